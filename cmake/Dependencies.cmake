@@ -1,0 +1,19 @@
+# Every dependency comes from the distribution. Those without CMake packages are found by pkg-config.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(TBB REQUIRED)
+find_package(TIFF REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(OPENJPEG REQUIRED IMPORTED_TARGET libopenjp2)
+pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET fftw3f)
+pkg_check_modules(HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
+
+# moodycamel's header lies in a folder whose name differs between releases.
+find_path(CONCURRENTQUEUE_INCLUDE_DIR concurrentqueue.h
+          PATH_SUFFIXES concurrentqueue concurrentqueue/moodycamel moodycamel REQUIRED)
+add_library(slidestream_concurrentqueue INTERFACE)
+target_include_directories(slidestream_concurrentqueue SYSTEM INTERFACE "${CONCURRENTQUEUE_INCLUDE_DIR}")

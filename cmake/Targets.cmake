@@ -1,0 +1,36 @@
+# Flags that every target of the project shares, and the two kinds of targets: modules and tests.
+add_library(slidestream_flags INTERFACE)
+target_compile_options(slidestream_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(SLIDESTREAM_WERROR)
+  target_compile_options(slidestream_flags INTERFACE -Werror)
+endif()
+if(SLIDESTREAM_SANITIZE)
+  add_compile_options(-fsanitize=${SLIDESTREAM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SLIDESTREAM_SANITIZE})
+endif()
+if(SLIDESTREAM_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# slidestream_module(NAME SOURCES ... LINK ...): a folder of src/ as objects of the library.
+function(slidestream_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(slidestream_${name} OBJECT ${ARG_SOURCES})
+  target_include_directories(slidestream_${name} PUBLIC
+    "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(slidestream_${name} PRIVATE slidestream_flags PUBLIC ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY SLIDESTREAM_MODULES ${name})
+endfunction()
+
+# slidestream_test(NAME SOURCES ... LINK ... LABELS ...): a doctest program, one CTest entry a test case.
+function(slidestream_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE slidestream_flags slidestream_test_main slidestream ${ARG_LINK})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  doctest_discover_tests(${name} TEST_PREFIX "${name}: "
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "SKIPPED: ")
+endfunction()

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// \file
+/// The configuration as plain structs: one struct per section of the TOML file, one comment per key with unit,
+/// default and memory consequence. The same names serve `--set section.key=value`.
+
+namespace slidestream {
+
+enum class InputIo { automatic, posix, cufile };
+enum class DecodeDevice { automatic, cpu, gpu };
+enum class BadTilePolicy { fail, white };
+enum class Backend { automatic, cpu, cuda };
+enum class SplitSlides { automatic, never, always };
+enum class ValueKind { log1p_db, db, linear };
+enum class MapFormat { none, npy, tiff };
+
+/// `[input]`
+struct InputConfig {
+  /// Slides, folders, `.list` and `.csv` manifests, or `-` for a list on standard input. Default: none.
+  std::vector<std::string> slides;
+  /// Pyramid level to analyse; 0 is full resolution. Default 0.
+  int level = 0;
+  /// Largest width x height accepted, in pixels; a larger slide fails before anything is allocated. Default 2^36.
+  std::int64_t max_pixels = std::int64_t{1} << 36;
+  /// How bytes are read: `posix` positional reads, `cufile` GPUDirect Storage, `auto`. Default auto.
+  InputIo io = InputIo::automatic;
+};
+
+/// `[decode]`
+struct DecodeConfig {
+  /// Where JPEG tiles are decoded. Default auto.
+  DecodeDevice device = DecodeDevice::automatic;
+  /// What a tile that can't be decoded does: `fail` its slide, or become `white`, counted and reported. Default fail.
+  BadTilePolicy on_bad_tile = BadTilePolicy::fail;
+};
+
+/// `[pipeline]`
+struct PipelineConfig {
+  /// Where windows are transformed: `auto` takes the GPUs that are there. Default auto.
+  Backend backend = Backend::automatic;
+  /// Rows read at a time; rounded to whole tile rows (at least one). Host memory: rows x width bytes of a slot. Default
+  /// 1024.
+  int strip_height = 1024;
+  /// Consecutive strips that share a slot; 0 chooses. Default 0.
+  int batch_strips = 0;
+  /// Slots, that is batches in flight. Host memory: `memory_mib` is divided among them. Default 4.
+  int queue_depth = 4;
+  /// Threads of the run; 0 takes all that the machine allows this process. Default 0.
+  int threads = 0;
+  /// Host memory for slots and carried rows together, in MiB, taken from the system as it is touched. A strip that
+  /// doesn't fit a slot is cut lower, and narrower, without changing the result. Default 640.
+  int memory_mib = 640;
+};
+
+/// `[gpu]`
+struct GpuConfig {
+  /// CUDA devices to use; empty: all. Default all.
+  std::vector<int> devices;
+  /// Share of each device's free memory to take at start, 0 to 1. Default 0.8.
+  double memory_fraction = 0.8;
+  /// Whether one slide may be cut into pieces over several GPUs. Default auto.
+  SplitSlides split_slides = SplitSlides::automatic;
+};
+
+/// `[analysis]`
+struct AnalysisConfig {
+  /// Side N of the square windows, pixels, 8 to 4096, even. Default 256.
+  int window = 256;
+  /// Step S between windows in both directions, pixels, from 1. Default 128.
+  int stride = 128;
+  /// Radius of the separable Gaussian, pixels, 0 (off) to 16. Default 3.
+  int smoothing_radius = 3;
+  /// Standard deviation of the Gaussian, pixels. Default 1.4.
+  double smoothing_sigma = 1.4;
+  /// Value of a coefficient F: `log1p_db` 20 log10(1 + |F|), `db` 20 log10(max(|F|, 1e-6)), `linear` |F|. Default
+  /// log1p_db.
+  ValueKind value = ValueKind::log1p_db;
+  /// Bins of the histogram, 1 to 65536. Default 1500.
+  int bins = 1500;
+  /// Range [low, high) that the bins divide, in dB (|F| when linear). Default 0 to 150.
+  std::array<double, 2> range = {0.0, 150.0};
+  /// File that keeps FFTW's plans between runs (FFTW calls it wisdom); empty: none. Default none.
+  std::string fftw_wisdom;
+};
+
+/// `[output]`
+struct OutputConfig {
+  /// Folder for results, made when missing. Default "slidestream-out".
+  std::string dir = "slidestream-out";
+  /// Per-window mean and standard deviation. Host memory: 8 bytes a window of every slide in flight. Default none.
+  MapFormat maps = MapFormat::none;
+};
+
+/// Everything that decides a run.
+struct Config {
+  InputConfig input;
+  DecodeConfig decode;
+  PipelineConfig pipeline;
+  GpuConfig gpu;
+  AnalysisConfig analysis;
+  OutputConfig output;
+};
+
+/// Reads a TOML file over the defaults.
+/// \throws ConfigError with `file:line:` for bad syntax, an unknown key (with the nearest valid name) or a bad value.
+Config load_config(const std::filesystem::path& file);
+
+/// The same from text; `origin` is what errors call the file.
+Config parse_config(std::string_view toml, std::string_view origin);
+
+/// Applies one `section.key=value`; the value is TOML, or a bare word where the key takes a name or a path.
+/// \throws ConfigError that names the key, and the nearest valid one when it is unknown.
+void apply_setting(Config& config, std::string_view assignment);
+
+/// Checks values against each other (for example a range that is empty).
+/// \throws ConfigError that names the key.
+void validate(const Config& config);
+
+/// The configuration as TOML, every key with its comment; `parse_config` of it gives the same configuration.
+std::string to_toml(const Config& config);
+
+}  // namespace slidestream

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/results.hpp>
+
+/// \file
+/// Running the pipeline over slides.
+
+namespace slidestream {
+
+/// A moment of a running pipeline, for progress displays.
+struct Progress {
+  std::uint64_t slides_total = 0;
+  std::uint64_t slides_done = 0;  ///< finished without error
+  std::uint64_t slides_failed = 0;
+  std::uint64_t pixels = 0;          ///< transformed so far
+  std::uint64_t pixels_started = 0;  ///< pixels of all slides opened so far
+  std::uint64_t bytes_read = 0;
+  double seconds = 0.0;       ///< since the start
+  std::string busiest_stage;  ///< the stage with the largest busy share so far
+};
+
+/// How a caller watches and stops a run. All members may be used from any thread while it runs.
+class RunControl {
+ public:
+  /// Asks the run to stop: strips in flight are finished, slides already complete are kept.
+  void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
+  bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
+
+  /// Called from a worker thread, one call at a time, when a slide is done or failed. It may move `map` out of the
+  /// result.
+  std::function<void(SlideResult&)> on_slide;
+  /// Called about ten times a second from a thread of its own.
+  std::function<void(const Progress&)> on_progress;
+  /// Called with warnings and notes (one line each), from any thread.
+  std::function<void(const std::string&)> on_message;
+
+ private:
+  std::atomic<bool> stop_{false};
+};
+
+/// Runs the pipeline over `slides` (paths of slide files: see `expand_inputs` for folders and manifests).
+/// A slide that fails is reported in its result and doesn't stop the others.
+/// \throws ConfigError when the configuration can't be run on this machine; Error when the pipeline itself fails.
+RunResult run_pipeline(const Config& config, const std::vector<std::string>& slides, RunControl& control);
+
+/// What a list of inputs comes to.
+struct ExpandedInputs {
+  std::vector<std::string> slides;    ///< in order, each once
+  std::vector<std::string> warnings;  ///< one line each, such as a slide named twice
+};
+
+/// Resolves slides, folders (recursively, by suffix, bytewise order), `.list` and `.csv` manifests and `-` (a list on
+/// standard input) to slide paths. A path that doesn't exist stays, and fails as a slide later.
+/// \throws ConfigError when a manifest can't be read.
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs);
+
+/// Writes `slides.csv`, `corpus.json` and `histograms.npy` into `config.output.dir`, each whole to a temporary name,
+/// synced and renamed. \throws OutputError naming the file and the system's reason.
+void write_results(const Config& config, const RunResult& result);
+
+/// Writes one slide's map to `config.output.dir`/maps/NAME.npy or .tif, whole, and returns its path. Slides with the
+/// same file name get different ones, the same ones in every run over the same `index` (position in the input). \throws
+/// OutputError.
+std::string write_map(const Config& config, const SlideResult& slide, std::size_t index);
+
+/// The version of the library, "MAJOR.MINOR.PATCH".
+const char* version() noexcept;
+
+}  // namespace slidestream

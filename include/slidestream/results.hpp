@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// \file
+/// What a run finds: exact sums that add in any order, and the figures derived from them.
+
+namespace slidestream {
+
+__extension__ typedef __int128 Int128;
+
+/// Exact, order-free sums over windows. Each window contributes its sum of values and of squared values, rounded to
+/// fixed point once; all else is integer addition.
+struct SpectrumSums {
+  static constexpr int sum_fraction_bits = 32;
+  static constexpr int square_fraction_bits = 24;
+
+  std::vector<std::uint64_t>
+      histogram;  ///< counts, one per bin; a half-spectrum coefficient counts for itself and its mirror
+  std::uint64_t windows = 0;
+  std::uint64_t values = 0;   ///< windows x N x N
+  std::uint64_t clipped = 0;  ///< values outside the range, counted in the end bins
+  Int128 sum = 0;             ///< of the values, x 2^sum_fraction_bits
+  Int128 sum_of_squares = 0;  ///< of the squared values, x 2^square_fraction_bits
+
+  /// Adds one window's sums (dB or |F|, not divided by N x N).
+  void add_window(double value_sum, double square_sum, std::uint64_t value_count) noexcept;
+  /// Adds another set with the same number of bins. \throws std::invalid_argument otherwise.
+  SpectrumSums& operator+=(const SpectrumSums& other);
+
+  double mean() const noexcept;                ///< 0 when there are no values
+  double standard_deviation() const noexcept;  ///< population
+  /// Where the cumulative histogram reaches `p` (0 to 1) of all values, linear within the bin, in the range's unit.
+  double percentile(double p, double low, double high) const noexcept;
+};
+
+/// Per-window statistics, row by row: `values[(wy * columns + wx) * 2]` is the mean, the next the standard deviation.
+struct WindowMap {
+  std::int64_t columns = 0;
+  std::int64_t rows = 0;
+  std::vector<float> values;
+};
+
+/// One slide's line of `slides.csv`.
+struct SlideResult {
+  std::string path;
+  bool done = false;  ///< false: failed, and `error` says why
+  std::string error;  ///< one line: cause, with the stage where it happened
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::string codec;
+  std::string colour;
+  int level = 0;
+  std::optional<double> mpp;  ///< micrometres a pixel at `level`
+  std::uint64_t missing_tiles = 0;
+  std::uint64_t bad_tiles = 0;  ///< filled white under `on_bad_tile = white`
+  std::string backend;          ///< "cpu" or "cuda"
+  double seconds = 0.0;         ///< from the first read to the result
+  std::uint64_t file_bytes = 0;
+  SpectrumSums sums;
+  WindowMap map;  ///< empty unless maps are asked for
+};
+
+/// What one stage did during a run.
+struct StageReport {
+  std::string name;
+  double busy_seconds = 0.0;  ///< summed over threads
+  double wait_seconds = 0.0;  ///< time batches stood before it
+  std::uint64_t items = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// All of a run. `slides` is in input order.
+struct RunResult {
+  std::vector<SlideResult> slides;
+  SpectrumSums corpus;
+  std::vector<StageReport> stages;
+  double seconds = 0.0;
+  int threads = 0;
+  std::string backend;
+  bool interrupted = false;  ///< a stop was asked for: slides that were not reached are absent from `slides`
+};
+
+}  // namespace slidestream

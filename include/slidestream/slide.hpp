@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+/// \file
+/// Whole-slide images: opening, what they hold, and the decoding of single tiles to 8-bit luminance.
+
+namespace slidestream {
+
+/// How tiles are compressed.
+enum class Codec { none, jpeg, jpeg2000, lzw, deflate, zstd, webp, lzma, lerc, packbits, other };
+
+/// What the coded components are, as far as luminance is concerned.
+enum class Colour { grey, grey_inverted, rgb, ycbcr };
+
+/// "jpeg", "jpeg2000", ... and "grey", "rgb", ... as they stand in results.
+const char* name(Codec codec) noexcept;
+const char* name(Colour colour) noexcept;
+
+/// Where a tile's bytes lie in the file. A length of 0 is a missing tile: it is white by definition.
+struct TileRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+/// One resolution of a slide. Stripped files appear as tiles as wide as the image.
+struct Level {
+  std::int64_t width = 0;       ///< pixels
+  std::int64_t height = 0;      ///< pixels
+  std::int64_t tile_width = 0;  ///< pixels; edge tiles are padded to it
+  std::int64_t tile_height = 0;
+  std::int64_t columns = 0;  ///< tiles across
+  std::int64_t rows = 0;     ///< tiles down
+  bool tiled = true;         ///< false: strips
+  int compression = 0;       ///< TIFF Compression tag
+  Codec codec = Codec::none;
+  Colour colour = Colour::rgb;
+  double downsample = 1.0;  ///< level 0's width over this width
+};
+
+/// What a slide says of itself.
+struct SlideInfo {
+  std::filesystem::path path;
+  std::uint64_t file_size = 0;  ///< bytes
+  std::string format;           ///< "aperio", "ome-tiff", "tiff"
+  bool big_tiff = false;
+  std::vector<Level> levels;                      ///< largest first
+  std::vector<std::string> associated;            ///< names of the images that are not levels: thumbnail, label, macro
+  std::optional<double> mpp;                      ///< micrometres a pixel at level 0
+  std::optional<double> magnification;            ///< objective power
+  std::map<std::string, std::string> properties;  ///< vendor's key = value pairs; "description" holds the first line
+};
+
+/// A writable rectangle of 8-bit luminance in host memory.
+struct LuminanceView {
+  std::uint8_t* data = nullptr;  ///< first pixel
+  std::ptrdiff_t pitch = 0;      ///< bytes from a row to the next
+  std::int64_t width = 0;        ///< pixels to write
+  std::int64_t height = 0;
+};
+
+struct OpenOptions {
+  std::int64_t max_pixels = std::int64_t{1} << 36;  ///< larger levels 0 are refused
+};
+
+/// An open slide. Its directories were read and checked at opening; tiles are read by position, so that any number of
+/// threads may use one object at the same time. Nothing is mapped into memory: a file that shrinks gives an error.
+class Slide {
+ public:
+  /// \throws SlideError "PATH: cause" when it isn't a slide that can be read, naming the tag where one is at fault.
+  static std::shared_ptr<const Slide> open(const std::filesystem::path& path, const OpenOptions& options = {});
+  ~Slide();
+  Slide(const Slide&) = delete;
+  Slide& operator=(const Slide&) = delete;
+
+  const SlideInfo& info() const noexcept;
+
+  /// Number `row * columns + column` of a level's tiles.
+  TileRange tile(std::size_t level, std::int64_t index) const;
+
+  /// Fills `to` from byte `offset` of the file: positional, no shared file offset, thread-safe.
+  /// \throws SlideError when the file ends before, or the system fails.
+  void read(std::uint64_t offset, std::span<std::byte> to) const;
+
+  struct Impl;
+  const Impl& impl() const noexcept { return *impl_; }
+
+ private:
+  explicit Slide(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Decodes tiles to luminance (the codec's own Y where it codes one). One object per thread; it keeps the codecs'
+/// state between tiles of any slides and doesn't allocate per tile once warm, as far as the codecs allow.
+class TileDecoder {
+ public:
+  TileDecoder();
+  ~TileDecoder();
+  TileDecoder(TileDecoder&&) noexcept;
+  TileDecoder& operator=(TileDecoder&&) noexcept;
+
+  /// Decodes tile `index` of `level` from its compressed bytes (as read from `slide.tile(level, index)`), and writes
+  /// the rectangle of the tile that begins at tile pixel (`from_x`, `from_y`) and has `out`'s size; it lies inside the
+  /// tile. \throws TileError when the bytes are bad (DESIGN: reported damage, or too small for the part inside the
+  /// image);
+  ///   `out` is then unspecified.
+  void decode(const Slide& slide, std::size_t level, std::int64_t index, std::span<const std::byte> bytes,
+              std::int64_t from_x, std::int64_t from_y, const LuminanceView& out);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Reads and decodes rows [`first_row`, `first_row + out.height`) x columns [`first_column`, ...) of a level in the
+/// calling thread: the simple way to walk a slide. Missing tiles are white.
+/// \throws SlideError naming the tile on the first bad one.
+void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
+                    const LuminanceView& out);
+
+}  // namespace slidestream

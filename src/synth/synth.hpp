@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+/// \file
+/// Synthetic Aperio-like slides, for trying and for benchmarks.
+
+namespace slidestream {
+
+/// How tiles are coded.
+enum class SynthCodec {
+  jpeg_420,   ///< YCbCr, chroma halved in both directions
+  jpeg_422,   ///< YCbCr, chroma halved across
+  jpeg_444,   ///< YCbCr, full chroma
+  jpeg_rgb,   ///< R, G, B as the three components, Photometric RGB, no Adobe marker, as Aperio writes
+  jpeg_grey,  ///< one component
+  jpeg2000,   ///< 33005, irreversible colour transform
+  none,       ///< uncompressed RGB
+};
+
+struct SynthOptions {
+  std::int64_t width = 8192;   ///< pixels
+  std::int64_t height = 6144;  ///< pixels
+  int tile = 256;              ///< tile side, pixels, a multiple of 16
+  SynthCodec codec = SynthCodec::jpeg_420;
+  int quality = 75;        ///< JPEG quality 1 to 100; JPEG 2000: rate by quality
+  std::uint64_t seed = 1;  ///< same options, same file
+  int distinct = 0;        ///< 0: every tile its own; N: the level's tiles repeat N different ones
+  int levels = 3;          ///< pyramid levels, each 4 x smaller, as far as the size allows
+  int missing_tiles = 0;   ///< level-0 tiles with a byte count of 0
+  int corrupt_tiles = 0;   ///< level-0 tiles with damaged entropy-coded data
+  double mpp = 0.25;       ///< micrometres a pixel, in the description
+  bool big_tiff = false;   ///< force BigTIFF; files that need it are BigTIFF anyway
+};
+
+/// Writes a slide: levels, thumbnail, label and macro. Uses little memory whatever the size.
+/// \throws OutputError naming the file; ConfigError for options out of range.
+void write_synthetic_slide(const std::filesystem::path& file, const SynthOptions& options);
+
+}  // namespace slidestream
