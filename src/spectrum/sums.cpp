@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <slidestream/results.hpp>
+
+namespace slidestream {
+
+namespace {
+
+/// Rounded once, halves to even; exact beyond 2^53, where doubles are whole numbers already.
+Int128 to_fixed_point(double value, int fraction_bits) noexcept {
+  return static_cast<Int128>(std::nearbyint(std::ldexp(value, fraction_bits)));
+}
+
+double from_fixed_point(Int128 value, int fraction_bits) noexcept {
+  return std::ldexp(static_cast<double>(value), -fraction_bits);
+}
+
+}  // namespace
+
+void SpectrumSums::add_window(double value_sum, double square_sum, std::uint64_t value_count) noexcept {
+  sum += to_fixed_point(value_sum, sum_fraction_bits);
+  sum_of_squares += to_fixed_point(square_sum, square_fraction_bits);
+  values += value_count;
+  ++windows;
+}
+
+SpectrumSums& SpectrumSums::operator+=(const SpectrumSums& other) {
+  if (histogram.size() != other.histogram.size()) {
+    throw std::invalid_argument("histograms of " + std::to_string(histogram.size()) + " and " +
+                                std::to_string(other.histogram.size()) + " bins can't be added");
+  }
+  for (std::size_t bin = 0; bin < histogram.size(); ++bin) histogram[bin] += other.histogram[bin];
+  windows += other.windows;
+  values += other.values;
+  clipped += other.clipped;
+  sum += other.sum;
+  sum_of_squares += other.sum_of_squares;
+  return *this;
+}
+
+double SpectrumSums::mean() const noexcept {
+  return values == 0 ? 0.0 : from_fixed_point(sum, sum_fraction_bits) / static_cast<double>(values);
+}
+
+double SpectrumSums::standard_deviation() const noexcept {
+  if (values == 0) return 0.0;
+  const double average = mean();
+  const double square = from_fixed_point(sum_of_squares, square_fraction_bits) / static_cast<double>(values);
+  return std::sqrt(std::max(square - average * average, 0.0));
+}
+
+double SpectrumSums::percentile(double p, double low, double high) const noexcept {
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : histogram) total += count;
+  if (total == 0) return low;
+  const double width = (high - low) / static_cast<double>(histogram.size());
+  const double target = std::clamp(p, 0.0, 1.0) * static_cast<double>(total);
+  std::uint64_t below = 0;
+  std::size_t last = 0;  // the last bin that holds anything
+  for (std::size_t bin = 0; bin < histogram.size(); ++bin) {
+    const std::uint64_t count = histogram[bin];
+    if (count == 0) continue;
+    if (static_cast<double>(below + count) >= target) {
+      const double share = (target - static_cast<double>(below)) / static_cast<double>(count);
+      return low + width * (static_cast<double>(bin) + std::max(share, 0.0));
+    }
+    below += count;
+    last = bin;
+  }
+  return low + width * static_cast<double>(last + 1);
+}
+
+}  // namespace slidestream
