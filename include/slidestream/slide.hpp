@@ -86,6 +86,10 @@ class Slide {
   /// Number `row * columns + column` of a level's tiles.
   TileRange tile(std::size_t level, std::int64_t index) const;
 
+  /// Whether a tile's bytes can be where `range` says. False for an offset of 0 with a length and for a range outside
+  /// the file (of its size at opening): such a tile is bad, and must not be read.
+  bool contains(const TileRange& range) const noexcept;
+
   /// Fills `to` from byte `offset` of the file: positional, no shared file offset, thread-safe.
   /// \throws SlideError when the file ends before, or the system fails.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
