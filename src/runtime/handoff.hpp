@@ -1,0 +1,30 @@
+#pragma once
+
+#include <atomic>
+
+namespace slidestream::runtime {
+
+/// Orders what one task wrote before what the next one reads. oneTBB guarantees that order between nodes already;
+/// saying it in our own code lets ThreadSanitizer, which can't see into oneTBB's library, check everything else.
+class Handoff {
+ public:
+  void give() noexcept { turn_.fetch_add(1, std::memory_order_release); }
+  void take() const noexcept { static_cast<void>(turn_.load(std::memory_order_acquire)); }
+
+ private:
+  std::atomic<unsigned> turn_{0};
+};
+
+/// Takes at construction and gives at the end: for the body of a serial node.
+class Turn {
+ public:
+  explicit Turn(Handoff& handoff) noexcept : handoff_(handoff) { handoff_.take(); }
+  ~Turn() { handoff_.give(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Handoff& handoff_;
+};
+
+}  // namespace slidestream::runtime

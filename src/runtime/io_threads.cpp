@@ -1,0 +1,31 @@
+#include "runtime/io_threads.hpp"
+
+#include <new>
+#include <utility>
+
+namespace slidestream::runtime {
+
+IoThreads::IoThreads(std::size_t threads) {
+  threads_.reserve(threads);
+  for (std::size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] {
+      for (;;) {
+        std::function<void()> task;
+        tasks_.wait_dequeue(task);
+        if (!task) return;  // the sign to end
+        task();
+      }
+    });
+  }
+}
+
+IoThreads::~IoThreads() {
+  for (std::size_t i = 0; i < threads_.size(); ++i) tasks_.enqueue({});
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void IoThreads::submit(std::function<void()> task) {
+  if (!tasks_.enqueue(std::move(task))) throw std::bad_alloc();
+}
+
+}  // namespace slidestream::runtime

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <blockingconcurrentqueue.h>
+
+#include <cstddef>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace slidestream::runtime {
+
+/// Threads that may block on storage, so that no worker of the graph ever does. Callers bound what they submit: here it
+/// is bounded by the slots.
+class IoThreads {
+ public:
+  explicit IoThreads(std::size_t threads);
+  /// Runs what was submitted, then joins.
+  ~IoThreads();
+  IoThreads(const IoThreads&) = delete;
+  IoThreads& operator=(const IoThreads&) = delete;
+
+  /// Runs `task` on one of the threads. `task` must not throw.
+  void submit(std::function<void()> task);
+
+ private:
+  moodycamel::BlockingConcurrentQueue<std::function<void()>> tasks_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace slidestream::runtime

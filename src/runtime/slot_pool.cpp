@@ -1,0 +1,56 @@
+#include "runtime/slot_pool.hpp"
+
+#include <cassert>
+#include <new>
+#include <utility>
+
+namespace slidestream::runtime {
+
+Slot::Slot(Slot&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
+
+Slot& Slot::operator=(Slot&& other) noexcept {
+  if (this != &other) {
+    reset();
+    pool_ = std::exchange(other.pool_, nullptr);
+    index_ = other.index_;
+  }
+  return *this;
+}
+
+Slot::~Slot() { reset(); }
+
+std::span<std::byte> Slot::memory() const noexcept { return pool_->memory_[index_].bytes(); }
+
+void Slot::reset() noexcept {
+  if (SlotPool* pool = std::exchange(pool_, nullptr)) pool->release(index_);
+}
+
+SlotPool::SlotPool(std::size_t slots, std::size_t bytes_per_slot, std::function<void()> on_release)
+    : bytes_per_slot_(bytes_per_slot),
+      on_release_(std::move(on_release)),
+      // Room for every slot from every releasing thread's own block of the queue, so that a release never allocates.
+      free_(slots * 2 + moodycamel::ConcurrentQueueDefaultTraits::BLOCK_SIZE) {
+  memory_.reserve(slots);
+  for (std::size_t i = 0; i < slots; ++i) {
+    memory_.emplace_back(bytes_per_slot);
+    if (!free_.enqueue(i)) throw std::bad_alloc();
+  }
+}
+
+SlotPool::~SlotPool() { assert(checked_out() == 0 && "a slot outlives its pool"); }
+
+std::optional<Slot> SlotPool::try_acquire() {
+  std::size_t index = 0;
+  if (!free_.try_dequeue(index)) return std::nullopt;
+  checked_out_.fetch_add(1, std::memory_order_relaxed);
+  return Slot(*this, index);
+}
+
+void SlotPool::release(std::size_t index) noexcept {
+  checked_out_.fetch_sub(1, std::memory_order_relaxed);
+  // Fails only when the queue can't allocate a block: a lost slot would hang the run, so end it instead.
+  if (!free_.enqueue(index)) std::terminate();
+  if (on_release_) on_release_();
+}
+
+}  // namespace slidestream::runtime

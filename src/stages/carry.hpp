@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/stage_contract.hpp"
+#include "stages/batch.hpp"
+
+namespace slidestream {
+
+/// Puts decoded batches of each slide into row order and completes them with the rows that the strip before left for
+/// them, so that computing a batch needs nothing but its slot.
+class CarryStage {
+ public:
+  virtual ~CarryStage() = default;
+  /// Takes a decoded batch and appends to `ready` every batch that is complete now, in row order: this one and those
+  /// that waited for it, or none. One caller at a time.
+  virtual void run(std::vector<Batch*>& ready, Batch& batch) = 0;
+};
+
+extern const runtime::StageContract carry_contract;
+
+std::unique_ptr<CarryStage> make_carry_stage(RunContext& context);
+
+}  // namespace slidestream

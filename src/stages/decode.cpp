@@ -1,0 +1,99 @@
+#include "stages/decode.hpp"
+
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include <slidestream/error.hpp>
+
+namespace slidestream {
+namespace {
+
+/// Pixels that make a task of about a millisecond for JPEG; other codecs take longer and get less.
+constexpr std::int64_t kPixelsPerTask = 8 * 256 * 256;
+
+class Decode final : public DecodeStage {
+ public:
+  explicit Decode(RunContext& context) : context_(context) {}
+
+  std::size_t tasks(const Batch& batch) const override {
+    if (batch.skip()) return 0;
+    const std::size_t run = run_length(batch);
+    return (batch.tiles.size() + run - 1) / run;
+  }
+
+  TileRun task(Batch& batch, std::size_t i) const override {
+    const std::size_t run = run_length(batch);
+    const std::size_t first = i * run;
+    return {&batch, first, std::min(run, batch.tiles.size() - first)};
+  }
+
+  void run(const TileRun& tiles) override {
+    const runtime::StageMeter::Busy busy(context_.decode);
+    Batch& batch = *tiles.batch;
+    guarded(context_, "decode", batch, [&] {
+      TileDecoder& decoder = decoders_.local();
+      std::uint64_t bytes = 0;
+      for (std::size_t i = tiles.first; i < tiles.first + tiles.count && !batch.slide->failed(); ++i) {
+        decode(batch, batch.tiles[i], decoder);
+        bytes += static_cast<std::uint64_t>(batch.tiles[i].out.width * batch.tiles[i].out.height);
+      }
+      context_.decode.add(tiles.count, bytes);
+    });
+  }
+
+ private:
+  static std::size_t run_length(const Batch& batch) {
+    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+    const std::int64_t pixels = std::max<std::int64_t>(1, level.tile_width * level.tile_height);
+    const std::int64_t per_task = level.codec == Codec::jpeg2000 ? kPixelsPerTask / 8 : kPixelsPerTask;
+    return static_cast<std::size_t>(std::max<std::int64_t>(1, per_task / pixels));
+  }
+
+  void decode(Batch& batch, const TileJob& tile, TileDecoder& decoder) const {
+    if (tile.source == TileJob::Source::missing) {
+      fill_white(tile.out);
+      if (tile.owned) ++batch.missing_tiles;
+      return;
+    }
+    try {
+      if (tile.source == TileJob::Source::outside_file) throw TileError("its bytes lie outside the file");
+      decoder.decode(*batch.slide->slide, batch.slide->level, tile.index,
+                     batch.slot.memory().subspan(tile.offset, tile.length), tile.from_x, tile.from_y, tile.out);
+    } catch (const TileError& error) {
+      if (context_.config.decode.on_bad_tile == BadTilePolicy::fail) {
+        const std::int64_t columns = batch.slide->slide->info().levels[batch.slide->level].columns;
+        throw SlideError("tile " + std::to_string(tile.index) + " (column " + std::to_string(tile.index % columns) +
+                         ", row " + std::to_string(tile.index / columns) + ") is bad: " + error.what());
+      }
+      fill_white(tile.out);
+      if (tile.owned) ++batch.bad_tiles;
+    }
+  }
+
+  static void fill_white(const LuminanceView& out) {
+    for (std::int64_t y = 0; y < out.height; ++y) {
+      std::memset(out.data + y * out.pitch, 255, static_cast<std::size_t>(out.width));
+    }
+  }
+
+  RunContext& context_;
+  tbb::enumerable_thread_specific<TileDecoder> decoders_;
+};
+
+}  // namespace
+
+const runtime::StageContract decode_contract = {
+    "decode",
+    runtime::Payload::compressed_tiles,
+    runtime::MemorySpace::host,
+    runtime::Payload::luminance_rows,
+    runtime::MemorySpace::host,
+    runtime::Concurrency::parallel,
+};
+
+std::unique_ptr<DecodeStage> make_decode_stage(RunContext& context) { return std::make_unique<Decode>(context); }
+
+}  // namespace slidestream

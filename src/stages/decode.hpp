@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/stage_contract.hpp"
+#include "stages/batch.hpp"
+
+namespace slidestream {
+
+/// Consecutive tiles of a batch: one task.
+struct TileRun {
+  Batch* batch = nullptr;
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+/// Turns compressed tiles into rows of 8-bit luminance, on the CPU.
+class DecodeStage {
+ public:
+  virtual ~DecodeStage() = default;
+  /// Number of tasks that the batch is worth; 0 when there is nothing to decode. Task `i` is `task(batch, i)`.
+  virtual std::size_t tasks(const Batch& batch) const = 0;
+  virtual TileRun task(Batch& batch, std::size_t i) const = 0;
+  /// Decodes one run of tiles; thread-safe. A failure fails the batch's slide.
+  virtual void run(const TileRun& tiles) = 0;
+};
+
+extern const runtime::StageContract decode_contract;
+
+std::unique_ptr<DecodeStage> make_decode_stage(RunContext& context);
+
+}  // namespace slidestream

@@ -1,0 +1,78 @@
+#include "stages/read.hpp"
+
+#include <algorithm>
+
+#include "stages/tile_ranges.hpp"
+
+namespace slidestream {
+namespace {
+
+class Read final : public ReadStage {
+ public:
+  explicit Read(RunContext& context) : context_(context) {}
+
+  void run(Batch& batch) override {
+    context_.read.add_wait(batch.ready);
+    const runtime::StageMeter::Busy busy(context_.read);
+    guarded(context_, "read", batch, [&] {
+      lay_out(batch);
+      std::size_t bytes = 0;
+      for (const ReadChunk& chunk : batch.chunks) {
+        batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
+        bytes += chunk.length;
+      }
+      context_.read.add(1, bytes);
+    });
+  }
+
+ private:
+  /// Slot: carried rows, own rows, compressed bytes.
+  static void lay_out(Batch& batch) {
+    const SlideRun& slide = *batch.slide;
+    const Level& level = slide.slide->info().levels[slide.level];
+    const StripPlan& strip = batch.strip;
+    const PanelPlan& panel = batch.panel();
+    const std::span<std::byte> memory = batch.slot.memory();
+    const std::ptrdiff_t carried = (strip.y0 - strip.carry_in_y0) * panel.pitch;
+    batch.own_rows = reinterpret_cast<std::uint8_t*>(memory.data()) + carried;
+    const std::size_t rows_end = static_cast<std::size_t>(carried + (strip.y1 - strip.y0) * panel.pitch);
+
+    batch.tiles.clear();
+    for (std::int64_t row = strip.first_tile_row; row < strip.first_tile_row + strip.tile_rows; ++row) {
+      for (std::int64_t column = panel.first_tile_column; column < panel.first_tile_column + panel.tile_columns;
+           ++column) {
+        TileJob job;
+        job.index = row * level.columns + column;
+        job.owned = column >= panel.first_owned_tile_column;
+        const std::int64_t left = column * level.tile_width;
+        const std::int64_t top = row * level.tile_height;
+        const std::int64_t x0 = std::max(left, panel.x0);
+        job.from_x = x0 - left;
+        job.from_y = 0;
+        job.out.width = std::min(left + level.tile_width, panel.x1) - x0;
+        job.out.height = std::min(top + level.tile_height, strip.y1) - top;
+        job.out.pitch = panel.pitch;
+        job.out.data = batch.own_rows + (top - strip.y0) * panel.pitch + (x0 - panel.x0);
+        batch.tiles.push_back(job);
+      }
+    }
+    plan_reads(batch.chunks, batch.tiles, {*slide.slide, slide.level}, rows_end, memory.size() - rows_end);
+  }
+
+  RunContext& context_;
+};
+
+}  // namespace
+
+const runtime::StageContract read_contract = {
+    "read",
+    runtime::Payload::strips,
+    runtime::MemorySpace::none,
+    runtime::Payload::compressed_tiles,
+    runtime::MemorySpace::host,
+    runtime::Concurrency::parallel,
+};
+
+std::unique_ptr<ReadStage> make_read_stage(RunContext& context) { return std::make_unique<Read>(context); }
+
+}  // namespace slidestream

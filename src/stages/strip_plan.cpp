@@ -1,0 +1,174 @@
+#include "stages/strip_plan.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <slidestream/error.hpp>
+
+namespace slidestream {
+namespace {
+
+constexpr std::int64_t kRowAlignment = 64;
+/// Compressed bytes are placed behind the rows, aligned; this covers the gap.
+constexpr std::int64_t kSlotSlack = 4096;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t pitch_for(std::int64_t width) {
+  std::int64_t pitch = ceil_div(width, kRowAlignment) * kRowAlignment;
+  // Rows a multiple of a page apart would all compete for the same cache sets.
+  if (pitch % 4096 == 0) pitch += kRowAlignment;
+  return pitch;
+}
+
+struct Planner {
+  const Level& level;
+  const AnalysisConfig& analysis;
+  const PipelineConfig& pipeline;
+  const SlotLimits& limits;
+  CompressedBytes compressed_bytes;
+  const void* context;
+
+  std::int64_t windows_along(std::int64_t size) const { return (size - analysis.window) / analysis.stride + 1; }
+
+  /// Rows [first needed by window row `wy`'s smoothing, ...) of the level.
+  std::int64_t first_row_of(std::int64_t wy) const {
+    return std::max<std::int64_t>(0, wy * analysis.stride - analysis.smoothing_radius);
+  }
+
+  /// Most rows that a strip ever hands to the next one.
+  std::int64_t most_carried_rows() const { return analysis.window + 2 * std::int64_t{analysis.smoothing_radius}; }
+
+  std::vector<PanelPlan> cut_panels(std::int64_t count, std::int64_t windows_x) const {
+    std::vector<PanelPlan> panels(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      PanelPlan& panel = panels[static_cast<std::size_t>(i)];
+      panel.first_window_column = windows_x * i / count;
+      panel.window_columns = windows_x * (i + 1) / count - panel.first_window_column;
+      const std::int64_t radius = analysis.smoothing_radius;
+      const std::int64_t last = panel.first_window_column + panel.window_columns - 1;
+      panel.x0 = i == 0 ? 0 : std::max<std::int64_t>(0, panel.first_window_column * analysis.stride - radius);
+      panel.x1 = std::min(level.width, last * analysis.stride + analysis.window + radius);
+      if (i + 1 == count) panel.x1 = level.width;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      PanelPlan& panel = panels[static_cast<std::size_t>(i)];
+      // Windows further apart than they are wide leave columns that nobody needs: they are decoded all the same, so
+      // that a damaged tile is found however the level is cut.
+      if (i + 1 < count) panel.x1 = std::max(panel.x1, panels[static_cast<std::size_t>(i) + 1].x0);
+      panel.first_tile_column = panel.x0 / level.tile_width;
+      panel.tile_columns = ceil_div(panel.x1, level.tile_width) - panel.first_tile_column;
+      const PanelPlan* before = i == 0 ? nullptr : &panels[static_cast<std::size_t>(i) - 1];
+      panel.first_owned_tile_column = before == nullptr ? 0 : before->first_tile_column + before->tile_columns;
+      panel.pitch = static_cast<std::ptrdiff_t>(pitch_for(panel.x1 - panel.x0));
+    }
+    return panels;
+  }
+
+  std::int64_t tile_row_height(std::int64_t tile_row) const {
+    return std::min(level.tile_height, level.height - tile_row * level.tile_height);
+  }
+
+  std::int64_t row_bytes(const PanelPlan& panel, std::int64_t tile_row) const {
+    return tile_row_height(tile_row) * panel.pitch +
+           compressed_bytes(context, tile_row, panel.first_tile_column, panel.tile_columns);
+  }
+
+  std::int64_t carry_bytes(const PanelPlan& panel) const { return most_carried_rows() * panel.pitch; }
+
+  /// Bytes of the slot left for a panel's own rows and their compressed tiles.
+  std::int64_t room(const PanelPlan& panel) const {
+    return static_cast<std::int64_t>(limits.slot_bytes) - carry_bytes(panel) - kSlotSlack;
+  }
+
+  bool fits(const PanelPlan& panel) const {
+    if (carry_bytes(panel) > static_cast<std::int64_t>(limits.carry_bytes)) return false;
+    const std::int64_t free = room(panel);
+    for (std::int64_t row = 0; row < level.rows; ++row) {
+      if (row_bytes(panel, row) > free) return false;
+    }
+    return true;
+  }
+
+  std::vector<PanelPlan> choose_panels(std::int64_t windows_x) const {
+    for (std::int64_t count = 1;; count = std::min(count * 2, windows_x)) {
+      std::vector<PanelPlan> panels = cut_panels(count, windows_x);
+      if (std::all_of(panels.begin(), panels.end(), [this](const PanelPlan& p) { return fits(p); })) return panels;
+      if (count == windows_x) {
+        throw Error("a row of tiles of " + std::to_string(level.tile_width) + " x " +
+                    std::to_string(level.tile_height) + " pixels doesn't fit a slot of " +
+                    std::to_string(limits.slot_bytes >> 20) + " MiB; raise pipeline.memory_mib or lower " +
+                    "pipeline.queue_depth");
+      }
+    }
+  }
+
+  void cut_strips(LevelPlan& plan, std::size_t panel_index) const {
+    const PanelPlan& panel = plan.panels[panel_index];
+    const std::int64_t wanted_rows = std::int64_t{pipeline.strip_height} * std::max(1, pipeline.batch_strips);
+    const std::int64_t wanted_tile_rows =
+        std::max<std::int64_t>(1, (wanted_rows + level.tile_height / 2) / level.tile_height);
+    const std::int64_t free = room(panel);
+    std::int64_t tile_row = 0;
+    std::int64_t window_row = 0;
+    std::int64_t carried_from = 0;
+    while (tile_row < level.rows) {
+      StripPlan strip;
+      strip.panel = panel_index;
+      strip.first_tile_row = tile_row;
+      std::int64_t bytes = 0;
+      while (tile_row < level.rows && strip.tile_rows < wanted_tile_rows) {
+        bytes += row_bytes(panel, tile_row);
+        if (strip.tile_rows > 0 && bytes > free) break;
+        ++strip.tile_rows;
+        ++tile_row;
+      }
+      strip.y0 = strip.first_tile_row * level.tile_height;
+      strip.y1 = std::min(level.height, tile_row * level.tile_height);
+      strip.first_of_panel = strip.first_tile_row == 0;
+      strip.last_of_panel = tile_row == level.rows;
+      strip.carry_in_y0 = carried_from;
+      strip.first_window_row = window_row;
+      if (strip.last_of_panel) {
+        window_row = plan.windows_y;
+      } else {
+        // The last row that a window's smoothing touches must have been decoded.
+        const std::int64_t reach = strip.y1 - analysis.window - analysis.smoothing_radius;
+        if (reach >= 0) window_row = std::min(plan.windows_y, reach / analysis.stride + 1);
+      }
+      strip.window_rows = window_row - strip.first_window_row;
+      strip.carry_out_y0 =
+          strip.last_of_panel || window_row == plan.windows_y ? strip.y1 : std::min(strip.y1, first_row_of(window_row));
+      carried_from = strip.carry_out_y0;
+      plan.strips.push_back(strip);
+    }
+  }
+};
+
+}  // namespace
+
+SlotLimits slot_limits(const PipelineConfig& config) {
+  const std::size_t total = static_cast<std::size_t>(config.memory_mib) << 20;
+  const std::size_t depth = static_cast<std::size_t>(config.queue_depth);
+  // total = depth x slot + (depth + 1) x slot / 4
+  const std::size_t carry = total / (5 * depth + 1) / 4096 * 4096;
+  return {carry * 4, carry};
+}
+
+LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
+                     const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context) {
+  if (level.width < analysis.window || level.height < analysis.window) {
+    throw Error("the level has " + std::to_string(level.width) + " x " + std::to_string(level.height) +
+                " pixels, less than one window of " + std::to_string(analysis.window) + " x " +
+                std::to_string(analysis.window));
+  }
+  const Planner planner{level, analysis, pipeline, limits, compressed_bytes, context};
+  LevelPlan plan;
+  plan.windows_x = planner.windows_along(level.width);
+  plan.windows_y = planner.windows_along(level.height);
+  plan.panels = planner.choose_panels(plan.windows_x);
+  for (std::size_t panel = 0; panel < plan.panels.size(); ++panel) planner.cut_strips(plan, panel);
+  return plan;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/slide.hpp>
+
+/// \file
+/// How a level is cut into strips: pure geometry. Coordinates are pixels of the level.
+
+namespace slidestream {
+
+/// Columns of the level that are worked through from top to bottom together. A level whose strips fit the slots is one
+/// panel; a wider one is cut into several, which overlap where their windows do.
+struct PanelPlan {
+  std::int64_t first_window_column = 0;
+  std::int64_t window_columns = 0;
+  std::int64_t x0 = 0;  ///< first pixel column that is decoded
+  std::int64_t x1 = 0;  ///< one past the last
+  std::int64_t first_tile_column = 0;
+  std::int64_t tile_columns = 0;
+  std::int64_t first_owned_tile_column = 0;  ///< tiles left of it count as the panel's before
+  std::ptrdiff_t pitch = 0;                  ///< bytes from a row to the next in a slot
+};
+
+/// Whole tile rows of one panel, the windows that they complete, and the rows that the next strip needs again.
+struct StripPlan {
+  std::size_t panel = 0;
+  std::int64_t first_tile_row = 0;
+  std::int64_t tile_rows = 0;
+  std::int64_t y0 = 0;            ///< first row that is decoded
+  std::int64_t y1 = 0;            ///< one past the last
+  std::int64_t carry_in_y0 = 0;   ///< rows [carry_in_y0, y0) come from the strip before
+  std::int64_t carry_out_y0 = 0;  ///< rows [carry_out_y0, y1) go to the strip after
+  std::int64_t first_window_row = 0;
+  std::int64_t window_rows = 0;  ///< window rows that this strip completes
+  bool first_of_panel = false;
+  bool last_of_panel = false;
+};
+
+/// All strips of a level, panel by panel, top to bottom.
+struct LevelPlan {
+  std::int64_t windows_x = 0;
+  std::int64_t windows_y = 0;
+  std::vector<PanelPlan> panels;
+  std::vector<StripPlan> strips;
+};
+
+/// What a slot and a carry buffer hold, in bytes.
+struct SlotLimits {
+  std::size_t slot_bytes = 0;   ///< carried rows, own rows and compressed tiles of a strip together
+  std::size_t carry_bytes = 0;  ///< carried rows between two strips
+};
+
+/// Host memory of `pipeline.memory_mib` as `queue_depth` slots and `queue_depth` + 1 carry buffers of a quarter's size.
+SlotLimits slot_limits(const PipelineConfig& config);
+
+/// Bytes that tiles [first, first + count) of a tile row need in a slot's compressed part.
+using CompressedBytes = std::int64_t (*)(const void* context, std::int64_t tile_row, std::int64_t first_column,
+                                         std::int64_t columns);
+
+/// Cuts a level. Strips have about `strip_height` x `batch_strips` rows, in whole tile rows, and fewer where the slot
+/// is too small for them. \throws Error when a single row of tiles doesn't fit a slot, however narrow; the message
+/// names the key to turn.
+LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
+                     const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context);
+
+}  // namespace slidestream
