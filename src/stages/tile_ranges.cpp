@@ -17,10 +17,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 TileJob::Source TileRanges::source_of(const TileRange& range) const {
   if (range.length == 0) return TileJob::Source::missing;
-  const std::uint64_t size = slide.info().file_size;
-  if (range.offset == 0 || range.offset > size || range.length > size - range.offset) {
-    return TileJob::Source::outside_file;
-  }
+  if (!slide.contains(range)) return TileJob::Source::outside_file;
   return TileJob::Source::file;
 }
 
