@@ -1,0 +1,345 @@
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <slidestream/config.hpp>
+#include <slidestream/error.hpp>
+#include <sstream>
+
+#include "config/keys.hpp"
+#include "config/suggest.hpp"
+#include "config/toml_text.hpp"
+
+namespace slidestream {
+
+namespace {
+
+/// Both far above any configuration.
+constexpr std::size_t largest_text = std::size_t{16} << 20;
+constexpr std::size_t most_dots = 4096;
+
+/// Where something stands, for errors: "file:line".
+struct Place {
+  std::string origin;
+  std::size_t line = 0;  ///< 0: no lines (a setting from the command line)
+
+  std::string text() const { return line == 0 ? origin : origin + ":" + std::to_string(line); }
+};
+
+[[noreturn]] void fail(const Place& place, const std::string& what) { throw ConfigError(place.text() + ": " + what); }
+
+const char* kind_text(KeyKind kind) {
+  switch (kind) {
+    case KeyKind::integer:
+      return "a whole number";
+    case KeyKind::real:
+      return "a number";
+    case KeyKind::text:
+      return "a string";
+    case KeyKind::choice:
+      return "a string";
+    case KeyKind::texts:
+      return "a list of strings";
+    case KeyKind::integers:
+      return "a list of whole numbers";
+    case KeyKind::range:
+      return "two numbers, such as [0.0, 150.0]";
+  }
+  return "something else";
+}
+
+const char* type_text(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "a whole number";
+    case toml::node_type::floating_point:
+      return "a number with a fraction";
+    case toml::node_type::boolean:
+      return "true or false";
+    case toml::node_type::date:
+    case toml::node_type::time:
+    case toml::node_type::date_time:
+      return "a date or time";
+    case toml::node_type::none:
+      break;
+  }
+  return "nothing";
+}
+
+std::optional<double> number_of(const toml::node& node) {
+  if (const auto* integer = node.as_integer()) return static_cast<double>(integer->get());
+  if (const auto* real = node.as_floating_point()) return real->get();
+  return std::nullopt;
+}
+
+template <class Element, class Toml>
+std::optional<ConfigValue> list_of(const toml::node& node) {
+  const toml::array* list = node.as_array();
+  if (list == nullptr) return std::nullopt;
+  std::vector<Element> elements;
+  for (const toml::node& item : *list) {
+    const auto* value = item.as<Toml>();
+    if (value == nullptr) return std::nullopt;
+    elements.push_back(value->get());
+  }
+  return ConfigValue(std::move(elements));
+}
+
+std::optional<ConfigValue> range_of(const toml::node& node) {
+  const toml::array* list = node.as_array();
+  if (list == nullptr || list->size() != 2) return std::nullopt;
+  const auto low = number_of((*list)[0]);
+  const auto high = number_of((*list)[1]);
+  if (!low || !high) return std::nullopt;
+  return ConfigValue(std::array<double, 2>{*low, *high});
+}
+
+/// The node as the type that `kind` takes; nothing when it is another.
+std::optional<ConfigValue> value_of(KeyKind kind, const toml::node& node) {
+  switch (kind) {
+    case KeyKind::integer:
+      if (const auto* integer = node.as_integer()) return ConfigValue(integer->get());
+      return std::nullopt;
+    case KeyKind::real:
+      if (const auto number = number_of(node)) return ConfigValue(*number);
+      return std::nullopt;
+    case KeyKind::text:
+    case KeyKind::choice:
+      if (const auto* text = node.as_string()) return ConfigValue(text->get());
+      return std::nullopt;
+    case KeyKind::texts:
+      return list_of<std::string, std::string>(node);
+    case KeyKind::integers:
+      return list_of<std::int64_t, std::int64_t>(node);
+    case KeyKind::range:
+      return range_of(node);
+  }
+  return std::nullopt;
+}
+
+void assign(Config& config, const ConfigKey& key, const ConfigValue& value, const Place& place) {
+  const std::string what = complaint(key, value);
+  if (!what.empty()) fail(place, what);
+  key.set(config, value);
+}
+
+void assign(Config& config, const ConfigKey& key, const toml::node& node, const Place& place) {
+  const auto value = value_of(key.kind, node);
+  if (!value) {
+    const bool right_list = node.is_array() && key.kind >= KeyKind::texts;
+    fail(place, key.full_name() + " must be " + kind_text(key.kind) +
+                    (right_list ? std::string() : std::string(", not ") + type_text(node)));
+  }
+  assign(config, key, *value, place);
+}
+
+/// The key that was probably meant by `name` in `section`: keys of other sections must be nearer to win.
+const ConfigKey& nearest_key(std::string_view section, std::string_view name) {
+  const auto cost = [&](const ConfigKey& key) {
+    return 2 * edit_distance(name, key.name) + (key.section == section ? 0 : 3);
+  };
+  return *std::ranges::min_element(config_keys(), {}, cost);
+}
+
+/// The same for a name that may be "section.key" with both misspelt, or a key alone.
+std::string nearest_full_name(std::string_view name) {
+  if (name.find('.') == std::string_view::npos) return nearest_key("", name).full_name();
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys()) names.push_back(key.full_name());
+  return nearest_name(name, names);
+}
+
+std::string did_you_mean(std::string_view name) { return "; did you mean '" + std::string(name) + "'?"; }
+
+bool is_section(std::string_view name) {
+  for (const std::string& section : config_sections()) {
+    if (section == name) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void unknown_section(std::string_view name, const toml::node& node, const Place& place) {
+  if (node.is_table()) {
+    fail(place, "unknown section '" + one_line(name) + "'" + did_you_mean(nearest_name(name, config_sections())));
+  }
+  fail(place,
+       "key '" + one_line(name) + "' stands outside a section" + did_you_mean(nearest_key("", name).full_name()));
+}
+
+void read_section(Config& config, std::string_view section, const toml::table& table, std::string_view origin) {
+  for (const auto& [key, node] : table) {
+    const Place place{std::string(origin), key.source().begin.line};
+    const ConfigKey* known = find_key(section, key.str());
+    if (known == nullptr) {
+      const ConfigKey& meant = nearest_key(section, key.str());
+      fail(place, "unknown key '" + one_line(key.str()) + "' in [" + std::string(section) + "]" +
+                      did_you_mean(meant.section == section ? std::string(meant.name) : meant.full_name()));
+    }
+    assign(config, *known, node, place);
+  }
+}
+
+/// Index of the last byte of the TOML string that begins at `begin`.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  const std::string triple(3, quote);
+  const bool several_lines = text.substr(begin, 3) == triple;
+  for (std::size_t i = begin + (several_lines ? 3 : 1); i < text.size(); ++i) {
+    if (text[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (several_lines ? text.substr(i, 3) == triple : text[i] == quote || text[i] == '\n') {
+      if (!several_lines) return i;
+      // One or two quotes more belong to the string's content.
+      i += 2;
+      for (int more = 0; more < 2 && i + 1 < text.size() && text[i + 1] == quote; ++more) ++i;
+      return i;
+    }
+  }
+  return text.size();
+}
+
+/// The TOML library follows dotted keys by recursion without a bound, so that enough of them would exhaust the stack.
+void refuse_deep_keys(std::string_view text, const std::string& origin) {
+  std::size_t dots = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '.') ++dots;
+    if (text[i] == '#')
+      i = std::min(text.find('\n', i), text.size());
+    else if (text[i] == '"' || text[i] == '\'')
+      i = end_of_string(text, i);
+  }
+  if (dots > most_dots) throw ConfigError(origin + ": more than " + std::to_string(most_dots) + " dots in keys");
+}
+
+toml::table parse_toml(std::string_view text, std::string_view origin) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    fail({std::string(origin), error.source().begin.line}, one_line(error.description()));
+  }
+}
+
+std::string read_text(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  std::error_code code;
+  const auto status = std::filesystem::status(file, code);
+  // Reading a named pipe would wait for a writer; those of the shell (<(...), /dev/stdin) have one.
+  const bool device = name.starts_with("/dev/") || name.starts_with("/proc/");
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) && !device) {
+    throw ConfigError(name + ": not a regular file");
+  }
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw ConfigError(name + ": " + std::strerror(errno));
+  std::string text;
+  char buffer[65536];
+  while (in.read(buffer, sizeof buffer), in.gcount() > 0) {
+    text.append(buffer, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > largest_text) throw ConfigError(name + ": larger than 16 MiB");
+  }
+  if (in.bad()) throw ConfigError(name + ": " + std::strerror(errno));
+  return text;
+}
+
+/// A value from the command line: bare words stand for strings, and one element for a list.
+ConfigValue setting_value(const ConfigKey& key, std::string_view text, const Place& place) {
+  const bool takes_text = key.kind == KeyKind::text || key.kind == KeyKind::choice || key.kind == KeyKind::texts;
+  const bool bare = text.empty() || (text.front() != '"' && text.front() != '\'' && text.front() != '[');
+  if (takes_text && (bare || (key.kind != KeyKind::texts && text.front() == '['))) {
+    if (key.kind == KeyKind::texts) return ConfigValue(std::vector<std::string>{std::string(text)});
+    return ConfigValue(std::string(text));
+  }
+  refuse_deep_keys(text, place.origin);
+  toml::table table;
+  try {
+    table = toml::parse("value = " + std::string(text));
+  } catch (const toml::parse_error& error) {
+    fail(place, key.full_name() + " must be " + kind_text(key.kind) + ": " + one_line(error.description()));
+  }
+  const toml::node* node = table.get("value");
+  if (node == nullptr || table.size() != 1) fail(place, "more than one value");
+  if (const auto value = value_of(key.kind, *node)) return *value;
+  if (key.kind == KeyKind::texts && node->is_string()) {
+    return ConfigValue(std::vector<std::string>{node->as_string()->get()});
+  }
+  if (key.kind == KeyKind::integers && node->is_integer()) {
+    return ConfigValue(std::vector<std::int64_t>{node->as_integer()->get()});
+  }
+  fail(place, key.full_name() + " must be " + kind_text(key.kind) + ", not " + type_text(*node));
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+}  // namespace
+
+Config parse_config(std::string_view toml, std::string_view origin) {
+  refuse_deep_keys(toml, std::string(origin));
+  const toml::table root = parse_toml(toml, origin);
+  Config config;
+  for (const auto& [key, node] : root) {
+    const toml::table* table = node.as_table();
+    const Place place{std::string(origin), key.source().begin.line};
+    if (!is_section(key.str())) unknown_section(key.str(), node, place);
+    if (table == nullptr) {
+      fail(place, "'" + std::string(key.str()) + "' is a section, [" + std::string(key.str()) + "], not a key");
+    }
+    read_section(config, key.str(), *table, origin);
+  }
+  return config;
+}
+
+Config load_config(const std::filesystem::path& file) { return parse_config(read_text(file), file.string()); }
+
+void apply_setting(Config& config, std::string_view assignment) {
+  const Place place{"setting '" + one_line(assignment) + "'"};
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos) fail(place, "expected section.key=value");
+  const std::string_view full = trimmed(assignment.substr(0, equals));
+  const auto dot = full.find('.');
+  const std::string_view section = full.substr(0, dot);
+  const std::string_view name = dot == std::string_view::npos ? std::string_view() : full.substr(dot + 1);
+  const ConfigKey* key = find_key(section, name);
+  if (key == nullptr) {
+    const std::string meant = is_section(section) ? nearest_key(section, name).full_name() : nearest_full_name(full);
+    fail(place, "unknown key '" + one_line(full) + "'" + did_you_mean(meant));
+  }
+  assign(config, *key, setting_value(*key, trimmed(assignment.substr(equals + 1)), place), place);
+}
+
+void validate(const Config& config) {
+  for (const ConfigKey& key : config_keys()) {
+    const std::string what = complaint(key, key.get(config));
+    if (!what.empty()) throw ConfigError(what);
+  }
+  if (config.pipeline.backend == Backend::cpu && config.decode.device == DecodeDevice::gpu) {
+    throw ConfigError("decode.device is gpu, but pipeline.backend is cpu");
+  }
+}
+
+std::string to_toml(const Config& config) {
+  std::string text;
+  std::string_view section;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section != section) {
+      text += (section.empty() ? "[" : "\n[") + std::string(key.section) + "]\n";
+      section = key.section;
+    }
+    text += wrapped(key.comment, "# ", 100);
+    text += std::string(key.name) + " = " + to_toml_value(key.get(config)) + "\n";
+  }
+  return text;
+}
+
+}  // namespace slidestream

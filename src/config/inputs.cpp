@@ -1,0 +1,152 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <unordered_map>
+
+#include "config/csv.hpp"
+#include "config/folder.hpp"
+#include "config/suggest.hpp"
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_stream(std::istream& in) {
+  std::string text;
+  char buffer[65536];
+  while (in.read(buffer, sizeof buffer), in.gcount() > 0) text.append(buffer, static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+std::string read_manifest(const std::string& path) {
+  std::error_code code;
+  const auto status = fs::status(path, code);
+  // A named pipe would wait for a writer.
+  if (fs::exists(status) && !fs::is_regular_file(status)) throw ConfigError(path + ": not a regular file");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw ConfigError(path + ": " + std::strerror(errno));
+  std::string text = read_stream(in);
+  if (in.bad()) throw ConfigError(path + ": " + std::strerror(errno));
+  return text;
+}
+
+struct Entry {
+  std::size_t line = 0;
+  std::string path;
+};
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
+
+std::vector<Entry> list_entries(std::string_view text) {
+  text = without_bom(text);
+  std::vector<Entry> entries;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!is_blank(line) && !line.starts_with('#')) entries.push_back({number, std::string(line)});
+  }
+  return entries;
+}
+
+std::vector<Entry> csv_entries(std::string_view text, const std::string& origin) {
+  std::vector<CsvRecord> records = parse_csv(text, origin);
+  if (records.empty()) return {};
+  const auto& header = records.front().fields;
+  const auto named = std::ranges::find(header, "path");
+  const bool has_header = named != header.end();
+  const std::size_t column = has_header ? static_cast<std::size_t>(named - header.begin()) : 0;
+  std::vector<Entry> entries;
+  for (std::size_t i = has_header ? 1 : 0; i < records.size(); ++i) {
+    CsvRecord& record = records[i];
+    if (column >= record.fields.size()) {
+      throw ConfigError(origin + ":" + std::to_string(record.line) + ": " + std::to_string(record.fields.size()) +
+                        " fields; expected the path in field " + std::to_string(column + 1));
+    }
+    entries.push_back({record.line, std::move(record.fields[column])});
+  }
+  return entries;
+}
+
+/// The file behind a path, for telling whether two paths name the same slide.
+std::string identity(const std::string& path) {
+  std::error_code code;
+  const fs::path canonical = fs::weakly_canonical(path, code);
+  return code ? fs::absolute(path, code).lexically_normal().string() : canonical.string();
+}
+
+class Expander {
+ public:
+  void add_input(const std::string& input) {
+    if (input == "-") {
+      add_entries(list_entries(read_stream(std::cin)), "standard input", {});
+    } else if (is_folder(input) || !(has_suffix(input, ".list") || has_suffix(input, ".csv"))) {
+      add_path(input);
+    } else {
+      const std::string text = read_manifest(input);
+      add_entries(has_suffix(input, ".list") ? list_entries(text) : csv_entries(text, input), input,
+                  fs::path(input).parent_path());
+    }
+  }
+
+  ExpandedInputs take() { return std::move(inputs_); }
+
+ private:
+  static bool is_folder(const std::string& path) {
+    std::error_code code;
+    return fs::is_directory(path, code);
+  }
+
+  void add_entries(const std::vector<Entry>& entries, const std::string& origin, const fs::path& base) {
+    if (entries.empty()) inputs_.warnings.push_back(origin + ": names no slide");
+    for (const Entry& entry : entries) {
+      const std::string place = origin + ":" + std::to_string(entry.line);
+      if (entry.path.empty()) throw ConfigError(place + ": the path is empty");
+      // The system ends a path at a NUL: it would be another file's.
+      if (entry.path.find('\0') != std::string::npos) throw ConfigError(place + ": a NUL byte; expected a text file");
+      add_path((base / entry.path).string());
+    }
+  }
+
+  void add_path(const std::string& path) {
+    if (path.empty()) throw ConfigError("a slide's path is empty");
+    if (!is_folder(path)) return add_slide(path);
+    FolderContents contents = slides_in_folder(path);
+    for (std::string& warning : contents.warnings) inputs_.warnings.push_back(std::move(warning));
+    if (contents.slides.empty()) inputs_.warnings.push_back(one_line(path) + ": a folder without slides");
+    for (const std::string& slide : contents.slides) add_slide(slide);
+  }
+
+  void add_slide(const std::string& path) {
+    const auto [first, is_new] = first_names_.try_emplace(identity(path), path);
+    if (is_new) {
+      inputs_.slides.push_back(path);
+    } else {
+      inputs_.warnings.push_back(path + ": named before" +
+                                 (first->second == path ? std::string() : " as " + first->second) + ", counted once");
+    }
+  }
+
+  ExpandedInputs inputs_;
+  std::unordered_map<std::string, std::string> first_names_;  ///< by identity
+};
+
+}  // namespace
+
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
+  Expander expander;
+  for (const std::string& input : inputs) expander.add_input(input);
+  return expander.take();
+}
+
+}  // namespace slidestream

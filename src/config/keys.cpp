@@ -1,0 +1,285 @@
+#include "config/keys.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "config/suggest.hpp"
+#include "config/toml_text.hpp"
+
+namespace slidestream {
+
+namespace {
+
+template <class Section, class Number>
+ConfigKey integer(std::string_view section, std::string_view name, Section Config::*part, Number Section::*member,
+                  std::int64_t low, std::int64_t high, std::string_view comment) {
+  ConfigKey key;
+  key.section = section;
+  key.name = name;
+  key.kind = KeyKind::integer;
+  key.comment = comment;
+  key.low = static_cast<double>(low);
+  key.high = static_cast<double>(high);
+  key.get = [=](const Config& config) { return ConfigValue(static_cast<std::int64_t>(config.*part.*member)); };
+  key.set = [=](Config& config, const ConfigValue& value) {
+    config.*part.*member = static_cast<Number>(std::get<std::int64_t>(value));
+  };
+  return key;
+}
+
+template <class Section>
+ConfigKey real(std::string_view section, std::string_view name, Section Config::*part, double Section::*member,
+               double low, double high, std::string_view comment) {
+  ConfigKey key;
+  key.section = section;
+  key.name = name;
+  key.kind = KeyKind::real;
+  key.comment = comment;
+  key.low = low;
+  key.high = high;
+  key.get = [=](const Config& config) { return ConfigValue(config.*part.*member); };
+  key.set = [=](Config& config, const ConfigValue& value) { config.*part.*member = std::get<double>(value); };
+  return key;
+}
+
+/// Strings and lists: the member's type is the value's.
+template <class Section, class Member>
+ConfigKey plain(std::string_view section, std::string_view name, KeyKind kind, Section Config::*part,
+                Member Section::*member, std::string_view comment) {
+  ConfigKey key;
+  key.section = section;
+  key.name = name;
+  key.kind = kind;
+  key.comment = comment;
+  key.get = [=](const Config& config) { return ConfigValue(config.*part.*member); };
+  key.set = [=](Config& config, const ConfigValue& value) { config.*part.*member = std::get<Member>(value); };
+  return key;
+}
+
+/// `names` in the order of the enum's values.
+template <class Section, class Enum>
+ConfigKey choice(std::string_view section, std::string_view name, Section Config::*part, Enum Section::*member,
+                 std::span<const std::string> names, std::string_view comment) {
+  ConfigKey key;
+  key.section = section;
+  key.name = name;
+  key.kind = KeyKind::choice;
+  key.comment = comment;
+  key.choices = names;
+  key.get = [=](const Config& config) {
+    const auto index = static_cast<std::size_t>(config.*part.*member);
+    return ConfigValue(index < names.size() ? names[index] : std::to_string(index));
+  };
+  key.set = [=](Config& config, const ConfigValue& value) {
+    const auto found = std::ranges::find(names, std::get<std::string>(value));
+    config.*part.*member = static_cast<Enum>(found - names.begin());
+  };
+  return key;
+}
+
+ConfigKey devices_key(std::string_view comment) {
+  ConfigKey key;
+  key.section = "gpu";
+  key.name = "devices";
+  key.kind = KeyKind::integers;
+  key.comment = comment;
+  key.high = 1023;
+  key.get = [](const Config& config) {
+    return ConfigValue(std::vector<std::int64_t>(config.gpu.devices.begin(), config.gpu.devices.end()));
+  };
+  key.set = [](Config& config, const ConfigValue& value) {
+    config.gpu.devices.clear();
+    for (const std::int64_t device : std::get<std::vector<std::int64_t>>(value)) {
+      config.gpu.devices.push_back(static_cast<int>(device));
+    }
+  };
+  key.check = [](const ConfigValue& value) {
+    auto devices = std::get<std::vector<std::int64_t>>(value);
+    std::ranges::sort(devices);
+    const auto twice = std::ranges::adjacent_find(devices);
+    return twice == devices.end() ? std::string() : "names device " + std::to_string(*twice) + " twice";
+  };
+  return key;
+}
+
+ConfigKey window_key() {
+  ConfigKey key = integer("analysis", "window", &Config::analysis, &AnalysisConfig::window, 8, 4096,
+                          "Side N of the square windows, in pixels: an even number from 8 to 4096. Default 256.");
+  key.check = [](const ConfigValue& value) {
+    return std::get<std::int64_t>(value) % 2 == 0 ? std::string() : std::string("must be even");
+  };
+  return key;
+}
+
+ConfigKey range_key() {
+  ConfigKey key = plain("analysis", "range", KeyKind::range, &Config::analysis, &AnalysisConfig::range,
+                        "The two ends [low, high) of the histogram, in dB (|F| when value is linear). Values outside "
+                        "count in the end bins and as clipped. Default [0.0, 150.0].");
+  key.check = [](const ConfigValue& value) {
+    const auto& [low, high] = std::get<std::array<double, 2>>(value);
+    // A bin's width is the difference over as many as 65,536 bins, and the scale is its reciprocal.
+    if (!(low < high)) return std::string("is empty: the first number must be below the second");
+    if (!std::isfinite(high - low) || high - low < 1e-30) return std::string("can't be divided into bins");
+    return std::string();
+  };
+  return key;
+}
+
+ConfigKey dir_key() {
+  ConfigKey key = plain("output", "dir", KeyKind::text, &Config::output, &OutputConfig::dir,
+                        "Folder for results, made when missing. Default \"slidestream-out\".");
+  key.check = [](const ConfigValue& value) {
+    return std::get<std::string>(value).empty() ? std::string("can't be empty") : std::string();
+  };
+  return key;
+}
+
+std::vector<ConfigKey> make_keys() {
+  static const std::vector<std::string> io_names = {"auto", "posix", "cufile"};
+  static const std::vector<std::string> decode_names = {"auto", "cpu", "gpu"};
+  static const std::vector<std::string> bad_tile_names = {"fail", "white"};
+  static const std::vector<std::string> backend_names = {"auto", "cpu", "cuda"};
+  static const std::vector<std::string> split_names = {"auto", "never", "always"};
+  static const std::vector<std::string> value_names = {"log1p_db", "db", "linear"};
+  static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
+  constexpr auto million = std::int64_t{1} << 20;
+  return {
+      plain("input", "slides", KeyKind::texts, &Config::input, &InputConfig::slides,
+            "Slides, folders, .list and .csv manifests, or \"-\" for a list on standard input. Relative paths start "
+            "at the working directory; inside a manifest, at the manifest. Default none."),
+      integer("input", "level", &Config::input, &InputConfig::level, 0, 63,
+              "Pyramid level to analyse; 0 is full resolution. Default 0."),
+      integer("input", "max_pixels", &Config::input, &InputConfig::max_pixels, 1, std::int64_t{1} << 46,
+              "Largest width x height accepted, in pixels; a larger slide fails before anything is allocated. Default "
+              "68719476736 (2^36)."),
+      choice("input", "io", &Config::input, &InputConfig::io, io_names,
+             "How bytes are read: posix (positional reads), cufile (GPUDirect Storage), or auto. Default auto."),
+      choice("decode", "device", &Config::decode, &DecodeConfig::device, decode_names,
+             "Where JPEG tiles are decoded: cpu, gpu, or auto (where the windows are transformed). Default auto."),
+      choice("decode", "on_bad_tile", &Config::decode, &DecodeConfig::on_bad_tile, bad_tile_names,
+             "What a tile that can't be decoded does: fail its slide (the others go on), or become white, counted and "
+             "reported. Default fail."),
+      choice("pipeline", "backend", &Config::pipeline, &PipelineConfig::backend, backend_names,
+             "Where windows are transformed: cpu, cuda, or auto (the GPUs that are there, else the CPU). Default "
+             "auto."),
+      integer("pipeline", "strip_height", &Config::pipeline, &PipelineConfig::strip_height, 1, million,
+              "Rows read at a time, rounded to whole rows of tiles. Memory: rows x width bytes of a slot. Default "
+              "1024."),
+      integer("pipeline", "batch_strips", &Config::pipeline, &PipelineConfig::batch_strips, 0, 4096,
+              "Consecutive strips that share a slot; 0 chooses. Memory: as many strips a slot. Default 0."),
+      integer("pipeline", "queue_depth", &Config::pipeline, &PipelineConfig::queue_depth, 1, 1024,
+              "Slots, that is batches in flight. Memory: memory_mib is divided among them. Default 4."),
+      integer("pipeline", "threads", &Config::pipeline, &PipelineConfig::threads, 0, 1024,
+              "Threads of the run; 0 takes all that the machine allows this process. Memory: a few MiB each. Default "
+              "0."),
+      integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 16, 16 * million,
+              "Host memory for slots and carried rows together, in MiB, taken from the system as it is touched. A "
+              "strip that doesn't fit a slot is cut lower, and narrower, without changing the result. Default 640."),
+      devices_key("CUDA devices to use, by number; empty means all. Default []."),
+      real("gpu", "memory_fraction", &Config::gpu, &GpuConfig::memory_fraction, 0.01, 1.0,
+           "Share of each device's free memory to take at the start, 0.01 to 1. Default 0.8."),
+      choice("gpu", "split_slides", &Config::gpu, &GpuConfig::split_slides, split_names,
+             "Whether one slide may be cut into pieces over several GPUs: auto, never or always. Default auto."),
+      window_key(),
+      integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,
+              "Step between windows in both directions, in pixels, from 1. Default 128."),
+      integer("analysis", "smoothing_radius", &Config::analysis, &AnalysisConfig::smoothing_radius, 0, 16,
+              "Radius of the Gaussian, in pixels: 3 means 7 x 7; 0 turns smoothing off; at most 16. Default 3."),
+      real("analysis", "smoothing_sigma", &Config::analysis, &AnalysisConfig::smoothing_sigma, 0.01, 1000.0,
+           "Standard deviation of the Gaussian, in pixels, 0.01 to 1000. Default 1.4."),
+      choice("analysis", "value", &Config::analysis, &AnalysisConfig::value, value_names,
+             "Value of a coefficient F: log1p_db is 20 log10(1 + |F|), db is 20 log10(max(|F|, 1e-6)), linear is |F|. "
+             "Default log1p_db."),
+      integer("analysis", "bins", &Config::analysis, &AnalysisConfig::bins, 1, 65536,
+              "Bins of the histogram, 1 to 65536. Memory: 8 bytes a bin for every slide and thread. Default 1500."),
+      range_key(),
+      plain("analysis", "fftw_wisdom", KeyKind::text, &Config::analysis, &AnalysisConfig::fftw_wisdom,
+            "File that keeps FFTW's plans between runs (FFTW calls it wisdom); relative paths start at the working "
+            "directory; empty means none. Default \"\"."),
+      dir_key(),
+      choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
+             "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "
+             "window of every slide in flight. Default none."),
+  };
+}
+
+std::string bound_text(const ConfigKey& key, double bound) {
+  return key.kind == KeyKind::real ? to_toml_number(bound) : std::to_string(static_cast<std::int64_t>(bound));
+}
+
+std::string outside(const ConfigKey& key, const std::string& shown, double value) {
+  // Written so that NaN is outside.
+  if (value >= key.low && value <= key.high) return {};
+  return " is " + shown + "; expected " + bound_text(key, key.low) + " to " + bound_text(key, key.high);
+}
+
+std::string choices_text(std::span<const std::string> choices) {
+  std::string text;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0) text += i + 1 == choices.size() ? " or " : ", ";
+    text += choices[i];
+  }
+  return text;
+}
+
+std::string bounds_complaint(const ConfigKey& key, const ConfigValue& value) {
+  if (key.kind == KeyKind::integer) {
+    const auto number = std::get<std::int64_t>(value);
+    return outside(key, std::to_string(number), static_cast<double>(number));
+  }
+  if (key.kind == KeyKind::real) {
+    const double number = std::get<double>(value);
+    return outside(key, to_toml_number(number), number);
+  }
+  if (key.kind == KeyKind::integers) {
+    for (const std::int64_t number : std::get<std::vector<std::int64_t>>(value)) {
+      std::string text = outside(key, std::to_string(number), static_cast<double>(number));
+      if (!text.empty()) return " holds" + text.substr(3);
+    }
+  }
+  if (key.kind == KeyKind::choice) {
+    const auto& name = std::get<std::string>(value);
+    if (std::ranges::find(key.choices, name) == key.choices.end()) {
+      return " is '" + one_line(name) + "'; expected " + choices_text(key.choices) + "; did you mean '" +
+             nearest_name(name, key.choices) + "'?";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const ConfigKey> config_keys() {
+  static const std::vector<ConfigKey> keys = make_keys();
+  return keys;
+}
+
+std::span<const std::string> config_sections() {
+  static const std::vector<std::string> sections = [] {
+    std::vector<std::string> names;
+    for (const ConfigKey& key : config_keys()) {
+      if (names.empty() || names.back() != key.section) names.emplace_back(key.section);
+    }
+    return names;
+  }();
+  return sections;
+}
+
+const ConfigKey* find_key(std::string_view section, std::string_view name) {
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+std::string complaint(const ConfigKey& key, const ConfigValue& value) {
+  std::string what = bounds_complaint(key, value);
+  if (what.empty() && key.check) {
+    what = key.check(value);
+    if (!what.empty()) what.insert(0, " ");
+  }
+  return what.empty() ? what : key.full_name() + what;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <slidestream/config.hpp>
+
+/// \file
+/// The one list of configuration keys: files, `--set`, `--print-config`, help, the man page, shell completions and the
+/// settings in corpus.json all come from it.
+
+namespace slidestream {
+
+/// A key's value. Names of enums are strings.
+using ConfigValue = std::variant<std::int64_t, double, std::string, std::vector<std::string>, std::vector<std::int64_t>,
+                                 std::array<double, 2>>;
+
+/// What a key takes.
+enum class KeyKind {
+  integer,   ///< a whole number within the bounds
+  real,      ///< a number within the bounds
+  text,      ///< a string
+  choice,    ///< one of `choices`
+  texts,     ///< a list of strings
+  integers,  ///< a list of whole numbers, each within the bounds
+  range,     ///< two numbers, the first below the second
+};
+
+/// One key of one section.
+struct ConfigKey {
+  std::string_view section;
+  std::string_view name;
+  KeyKind kind = KeyKind::text;
+  std::string_view comment;              ///< meaning, unit, bounds, default, memory consequence
+  std::span<const std::string> choices;  ///< of a `choice`
+  double low = 0.0;                      ///< bounds, inclusive
+  double high = 0.0;
+  std::function<ConfigValue(const Config&)> get;
+  std::function<void(Config&, const ConfigValue&)> set;  ///< the value has been checked
+  /// What is wrong with a value of the right type and within the bounds; empty: nothing.
+  std::function<std::string(const ConfigValue&)> check;
+
+  std::string full_name() const { return std::string(section) + "." + std::string(name); }
+};
+
+/// All keys, section by section.
+std::span<const ConfigKey> config_keys();
+
+/// The key, or null.
+const ConfigKey* find_key(std::string_view section, std::string_view name);
+
+/// The names of the sections, in the order of `config_keys`.
+std::span<const std::string> config_sections();
+
+/// What is wrong with `value` as `key`'s, beginning with the key's full name; empty: nothing. The alternative that
+/// `value` holds is the key's.
+std::string complaint(const ConfigKey& key, const ConfigValue& value);
+
+}  // namespace slidestream

@@ -1,0 +1,50 @@
+#include "config/suggest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace slidestream {
+
+namespace {
+constexpr std::size_t longest_compared = 64;
+constexpr std::size_t longest_shown = 200;
+}  // namespace
+
+int edit_distance(std::string_view a, std::string_view b) {
+  a = a.substr(0, longest_compared);
+  b = b.substr(0, longest_compared);
+  // Three rows of the usual table: a swap of neighbours looks two rows back.
+  std::array<std::array<int, longest_compared + 1>, 3> rows{};
+  for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    auto& now = rows[i % 3];
+    const auto& before = rows[(i + 2) % 3];
+    const auto& two_before = rows[(i + 1) % 3];
+    now[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int replaced = before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      now[j] = std::min({before[j] + 1, now[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        now[j] = std::min(now[j], two_before[j - 2] + 1);
+      }
+    }
+  }
+  return rows[a.size() % 3][b.size()];
+}
+
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  const auto nearest = std::ranges::min_element(
+      candidates, {}, [name](const std::string& candidate) { return edit_distance(name, candidate); });
+  return nearest == candidates.end() ? std::string() : *nearest;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line(text.substr(0, longest_shown));
+  std::ranges::replace_if(
+      line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  if (text.size() > longest_shown) line += "...";
+  return line;
+}
+
+}  // namespace slidestream

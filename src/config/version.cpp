@@ -1,0 +1,7 @@
+#include <slidestream/pipeline.hpp>
+
+namespace slidestream {
+
+const char* version() noexcept { return SLIDESTREAM_VERSION; }
+
+}  // namespace slidestream
