@@ -61,14 +61,20 @@ struct ExpandedInputs {
 /// \throws ConfigError when a manifest can't be read.
 ExpandedInputs expand_inputs(const std::vector<std::string>& inputs);
 
+/// Makes the output folder and checks that results can be written there: to be called before a run.
+/// \throws OutputError naming what is in the way.
+void prepare_output(const Config& config);
+
 /// Writes `slides.csv`, `corpus.json` and `histograms.npy` into `config.output.dir`, each whole to a temporary name,
 /// synced and renamed. \throws OutputError naming the file and the system's reason.
 void write_results(const Config& config, const RunResult& result);
 
-/// Writes one slide's map to `config.output.dir`/maps/NAME.npy or .tif, whole, and returns its path. Slides with the
-/// same file name get different ones, the same ones in every run over the same `index` (position in the input). \throws
-/// OutputError.
-std::string write_map(const Config& config, const SlideResult& slide, std::size_t index);
+/// Names for slides' maps, each once: a slide's file name without suffix, and a number from its second use on.
+std::vector<std::string> map_names(const std::vector<std::string>& slides);
+
+/// Writes one slide's map, whole, to `config.output.dir`/maps/NAME.npy or .tif (`config.output.maps` says which) and
+/// returns its path. \throws OutputError.
+std::string write_map(const Config& config, const SlideResult& slide, const std::string& name);
 
 /// The version of the library, "MAJOR.MINOR.PATCH".
 const char* version() noexcept;

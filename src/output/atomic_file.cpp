@@ -1,0 +1,73 @@
+#include "output/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <slidestream/error.hpp>
+#include <system_error>
+
+namespace slidestream {
+
+namespace {
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+/// Short whatever the final name's length, and different for every file of every process.
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  static std::atomic<std::uint64_t> count{0};
+  return folder_of(path) / (".slidestream-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp");
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  do {
+    temporary_ = temporary_name(path_);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    // A process with our number may have died here before.
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) fail(errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail(errno);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) fail(errno);
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail(errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  temporary_.clear();
+  // The name lies in the folder, and is durable when the folder is. Some file systems don't sync folders (EINVAL).
+  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  const int synced = ::fsync(folder);
+  const int code = errno;
+  ::close(folder);
+  if (synced != 0 && code != EINVAL) fail(code);
+}
+
+void AtomicFile::fail(int code) const {
+  throw OutputError(path_.string() + ": " + std::generic_category().message(code));
+}
+
+}  // namespace slidestream

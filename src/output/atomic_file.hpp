@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace slidestream {
+
+/// A file that appears whole or not at all: written to a temporary name in the same folder, synced, then renamed over
+/// the old one. Every member throws OutputError, which names the path and the system's reason; the temporary is removed
+/// unless `commit` succeeded.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+
+  /// Makes the file durable and gives it its name.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(int code) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace slidestream

@@ -1,0 +1,104 @@
+#include "output/corpus_json.hpp"
+
+#include <tiffio.h>
+
+#include <nlohmann/json.hpp>
+#include <slidestream/pipeline.hpp>
+
+#include "config/keys.hpp"
+#include "output/text.hpp"
+
+namespace slidestream {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json settings_json(const Config& config) {
+  Json settings = Json::object();
+  for (const ConfigKey& key : config_keys()) {
+    std::visit([&](const auto& value) { settings[std::string(key.section)][std::string(key.name)] = value; },
+               key.get(config));
+  }
+  return settings;
+}
+
+Json versions_json() {
+  const std::string tiff = TIFFGetVersion();
+  return {{"slidestream", version()},
+          {"compiler", SLIDESTREAM_COMPILER},
+          {"libtiff", tiff.substr(0, tiff.find('\n'))},
+          {"openjpeg", SLIDESTREAM_OPENJPEG_VERSION},
+          {"fftw", SLIDESTREAM_FFTW_VERSION}};
+}
+
+Json totals_json(const Config& config, const RunResult& result) {
+  std::uint64_t done = 0;
+  std::uint64_t missing_tiles = 0;
+  std::uint64_t bad_tiles = 0;
+  std::uint64_t file_bytes = 0;
+  for (const SlideResult& slide : result.slides) {
+    if (!slide.done) continue;
+    ++done;
+    missing_tiles += slide.missing_tiles;
+    bad_tiles += slide.bad_tiles;
+    file_bytes += slide.file_bytes;
+  }
+  const auto& [low, high] = config.analysis.range;
+  const SpectrumSums& sums = result.corpus;
+  return {{"slides_done", done},
+          {"slides_failed", result.slides.size() - done},
+          {"windows", sums.windows},
+          {"values", sums.values},
+          {"clipped", sums.clipped},
+          {"mean", sums.mean()},
+          {"std", sums.standard_deviation()},
+          {"p05", sums.percentile(0.05, low, high)},
+          {"p50", sums.percentile(0.5, low, high)},
+          {"p95", sums.percentile(0.95, low, high)},
+          {"sum", to_decimal(sums.sum)},
+          {"sum_fraction_bits", SpectrumSums::sum_fraction_bits},
+          {"sum_of_squares", to_decimal(sums.sum_of_squares)},
+          {"square_fraction_bits", SpectrumSums::square_fraction_bits},
+          {"missing_tiles", missing_tiles},
+          {"bad_tiles", bad_tiles},
+          {"file_bytes", file_bytes}};
+}
+
+Json stages_json(const RunResult& result) {
+  Json stages = Json::array();
+  for (const StageReport& stage : result.stages) {
+    stages.push_back({{"name", stage.name},
+                      {"busy_seconds", stage.busy_seconds},
+                      {"wait_seconds", stage.wait_seconds},
+                      {"items", stage.items},
+                      {"bytes", stage.bytes}});
+  }
+  return stages;
+}
+
+/// Paths may hold bytes that aren't UTF-8, which JSON can't: they become U+FFFD here, and stay as they are in
+/// slides.csv.
+std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string corpus_json(const Config& config, const RunResult& result) {
+  Json corpus;
+  corpus["settings"] = settings_json(config);
+  corpus["versions"] = versions_json();
+  corpus["backend"] = result.backend;
+  corpus["threads"] = result.threads;
+  corpus["seconds"] = result.seconds;
+  corpus["interrupted"] = result.interrupted;
+  corpus["totals"] = totals_json(config, result);
+  corpus["stages"] = stages_json(result);
+  std::vector<std::uint64_t> histogram = result.corpus.histogram;
+  histogram.resize(static_cast<std::size_t>(config.analysis.bins));
+  // On one line: a person reads the rest, a program this.
+  std::string text = dump(corpus, 2);
+  text.resize(text.rfind('\n'));
+  return text + ",\n  \"histogram\": " + dump(histogram, -1) + "\n}\n";
+}
+
+}  // namespace slidestream

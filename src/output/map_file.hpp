@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <slidestream/results.hpp>
+
+namespace slidestream {
+
+/// A map as the bytes of a TIFF: float32, two samples a pixel (mean and standard deviation), uncompressed; BigTIFF
+/// where the size asks for it. `micrometres` is the step between windows; it becomes the resolution. \throws
+/// OutputError.
+std::vector<std::byte> tiff_bytes(const WindowMap& map, std::optional<double> micrometres);
+
+}  // namespace slidestream

@@ -1,0 +1,116 @@
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <system_error>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "output/atomic_file.hpp"
+#include "output/corpus_json.hpp"
+#include "output/map_file.hpp"
+#include "output/npy.hpp"
+#include "output/slides_csv.hpp"
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* slides_name = "slides.csv";
+constexpr const char* corpus_name = "corpus.json";
+constexpr const char* histograms_name = "histograms.npy";
+
+[[noreturn]] void fail(const fs::path& path, const std::error_code& code) {
+  throw OutputError(path.string() + ": " + code.message());
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) fail(folder, code);
+  // create_directories says nothing about a file that is in the way at the end.
+  if (!fs::is_directory(folder, code)) fail(folder, code ? code : std::make_error_code(std::errc::not_a_directory));
+}
+
+void write_whole(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void write_histograms(const fs::path& path, const Config& config, const RunResult& result) {
+  const auto bins = static_cast<std::size_t>(config.analysis.bins);
+  AtomicFile file(path);
+  file.write(npy_header("u8", {result.slides.size(), bins}));
+  std::vector<std::uint64_t> row;
+  for (const SlideResult& slide : result.slides) {
+    row = slide.done ? slide.sums.histogram : std::vector<std::uint64_t>();
+    row.resize(bins);
+    file.write(std::as_bytes(std::span(row)));
+  }
+  file.commit();
+}
+
+}  // namespace
+
+void prepare_output(const Config& config) {
+  const fs::path folder = config.output.dir;
+  make_folder(folder);
+  if (config.output.maps != MapFormat::none) make_folder(folder / "maps");
+  for (const char* name : {slides_name, corpus_name, histograms_name}) {
+    std::error_code code;
+    if (fs::is_directory(folder / name, code)) fail(folder / name, std::make_error_code(std::errc::is_a_directory));
+  }
+  // Only making a file shows whether one can be made. It goes away again.
+  const AtomicFile probe(folder / slides_name);
+}
+
+void write_results(const Config& config, const RunResult& result) {
+  const fs::path folder = config.output.dir;
+  make_folder(folder);
+  write_whole(folder / slides_name, slides_csv(config, result));
+  write_histograms(folder / histograms_name, config, result);
+  write_whole(folder / corpus_name, corpus_json(config, result));
+}
+
+std::vector<std::string> map_names(const std::vector<std::string>& slides) {
+  // Room for a number and a suffix within the 255 bytes that file systems give a name.
+  constexpr std::size_t longest = 230;
+  std::vector<std::string> names;
+  std::unordered_set<std::string> taken;
+  for (const std::string& slide : slides) {
+    std::string stem = fs::path(slide).stem().string().substr(0, longest);
+    if (stem.empty()) stem = "slide";
+    names.push_back(stem);
+    taken.insert(std::move(stem));
+  }
+  std::unordered_map<std::string, std::size_t> uses;
+  for (std::string& name : names) {
+    std::size_t& number = uses[name];
+    if (++number == 1) continue;
+    // The first keeps the plain name; the next take the first number that no slide's own name holds.
+    while (taken.contains(name + "-" + std::to_string(number))) ++number;
+    name += "-" + std::to_string(number);
+    taken.insert(name);
+  }
+  return names;
+}
+
+std::string write_map(const Config& config, const SlideResult& slide, const std::string& name) {
+  const fs::path folder = fs::path(config.output.dir) / "maps";
+  make_folder(folder);
+  const WindowMap& map = slide.map;
+  const fs::path path = folder / (name + (config.output.maps == MapFormat::tiff ? ".tif" : ".npy"));
+  AtomicFile file(path);
+  if (config.output.maps == MapFormat::tiff) {
+    const auto step = slide.mpp ? std::optional<double>(*slide.mpp * config.analysis.stride) : std::nullopt;
+    file.write(tiff_bytes(map, step));
+  } else {
+    file.write(npy_header("f4", {static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns), 2}));
+    file.write(std::as_bytes(std::span(map.values)));
+  }
+  file.commit();
+  return path.string();
+}
+
+}  // namespace slidestream

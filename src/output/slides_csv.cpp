@@ -1,0 +1,62 @@
+#include "output/slides_csv.hpp"
+
+#include "output/text.hpp"
+
+namespace slidestream {
+
+namespace {
+
+class Record {
+ public:
+  Record& operator<<(std::string_view field) {
+    text_ += (first_ ? "" : ",") + csv_field(field);
+    first_ = false;
+    return *this;
+  }
+  Record& operator<<(std::int64_t value) { return *this << std::string_view(std::to_string(value)); }
+  Record& operator<<(std::uint64_t value) { return *this << std::string_view(std::to_string(value)); }
+  Record& operator<<(double value) { return *this << std::string_view(to_decimal(value)); }
+
+  std::string line() const { return text_ + "\r\n"; }
+
+ private:
+  std::string text_;
+  bool first_ = true;
+};
+
+std::string slide_line(const Config& config, const SlideResult& slide) {
+  const auto& [low, high] = config.analysis.range;
+  const SpectrumSums& sums = slide.sums;
+  Record record;
+  record << slide.path << (slide.done ? "done" : "failed") << slide.error;
+  if (slide.width > 0) {
+    record << slide.width << slide.height << slide.codec << slide.colour << std::int64_t{slide.level};
+  } else {
+    record << ""
+           << ""
+           << ""
+           << ""
+           << "";
+  }
+  record << (slide.mpp ? to_decimal(*slide.mpp) : "");
+  if (slide.done) {
+    record << sums.windows << sums.mean() << sums.standard_deviation() << sums.percentile(0.05, low, high)
+           << sums.percentile(0.5, low, high) << sums.percentile(0.95, low, high) << slide.missing_tiles
+           << slide.bad_tiles << sums.clipped << slide.backend << slide.seconds;
+  } else {
+    for (int i = 0; i < 11; ++i) record << "";
+  }
+  return record.line();
+}
+
+}  // namespace
+
+std::string slides_csv(const Config& config, const RunResult& result) {
+  std::string text =
+      "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
+      "bad_tiles,clipped,backend,seconds\r\n";
+  for (const SlideResult& slide : result.slides) text += slide_line(config, slide);
+  return text;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,37 @@
+#include "output/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace slidestream {
+
+std::string to_decimal(double value) {
+  char buffer[32];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+
+std::string to_decimal(Int128 value) {
+  const bool negative = value < 0;
+  std::string digits;
+  do {
+    // Digit by digit from the signed value: the lowest has no positive counterpart.
+    const int digit = static_cast<int>(value % 10);
+    digits += static_cast<char>('0' + (digit < 0 ? -digit : digit));
+    value /= 10;
+  } while (value != 0);
+  if (negative) digits += '-';
+  std::ranges::reverse(digits);
+  return digits;
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string field = "\"";
+  for (const char c : text) {
+    if (c == '"') field += '"';
+    field += c;
+  }
+  return field + '"';
+}
+
+}  // namespace slidestream
