@@ -28,15 +28,25 @@ struct SynthOptions {
   int quality = 75;        ///< JPEG quality 1 to 100; JPEG 2000: rate by quality
   std::uint64_t seed = 1;  ///< same options, same file
   int distinct = 0;        ///< 0: every tile its own; N: the level's tiles repeat N different ones
-  int levels = 3;          ///< pyramid levels, each 4 x smaller, as far as the size allows
+  int levels = 3;          ///< pyramid levels, each 4 x smaller, while the shorter side has 64 pixels
   int missing_tiles = 0;   ///< level-0 tiles with a byte count of 0
   int corrupt_tiles = 0;   ///< level-0 tiles with damaged entropy-coded data
   double mpp = 0.25;       ///< micrometres a pixel, in the description
   bool big_tiff = false;   ///< force BigTIFF; files that need it are BigTIFF anyway
+  int threads = 0;         ///< 0: one for every core; the file is the same with any number
 };
 
-/// Writes a slide: levels, thumbnail, label and macro. Uses little memory whatever the size.
+/// What was written.
+struct SynthSummary {
+  std::int64_t tiles = 0;   ///< of level 0
+  int levels = 0;           ///< fewer than asked for where the slide is too small
+  std::uint64_t bytes = 0;  ///< of the file
+  bool big_tiff = false;
+};
+
+/// Writes a slide: levels, thumbnail, label and macro. Uses little memory whatever the size: a row of tiles of each
+/// level, and the distinct tiles. The file appears whole or not at all.
 /// \throws OutputError naming the file; ConfigError for options out of range.
-void write_synthetic_slide(const std::filesystem::path& file, const SynthOptions& options);
+SynthSummary write_synthetic_slide(const std::filesystem::path& file, const SynthOptions& options);
 
 }  // namespace slidestream

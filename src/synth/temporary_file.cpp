@@ -1,0 +1,77 @@
+#include "synth/temporary_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+#include "slidestream/error.hpp"
+
+namespace slidestream::synth {
+
+TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(target)) {
+  static std::atomic<int> number{0};
+  name_ = target_;
+  name_ += ".part-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
+  descriptor_ = ::open(name_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) {
+    failure_ = errno;
+    fail("");
+  }
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!name_.empty()) ::unlink(name_.c_str());
+}
+
+bool TemporaryFile::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      if (failure_ == 0) failure_ = written < 0 ? errno : EIO;
+      return false;
+    }
+    offset += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    size_ = std::max(size_, offset);
+  }
+  return true;
+}
+
+bool TemporaryFile::read(std::uint64_t offset, std::span<std::uint8_t> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      if (failure_ == 0) failure_ = count < 0 ? errno : EIO;
+      return false;
+    }
+    offset += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+void TemporaryFile::publish() {
+  const int descriptor = std::exchange(descriptor_, -1);
+  // Some file systems report a full disk only here.
+  if (::close(descriptor) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0) {
+    failure_ = errno;
+    fail("");
+  }
+  name_.clear();
+}
+
+void TemporaryFile::fail(const std::string& reason) const {
+  const std::string why = failure_ != 0 ? std::generic_category().message(failure_) : reason;
+  throw OutputError(target_.string() + ": can't be written: " + why);
+}
+
+}  // namespace slidestream::synth
