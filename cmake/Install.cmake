@@ -1,0 +1,19 @@
+# `cmake --install`: the program, the library with its headers and CMake package, and what a user reads.
+include(CMakePackageConfigHelpers)
+
+set(SLIDESTREAM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/slidestream")
+
+install(TARGETS slidestream EXPORT slidestreamTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(DIRECTORY include/slidestream DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT slidestreamTargets NAMESPACE slidestream:: DESTINATION "${SLIDESTREAM_CMAKE_DIR}")
+configure_package_config_file(cmake/slidestreamConfig.cmake.in slidestreamConfig.cmake
+  INSTALL_DESTINATION "${SLIDESTREAM_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(slidestreamConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/slidestreamConfig.cmake" "${PROJECT_BINARY_DIR}/slidestreamConfigVersion.cmake"
+  DESTINATION "${SLIDESTREAM_CMAKE_DIR}")
+
+install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY configs DESTINATION "${CMAKE_INSTALL_DATADIR}/slidestream")
+if(TARGET pipeline)
+  install(TARGETS pipeline RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()

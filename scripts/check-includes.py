@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Checks that includes go the allowed way: `check-includes.py [ROOT]`.
+
+Prints one line a violation, and exits 1 when there is any.
+"""
+
+import pathlib
+import re
+import sys
+
+# What the sources of a folder may include of the project, besides their own folder. "public" is include/slidestream/.
+ALLOWED = {
+    "include": {"public"},
+    "src/runtime": set(),  # knows nothing of slides
+    "src/slide": {"public"},  # knows nothing of graphs
+    "src/spectrum": {"public"},
+    "src/config": {"public"},
+    "src/output": {"public"},
+    "src/synth": {"public"},
+    "src/stages": {"public", "runtime", "slide", "spectrum"},  # the only one that knows runtime and slide both
+    "src/cli": {"public", "config", "output", "synth"},
+    "examples": {"public"},
+    "fuzz": {"public"},
+}
+# Tests and benchmarks look inside everything.
+UNCHECKED = {"bench", "tests"}
+
+SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh", ".inl"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+
+
+def folder_of(path):
+    """The key of ALLOWED that a source belongs to, or None."""
+    for depth in (2, 1):
+        key = "/".join(path.parts[:depth])
+        if len(path.parts) > depth and key in ALLOWED:
+            return key
+    return None
+
+
+def target_of(quote, name, modules):
+    """What an include leads to: "public", a module, or None when it isn't the project's."""
+    first = name.split("/")[0]
+    if first == "slidestream":
+        return "public"
+    return first if first in modules and (quote == '"' or "/" in name) else None
+
+
+def violations(root):
+    modules = {key.split("/")[1] for key in ALLOWED if key.startswith("src/")}
+    sources = sorted(
+        path for top in ("include", "src", "cuda", "examples", "fuzz", "bench", "tests")
+        for path in (root / top).rglob("*") if path.suffix in SUFFIXES
+    )
+    for path in sources:
+        relative = path.relative_to(root)
+        if relative.parts[0] in UNCHECKED:
+            continue
+        folder = folder_of(relative)
+        if folder is None:
+            yield f"{relative}: in no folder that scripts/check-includes.py knows; add it to the table there"
+            continue
+        own = folder.split("/")[-1]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            quote, name = match.groups()
+            if ".." in name.split("/"):
+                yield f"{relative}:{number}: includes {name}: name it from src/ or include/, without .."
+                continue
+            target = target_of(quote, name, modules)
+            if target is not None and target != own and target not in ALLOWED[folder]:
+                allowed = ", ".join(sorted(ALLOWED[folder])) or "nothing else of the project"
+                yield f"{relative}:{number}: includes {name}, but {folder} may use {allowed}"
+
+
+def main(arguments):
+    if len(arguments) > 1:
+        print("usage: check-includes.py [ROOT]", file=sys.stderr)
+        return 2
+    root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parent.parent
+    found = list(violations(root))
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

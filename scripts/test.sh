@@ -1,0 +1,58 @@
+#!/bin/bash
+# Builds and runs every test: Release, AddressSanitizer + UBSan, ThreadSanitizer for the graph, and the example against
+# an installed package. `test.sh [--no-install]`; build folders are build/release, build/asan, build/tsan.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+case "${1:-}" in
+  '') scripts/install-deps.sh --tests ;;
+  --no-install) ;;
+  *) echo "usage: $0 [--no-install]" >&2; exit 2 ;;
+esac
+
+jobs="$(nproc)"
+configure_options=()
+if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+
+step() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
+# build PRESET [TARGET...], as a build for tests that keeps no option of an earlier one
+build() {
+  cmake --preset "$1" --log-level=WARNING -DBUILD_TESTING=ON "${configure_options[@]}" >/dev/null
+  ninja -C "build/$1" -j "$jobs" --quiet "${@:2}"
+}
+run_tests() { ctest --output-on-failure --no-tests=error -j "$jobs" "$@" </dev/null; }
+
+step 'Release: build'
+build release
+step 'Release: tests'
+run_tests --test-dir build/release
+
+step 'Installed package: the example'
+rm -rf build/prefix
+cmake --install build/release --prefix build/prefix >/dev/null
+cmake -S examples/strip_means -B build/example -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >/dev/null
+ninja -C build/example --quiet
+build/prefix/bin/pipeline synth --out build/example/slide.svs --width 1024 --height 768 --quiet
+build/example/strip_means build/example/slide.svs | tee build/example/output.txt
+grep -q '^35 windows, mean ' build/example/output.txt
+
+step 'AddressSanitizer + UBSan: build'
+build asan
+step 'AddressSanitizer + UBSan: tests'
+UBSAN_OPTIONS=print_stacktrace=1 run_tests --test-dir build/asan -LE slow
+
+# ThreadSanitizer wants the address space laid out as it knows it; newer kernels randomise more of it.
+fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
+if ! "${fixed_addresses[@]}" true 2>/dev/null; then fixed_addresses=(); fi
+export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp"
+step 'ThreadSanitizer: build'
+cmake --preset tsan --log-level=WARNING "${configure_options[@]}" >/dev/null
+"${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet tests/runtime/all tests/stages/all
+step 'ThreadSanitizer: tests'
+for module in runtime stages; do
+  "${fixed_addresses[@]}" ctest --output-on-failure --no-tests=error -j "$jobs" -LE slow \
+    --test-dir "build/tsan/tests/$module" </dev/null
+done
+
+printf '\nAll of it passed in %d s.\n' "$SECONDS"

@@ -1,0 +1,61 @@
+"""scripts/check-includes.py finds what it is there to find, and this tree has none of it."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def check(root):
+    run = subprocess.run([sys.executable, ROOT / "scripts" / "check-includes.py", root], capture_output=True, text=True)
+    return run.returncode, run.stdout
+
+
+class CheckIncludes(unittest.TestCase):
+    def check_file(self, path, text):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, path)
+            file.parent.mkdir(parents=True)
+            file.write_text(text, encoding="utf-8")
+            return check(folder)
+
+    def refused(self, path, text):
+        status, output = self.check_file(path, text)
+        self.assertEqual(status, 1, f"{path}: {text}")
+        self.assertTrue(output.startswith(path), output)
+
+    def allowed(self, path, text):
+        self.assertEqual(self.check_file(path, text), (0, ""))
+
+    def test_runtime_knows_nothing_of_slides(self):
+        self.refused("src/runtime/pool.hpp", '#include "slide/file.hpp"\n')
+        self.refused("src/runtime/pool.hpp", "#include <slidestream/slide.hpp>\n")
+        self.allowed("src/runtime/pool.hpp", '#include "runtime/host_memory.hpp"\n#include <vector>\n')
+
+    def test_slide_knows_nothing_of_graphs(self):
+        self.refused("src/slide/slide.cpp", '  #  include "stages/batch.hpp"\n')
+        self.refused("src/slide/slide.cpp", '#include "runtime/slot_pool.hpp"\n')
+        self.allowed("src/slide/slide.cpp", '#include <slidestream/slide.hpp>\n#include "slide/file.hpp"\n')
+
+    def test_nobody_but_stages_includes_stages(self):
+        for folder in ("spectrum", "config", "output", "synth", "cli"):
+            self.refused(f"src/{folder}/a.cpp", '#include "stages/pipeline.hpp"\n')
+        self.allowed("src/stages/a.cpp", '#include "runtime/slot_pool.hpp"\n#include "slide/file.hpp"\n')
+
+    def test_public_headers_include_public_headers_only(self):
+        self.refused("include/slidestream/slide.hpp", '#include "slide/file.hpp"\n')
+        self.allowed("include/slidestream/slide.hpp", "#include <slidestream/error.hpp>\n")
+
+    def test_ways_around(self):
+        self.refused("src/runtime/pool.hpp", '#include "../slide/file.hpp"\n')
+        self.refused("src/elsewhere/a.cpp", "int a;\n")
+
+    def test_this_tree(self):
+        self.assertEqual(check(ROOT), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
