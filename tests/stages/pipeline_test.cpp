@@ -10,6 +10,7 @@
 
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/slide.hpp>
 
 #include "stages/pipeline.hpp"
 #include "support/reference.hpp"

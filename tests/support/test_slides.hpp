@@ -17,7 +17,7 @@ struct TestSlideOptions {
   std::uint32_t tile_width = 64;
   std::uint32_t tile_height = 64;
   Coding coding = Coding::none;
-  std::vector<std::uint32_t> missing;  ///< tiles with a byte count of 0 (their pixels in the image become white)
+  std::vector<std::uint32_t> missing = {};  ///< tiles with a byte count of 0 (their pixels in the image become white)
 };
 
 /// Writes `image` as a grey slide. For jpeg, `image` becomes what libjpeg-turbo decodes. \throws std::runtime_error.
