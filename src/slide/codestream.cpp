@@ -1,0 +1,196 @@
+#include "slide/codestream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <slidestream/error.hpp>
+#include <string>
+
+namespace slidestream {
+namespace {
+
+constexpr std::uint64_t most_codestream_tiles = 4096;  // OpenJPEG allocates some KiB for each before it decodes any
+constexpr unsigned most_components = 16;
+
+/// Big-endian numbers at checked places.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::size_t size() const noexcept { return bytes_.size(); }
+
+  std::uint64_t number(std::size_t at, unsigned length) const {
+    if (at > size() || length > size() - at) throw TileError("the JPEG 2000 data end inside a header");
+    std::uint64_t value = 0;
+    for (unsigned i = 0; i < length; ++i) value = value << 8 | std::to_integer<std::uint64_t>(bytes_[at + i]);
+    return value;
+  }
+  std::uint8_t u8(std::size_t at) const { return static_cast<std::uint8_t>(number(at, 1)); }
+  std::uint16_t u16(std::size_t at) const { return static_cast<std::uint16_t>(number(at, 2)); }
+  std::uint32_t u32(std::size_t at) const { return static_cast<std::uint32_t>(number(at, 4)); }
+
+  std::span<const std::byte> part(std::size_t at, std::size_t length) const { return bytes_.subspan(at, length); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+constexpr std::uint16_t soc = 0xFF4F, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, sot = 0xFF90, sod = 0xFF93,
+                        eoc = 0xFFD9;
+
+constexpr std::uint32_t box(const char (&name)[5]) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(name[i]);
+  return value;
+}
+
+/// Calls `visit(type, contents)` for each JP2 box.
+template <class Visit>
+void for_each_box(std::span<const std::byte> bytes, Visit visit) {
+  const Reader reader(bytes);
+  for (std::size_t at = 0; at < bytes.size();) {
+    std::uint64_t length = reader.u32(at);
+    const std::uint32_t type = reader.u32(at + 4);
+    std::size_t header = 8;
+    if (length == 1) {
+      length = reader.number(at + 8, 8);
+      header = 16;
+    } else if (length == 0) {
+      length = bytes.size() - at;
+    }
+    if (length < header || length > bytes.size() - at) throw TileError("a JP2 box is cut by the end of the data");
+    visit(type, reader.part(at + header, length - header));
+    at += length;
+  }
+}
+
+void check_channels(std::span<const std::byte> definitions) {
+  const Reader reader(definitions);
+  const unsigned count = reader.u16(0);
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned channel = reader.u16(2 + 6 * i);
+    const unsigned type = reader.u16(4 + 6 * i);
+    const unsigned colour = reader.u16(6 + 6 * i);
+    if (type == 0 && colour >= 1 && colour <= 3 && channel != colour - 1) {
+      throw TileError("the JP2 file reorders its channels, which isn't supported");
+    }
+  }
+}
+
+std::span<const std::byte> find_codestream(std::span<const std::byte> bytes) {
+  const Reader reader(bytes);
+  if (bytes.size() >= 4 && reader.u16(0) == soc && reader.u16(2) == siz) return bytes;
+  constexpr std::array<std::uint32_t, 3> signature{12, box("jP  "), 0x0D0A870A};
+  const bool is_jp2 = bytes.size() >= 12 && reader.u32(0) == signature[0] && reader.u32(4) == signature[1] &&
+                      reader.u32(8) == signature[2];
+  if (!is_jp2) throw TileError("the data begin neither like a JPEG 2000 codestream nor like a JP2 file");
+  std::span<const std::byte> found;
+  const auto header_box = [](std::uint32_t type, std::span<const std::byte> contents) {
+    if (type == box("pclr")) throw TileError("the JP2 file has a palette, which isn't supported");
+    if (type == box("cdef")) check_channels(contents);
+  };
+  for_each_box(bytes, [&](std::uint32_t type, std::span<const std::byte> contents) {
+    if (type == box("jp2h")) for_each_box(contents, header_box);
+    if (type == box("jp2c") && found.empty()) found = contents;
+  });
+  if (found.size() < 4) throw TileError("the JP2 file has no codestream");
+  return found;
+}
+
+/// Reads the SIZ segment at `at`, and returns the number of tiles.
+std::uint64_t read_size(const Reader& reader, std::size_t at, Codestream& stream) {
+  const std::uint64_t x1 = reader.u32(at + 6), y1 = reader.u32(at + 10);
+  const std::uint64_t tile_width = reader.u32(at + 22), tile_height = reader.u32(at + 26);
+  const std::uint64_t tile_x0 = reader.u32(at + 30), tile_y0 = reader.u32(at + 34);
+  stream.x0 = reader.u32(at + 14);
+  stream.y0 = reader.u32(at + 18);
+  const unsigned components = reader.u16(at + 38);
+  const bool sound = x1 > stream.x0 && y1 > stream.y0 && tile_width > 0 && tile_height > 0 && tile_x0 <= stream.x0 &&
+                     tile_y0 <= stream.y0 && components > 0;
+  if (!sound) throw TileError("the JPEG 2000 header's sizes are damaged");
+  if (components > most_components) {
+    throw TileError(std::to_string(components) + " JPEG 2000 components, supported are up to 16");
+  }
+  stream.width = static_cast<std::uint32_t>(x1 - stream.x0);
+  stream.height = static_cast<std::uint32_t>(y1 - stream.y0);
+  for (unsigned i = 0; i < components; ++i) {
+    const unsigned depth = reader.u8(at + 40 + 3 * i);
+    Codestream::Component component;
+    component.precision = static_cast<int>((depth & 0x7F) + 1);
+    component.is_signed = (depth & 0x80) != 0;
+    component.dx = reader.u8(at + 41 + 3 * i);
+    component.dy = reader.u8(at + 42 + 3 * i);
+    if (component.dx == 0 || component.dy == 0) throw TileError("the JPEG 2000 header's sampling is damaged");
+    stream.components.push_back(component);
+  }
+  const std::uint64_t tiles =
+      ((x1 - tile_x0 + tile_width - 1) / tile_width) * ((y1 - tile_y0 + tile_height - 1) / tile_height);
+  if (tiles > most_codestream_tiles) {
+    throw TileError("a JPEG 2000 codestream of " + std::to_string(tiles) + " tiles, supported are up to 4096");
+  }
+  return tiles;
+}
+
+bool transforms_irreversibly(const Reader& reader, std::size_t at) {
+  return reader.u8(at + 8) == 1 && reader.u8(at + 13) == 0;
+}
+
+/// Walks the tile-parts from `at` to the end of the codestream.
+void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles, Codestream& stream) {
+  std::vector<std::uint16_t> parts(tiles), expected(tiles);
+  bool ended = false;
+  while (!ended && at < reader.size()) {
+    const std::uint16_t marker = reader.u16(at);
+    if (marker == eoc) {
+      ended = true;
+      break;
+    }
+    if (marker != sot) throw TileError("the JPEG 2000 data are damaged between tile-parts");
+    const unsigned tile = reader.u16(at + 4);
+    std::uint64_t length = reader.u32(at + 6);
+    if (tile >= tiles) throw TileError("a JPEG 2000 tile-part of a tile that doesn't exist");
+    if (length == 0) {  // up to EOC
+      length = reader.size() - at;
+      if (length < 16 || reader.u16(reader.size() - 2) != eoc) throw TileError("the JPEG 2000 data end without EOC");
+      ended = true;
+    }
+    if (length < 14 || length > reader.size() - at) throw TileError("the JPEG 2000 data end inside a tile-part");
+    ++parts[tile];
+    if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = static_cast<std::uint16_t>(count);
+    std::size_t header = at + 12;
+    while (reader.u16(header) != sod) {
+      const std::uint16_t kind = reader.u16(header);
+      // A tile's own transform would make component 0 something else there.
+      if (kind == cod || kind == coc) stream.irreversible_colour_transform = false;
+      header += 2 + std::max<std::size_t>(reader.u16(header + 2), 2);
+      if (header >= at + length) throw TileError("a JPEG 2000 tile-part's header is damaged");
+    }
+    at += length;
+  }
+  for (std::size_t i = 0; i < tiles; ++i) {
+    if (parts[i] == 0 || (expected[i] != 0 && parts[i] != expected[i])) {
+      throw TileError("the JPEG 2000 data end before the last tile-part");
+    }
+  }
+}
+
+}  // namespace
+
+Codestream parse_codestream(std::span<const std::byte> bytes) {
+  Codestream stream;
+  stream.bytes = find_codestream(bytes);
+  const Reader reader(stream.bytes);
+  if (reader.u16(0) != soc || reader.u16(2) != siz) throw TileError("the JPEG 2000 codestream doesn't begin with SIZ");
+  const std::uint64_t tiles = read_size(reader, 2, stream);
+  std::size_t at = 2;
+  while (reader.u16(at) != sot) {
+    const std::uint16_t marker = reader.u16(at);
+    if (marker < 0xFF00) throw TileError("the JPEG 2000 main header is damaged");
+    if (marker == cod) stream.irreversible_colour_transform = transforms_irreversibly(reader, at);
+    at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
+  }
+  check_tile_parts(reader, at, tiles, stream);
+  return stream;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace slidestream {
+
+/// What the headers of a JPEG 2000 codestream say, read before a decoder allocates anything by them.
+struct Codestream {
+  struct Component {
+    int precision = 8;  ///< bits
+    bool is_signed = false;
+    std::uint32_t dx = 1;  ///< image columns a sample
+    std::uint32_t dy = 1;  ///< image rows a sample
+  };
+
+  std::span<const std::byte> bytes;  ///< the codestream alone, without JP2's boxes
+  std::uint32_t x0 = 0;              ///< of the image on the reference grid
+  std::uint32_t y0 = 0;
+  std::uint32_t width = 0;  ///< of the image, pixels
+  std::uint32_t height = 0;
+  std::vector<Component> components;
+  bool irreversible_colour_transform = false;  ///< components 0 to 2 are Y, Cb and Cr
+};
+
+/// Finds the codestream in `bytes` (bare, or in a JP2 file, told by the first bytes), reads its main header and walks
+/// its tile-parts. \throws TileError for damage and for ends cut off, which OpenJPEG may pass over, and for JP2 files
+///   whose components aren't the colours (palette, reordered channels).
+Codestream parse_codestream(std::span<const std::byte> bytes);
+
+}  // namespace slidestream

@@ -1,0 +1,175 @@
+#include "slide/jpeg_decoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <slidestream/error.hpp>
+
+#include "slide/jpeg_session.hpp"
+#include "slide/luminance.hpp"
+
+namespace slidestream {
+namespace {
+
+// SOI and the smallest table, a Huffman table without codes.
+constexpr std::size_t least_tables = 2 + 21;
+
+/// Walks the segments of a tables-only stream. libjpeg alone would take a segment that the end cuts for a whole one.
+bool segments_are_whole(std::span<const std::byte> tables) {
+  const auto at = [tables](std::size_t i) { return std::to_integer<unsigned>(tables[i]); };
+  if (at(0) != 0xFF || at(1) != 0xD8) return false;
+  for (std::size_t i = 2; i < tables.size();) {
+    if (at(i) != 0xFF) return false;
+    while (i < tables.size() && at(i) == 0xFF) ++i;  // fill bytes
+    if (i == tables.size()) return false;
+    if (at(i) == 0xD9) return true;
+    if (tables.size() - i < 3) return false;
+    const std::size_t length = at(i + 1) << 8 | at(i + 2);
+    if (length < 2 || length > tables.size() - i - 1) return false;
+    i += 1 + length;
+  }
+  return true;  // a missing EOI does no harm
+}
+
+/// Whether the counts of codes by length can be a prefix code.
+bool is_prefix_code(const JHUFF_TBL& table) {
+  unsigned codes = 0;
+  for (unsigned length = 1; length <= 16; ++length) {
+    codes = 2 * codes + table.bits[length];
+    if (codes > 1U << length) return false;
+  }
+  return true;
+}
+
+bool tables_are_codes(const jpeg_decompress_struct& decompressor) {
+  const auto fits = [](const JHUFF_TBL* table) { return table == nullptr || is_prefix_code(*table); };
+  return std::all_of(std::begin(decompressor.dc_huff_tbl_ptrs), std::end(decompressor.dc_huff_tbl_ptrs), fits) &&
+         std::all_of(std::begin(decompressor.ac_huff_tbl_ptrs), std::end(decompressor.ac_huff_tbl_ptrs), fits);
+}
+
+/// False when libjpeg failed: the session's message says why. Has nothing to destroy, as setjmp asks.
+bool read_tables(JpegSession& session, std::span<const std::byte> tables) {
+  if (setjmp(session.jump) != 0) return false;
+  jpeg_create_decompress(&session.decompressor);
+  session.set_input(tables);
+  if (jpeg_read_header(&session.decompressor, FALSE) != JPEG_HEADER_TABLES_ONLY) session.fail("it holds an image");
+  if (!tables_are_codes(session.decompressor)) session.fail("a Huffman table holds more codes than fit");
+  return true;
+}
+
+/// What the components of a frame become.
+struct Plan {
+  J_COLOR_SPACE coded;
+  J_COLOR_SPACE decoded;
+  Colour colour;  // of the decoded samples
+};
+
+Plan plan_for(Colour colour, int components) {
+  // Grey output makes libjpeg decode Y alone; the same space on both sides makes it convert nothing.
+  if (components == 1) {
+    return {JCS_GRAYSCALE, JCS_GRAYSCALE, colour == Colour::grey_inverted ? Colour::grey_inverted : Colour::grey};
+  }
+  if (components == 3 && colour == Colour::ycbcr) return {JCS_YCbCr, JCS_GRAYSCALE, Colour::grey};
+  if (components == 3 && colour == Colour::rgb) return {JCS_RGB, JCS_RGB, Colour::rgb};
+  return {JCS_UNKNOWN, JCS_UNKNOWN, colour};
+}
+
+bool components_fit(Colour colour, int components) {
+  const bool grey = colour == Colour::grey || colour == Colour::grey_inverted;
+  return components == 1 || (grey ? components == 2 : components == 3 || components == 4);
+}
+
+/// Decodes all rows: also those that aren't wanted, since damage anywhere makes the tile bad, whichever rows are asked
+/// for. `scratch` holds a row of samples.
+void read_rows(JpegSession& session, const TileJob& job, Colour colour, std::uint8_t* scratch) {
+  jpeg_decompress_struct& jpeg = session.decompressor;
+  const std::int64_t width = jpeg.output_width;
+  const int samples = jpeg.output_components;
+  const bool direct = samples == 1 && job.from_x == 0 && job.out.width >= width;
+  const std::int64_t copied = std::clamp<std::int64_t>(width - job.from_x, 0, job.out.width);
+  while (jpeg.output_scanline < jpeg.output_height) {
+    std::uint8_t* to = job.row(jpeg.output_scanline);
+    JSAMPROW row = direct && to != nullptr ? to : scratch;
+    jpeg_read_scanlines(&jpeg, &row, 1);
+    if (to == nullptr) continue;
+    if (!direct) {
+      interleaved_to_luminance(to, scratch + job.from_x * samples, copied, samples, colour);
+    } else if (colour == Colour::grey_inverted) {
+      for (std::int64_t x = 0; x < width; ++x) to[x] = static_cast<std::uint8_t>(255 - to[x]);
+    }
+  }
+}
+
+/// What libjpeg doesn't warn of: scans that never came.
+void check_completeness(JpegSession& session) {
+  const jpeg_decompress_struct& jpeg = session.decompressor;
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    if (jpeg.comp_info[i].quant_table == nullptr) session.fail("a component has no scan");
+  }
+  if (!session.exhausted) return;
+  // Without EOI the end must be known otherwise. A Huffman-coded scan that is cut gives a warning; an arithmetic one
+  // gives none, and a progressive image may lack whole scans.
+  if (jpeg.arith_code) session.fail("the data end without EOI");
+  if (!jpeg.progressive_mode || jpeg.coef_bits == nullptr) return;
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const int* bits = jpeg.coef_bits[i];
+    if (std::any_of(bits, bits + DCTSIZE2, [](int missing) { return missing != 0; })) {
+      session.fail("the data end before the last scan");
+    }
+  }
+}
+
+/// Parses tables and the tile's header. False as in `read_tables`.
+bool read_header(JpegSession& session, std::span<const std::byte> tables, std::span<const std::byte> bytes) {
+  if (setjmp(session.jump) != 0) return false;
+  jpeg_create_decompress(&session.decompressor);
+  if (!tables.empty()) {
+    session.set_input(tables);
+    jpeg_read_header(&session.decompressor, FALSE);
+  }
+  session.set_input(bytes);
+  jpeg_read_header(&session.decompressor, TRUE);
+  return true;
+}
+
+bool read_image(JpegSession& session, const TileJob& job, const Plan& plan, std::uint8_t* scratch) {
+  if (setjmp(session.jump) != 0) return false;
+  jpeg_decompress_struct& jpeg = session.decompressor;
+  jpeg.jpeg_color_space = plan.coded;
+  jpeg.out_color_space = plan.decoded;
+  jpeg.dct_method = JDCT_ISLOW;
+  jpeg_start_decompress(&jpeg);
+  read_rows(session, job, plan.colour, scratch);
+  // Before the end is read: that also takes a marker after the last scan for the end of the data.
+  check_completeness(session);
+  jpeg_finish_decompress(&jpeg);
+  return true;
+}
+
+}  // namespace
+
+bool jpeg_tables_hold_a_table(std::span<const std::byte> tables) { return tables.size() >= least_tables; }
+
+std::string damage_of_jpeg_tables(std::span<const std::byte> tables) {
+  if (!segments_are_whole(tables)) return "its segments don't add up";
+  JpegSession session;
+  if (!read_tables(session, tables)) return session.message;
+  return {};
+}
+
+void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
+  JpegSession session;
+  if (!read_header(session, job.detail.jpeg_tables, bytes)) throw TileError(session.message);
+  const jpeg_decompress_struct& jpeg = session.decompressor;
+  const int components = jpeg.num_components;
+  if (!components_fit(job.level.colour, components)) {
+    throw TileError("the JPEG frame has " + std::to_string(components) + " components, which don't fit the slide's " +
+                    name(job.level.colour));
+  }
+  check_decoded_size(job, jpeg.image_width, jpeg.image_height);
+  scratch_.resize(static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
+  const Plan plan = plan_for(job.level.colour, components);
+  if (!read_image(session, job, plan, scratch_.data())) throw TileError(session.message);
+  whiten_beyond(job, jpeg.image_width, jpeg.image_height);
+}
+
+}  // namespace slidestream

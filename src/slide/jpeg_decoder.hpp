@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "slide/tile_job.hpp"
+
+namespace slidestream {
+
+/// Whether a JPEGTables tag is long enough to hold a table at all; shorter ones count as none.
+bool jpeg_tables_hold_a_table(std::span<const std::byte> tables);
+
+/// What is wrong with a JPEGTables tag; empty when nothing is.
+std::string damage_of_jpeg_tables(std::span<const std::byte> tables);
+
+/// JPEG tiles to luminance with libjpeg-turbo and its accurate integer IDCT. Photometric decides what components mean,
+/// the frame header how they are sampled: Aperio writes RGB components without an Adobe marker.
+class JpegDecoder {
+ public:
+  /// \throws TileError for any libjpeg error, for damaged or incomplete scan data, and for a frame of another size. A
+  ///   missing EOI after the last MCU and bytes after EOI are fine.
+  void decode(const TileJob& job, std::span<const std::byte> bytes);
+
+ private:
+  std::vector<std::uint8_t> scratch_;  // a row of samples
+};
+
+}  // namespace slidestream

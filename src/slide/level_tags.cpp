@@ -1,0 +1,232 @@
+#include "slide/level_tags.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "slide/jpeg_decoder.hpp"
+
+namespace slidestream {
+namespace {
+
+constexpr std::uint64_t most_tiles = std::uint64_t{1} << 24;  // 256 MiB of ranges
+constexpr std::uint64_t most_tile_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t most_jpeg2000_tile_pixels = std::uint64_t{1} << 26;  // OpenJPEG holds 4 bytes a sample
+constexpr std::uint32_t most_jpeg_tables = 65535;
+
+constexpr int compression_jpeg2000_ycbcr = 33003;  // Aperio
+constexpr int compression_jpeg2000 = 33004;        // as some scanners write it
+constexpr int compression_jpeg2000_rgb = 33005;    // Aperio
+constexpr int compression_jpeg2000_tiff = 34712;
+
+/// The tags of one directory, and the refusal of what isn't supported.
+class Tags {
+ public:
+  Tags(const File& file, const TiffFile& tiff) : file_(file), tiff_(tiff) {}
+
+  [[noreturn]] void refuse(const std::string& cause) const { throw_slide_error(file_.path(), cause); }
+  [[noreturn]] void refuse(const char* tag, std::int64_t value, const char* supported) const {
+    refuse(std::string(tag) + " " + std::to_string(value) + " isn't supported; supported: " + supported);
+  }
+
+  /// A 16-bit tag, its default where the TIFF specification has one.
+  int short_or_default(std::uint32_t tag, int missing) const {
+    std::uint16_t value = 0;
+    return TIFFGetFieldDefaulted(tiff_.get(), tag, &value) == 1 ? value : missing;
+  }
+
+  std::uint32_t size(std::uint32_t tag, const char* name) const {
+    std::uint32_t value = 0;
+    if (TIFFGetField(tiff_.get(), tag, &value) != 1) refuse(std::string(name) + " is missing");
+    if (value == 0) refuse(name, 0, "from 1");
+    return value;
+  }
+
+ private:
+  const File& file_;
+  const TiffFile& tiff_;
+};
+
+bool is_jpeg2000(int compression) {
+  return compression == compression_jpeg2000_ycbcr || compression == compression_jpeg2000 ||
+         compression == compression_jpeg2000_rgb || compression == compression_jpeg2000_tiff;
+}
+
+Codec codec_of(const Tags& tags, int compression) {
+  if (is_jpeg2000(compression)) return Codec::jpeg2000;
+  constexpr const char* supported =
+      "1 none, 5 LZW, 7 JPEG, 8 and 32946 Deflate, 32773 PackBits, 33003 33004 33005 34712 JPEG 2000, "
+      "34887 LERC, 34925 LZMA, 50000 Zstd, 50001 WebP, as far as libtiff was built with them";
+  if (compression == COMPRESSION_OJPEG) tags.refuse("Compression", compression, supported);
+  if (compression == COMPRESSION_JPEG) return Codec::jpeg;
+  if (TIFFIsCODECConfigured(static_cast<std::uint16_t>(compression)) != 1) {
+    tags.refuse("Compression", compression, supported);
+  }
+  switch (compression) {
+    case COMPRESSION_NONE:
+      return Codec::none;
+    case COMPRESSION_LZW:
+      return Codec::lzw;
+    case COMPRESSION_ADOBE_DEFLATE:
+    case COMPRESSION_DEFLATE:
+      return Codec::deflate;
+    case COMPRESSION_PACKBITS:
+      return Codec::packbits;
+    case COMPRESSION_LERC:
+      return Codec::lerc;
+    case COMPRESSION_LZMA:
+      return Codec::lzma;
+    case COMPRESSION_ZSTD:
+      return Codec::zstd;
+    case COMPRESSION_WEBP:
+      return Codec::webp;
+    default:
+      return Codec::other;
+  }
+}
+
+Colour colour_of(const Tags& tags, Codec codec, int compression, int photometric) {
+  switch (photometric) {
+    case PHOTOMETRIC_MINISBLACK:
+      return Colour::grey;
+    case PHOTOMETRIC_MINISWHITE:
+      return Colour::grey_inverted;
+    case PHOTOMETRIC_RGB:
+      return compression == compression_jpeg2000_ycbcr ? Colour::ycbcr : Colour::rgb;
+    case PHOTOMETRIC_YCBCR:
+      if (compression == compression_jpeg2000 || compression == compression_jpeg2000_rgb) return Colour::rgb;
+      if (codec == Codec::jpeg || codec == Codec::jpeg2000) return Colour::ycbcr;
+      tags.refuse("PhotometricInterpretation", photometric,
+                  "6 YCbCr with JPEG and JPEG 2000 only; 0 MinIsWhite, 1 MinIsBlack and 2 RGB with all");
+    default:
+      tags.refuse("PhotometricInterpretation", photometric, "0 MinIsWhite, 1 MinIsBlack, 2 RGB, 6 YCbCr");
+  }
+}
+
+void check_samples(const Tags& tags, const Level& level, LevelDetail& detail) {
+  const int bits = tags.short_or_default(TIFFTAG_BITSPERSAMPLE, 1);
+  if (bits != 8) tags.refuse("BitsPerSample", bits, "8");
+  const int format = tags.short_or_default(TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+  if (format != SAMPLEFORMAT_UINT && format != SAMPLEFORMAT_VOID) {
+    tags.refuse("SampleFormat", format, "1 unsigned, 4 void");
+  }
+  const int planar = tags.short_or_default(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  if (planar != PLANARCONFIG_CONTIG) tags.refuse("PlanarConfiguration", planar, "1 contiguous");
+  const int fill = tags.short_or_default(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB);
+  if (fill != FILLORDER_MSB2LSB) tags.refuse("FillOrder", fill, "1");
+  detail.samples = tags.short_or_default(TIFFTAG_SAMPLESPERPIXEL, 1);
+  const bool grey = level.colour == Colour::grey || level.colour == Colour::grey_inverted;
+  const int colours = grey ? 1 : 3;
+  if (detail.samples != colours && detail.samples != colours + 1) {
+    tags.refuse("SamplesPerPixel", detail.samples, grey ? "1 or 2 for grey" : "3 or 4 for colour");
+  }
+}
+
+void read_geometry(const Tags& tags, const TiffFile& tiff, const OpenOptions& options, Level& level) {
+  level.width = tags.size(TIFFTAG_IMAGEWIDTH, "ImageWidth");
+  level.height = tags.size(TIFFTAG_IMAGELENGTH, "ImageLength");
+  if (level.width > options.max_pixels / level.height) {
+    tags.refuse("ImageWidth x ImageLength " + std::to_string(level.width) + " x " + std::to_string(level.height) +
+                " is more than max_pixels " + std::to_string(options.max_pixels));
+  }
+  std::uint32_t depth = 1;
+  if (TIFFGetField(tiff.get(), TIFFTAG_IMAGEDEPTH, &depth) == 1 && depth != 1) {
+    tags.refuse("ImageDepth", depth, "1");
+  }
+  if (TIFFGetField(tiff.get(), TIFFTAG_TILEDEPTH, &depth) == 1 && depth != 1) tags.refuse("TileDepth", depth, "1");
+  level.tiled = TIFFIsTiled(tiff.get()) != 0;
+  if (level.tiled) {
+    level.tile_width = tags.size(TIFFTAG_TILEWIDTH, "TileWidth");
+    level.tile_height = tags.size(TIFFTAG_TILELENGTH, "TileLength");
+  } else {
+    std::uint32_t rows = 0;  // missing: one strip
+    if (TIFFGetField(tiff.get(), TIFFTAG_ROWSPERSTRIP, &rows) != 1) rows = static_cast<std::uint32_t>(level.height);
+    if (rows == 0) tags.refuse("RowsPerStrip", 0, "from 1");
+    level.tile_width = level.width;
+    level.tile_height = std::min<std::int64_t>(rows, level.height);
+  }
+  level.columns = (level.width + level.tile_width - 1) / level.tile_width;
+  level.rows = (level.height + level.tile_height - 1) / level.tile_height;
+}
+
+std::string tile_size(const Level& level) {
+  return std::string(level.tiled ? "TileWidth x TileLength " : "ImageWidth x RowsPerStrip ") +
+         std::to_string(level.tile_width) + " x " + std::to_string(level.tile_height);
+}
+
+void check_tile_size(const Tags& tags, const Level& level, const LevelDetail& detail) {
+  // Both sides are below 2^32, so that the product fits.
+  const std::uint64_t pixels =
+      static_cast<std::uint64_t>(level.tile_width) * static_cast<std::uint64_t>(level.tile_height);
+  if (pixels > most_tile_bytes / static_cast<unsigned>(detail.samples)) {
+    tags.refuse(tile_size(level) + " isn't supported; supported: up to 2^30 bytes when decoded");
+  }
+  if (level.codec == Codec::jpeg2000 && pixels > most_jpeg2000_tile_pixels) {
+    tags.refuse(tile_size(level) + " isn't supported; supported: up to 2^26 pixels with JPEG 2000");
+  }
+}
+
+/// Tile arrays straight from the file: libtiff would fill up what is missing and estimate what looks odd.
+void read_tile_ranges(const Tags& tags, const RawTiff& raw, const RawDirectory& directory, const Level& level,
+                      LevelDetail& detail) {
+  const std::uint64_t expected = static_cast<std::uint64_t>(level.columns) * static_cast<std::uint64_t>(level.rows);
+  if (expected > most_tiles) {
+    tags.refuse(tile_size(level) + " cuts the image into " + std::to_string(expected) +
+                " tiles; supported: up to 2^24");
+  }
+  const auto read = [&](std::uint16_t tile_tag, std::uint16_t strip_tag, const char* what) {
+    // libtiff takes either tag for either layout, and so do we.
+    const RawEntry* entry = directory.find(level.tiled ? tile_tag : strip_tag);
+    if (entry == nullptr) entry = directory.find(level.tiled ? strip_tag : tile_tag);
+    const std::string name = std::string(level.tiled ? "Tile" : "Strip") + what;
+    if (entry == nullptr) tags.refuse(name + " is missing");
+    if (entry->count != expected) {
+      tags.refuse(name + " has " + std::to_string(entry->count) + " values, expected " + std::to_string(expected) +
+                  " for " + std::to_string(level.columns) + " x " + std::to_string(level.rows) +
+                  (level.tiled ? " tiles" : " strips"));
+    }
+    return raw.values(*entry, name);
+  };
+  const std::vector<std::uint64_t> offsets = read(TIFFTAG_TILEOFFSETS, TIFFTAG_STRIPOFFSETS, "Offsets");
+  const std::vector<std::uint64_t> lengths = read(TIFFTAG_TILEBYTECOUNTS, TIFFTAG_STRIPBYTECOUNTS, "ByteCounts");
+  detail.tiles.resize(expected);
+  for (std::size_t i = 0; i < expected; ++i) detail.tiles[i] = {offsets[i], lengths[i]};
+}
+
+void read_jpeg_tables(const Tags& tags, const TiffFile& tiff, LevelDetail& detail) {
+  std::uint32_t count = 0;
+  const void* bytes = nullptr;
+  if (TIFFGetField(tiff.get(), TIFFTAG_JPEGTABLES, &count, &bytes) != 1 || bytes == nullptr) return;
+  if (count > most_jpeg_tables) {
+    tags.refuse("JPEGTables of " + std::to_string(count) + " bytes isn't supported; supported: up to 65535");
+  }
+  const auto* first = static_cast<const std::byte*>(bytes);
+  detail.jpeg_tables.assign(first, first + count);
+  if (!jpeg_tables_hold_a_table(detail.jpeg_tables)) {
+    detail.jpeg_tables.clear();
+    return;
+  }
+  const std::string damage = damage_of_jpeg_tables(detail.jpeg_tables);
+  if (!damage.empty()) tags.refuse("JPEGTables is damaged: " + damage);
+}
+
+}  // namespace
+
+void read_level(const RawTiff& raw, const RawDirectory& directory, const TiffFile& tiff, const File& file,
+                const OpenOptions& options, Level& level, LevelDetail& detail) {
+  const Tags tags(file, tiff);
+  detail.directory_offset = directory.offset;
+  level.compression = tags.short_or_default(TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+  level.codec = codec_of(tags, level.compression);
+  std::uint16_t photometric = 0;
+  if (TIFFGetField(tiff.get(), TIFFTAG_PHOTOMETRIC, &photometric) != 1) {
+    tags.refuse("PhotometricInterpretation is missing");
+  }
+  level.colour = colour_of(tags, level.codec, level.compression, photometric);
+  check_samples(tags, level, detail);
+  read_geometry(tags, tiff, options, level);
+  check_tile_size(tags, level, detail);
+  read_tile_ranges(tags, raw, directory, level, detail);
+  if (level.codec == Codec::jpeg) read_jpeg_tables(tags, tiff, detail);
+}
+
+}  // namespace slidestream

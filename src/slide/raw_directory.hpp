@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "slide/file.hpp"
+
+namespace slidestream {
+
+/// One tag of a directory as it stands in the file.
+struct RawEntry {
+  std::uint16_t tag = 0;
+  std::uint16_t type = 0;
+  std::uint64_t count = 0;
+  std::uint64_t value_at = 0;  ///< file offset of the values
+};
+
+struct RawDirectory {
+  std::uint64_t offset = 0;
+  std::vector<RawEntry> entries;
+  std::uint64_t next = 0;  ///< 0: the last of its chain
+
+  const RawEntry* find(std::uint16_t tag) const noexcept;
+};
+
+/// The bare structure of a TIFF or BigTIFF: where directories lie, and unsigned values exactly as they are stored.
+/// libtiff reads the tags; this reads what libtiff repairs silently (counts that disagree, byte counts of 0, estimated
+/// strips), and finds loops and ends of file before libtiff follows them.
+class RawTiff {
+ public:
+  /// Reads the header. \throws SlideError when it isn't TIFF's.
+  explicit RawTiff(const File& file);
+
+  bool big() const noexcept { return big_; }
+
+  /// The directories of the main chain. \throws SlideError for a loop or a directory outside the file.
+  std::vector<RawDirectory> main_chain() const;
+
+  RawDirectory directory(std::uint64_t offset) const;
+
+  /// All values of an unsigned entry (BYTE, SHORT, LONG, LONG8, IFD, IFD8). `name` is the tag's, for the error.
+  std::vector<std::uint64_t> values(const RawEntry& entry, const std::string& name) const;
+
+ private:
+  std::uint64_t number(const std::byte* from, unsigned bytes) const noexcept;
+  std::uint64_t number_at(std::uint64_t offset, unsigned bytes) const;
+
+  const File& file_;
+  bool big_ = false;
+  bool little_endian_ = true;
+  std::uint64_t first_ = 0;
+};
+
+}  // namespace slidestream

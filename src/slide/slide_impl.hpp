@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <slidestream/slide.hpp>
+#include <vector>
+
+#include "slide/file.hpp"
+#include "slide/tiff_file.hpp"
+
+namespace slidestream {
+
+/// What decoders need of a level beyond `Level`.
+struct LevelDetail {
+  std::uint64_t directory_offset = 0;  ///< where its directory lies in the file
+  int samples = 1;                     ///< per pixel, interleaved; those beyond the colour's are ignored
+  std::vector<TileRange> tiles;        ///< row by row
+  std::vector<std::byte> jpeg_tables;  ///< tables that every JPEG tile shares; empty: none
+};
+
+/// libtiff handles standing at one directory, for the codecs that libtiff owns. One handle serves one thread at a time,
+/// so there come to be as many as threads decode at once.
+class TiffPool {
+ public:
+  /// Hands out a handle at the directory. \throws TileError when libtiff can't read the directory again.
+  std::unique_ptr<TiffFile> take(const File& file, std::uint64_t directory_offset, std::uint64_t largest_allocation);
+  void give_back(std::unique_ptr<TiffFile> handle);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<TiffFile>> free_;  // guarded by mutex_
+};
+
+struct Slide::Impl {
+  explicit Impl(const std::filesystem::path& path) : file(path) {}
+
+  File file;
+  SlideInfo info;
+  std::vector<LevelDetail> details;              ///< one a level
+  std::vector<std::unique_ptr<TiffPool>> pools;  ///< one a level
+};
+
+}  // namespace slidestream

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <tiffio.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "slide/file.hpp"
+
+namespace slidestream {
+
+struct TiffClient;
+
+/// A libtiff handle that reads through our own positional reads (no mapping, no shared offset), allocates no more than
+/// allowed in one piece, and keeps its messages instead of printing them. One thread at a time.
+class TiffFile {
+ public:
+  /// Opens the header only; `set_directory` comes next. `largest_allocation` bounds each single allocation of libtiff,
+  /// in bytes. \throws SlideError with libtiff's reason.
+  TiffFile(const File& file, std::uint64_t largest_allocation);
+  ~TiffFile();
+  TiffFile(const TiffFile&) = delete;
+  TiffFile& operator=(const TiffFile&) = delete;
+
+  /// Makes the directory at this byte the current one. False when libtiff can't read it: `message` says why.
+  bool set_directory(std::uint64_t offset);
+
+  TIFF* get() const noexcept { return tiff_; }
+
+  /// libtiff's first error since `clear_message`.
+  std::string message() const;
+  void clear_message();
+
+ private:
+  std::unique_ptr<TiffClient> client_;
+  TIFF* tiff_ = nullptr;
+};
+
+}  // namespace slidestream

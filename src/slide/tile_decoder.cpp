@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cstring>
+#include <slidestream/error.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "slide/jpeg2000_decoder.hpp"
+#include "slide/jpeg_decoder.hpp"
+#include "slide/libtiff_decoder.hpp"
+#include "slide/slide_impl.hpp"
+#include "slide/tile_job.hpp"
+
+namespace slidestream {
+
+void check_decoded_size(const TileJob& job, std::int64_t width, std::int64_t height) {
+  const bool fits = width >= job.inside_width && width <= job.level.tile_width && height >= job.inside_height &&
+                    height <= job.level.tile_height;
+  if (fits) return;
+  throw TileError("decodes to " + std::to_string(width) + " x " + std::to_string(height) + " pixels, expected " +
+                  std::to_string(job.level.tile_width) + " x " + std::to_string(job.level.tile_height));
+}
+
+void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height) {
+  const std::int64_t first = std::clamp<std::int64_t>(width - job.from_x, 0, job.out.width);
+  for (std::int64_t y = 0; y < job.out.height; ++y) {
+    const std::int64_t begin = job.from_y + y < height ? first : 0;
+    std::memset(job.out.data + y * job.out.pitch + begin, 255, static_cast<std::size_t>(job.out.width - begin));
+  }
+}
+
+struct TileDecoder::Impl {
+  JpegDecoder jpeg;
+  LibtiffDecoder libtiff;
+};
+
+TileDecoder::TileDecoder() : impl_(std::make_unique<Impl>()) {}
+TileDecoder::~TileDecoder() = default;
+TileDecoder::TileDecoder(TileDecoder&&) noexcept = default;
+TileDecoder& TileDecoder::operator=(TileDecoder&&) noexcept = default;
+
+void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64_t index,
+                         std::span<const std::byte> bytes, std::int64_t from_x, std::int64_t from_y,
+                         const LuminanceView& out) {
+  const Level& level = slide.info().levels.at(level_index);
+  if (index < 0 || index >= level.columns * level.rows) throw std::out_of_range("TileDecoder: no such tile");
+  const bool inside = from_x >= 0 && from_y >= 0 && out.width >= 0 && out.height >= 0 &&
+                      out.width <= level.tile_width - from_x && out.height <= level.tile_height - from_y;
+  if (!inside) throw std::invalid_argument("TileDecoder: the rectangle lies outside the tile");
+  if (bytes.empty()) throw TileError("has no bytes");
+  const std::int64_t x = index % level.columns * level.tile_width;
+  const std::int64_t y = index / level.columns * level.tile_height;
+  const TileJob job{slide,
+                    level_index,
+                    level,
+                    slide.impl().details[level_index],
+                    index,
+                    std::min(level.tile_width, level.width - x),
+                    std::min(level.tile_height, level.height - y),
+                    from_x,
+                    from_y,
+                    out};
+  switch (level.codec) {
+    case Codec::jpeg:
+      return impl_->jpeg.decode(job, bytes);
+    case Codec::jpeg2000:
+      return decode_jpeg2000(job, bytes);
+    case Codec::none:
+      return decode_uncompressed(job, bytes);
+    default:
+      return impl_->libtiff.decode(job, bytes);
+  }
+}
+
+namespace {
+
+/// The part of tile (`column`, `row`) that a rectangle of its level asks for.
+struct Overlap {
+  std::int64_t from_x;  // within the tile
+  std::int64_t from_y;
+  LuminanceView out;
+};
+
+Overlap overlap(const Level& level, std::int64_t column, std::int64_t row, std::int64_t first_column,
+                std::int64_t first_row, const LuminanceView& out) {
+  const std::int64_t left = std::max(first_column, column * level.tile_width);
+  const std::int64_t top = std::max(first_row, row * level.tile_height);
+  const std::int64_t right = std::min(first_column + out.width, (column + 1) * level.tile_width);
+  const std::int64_t bottom = std::min(first_row + out.height, (row + 1) * level.tile_height);
+  return {left - column * level.tile_width,
+          top - row * level.tile_height,
+          {out.data + (top - first_row) * out.pitch + (left - first_column), out.pitch, right - left, bottom - top}};
+}
+
+}  // namespace
+
+void read_luminance(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
+                    const LuminanceView& out) {
+  const Level& level = slide.info().levels.at(level_index);
+  const bool inside = first_column >= 0 && first_row >= 0 && out.width > 0 && out.height > 0 &&
+                      out.width <= level.width - first_column && out.height <= level.height - first_row;
+  if (!inside) throw std::invalid_argument("read_luminance: the rectangle lies outside the level");
+  TileDecoder decoder;
+  std::vector<std::byte> bytes;
+  for (std::int64_t row = first_row / level.tile_height; row * level.tile_height < first_row + out.height; ++row) {
+    for (std::int64_t column = first_column / level.tile_width; column * level.tile_width < first_column + out.width;
+         ++column) {
+      const Overlap part = overlap(level, column, row, first_column, first_row, out);
+      const std::int64_t index = row * level.columns + column;
+      const TileRange range = slide.tile(level_index, index);
+      if (range.length == 0) {
+        for (std::int64_t y = 0; y < part.out.height; ++y) {
+          std::memset(part.out.data + y * part.out.pitch, 255, static_cast<std::size_t>(part.out.width));
+        }
+        continue;
+      }
+      try {
+        if (!slide.contains(range)) throw TileError("lies outside the file");
+        bytes.resize(range.length);
+        slide.read(range.offset, bytes);
+        decoder.decode(slide, level_index, index, bytes, part.from_x, part.from_y, part.out);
+      } catch (const TileError& error) {
+        throw_slide_error(slide.info().path, "level " + std::to_string(level_index) + " tile " + std::to_string(index) +
+                                                 " (column " + std::to_string(column) + ", row " + std::to_string(row) +
+                                                 "): " + error.what());
+      }
+    }
+  }
+}
+
+}  // namespace slidestream

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <slidestream/slide.hpp>
+
+#include "slide/slide_impl.hpp"
+
+namespace slidestream {
+
+/// One tile to decode: what its decoder must know, and where its luminance goes.
+struct TileJob {
+  const Slide& slide;
+  std::size_t level_index;
+  const Level& level;
+  const LevelDetail& detail;
+  std::int64_t index;          ///< of the tile
+  std::int64_t inside_width;   ///< part of the tile inside the image
+  std::int64_t inside_height;  ///< part of the tile inside the image
+  std::int64_t from_x;         ///< first tile pixel wanted
+  std::int64_t from_y;
+  const LuminanceView& out;
+
+  /// Row `y` of the tile in `out`; null when it isn't wanted.
+  std::uint8_t* row(std::int64_t y) const noexcept {
+    if (y < from_y || y >= from_y + out.height) return nullptr;
+    return out.data + (y - from_y) * out.pitch;
+  }
+};
+
+/// Checks a decoded tile's size: the tile's own, or at the slide's edge at least the part inside. \throws TileError.
+void check_decoded_size(const TileJob& job, std::int64_t width, std::int64_t height);
+
+/// Makes white what lies beyond the decoded `width` x `height` of an edge tile.
+void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height);
+
+}  // namespace slidestream
