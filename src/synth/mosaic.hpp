@@ -10,7 +10,8 @@
 
 namespace slidestream::synth {
 
-/// A stock of tiles for every way in which tissue may meet a tile's corners, and a seeded choice among them.
+/// A stock of tiles for every way in which glass, epithelium and stroma may meet a tile's corners (those that few tiles
+/// can serve), and a seeded choice among them.
 class Mosaic {
  public:
   /// \param distinct how many tiles the stock holds, 1 or more.
@@ -30,11 +31,15 @@ class Mosaic {
     int first = 0;
     int count = 0;
   };
+  Corners corners_at(std::int64_t column, std::int64_t row) const noexcept;
+
   Islands islands_;
   int tile_;
   std::uint64_t seed_;
   std::vector<Tile> stock_;
-  std::array<Variants, 16> variants_{};  ///< by corners, a bit each
+  bool edges_;                           ///< the stock has tiles with some corners on glass
+  bool stroma_;                          ///< the stock has tiles with corners in stroma
+  std::array<Variants, 81> variants_{};  ///< by corners, a base-3 digit each
 };
 
 }  // namespace slidestream::synth

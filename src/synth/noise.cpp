@@ -19,14 +19,16 @@ struct Axis {
   std::int64_t first_node = 0;
   int nodes = 0;
   std::vector<int> left;
-  std::vector<float> weight;
+  std::vector<float> fraction;
+  std::vector<float> weight;  ///< fade(fraction)
 
-  Axis(std::int64_t begin, int size, int wavelength) : left(size), weight(size) {
+  Axis(std::int64_t begin, int size, int wavelength) : left(size), fraction(size), weight(size) {
     first_node = floor_divide(begin, wavelength);
     for (int i = 0; i < size; ++i) {
       const std::int64_t node = floor_divide(begin + i, wavelength);
       left[i] = static_cast<int>(node - first_node);
-      weight[i] = fade(static_cast<float>(begin + i - node * wavelength) / static_cast<float>(wavelength));
+      fraction[i] = static_cast<float>(begin + i - node * wavelength) / static_cast<float>(wavelength);
+      weight[i] = fade(fraction[i]);
     }
     nodes = left.back() + 2;
   }
@@ -36,19 +38,29 @@ struct Axis {
     Axis axis(0, size, size);
     for (int i = 0; i < size; ++i) {
       axis.left[i] = i * cells / size;
-      axis.weight[i] = fade(static_cast<float>(i * cells - axis.left[i] * size) / static_cast<float>(size));
+      axis.fraction[i] = static_cast<float>(i * cells - axis.left[i] * size) / static_cast<float>(size);
+      axis.weight[i] = fade(axis.fraction[i]);
     }
     axis.nodes = cells + 1;
     return axis;
   }
 };
 
-float repeatable_node(std::uint64_t salt, std::uint64_t own, int column, int row, int cells) noexcept {
+/// The hash of a lattice node of a repeatable patch: on the border it doesn't depend on the patch, nor on the side.
+std::uint64_t repeatable_node(std::uint64_t salt, std::uint64_t own, int column, int row, int cells) noexcept {
   const bool on_side = column == 0 || column == cells;
   const bool on_top = row == 0 || row == cells;
-  if (!on_side && !on_top) return unit(hash(salt ^ mix(own), column, row));
-  return unit(hash(salt, on_side ? 0 : column, on_top ? 0 : row));
+  if (!on_side && !on_top) return hash(salt ^ mix(own), column, row);
+  return hash(salt, on_side ? 0 : column, on_top ? 0 : row);
 }
+
+/// A node's slope, each part from -1 to 1.
+struct Slope {
+  float across;
+  float down;
+};
+
+Slope slope(std::uint64_t bits) noexcept { return {2.0F * unit(bits) - 1.0F, 2.0F * unit(bits << 24) - 1.0F}; }
 
 }  // namespace
 
@@ -59,35 +71,39 @@ void add_noise(const Patch& patch, std::uint64_t salt, int wavelength, NoiseShap
   const Axis across = patch.repeatable ? Axis::dividing(size, cells) : Axis(patch.x, size, wavelength);
   const Axis down = patch.repeatable ? across : Axis(patch.y, size, wavelength);
 
-  std::vector<float> node(static_cast<std::size_t>(across.nodes) * down.nodes);
+  std::vector<Slope> node(static_cast<std::size_t>(across.nodes) * down.nodes);
   for (int row = 0; row < down.nodes; ++row) {
     for (int column = 0; column < across.nodes; ++column) {
       node[static_cast<std::size_t>(row) * across.nodes + column] =
-          patch.repeatable ? repeatable_node(salt, patch.salt, column, row, cells)
-                           : unit(hash(salt, across.first_node + column, down.first_node + row));
+          slope(patch.repeatable ? repeatable_node(salt, patch.salt, column, row, cells)
+                                 : hash(salt, across.first_node + column, down.first_node + row));
     }
   }
 
-  std::vector<float> blended(across.nodes);
+  // Gradient noise: every node is 0 and slopes its own way. Along a row of pixels a node contributes
+  // tilt * (distance across) + height.
+  constexpr float spread = 1.3F;
+  std::vector<float> tilt(across.nodes);
+  std::vector<float> height(across.nodes);
   for (int y = 0; y < size; ++y) {
-    const float* above = node.data() + static_cast<std::size_t>(down.left[y]) * across.nodes;
-    const float* below = above + across.nodes;
+    const Slope* above = node.data() + static_cast<std::size_t>(down.left[y]) * across.nodes;
+    const Slope* below = above + across.nodes;
+    const float from_above = down.fraction[y];
+    const float to_below = from_above - 1.0F;
+    const float weight = fade(from_above);
     for (int column = 0; column < across.nodes; ++column) {
-      blended[column] = above[column] + (below[column] - above[column]) * down.weight[y];
+      tilt[column] = above[column].across + (below[column].across - above[column].across) * weight;
+      const float top = above[column].down * from_above;
+      height[column] = top + (below[column].down * to_below - top) * weight;
     }
     float* row = out.data() + static_cast<std::size_t>(y) * size;
-    if (shape == NoiseShape::plain) {
-      for (int x = 0; x < size; ++x) {
-        const float left = blended[across.left[x]];
-        row[x] += amplitude * (left + (blended[across.left[x] + 1] - left) * across.weight[x]);
-      }
-    } else {
-      for (int x = 0; x < size; ++x) {
-        const float left = blended[across.left[x]];
-        const float hill = left + (blended[across.left[x] + 1] - left) * across.weight[x];
-        const float away = 2.0F * hill - 1.0F;
-        row[x] += amplitude * (1.0F - (away < 0.0F ? -away : away));
-      }
+    for (int x = 0; x < size; ++x) {
+      const int node_left = across.left[x];
+      const float from_left = across.fraction[x];
+      const float left = height[node_left] + tilt[node_left] * from_left;
+      const float right = height[node_left + 1] + tilt[node_left + 1] * (from_left - 1.0F);
+      const float hill = spread * (left + (right - left) * across.weight[x]);
+      row[x] += amplitude * (shape == NoiseShape::plain ? 0.5F + hill : 1.0F - 2.0F * (hill < 0.0F ? -hill : hill));
     }
   }
 }

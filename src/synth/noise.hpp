@@ -4,7 +4,7 @@
 #include <span>
 
 /// \file
-/// Value noise on lattices of hashed nodes. Only integer hashes and plain float arithmetic (no libm), so that a seed
+/// Noise on lattices of hashed nodes. Only integer hashes and plain float arithmetic (no libm), so that a seed
 /// gives the same pixels on every machine.
 
 namespace slidestream::synth {
@@ -43,7 +43,7 @@ struct Patch {
 };
 
 enum class NoiseShape {
-  plain,   ///< smooth hills, 0 to 1
+  plain,   ///< smooth hills about 0.5, mostly within 0 to 1
   ridged,  ///< 1 along the lines where the hills cross a half: threads and webs
 };
 
@@ -52,7 +52,7 @@ enum class NoiseShape {
 void add_noise(const Patch& patch, std::uint64_t salt, int wavelength, NoiseShape shape, float amplitude,
                std::span<float> out, int minimum_cells = 1);
 
-/// Noise at one point of the whole picture, 0 to 1.
+/// Smooth noise of another kind (hashed heights) at one point of the whole picture, 0 to 1.
 float noise_at(std::uint64_t salt, std::int64_t wavelength, std::int64_t x, std::int64_t y) noexcept;
 
 }  // namespace slidestream::synth

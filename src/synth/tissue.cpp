@@ -9,7 +9,7 @@ namespace slidestream::synth {
 namespace {
 
 // Salts of the layers of noise.
-enum Layer : std::uint64_t { islands = 1, character, bands, cover, fibre, gaps, grain, nuclei, sensor, variant };
+enum Layer : std::uint64_t { islands = 1, character, bands, cover, fibre, gaps, grain, nuclei, sensor, shade, variant };
 
 std::uint64_t salt(std::uint64_t seed, Layer layer) noexcept { return mix(seed * 64 + layer); }
 
@@ -24,6 +24,26 @@ constexpr int nucleus_spacing = 22;
 constexpr float nucleus_reach = 14.0F;
 
 float clamp_unit(float value) noexcept { return std::clamp(value, 0.0F, 1.0F); }
+
+/// A property of a tile's corners, 0 or 1 at each and smooth between.
+class CornerBlend {
+ public:
+  template <typename Property>
+  CornerBlend(int tile, const Corners& corners, Property property) : weight_(tile) {
+    for (std::size_t i = 0; i < corners.size(); ++i) corner_[i] = property(corners[i]) ? 1.0F : 0.0F;
+    const float side = static_cast<float>(tile);
+    for (int i = 0; i < tile; ++i) weight_[i] = smoothstep(0.0F, side, static_cast<float>(i));
+  }
+  float at(int x, int y) const {
+    const float top = corner_[0] + (corner_[1] - corner_[0]) * weight_[x];
+    const float bottom = corner_[2] + (corner_[3] - corner_[2]) * weight_[x];
+    return top + (bottom - top) * weight_[y];
+  }
+
+ private:
+  std::array<float, 4> corner_{};
+  std::vector<float> weight_;
+};
 
 std::uint8_t to_byte(float value) noexcept {
   return static_cast<std::uint8_t>(std::clamp(static_cast<int>(value + 0.5F), 0, 255));
@@ -50,9 +70,15 @@ float Islands::at(std::int64_t x, std::int64_t y) const noexcept {
   const float across = 2.0F * static_cast<float>(x) / static_cast<float>(width_) - 1.0F;
   const float down = 2.0F * static_cast<float>(y) / static_cast<float>(height_) - 1.0F;
   const float outward = across * across * across * across + down * down * down * down;
-  const float level = sum / total - 0.28F - 0.24F * outward;
+  const float level = sum / total - 0.24F - 0.42F * outward;
   // The finest octaves are about 48 pixels wide, so an edge this steep is a few tens of pixels wide.
   return level * static_cast<float>(wavelength_) * (1.0F / 50.0F);
+}
+
+Ground Islands::ground_at(std::int64_t x, std::int64_t y) const noexcept {
+  if (at(x, y) <= 0.0F) return Ground::glass;
+  const float character = character_at(x, y);
+  return character > 0.46F && character < 0.54F ? Ground::stroma : Ground::epithelium;
 }
 
 float Islands::character_at(std::int64_t x, std::int64_t y) const noexcept {
@@ -63,7 +89,7 @@ float Islands::character_at(std::int64_t x, std::int64_t y) const noexcept {
 
 TissuePainter::TissuePainter(int tile, std::uint64_t seed) : tile_(tile), seed_(seed) {
   const auto pixels = static_cast<std::size_t>(tile) * tile;
-  for (auto* plane : {&cover_, &stroma_, &fibre_, &gap_, &grain_, &nucleus_, &halo_}) plane->resize(pixels);
+  for (auto* plane : {&cover_, &stroma_, &fibre_, &gap_, &grain_, &shade_, &nucleus_, &halo_}) plane->resize(pixels);
   // exp(-density) by repeated multiplication: libm's exp may differ in the last bit between machines.
   constexpr double step = 0.998048780701632;  // exp(-1 / 512)
   double value = 1.0;
@@ -77,16 +103,23 @@ TissuePainter::TissuePainter(int tile, std::uint64_t seed) : tile_(tile), seed_(
 void TissuePainter::paint(const Islands& islands, std::int64_t x, std::int64_t y, std::span<std::uint8_t> rgb) {
   const Patch patch{x, y, tile_, 0, false};
   const bool any = cover_from_islands(islands, patch);
-  if (any) paint_tissue(patch);
+  if (any) {
+    paint_stroma(patch, nullptr);
+    paint_tissue(patch);
+  }
   colour(patch, any, rgb);
 }
 
 void TissuePainter::paint_repeatable(const Corners& corners, int variant, std::span<std::uint8_t> rgb) {
-  const std::uint64_t own = hash(salt(seed_, Layer::variant), variant,
-                                 corners[0] * 8 + corners[1] * 4 + corners[2] * 2 + static_cast<int>(corners[3]));
+  int kind = 0;
+  for (const Ground corner : corners) kind = kind * 3 + static_cast<int>(corner);
+  const std::uint64_t own = hash(salt(seed_, Layer::variant), variant, kind);
   const Patch patch{0, 0, tile_, own, true};
   const bool any = cover_from_corners(corners, patch);
-  if (any) paint_tissue(patch);
+  if (any) {
+    paint_stroma(patch, &corners);
+    paint_tissue(patch);
+  }
   colour(patch, any, rgb);
 }
 
@@ -117,48 +150,64 @@ bool TissuePainter::cover_from_islands(const Islands& islands, const Patch& patc
 }
 
 bool TissuePainter::cover_from_corners(const Corners& corners, const Patch& patch) {
-  const int in_tissue = corners[0] + corners[1] + corners[2] + static_cast<int>(corners[3]);
-  if (in_tissue == 0) return false;
-  std::fill(cover_.begin(), cover_.end(), in_tissue == 4 ? 1.0F : 0.0F);
-  if (in_tissue == 4) return true;
+  const auto glass = std::count(corners.begin(), corners.end(), Ground::glass);
+  if (glass == 4) return false;
+  std::fill(cover_.begin(), cover_.end(), glass == 0 ? 1.0F : 0.0F);
+  if (glass == 0) return true;
   // An edge runs somewhere between corners that differ; noise below a half never turns a corner.
   add_noise(patch, salt(seed_, Layer::cover), std::max(tile_ / 4, 16), NoiseShape::plain, 0.5F, cover_, 4);
   add_noise(patch, salt(seed_, Layer::cover) + 1, 24, NoiseShape::plain, 0.3F, cover_);
-  const float side = static_cast<float>(tile_);
-  const float steepness = side / 60.0F;
+  const CornerBlend tissue(tile_, corners, [](Ground ground) { return ground != Ground::glass; });
+  const float steepness = static_cast<float>(tile_) / 60.0F;
   for (int y = 0; y < tile_; ++y) {
-    const float down = smoothstep(0.0F, side, static_cast<float>(y));
     for (int x = 0; x < tile_; ++x) {
-      const float across = smoothstep(0.0F, side, static_cast<float>(x));
-      const float top = static_cast<float>(corners[0]) * (1.0F - across) + static_cast<float>(corners[1]) * across;
-      const float bottom = static_cast<float>(corners[2]) * (1.0F - across) + static_cast<float>(corners[3]) * across;
       float& value = cover_[static_cast<std::size_t>(y) * tile_ + x];
-      value = smoothstep(-0.5F, 0.5F, (top + (bottom - top) * down - 0.5F + value - 0.4F) * steepness);
+      value = smoothstep(-0.5F, 0.5F, (tissue.at(x, y) - 0.5F + value - 0.4F) * steepness);
     }
   }
   return true;
 }
 
-void TissuePainter::paint_tissue(const Patch& patch) {
-  for (auto* plane : {&stroma_, &fibre_, &gap_, &grain_}) std::fill(plane->begin(), plane->end(), 0.0F);
+void TissuePainter::paint_stroma(const Patch& patch, const Corners* corners) {
+  std::fill(stroma_.begin(), stroma_.end(), 0.0F);
   const std::uint64_t band = salt(seed_, Layer::bands);
-  add_noise(patch, band, 900, NoiseShape::ridged, 0.72F, stroma_, 2);
-  add_noise(patch, band + 1, 300, NoiseShape::plain, 0.20F, stroma_, 2);
-  add_noise(patch, band + 2, 72, NoiseShape::plain, 0.16F, stroma_);
-  for (float& value : stroma_) value = smoothstep(0.62F, 0.80F, value);
+  if (corners == nullptr) {
+    add_noise(patch, band, 900, NoiseShape::ridged, 0.85F, stroma_);
+    add_noise(patch, band + 1, 300, NoiseShape::plain, 0.30F, stroma_);
+    add_noise(patch, band + 2, 72, NoiseShape::plain, 0.20F, stroma_);
+    for (float& value : stroma_) value = smoothstep(0.84F, 1.0F, value);
+    return;
+  }
+  add_noise(patch, band + 1, 100, NoiseShape::plain, 0.8F, stroma_, 2);
+  add_noise(patch, band + 2, 40, NoiseShape::plain, 0.5F, stroma_, 2);
+  const CornerBlend stroma(tile_, *corners, [](Ground ground) { return ground == Ground::stroma; });
+  for (int y = 0; y < tile_; ++y) {
+    for (int x = 0; x < tile_; ++x) {
+      float& value = stroma_[static_cast<std::size_t>(y) * tile_ + x];
+      value = smoothstep(0.40F, 0.65F, stroma.at(x, y) + value - 0.65F);
+    }
+  }
+}
 
+void TissuePainter::paint_tissue(const Patch& patch) {
+  for (auto* plane : {&fibre_, &gap_, &grain_, &shade_}) std::fill(plane->begin(), plane->end(), 0.0F);
   const std::uint64_t thread = salt(seed_, Layer::fibre);
-  add_noise(patch, thread, 44, NoiseShape::ridged, 0.40F, fibre_);
-  add_noise(patch, thread + 1, 19, NoiseShape::ridged, 0.32F, fibre_);
-  add_noise(patch, thread + 2, 9, NoiseShape::ridged, 0.28F, fibre_);
+  add_noise(patch, thread, 52, NoiseShape::ridged, 0.40F, fibre_);
+  add_noise(patch, thread + 1, 23, NoiseShape::ridged, 0.33F, fibre_);
+  add_noise(patch, thread + 2, 10, NoiseShape::ridged, 0.27F, fibre_);
 
   const std::uint64_t cleft = salt(seed_, Layer::gaps);
-  add_noise(patch, cleft, 60, NoiseShape::plain, 0.55F, gap_);
-  add_noise(patch, cleft + 1, 21, NoiseShape::plain, 0.45F, gap_);
+  add_noise(patch, cleft, 80, NoiseShape::plain, 0.50F, gap_, 2);
+  add_noise(patch, cleft + 1, 34, NoiseShape::plain, 0.30F, gap_);
+  add_noise(patch, cleft + 2, 14, NoiseShape::plain, 0.20F, gap_);
 
   const std::uint64_t fine = salt(seed_, Layer::grain);
-  add_noise(patch, fine, 5, NoiseShape::plain, 0.6F, grain_);
-  add_noise(patch, fine + 1, 3, NoiseShape::plain, 0.4F, grain_);
+  add_noise(patch, fine, 6, NoiseShape::plain, 0.55F, grain_);
+  add_noise(patch, fine + 1, 3, NoiseShape::plain, 0.45F, grain_);
+
+  const std::uint64_t shade = salt(seed_, Layer::shade);
+  add_noise(patch, shade, 420, NoiseShape::plain, 0.6F, shade_, 2);
+  add_noise(patch, shade + 1, 130, NoiseShape::plain, 0.4F, shade_, 2);
   paint_nuclei(patch);
 }
 
@@ -187,7 +236,7 @@ void TissuePainter::paint_nuclei(const Patch& patch) {
       }
       const float needs = unit(bits << 32);
       const float scale = std::min(1.0F, reach / nucleus_reach);
-      const float wide = (4.5F + 4.0F * unit(more)) * scale;
+      const float wide = (4.5F + 4.2F * unit(more)) * scale;
       const float narrow = wide * (0.55F + 0.45F * unit(more << 16));
       float along = unit(more << 32) - 0.5F;
       float aside = unit(more << 40) - 0.5F;
@@ -208,7 +257,7 @@ void TissuePainter::paint_nuclei(const Patch& patch) {
           if (distance >= 2.6F) continue;
           const std::size_t pixel = static_cast<std::size_t>(py) * tile_ + px;
           // Connective tissue next to epithelium is full of small cells; epithelium has fewer.
-          const float there = clamp_unit((0.42F + 0.5F * stroma_[pixel] - needs) * 8.0F);
+          const float there = clamp_unit((0.50F + 0.5F * stroma_[pixel] - needs) * 8.0F);
           nucleus_[pixel] = std::max(nucleus_[pixel], there * (1.0F - smoothstep(0.75F, 1.25F, distance)));
           halo_[pixel] = std::max(halo_[pixel], there * (1.0F - smoothstep(1.3F, 2.6F, distance)));
         }
@@ -236,13 +285,15 @@ void TissuePainter::colour(const Patch& patch, bool any_tissue, std::span<std::u
         const float stroma = stroma_[pixel];
         const float fibre = fibre_[pixel];
         const float grain = grain_[pixel] - 0.5F;
-        const float open = stroma * smoothstep(0.48F, 0.60F, gap_[pixel]) * (1.0F - nucleus_[pixel]);
-        const float epithelium = 0.72F + 0.55F * (fibre - 0.5F) + 0.35F * grain;
-        const float connective = 0.10F + 0.95F * fibre * fibre + 0.35F * grain;
-        pink = epithelium + (connective - epithelium) * stroma;
-        pink *= (1.0F - 0.92F * open) * (1.0F - (0.30F - 0.15F * stroma) * halo_[pixel]);
+        const float nucleus = nucleus_[pixel];
+        const float open = stroma * smoothstep(0.50F, 0.60F, gap_[pixel]) * (1.0F - nucleus);
+        const float epithelium = 0.74F + 0.95F * (fibre - 0.5F);
+        const float connective = 0.08F + 0.95F * fibre * fibre;
+        pink = (epithelium + (connective - epithelium) * stroma) * (0.55F + 0.9F * shade_[pixel]) + 0.75F * grain;
+        pink *= (1.0F - 0.92F * open) * (1.0F - 0.22F * (1.0F - stroma) * (halo_[pixel] - nucleus));
         pink = std::max(0.0F, pink) * cover_[pixel];
-        blue = (0.08F * (1.0F - open) + nucleus_[pixel] * (0.62F + 0.9F * grain)) * cover_[pixel];
+        blue =
+            (0.08F * (1.0F - open) + nucleus * (0.48F + 0.5F * shade_[pixel] * fibre + 1.1F * grain)) * cover_[pixel];
         blue = std::max(0.0F, blue);
       }
       for (int channel = 0; channel < 3; ++channel) {
