@@ -1,0 +1,148 @@
+#include "cli/synth_command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "synth/synth.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+const std::map<std::string, SynthCodec>& codecs() {
+  static const std::map<std::string, SynthCodec> by_name{
+      {"jpeg420", SynthCodec::jpeg_420}, {"jpeg422", SynthCodec::jpeg_422}, {"jpeg444", SynthCodec::jpeg_444},
+      {"rgb", SynthCodec::jpeg_rgb},     {"grey", SynthCodec::jpeg_grey},   {"jpeg2000", SynthCodec::jpeg2000},
+      {"none", SynthCodec::none}};
+  return by_name;
+}
+
+template <typename Number>
+bool parse_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+void parse_size(const std::string& text, SynthOptions& options) {
+  const std::string_view view = text;
+  const std::size_t cross = view.find('x');
+  if (cross == std::string_view::npos || !parse_number(view.substr(0, cross), options.width) ||
+      !parse_number(view.substr(cross + 1), options.height)) {
+    throw CLI::ValidationError("--size", "'" + text + "' isn't WIDTHxHEIGHT, such as 8192x6144");
+  }
+}
+
+void parse_defects(const std::string& text, SynthOptions& options) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+    const std::size_t equals = item.find('=');
+    const std::string_view kind = item.substr(0, equals);
+    int* const count = kind == "missing"   ? &options.missing_tiles
+                       : kind == "corrupt" ? &options.corrupt_tiles
+                                           : nullptr;
+    if (count == nullptr || equals == std::string_view::npos || !parse_number(item.substr(equals + 1), *count)) {
+      throw CLI::ValidationError(
+          "--defects", "'" + std::string(item) + "' isn't missing=N or corrupt=N, such as missing=3,corrupt=2");
+    }
+  }
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  const bool gigabytes = bytes >= 1'000'000'000;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %s", gigabytes ? 2 : 1, static_cast<double>(bytes) / (gigabytes ? 1e9 : 1e6),
+                gigabytes ? "GB" : "MB");
+  return text;
+}
+
+int write_slide(const std::string& file, const SynthOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const SynthSummary summary = write_synthetic_slide(file, options);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.1f s", taken.count());
+  std::cout << file << ": " << options.width << " x " << options.height << " pixels, " << summary.tiles << " tiles, "
+            << summary.levels << (summary.levels == 1 ? " level, " : " levels, ") << bytes_text(summary.bytes)
+            << (summary.big_tiff ? " (BigTIFF)" : "") << ", in " << seconds << '\n';
+  return std::cout.flush() ? exit_done : exit_some_failed;
+}
+
+}  // namespace
+
+void add_synth_command(CLI::App& app, Action& action) {
+  struct Arguments {
+    std::string file;
+    SynthOptions options;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  SynthOptions& options = arguments->options;
+
+  CLI::App* synth =
+      app.add_subcommand("synth", "Write a tissue-like slide of any size, for trying the program and for benchmarks");
+  synth->add_option("--out", arguments->file, "File to write, such as demo.svs; replaced if it is there")
+      ->required()
+      ->type_name("FILE");
+  CLI::Option* width = synth->add_option("--width", options.width, "Width in pixels")->capture_default_str();
+  CLI::Option* height = synth->add_option("--height", options.height, "Height in pixels")->capture_default_str();
+  synth
+      ->add_option_function<std::string>(
+          "--size", [&options](const std::string& text) { parse_size(text, options); },
+          "Width and height together, such as 65664x43264")
+      ->type_name("WxH")
+      ->excludes(width)
+      ->excludes(height);
+  synth->add_option("--tile", options.tile, "Side of the square tiles in pixels, a multiple of 16")
+      ->capture_default_str();
+  synth
+      ->add_option_function<std::string>(
+          "--codec", [&options](const std::string& name) { options.codec = codecs().at(name); },
+          "How tiles are compressed: JPEG in YCbCr with chroma halved both ways (jpeg420), halved across (jpeg422) or "
+          "whole (jpeg444), JPEG with red, green and blue as they are (rgb), JPEG in grey, JPEG 2000, or not at all")
+      ->check(CLI::IsMember(codecs()))
+      ->type_name("NAME")
+      ->default_str("jpeg420");
+  synth->add_option("--quality", options.quality, "Quality of the compression, 1 to 100")->capture_default_str();
+  synth->add_option("--seed", options.seed, "Another seed gives another slide; the same options give the same file")
+      ->capture_default_str();
+  synth
+      ->add_option("--distinct", options.distinct,
+                   "Make only N different tiles and repeat them: a large slide in seconds. 0: every tile its own")
+      ->type_name("N")
+      ->capture_default_str();
+  synth
+      ->add_option("--levels", options.levels,
+                   "Levels of the pyramid, each 4 times smaller than the one above, as far as the size allows")
+      ->capture_default_str();
+  synth
+      ->add_option_function<std::string>(
+          "--defects", [&options](const std::string& text) { parse_defects(text, options); },
+          "Level-0 tiles that are missing or damaged, for trying decode.on_bad_tile: missing=3,corrupt=2")
+      ->type_name("LIST");
+  synth->add_option("--mpp", options.mpp, "Micrometres a pixel that the slide claims")->capture_default_str();
+  synth->add_flag("--bigtiff", options.big_tiff, "Write BigTIFF even if the file is smaller than 4 GB");
+  synth->add_option("--threads", options.threads, "Threads that paint and compress; 0: one for every core")
+      ->capture_default_str();
+  synth->footer(
+      "Examples:\n"
+      "  pipeline synth --out demo.svs\n"
+      "      8192 x 6144 pixels, a few MB, in seconds\n"
+      "  pipeline synth --out large.svs --size 65664x43264 --distinct 300\n"
+      "      as large as a real slide: about half a gigabyte, in seconds\n"
+      "  pipeline synth --out bad.svs --size 4096x4096 --defects missing=3,corrupt=2\n"
+      "      for trying what happens to bad tiles");
+  synth->callback(
+      [arguments, &action] { action = [arguments] { return write_slide(arguments->file, arguments->options); }; });
+}
+
+}  // namespace slidestream::cli
