@@ -7,8 +7,12 @@
 namespace slidestream {
 
 std::unique_ptr<SpectrumEngine> make_spectrum_engine(const AnalysisConfig& config, EngineKind kind) {
-  if (kind == EngineKind::highway) throw ConfigError("the vectorised engine isn't there");
-  return make_fftw_engine(config);
+  if (kind == EngineKind::fftw) return make_fftw_engine(config);
+  if (highway_engine_takes(config)) return make_highway_engine(config);
+  if (kind == EngineKind::automatic) return make_fftw_engine(config);
+  throw ConfigError(
+      "analysis: the vectorised engine takes window 256, stride 128, smoothing_radius up to 3, value log1p_db and "
+      "bins up to 4093, no narrower than 1/400 dB");
 }
 
 }  // namespace slidestream

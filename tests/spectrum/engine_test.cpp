@@ -84,3 +84,13 @@ TEST_CASE("the plain engine agrees with the definition") {
     }
   }
 }
+
+TEST_CASE("the vectorised engine agrees with the definition") {
+  std::mt19937_64 random(12);
+  for (const int radius : {0, 1, 3}) {
+    AnalysisConfig config;
+    config.smoothing_radius = radius;
+    const auto extent = [&] { return 256 + static_cast<std::int64_t>(random() % 500U); };
+    check_against_reference(textured_image(extent(), extent(), random()), config, EngineKind::highway);
+  }
+}
