@@ -62,7 +62,8 @@ void check(const SynthOptions& options) {
                       " are possible: use larger tiles");
   }
   check_range("distinct", options.distinct, 0, most_distinct_pixels / (std::int64_t{options.tile} * options.tile));
-  check_range("missing tiles", options.missing_tiles, 0, tiles);
+  // libtiff leaves the tags out where no tile has an offset, and then it isn't a slide any more.
+  check_range("missing tiles", options.missing_tiles, 0, tiles - 1);
   check_range("corrupt tiles", options.corrupt_tiles, 0, tiles - options.missing_tiles);
   if (options.corrupt_tiles > 0 && options.codec == SynthCodec::none) {
     throw ConfigError("synth: uncompressed tiles can't be corrupt: any bytes are pixels");

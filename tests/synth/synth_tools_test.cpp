@@ -1,0 +1,125 @@
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "support/test_data.hpp"
+#include "support/test_slides.hpp"
+#include "synth/synth.hpp"
+
+// Other programs must be able to read the slides.
+
+namespace slidestream {
+namespace {
+
+using test::TemporaryFolder;
+
+/// What a command wrote to standard output, and its status.
+struct Answer {
+  int status = -1;
+  std::string text;
+};
+
+Answer run(const std::string& command) {
+  Answer answer;
+  std::FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
+  if (pipe == nullptr) return answer;
+  std::array<char, 4096> part{};
+  while (const std::size_t count = std::fread(part.data(), 1, part.size(), pipe))
+    answer.text.append(part.data(), count);
+  answer.status = pclose(pipe);
+  return answer;
+}
+
+bool installed(const std::string& program) { return run("command -v " + program).status == 0; }
+
+std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+
+SynthOptions slide_of(SynthCodec codec) {
+  SynthOptions options;
+  options.width = 1100;
+  options.height = 900;
+  options.levels = 2;
+  options.codec = codec;
+  options.quality = 90;
+  return options;
+}
+
+constexpr std::array codecs{SynthCodec::none,     SynthCodec::jpeg_420,  SynthCodec::jpeg_422, SynthCodec::jpeg_444,
+                            SynthCodec::jpeg_rgb, SynthCodec::jpeg_grey, SynthCodec::jpeg2000};
+
+TEST_CASE("OpenSlide opens and decodes every codec") {
+  if (!installed("openslide-show-properties") || !installed("openslide-write-png")) {
+    test::report_skipped("OpenSlide's tools aren't installed (openslide-tools)");
+    return;
+  }
+  const TemporaryFolder folder;
+  for (const SynthCodec codec : codecs) {
+    CAPTURE(static_cast<int>(codec));
+    write_synthetic_slide(folder / "slide.svs", slide_of(codec));
+    const std::string slide = quoted(folder / "slide.svs");
+    const Answer properties = run("openslide-show-properties " + slide);
+    CHECK(properties.status == 0);
+    for (const char* line : {"openslide.vendor: 'aperio'", "openslide.level-count: '2'", "openslide.mpp-x: '0.25'",
+                             "openslide.objective-power: '40'", "openslide.level[0].tile-width: '256'",
+                             "openslide.level[0].width: '1100'", "openslide.level[1].height: '225'"}) {
+      CAPTURE(line);
+      CHECK(properties.text.find(line) != std::string::npos);
+    }
+    CHECK(run("openslide-write-png " + slide + " 0 0 0 1100 900 " + quoted(folder / "0.png")).status == 0);
+    CHECK(run("openslide-write-png " + slide + " 0 0 1 275 225 " + quoted(folder / "1.png")).status == 0);
+  }
+}
+
+TEST_CASE("OpenSlide finds thumbnail, label and macro") {
+  const std::string python = run("python3 -c 'import openslide'").status == 0 ? "python3" : "/usr/bin/python3";
+  if (run(python + " -c 'import openslide'").status != 0) {
+    test::report_skipped("OpenSlide's Python module isn't installed (python3-openslide)");
+    return;
+  }
+  const TemporaryFolder folder;
+  write_synthetic_slide(folder / "slide.svs", slide_of(SynthCodec::jpeg_420));
+  const Answer answer = run(python +
+                            " -c 'import sys, openslide; images = openslide.OpenSlide(sys.argv[1]).associated_images; "
+                            "print([(name, images[name].size) for name in sorted(images)])' " +
+                            quoted(folder / "slide.svs"));
+  CHECK(answer.status == 0);
+  CHECK(answer.text == "[('label', (387, 463)), ('macro', (1280, 431)), ('thumbnail', (275, 225))]\n");
+}
+
+TEST_CASE("vips opens and decodes every codec") {
+  if (!installed("vips")) {
+    test::report_skipped("vips isn't installed (libvips-tools)");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string pixels = quoted(folder / "pixels.v");
+  const bool through_openslide = run("vips -l").text.find("openslideload") != std::string::npos;
+  double plain = 0.0;
+  for (const SynthCodec codec : codecs) {
+    CAPTURE(static_cast<int>(codec));
+    write_synthetic_slide(folder / "slide.svs", slide_of(codec));
+    const std::string slide = quoted(folder / "slide.svs");
+    // Pages beside the levels don't depend on the codec.
+    const int pages = codec == codecs.front() ? 5 : 1;
+    for (int page = 0; page < pages; ++page) {
+      CAPTURE(page);
+      CHECK(run("vips tiffload " + slide + " " + pixels + " --page " + std::to_string(page)).status == 0);
+      CHECK(run("vips avg " + pixels).status == 0);
+    }
+    if (through_openslide) {
+      CHECK(run("vips openslideload " + slide + " " + pixels).status == 0);
+      const double average = std::strtod(run("vips avg " + pixels).text.c_str(), nullptr);
+      if (codec == SynthCodec::none) plain = average;
+      // Grey has no colour to average, the others the same.
+      CHECK(std::abs(average - plain) < (codec == SynthCodec::jpeg_grey ? 15.0 : 1.0));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace slidestream
