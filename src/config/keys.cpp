@@ -173,7 +173,7 @@ std::vector<ConfigKey> make_keys() {
       integer("pipeline", "threads", &Config::pipeline, &PipelineConfig::threads, 0, 1024,
               "Threads of the run; 0 takes all that the machine allows this process. Memory: a few MiB each. Default "
               "0."),
-      integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 16, 16 * million,
+      integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
               "Host memory for slots and carried rows together, in MiB, taken from the system as it is touched. A "
               "strip that doesn't fit a slot is cut lower, and narrower, without changing the result. Default 640."),
       devices_key("CUDA devices to use, by number; empty means all. Default []."),

@@ -1,6 +1,7 @@
 #include "stages/pipeline.hpp"
 
 #include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
@@ -351,6 +352,9 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   result.threads = threads;
   result.backend = "cpu";
   const auto start = runtime::Clock::now();
+  // An arena alone can't have more threads than the machine has processors.
+  const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
+                                        static_cast<std::size_t>(threads));
   tbb::task_arena arena(threads);
   arena.execute([&] {
     CpuPipeline pipeline(context, slides, control);
