@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace slidestream::cli {
+
+/// What the program was asked for and hasn't done yet; a command sets it when the command line names it. It returns the
+/// exit status, and may throw ConfigError (2) and any other Error (1).
+using Action = std::function<int()>;
+
+/// Statuses that the program ends with, besides 128 + the number of a signal.
+enum ExitStatus : int {
+  exit_done = 0,
+  exit_some_failed = 1,
+  exit_usage = 2,
+};
+
+}  // namespace slidestream::cli

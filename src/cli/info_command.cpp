@@ -1,0 +1,142 @@
+#include "cli/info_command.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <slidestream/slide.hpp>
+
+#include "cli/table.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InfoOptions {
+  std::vector<std::string> inputs;
+  bool json = false;
+};
+
+template <class T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json level_json(const Level& level) {
+  return {{"width", level.width},
+          {"height", level.height},
+          {"downsample", level.downsample},
+          {"tiled", level.tiled},
+          {"tile_width", level.tile_width},
+          {"tile_height", level.tile_height},
+          {"columns", level.columns},
+          {"rows", level.rows},
+          {"compression", level.compression},
+          {"codec", name(level.codec)},
+          {"colour", name(level.colour)}};
+}
+
+Json info_json(const SlideInfo& info) {
+  Json levels = Json::array();
+  for (const Level& level : info.levels) levels.push_back(level_json(level));
+  return {{"path", info.path.string()},     {"file_size", info.file_size},
+          {"format", info.format},          {"big_tiff", info.big_tiff},
+          {"mpp", optional_json(info.mpp)}, {"magnification", optional_json(info.magnification)},
+          {"levels", std::move(levels)},    {"associated", info.associated},
+          {"properties", info.properties}};
+}
+
+/// Number with as many decimals as it needs, four at most.
+std::string short_number(double value) {
+  std::string text = fixed(value, 4);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+std::string info_text(const SlideInfo& info, const Style& style) {
+  std::string text = style.bold(printable(info.path.string())) + "\n";
+  const auto line = [&](const std::string& what, const std::string& value) {
+    text += "  " + what + std::string(what.size() < 15 ? 15 - what.size() : 1, ' ') + value + "\n";
+  };
+  line("format", info.format + (info.big_tiff ? ", BigTIFF" : ""));
+  line("size", bytes_text(static_cast<double>(info.file_size)) + " (" + count_text(info.file_size) + " bytes)");
+  line("mpp", info.mpp ? short_number(*info.mpp) + " micrometres a pixel at level 0" : "not given");
+  line("magnification", info.magnification ? short_number(*info.magnification) + " x" : "not given");
+  std::string associated;
+  for (const std::string& image : info.associated) associated += (associated.empty() ? "" : ", ") + printable(image);
+  line("other images", associated.empty() ? "none" : associated);
+  Table levels({"<level", "width", "height", "downsample", "<tile", "<tiles", "<codec", "<colour", "compression"});
+  for (std::size_t i = 0; i < info.levels.size(); ++i) {
+    const Level& level = info.levels[i];
+    const auto product = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); };
+    levels.add(
+        {std::to_string(i), std::to_string(level.width), std::to_string(level.height), short_number(level.downsample),
+         product(level.tile_width, level.tile_height) + (level.tiled ? "" : " strip"),
+         product(level.columns, level.rows), name(level.codec), name(level.colour), std::to_string(level.compression)});
+  }
+  text += "\n" + levels.text(style, "  ");
+  if (info.properties.empty()) return text;
+  Table properties({"<property", "<value"});
+  for (const auto& [key, value] : info.properties) properties.add({printable(key), printable(value)});
+  return text + "\n" + properties.text(style, "  ");
+}
+
+int show_info(const InfoOptions& options) {
+  const ExpandedInputs inputs = expand_inputs(options.inputs);
+  for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
+  if (inputs.slides.empty()) throw ConfigError("no slide in " + options.inputs.front());
+  const Style style = Style::of(1);
+  Json all = Json::array();
+  bool some_failed = false;
+  bool first = true;
+  for (const std::string& path : inputs.slides) {
+    try {
+      const auto slide = Slide::open(path);
+      const SlideInfo& info = slide->info();
+      if (options.json) {
+        all.push_back(info_json(info));
+      } else {
+        std::cout << (first ? "" : "\n") << info_text(info, style);
+        first = false;
+      }
+    } catch (const Error& error) {
+      spdlog::error("{}", error.what());
+      some_failed = true;
+    }
+  }
+  if (options.json && !all.empty()) {
+    const Json& shown = inputs.slides.size() == 1 ? all.front() : all;
+    std::cout << shown.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  }
+  return some_failed ? exit_some_failed : exit_done;
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App* command = app.add_subcommand("info", "What a slide is: levels, tiles, codec, colour, mpp");
+  command->add_option("slides", options->inputs, "Slides, folders, .list or .csv files")
+      ->type_name("SLIDE|DIR|LIST|-")
+      ->required();
+  command->add_flag("--json", options->json, "As JSON: an object for one slide, a list of them for several");
+  command->footer(
+      "Examples:\n"
+      "  pipeline info slide.svs\n"
+      "  pipeline info --json slide.svs | jq .levels");
+  command->callback([&action, options] { action = [options] { return show_info(*options); }; });
+}
+
+}  // namespace slidestream::cli

@@ -1,0 +1,149 @@
+#include "cli/progress.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cli/logging.hpp"
+#include "cli/signals.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0.0; }
+
+std::string eta_text(const Progress& progress, double fraction) {
+  // The first moments say nothing about the rest.
+  if (fraction < 0.005 || progress.seconds < 0.5) return "-:--";
+  return clock_text(progress.seconds * (1 - fraction) / fraction);
+}
+
+std::string bar(double fraction, std::size_t cells, const Style& style) {
+  const auto full = static_cast<std::size_t>(fraction * static_cast<double>(cells) + 0.5);
+  std::string done;
+  std::string left;
+  for (std::size_t i = 0; i < cells; ++i) {
+    if (i < full) {
+      done += style.unicode ? "\u2501" : "#";
+    } else {
+      left += style.unicode ? "\u2501" : ".";
+    }
+  }
+  // Without colour the two halves of a line would look the same.
+  if (style.unicode && !style.colour) left = std::string(cells - full, ' ');
+  return style.cyan(done) + style.dim(left);
+}
+
+/// A piece of the live line; `rank` 0 always stays, the highest goes first.
+struct Piece {
+  std::string text;
+  int rank = 0;
+  bool failure = false;
+};
+
+std::string slides_text(const Progress& progress) {
+  return std::to_string(progress.slides_done) + "/" + std::to_string(progress.slides_total) +
+         (progress.slides_total == 1 ? " slide" : " slides");
+}
+
+std::string percent_text(double fraction) { return std::to_string(static_cast<int>(fraction * 100)) + " %"; }
+
+std::string byte_rate_text(const Progress& progress) {
+  return bytes_text(rate(static_cast<double>(progress.bytes_read), progress.seconds)) + "/s";
+}
+
+std::string pixel_rate(const Progress& progress) {
+  return pixel_rate_text(rate(static_cast<double>(progress.pixels), progress.seconds));
+}
+
+}  // namespace
+
+void Estimate::slide_ended(const SlideResult& slide) {
+  ++ended_;
+  if (slide.width <= 0) return;
+  ++ended_with_size_;
+  ended_pixels_ += static_cast<double>(slide.width) * static_cast<double>(slide.height);
+}
+
+double Estimate::fraction(const Progress& progress) {
+  const double started = static_cast<double>(progress.pixels_started);
+  const double unfinished = std::max(0.0, started - ended_pixels_);
+  const double usual = ended_with_size_ > 0 ? ended_pixels_ / static_cast<double>(ended_with_size_) : unfinished;
+  const double open = unfinished > 0 && usual > 0 ? std::max(1.0, std::round(unfinished / usual)) : 0.0;
+  const double unopened =
+      std::max(0.0, static_cast<double>(progress.slides_total) - static_cast<double>(ended_) - open);
+  const double total = started + unopened * usual;
+  if (total > 0) shown_ = std::max(shown_, std::min(1.0, static_cast<double>(progress.pixels) / total));
+  return shown_;
+}
+
+std::string live_line(const Progress& progress, double fraction, bool stopping, int width, const Style& style) {
+  std::vector<Piece> pieces = {{slides_text(progress), 0}};
+  if (progress.slides_failed > 0) pieces.push_back({std::to_string(progress.slides_failed) + " failed", 1, true});
+  pieces.push_back({percent_text(fraction), 1});
+  pieces.push_back({pixel_rate(progress), 3});
+  pieces.push_back({byte_rate_text(progress), 4});
+  pieces.push_back(stopping ? Piece{"stopping", 2} : Piece{"ETA " + eta_text(progress, fraction), 2});
+  if (!progress.busiest_stage.empty()) pieces.push_back({"busiest " + progress.busiest_stage, 5});
+
+  // The last column stays free: some terminals wrap when it is written.
+  const auto room = static_cast<std::size_t>(std::max(width - 1, 0));
+  const auto used = [&pieces] {
+    std::size_t columns = 0;
+    for (const Piece& piece : pieces) columns += display_width(piece.text) + 2;
+    return columns - 2;
+  };
+  while (pieces.size() > 1 && used() > room) {
+    pieces.erase(std::ranges::max_element(pieces, {}, &Piece::rank));
+  }
+  if (used() > room) return {};
+  std::string line;
+  constexpr std::size_t shortest_bar = 8;
+  constexpr std::size_t longest_bar = 24;
+  if (room >= used() + 2 + shortest_bar) {
+    line = bar(fraction, std::min(longest_bar, room - used() - 2), style) + "  ";
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i > 0) line += "  ";
+    line += pieces[i].failure ? style.red(pieces[i].text) : pieces[i].text;
+  }
+  return line;
+}
+
+std::string progress_text(const Progress& progress, double fraction) {
+  std::string text = slides_text(progress);
+  if (progress.slides_failed > 0) text += ", " + std::to_string(progress.slides_failed) + " failed";
+  text += ", " + percent_text(fraction) + ", " + pixel_rate(progress) + ", " + byte_rate_text(progress) + ", ETA " +
+          eta_text(progress, fraction);
+  if (!progress.busiest_stage.empty()) text += ", busiest " + progress.busiest_stage;
+  return text;
+}
+
+void ProgressDisplay::slide_ended(const SlideResult& slide) {
+  const std::lock_guard lock(mutex_);
+  estimate_.slide_ended(slide);
+}
+
+void ProgressDisplay::update(const Progress& progress) {
+  const std::lock_guard lock(mutex_);
+  const double fraction = estimate_.fraction(progress);
+  const bool stopping = SignalScope::received() != 0;
+  if (stopping && !told_of_signal_) {
+    told_of_signal_ = true;
+    spdlog::warn("stopping: what is in flight is finished and written; a second signal stops at once");
+  }
+  if (quiet_) return;
+  if (style_.terminal) {
+    show_live_line(live_line(progress, fraction, stopping, terminal_width(2), style_));
+  } else if (Clock::now() - last_ >= std::chrono::seconds(5)) {
+    last_ = Clock::now();
+    spdlog::info("{}", progress_text(progress, fraction));
+  }
+}
+
+void ProgressDisplay::end() { show_live_line({}); }
+
+}  // namespace slidestream::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+
+#include <slidestream/pipeline.hpp>
+
+#include "cli/terminal.hpp"
+
+namespace slidestream::cli {
+
+/// How much of a run is done, from what is known of it: slides that weren't opened yet are taken to be as large as
+/// those that were. Never goes back.
+class Estimate {
+ public:
+  void slide_ended(const SlideResult& slide);
+  /// 0 to 1.
+  double fraction(const Progress& progress);
+
+ private:
+  double ended_pixels_ = 0.0;
+  std::uint64_t ended_with_size_ = 0;
+  std::uint64_t ended_ = 0;
+  double shown_ = 0.0;
+};
+
+/// The live line: as much as fits into `width` columns, the least important left out first.
+std::string live_line(const Progress& progress, double fraction, bool stopping, int width, const Style& style);
+
+/// The same as a log line.
+std::string progress_text(const Progress& progress, double fraction);
+
+/// Shows a run on standard error: a live line on a terminal, else a log line every five seconds.
+class ProgressDisplay {
+ public:
+  explicit ProgressDisplay(bool quiet) : quiet_(quiet), style_(Style::of(2)) {}
+  ~ProgressDisplay() { end(); }
+
+  void slide_ended(const SlideResult& slide);
+  void update(const Progress& progress);
+  /// Takes the live line away.
+  void end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool quiet_;
+  Style style_;
+  std::mutex mutex_;
+  Estimate estimate_;                      // guarded by mutex_
+  Clock::time_point last_ = Clock::now();  // guarded by mutex_
+  bool told_of_signal_ = false;            // guarded by mutex_
+};
+
+}  // namespace slidestream::cli

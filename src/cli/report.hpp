@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include <slidestream/config.hpp>
+#include <slidestream/results.hpp>
+
+#include "cli/terminal.hpp"
+
+namespace slidestream::cli {
+
+/// The slides (the first twenty), the corpus, and where the results lie.
+std::string summary_text(const Config& config, const RunResult& result, std::size_t maps, int width,
+                         const Style& style);
+
+/// What every stage did: busy share of the run's threads, wait share, items, bytes, rate.
+std::string stages_text(const RunResult& result, const Style& style);
+
+}  // namespace slidestream::cli

@@ -1,0 +1,176 @@
+#include "cli/run_command.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <iostream>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <unordered_map>
+
+#include "cli/command.hpp"
+#include "cli/logging.hpp"
+#include "cli/progress.hpp"
+#include "cli/report.hpp"
+#include "cli/signals.hpp"
+#include "config/keys.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+/// The names that a key takes, as options show them: "none|npy|tiff".
+std::string choices_of(std::string_view section, std::string_view name) {
+  std::string text;
+  for (const std::string& choice : find_key(section, name)->choices) text += (text.empty() ? "" : "|") + choice;
+  return text;
+}
+
+/// Writes maps as slides finish; the first that can't be written stops the run.
+class MapWriter {
+ public:
+  MapWriter(const Config& config, const std::vector<std::string>& slides, RunControl& control)
+      : config_(config), control_(control) {
+    if (config.output.maps == MapFormat::none) return;
+    std::vector<std::string> names = map_names(slides);
+    for (std::size_t i = 0; i < slides.size(); ++i) names_.emplace(slides[i], std::move(names[i]));
+  }
+
+  void write(SlideResult& slide) {
+    if (names_.empty() || !slide.done || !error_.empty()) return;
+    try {
+      write_map(config_, slide, names_.at(slide.path));
+      ++written_;
+    } catch (const std::exception& error) {
+      error_ = error.what();
+      control_.request_stop();
+    }
+    slide.map = {};
+  }
+
+  std::size_t written() const { return written_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  const Config& config_;
+  RunControl& control_;
+  std::unordered_map<std::string, std::string> names_;  ///< by path
+  std::size_t written_ = 0;
+  std::string error_;
+};
+
+void report_slide(const SlideResult& slide) {
+  if (!slide.done) {
+    spdlog::error("{}: {}", slide.path, slide.error);
+  } else if (slide.missing_tiles + slide.bad_tiles > 0) {
+    spdlog::warn("{}: {} missing and {} bad tiles, taken as white", slide.path, slide.missing_tiles, slide.bad_tiles);
+  }
+}
+
+/// Where the run ended: written results, and the status that says how.
+int conclude(const Config& config, const RunResult& result, const MapWriter& maps, bool quiet) {
+  bool complete = maps.error().empty();
+  if (!complete) spdlog::error("{}", maps.error());
+  try {
+    write_results(config, result);
+  } catch (const OutputError& error) {
+    spdlog::error("{}", error.what());
+    complete = false;
+  }
+  if (!quiet) {
+    const Style style = Style::of(1);
+    const int width = style.terminal ? terminal_width(1) : 120;
+    if (complete) std::cout << summary_text(config, result, maps.written(), width, style) << '\n';
+    std::cout << stages_text(result, style) << std::flush;
+  }
+  if (const int signal = SignalScope::received(); signal != 0) {
+    spdlog::warn("interrupted: {} slides were finished", result.slides.size());
+    return 128 + signal;
+  }
+  const bool all_done = std::ranges::all_of(result.slides, &SlideResult::done);
+  return complete && all_done ? exit_done : exit_some_failed;
+}
+
+int run_slides(const Config& config, const std::vector<std::string>& slides, bool quiet) {
+  log_with_time();
+  RunControl control;
+  const SignalScope signals(control);
+  MapWriter maps(config, slides, control);
+  ProgressDisplay display(quiet);
+  control.on_slide = [&](SlideResult& slide) {
+    maps.write(slide);
+    report_slide(slide);
+    display.slide_ended(slide);
+  };
+  control.on_progress = [&](const Progress& progress) { display.update(progress); };
+  control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
+  const RunResult result = run_pipeline(config, slides, control);
+  display.end();
+  return conclude(config, result, maps, quiet);
+}
+
+}  // namespace
+
+std::shared_ptr<RunOptions> add_run_options(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  app.add_option("slides", options->inputs,
+                 "Slides, folders (searched for .svs, .tif, .tiff, .btf), .list or .csv files that name "
+                 "slides, or - for a list on standard input")
+      ->type_name("SLIDE|DIR|LIST|-");
+  const std::string group = "Run";
+  app.add_option("-c,--config", options->config_file, "Configuration file (TOML)")->type_name("FILE")->group(group);
+  app.add_option("-s,--set", options->settings, "One setting, over the file's; may be repeated")
+      ->type_name("SECTION.KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("-o,--out", options->out, "Folder for results (output.dir)")->type_name("DIR")->group(group);
+  app.add_option("--maps", options->maps, "Statistics of every window as an image for each slide (output.maps)")
+      ->type_name(choices_of("output", "maps"))
+      ->group(group);
+  app.add_option("--backend", options->backend, "Where windows are transformed (pipeline.backend)")
+      ->type_name(choices_of("pipeline", "backend"))
+      ->group(group);
+  app.add_option("-t,--threads", options->threads, "Threads of the run, 0 for all (pipeline.threads)")
+      ->type_name("N")
+      ->group(group);
+  app.add_flag("--print-config", options->print_config, "Write the effective configuration, every key explained")
+      ->group(group);
+  app.add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors")->group("Messages");
+  return options;
+}
+
+Config effective_config(const RunOptions& options) {
+  Config config = options.config_file.empty() ? Config{} : load_config(options.config_file);
+  for (const std::string& setting : options.settings) apply_setting(config, setting);
+  if (!options.maps.empty()) apply_setting(config, "output.maps=" + options.maps);
+  if (!options.backend.empty()) apply_setting(config, "pipeline.backend=" + options.backend);
+  if (!options.threads.empty()) apply_setting(config, "pipeline.threads=" + options.threads);
+  // Paths are taken as they are, whatever TOML would make of them.
+  if (!options.out.empty()) config.output.dir = options.out;
+  if (!options.inputs.empty()) config.input.slides = options.inputs;
+  validate(config);
+  return config;
+}
+
+int run(const RunOptions& options) {
+  const Config config = effective_config(options);
+  if (options.print_config) {
+    std::cout << to_toml(config);
+    return exit_done;
+  }
+  if (config.input.slides.empty()) {
+    throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
+  }
+  const ExpandedInputs inputs = expand_inputs(config.input.slides);
+  for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
+  if (inputs.slides.empty())
+    throw ConfigError("no slide in " + config.input.slides.front() +
+                      (config.input.slides.size() > 1 ? " and the other inputs" : ""));
+  prepare_output(config);
+  return run_slides(config, inputs.slides, options.quiet);
+}
+
+}  // namespace slidestream::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <slidestream/pipeline.hpp>
+
+namespace slidestream::cli {
+
+/// While it lives, the first SIGINT or SIGTERM asks the run to stop, and the second ends the process at once with
+/// status 128 + its number; SIGPIPE is ignored, so that a reader that goes away doesn't cost the results. One at a
+/// time.
+class SignalScope {
+ public:
+  explicit SignalScope(RunControl& control);
+  ~SignalScope();
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
+
+  /// The first signal's number; 0: none came.
+  static int received() noexcept;
+};
+
+}  // namespace slidestream::cli

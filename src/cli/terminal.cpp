@@ -1,0 +1,114 @@
+#include "cli/terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace slidestream::cli {
+
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool utf8_locale() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!is_set(variable)) continue;
+    std::string value = std::getenv(variable);
+    std::ranges::transform(value, value.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+bool begins_code_point(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+std::string scaled(double value, const std::array<const char*, 5>& units) {
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < units.size()) {
+    value /= 1000.0;
+    ++unit;
+  }
+  const int decimals = value >= 100 || (unit == 0 && value == std::floor(value)) ? 0 : value >= 10 ? 1 : 2;
+  return fixed(value, decimals) + " " + units[unit];
+}
+
+}  // namespace
+
+Style Style::of(int descriptor) {
+  const char* term = std::getenv("TERM");
+  Style style;
+  style.terminal = ::isatty(descriptor) == 1 && term != nullptr && std::string_view(term) != "dumb";
+  style.colour = style.terminal && !is_set("NO_COLOR");
+  style.unicode = utf8_locale();
+  return style;
+}
+
+std::string Style::paint(std::string_view code, std::string_view text) const {
+  if (!colour || text.empty()) return std::string(text);
+  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+}
+
+int terminal_width(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_code_point));
+}
+
+std::string shortened_path(std::string_view path, std::size_t width, const Style& style) {
+  std::string shown(path);
+  std::ranges::replace_if(
+      shown, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  if (display_width(shown) <= width) return shown;
+  const std::string mark = style.unicode ? "\u2026" : "...";
+  std::size_t kept = 0;
+  std::size_t at = shown.size();
+  while (at > 0 && kept + display_width(mark) < width) {
+    --at;
+    if (begins_code_point(shown[at])) ++kept;
+  }
+  return mark + shown.substr(at);
+}
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 64> buffer{};
+  const int length = std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
+  return std::string(buffer.data(), std::min<std::size_t>(static_cast<std::size_t>(length), buffer.size() - 1));
+}
+
+std::string seconds_text(double seconds) { return seconds < 60 ? fixed(seconds, 2) + " s" : clock_text(seconds); }
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 3.6e9) + 0.5);
+  const auto two = [](std::int64_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const std::int64_t minutes = whole / 60;
+  if (minutes < 60) return std::to_string(minutes) + ":" + two(whole % 60);
+  return std::to_string(minutes / 60) + ":" + two(minutes % 60) + ":" + two(whole % 60);
+}
+
+std::string count_text(unsigned long long n) {
+  std::string digits = std::to_string(n);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string bytes_text(double bytes) { return scaled(bytes, {"B", "kB", "MB", "GB", "TB"}); }
+
+std::string pixel_rate_text(double per_second) {
+  if (per_second < 1e8) return fixed(per_second / 1e6, 1) + " Mpx/s";
+  return fixed(per_second / 1e9, 2) + " Gpx/s";
+}
+
+}  // namespace slidestream::cli
