@@ -11,21 +11,16 @@ namespace slidestream {
 namespace {
 
 constexpr std::uint64_t most_sub_directories = 4096;
-constexpr std::uint16_t reduced_macro = FILETYPE_REDUCEDIMAGE | 8;  // how Aperio marks its macro image
+constexpr std::uint64_t reduced_macro = FILETYPE_REDUCEDIMAGE | 8;  // how Aperio marks its macro image
 
 /// A directory in the order in which it is found.
 struct Candidate {
   RawDirectory raw;
-  std::uint32_t width = 0;
-  std::uint32_t height = 0;
+  std::uint64_t width = 0;
+  std::uint64_t height = 0;
   bool tiled = false;
   std::string associated;  ///< "label", "macro" or "thumbnail" where the directory says so
 };
-
-/// As libtiff tells tiles from strips.
-bool has_tiles(const RawDirectory& directory) {
-  return directory.find(TIFFTAG_TILEWIDTH) != nullptr || directory.find(TIFFTAG_TILELENGTH) != nullptr;
-}
 
 std::string description_of(const TiffFile& tiff) {
   const char* text = nullptr;
@@ -69,25 +64,16 @@ class DirectoryReader {
   static constexpr std::uint64_t smallest_limit = std::uint64_t{1} << 20;
   static constexpr std::uint64_t largest_limit = std::uint64_t{1} << 28;
 
-  /// Makes libtiff read a directory that the slide needs.
-  void require(const RawDirectory& directory) {
-    if (tiff_.set_directory(directory.offset)) return;
-    throw_slide_error(slide_.file.path(),
-                      "directory at byte " + std::to_string(directory.offset) + " can't be read: " + tiff_.message());
-  }
-
+  /// Faults don't matter here: only levels are held to what is supported.
   Candidate examine(RawDirectory directory) {
     Candidate result;
-    result.tiled = has_tiles(directory);
-    // What isn't tiled is looked at for its name only, so that its faults don't matter.
-    const bool readable = tiff_.set_directory(directory.offset);
-    if (!readable && result.tiled) require(directory);
-    if (readable) {
-      TIFFGetField(tiff_.get(), TIFFTAG_IMAGEWIDTH, &result.width);
-      TIFFGetField(tiff_.get(), TIFFTAG_IMAGELENGTH, &result.height);
-      std::uint32_t type = 0;
-      TIFFGetField(tiff_.get(), TIFFTAG_SUBFILETYPE, &type);
-      result.associated = type == reduced_macro ? "macro" : associated_name(description_of(tiff_));
+    result.tiled = directory.has_tiles();
+    result.width = raw_.number(directory, TIFFTAG_IMAGEWIDTH).value_or(0);
+    result.height = raw_.number(directory, TIFFTAG_IMAGELENGTH).value_or(0);
+    if (raw_.number(directory, TIFFTAG_SUBFILETYPE) == reduced_macro) {
+      result.associated = "macro";
+    } else if (tiff_.set_directory(directory.offset)) {
+      result.associated = associated_name(description_of(tiff_));
     }
     result.raw = std::move(directory);
     return result;
@@ -128,16 +114,16 @@ class DirectoryReader {
 
   static bool is_reduction(const Candidate& base, const Candidate& other) {
     if (other.width == 0 || other.height == 0 || other.width >= base.width || other.height >= base.height) return false;
-    const double height = static_cast<double>(other.width) * base.height / base.width;
-    const double width = static_cast<double>(other.height) * base.width / base.height;
+    const auto real = [](std::uint64_t n) { return static_cast<double>(n); };
+    const double aspect = real(base.width) / real(base.height);
     const auto close = [](double found, double expected) {
       return std::abs(found - expected) <= std::max(2.0, 0.02 * expected);
     };
-    return close(other.height, height) || close(other.width, width);
+    return close(real(other.height), real(other.width) / aspect) ||
+           close(real(other.width), real(other.height) * aspect);
   }
 
   void add_level(const RawDirectory& directory) {
-    require(directory);
     Level level;
     LevelDetail detail;
     read_level(raw_, directory, tiff_, slide_.file, options_, level, detail);
@@ -162,7 +148,7 @@ class DirectoryReader {
   }
 
   void describe(const RawDirectory& directory) {
-    require(directory);
+    if (!tiff_.set_directory(directory.offset)) return;  // it was read before
     read_description(description_of(tiff_), slide_.info);
     if (!slide_.info.mpp && slide_.info.format == "tiff") slide_.info.mpp = mpp_by_resolution();
   }

@@ -1,6 +1,8 @@
 #include "slide/level_tags.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "slide/jpeg_decoder.hpp"
@@ -13,52 +15,66 @@ constexpr std::uint64_t most_tile_bytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t most_jpeg2000_tile_pixels = std::uint64_t{1} << 26;  // OpenJPEG holds 4 bytes a sample
 constexpr std::uint32_t most_jpeg_tables = 65535;
 
-constexpr int compression_jpeg2000_ycbcr = 33003;  // Aperio
-constexpr int compression_jpeg2000 = 33004;        // as some scanners write it
-constexpr int compression_jpeg2000_rgb = 33005;    // Aperio
-constexpr int compression_jpeg2000_tiff = 34712;
+constexpr std::uint64_t compression_jpeg2000_ycbcr = 33003;  // Aperio
+constexpr std::uint64_t compression_jpeg2000 = 33004;        // as some scanners write it
+constexpr std::uint64_t compression_jpeg2000_rgb = 33005;    // Aperio
+constexpr std::uint64_t compression_jpeg2000_tiff = 34712;
 
 /// The tags of one directory, and the refusal of what isn't supported.
 class Tags {
  public:
-  Tags(const File& file, const TiffFile& tiff) : file_(file), tiff_(tiff) {}
+  Tags(const RawTiff& raw, const RawDirectory& directory, const File& file)
+      : raw_(raw), directory_(directory), file_(file) {}
 
   [[noreturn]] void refuse(const std::string& cause) const { throw_slide_error(file_.path(), cause); }
-  [[noreturn]] void refuse(const char* tag, std::int64_t value, const char* supported) const {
+  [[noreturn]] void refuse(const char* tag, std::uint64_t value, const char* supported) const {
     refuse(std::string(tag) + " " + std::to_string(value) + " isn't supported; supported: " + supported);
   }
 
-  /// A 16-bit tag, its default where the TIFF specification has one.
-  int short_or_default(std::uint32_t tag, int missing) const {
-    std::uint16_t value = 0;
-    return TIFFGetFieldDefaulted(tiff_.get(), tag, &value) == 1 ? value : missing;
+  /// A tag's first value.
+  std::uint64_t number(std::uint16_t tag, const char* name) const {
+    if (directory_.find(tag) == nullptr) refuse(std::string(name) + " is missing");
+    const std::optional<std::uint64_t> value = raw_.number(directory_, tag);
+    if (!value) refuse(std::string(name) + " has no value that can be read");
+    return *value;
+  }
+  /// The same for a tag that may be missing.
+  std::uint64_t number_or(std::uint64_t missing, std::uint16_t tag, const char* name) const {
+    return directory_.find(tag) == nullptr ? missing : number(tag, name);
   }
 
-  std::uint32_t size(std::uint32_t tag, const char* name) const {
-    std::uint32_t value = 0;
-    if (TIFFGetField(tiff_.get(), tag, &value) != 1) refuse(std::string(name) + " is missing");
-    if (value == 0) refuse(name, 0, "from 1");
-    return value;
+  /// A width or height: TIFF's sizes are 32 bits.
+  std::int64_t size(std::uint16_t tag, const char* name) const {
+    const std::uint64_t value = number(tag, name);
+    if (value == 0 || value > std::numeric_limits<std::uint32_t>::max()) refuse(name, value, "1 to 4294967295");
+    return static_cast<std::int64_t>(value);
+  }
+
+  /// All values of a tag that has one a sample; the default when it is missing.
+  std::vector<std::uint64_t> numbers_or(std::uint64_t missing, std::uint16_t tag, const char* name) const {
+    const RawEntry* entry = directory_.find(tag);
+    return entry == nullptr ? std::vector<std::uint64_t>{missing} : raw_.values(*entry, name);
   }
 
  private:
+  const RawTiff& raw_;
+  const RawDirectory& directory_;
   const File& file_;
-  const TiffFile& tiff_;
 };
 
-bool is_jpeg2000(int compression) {
+bool is_jpeg2000(std::uint64_t compression) {
   return compression == compression_jpeg2000_ycbcr || compression == compression_jpeg2000 ||
          compression == compression_jpeg2000_rgb || compression == compression_jpeg2000_tiff;
 }
 
-Codec codec_of(const Tags& tags, int compression) {
+Codec codec_of(const Tags& tags, std::uint64_t compression) {
   if (is_jpeg2000(compression)) return Codec::jpeg2000;
   constexpr const char* supported =
       "1 none, 5 LZW, 7 JPEG, 8 and 32946 Deflate, 32773 PackBits, 33003 33004 33005 34712 JPEG 2000, "
       "34887 LERC, 34925 LZMA, 50000 Zstd, 50001 WebP, as far as libtiff was built with them";
   if (compression == COMPRESSION_OJPEG) tags.refuse("Compression", compression, supported);
   if (compression == COMPRESSION_JPEG) return Codec::jpeg;
-  if (TIFFIsCODECConfigured(static_cast<std::uint16_t>(compression)) != 1) {
+  if (compression > 65535 || TIFFIsCODECConfigured(static_cast<std::uint16_t>(compression)) != 1) {
     tags.refuse("Compression", compression, supported);
   }
   switch (compression) {
@@ -84,7 +100,7 @@ Codec codec_of(const Tags& tags, int compression) {
   }
 }
 
-Colour colour_of(const Tags& tags, Codec codec, int compression, int photometric) {
+Colour colour_of(const Tags& tags, Codec codec, std::uint64_t compression, std::uint64_t photometric) {
   switch (photometric) {
     case PHOTOMETRIC_MINISBLACK:
       return Colour::grey;
@@ -103,46 +119,48 @@ Colour colour_of(const Tags& tags, Codec codec, int compression, int photometric
 }
 
 void check_samples(const Tags& tags, const Level& level, LevelDetail& detail) {
-  const int bits = tags.short_or_default(TIFFTAG_BITSPERSAMPLE, 1);
-  if (bits != 8) tags.refuse("BitsPerSample", bits, "8");
-  const int format = tags.short_or_default(TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
-  if (format != SAMPLEFORMAT_UINT && format != SAMPLEFORMAT_VOID) {
-    tags.refuse("SampleFormat", format, "1 unsigned, 4 void");
+  for (const std::uint64_t bits : tags.numbers_or(1, TIFFTAG_BITSPERSAMPLE, "BitsPerSample")) {
+    if (bits != 8) tags.refuse("BitsPerSample", bits, "8");
   }
-  const int planar = tags.short_or_default(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-  if (planar != PLANARCONFIG_CONTIG) tags.refuse("PlanarConfiguration", planar, "1 contiguous");
-  const int fill = tags.short_or_default(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB);
-  if (fill != FILLORDER_MSB2LSB) tags.refuse("FillOrder", fill, "1");
-  detail.samples = tags.short_or_default(TIFFTAG_SAMPLESPERPIXEL, 1);
+  for (const std::uint64_t format : tags.numbers_or(SAMPLEFORMAT_UINT, TIFFTAG_SAMPLEFORMAT, "SampleFormat")) {
+    if (format != SAMPLEFORMAT_UINT && format != SAMPLEFORMAT_VOID) {
+      tags.refuse("SampleFormat", format, "1 unsigned, 4 void");
+    }
+  }
+  const auto require = [&tags](std::uint16_t tag, const char* name, std::uint64_t only, const char* supported) {
+    const std::uint64_t value = tags.number_or(only, tag, name);
+    if (value != only) tags.refuse(name, value, supported);
+  };
+  require(TIFFTAG_PLANARCONFIG, "PlanarConfiguration", PLANARCONFIG_CONTIG, "1 contiguous");
+  require(TIFFTAG_FILLORDER, "FillOrder", FILLORDER_MSB2LSB, "1");
+  require(TIFFTAG_IMAGEDEPTH, "ImageDepth", 1, "1");
+  require(TIFFTAG_TILEDEPTH, "TileDepth", 1, "1");
+  const std::uint64_t samples = tags.number_or(1, TIFFTAG_SAMPLESPERPIXEL, "SamplesPerPixel");
   const bool grey = level.colour == Colour::grey || level.colour == Colour::grey_inverted;
-  const int colours = grey ? 1 : 3;
-  if (detail.samples != colours && detail.samples != colours + 1) {
-    tags.refuse("SamplesPerPixel", detail.samples, grey ? "1 or 2 for grey" : "3 or 4 for colour");
+  const std::uint64_t colours = grey ? 1 : 3;
+  if (samples != colours && samples != colours + 1) {
+    tags.refuse("SamplesPerPixel", samples, grey ? "1 or 2 for grey" : "3 or 4 for colour");
   }
+  detail.samples = static_cast<int>(samples);
 }
 
-void read_geometry(const Tags& tags, const TiffFile& tiff, const OpenOptions& options, Level& level) {
+void read_geometry(const Tags& tags, bool tiled, const OpenOptions& options, Level& level) {
   level.width = tags.size(TIFFTAG_IMAGEWIDTH, "ImageWidth");
   level.height = tags.size(TIFFTAG_IMAGELENGTH, "ImageLength");
   if (level.width > options.max_pixels / level.height) {
     tags.refuse("ImageWidth x ImageLength " + std::to_string(level.width) + " x " + std::to_string(level.height) +
                 " is more than max_pixels " + std::to_string(options.max_pixels));
   }
-  std::uint32_t depth = 1;
-  if (TIFFGetField(tiff.get(), TIFFTAG_IMAGEDEPTH, &depth) == 1 && depth != 1) {
-    tags.refuse("ImageDepth", depth, "1");
-  }
-  if (TIFFGetField(tiff.get(), TIFFTAG_TILEDEPTH, &depth) == 1 && depth != 1) tags.refuse("TileDepth", depth, "1");
-  level.tiled = TIFFIsTiled(tiff.get()) != 0;
-  if (level.tiled) {
+  level.tiled = tiled;
+  if (tiled) {
     level.tile_width = tags.size(TIFFTAG_TILEWIDTH, "TileWidth");
     level.tile_height = tags.size(TIFFTAG_TILELENGTH, "TileLength");
   } else {
-    std::uint32_t rows = 0;  // missing: one strip
-    if (TIFFGetField(tiff.get(), TIFFTAG_ROWSPERSTRIP, &rows) != 1) rows = static_cast<std::uint32_t>(level.height);
+    const auto all = static_cast<std::uint64_t>(level.height);  // missing: one strip
+    const std::uint64_t rows = tags.number_or(all, TIFFTAG_ROWSPERSTRIP, "RowsPerStrip");
     if (rows == 0) tags.refuse("RowsPerStrip", 0, "from 1");
     level.tile_width = level.width;
-    level.tile_height = std::min<std::int64_t>(rows, level.height);
+    level.tile_height = static_cast<std::int64_t>(std::min(rows, all));
   }
   level.columns = (level.width + level.tile_width - 1) / level.tile_width;
   level.rows = (level.height + level.tile_height - 1) / level.tile_height;
@@ -211,21 +229,22 @@ void read_jpeg_tables(const Tags& tags, const TiffFile& tiff, LevelDetail& detai
 
 }  // namespace
 
-void read_level(const RawTiff& raw, const RawDirectory& directory, const TiffFile& tiff, const File& file,
+void read_level(const RawTiff& raw, const RawDirectory& directory, TiffFile& tiff, const File& file,
                 const OpenOptions& options, Level& level, LevelDetail& detail) {
-  const Tags tags(file, tiff);
+  const Tags tags(raw, directory, file);
   detail.directory_offset = directory.offset;
-  level.compression = tags.short_or_default(TIFFTAG_COMPRESSION, COMPRESSION_NONE);
-  level.codec = codec_of(tags, level.compression);
-  std::uint16_t photometric = 0;
-  if (TIFFGetField(tiff.get(), TIFFTAG_PHOTOMETRIC, &photometric) != 1) {
-    tags.refuse("PhotometricInterpretation is missing");
-  }
-  level.colour = colour_of(tags, level.codec, level.compression, photometric);
+  const std::uint64_t compression = tags.number_or(COMPRESSION_NONE, TIFFTAG_COMPRESSION, "Compression");
+  level.codec = codec_of(tags, compression);
+  level.compression = static_cast<int>(compression);
+  const std::uint64_t photometric = tags.number(TIFFTAG_PHOTOMETRIC, "PhotometricInterpretation");
+  level.colour = colour_of(tags, level.codec, compression, photometric);
   check_samples(tags, level, detail);
-  read_geometry(tags, tiff, options, level);
+  read_geometry(tags, directory.has_tiles(), options, level);
   check_tile_size(tags, level, detail);
   read_tile_ranges(tags, raw, directory, level, detail);
+  if (!tiff.set_directory(directory.offset)) {
+    tags.refuse("directory at byte " + std::to_string(directory.offset) + " can't be read: " + tiff.message());
+  }
   if (level.codec == Codec::jpeg) read_jpeg_tables(tags, tiff, detail);
 }
 

@@ -6,9 +6,9 @@
 
 namespace slidestream {
 
-/// Reads and checks everything about one level whose directory is libtiff's current one.
+/// Reads and checks everything about the level of one directory, which becomes libtiff's current one.
 /// \throws SlideError that names the tag, its value, and what is supported.
-void read_level(const RawTiff& raw, const RawDirectory& directory, const TiffFile& tiff, const File& file,
+void read_level(const RawTiff& raw, const RawDirectory& directory, TiffFile& tiff, const File& file,
                 const OpenOptions& options, Level& level, LevelDetail& detail);
 
 }  // namespace slidestream

@@ -1,5 +1,7 @@
 #include "slide/raw_directory.hpp"
 
+#include <tiff.h>
+
 #include <algorithm>
 #include <array>
 #include <unordered_set>
@@ -49,6 +51,10 @@ const RawEntry* RawDirectory::find(std::uint16_t tag) const noexcept {
   return found == entries.end() ? nullptr : &*found;
 }
 
+bool RawDirectory::has_tiles() const noexcept {
+  return find(TIFFTAG_TILEWIDTH) != nullptr || find(TIFFTAG_TILELENGTH) != nullptr;
+}
+
 RawTiff::RawTiff(const File& file) : file_(file) {
   std::array<std::byte, 16> header{};
   const std::size_t got = file.read_some(0, header);
@@ -56,14 +62,14 @@ RawTiff::RawTiff(const File& file) : file_(file) {
   const bool marked = got >= 8 && header[0] == header[1] && (first == 'I' || first == 'M');
   if (marked) {
     little_endian_ = first == 'I';
-    const std::uint64_t magic = number(header.data() + 2, 2);
+    const std::uint64_t magic = assemble(header.data() + 2, 2);
     if (magic == 42) {
-      first_ = number(header.data() + 4, 4);
+      first_ = assemble(header.data() + 4, 4);
       return;
     }
-    if (magic == 43 && got >= 16 && number(header.data() + 4, 2) == 8 && number(header.data() + 6, 2) == 0) {
+    if (magic == 43 && got >= 16 && assemble(header.data() + 4, 2) == 8 && assemble(header.data() + 6, 2) == 0) {
       big_ = true;
-      first_ = number(header.data() + 8, 8);
+      first_ = assemble(header.data() + 8, 8);
       return;
     }
   }
@@ -71,7 +77,7 @@ RawTiff::RawTiff(const File& file) : file_(file) {
                                                   : "has no TIFF header, expected a TIFF or BigTIFF file");
 }
 
-std::uint64_t RawTiff::number(const std::byte* from, unsigned bytes) const noexcept {
+std::uint64_t RawTiff::assemble(const std::byte* from, unsigned bytes) const noexcept {
   std::uint64_t value = 0;
   for (unsigned i = 0; i < bytes; ++i) {
     const unsigned place = little_endian_ ? i : bytes - 1 - i;
@@ -83,7 +89,7 @@ std::uint64_t RawTiff::number(const std::byte* from, unsigned bytes) const noexc
 std::uint64_t RawTiff::number_at(std::uint64_t offset, unsigned bytes) const {
   std::array<std::byte, 8> buffer{};
   file_.read(offset, std::span(buffer).first(bytes));
-  return number(buffer.data(), bytes);
+  return assemble(buffer.data(), bytes);
 }
 
 RawDirectory RawTiff::directory(std::uint64_t offset) const {
@@ -112,15 +118,15 @@ RawDirectory RawTiff::directory(std::uint64_t offset) const {
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::byte* at = bytes.data() + i * entry_bytes;
     RawEntry entry;
-    entry.tag = static_cast<std::uint16_t>(number(at, 2));
-    entry.type = static_cast<std::uint16_t>(number(at + 2, 2));
-    entry.count = number(at + 4, word);
+    entry.tag = static_cast<std::uint16_t>(assemble(at, 2));
+    entry.type = static_cast<std::uint16_t>(assemble(at + 2, 2));
+    entry.count = assemble(at + 4, word);
     const unsigned size = type_size(entry.type);
     const bool inside = size == 0 || entry.count <= word / size;
-    entry.value_at = inside ? entries_at + i * entry_bytes + 4 + word : number(at + 4 + word, word);
+    entry.value_at = inside ? entries_at + i * entry_bytes + 4 + word : assemble(at + 4 + word, word);
     result.entries.push_back(entry);
   }
-  result.next = number(bytes.data() + count * entry_bytes, word);
+  result.next = assemble(bytes.data() + count * entry_bytes, word);
   return result;
 }
 
@@ -139,6 +145,14 @@ std::vector<RawDirectory> RawTiff::main_chain() const {
     offset = chain.back().next;
   }
   return chain;
+}
+
+std::optional<std::uint64_t> RawTiff::number(const RawDirectory& directory, std::uint16_t tag) const {
+  const RawEntry* entry = directory.find(tag);
+  if (entry == nullptr || entry->count == 0 || !is_unsigned(entry->type)) return std::nullopt;
+  const unsigned size = type_size(entry->type);
+  if (!file_.contains(entry->value_at, size)) return std::nullopt;
+  return number_at(entry->value_at, size);
 }
 
 std::vector<std::uint64_t> RawTiff::values(const RawEntry& entry, const std::string& name) const {
@@ -160,7 +174,7 @@ std::vector<std::uint64_t> RawTiff::values(const RawEntry& entry, const std::str
     const std::uint64_t now = std::min(chunk_values, entry.count - done);
     chunk.resize(now * size);
     file_.read(entry.value_at + done * size, chunk);
-    for (std::uint64_t i = 0; i < now; ++i) result.push_back(number(chunk.data() + i * size, size));
+    for (std::uint64_t i = 0; i < now; ++i) result.push_back(assemble(chunk.data() + i * size, size));
   }
   return result;
 }

@@ -23,11 +23,14 @@ struct RawDirectory {
   std::uint64_t next = 0;  ///< 0: the last of its chain
 
   const RawEntry* find(std::uint16_t tag) const noexcept;
+  /// Tiles, not strips, by the tags that libtiff goes by.
+  bool has_tiles() const noexcept;
 };
 
 /// The bare structure of a TIFF or BigTIFF: where directories lie, and unsigned values exactly as they are stored.
-/// libtiff reads the tags; this reads what libtiff repairs silently (counts that disagree, byte counts of 0, estimated
-/// strips), and finds loops and ends of file before libtiff follows them.
+/// libtiff repairs silently what it thinks is wrong (a palette without colours becomes grey, counts that disagree are
+/// filled up, byte counts of 0 estimated), so that numbers which decide what is read come from here; and loops and ends
+/// of file are found before libtiff follows them.
 class RawTiff {
  public:
   /// Reads the header. \throws SlideError when it isn't TIFF's.
@@ -40,11 +43,14 @@ class RawTiff {
 
   RawDirectory directory(std::uint64_t offset) const;
 
+  /// The first value of an unsigned entry; none when the tag is missing, empty, of another type or outside the file.
+  std::optional<std::uint64_t> number(const RawDirectory& directory, std::uint16_t tag) const;
+
   /// All values of an unsigned entry (BYTE, SHORT, LONG, LONG8, IFD, IFD8). `name` is the tag's, for the error.
   std::vector<std::uint64_t> values(const RawEntry& entry, const std::string& name) const;
 
  private:
-  std::uint64_t number(const std::byte* from, unsigned bytes) const noexcept;
+  std::uint64_t assemble(const std::byte* from, unsigned bytes) const noexcept;
   std::uint64_t number_at(std::uint64_t offset, unsigned bytes) const;
 
   const File& file_;

@@ -1,0 +1,100 @@
+#include <doctest/doctest.h>
+
+#include <slidestream/slide.hpp>
+
+#include "slide/test_images.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+TestTiff sound(int samples = 3) {
+  TestTiff tiff;
+  tiff.directories.push_back(tiled_directory(40, 24, 32, 16, samples));
+  tiff.directories[0].tiles.assign(4, Bytes(static_cast<std::size_t>(32 * 16 * samples)));
+  return tiff;
+}
+
+/// Opens the first directory after `change`, and checks that the error holds `cause`; "" means that it opens.
+template <class Change>
+void check(Change change, const std::string& cause, int samples = 3) {
+  TestTiff tiff = sound(samples);
+  change(tiff.directories[0]);
+  const TemporaryFolder folder;
+  const std::string error = open_error(folder.write("slide.tif", tiff.bytes()));
+  CAPTURE(error);
+  CAPTURE(cause);
+  CHECK(error.empty() == cause.empty());
+  CHECK(error.find(cause) != std::string::npos);
+  CHECK(error.find('\n') == std::string::npos);
+}
+
+using Dir = TestDirectory&;
+
+}  // namespace
+
+TEST_CASE("what isn't supported is refused with the tag's name and value") {
+  check([](Dir) {}, "");
+  check([](Dir d) { d.set(258, short_, {16, 16, 16}); }, "BitsPerSample 16 isn't supported; supported: 8");
+  check([](Dir d) { d.remove(258); }, "BitsPerSample 1 isn't supported");
+  check([](Dir d) { d.set(339, short_, {2, 2, 2}); }, "SampleFormat 2");
+  check([](Dir d) { d.set(339, short_, {3, 3, 3}); }, "SampleFormat 3");
+  check([](Dir d) { d.set(339, short_, {4, 4, 4}); }, "");
+  check([](Dir d) { d.set_short(284, 2); }, "PlanarConfiguration 2");
+  check([](Dir d) { d.set_short(266, 2); }, "FillOrder 2");
+  check([](Dir d) { d.set_short(262, 3); }, "PhotometricInterpretation 3", 1);
+  check([](Dir d) { d.set_short(262, 5); }, "PhotometricInterpretation 5", 4);
+  check([](Dir d) { d.set_short(262, 8); }, "PhotometricInterpretation 8");
+  check([](Dir d) { d.set_short(262, 6); }, "PhotometricInterpretation 6");
+  check([](Dir d) { d.set_short(262, 6).set_short(259, 5); }, "PhotometricInterpretation 6");
+  check([](Dir d) { d.remove(262); }, "PhotometricInterpretation is missing");
+  check([](Dir d) { d.set_short(259, 6); }, "Compression 6");
+  check([](Dir d) { d.set_short(259, 12345); }, "Compression 12345");
+  check([](Dir d) { d.set_short(274, 6); }, "");  // orientation is ignored
+}
+
+TEST_CASE("samples and colour must agree") {
+  check([](Dir d) { d.set_short(262, 2); }, "SamplesPerPixel 1", 1);
+  check([](Dir d) { d.set_short(262, 2); }, "SamplesPerPixel 2", 2);
+  check([](Dir) {}, "", 4);
+  check([](Dir) {}, "SamplesPerPixel 5", 5);
+  check([](Dir) {}, "", 2);
+  check([](Dir d) { d.set_short(262, 1); }, "SamplesPerPixel 3");
+  check([](Dir d) { d.set_short(262, 0); }, "", 1);
+}
+
+TEST_CASE("sizes that are missing, zero or absurd") {
+  check([](Dir d) { d.set(256, long_, {0}); }, "ImageWidth 0");
+  check([](Dir d) { d.remove(256); }, "ImageWidth is missing");
+  check([](Dir d) { d.set(257, long_, {0}); }, "ImageLength 0");
+  check([](Dir d) { d.remove(257); }, "ImageLength is missing");
+  check([](Dir d) { d.set(257, ascii, {65}); }, "ImageLength has no value that can be read");
+  check([](Dir d) { d.set(256, long8, {std::uint64_t{1} << 40}); }, "ImageWidth");
+  check([](Dir d) { d.set(322, long_, {0}); }, "TileWidth 0");
+  check([](Dir d) { d.set(323, long_, {0}); }, "TileLength 0");
+  check([](Dir d) { d.remove(323); }, "TileLength is missing");
+  check([](Dir d) { d.set(322, long_, {1u << 20}).set(323, long_, {1u << 20}); }, "TileWidth x TileLength 1048576");
+  check([](Dir d) { d.set(322, long_, {1u << 14}).set(323, long_, {1u << 14}).set_short(259, 33005); },
+        "up to 2^26 pixels with JPEG 2000");
+  check([](Dir d) { d.set(256, long_, {100000}).set(257, long_, {100000}).set(322, long_, {1}).set(323, long_, {1}); },
+        "10000000000 tiles; supported: up to 2^24");
+  check([](Dir d) { d.set(278, long_, {0}).remove(322).remove(323); }, "RowsPerStrip 0");
+}
+
+TEST_CASE("tile arrays must have the count that the sizes ask for") {
+  check([](Dir d) { d.set(256, long_, {70}); }, "TileOffsets has 4 values, expected 6 for 3 x 2 tiles");
+  check([](Dir d) { d.set(325, long_, {512, 512, 512}); }, "TileByteCounts has 3 values, expected 4");
+  check([](Dir d) { d.set(325, long_, {}); }, "TileByteCounts");
+  check([](Dir d) { d.set(324, rational, {8, 8, 8, 8}); }, "TileOffsets has type 5");
+  check([](Dir d) { d.tiles.clear(); }, "TileOffsets is missing");
+  check([](Dir d) { d.set(325, short_, {1536, 1536, 1536, 1536}); }, "");
+}
+
+TEST_CASE("max_pixels is the limit of width x height") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("slide.tif", sound().bytes());
+  CHECK(open_error(path, {.max_pixels = 40 * 24}).empty());
+  CHECK(open_error(path, {.max_pixels = 40 * 24 - 1}).find("40 x 24 is more than max_pixels 959") != std::string::npos);
+  check([](Dir d) { d.set(256, long_, {0xFFFFFFFF}).set(257, long_, {0xFFFFFFFF}); }, "more than max_pixels");
+}

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+#include "slide/test_tiff.hpp"
+
+/// \file
+/// Pictures for tests, their encoders, and the plain decoding that tests compare with.
+
+namespace slidestream::test {
+
+/// Interleaved 8-bit samples.
+struct Picture {
+  int width = 0;
+  int height = 0;
+  int samples = 1;
+  std::vector<std::uint8_t> data;
+
+  const std::uint8_t* at(int x, int y) const { return data.data() + (y * width + x) * samples; }
+};
+
+/// Smooth texture with some noise, different for each seed.
+Picture make_picture(int width, int height, int samples, unsigned seed);
+
+/// A part of a picture, its edge samples repeated beyond the edge: a padded tile.
+Picture cut(const Picture& picture, int x, int y, int width, int height);
+
+Bytes to_bytes(const Picture& picture);
+
+struct JpegOptions {
+  enum class Coding { grey, ycbcr, rgb, unknown } coding = Coding::ycbcr;
+  int horizontal = 2;  ///< sampling factors of the first component
+  int vertical = 2;
+  int quality = 75;
+  int restart_interval = 0;
+  bool progressive = false;
+  bool arithmetic = false;
+  bool without_tables = false;  ///< an abbreviated stream: the tables come from `encode_jpeg_tables`
+};
+
+Bytes encode_jpeg(const Picture& picture, const JpegOptions& options = {});
+Bytes encode_jpeg_tables(const JpegOptions& options = {});
+
+/// libjpeg-turbo's own grey output of a whole JPEG: JCS_GRAYSCALE, JDCT_ISLOW.
+Picture decode_jpeg_grey(const Bytes& jpeg);
+/// The components as they are coded, without any colour conversion.
+Picture decode_jpeg_components(const Bytes& jpeg);
+
+struct Jpeg2000Options {
+  bool irreversible = true;
+  bool colour_transform = true;
+  bool jp2 = false;
+  int chroma_dx = 1;  ///< components 1 and 2 have a sample for so many columns
+  int precision = 8;
+  bool is_signed = false;
+  int tile_size = 0;  ///< of the codestream's own tiles; 0: one tile
+};
+
+Bytes encode_jpeg2000(const Picture& picture, const Jpeg2000Options& options = {});
+
+/// One component of a whole codestream, without inverse colour transform.
+Picture decode_jpeg2000_component(const Bytes& codestream, unsigned component);
+/// All components, colour transform undone.
+Picture decode_jpeg2000_rgb(const Bytes& codestream);
+
+/// The formula of the design, pixel by pixel.
+std::vector<std::uint8_t> formula(const Picture& picture);
+/// Sample `s` of every pixel.
+std::vector<std::uint8_t> sample(const Picture& picture, int s);
+
+/// The whole of a level through `read_luminance`.
+std::vector<std::uint8_t> read_level(const Slide& slide, std::size_t level = 0);
+
+/// What opening, or opening and reading all of level 0, says: "" when all is well, else the error's text.
+std::string open_error(const std::filesystem::path& path, const OpenOptions& options = {});
+std::string read_error(const std::filesystem::path& path);
+
+}  // namespace slidestream::test

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// \file
+/// A TIFF writer for tests: it writes what it is told, however wrong.
+
+namespace slidestream::test {
+
+using Bytes = std::vector<std::byte>;
+
+enum TagType : std::uint16_t { ascii = 2, short_ = 3, long_ = 4, rational = 5, undefined = 7, float_ = 11, long8 = 16 };
+
+/// One tag: numbers of its type, or raw bytes for ASCII and UNDEFINED.
+struct TestTag {
+  std::uint16_t tag = 0;
+  std::uint16_t type = short_;
+  std::vector<std::uint64_t> numbers;
+  Bytes raw;
+};
+
+struct TestDirectory {
+  std::vector<TestTag> tags;  ///< sorted when written
+  std::vector<Bytes> tiles;   ///< an empty one gets offset 0 and byte count 0
+  bool tiled = true;
+  std::vector<TestDirectory> subs;
+
+  TestDirectory& set(std::uint16_t tag, std::uint16_t type, std::vector<std::uint64_t> numbers);
+  TestDirectory& set_short(std::uint16_t tag, std::uint64_t value) { return set(tag, short_, {value}); }
+  TestDirectory& set_text(std::uint16_t tag, const std::string& text);
+  TestDirectory& set_bytes(std::uint16_t tag, const Bytes& bytes);
+  TestDirectory& remove(std::uint16_t tag);
+};
+
+/// A directory with all that a sound image needs; `tiles` remain to be filled. Compression 1, photometric by samples.
+TestDirectory tiled_directory(std::uint32_t width, std::uint32_t height, std::uint32_t tile_width,
+                              std::uint32_t tile_height, int samples);
+TestDirectory stripped_directory(std::uint32_t width, std::uint32_t height, std::uint32_t rows_per_strip, int samples);
+
+struct TestTiff {
+  std::vector<TestDirectory> directories;
+  bool big = false;
+  bool big_endian = false;
+  int loop_to = -1;  ///< the directory that the last one's "next" points to
+
+  Bytes bytes() const;
+};
+
+/// A folder that goes away with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  /// Writes a file and returns its path.
+  std::filesystem::path write(const std::string& name, const Bytes& bytes) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+Bytes read_file(const std::filesystem::path& path);
+
+}  // namespace slidestream::test
