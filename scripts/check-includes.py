@@ -15,7 +15,7 @@ ALLOWED = {
     "src/slide": {"public"},  # knows nothing of graphs
     "src/spectrum": {"public"},
     "src/config": {"public"},
-    "src/output": {"public"},
+    "src/output": {"public", "config"},  # corpus.json lists the settings
     "src/synth": {"public"},
     "src/stages": {"public", "runtime", "slide", "spectrum"},  # the only one that knows runtime and slide both
     "src/cli": {"public", "config", "output", "synth"},
