@@ -47,6 +47,13 @@ Type type_of(const CLI::Option& option) {
   return type;
 }
 
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
 /// The description on one line, with the choices and the default that it doesn't show itself.
 std::string description_of(const CLI::Option& option) {
   std::string text = option.get_description();
@@ -63,10 +70,7 @@ std::string description_of(const CLI::Option& option) {
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  HelpFormatter() {
-    column_width(34);
-    label("Positionals", "Arguments");
-  }
+  HelpFormatter() { column_width(34); }
 
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string text = "Usage: " + full_name(*app);
@@ -83,26 +87,34 @@ class HelpFormatter : public CLI::Formatter {
     return text;
   }
 
-  // CLI11 would end each group with two empty lines.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    std::string text = app->get_description() + "\n\n" + make_usage(app, std::move(name));
+    const auto positionals = app->get_options(&CLI::Option::get_positional);
+    if (!positionals.empty()) text += make_group("Arguments", true, positionals);
+    for (const std::string& group : app->get_groups()) {
+      const auto options = app->get_options(
+          [&group](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+      if (!group.empty() && !options.empty()) text += make_group(group, false, options);
+    }
+    const auto commands = commands_of(*app);
+    if (!commands.empty()) text += "\nCommands:\n";
+    for (const CLI::App* command : commands) text += make_subcommand(command);
+    return text + "\n" + app->get_footer() + "\n";
+  }
+
   std::string make_group(std::string group, bool is_positional,
                          std::vector<const CLI::Option*> options) const override {
     std::string text = "\n" + group + ":\n";
     for (const CLI::Option* option : options) text += make_option(option, is_positional);
     return text;
   }
-  std::string make_groups(const CLI::App* app, CLI::AppFormatMode) const override {
-    std::string text;
-    for (const std::string& group : app->get_groups()) {
-      const auto options = app->get_options(
-          [&group](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
-      if (!group.empty() && !options.empty()) text += make_group(group, false, options);
-    }
-    return text;
-  }
 
   // A name and its type are on one line, the positional's own name says nothing more.
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    return is_positional ? option->get_type_name() : CLI::Formatter::make_option_name(option, false);
+    if (is_positional) return option->get_type_name();
+    std::string text;
+    for (const std::string& name : names_of(*option)) text += (text.empty() ? "" : ", ") + name;
+    return text;
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_positional() || option->get_type_size() == 0 ? "" : " " + type_of(*option).name;
@@ -111,10 +123,6 @@ class HelpFormatter : public CLI::Formatter {
     std::string text = wrapped(description_of(*option), "", columns - get_column_width());
     text.pop_back();
     return text;
-  }
-  std::string make_description(const CLI::App* app) const override {
-    const std::string description = app->get_description();
-    return description.empty() ? description : description + "\n\n";
   }
 };
 
@@ -125,8 +133,7 @@ std::vector<OptionText> options_of(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group().empty() || !option->nonpositional()) continue;
     OptionText text;
-    for (const std::string& name : option->get_snames()) text.names.push_back("-" + name);
-    for (const std::string& name : option->get_lnames()) text.names.push_back("--" + name);
+    text.names = names_of(*option);
     Type type = type_of(*option);
     text.value = std::move(type.name);
     text.choices = std::move(type.choices);
