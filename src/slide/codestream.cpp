@@ -167,6 +167,7 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
     }
     at += length;
   }
+  if (!ended) throw TileError("the JPEG 2000 data end without EOC");
   for (std::size_t i = 0; i < tiles; ++i) {
     if (parts[i] == 0 || (expected[i] != 0 && parts[i] != expected[i])) {
       throw TileError("the JPEG 2000 data end before the last tile-part");

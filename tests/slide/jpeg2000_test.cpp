@@ -1,0 +1,166 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+
+#include "slide/test_images.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+constexpr std::uint64_t grey_photometric = 1, white_is_zero = 0, rgb_photometric = 2, ycbcr_photometric = 6;
+
+class OneTile {
+ public:
+  OneTile(const Bytes& tile, std::uint64_t compression, std::uint64_t photometric, int samples = 3) {
+    tiff.directories.push_back(tiled_directory(64, 48, 64, 48, samples));
+    tiff.directories[0].set_short(259, compression).set_short(262, photometric);
+    tiff.directories[0].tiles = {tile};
+  }
+
+  std::filesystem::path write() const { return folder.write("slide.svs", tiff.bytes()); }
+  std::vector<std::uint8_t> read() const { return read_level(*Slide::open(write())); }
+  Colour colour() const { return Slide::open(write())->info().levels[0].colour; }
+  std::string error() const { return read_error(write()); }
+
+  TemporaryFolder folder;
+  TestTiff tiff;
+};
+
+std::size_t find_marker(const Bytes& stream, unsigned marker) {
+  for (std::size_t i = 0; i + 1 < stream.size(); ++i) {
+    if (stream[i] == std::byte{0xFF} && stream[i + 1] == static_cast<std::byte>(marker)) return i;
+  }
+  FAIL("no such marker");
+  return 0;
+}
+
+void check_bad(const Bytes& tile, const std::string& cause) {
+  const std::string error = OneTile(tile, 33005, rgb_photometric).error();
+  CAPTURE(error);
+  CHECK(error.find("level 0 tile 0 (column 0, row 0): ") != std::string::npos);
+  CHECK(error.find(cause) != std::string::npos);
+  CHECK(error.find('\n') == std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("irreversible colour transform: component 0, untransformed") {
+  const Picture picture = make_picture(64, 48, 3, 1);
+  const Bytes tile = encode_jpeg2000(picture);
+  const std::vector<std::uint8_t> y = decode_jpeg2000_component(tile, 0).data;
+  CHECK(y != formula(decode_jpeg2000_rgb(tile)));  // the test can tell
+  for (const std::uint64_t compression : {33004, 33005, 34712}) {
+    CHECK(OneTile(tile, compression, rgb_photometric).read() == y);
+  }
+}
+
+TEST_CASE("reversible or no colour transform: the formula of red, green and blue") {
+  const Picture picture = make_picture(64, 48, 3, 2);
+  for (const std::uint64_t compression : {33004, 33005, 34712}) {
+    const Bytes lossless = encode_jpeg2000(picture, {.irreversible = false});
+    CHECK(OneTile(lossless, compression, rgb_photometric).read() == formula(picture));
+    const Bytes separate = encode_jpeg2000(picture, {.colour_transform = false});
+    CHECK(OneTile(separate, compression, rgb_photometric).read() == formula(decode_jpeg2000_rgb(separate)));
+  }
+}
+
+TEST_CASE("33003, and 34712 with photometric YCbCr: component 0, whatever the photometric tag of 33003 says") {
+  const Picture picture = make_picture(64, 48, 3, 3);
+  for (const int dx : {1, 2}) {
+    const Bytes tile = encode_jpeg2000(picture, {.colour_transform = false, .chroma_dx = dx});
+    const std::vector<std::uint8_t> y = decode_jpeg2000_component(tile, 0).data;
+    CHECK(OneTile(tile, 33003, ycbcr_photometric).read() == y);
+    CHECK(OneTile(tile, 33003, rgb_photometric).read() == y);
+    CHECK(OneTile(tile, 34712, ycbcr_photometric).read() == y);
+  }
+  const Bytes tile = encode_jpeg2000(picture, {.irreversible = false});
+  CHECK(OneTile(tile, 33003, rgb_photometric).colour() == Colour::ycbcr);
+  CHECK(OneTile(tile, 34712, ycbcr_photometric).colour() == Colour::ycbcr);
+  // 33004 and 33005 are RGB, whatever the tag says.
+  CHECK(OneTile(tile, 33005, ycbcr_photometric).colour() == Colour::rgb);
+  CHECK(OneTile(tile, 33004, ycbcr_photometric).read() == formula(picture));
+}
+
+TEST_CASE("subsampled green and blue without a colour transform") {
+  const Picture picture = make_picture(64, 48, 3, 4);
+  const Bytes tile = encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false, .chroma_dx = 2});
+  Picture expected = picture;
+  for (int y = 0; y < 48; ++y) {
+    for (int x = 0; x < 64; ++x) {
+      for (int s = 1; s < 3; ++s) expected.data[(y * 64 + x) * 3 + s] = picture.at(x / 2 * 2, y)[s];
+    }
+  }
+  CHECK(OneTile(tile, 33005, rgb_photometric).read() == formula(expected));
+}
+
+TEST_CASE("grey, inverted grey, and extra samples") {
+  const Picture grey = make_picture(64, 48, 1, 5);
+  const Bytes tile = encode_jpeg2000(grey, {.irreversible = false});
+  CHECK(OneTile(tile, 34712, grey_photometric, 1).read() == grey.data);
+  CHECK(OneTile(tile, 33005, rgb_photometric, 3).read() == grey.data);
+  std::vector<std::uint8_t> inverted = grey.data;
+  for (std::uint8_t& v : inverted) v = static_cast<std::uint8_t>(255 - v);
+  CHECK(OneTile(tile, 34712, white_is_zero, 1).read() == inverted);
+  const Picture four = make_picture(64, 48, 4, 6);
+  const Bytes with_alpha = encode_jpeg2000(four, {.irreversible = false, .colour_transform = false});
+  CHECK(OneTile(with_alpha, 34712, rgb_photometric, 4).read() == formula(four));
+  CHECK(OneTile(with_alpha, 34712, grey_photometric, 1).error().find("4 JPEG 2000 components") != std::string::npos);
+}
+
+TEST_CASE("JP2 files are told by their first bytes") {
+  const Picture picture = make_picture(64, 48, 3, 7);
+  const Bytes wrapped = encode_jpeg2000(picture, {.irreversible = false, .jp2 = true});
+  REQUIRE(wrapped[0] == std::byte{0});
+  CHECK(OneTile(wrapped, 34712, rgb_photometric).read() == formula(picture));
+  check_bad(Bytes(wrapped.begin(), wrapped.begin() + 60), "JP2");
+}
+
+TEST_CASE("several tiles in one codestream") {
+  const Picture picture = make_picture(64, 48, 3, 8);
+  const Bytes tile = encode_jpeg2000(picture, {.irreversible = false, .tile_size = 20});
+  CHECK(OneTile(tile, 33005, rgb_photometric).read() == formula(picture));
+}
+
+TEST_CASE("damaged codestreams are bad") {
+  const Picture picture = make_picture(64, 48, 3, 9);
+  const Bytes tile = encode_jpeg2000(picture);
+  SUBCASE("cut anywhere before EOC") {
+    std::size_t fine = 0;
+    for (std::size_t length = 1; length + 2 < tile.size(); length += 1 + length / 40) {
+      const Bytes part(tile.begin(), tile.begin() + static_cast<std::ptrdiff_t>(length));
+      fine += OneTile(part, 33005, rgb_photometric).error().empty() ? 1 : 0;
+    }
+    CHECK(fine == 0);
+  }
+  SUBCASE("a tile-part too few") {
+    const Bytes several = encode_jpeg2000(picture, {.tile_size = 32});
+    std::size_t last = 0;
+    for (std::size_t i = 0; i + 3 < several.size(); ++i) {
+      if (several[i] == std::byte{0xFF} && several[i + 1] == std::byte{0x90} && several[i + 3] == std::byte{10})
+        last = i;
+    }
+    Bytes shorter(several.begin(), several.begin() + static_cast<std::ptrdiff_t>(last));
+    shorter.insert(shorter.end(), tile.end() - 2, tile.end());  // EOC
+    check_bad(shorter, "before the last tile-part");
+  }
+  SUBCASE("not a codestream") { check_bad(Bytes(100, std::byte{0x41}), "neither like"); }
+  SUBCASE("another size") { check_bad(encode_jpeg2000(make_picture(64, 47, 3, 1)), "decodes to 64 x 47"); }
+  SUBCASE("absurd sizes in the header") {
+    Bytes changed = tile;
+    const std::size_t siz = find_marker(tile, 0x51);
+    for (std::size_t i = 0; i < 4; ++i) changed[siz + 6 + i] = std::byte{0x7F};
+    check_bad(changed, "JPEG 2000 codestream of 33422846 tiles");
+    changed = tile;
+    changed[siz + 9] = changed[siz + 25] = std::byte{65};
+    check_bad(changed, "decodes to 65 x 48");
+  }
+  SUBCASE("samples that aren't 8 bits unsigned") {
+    check_bad(encode_jpeg2000(picture, {.precision = 12}), "12 bits");
+    check_bad(encode_jpeg2000(picture, {.is_signed = true}), "signed");
+  }
+  SUBCASE("no EOC") { check_bad(Bytes(tile.begin(), tile.end() - 2), "without EOC"); }
+}

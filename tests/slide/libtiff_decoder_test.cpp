@@ -1,0 +1,205 @@
+#include <doctest/doctest.h>
+#include <tiffio.h>
+
+#include <array>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <thread>
+
+#include "slide/test_images.hpp"
+#include "support/test_data.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+struct Layout {
+  int width = 70;
+  int height = 50;
+  int tile = 32;  ///< side; 0: strips of 16 rows
+  std::uint16_t compression = COMPRESSION_NONE;
+  std::uint16_t photometric = PHOTOMETRIC_RGB;
+  std::uint16_t predictor = 1;
+};
+
+/// Writes a picture with libtiff.
+std::filesystem::path write_tiff(const TemporaryFolder& folder, const Picture& picture, const Layout& layout) {
+  const std::filesystem::path path = folder.path() / "libtiff.tif";
+  TIFFSetWarningHandler(nullptr);  // it has an opinion on the older Deflate
+  TIFF* tiff = TIFFOpen(path.c_str(), "w");
+  REQUIRE(tiff != nullptr);
+  TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, picture.width);
+  TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, picture.height);
+  TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
+  TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, picture.samples);
+  TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, layout.photometric);
+  TIFFSetField(tiff, TIFFTAG_COMPRESSION, layout.compression);
+  if (layout.predictor != 1) TIFFSetField(tiff, TIFFTAG_PREDICTOR, layout.predictor);
+  if (layout.compression == COMPRESSION_WEBP) TIFFSetField(tiff, TIFFTAG_WEBP_LOSSLESS, 1);
+  const int tile_height = layout.tile > 0 ? layout.tile : 16;
+  const int tile_width = layout.tile > 0 ? layout.tile : picture.width;
+  if (layout.tile > 0) {
+    TIFFSetField(tiff, TIFFTAG_TILEWIDTH, tile_width);
+    TIFFSetField(tiff, TIFFTAG_TILELENGTH, tile_height);
+  } else {
+    TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, tile_height);
+  }
+  std::uint32_t index = 0;
+  for (int y = 0; y < picture.height; y += tile_height) {
+    for (int x = 0; x < picture.width; x += tile_width) {
+      const int rows = layout.tile > 0 ? tile_height : std::min(tile_height, picture.height - y);
+      Picture part = cut(picture, x, y, tile_width, rows);
+      const auto size = static_cast<tmsize_t>(part.data.size());
+      const tmsize_t done = layout.tile > 0 ? TIFFWriteEncodedTile(tiff, index, part.data.data(), size)
+                                            : TIFFWriteEncodedStrip(tiff, index, part.data.data(), size);
+      REQUIRE(done == size);
+      ++index;
+    }
+  }
+  TIFFClose(tiff);
+  return path;
+}
+
+constexpr std::array<std::pair<std::uint16_t, Codec>, 8> codecs{{{COMPRESSION_NONE, Codec::none},
+                                                                 {COMPRESSION_LZW, Codec::lzw},
+                                                                 {COMPRESSION_ADOBE_DEFLATE, Codec::deflate},
+                                                                 {COMPRESSION_DEFLATE, Codec::deflate},
+                                                                 {COMPRESSION_PACKBITS, Codec::packbits},
+                                                                 {COMPRESSION_LZMA, Codec::lzma},
+                                                                 {COMPRESSION_ZSTD, Codec::zstd},
+                                                                 {COMPRESSION_LERC, Codec::lerc}}};
+
+}  // namespace
+
+TEST_CASE("every lossless codec gives the formula's values, in tiles and strips") {
+  const TemporaryFolder folder;
+  const Picture picture = make_picture(70, 50, 3, 1);
+  for (const auto& [compression, codec] : codecs) {
+    if (TIFFIsCODECConfigured(compression) != 1) continue;
+    for (const int tile : {32, 0}) {
+      const auto slide = Slide::open(write_tiff(folder, picture, {.tile = tile, .compression = compression}));
+      CHECK(slide->info().levels[0].codec == codec);
+      CHECK(slide->info().levels[0].tiled == (tile > 0));
+      CHECK(read_level(*slide) == formula(picture));
+    }
+  }
+}
+
+TEST_CASE("WebP") {
+  if (TIFFIsCODECConfigured(COMPRESSION_WEBP) != 1) {
+    report_skipped("libtiff was built without WebP");
+    return;
+  }
+  const TemporaryFolder folder;
+  for (const int samples : {3, 4}) {
+    Picture picture = make_picture(70, 50, samples, 2);
+    // Colours of transparent pixels aren't kept.
+    if (samples == 4) {
+      for (std::size_t i = 3; i < picture.data.size(); i += 4) picture.data[i] = 255;
+    }
+    const auto slide = Slide::open(write_tiff(folder, picture, {.compression = COMPRESSION_WEBP}));
+    CHECK(slide->info().levels[0].codec == Codec::webp);
+    CHECK(read_level(*slide) == formula(picture));
+  }
+}
+
+TEST_CASE("predictors are libtiff's matter") {
+  const TemporaryFolder folder;
+  const Picture picture = make_picture(70, 50, 3, 3);
+  for (const auto compression : std::array<std::uint16_t, 2>{COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE}) {
+    for (const int tile : {32, 0}) {
+      const Layout layout{.tile = tile, .compression = compression, .predictor = PREDICTOR_HORIZONTAL};
+      CHECK(read_level(*Slide::open(write_tiff(folder, picture, layout))) == formula(picture));
+    }
+  }
+}
+
+TEST_CASE("grey, inverted grey, and extra samples") {
+  const TemporaryFolder folder;
+  for (const auto compression : std::array<std::uint16_t, 2>{COMPRESSION_NONE, COMPRESSION_LZW}) {
+    for (const int samples : {1, 2}) {
+      const Picture picture = make_picture(70, 50, samples, 4);
+      Layout layout{.compression = compression, .photometric = PHOTOMETRIC_MINISBLACK};
+      CHECK(read_level(*Slide::open(write_tiff(folder, picture, layout))) == sample(picture, 0));
+      layout.photometric = PHOTOMETRIC_MINISWHITE;
+      std::vector<std::uint8_t> inverted = sample(picture, 0);
+      for (std::uint8_t& v : inverted) v = static_cast<std::uint8_t>(255 - v);
+      const auto slide = Slide::open(write_tiff(folder, picture, layout));
+      CHECK(slide->info().levels[0].colour == Colour::grey_inverted);
+      CHECK(read_level(*slide) == inverted);
+    }
+    const Picture picture = make_picture(70, 50, 4, 5);
+    CHECK(read_level(*Slide::open(write_tiff(folder, picture, {.compression = compression}))) == formula(picture));
+  }
+}
+
+TEST_CASE("orientation is ignored, tile sizes needn't be multiples of 16") {
+  const TemporaryFolder folder;
+  const Picture picture = make_picture(30, 21, 3, 6);
+  TestTiff tiff;
+  tiff.directories.push_back(tiled_directory(30, 21, 20, 10, 3).set_short(274, 3));
+  for (int y = 0; y < 21; y += 10) {
+    for (int x = 0; x < 30; x += 20) tiff.directories[0].tiles.push_back(to_bytes(cut(picture, x, y, 20, 10)));
+  }
+  for (const bool big_endian : {false, true}) {
+    tiff.big_endian = big_endian;
+    CHECK(read_level(*Slide::open(folder.write("odd.tif", tiff.bytes()))) == formula(picture));
+  }
+}
+
+TEST_CASE("too few samples make a tile bad, but for those beyond the lower edge") {
+  const TemporaryFolder folder;
+  const Picture picture = make_picture(32, 20, 3, 7);
+  TestTiff tiff;
+  tiff.directories.push_back(tiled_directory(32, 20, 16, 16, 3));
+  TestDirectory& directory = tiff.directories[0];
+  for (int y = 0; y < 20; y += 16) {
+    for (int x = 0; x < 32; x += 16) directory.tiles.push_back(to_bytes(cut(picture, x, y, 16, 16)));
+  }
+  directory.tiles[3].resize(16 * 4 * 3);
+  CHECK(read_level(*Slide::open(folder.write("edge.tif", tiff.bytes()))) == formula(picture));
+  directory.tiles[3].resize(16 * 4 * 3 - 1);
+  CHECK(read_error(folder.write("edge.tif", tiff.bytes())).find("tile 3 (column 1, row 1): 191 bytes of samples") !=
+        std::string::npos);
+  directory.tiles[0].resize(16 * 16 * 3 - 1);
+  CHECK(read_error(folder.write("edge.tif", tiff.bytes())).find("767 bytes of samples, expected 768") !=
+        std::string::npos);
+}
+
+TEST_CASE("damaged data are bad, with libtiff's reason, and the next tile is fine") {
+  const TemporaryFolder folder;
+  const Picture picture = make_picture(64, 32, 3, 8);
+  for (const auto& [compression, codec] : codecs) {
+    if (codec == Codec::none || TIFFIsCODECConfigured(compression) != 1) continue;
+    const auto slide = Slide::open(write_tiff(folder, picture, {.compression = compression}));
+    TileDecoder decoder;
+    std::vector<std::uint8_t> out(32 * 32);
+    const LuminanceView view{out.data(), 32, 32, 32};
+    Bytes bytes(slide->tile(0, 0).length);
+    slide->read(slide->tile(0, 0).offset, bytes);
+    CAPTURE(name(codec));
+    CHECK_THROWS_AS(decoder.decode(*slide, 0, 0, std::span(bytes).first(bytes.size() / 2), 0, 0, view), TileError);
+    CHECK_THROWS_AS(decoder.decode(*slide, 0, 0, std::span(bytes).first(1), 0, 0, view), TileError);
+    decoder.decode(*slide, 0, 0, bytes, 0, 0, view);
+    CHECK(out == formula(cut(picture, 0, 0, 32, 32)));
+  }
+}
+
+TEST_CASE("many threads share one slide") {
+  const TemporaryFolder folder;
+  const Picture picture = make_picture(300, 200, 3, 9);
+  const std::vector<std::uint8_t> expected = formula(picture);
+  const auto slide = Slide::open(write_tiff(folder, picture, {.compression = COMPRESSION_LZW}));
+  std::vector<int> equal(8);
+  {
+    std::vector<std::jthread> threads;
+    for (int& result : equal) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 5; ++i) result += read_level(*slide) == expected ? 1 : 0;
+      });
+    }
+  }
+  CHECK(equal == std::vector<int>(8, 5));
+}
