@@ -44,6 +44,11 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
+/// What a narrow column has room for.
+std::string first_clause(const std::string& description) {
+  return description.substr(0, std::min(description.find(". "), description.find(": ")));
+}
+
 /// The words that a command's only positional can be, such as the shells of `completion`.
 std::vector<std::string> argument_words(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options(&CLI::Option::get_positional)) {
@@ -85,7 +90,7 @@ std::string bash_script(const CLI::App& app) {
       "# bash completion for pipeline\n"
       "_pipeline() {\n"
       "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" command='' word "
-      "words=''\n"
+      "words='' files=''\n"
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
       "    case \"$word\" in " +
       joined(command_names(app), "|") +
@@ -97,20 +102,21 @@ std::string bash_script(const CLI::App& app) {
   for (const CLI::App* command : commands_of(app)) text += bash_values(*command, command->get_name());
   text +=
       "    *)\n"
-      "      case \"$command\" in\n";
+      "      case \"$command:$current\" in\n";
   for (const CLI::App* command : commands_of(app)) {
-    std::vector<std::string> words = option_names(*command);
     const std::vector<std::string> arguments = argument_words(*command);
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    text += "        " + command->get_name() + ") words='" + joined(words) + "' ;;\n";
+    text += "        " + command->get_name() + ":-*) words='" + joined(option_names(*command)) + "' ;;\n";
+    text += "        " + command->get_name() + ":*) " +
+            (arguments.empty() ? "files=yes" : "words='" + joined(arguments) + "'") + " ;;\n";
   }
-  text += "        *) words='" + joined(option_names(app)) + "'\n" +
-          "          [[ $COMP_CWORD == 1 ]] && words=\"$words " + joined(command_names(app)) +
-          "\" ;;\n"
-          "      esac\n"
-          "      compopt -o default ;;\n"
+  text += "        :-*) words='" + joined(option_names(app)) + "' ;;\n" +
+          "        *) files=yes; [[ $COMP_CWORD == 1 ]] && words='" + joined(command_names(app)) +
+          "' ;;\n"
+          "      esac ;;\n"
           "  esac\n"
-          "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+          "  [[ -n $files ]] && compopt -o filenames\n"
+          "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\"; [[ -n $files ]] && compgen -f -- "
+          "\"$current\")\n"
           "}\n"
           "complete -F _pipeline pipeline\n";
   return text;
@@ -171,7 +177,7 @@ std::string fish_options(const CLI::App& command, const std::string& condition) 
     for (const std::string& name : option.names) {
       text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     }
-    text += " -d " + quoted(option.description);
+    text += " -d " + quoted(first_clause(option.description));
     if (takes_setting(option)) {
       text += " -x -a " + quoted(joined(setting_words()));
     } else if (!option.choices.empty()) {

@@ -37,7 +37,7 @@ std::string options_text(const CLI::App& command) {
     std::string head;
     for (const std::string& name : option.names) head += (head.empty() ? "" : ", ") + bold(name);
     if (!option.value.empty()) head += " " + italic(option.value);
-    text += item(head, option.description + (option.repeats ? "." : ""));
+    text += item(head, option.description);
   }
   return text;
 }
