@@ -1,0 +1,234 @@
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <random>
+#include <slidestream/config.hpp>
+#include <slidestream/error.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/keys.hpp"
+#include "config/suggest.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+
+namespace {
+
+/// What parsing says, or "" when it says nothing.
+std::string complaint_about(const std::string& toml) {
+  try {
+    parse_config(toml, "run.toml");
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+std::string complaint_about_setting(const std::string& assignment) {
+  try {
+    Config config;
+    apply_setting(config, assignment);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+/// Some value that the key takes, other than its default more often than not.
+ConfigValue some_value(const ConfigKey& key, std::mt19937& random) {
+  const auto number = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  switch (key.kind) {
+    case KeyKind::integer:
+      return static_cast<std::int64_t>(number(key.low, key.high)) / 2 * 2 + (key.low > 1 ? 2 : 0);
+    case KeyKind::real:
+      return number(key.low, key.high);
+    case KeyKind::choice:
+      return key.choices[random() % key.choices.size()];
+    case KeyKind::text:
+      return std::string("a \"b\"\\\n\t\x01 #=[] \u00e5\u4e2d");
+    case KeyKind::texts:
+      return std::vector<std::string>{"", "x,y", "'", "C:\\", std::string(random() % 3, 'z')};
+    case KeyKind::integers:
+      return std::vector<std::int64_t>{3, 0, 1023};
+    case KeyKind::range: {
+      const double low = number(-1e3, 1e3);
+      return std::array<double, 2>{low, low + number(1e-3, 1e9)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the printed configuration reads back as itself") {
+  const std::string defaults = to_toml(Config{});
+  CHECK(to_toml(parse_config(defaults, "defaults")) == defaults);
+
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    Config config;
+    for (const ConfigKey& key : config_keys()) {
+      const ConfigValue value = some_value(key, random);
+      if (complaint(key, value).empty()) key.set(config, value);
+    }
+    const std::string text = to_toml(config);
+    const Config read = parse_config(text, "random");
+    CHECK(to_toml(read) == text);
+    for (const ConfigKey& key : config_keys()) CHECK_MESSAGE(key.get(read) == key.get(config), key.full_name());
+  }
+}
+
+TEST_CASE("every key is printed with its comment, and every comment names the default") {
+  const std::string text = to_toml(Config{});
+  for (const ConfigKey& key : config_keys()) {
+    CHECK_MESSAGE(text.find("\n" + std::string(key.name) + " = ") != std::string::npos, key.full_name());
+    CHECK_MESSAGE(key.comment.find("Default ") != std::string::npos, key.full_name());
+  }
+}
+
+TEST_CASE("an empty file is the defaults") { CHECK(to_toml(parse_config("", "empty")) == to_toml(Config{})); }
+
+TEST_CASE("a string that TOML can't hold is refused, not written wrongly") {
+  for (const char* bytes : {"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"}) {
+    Config config;
+    config.output.dir = bytes;
+    CHECK_THROWS_AS(to_toml(config), ConfigError);
+  }
+}
+
+TEST_CASE("what is wrong in a file is said on one line, with line and suggestion") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[analysis]\nwindw = 256", "run.toml:2: unknown key 'windw' in [analysis]; did you mean 'window'?"},
+      {"[pipeline]\n\nwindow = 256", "run.toml:3: unknown key 'window' in [pipeline]; did you mean 'analysis.window'?"},
+      {"[pipeline]\nwndow = 256", "run.toml:2: unknown key 'wndow' in [pipeline]; did you mean 'analysis.window'?"},
+      {"[analyss]\nwindow = 256", "run.toml:1: unknown section 'analyss'; did you mean 'analysis'?"},
+      {"# x\nwindow = 256", "run.toml:2: key 'window' stands outside a section; did you mean 'analysis.window'?"},
+      {"analysis = 1", "run.toml:1: 'analysis' is a section, [analysis], not a key"},
+      {"[analysis]\nwindow = 7", "run.toml:2: analysis.window is 7; expected 8 to 4096"},
+      {"[analysis]\nwindow = 4098", "run.toml:2: analysis.window is 4098; expected 8 to 4096"},
+      {"[analysis]\nwindow = 9", "run.toml:2: analysis.window must be even"},
+      {"[analysis]\nwindow = 'x'", "run.toml:2: analysis.window must be a whole number, not a string"},
+      {"[analysis]\nwindow = 1e2", "run.toml:2: analysis.window must be a whole number, not a number with a fraction"},
+      {"[analysis]\nwindow = true", "run.toml:2: analysis.window must be a whole number, not true or false"},
+      {"[analysis]\nwindow = 9223372036854775807",
+       "run.toml:2: analysis.window is 9223372036854775807; expected 8 to 4096"},
+      {"[analysis]\nsmoothing_sigma = nan", "run.toml:2: analysis.smoothing_sigma is nan; expected 0.01 to 1000.0"},
+      {"[analysis]\nrange = [1, 1]", "run.toml:2: analysis.range is empty: the first number must be below the second"},
+      {"[analysis]\nrange = [nan, 1]",
+       "run.toml:2: analysis.range is empty: the first number must be below the second"},
+      {"[analysis]\nrange = [-inf, inf]", "run.toml:2: analysis.range can't be divided into bins"},
+      {"[analysis]\nrange = [1]", "run.toml:2: analysis.range must be two numbers, such as [0.0, 150.0]"},
+      {"[decode]\ndevice = 'gpus'",
+       "run.toml:2: decode.device is 'gpus'; expected auto, cpu or gpu; did you mean 'gpu'?"},
+      {"[input]\nslides = 'a.svs'", "run.toml:2: input.slides must be a list of strings, not a string"},
+      {"[input]\nslides = ['a.svs', 1]", "run.toml:2: input.slides must be a list of strings"},
+      {"[gpu]\ndevices = [0, 1, 0]", "run.toml:2: gpu.devices names device 0 twice"},
+      {"[gpu]\ndevices = [-1]", "run.toml:2: gpu.devices holds -1; expected 0 to 1023"},
+      {"[output]\ndir = ''", "run.toml:2: output.dir can't be empty"},
+      {"[pipeline]\nqueue_depth = 0", "run.toml:2: pipeline.queue_depth is 0; expected 1 to 1024"},
+  };
+  for (const auto& [toml, message] : cases) CHECK(complaint_about(toml) == message);
+}
+
+TEST_CASE("bad syntax is told with its line, on one line") {
+  for (const std::string toml : {"[analysis\n", "[analysis]\nwindow = \n", "[analysis]\nwindow = 8\nwindow = 8\n",
+                                 "\xff", "x = \"\n\"", "[analysis]\n[analysis]"}) {
+    const std::string message = complaint_about(toml);
+    CHECK_MESSAGE(message.starts_with("run.toml:"), message);
+    CHECK_MESSAGE(message.find('\n') == std::string::npos, message);
+  }
+}
+
+TEST_CASE("hostile text is refused quickly") {
+  std::string dotted = "[analysis]\na";
+  for (int i = 0; i < 500000; ++i) dotted += ".a";
+  CHECK(complaint_about(dotted + " = 1") == "run.toml: more than 4096 dots in keys");
+  std::string quoted = "a";
+  for (int i = 0; i < 100000; ++i) quoted += ".\"#\".''";
+  CHECK(complaint_about(quoted + " = 1") == "run.toml: more than 4096 dots in keys");
+  CHECK(complaint_about("x = " + std::string(100000, '[')).starts_with("run.toml:1: "));
+  const std::string long_key(1000000, 'k');
+  CHECK(complaint_about("[analysis]\n" + long_key + " = 1").size() < 400);
+  // Dots within strings are no keys: thousands of slides are fine.
+  std::string slides = "[input]\nslides = [";
+  for (int i = 0; i < 10000; ++i) slides += "'a.b.svs', \"\"\"a.svs\"\"\", \"\\\".\",";
+  CHECK(complaint_about(slides + "]") == "");
+}
+
+TEST_CASE("a setting takes TOML, and bare words where a key takes text") {
+  Config config;
+  apply_setting(config, "analysis.window=64");
+  apply_setting(config, " analysis.range = [0, 1.5]");
+  apply_setting(config, "analysis.smoothing_sigma=2");
+  apply_setting(config, "output.maps=npy");
+  apply_setting(config, "output.dir=/tmp/a b='c'");
+  apply_setting(config, "pipeline.backend=\"cpu\"");
+  apply_setting(config, "gpu.devices=[0, 2]");
+  CHECK(config.analysis.window == 64);
+  CHECK(config.analysis.range == std::array<double, 2>{0.0, 1.5});
+  CHECK(config.analysis.smoothing_sigma == 2.0);
+  CHECK(config.output.maps == MapFormat::npy);
+  CHECK(config.output.dir == "/tmp/a b='c'");
+  CHECK(config.pipeline.backend == Backend::cpu);
+  CHECK(config.gpu.devices == std::vector<int>{0, 2});
+  apply_setting(config, "gpu.devices=3");
+  CHECK(config.gpu.devices == std::vector<int>{3});
+  apply_setting(config, "input.slides=a.svs");
+  CHECK(config.input.slides == std::vector<std::string>{"a.svs"});
+  apply_setting(config, "input.slides=['a.svs', \"b.svs\"]");
+  CHECK(config.input.slides == std::vector<std::string>{"a.svs", "b.svs"});
+}
+
+TEST_CASE("what is wrong in a setting is said on one line, with a suggestion") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"analysis.windw=3", "setting 'analysis.windw=3': unknown key 'analysis.windw'; did you mean 'analysis.window'?"},
+      {"window=3", "setting 'window=3': unknown key 'window'; did you mean 'analysis.window'?"},
+      {"anlysis.stride=3", "setting 'anlysis.stride=3': unknown key 'anlysis.stride'; did you mean 'analysis.stride'?"},
+      {"analysis.window", "setting 'analysis.window': expected section.key=value"},
+      {"analysis.window=7", "setting 'analysis.window=7': analysis.window is 7; expected 8 to 4096"},
+      {"output.maps=png",
+       "setting 'output.maps=png': output.maps is 'png'; expected none, npy or tiff; did you mean 'npy'?"},
+      {"analysis.window=64\nx=1", "setting 'analysis.window=64 x=1': more than one value"},
+  };
+  for (const auto& [assignment, message] : cases) CHECK(complaint_about_setting(assignment) == message);
+  for (const std::string assignment : {"", "=", ".=", "analysis.window=", "analysis.window=[", "analysis.range=0,1"}) {
+    const std::string message = complaint_about_setting(assignment);
+    CHECK_MESSAGE(!message.empty(), assignment);
+    CHECK_MESSAGE(message.find('\n') == std::string::npos, message);
+  }
+}
+
+TEST_CASE("validate looks at configurations that no file has been through") {
+  Config config;
+  CHECK_NOTHROW(validate(config));
+  config.analysis.window = 7;
+  CHECK_THROWS_WITH_AS(validate(config), "analysis.window is 7; expected 8 to 4096", ConfigError);
+  config = {};
+  config.output.maps = static_cast<MapFormat>(17);
+  CHECK_THROWS_AS(validate(config), ConfigError);
+  config = {};
+  config.pipeline.backend = Backend::cpu;
+  config.decode.device = DecodeDevice::gpu;
+  CHECK_THROWS_WITH_AS(validate(config), "decode.device is gpu, but pipeline.backend is cpu", ConfigError);
+}
+
+TEST_CASE("a configuration file that can't be read is named with the reason") {
+  const test::TemporaryFolder folder;
+  const std::string missing = (folder / "missing.toml").string();
+  CHECK_THROWS_WITH_AS(load_config(missing), (missing + ": No such file or directory").c_str(), ConfigError);
+  CHECK_THROWS_WITH_AS(load_config(folder.path()), (folder.path().string() + ": not a regular file").c_str(),
+                       ConfigError);
+  std::ofstream(folder / "good.toml") << "[analysis]\nstride = 17\n";
+  CHECK(load_config(folder / "good.toml").analysis.stride == 17);
+}
+
+TEST_CASE("edit distance") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("wnidow", "window") == 1);
+  CHECK(edit_distance(std::string(1000, 'a'), std::string(1000, 'b')) == 64);
+  CHECK(nearest_name("x", {}).empty());
+}

@@ -1,0 +1,192 @@
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <sstream>
+
+#include "support/test_data.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Paths = std::vector<std::string>;
+
+void touch(const fs::path& file, std::string_view content = "") {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << content;
+}
+
+/// The slides of an expansion, without the folder's name.
+Paths below(const fs::path& folder, const Paths& slides) {
+  Paths names;
+  for (const std::string& slide : slides) {
+    const std::string prefix = folder.string() + "/";
+    names.push_back(slide.starts_with(prefix) ? slide.substr(prefix.size()) : slide);
+  }
+  return names;
+}
+
+class Scene {
+ public:
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
+  const fs::path& path() const { return folder_.path(); }
+  void file(const std::string& name, std::string_view content = "") const { touch(folder_ / name, content); }
+  Paths expand(const Paths& inputs) {
+    ExpandedInputs expanded = expand_inputs(inputs);
+    warnings = std::move(expanded.warnings);
+    return below(path(), expanded.slides);
+  }
+  Paths warnings;
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("slides are taken as they are named, missing ones too") {
+  Scene scene;
+  scene.file("a.svs");
+  CHECK(scene.expand({scene / "missing.svs", scene / "a.svs", scene / "odd name"}) ==
+        Paths{"missing.svs", "a.svs", "odd name"});
+  CHECK(scene.warnings.empty());
+  CHECK_THROWS_AS(expand_inputs({""}), ConfigError);
+}
+
+TEST_CASE("a folder means its slides, sorted bytewise by path") {
+  Scene scene;
+  for (const char* name : {"s/b.svs", "s/A.TIF", "s/a.tiff", "s/z.BTF", "s/sub/c.svs", "s/sub-x.svs", "s/sub.svs",
+                           "s/.hidden.svs", "s/.git/d.svs", "s/notes.txt", "s/svs", "s/e.svs.bak"}) {
+    scene.file(name);
+  }
+  CHECK(scene.expand({scene / "s"}) ==
+        Paths{"s/A.TIF", "s/a.tiff", "s/b.svs", "s/sub-x.svs", "s/sub.svs", "s/sub/c.svs", "s/z.BTF"});
+  CHECK(scene.warnings.empty());
+  // Named itself, a hidden folder counts.
+  CHECK(scene.expand({scene / "s/.git"}) == Paths{"s/.git/d.svs"});
+}
+
+TEST_CASE("links: to folders above skipped, to others followed once, dangling ones fail later") {
+  Scene scene;
+  scene.file("s/a/one.svs");
+  scene.file("s/b/two.svs");
+  scene.file("elsewhere/three.svs");
+  fs::create_directory_symlink(scene / "s", scene / "s/a/up");
+  fs::create_directory_symlink(scene / "s/a", scene / "s/a/self");
+  fs::create_directory_symlink(scene / "s/b", scene / "s/a/to-b");
+  fs::create_directory_symlink(scene / "s/a", scene / "s/b/to-a");
+  fs::create_directory_symlink(scene / "elsewhere", scene / "s/far");
+  fs::create_directory_symlink(scene / "elsewhere", scene / "s/far2");
+  fs::create_symlink(scene / "nowhere", scene / "s/dangling.svs");
+  fs::create_symlink(scene / "s/loop.svs", scene / "s/loop.svs");
+  const Paths slides = scene.expand({scene / "s"});
+  std::size_t ones = 0, twos = 0, threes = 0;
+  for (const std::string& slide : slides) {
+    ones += slide.ends_with("one.svs");
+    twos += slide.ends_with("two.svs");
+    threes += slide.ends_with("three.svs");
+  }
+  CHECK(ones == 1);
+  CHECK(twos == 1);
+  CHECK(threes == 1);
+  CHECK(std::count(slides.begin(), slides.end(), "s/dangling.svs") == 1);
+  CHECK(std::count(slides.begin(), slides.end(), "s/loop.svs") == 1);
+  CHECK(slides.size() == 5);
+}
+
+TEST_CASE("a folder named like a slide counts as one when it holds none") {
+  Scene scene;
+  fs::create_directories(scene / "x.svs");
+  scene.file("s/y.svs/inner.svs");
+  fs::create_directories(scene / "s/z.svs");
+  CHECK(scene.expand({scene / "x.svs", scene / "s"}) == Paths{"x.svs", "s/y.svs/inner.svs", "s/z.svs"});
+  fs::create_directories(scene / "empty");
+  CHECK(scene.expand({scene / "empty"}).empty());
+  REQUIRE(scene.warnings.size() == 1);
+  CHECK(scene.warnings[0] == scene / "empty" + ": a folder without slides");
+}
+
+TEST_CASE("a folder that can't be read is named, and fails as a slide") {
+  if (::geteuid() == 0) {
+    test::report_skipped("root reads every folder");
+    return;
+  }
+  Scene scene;
+  scene.file("s/locked/a.svs");
+  scene.file("s/b.svs");
+  fs::permissions(scene / "s/locked", fs::perms::none);
+  CHECK(scene.expand({scene / "s"}) == Paths{"s/b.svs", "s/locked"});
+  CHECK(scene.warnings.size() == 1);
+  fs::permissions(scene / "s/locked", fs::perms::owner_all);
+}
+
+TEST_CASE("a list names slides and folders, relative to itself") {
+  Scene scene;
+  scene.file("s/a.svs");
+  scene.file("s/b.svs");
+  scene.file(
+      "m/cohort.LIST",
+      "\xef\xbb\xbf# comment\r\n\r\n../s\r\n  \t\nmissing.svs\n with blanks .svs \n/absolute.svs\n#x.svs\nlast.svs");
+  CHECK(scene.expand({scene / "m/cohort.LIST"}) ==
+        Paths{"m/../s/a.svs", "m/../s/b.svs", "m/missing.svs", "m/ with blanks .svs ", "/absolute.svs", "m/last.svs"});
+  scene.file("empty.list", "# nothing\n");
+  CHECK(scene.expand({scene / "empty.list"}).empty());
+  CHECK(scene.warnings == Paths{scene / "empty.list" + ": names no slide"});
+}
+
+TEST_CASE("a CSV gives its column path, else the first") {
+  Scene scene;
+  scene.file("a.csv", "id,path,note\r\n1,\"x, y.svs\",\"two\nlines\"\r\n\r\n2,z.svs,\r\n");
+  CHECK(scene.expand({scene / "a.csv"}) == Paths{"x, y.svs", "z.svs"});
+  scene.file("b.csv", "first.svs,1\nsecond.svs,path\n");
+  CHECK(scene.expand({scene / "b.csv"}) == Paths{"first.svs", "second.svs"});
+  scene.file("only-header.csv", "path\n");
+  CHECK(scene.expand({scene / "only-header.csv"}).empty());
+  scene.file("short.csv", "id,path\n1,a.svs\n2\n");
+  CHECK_THROWS_WITH_AS(expand_inputs({scene / "short.csv"}),
+                       (scene / "short.csv" + ":3: 1 fields; expected the path in field 2").c_str(), ConfigError);
+  scene.file("blank.csv", "id,path\n1,\n");
+  CHECK_THROWS_WITH_AS(expand_inputs({scene / "blank.csv"}), (scene / "blank.csv" + ":2: the path is empty").c_str(),
+                       ConfigError);
+}
+
+TEST_CASE("a slide named twice counts once, with a warning") {
+  Scene scene;
+  scene.file("a.svs");
+  fs::create_symlink(scene / "a.svs", scene / "link.svs");
+  scene.file("x.list", "a.svs\n./a.svs\nmissing.svs\nsub/../missing.svs\n");
+  CHECK(scene.expand({scene / "x.list", scene / "link.svs", scene / "a.svs"}) == Paths{"a.svs", "missing.svs"});
+  CHECK(scene.warnings.size() == 4);
+  CHECK(scene.warnings.back() == scene / "a.svs" + ": named before, counted once");
+}
+
+TEST_CASE("manifests that can't be read are errors of the configuration") {
+  Scene scene;
+  CHECK_THROWS_WITH_AS(expand_inputs({scene / "no.list"}), (scene / "no.list" + ": No such file or directory").c_str(),
+                       ConfigError);
+  REQUIRE(::mkfifo((scene / "pipe.csv").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS(expand_inputs({scene / "pipe.csv"}), (scene / "pipe.csv" + ": not a regular file").c_str(),
+                       ConfigError);
+  scene.file("nul.list", std::string_view("a.svs\nb\0c.svs\n", 14));
+  CHECK_THROWS_WITH_AS(expand_inputs({scene / "nul.list"}),
+                       (scene / "nul.list" + ":2: a NUL byte; expected a text file").c_str(), ConfigError);
+  // A folder is a folder, whatever its name.
+  scene.file("folder.list/a.svs");
+  CHECK(scene.expand({scene / "folder.list"}) == Paths{"folder.list/a.svs"});
+}
+
+TEST_CASE("standard input is a list, relative to the working directory") {
+  std::istringstream typed("a.svs\n# no\n/b.svs\n");
+  std::streambuf* const before = std::cin.rdbuf(typed.rdbuf());
+  const ExpandedInputs expanded = expand_inputs({"-"});
+  std::cin.rdbuf(before);
+  std::cin.clear();
+  CHECK(expanded.slides == Paths{"a.svs", "/b.svs"});
+}
