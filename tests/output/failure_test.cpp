@@ -1,0 +1,112 @@
+#include <doctest/doctest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <slidestream/error.hpp>
+
+#include "sample_run.hpp"
+#include "support/test_data.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Config config_in(const fs::path& folder) {
+  Config config;
+  config.output.dir = folder.string();
+  config.analysis.bins = 4;
+  return config;
+}
+
+template <class Work>
+std::string output_error(Work&& work) {
+  try {
+    work();
+    return "";
+  } catch (const OutputError& error) {
+    return error.what();
+  }
+}
+
+/// A file system of 64 KiB.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const fs::path& at) : at_(at) {
+    fs::create_directories(at);
+    mounted_ = ::mount("tmpfs", at.c_str(), "tmpfs", 0, "size=64k") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(at_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  bool mounted() const { return mounted_; }
+
+ private:
+  fs::path at_;
+  bool mounted_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("an output folder that can't be is named with the reason") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "file") << "x";
+  const std::string file = (folder / "file").string();
+  CHECK(output_error([&] { prepare_output(config_in(file)); }).starts_with(file + ": "));
+  CHECK(output_error([&] { prepare_output(config_in(file + "/below")); }) == file + "/below: Not a directory");
+  CHECK(output_error([&] { prepare_output(config_in("/proc/slidestream")); }).starts_with("/proc/slidestream: "));
+}
+
+TEST_CASE("what stands in the way of a result is found before a run") {
+  const test::TemporaryFolder folder;
+  fs::create_directories(folder / "out/slides.csv");
+  const Config config = config_in(folder / "out");
+  const std::string expected = (folder / "out/slides.csv").string() + ": Is a directory";
+  CHECK(output_error([&] { prepare_output(config); }) == expected);
+  CHECK(output_error([&] { write_results(config, test::sample_run(4)); }).starts_with(config.output.dir));
+  fs::remove(folder / "out/slides.csv");
+  CHECK(output_error([&] { prepare_output(config); }).empty());
+  CHECK(fs::is_empty(folder / "out"));
+}
+
+TEST_CASE("a folder without permission is named") {
+  if (::geteuid() == 0) {
+    test::report_skipped("root may write everywhere");
+    return;
+  }
+  const test::TemporaryFolder folder;
+  fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  CHECK(output_error([&] { prepare_output(config_in(folder.path())); }) ==
+        (folder / "slides.csv").string() + ": Permission denied");
+  fs::permissions(folder.path(), fs::perms::owner_all);
+}
+
+TEST_CASE("a full disk leaves the old files whole and nothing temporary") {
+  const test::TemporaryFolder folder;
+  const SmallDisk disk(folder / "disk");
+  if (!disk.mounted()) {
+    test::report_skipped("no right to mount a small file system");
+    return;
+  }
+  Config config = config_in(folder / "disk");
+  write_results(config, test::sample_run(4));
+  const std::string before = test::file_text(folder / "disk/histograms.npy");
+  config.analysis.bins = 16384;
+  const std::string message = output_error([&] { write_results(config, test::sample_run(4)); });
+  CHECK(message == (folder / "disk/histograms.npy").string() + ": No space left on device");
+  CHECK(test::file_text(folder / "disk/histograms.npy") == before);
+  for (const auto& entry : fs::directory_iterator(folder / "disk")) {
+    CHECK_FALSE(entry.path().filename().string().starts_with('.'));
+  }
+  SlideResult slide = test::sample_slide("x.svs", 4, 1.0);
+  slide.map = {100, 200, std::vector<float>(100 * 200 * 2)};
+  for (const MapFormat format : {MapFormat::npy, MapFormat::tiff}) {
+    config.output.maps = format;
+    CHECK(output_error([&] { write_map(config, slide, "x"); }).ends_with("No space left on device"));
+  }
+  CHECK(fs::is_empty(folder / "disk/maps"));
+}
