@@ -70,11 +70,12 @@ struct PositionSums {
   double squares = 0.0;
 };
 
-/// Counts `lanes` values from their counters' numbers.
-HWY_INLINE void count(std::uint16_t* HWY_RESTRICT counters, const std::int32_t* HWY_RESTRICT indices,
+/// Counts `lanes` values, whose counters are given as offsets in bytes. Lanes take turns with a counter's copies.
+HWY_INLINE void count(std::uint16_t* HWY_RESTRICT counters, const std::int32_t* HWY_RESTRICT offsets,
                       std::size_t first) {
   for (std::size_t i = first; i < first + lanes; ++i) {
-    ++counters[counter_copies * static_cast<std::uint16_t>(indices[i]) + i % counter_copies];
+    char* copies = reinterpret_cast<char*>(counters) + static_cast<std::uint16_t>(offsets[i]);
+    ++reinterpret_cast<std::uint16_t*>(copies)[i % counter_copies];
   }
 }
 
@@ -106,7 +107,7 @@ HWY_NOINLINE void transform_columns_second(PositionSums& sums, float* HWY_RESTRI
             position = hn::IfThenZeroElse(lane0, position);
             counter = hn::IfThenElse(hn::RebindMask(int_tag, lane0), hn::Set(int_tag, constants.nothing), counter);
           }
-          hn::Store(counter, int_tag, now + k * lanes);
+          hn::Store(hn::ShiftLeft<4>(counter), int_tag, now + k * lanes);
           sum = hn::Add(sum, position);
           squares = hn::MulAdd(position, position, squares);
           count(counters, before, k * lanes);

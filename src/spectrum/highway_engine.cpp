@@ -103,10 +103,9 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
     return work.row_spectra.data() + static_cast<std::size_t>(column) * window_pitch;
   };
   // Nothing has been transformed before the first butterfly.
-  std::fill_n(work.indices.data(), 32 * lanes, parameters.position.nothing);
+  std::fill_n(work.indices.data(), 32 * lanes, parameters.position.nothing << 4);
 
-  Smoother smoother(plane, begin, width, bottom, parameters, work);
-  smoother.start(band.first_row * fast_stride);
+  Smoother smoother(plane, begin, width, band.first_row * fast_stride, bottom, parameters, work);
   for (std::int64_t block_row = 0; block_row <= band.rows; ++block_row) {
     const std::size_t parity = static_cast<std::size_t>(block_row % 2);
     for (std::size_t row = 0; row < fast_stride; row += 2) {
@@ -245,7 +244,7 @@ FastWorkspace::FastWorkspace(std::size_t bins)
       edge_columns(1024),
       smoothed(2 * 2048),
       ring(64 + 8 * 2048),
-      converted(448 + 4 * 2048),
+      converted(2048),
       edge(2048),
       indices(2 * 16 * max_lanes),
       counters(counter_copies * (bins + counters_beyond_bins)),

@@ -121,7 +121,7 @@ HWY_INLINE MirroredPair load_mirrored(const float* pair, std::size_t k) {
 
 /// Takes a pair's transform Z apart into the spectra A and B of its two rows, twice as large: 2 A(k) = Z(k) + conj
 /// Z(-k), 2 i B(k) = Z(k) - conj Z(-k). Columns 0 and 128 are both real, and share lane 0 of the first group.
-HWY_INLINE void separate_rows(float* HWY_RESTRICT rows, const float* HWY_RESTRICT pair) {
+HWY_NOINLINE void separate_rows(float* HWY_RESTRICT rows, const float* HWY_RESTRICT pair) {
   for (std::size_t group = 0; group < groups; ++group) {
     float* to = rows + group * group_pitch;
     const auto [z, mirrored] = load_mirrored(pair, group * lanes);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "spectrum/fft16-inl.hpp"
 #include "spectrum/highway_layout.hpp"
@@ -18,37 +19,33 @@
 HWY_BEFORE_NAMESPACE();
 namespace slidestream::HWY_NAMESPACE {
 
+template <int distance>
+using Distance = std::integral_constant<int, distance>;
+
+constexpr std::size_t ring_pitch = 1024 + 48;  // rows apart in the cache's sets
+
 /// Smooths columns [begin, begin + width) of a plane from row `top` down, each pixel once, less the luminance offset
 /// and halved (the row transform doubles). Rows below `bottom` + radius are never touched.
 class Smoother {
  public:
-  Smoother(const LuminancePlane& plane, std::int64_t begin, std::int64_t width, std::int64_t bottom,
+  Smoother(const LuminancePlane& plane, std::int64_t begin, std::int64_t width, std::int64_t top, std::int64_t bottom,
            const FastParameters& parameters, FastWorkspace& work)
       : plane_(plane),
         begin_(begin),
         width_(static_cast<std::size_t>(width)),
+        inside_(begin - margin >= plane.x0 && begin + width + margin <= plane.x0 + plane.width),
         last_row_(bottom + fast_radius - 1),
         taps_(parameters.taps),
-        pitch_((static_cast<std::size_t>(width) + 1023) / 1024 * 1024 + 48),  // rows apart in the cache's sets
-        ring_(work.ring.data() + 64),
-        converted_(work.converted.data() + 448),
-        edge_(work.edge.data()) {}
-
-  void start(std::int64_t top) {
-    for (std::int64_t row = top - fast_radius; row < top + fast_radius; ++row) {
-      convert(row);
-      smooth_along(row);
-    }
-    convert(top + fast_radius);
-    convert(top + fast_radius + 1);
+        ring_(work.ring.data()),
+        converted_(work.converted.data()),
+        edge_(work.edge.data()) {
+    for (std::int64_t row = top - fast_radius; row < top + fast_radius; ++row) smooth_along(row);
   }
 
   /// Rows `y` and `y + 1`; the calls before were for the rows above.
-  void next_pair(float* HWY_RESTRICT first, float* HWY_RESTRICT second, std::int64_t y) {
+  HWY_NOINLINE void next_pair(float* HWY_RESTRICT first, float* HWY_RESTRICT second, std::int64_t y) {
     smooth_along(y + fast_radius);
     smooth_along(y + fast_radius + 1);
-    convert(y + fast_radius + 2);  // ahead: what was just stored can't be read across vectors without a stall
-    convert(y + fast_radius + 3);
     const Floats tap0 = all(0.5F * taps_[0]);
     const Floats tap1 = all(0.5F * taps_[1]);
     const Floats tap2 = all(0.5F * taps_[2]);
@@ -72,9 +69,7 @@ class Smoother {
  private:
   static constexpr std::int64_t margin = 16;  ///< columns kept on both sides, so that vectors stay aligned
 
-  float* ring_row(std::int64_t row) const { return ring_ + static_cast<std::size_t>(row & 7) * pitch_; }
-  /// Row as floats; element 0 is column begin - margin.
-  float* converted_row(std::int64_t row) const { return converted_ + static_cast<std::size_t>(row & 3) * pitch_; }
+  float* ring_row(std::int64_t row) const { return ring_ + static_cast<std::size_t>(row & 7) * ring_pitch; }
 
   /// The image's row, mirrored at its top and bottom. Where the plane ends short of a row, that row has a tap of zero,
   /// and any other will do.
@@ -83,24 +78,7 @@ class Smoother {
     return plane_.data + row * plane_.pitch;
   }
 
-  void convert(std::int64_t row) {
-    if (row > last_row_) return;
-    const std::uint8_t* ahead = plane_row(std::min(row + 8, last_row_)) + (begin_ - plane_.x0);
-    for (std::size_t x = 0; x < width_; x += 64) hwy::Prefetch(ahead + x);
-
-    const std::int64_t end = begin_ + static_cast<std::int64_t>(width_);
-    const bool inside = begin_ - margin >= plane_.x0 && end + margin <= plane_.x0 + plane_.width;
-    const std::uint8_t* from =
-        inside ? plane_row(row) + (begin_ - margin - plane_.x0) : with_mirrored_ends(plane_row(row));
-    float* to = converted_row(row);
-    const hn::Rebind<std::uint8_t, IntTag> byte_tag;
-    const std::size_t count = width_ + static_cast<std::size_t>(margin) + lanes;
-    for (std::size_t x = static_cast<std::size_t>(margin) - lanes; x < count; x += lanes) {
-      store(hn::ConvertTo(float_tag, hn::PromoteTo(int_tag, hn::LoadU(byte_tag, from + x))), to + x);
-    }
-  }
-
-  /// Columns begin - margin to end + margin of a row, as far as a tap may reach.
+  /// Columns begin - margin to end + margin of a row: what the plane has, and mirror images as far as a tap may reach.
   const std::uint8_t* with_mirrored_ends(const std::uint8_t* row) const {
     const std::int64_t end = begin_ + static_cast<std::int64_t>(width_);
     const std::int64_t from = std::max(begin_ - margin, plane_.x0);
@@ -115,33 +93,72 @@ class Smoother {
     return edge_;
   }
 
-  /// One converted row, smoothed along x, into the ring.
-  void smooth_along(std::int64_t row) {
+  /// One row of the plane, smoothed along x, into the ring.
+  HWY_NOINLINE void smooth_along(std::int64_t row) {
     if (row > last_row_) return;
-    const float* from = converted_row(row) + margin;
-    float* to = ring_row(row);
+    // The processor's own prefetching stops at the ends of pages, and every row lies in another page.
+    const std::uint8_t* ahead = plane_row(std::min(row + 8, last_row_)) + (begin_ - plane_.x0);
+    for (std::size_t x = 0; x < width_; x += 64) hwy::Prefetch(ahead + x);
+
+    const std::uint8_t* pixels = plane_row(row);
+    pixels = inside_ ? pixels + (begin_ - margin - plane_.x0) : with_mirrored_ends(pixels);
+    const hn::Rebind<std::uint8_t, IntTag> byte_tag;
+    const auto converted = [&](std::size_t x) SLIDESTREAM_INLINE_LAMBDA {
+      return hn::ConvertTo(float_tag, hn::PromoteTo(int_tag, hn::LoadU(byte_tag, pixels + x)));
+    };
     const Floats tap0 = all(taps_[0]);
     const Floats tap1 = all(taps_[1]);
     const Floats tap2 = all(taps_[2]);
     const Floats tap3 = all(taps_[3]);
     const Floats offset = all(-static_cast<float>(luminance_offset));
+    float* to = ring_row(row);
+    const auto smoothed = [&](auto pair, Floats middle) SLIDESTREAM_INLINE_LAMBDA {
+      Floats sum = hn::MulAdd(tap0, middle, offset);
+      sum = hn::MulAdd(tap1, pair(Distance<1>()), sum);
+      sum = hn::MulAdd(tap2, pair(Distance<2>()), sum);
+      return hn::MulAdd(tap3, pair(Distance<3>()), sum);
+    };
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+    // Unaligned loads of whole cache lines would all cross into the next: neighbours come from registers instead.
+    // (Highway has no name for shifts across two whole vectors.)
+    const auto shifted = [](Floats high, Floats low, auto count) SLIDESTREAM_INLINE_LAMBDA {
+      return Floats{_mm512_castsi512_ps(
+          _mm512_alignr_epi32(_mm512_castps_si512(high.raw), _mm512_castps_si512(low.raw), decltype(count)::value))};
+    };
+    Floats left = converted(static_cast<std::size_t>(margin) - lanes);
+    Floats middle = converted(static_cast<std::size_t>(margin));
     for (std::size_t x = 0; x < width_; x += lanes) {
-      const auto pair = [&](std::ptrdiff_t i) SLIDESTREAM_INLINE_LAMBDA {
-        return hn::Add(load_unaligned(from + x - i), load_unaligned(from + x + i));
+      const Floats right = converted(static_cast<std::size_t>(margin) + x + lanes);
+      const auto pair = [&](auto distance) SLIDESTREAM_INLINE_LAMBDA {
+        constexpr int count = decltype(distance)::value;
+        return hn::Add(shifted(middle, left, Distance<16 - count>()), shifted(right, middle, distance));
       };
-      Floats sum = hn::MulAdd(tap0, load(from + x), offset);
-      sum = hn::MulAdd(tap1, pair(1), sum);
-      sum = hn::MulAdd(tap2, pair(2), sum);
-      store(hn::MulAdd(tap3, pair(3), sum), to + x);
+      store(smoothed(pair, middle), to + x);
+      left = middle;
+      middle = right;
     }
+#else
+    const std::size_t count = width_ + static_cast<std::size_t>(margin) + lanes;
+    for (std::size_t x = static_cast<std::size_t>(margin) - lanes; x < count; x += lanes) {
+      store(converted(x), converted_ + x);
+    }
+    for (std::size_t x = 0; x < width_; x += lanes) {
+      const float* from = converted_ + margin + x;
+      const auto pair = [&](auto distance) SLIDESTREAM_INLINE_LAMBDA {
+        return hn::Add(load_unaligned(from - decltype(distance)::value),
+                       load_unaligned(from + decltype(distance)::value));
+      };
+      store(smoothed(pair, load(from)), to + x);
+    }
+#endif
   }
 
   const LuminancePlane& plane_;
   const std::int64_t begin_;
   const std::size_t width_;
+  const bool inside_;  ///< margins and all
   const std::int64_t last_row_;
   const std::array<float, fast_radius + 1> taps_;
-  const std::size_t pitch_;
   float* const ring_;
   float* const converted_;
   std::uint8_t* const edge_;
