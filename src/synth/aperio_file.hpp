@@ -65,11 +65,11 @@ class AperioFile {
   std::uint64_t position_ = 0;
   std::unique_ptr<TIFF, TiffDeleter> tiff_;
 
-  static tmsize_t read_some(thandle_t self, void* to, tmsize_t length);
-  static tmsize_t write_some(thandle_t self, void* from, tmsize_t length);
-  static toff_t seek(thandle_t self, toff_t offset, int whence);
-  static int close(thandle_t self);
-  static toff_t file_size(thandle_t self);
+  static tmsize_t read_some(thandle_t handle, void* to, tmsize_t length);
+  static tmsize_t write_some(thandle_t handle, void* from, tmsize_t length);
+  static toff_t seek(thandle_t handle, toff_t offset, int whence);
+  static int close(thandle_t handle);
+  static toff_t file_size(thandle_t handle);
 };
 
 }  // namespace slidestream::synth
