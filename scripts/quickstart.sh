@@ -26,7 +26,7 @@ step 'Configuring' cmake --preset release -DBUILD_TESTING=OFF -DSLIDESTREAM_BENC
 step 'Building' cmake --build --preset release
 pipeline=build/release/pipeline
 step 'Making a slide of 8192 x 6144 pixels' \
-  "$pipeline" synth --out "$demo/demo.svs" --width 8192 --height 6144
+  "$pipeline" synth --out "$demo/demo.svs" --size 8192x6144
 echo
 "$pipeline" --config configs/demo.toml "$demo/demo.svs" --out "$demo/results"
 echo

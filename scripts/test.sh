@@ -33,7 +33,7 @@ cmake --install build/release --prefix build/prefix >/dev/null
 cmake -S examples/strip_means -B build/example -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >/dev/null
 ninja -C build/example --quiet
-build/prefix/bin/pipeline synth --out build/example/slide.svs --width 1024 --height 768 --quiet
+build/prefix/bin/pipeline synth --out build/example/slide.svs --size 1024x768
 build/example/strip_means build/example/slide.svs | tee build/example/output.txt
 grep -q '^35 windows, mean ' build/example/output.txt
 

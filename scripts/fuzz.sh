@@ -1,0 +1,40 @@
+#!/bin/bash
+# Runs every fuzz target for SECONDS, side by side: `fuzz.sh SECONDS`. What breaks one stays in build/fuzz-findings/.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if ! [[ "${1:-}" =~ ^[1-9][0-9]*$ ]]; then
+  echo "usage: $0 SECONDS" >&2
+  exit 2
+fi
+
+configure_options=()
+if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+build() {
+  cmake --preset "$1" --log-level=WARNING "${configure_options[@]}" >/dev/null
+  ninja -C "build/$1" -j "$(nproc)" --quiet "${@:2}"
+}
+build release pipeline
+build fuzz slide_fuzzer config_fuzzer
+
+corpus=build/fuzz-corpus
+scripts/make-fuzz-corpus.py build/release/pipeline "$corpus"
+
+mkdir -p build/fuzz-findings
+declare -A running
+for target in slide config; do
+  build/fuzz/fuzz/${target}_fuzzer -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz-findings/$target-" "$corpus/$target" >"build/fuzz-$target.log" 2>&1 </dev/null &
+  running[$target]=$!
+done
+status=0
+for target in "${!running[@]}"; do
+  if wait "${running[$target]}"; then
+    echo "$target: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz-$target.log") inputs, nothing found"
+  else
+    status=1
+    echo "$target: failed"
+    tail -n 60 "build/fuzz-$target.log"
+  fi
+done
+exit "$status"

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Writes seeds for the fuzz targets: `make-fuzz-corpus.py PIPELINE FOLDER`.
+
+FOLDER/slide gets tiny synthetic slides in every codec, TIFFs that are odd by hand, and beginnings of real slides where
+test data are there; FOLDER/config gets configurations.
+"""
+
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey", "jpeg2000", "none")
+
+# Field types of TIFF: number and the letter of struct.
+SHORT, LONG, LONG8 = (3, "H"), (4, "I"), (16, "Q")
+
+
+def tiff(fields, data=b"", next_directory=0, order="<"):
+    """A classic TIFF of one directory: (tag, type, values) in ascending order. Values that aren't in the entry itself
+    and `data` follow the directory; `data` begins at byte 1024."""
+    entries = b""
+    outside = b""
+    outside_at = 8 + 2 + 12 * len(fields) + 4
+    for tag, (number, letter), values in fields:
+        value = struct.pack(f"{order}{len(values)}{letter}", *values)
+        if len(value) > 4:
+            value, place = struct.pack(f"{order}I", outside_at + len(outside)), value
+            outside += place
+        entries += struct.pack(f"{order}HHI", tag, number, len(values)) + value.ljust(4, b"\0")
+    magic = b"II" if order == "<" else b"MM"
+    head = magic + struct.pack(f"{order}HI", 42, 8) + struct.pack(f"{order}H", len(fields)) + entries
+    head += struct.pack(f"{order}I", next_directory) + outside
+    assert len(head) <= 1024
+    return head.ljust(1024, b"\0") + data
+
+
+def image(width=40, height=24, compression=1, photometric=1, samples=1, tile=16, offsets=None, counts=None, more=()):
+    """The fields of a tiled image whose tiles lie one after another from byte 1024."""
+    tiles = -(-width // tile) * -(-height // tile) if tile else 1
+    size = tile * tile * samples
+    fields = [
+        (256, LONG, [width]), (257, LONG, [height]), (258, SHORT, [8] * samples), (259, SHORT, [compression]),
+        (262, SHORT, [photometric]), (277, SHORT, [samples]), (322, SHORT, [tile]), (323, SHORT, [tile]),
+        (324, LONG, offsets if offsets is not None else [1024 + i * size for i in range(tiles)]),
+        (325, LONG, counts if counts is not None else [size] * tiles), *more,
+    ]
+    return sorted(fields)
+
+
+def odd_tiffs():
+    pixels = bytes(i * 7 % 256 for i in range(6 * 768))
+    yield "grey", tiff(image(), pixels)
+    yield "grey-big-endian", tiff(image(), pixels, order=">")
+    yield "rgb", tiff(image(photometric=2, samples=3), pixels)
+    yield "white-is-zero", tiff(image(photometric=0), pixels)
+    yield "palette", tiff(image(photometric=3), pixels)
+    yield "packbits", tiff(image(compression=32773, counts=[4] * 6), b"\x81\x40\x81\x80" * 512)
+    yield "deflate", tiff(image(compression=8), pixels)
+    yield "lzw", tiff(image(compression=5), pixels)
+    yield "old-jpeg", tiff(image(compression=6), pixels)
+    yield "jpeg-garbage", tiff(image(compression=7), b"\xff\xd8\xff\xdb" * 1024)
+    yield "jpeg2000-garbage", tiff(image(compression=33005), b"\xff\x4f\xff\x51" * 1024)
+    yield "missing-tiles", tiff(image(counts=[0] * 6), pixels)
+    yield "outside-file", tiff(image(offsets=[2**31] * 6), pixels)
+    yield "offset-zero", tiff(image(offsets=[0] * 6), pixels)
+    yield "too-few-offsets", tiff(image(offsets=[1024], counts=[256]), pixels)
+    yield "tile-zero", tiff(image(tile=0, offsets=[1024], counts=[256]), pixels)
+    yield "tile-17", tiff(image(tile=17), pixels)
+    yield "absurd-size", tiff(image(width=2**31, height=2**31, offsets=[1024], counts=[256]), pixels)
+    yield "loop", tiff(image(), pixels, next_directory=8)
+    yield "sub-directory-loop", tiff(image(more=[(330, LONG, [8])]), pixels)
+    yield "strips", tiff([
+        (256, LONG, [40]), (257, LONG, [24]), (258, SHORT, [8]), (259, SHORT, [1]), (262, SHORT, [1]),
+        (273, LONG, [1024, 1344, 1664]), (277, SHORT, [1]), (278, LONG, [8]), (279, LONG, [320, 320, 320])], pixels)
+    yield "16-bit", tiff([(tag, kind, [16] if tag == 258 else values) for tag, kind, values in image()], pixels)
+    yield "planar", tiff(image(photometric=2, samples=3, more=[(284, SHORT, [2])]), pixels)
+    yield "text", b"not a slide\n"
+    yield "header-only", b"II*\0\x08\0\0\0"
+    yield "big-tiff-header", b"II+\0\x08\0\0\0" + struct.pack("<QQ", 16, 0)
+
+
+def write_slides(pipeline, folder):
+    for codec in CODECS:
+        for width, height in ((96, 64), (300, 280)):
+            subprocess.run(
+                [pipeline, "synth", "--out", folder / f"{codec}-{width}.svs", "--codec", codec, "--width", str(width),
+                 "--height", str(height), "--tile", "64", "--quality", "40"],
+                check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for name, content in odd_tiffs():
+        (folder / f"{name}.tif").write_bytes(content)
+    data = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "shared")) / "data"
+    for slide in sorted(data.glob("*.svs")):
+        content = slide.read_bytes()
+        (folder / f"{slide.stem}-head.svs").write_bytes(content[:65536])
+
+
+def write_configurations(folder):
+    for file in sorted((ROOT / "configs").glob("*.toml")):
+        (folder / file.name).write_bytes(file.read_bytes())
+    for number, text in enumerate((
+            "", "[analysis]\nwindow = 64\n", "[analysis]\nwindw = 64\n", "analysis.range = [0.0, 1e3]\n", "[output",
+            "[input]\nslides = ['a.svs', \"b\\u00e9.svs\"]\n", "[gpu]\ndevices = [0, 1]\n", "[pipeline]\nthreads = -1\n",
+            "analysis.window=128", "output.maps=npy", "input.slides=a.svs", "pipeline.backend=cuda")):
+        (folder / f"by-hand-{number}.toml").write_text(text, encoding="utf-8")
+
+
+def main(arguments):
+    if len(arguments) != 2:
+        print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
+        return 2
+    pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
+    for name in ("slide", "config"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    write_slides(pipeline, folder / "slide")
+    write_configurations(folder / "config")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
