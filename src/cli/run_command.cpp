@@ -3,7 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
+#include <algorithm>
+#include <cerrno>
 #include <iostream>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
@@ -68,6 +69,13 @@ void report_slide(const SlideResult& slide) {
   }
 }
 
+void print_report(const std::string& text) {
+  errno = 0;
+  std::cout << text << std::flush;
+  // A reader that went away doesn't want it: the results are written.
+  if (!std::cout && errno == EPIPE) std::cout.clear();
+}
+
 /// Where the run ended: written results, and the status that says how.
 int conclude(const Config& config, const RunResult& result, const MapWriter& maps, bool quiet) {
   bool complete = maps.error().empty();
@@ -81,8 +89,8 @@ int conclude(const Config& config, const RunResult& result, const MapWriter& map
   if (!quiet) {
     const Style style = Style::of(1);
     const int width = style.terminal ? terminal_width(1) : 120;
-    if (complete) std::cout << summary_text(config, result, maps.written(), width, style) << '\n';
-    std::cout << stages_text(result, style) << std::flush;
+    print_report((complete ? summary_text(config, result, maps.written(), width, style) + "\n" : "") +
+                 stages_text(result, style));
   }
   if (const int signal = SignalScope::received(); signal != 0) {
     spdlog::warn("interrupted: {} slides were finished", result.slides.size());

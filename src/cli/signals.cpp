@@ -41,7 +41,6 @@ SignalScope::SignalScope(RunControl& control) {
 SignalScope::~SignalScope() {
   install(SIGINT, SIG_DFL);
   install(SIGTERM, SIG_DFL);
-  install(SIGPIPE, SIG_DFL);
   stopped_control = nullptr;
 }
 

@@ -5,8 +5,8 @@
 namespace slidestream::cli {
 
 /// While it lives, the first SIGINT or SIGTERM asks the run to stop, and the second ends the process at once with
-/// status 128 + its number; SIGPIPE is ignored, so that a reader that goes away doesn't cost the results. One at a
-/// time.
+/// status 128 + its number; SIGPIPE is ignored from then on, so that a reader that goes away doesn't cost the results.
+/// One at a time.
 class SignalScope {
  public:
   explicit SignalScope(RunControl& control);

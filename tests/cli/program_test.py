@@ -1,0 +1,463 @@
+"""The program from outside: `PIPELINE=path/to/pipeline program_test.py [CLASS ...]`."""
+
+import contextlib
+import csv
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+import unittest
+
+PIPELINE = os.environ["PIPELINE"]
+ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+
+
+def run(*arguments, timeout=120, **options):
+    """Runs the program; standard input is empty unless `input` says otherwise."""
+    options.setdefault("input", "")
+    return subprocess.run(
+        [PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT, **options
+    )
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own and slides that are made once."""
+
+    _slides = None
+
+    @classmethod
+    def setUpClass(cls):
+        if Case._slides is None:
+            Case._slides = tempfile.TemporaryDirectory()
+        cls.slides = pathlib.Path(Case._slides.name)
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContextOf(tempfile.TemporaryDirectory()))
+        self.out = self.folder / "out"
+
+    def enterContextOf(self, manager):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        return stack.enter_context(manager)
+
+    def slide(self, name="small", size="1024x768", *options):
+        file = self.slides / f"{name}.svs"
+        if not file.exists():
+            made = run("synth", "--out", file, "--size", size, "--levels", 1, *options)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        return file
+
+    def large_slide(self):
+        """One that takes some seconds."""
+        return self.slide("large", "32768x32768", "--distinct", 64)
+
+    def rows(self, folder=None):
+        with open((folder or self.out) / "slides.csv", newline="", encoding="utf-8", errors="surrogateescape") as file:
+            return list(csv.DictReader(file))
+
+    def assertOneLine(self, result, status, *parts):
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+
+class Usage(Case):
+    def test_no_arguments(self):
+        result = run()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("pipeline --help", result.stderr)
+
+    def test_help(self):
+        for command in [], ["info"], ["synth"], ["completion"]:
+            for flag in "--help", "-h":
+                result = run(*command, flag)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn("Usage: pipeline", result.stdout)
+                self.assertIn("Examples:", result.stdout)
+
+    def test_version(self):
+        result = run("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"^slidestream \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_is_one_line(self):
+        small = self.slide()
+        cases = [
+            (["--quite", small], "unknown option '--quite'; did you mean '--quiet'?"),
+            (["info", "--jsn", small], "unknown option '--jsn'; did you mean '--json'?"),
+            (["infoo", small], "'infoo' is neither a file nor a command; did you mean 'info'?"),
+            (["sweep"], "'sweep' is neither a file nor a command"),
+            ([small, "info", small], "stands before the command 'info'"),
+            (["--set"], "--set"),
+            (["info"], "required"),
+            (["synth"], "--out"),
+            (["completion", "tcsh"], "expected bash, zsh or fish"),
+            (["--log-level", "inf", small], "did you mean 'info'?"),
+            (["--maps", "png", small], "did you mean 'npy'?"),
+            (["--threads", "many", small], "pipeline.threads must be a whole number"),
+            (["--threads", "-1", small], "pipeline.threads is -1"),
+            (["--backend", "gpu", small], "expected auto, cpu or cuda"),
+            (["--config", self.folder / "none.toml", small], "none.toml: No such file or directory"),
+        ]
+        for arguments, message in cases:
+            with self.subTest(arguments=arguments):
+                self.assertOneLine(run(*arguments, cwd=self.folder), 2, message)
+                self.assertFalse((self.folder / "slidestream-out").exists())
+
+    def test_standard_output_that_is_full(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PIPELINE, "--print-config"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("standard output: No space left on device", result.stderr)
+
+
+class Configuration(Case):
+    def config(self, text):
+        file = self.folder / "run.toml"
+        file.write_text(text)
+        return file
+
+    def test_printed_configuration_can_be_fed_back(self):
+        first = run("--set", "analysis.stride=64", "--out", "a b", "--print-config", "x.svs")
+        self.assertEqual((first.returncode, first.stderr), (0, ""))
+        second = run("--config", self.config(first.stdout), "--print-config")
+        self.assertEqual(second.stdout, first.stdout)
+        self.assertIn("stride = 64\n", first.stdout)
+        self.assertIn('slides = ["x.svs"]\n', first.stdout)
+        self.assertIn('dir = "a b"\n', first.stdout)
+
+    def test_precedence(self):
+        config = self.config('[input]\nslides = ["file.svs"]\n[analysis]\nstride = 1\nbins = 2\n[output]\nmaps = "npy"\n')
+        text = run("--config", config, "--set", "analysis.stride=3", "--set", "output.maps=tiff", "--set",
+                   "analysis.stride=4", "--print-config").stdout
+        self.assertIn('slides = ["file.svs"]\n', text)
+        self.assertIn("stride = 4\n", text)
+        self.assertIn("bins = 2\n", text)
+        self.assertIn('maps = "tiff"\n', text)
+        text = run("--config", config, "--set", "output.maps=tiff", "--maps", "none", "--print-config", "own.svs").stdout
+        self.assertIn('maps = "none"\n', text)
+        self.assertIn('slides = ["own.svs"]\n', text)
+
+    def test_errors_name_file_line_and_nearest(self):
+        config = self.config("[analysis]\n\nwindw = 256\n")
+        self.assertOneLine(run("--config", config, self.slide()), 2,
+                           f"{config}:3: unknown key 'windw' in [analysis]; did you mean 'window'?")
+        self.assertOneLine(run("--set", "analysis.strid=1", self.slide()), 2, "did you mean 'analysis.stride'?")
+
+    def test_shipped_configurations_are_valid(self):
+        configs = pathlib.Path(__file__).parents[2] / "configs"
+        self.assertEqual({file.name for file in configs.glob("*.toml")},
+                         {"demo.toml", "cpu.toml", "a40x4.toml", "h100.toml", "h200x4.toml"})
+        for file in configs.glob("*.toml"):
+            result = run("--config", file, "--print-config")
+            self.assertEqual((result.returncode, result.stderr), (0, ""), file)
+
+    def test_demo(self):
+        demo = pathlib.Path(__file__).parents[2] / "configs/demo.toml"
+        result = run("--config", demo, self.slide(), cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue((self.folder / "slidestream-out/maps/small.npy").exists())
+
+
+class Inputs(Case):
+    def test_no_slide_at_all(self):
+        (self.folder / "empty").mkdir()
+        (self.folder / "empty.list").write_text("# nothing\n")
+        result = run("--out", self.out)
+        self.assertOneLine(result, 2, "no slide")
+        for name in "empty", "empty.list":
+            result = run(self.folder / name, "--out", self.out)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("no slide in", result.stderr)
+        self.assertFalse(self.out.exists())
+
+    def test_lists_folders_and_standard_input(self):
+        small = self.slide()
+        second = self.slide("second", "512x512")
+        folder = self.folder / "slides"
+        folder.mkdir()
+        shutil.copy(second, folder / "B.SVS")
+        shutil.copy(second, folder / "a.svs")
+        (self.folder / "cohort.csv").write_text(f'id,path\n1,"{small}"\n2,slides\n')
+        result = run(self.folder / "cohort.csv", "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        names = [pathlib.Path(row["path"]).name for row in self.rows()]
+        self.assertEqual(names, ["small.svs", "B.SVS", "a.svs"])
+        result = run("-", "--out", self.out, input=f"{small}\n# no\nslides\n{small}\n", cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([row["path"] for row in self.rows()], [str(small), "slides/B.SVS", "slides/a.svs"])
+        self.assertIn("counted once", result.stderr)
+
+    def test_bad_slides_fail_with_one_line_each_and_the_rest_is_done(self):
+        small = self.slide()
+        bad = self.folder / "bad"
+        bad.mkdir()
+        (bad / "empty.svs").touch()
+        (bad / "text.svs").write_text("hello\n")
+        (bad / "folder.svs").mkdir()
+        (bad / "cut.svs").write_bytes(small.read_bytes()[:5000])
+        os.mkfifo(bad / "pipe.svs")
+        (bad / "loop.svs").symlink_to("loop.svs")
+        result = run(bad, small, bad / "missing.svs", "--out", self.out, "--log-level", "error", timeout=60)
+        self.assertEqual(result.returncode, 1)
+        lines = result.stderr.splitlines()
+        names = ["cut.svs", "empty.svs", "folder.svs", "loop.svs", "pipe.svs", "text.svs", "missing.svs"]
+        self.assertEqual(len(lines), len(names), result.stderr)
+        for name in names:
+            self.assertEqual(sum(f"bad/{name}: " in line for line in lines), 1, result.stderr)
+        rows = self.rows()
+        self.assertEqual([row["status"] for row in rows], ["failed"] * 6 + ["done", "failed"])
+        for row in rows:
+            self.assertEqual(row["status"] == "failed", row["error"] != "")
+            self.assertEqual(row["status"] == "failed", row["mean_db"] == "")
+
+    def test_info(self):
+        small = self.slide()
+        text = run("info", small)
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertIn("1024", text.stdout)
+        one = json.loads(run("info", "--json", small).stdout)
+        self.assertEqual((one["levels"][0]["width"], one["levels"][0]["height"]), (1024, 768))
+        self.assertEqual(one["levels"][0]["codec"], "jpeg")
+        self.assertEqual(one["mpp"], 0.25)
+        several = run("info", "--json", small, self.slide("second", "512x512"), self.folder / "missing.svs")
+        self.assertOneLine(several, 1, "missing.svs")
+        self.assertEqual([slide["levels"][0]["width"] for slide in json.loads(several.stdout)], [1024, 512])
+        os.mkfifo(self.folder / "pipe.svs")
+        self.assertOneLine(run("info", self.folder / "pipe.svs", timeout=30), 1, "pipe.svs")
+
+
+class Results(Case):
+    def test_files_and_summary(self):
+        small = self.slide()
+        result = run(small, "--out", self.out, "--maps", "npy")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()),
+                         ["corpus.json", "histograms.npy", "maps", "slides.csv"])
+        (row,) = self.rows()
+        self.assertEqual((row["status"], row["width"], row["height"], row["windows"]), ("done", "1024", "768", "35"))
+        corpus = json.loads((self.out / "corpus.json").read_text())
+        self.assertEqual(corpus["totals"]["windows"], 35)
+        self.assertEqual(sum(corpus["histogram"]), 35 * 256 * 256)
+        self.assertEqual(float(row["mean_db"]), corpus["totals"]["mean"])
+        self.assertIn("1 slide done", result.stdout)
+        self.assertIn(str(self.out), result.stdout)
+        table = result.stdout.rstrip().splitlines()[-7:]
+        self.assertTrue(table[0].startswith("stage"), table)
+        self.assertNotIn("\x1b", result.stdout + result.stderr)
+
+    def test_slides_of_the_same_name_have_maps_of_their_own(self):
+        small = self.slide()
+        for name in "a", "b":
+            (self.folder / name).mkdir()
+            shutil.copy(small, self.folder / name / "x.svs")
+        for format, suffix in ("npy", "npy"), ("tiff", "tif"):
+            result = run(self.folder / "a", self.folder / "b", "--out", self.out, "--maps", format)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(sorted(file.name for file in (self.out / "maps").glob(f"*.{suffix}")),
+                             [f"x-2.{suffix}", f"x.{suffix}"])
+
+    def test_quiet_says_nothing(self):
+        result = run(self.slide(), "--out", self.out, "--quiet")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+
+    def test_json_messages(self):
+        odd = self.folder / 'od"d\n\\.svs'
+        result = run(odd, "--out", self.out, "--log-json")
+        self.assertEqual(result.returncode, 1)
+        messages = [json.loads(line) for line in result.stderr.splitlines()]
+        self.assertTrue(any(m["level"] == "error" and str(odd) in m["message"] for m in messages))
+
+    def test_bad_tiles_follow_the_policy(self):
+        bad = self.slide("defects", "1024x768", "--defects", "missing=2,corrupt=1")
+        result = run(bad, "--out", self.out)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(self.rows()[0]["status"], "failed")
+        result = run(bad, "--out", self.out, "--set", "decode.on_bad_tile=white")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        (row,) = self.rows()
+        self.assertEqual((row["missing_tiles"], row["bad_tiles"]), ("2", "1"))
+        self.assertIn("2 missing and 1 bad tiles", result.stderr)
+
+
+class Failures(Case):
+    def test_output_folder_is_checked_before_anything_starts(self):
+        file = self.folder / "file"
+        file.touch()
+        for out in file, file / "below", "/proc/slidestream":
+            self.assertOneLine(run(self.slide(), "--out", out), 2, str(out))
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_output_folder_without_permission(self):
+        self.out.mkdir(mode=0o500)
+        self.assertOneLine(run(self.slide(), "--out", self.out), 2, "Permission denied")
+
+    def test_results_that_outgrow_the_limit(self):
+        """A stand-in for a full disk that needs no rights: files of at most 64 KiB."""
+        command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "-", PIPELINE, self.slide(), "--out", self.out,
+                   "--set", "analysis.bins=60000"]
+        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("histograms.npy: File too large", result.stderr)
+        self.assertEqual([path.name for path in self.out.iterdir() if path.name.startswith(".")], [])
+        self.assertEqual(self.rows()[0]["status"], "done")
+
+    def test_a_map_that_cannot_be_written_stops_the_run(self):
+        self.out.mkdir()
+        (self.out / "maps").mkdir()
+        (self.out / "maps/small.npy").mkdir()
+        result = run(self.slide(), "--out", self.out, "--maps", "npy")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("maps/small.npy: Is a directory", result.stderr)
+        self.assertEqual(len(self.rows()), 1)
+
+
+class Signals(Case):
+    def start(self, *arguments):
+        process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=ENVIRONMENT, start_new_session=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for_start(self, process):
+        """Returns when the run has begun: its messages come after the signal handlers are in place."""
+        line = process.stderr.readline()
+        self.assertIn("transform", line)
+
+    def test_first_signal_writes_what_is_done(self):
+        for number, status in (signal.SIGINT, 130), (signal.SIGTERM, 143):
+            out = self.folder / str(status)
+            process = self.start(self.slide(), self.large_slide(), "--out", out)
+            self.wait_for_start(process)
+            time.sleep(1)
+            process.send_signal(number)
+            _, stderr = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, status, stderr)
+            self.assertEqual([(pathlib.Path(row["path"]).name, row["status"]) for row in self.rows(out)],
+                             [("small.svs", "done")])
+            self.assertTrue(json.loads((out / "corpus.json").read_text())["interrupted"])
+            self.assertEqual([path.name for path in out.iterdir() if path.name.startswith(".")], [])
+
+    def test_second_signal_stops_at_once(self):
+        # Strips as high as the slide: what is in flight takes long.
+        process = self.start(self.large_slide(), "--out", self.out, "--set", "pipeline.strip_height=32768", "--threads", 1)
+        self.wait_for_start(process)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.05)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertIn(process.returncode, (130, 143))
+        if process.returncode == 130:
+            self.assertFalse((self.out / "slides.csv").exists())
+        self.assertLess(time.monotonic() - begin, 30)
+
+    def test_a_reader_that_goes_away_costs_no_results(self):
+        process = self.start(self.slide(), "--out", self.out)
+        process.stderr.close()
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(self.rows()[0]["status"], "done")
+        process.stdout = process.stderr = None
+
+
+class Terminal(Case):
+    def on_terminal(self, *arguments, columns=80, **environment):
+        """What a terminal of that width receives."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=slave, stderr=slave, stdin=slave,
+                                   env={**ENVIRONMENT, **environment})
+        os.close(slave)
+        received = bytearray()
+
+        def read():
+            with contextlib.suppress(OSError):
+                while chunk := os.read(master, 65536):
+                    received.extend(chunk)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        status = process.wait(timeout=120)
+        reader.join(timeout=60)
+        os.close(master)
+        return status, received.decode()
+
+    def test_one_live_line_that_fits_and_goes_away(self):
+        slide = self.slide("medium", "8192x8192", "--distinct", 16)
+        status, text = self.on_terminal(slide, self.folder / "missing.svs", "--out", self.out, columns=70)
+        self.assertEqual(status, 1)
+        drawn = [part for part in text.split("\r\x1b[K") if "slides" in part and "\n" not in part]
+        self.assertGreater(len(drawn), 1, text)
+        for line in drawn:
+            self.assertLess(len(re.sub(r"\x1b\[\d*m", "", line)), 70)
+        # The last thing drawn is nothing, then the reports follow.
+        self.assertIn("\r\x1b[K", text)
+        self.assertTrue(text.split("\r\x1b[K")[-1].lstrip("\x1b[1m").startswith("slide"), text[-2000:])
+        self.assertIn("missing.svs: ", text)
+
+    def test_no_colour_when_asked(self):
+        _, text = self.on_terminal(self.slide(), "--out", self.out, NO_COLOR="1")
+        self.assertNotRegex(text, r"\x1b\[\d+m")
+
+    def test_a_dumb_terminal_is_not_drawn_on(self):
+        _, text = self.on_terminal(self.slide(), "--out", self.out, TERM="dumb")
+        self.assertNotIn("\x1b", text)
+
+
+class Documents(Case):
+    def test_completions_are_valid(self):
+        for shell in "bash", "zsh", "fish":
+            script = run("completion", shell)
+            self.assertEqual(script.returncode, 0, script.stderr)
+            self.assertIn("analysis.window=", script.stdout)
+            if shutil.which(shell):
+                file = self.folder / shell
+                file.write_text(script.stdout)
+                subprocess.run([shell, "-n", file], check=True)
+
+    def test_bash_completes(self):
+        script = self.folder / "complete.bash"
+        script.write_text(
+            run("completion", "bash").stdout + 'compopt() { :; }\nCOMP_WORDS=(pipeline "$@"); COMP_CWORD=$#\n'
+            '_pipeline\nprintf "%s\\n" "${COMPREPLY[@]}"\n')
+
+        def complete(*words):
+            return subprocess.run(["bash", script, *words], capture_output=True, text=True, cwd=self.folder,
+                                  check=True).stdout.split()
+
+        self.assertEqual(complete("--map"), ["--maps"])
+        self.assertEqual(complete("--maps", ""), ["none", "npy", "tiff"])
+        self.assertEqual(complete("syn"), ["synth"])
+        self.assertEqual(complete("synth", "--codec", "jpeg42"), ["jpeg420", "jpeg422"])
+        self.assertEqual(complete("--set", "analysis.str"), ["analysis.stride="])
+        self.assertEqual(complete("info", "compl"), ["complete.bash"])
+
+    def test_man_page(self):
+        page = run("--help-man")
+        self.assertEqual((page.returncode, page.stderr), (0, ""))
+        for part in ".SH NAME", ".SH OPTIONS", "\\fB\\-\\-print\\-config\\fR", ".SH EXIT STATUS", "smoothing_radius":
+            self.assertIn(part, page.stdout)
+        if shutil.which("man"):
+            file = self.folder / "pipeline.1"
+            file.write_text(page.stdout)
+            shown = subprocess.run(["man", "--warnings", "-l", file], capture_output=True, text=True,
+                                   env={**ENVIRONMENT, "MANPAGER": "cat"})
+            self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

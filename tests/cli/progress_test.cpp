@@ -1,0 +1,120 @@
+#include "cli/progress.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/terminal.hpp"
+
+using namespace slidestream;
+using namespace slidestream::cli;
+
+namespace {
+
+Progress some_progress() {
+  Progress progress;
+  progress.slides_total = 1200;
+  progress.slides_done = 317;
+  progress.slides_failed = 12;
+  progress.pixels = 123'000'000'000;
+  progress.pixels_started = 124'000'000'000;
+  progress.bytes_read = 45'000'000'000;
+  progress.seconds = 100;
+  progress.busiest_stage = "compute";
+  return progress;
+}
+
+/// Columns of text with colours in it.
+std::size_t columns(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = text.find('m', i);
+    } else {
+      plain += text[i];
+    }
+  }
+  return display_width(plain);
+}
+
+SlideResult slide_of(std::int64_t width, std::int64_t height) {
+  SlideResult slide;
+  slide.width = width;
+  slide.height = height;
+  return slide;
+}
+
+}  // namespace
+
+TEST_CASE("the live line fits every width and drops the least important first") {
+  for (const Style style : {Style{}, Style{true, true, true}, Style{true, false, true}, Style{true, true, false}}) {
+    for (int width = 0; width < 200; ++width) {
+      const std::string line = live_line(some_progress(), 0.27, false, width, style);
+      CHECK(columns(line) <= static_cast<std::size_t>(std::max(width - 1, 0)));
+    }
+  }
+  const std::string wide = live_line(some_progress(), 0.27, false, 200, Style{});
+  for (const char* part :
+       {"317/1200 slides", "12 failed", "27 %", "1.23 Gpx/s", "450 MB/s", "ETA 4:30", "busiest compute", "######"}) {
+    CHECK_MESSAGE(wide.find(part) != std::string::npos, wide);
+  }
+  CHECK(live_line(some_progress(), 0.27, false, 20, Style{}) == "317/1200 slides");
+  CHECK(live_line(some_progress(), 0.27, false, 45, Style{}) == "317/1200 slides  12 failed  27 %  ETA 4:30");
+  CHECK(live_line(some_progress(), 0.27, true, 45, Style{}) == "317/1200 slides  12 failed  27 %  stopping");
+}
+
+TEST_CASE("the share that is done: exact for one slide, never back, unopened slides as large as opened ones") {
+  Estimate one;
+  Progress progress;
+  progress.slides_total = 1;
+  CHECK(one.fraction(progress) == 0.0);
+  progress.pixels_started = 1000;
+  progress.pixels = 250;
+  CHECK(one.fraction(progress) == doctest::Approx(0.25));
+  progress.pixels = 1000;
+  CHECK(one.fraction(progress) == doctest::Approx(1.0));
+
+  Estimate many;
+  progress = {};
+  progress.slides_total = 4;
+  progress.pixels_started = 100;
+  progress.pixels = 100;
+  CHECK(many.fraction(progress) == doctest::Approx(0.25));
+  many.slide_ended(slide_of(10, 10));
+  progress.slides_done = 1;
+  progress.pixels_started = 200;
+  progress.pixels = 150;
+  CHECK(many.fraction(progress) == doctest::Approx(0.375));
+  progress.pixels = 140;
+  CHECK(many.fraction(progress) == doctest::Approx(0.375));
+  // Slides that couldn't be opened are behind us too.
+  many.slide_ended(SlideResult{});
+  many.slide_ended(SlideResult{});
+  CHECK(many.fraction(progress) == doctest::Approx(0.7));
+}
+
+TEST_CASE("numbers for people") {
+  CHECK(count_text(0) == "0");
+  CHECK(count_text(999) == "999");
+  CHECK(count_text(172544) == "172,544");
+  CHECK(count_text(1234567) == "1,234,567");
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(999) == "999 B");
+  CHECK(bytes_text(1000) == "1.00 kB");
+  CHECK(bytes_text(479e6) == "479 MB");
+  CHECK(bytes_text(12.3e9) == "12.3 GB");
+  CHECK(seconds_text(4.214) == "4.21 s");
+  CHECK(seconds_text(83) == "1:23");
+  CHECK(clock_text(3723) == "1:02:03");
+  CHECK(clock_text(1e300) == "1000000:00:00");
+  CHECK(pixel_rate_text(57.1e6) == "57.1 Mpx/s");
+  CHECK(pixel_rate_text(1.234e9) == "1.23 Gpx/s");
+}
+
+TEST_CASE("long paths keep their end") {
+  const Style plain;
+  CHECK(shortened_path("slides/a.svs", 20, plain) == "slides/a.svs");
+  CHECK(shortened_path("slides/long/path/a.svs", 10, plain) == "...h/a.svs");
+  CHECK(shortened_path("a\nb\x1b.svs", 20, plain) == "a?b?.svs");
+  Style unicode;
+  unicode.unicode = true;
+  CHECK(shortened_path("\u00e5\u00e5\u00e5\u00e5\u00e5", 3, unicode) == "\u2026\u00e5\u00e5");
+}

@@ -1,0 +1,56 @@
+#include "cli/report.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/table.hpp"
+
+using namespace slidestream;
+using namespace slidestream::cli;
+
+TEST_CASE("columns of a table stand under their titles") {
+  Table table({"<name", "count"});
+  table.add({"a", "12345678"});
+  table.add({"longer", ""});
+  table.add({"\u00e5", "1"});
+  CHECK(table.text(Style{}, "  ") ==
+        "  name       count\n"
+        "  a       12345678\n"
+        "  longer\n"
+        "  \u00e5              1\n");
+}
+
+TEST_CASE("the summary names slides, failures and where results lie") {
+  Config config;
+  config.analysis.bins = 2;
+  config.output.dir = "out";
+  RunResult run;
+  run.corpus.histogram.assign(2, 0);
+  for (int i = 0; i < 25; ++i) {
+    SlideResult slide;
+    slide.path = "slide-" + std::to_string(i) + ".svs";
+    slide.done = i != 3;
+    slide.sums.histogram.assign(2, 0);
+    if (slide.done) slide.sums.add_window(30.0 * 64, 1000.0 * 64, 64);
+    run.corpus += slide.sums;
+    run.slides.push_back(slide);
+  }
+  const std::string text = summary_text(config, run, 2, 100, Style{});
+  CHECK(text.find("slide-0.svs         1  30.0000  10.0000") != std::string::npos);
+  CHECK(text.find("slide-3.svs    failed\n") != std::string::npos);
+  CHECK(text.find("slide-20.svs") == std::string::npos);
+  CHECK(text.find("and 5 more in slides.csv") != std::string::npos);
+  CHECK(text.find("24 slides done, 1 failed, 24 windows, 30.0000 +- 10.0000 dB") != std::string::npos);
+  CHECK(text.find("out: slides.csv, corpus.json, histograms.npy, maps/ (2)") != std::string::npos);
+}
+
+TEST_CASE("the stages' shares") {
+  RunResult run;
+  run.seconds = 10;
+  run.threads = 2;
+  run.stages = {{"read", 5, 0, 1000, 2'000'000'000}, {"compute", 10, 30, 4, 0}};
+  CHECK(stages_text(run, Style{}) ==
+        "stage      busy    wait  items    bytes  rate while busy\n"
+        "read     25.0 %   0.0 %  1,000  2.00 GB         400 MB/s\n"
+        "compute  50.0 %  75.0 %      4      0 B                -\n");
+  CHECK_NOTHROW(stages_text(RunResult{}, Style{}));
+}
