@@ -2,41 +2,24 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "support/reference.hpp"
+#include <slidestream/error.hpp>
+
+#include "spectrum/engine_runs.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
 
 namespace {
 
-struct Outcome {
-  SpectrumSums sums;
-  WindowMap map;
-};
-
-Outcome empty_outcome(const Image& image, const AnalysisConfig& config) {
-  const WindowBlock all = all_windows(image, config);
-  Outcome outcome;
-  outcome.sums.histogram.assign(static_cast<std::size_t>(config.bins), 0);
-  outcome.map.columns = all.columns;
-  outcome.map.rows = all.rows;
-  outcome.map.values.assign(static_cast<std::size_t>(all.columns * all.rows * 2), -1.0F);
-  return outcome;
-}
-
-Outcome run_whole(const SpectrumEngine& engine, const Image& image, const AnalysisConfig& config) {
-  Outcome outcome = empty_outcome(image, config);
-  const auto workspace = engine.make_workspace();
-  engine.run(outcome.sums, {outcome.map.values.data(), outcome.map.columns}, whole_plane(image),
-             all_windows(image, config), *workspace);
-  return outcome;
-}
-
-AnalysisConfig small_config(int window, int stride, int radius, ValueKind value) {
+AnalysisConfig analysis(int window, int stride, int radius, ValueKind value) {
   AnalysisConfig config;
   config.window = window;
   config.stride = stride;
@@ -47,25 +30,27 @@ AnalysisConfig small_config(int window, int stride, int radius, ValueKind value)
   return config;
 }
 
-Tolerance tolerance_for(const AnalysisConfig& config, const ReferenceResult& expected) {
-  Tolerance tolerance;
-  // |F| spans many orders of magnitude: its moments are as good as float32 is.
-  if (config.value == ValueKind::linear) tolerance.moment = 1e-5 * (1.0 + expected.standard_deviation);
-  return tolerance;
-}
-
-std::string described(const Image& image, const AnalysisConfig& config) {
-  return std::to_string(image.width) + " x " + std::to_string(image.height) + ", window " +
-         std::to_string(config.window) + ", stride " + std::to_string(config.stride) + ", radius " +
-         std::to_string(config.smoothing_radius) + ", value " + std::to_string(static_cast<int>(config.value));
-}
-
 void check_against_reference(const Image& image, const AnalysisConfig& config, EngineKind kind) {
   INFO(described(image, config));
   const auto engine = make_spectrum_engine(config, kind);
   const Outcome outcome = run_whole(*engine, image, config);
   const ReferenceResult expected = reference_spectrum(image, config);
   CHECK(difference(outcome.sums, outcome.map, expected, tolerance_for(config, expected)) == "");
+}
+
+/// Images whose spectra are known, or extreme.
+std::vector<Image> plain_images(std::int64_t width, std::int64_t height) {
+  const std::size_t count = static_cast<std::size_t>(width * height);
+  std::vector<Image> images;
+  for (const int grey : {0, 1, 128, 255}) {
+    images.push_back({width, height, std::vector<std::uint8_t>(count, static_cast<std::uint8_t>(grey))});
+  }
+  for (const std::size_t at : {count / 2 + static_cast<std::size_t>(width) / 2, std::size_t{0}, count - 1}) {
+    Image impulse{width, height, std::vector<std::uint8_t>(count, 0)};
+    impulse.pixels[at] = 255;
+    images.push_back(impulse);
+  }
+  return images;
 }
 
 }  // namespace
@@ -77,12 +62,20 @@ TEST_CASE("the plain engine agrees with the definition") {
       for (const int stride : {window / 2, window, window + 5, 3 * window / 4 + 1}) {
         for (const int radius : {0, 3, 16}) {
           const auto extent = [&] { return window + static_cast<std::int64_t>(random() % (2U * window)); };
-          check_against_reference(textured_image(extent(), extent(), random()),
-                                  small_config(window, stride, radius, value), EngineKind::fftw);
+          check_against_reference(textured_image(extent(), extent(), random()), analysis(window, stride, radius, value),
+                                  EngineKind::fftw);
         }
       }
     }
   }
+}
+
+TEST_CASE("the plain engine takes large windows, odd strides and images of one window") {
+  check_against_reference(textured_image(530, 601, 3), analysis(512, 61, 3, ValueKind::log1p_db), EngineKind::fftw);
+  check_against_reference(textured_image(256, 256, 4), analysis(256, 128, 3, ValueKind::log1p_db), EngineKind::fftw);
+  check_against_reference(textured_image(19, 14, 5), analysis(8, 1, 3, ValueKind::log1p_db), EngineKind::fftw);
+  check_against_reference(textured_image(8, 8, 6), analysis(8, 1, 16, ValueKind::log1p_db), EngineKind::fftw);
+  check_against_reference(textured_image(300, 40, 7), analysis(10, 100, 0, ValueKind::log1p_db), EngineKind::fftw);
 }
 
 TEST_CASE("the vectorised engine agrees with the definition") {
@@ -92,5 +85,104 @@ TEST_CASE("the vectorised engine agrees with the definition") {
     config.smoothing_radius = radius;
     const auto extent = [&] { return 256 + static_cast<std::int64_t>(random() % 500U); };
     check_against_reference(textured_image(extent(), extent(), random()), config, EngineKind::highway);
+  }
+  check_against_reference(textured_image(256, 256, 9), AnalysisConfig(), EngineKind::highway);
+  check_against_reference(textured_image(256, 640, 10), AnalysisConfig(), EngineKind::highway);
+  check_against_reference(textured_image(1100, 257, 11), AnalysisConfig(), EngineKind::highway);
+}
+
+TEST_CASE("both engines divide any range, and count what lies outside") {
+  const Image image = textured_image(500, 400, 13);
+  const std::vector<std::pair<int, std::array<double, 2>>> divisions = {
+      {350, {10.0, 90.0}},  {1200, {-20.0, 100.0}}, {1, {0.0, 150.0}},     {64, {50.0, 50.5}},
+      {4093, {0.0, 160.0}}, {100, {-90.0, -10.0}},  {100, {200.0, 300.0}}, {7, {0.0, 144.0}}};
+  for (const auto& [bins, range] : divisions) {
+    AnalysisConfig config;
+    config.bins = bins;
+    config.range = range;
+    for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+      check_against_reference(image, config, kind);
+    }
+  }
+}
+
+TEST_CASE("constant images and single points come out right") {
+  for (const Image& image : plain_images(400, 272)) {
+    for (const int radius : {0, 3}) {
+      AnalysisConfig config;
+      config.smoothing_radius = radius;
+      INFO("grey ", static_cast<int>(image.pixels[1]), ", radius ", radius);
+      check_against_reference(image, config, EngineKind::fftw);
+      check_against_reference(image, config, EngineKind::highway);
+    }
+  }
+}
+
+TEST_CASE("a constant window has one value at F(0,0), and all others in the bin of 0 dB") {
+  Image image{256, 256, std::vector<std::uint8_t>(256 * 256, 200)};
+  AnalysisConfig config;
+  config.smoothing_radius = 0;
+  for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+    const Outcome outcome = run_whole(*make_spectrum_engine(config, kind), image, config);
+    const double peak = 20.0 * std::log10(1.0 + 200.0 * 65536.0);
+    CHECK(outcome.sums.histogram[0] == 65535);
+    CHECK(outcome.sums.histogram[static_cast<std::size_t>(peak * 10.0)] == 1);
+    CHECK(outcome.sums.mean() == doctest::Approx(peak / 65536.0).epsilon(1e-4));
+    CHECK(outcome.sums.clipped == 0);
+  }
+  // The lowest bin's edge at 0 dB, and one in the middle of the range.
+  for (const double low : {-15.0, -30.0, 0.0}) {
+    config.bins = 100;
+    config.range = {low, low + 200.0};
+    for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+      const Outcome outcome = run_whole(*make_spectrum_engine(config, kind), image, config);
+      CHECK(outcome.sums.histogram[static_cast<std::size_t>(-low / 2.0)] == 65535);
+    }
+  }
+}
+
+TEST_CASE("many windows of one value don't overflow the counters") {
+  // White glass: all but one value of every window fall into the same bin.
+  const Image image{256 + 128 * 3, 256 + 128 * 30, std::vector<std::uint8_t>(640 * 4096, 243)};
+  const AnalysisConfig config;
+  for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+    const Outcome outcome = run_whole(*make_spectrum_engine(config, kind), image, config);
+    CHECK(outcome.sums.windows == 4 * 31);
+    CHECK(outcome.sums.histogram[0] == 4 * 31 * 65535ULL);
+    CHECK(std::accumulate(outcome.sums.histogram.begin(), outcome.sums.histogram.end(), std::uint64_t{0}) ==
+          outcome.sums.values);
+  }
+}
+
+TEST_CASE("the engine follows the configuration, and says what it can't do") {
+  const std::string fast = make_spectrum_engine(AnalysisConfig())->name();
+  CHECK(fast.substr(0, 7) == "highway");
+  const auto slower = [](auto change) {
+    AnalysisConfig config;
+    change(config);
+    CHECK(std::string(make_spectrum_engine(config)->name()).substr(0, 4) == "fftw");
+    CHECK_THROWS_AS(make_spectrum_engine(config, EngineKind::highway), ConfigError);
+  };
+  slower([](AnalysisConfig& config) { config.window = 128; });
+  slower([](AnalysisConfig& config) { config.stride = 64; });
+  slower([](AnalysisConfig& config) { config.smoothing_radius = 4; });
+  slower([](AnalysisConfig& config) { config.value = ValueKind::db; });
+  slower([](AnalysisConfig& config) { config.bins = 5000; });
+  slower([](AnalysisConfig& config) { config.range = {0.0, 1.0}; });
+}
+
+TEST_CASE("an engine refuses a histogram of the wrong size, and gives nothing for no windows") {
+  const Image image = textured_image(256, 256, 1);
+  const AnalysisConfig config;
+  for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+    const auto engine = make_spectrum_engine(config, kind);
+    const auto workspace = engine->make_workspace();
+    SpectrumSums wrong;
+    CHECK_THROWS_AS(engine->run(wrong, {}, whole_plane(image), {0, 1, 0, 1}, *workspace), std::invalid_argument);
+    SpectrumSums none = empty_sums(config);
+    engine->run(none, {}, whole_plane(image), {0, 0, 0, 1}, *workspace);
+    engine->run(none, {}, whole_plane(image), {0, 1, 0, 0}, *workspace);
+    CHECK(none.values == 0);
+    CHECK(std::accumulate(none.histogram.begin(), none.histogram.end(), std::uint64_t{0}) == 0);
   }
 }

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "spectrum/engine.hpp"
+#include "support/reference.hpp"
+
+/// \file
+/// Running an engine over an image, for the tests beside this file.
+
+namespace slidestream::test {
+
+struct Outcome {
+  SpectrumSums sums;
+  WindowMap map;
+};
+
+inline SpectrumSums empty_sums(const AnalysisConfig& config) {
+  SpectrumSums sums;
+  sums.histogram.assign(static_cast<std::size_t>(config.bins), 0);
+  return sums;
+}
+
+inline Outcome empty_outcome(const Image& image, const AnalysisConfig& config) {
+  const WindowBlock all = all_windows(image, config);
+  Outcome outcome;
+  outcome.sums = empty_sums(config);
+  outcome.map.columns = all.columns;
+  outcome.map.rows = all.rows;
+  outcome.map.values.assign(static_cast<std::size_t>(all.columns * all.rows * 2), -1.0F);
+  return outcome;
+}
+
+/// All windows in one go.
+inline Outcome run_whole(const SpectrumEngine& engine, const Image& image, const AnalysisConfig& config) {
+  Outcome outcome = empty_outcome(image, config);
+  const auto workspace = engine.make_workspace();
+  engine.run(outcome.sums, {outcome.map.values.data(), outcome.map.columns}, whole_plane(image),
+             all_windows(image, config), *workspace);
+  return outcome;
+}
+
+inline bool same_bits(const Outcome& a, const Outcome& b) {
+  return a.sums.histogram == b.sums.histogram && a.sums.windows == b.sums.windows && a.sums.values == b.sums.values &&
+         a.sums.clipped == b.sums.clipped && a.sums.sum == b.sums.sum &&
+         a.sums.sum_of_squares == b.sums.sum_of_squares && a.map.values == b.map.values;
+}
+
+inline Tolerance tolerance_for(const AnalysisConfig& config, const ReferenceResult& expected) {
+  Tolerance tolerance;
+  // |F| spans many orders of magnitude: its moments are as good as float32 is.
+  if (config.value == ValueKind::linear) tolerance.moment = 1e-5 * (1.0 + expected.standard_deviation);
+  return tolerance;
+}
+
+inline std::string described(const Image& image, const AnalysisConfig& config) {
+  return std::to_string(image.width) + " x " + std::to_string(image.height) + ", window " +
+         std::to_string(config.window) + ", stride " + std::to_string(config.stride) + ", radius " +
+         std::to_string(config.smoothing_radius) + ", value " + std::to_string(static_cast<int>(config.value)) + ", " +
+         std::to_string(config.bins) + " bins over " + std::to_string(config.range[0]) + " to " +
+         std::to_string(config.range[1]);
+}
+
+}  // namespace slidestream::test

@@ -1,0 +1,71 @@
+// Every vector unit that the machine has, against the definition: the paths that other machines would take.
+#include <doctest/doctest.h>
+#include <hwy/highway.h>
+
+#include <string>
+
+#include "spectrum/engine.hpp"
+#include "spectrum/engine_runs.hpp"
+#include "support/test_data.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+/// Dispatches to one vector unit while it lives.
+class ForcedTarget {
+ public:
+  explicit ForcedTarget(std::int64_t target) { choose(target); }
+  ~ForcedTarget() { choose(0); }
+  ForcedTarget(const ForcedTarget&) = delete;
+  ForcedTarget& operator=(const ForcedTarget&) = delete;
+
+ private:
+  static void choose(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+void check_unit(std::int64_t target, const std::string& name) {
+  if ((hwy::SupportedTargets() & target) == 0) {
+    report_skipped("this machine has no " + name);
+    return;
+  }
+  const ForcedTarget forced(target);
+  const Image image = textured_image(700, 650, 31);
+  AnalysisConfig clipping;
+  clipping.bins = 300;
+  clipping.range = {12.0, 70.0};
+  for (const AnalysisConfig& config : {AnalysisConfig(), clipping}) {
+    const ReferenceResult expected = reference_spectrum(image, config);
+    for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+      const auto engine = make_spectrum_engine(config, kind);
+      INFO(engine->name());
+      const std::string found = engine->name();
+      CHECK(found.substr(found.find(' ') + 1) == name);
+      const Outcome outcome = run_whole(*engine, image, config);
+      CHECK(difference(outcome.sums, outcome.map, expected) == "");
+    }
+  }
+}
+
+}  // namespace
+
+#if HWY_ARCH_X86
+TEST_CASE("AVX-512 agrees with the definition") { check_unit(HWY_AVX3, "AVX3"); }
+TEST_CASE("AVX2 agrees with the definition") { check_unit(HWY_AVX2, "AVX2"); }
+TEST_CASE("SSE4 agrees with the definition") { check_unit(HWY_SSE4, "SSE4"); }
+#endif
+
+TEST_CASE("an engine keeps the vector unit that it was made for") {
+  const Image image = textured_image(400, 400, 32);
+  const AnalysisConfig config;
+  const auto engine = make_spectrum_engine(config, EngineKind::highway);
+  const Outcome before = run_whole(*engine, image, config);
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const ForcedTarget forced(target);
+    CHECK(same_bits(run_whole(*engine, image, config), before));
+  }
+}
