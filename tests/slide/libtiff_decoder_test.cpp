@@ -171,7 +171,9 @@ TEST_CASE("too few samples make a tile bad, but for those beyond the lower edge"
 TEST_CASE("damaged data are bad, with libtiff's reason, and the next tile is fine") {
   const TemporaryFolder folder;
   const Picture picture = make_picture(64, 32, 3, 8);
-  for (const auto& [compression, codec] : codecs) {
+  for (const auto& entry : codecs) {
+    const std::uint16_t compression = entry.first;
+    const Codec codec = entry.second;
     if (codec == Codec::none || TIFFIsCODECConfigured(compression) != 1) continue;
     const auto slide = Slide::open(write_tiff(folder, picture, {.compression = compression}));
     TileDecoder decoder;
