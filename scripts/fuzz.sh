@@ -9,6 +9,8 @@ if ! [[ "${1:-}" =~ ^[1-9][0-9]*$ ]]; then
 fi
 
 configure_options=()
+# Objects are found again by another clone of the same sources.
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 build() {
   cmake --preset "$1" --log-level=WARNING "${configure_options[@]}" >/dev/null
