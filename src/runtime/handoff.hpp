@@ -27,4 +27,29 @@ class Turn {
   Handoff& handoff_;
 };
 
+/// Orders a graph's construction before every body, and every body before its destruction.
+class GraphLifetime {
+ public:
+  /// The graph is complete: bodies may run.
+  void begin() noexcept { begun_.give(); }
+  /// No body runs any more, and none will.
+  void end() const noexcept { ended_.take(); }
+
+  /// Stands at the top of every body.
+  class Body {
+   public:
+    explicit Body(GraphLifetime& lifetime) noexcept : lifetime_(lifetime) { lifetime_.begun_.take(); }
+    ~Body() { lifetime_.ended_.give(); }
+    Body(const Body&) = delete;
+    Body& operator=(const Body&) = delete;
+
+   private:
+    GraphLifetime& lifetime_;
+  };
+
+ private:
+  Handoff begun_;
+  Handoff ended_;
+};
+
 }  // namespace slidestream::runtime

@@ -109,9 +109,14 @@ class CpuPipeline {
   CpuPipeline& operator=(const CpuPipeline&) = delete;
 
   void run() {
+    lifetime_.begin();
     for (std::size_t i = 0; i < depth_; ++i) tokens_.try_put({});
     source_.activate();
     graph_.wait_for_all();
+    // Orders the workers' last steps in the graph before its destruction, where ThreadSanitizer can see it too.
+    graph_.reserve_wait();
+    graph_.release_wait();
+    lifetime_.end();
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -126,6 +131,7 @@ class CpuPipeline {
   }
 
   StripMessage next_strip(tbb::flow_control& flow_control) {
+    const runtime::GraphLifetime::Body body(lifetime_);
     const runtime::Turn turn(source_turn_);
     StripMessage message;
     if (!source_stage_->next(message)) flow_control.stop();
@@ -133,6 +139,8 @@ class CpuPipeline {
   }
 
   Batch* admit(const Admission& admission) {
+    const runtime::GraphLifetime::Body body(lifetime_);
+    source_turn_.take();
     const StripMessage& message = std::get<0>(admission);
     auto slot = pool_.try_acquire();
     if (!slot) throw Error("internal: a token without a free slot");
@@ -152,8 +160,10 @@ class CpuPipeline {
   }
 
   void start_read(Batch& batch, ReadNode::gateway_type& gateway) {
+    const runtime::GraphLifetime::Body body(lifetime_);
     gateway.reserve_wait();
     io_.submit([this, &batch, &gateway] {
+      const runtime::GraphLifetime::Body io_body(lifetime_);
       take(batch);
       read_stage_->run(batch);
       gateway.try_put(give(batch));
@@ -163,6 +173,7 @@ class CpuPipeline {
 
   template <class Ports>
   void split(Batch& batch, Ports& ports) {
+    const runtime::GraphLifetime::Body body(lifetime_);
     take(batch);
     const std::size_t tasks = decode_stage_->tasks(batch);
     context_.decode.add_wait(batch.ready);
@@ -172,6 +183,7 @@ class CpuPipeline {
 
   template <class Ports>
   void decode(const TileRun& tiles, Ports& ports) {
+    const runtime::GraphLifetime::Body body(lifetime_);
     take(*tiles.batch);
     decode_stage_->run(tiles);
     join_tasks(*tiles.batch, std::get<0>(ports));
@@ -179,6 +191,7 @@ class CpuPipeline {
 
   template <class Ports>
   void carry(Batch& batch, Ports& ports) {
+    const runtime::GraphLifetime::Body body(lifetime_);
     take(batch);
     context_.carry.add_wait(batch.ready);
     std::vector<Batch*> ready;
@@ -192,6 +205,7 @@ class CpuPipeline {
 
   template <class Ports>
   void compute(const ComputeTask& task, Ports& ports) {
+    const runtime::GraphLifetime::Body body(lifetime_);
     take(*task.batch);
     // Only the last task of a batch may touch it after this.
     compute_stage_->run(task);
@@ -199,6 +213,7 @@ class CpuPipeline {
   }
 
   flow::continue_msg reduce(Batch& batch) {
+    const runtime::GraphLifetime::Body body(lifetime_);
     take(batch);
     context_.reduce.add_wait(batch.ready);
     reduce_stage_->run(batch);
@@ -236,6 +251,7 @@ class CpuPipeline {
   std::size_t depth_;
   std::vector<Batch> batches_;
   std::vector<runtime::Handoff> handoffs_;
+  runtime::GraphLifetime lifetime_;
   runtime::Handoff source_turn_;
   std::exception_ptr error_;
 

@@ -51,8 +51,9 @@ void check_same(const SlideResult& a, const SlideResult& b) {
 
 /// Sleeps a random moment in every stage, so that batches complete in another order each time.
 void dawdle(void*, const char*, const std::string&, std::size_t) {
-  thread_local std::mt19937 random(std::hash<std::thread::id>()(std::this_thread::get_id()));
-  std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+  static std::atomic<std::uint32_t> calls{0};
+  const std::uint32_t mixed = (calls++ + 1) * 2654435769U;
+  std::this_thread::sleep_for(std::chrono::microseconds(mixed >> 21));
 }
 
 }  // namespace
