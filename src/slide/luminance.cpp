@@ -63,6 +63,7 @@ HWY_EXPORT(Rgb4ToLuminance);
 
 void interleaved_to_luminance(std::uint8_t* to, const std::uint8_t* from, std::int64_t count, int samples,
                               Colour colour) noexcept {
+  if (count <= 0) return;
   if (colour == Colour::rgb && samples >= 3) {
     std::int64_t done = 0;
     if (samples == 3) done = HWY_DYNAMIC_DISPATCH(Rgb3ToLuminance)(to, from, count);
