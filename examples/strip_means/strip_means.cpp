@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iostream>
 #include <numeric>
+#include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/slide.hpp>
 #include <vector>
