@@ -56,11 +56,12 @@ struct SlideRun {
 
 /// One tile of a batch.
 struct TileJob {
-  enum class Source { file, missing, outside_file };
-  std::int64_t index = 0;        ///< in the level
-  Source source = Source::file;  ///< outside_file: the range isn't in the file
-  bool owned = true;             ///< false: a panel before this one counts it
-  std::size_t offset = 0;        ///< of its bytes in the slot
+  enum class Source { file, missing, outside_file, too_long };
+  std::int64_t index = 0;  ///< in the level
+  /// outside_file: the range isn't in the file; too_long: more bytes than the tile's pixels could need.
+  Source source = Source::file;
+  bool owned = true;       ///< false: a panel before this one counts it
+  std::size_t offset = 0;  ///< of its bytes in the slot
   std::size_t length = 0;
   std::int64_t from_x = 0;  ///< first pixel of the tile that is wanted
   std::int64_t from_y = 0;

@@ -60,6 +60,7 @@ class Decode final : public DecodeStage {
     }
     try {
       if (tile.source == TileJob::Source::outside_file) throw TileError("its bytes lie outside the file");
+      if (tile.source == TileJob::Source::too_long) throw TileError("it claims more bytes than its pixels could need");
       decoder.decode(*batch.slide->slide, batch.slide->level, tile.index,
                      batch.slot.memory().subspan(tile.offset, tile.length), tile.from_x, tile.from_y, tile.out);
     } catch (const TileError& error) {

@@ -55,3 +55,17 @@ TEST_CASE("what planning reserves is enough for what reading takes") {
   plan_reads(chunks, tiles, ranges, 1, room);
   for (const TileJob& tile : tiles) CHECK(tile.offset + tile.length <= room + 1);
 }
+
+TEST_CASE("a length that no tile of that size can have makes the tile bad, not the slot too small") {
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(300, 300, 2);
+  test::write_test_slide(folder / "a.tif", image, {.tile_width = 16, .tile_height = 16});
+  std::filesystem::resize_file(folder / "a.tif", 4 << 20);
+  const auto slide = Slide::open(folder / "a.tif");
+  const TileRanges ranges{*slide, 0};
+  constexpr std::uint64_t most = 16 * 16 * 16 + (1 << 20);
+  CHECK(ranges.source_of({64, 256}) == TileJob::Source::file);
+  CHECK(ranges.source_of({64, most}) == TileJob::Source::file);
+  CHECK(ranges.source_of({64, most + 1}) == TileJob::Source::too_long);
+  CHECK(ranges.source_of({64, 5 << 20}) == TileJob::Source::outside_file);
+}
