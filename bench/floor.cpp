@@ -45,6 +45,7 @@ double timed(int threads, std::size_t count, std::size_t step, Make make) {
   std::atomic<std::size_t> next{0};
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::thread> team;
+  team.reserve(static_cast<std::size_t>(threads));
   for (int t = 0; t < threads; ++t) {
     team.emplace_back([&] {
       auto work = make();
