@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <slidestream/pipeline.hpp>
@@ -13,13 +12,15 @@
 
 #include "bench_slides.hpp"
 #include "floor.hpp"
+#include "runtime/machine.hpp"
 
 namespace slidestream {
 namespace {
 
 constexpr std::int64_t kSide = 16384;
 
-int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+/// Those that this process may use, so that `taskset` chooses.
+int processors() { return runtime::available_processors(); }
 
 Config cpu_config(int threads) {
   Config config;
