@@ -115,6 +115,7 @@ class Usage(Case):
                 self.assertOneLine(run(*arguments, cwd=self.folder), 2, message)
                 self.assertFalse((self.folder / "slidestream-out").exists())
 
+    @unittest.skipUnless(pathlib.Path("/dev/full").is_char_device(), "no /dev/full")
     def test_standard_output_that_is_full(self):
         with open("/dev/full", "w") as full:
             result = subprocess.run([PIPELINE, "--print-config"], stdout=full, stderr=subprocess.PIPE, text=True)
