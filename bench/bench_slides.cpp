@@ -12,7 +12,7 @@ std::filesystem::path bench_slide(std::int64_t side, SynthCodec codec) {
   const std::filesystem::path folder =
       named != nullptr ? std::filesystem::path(named) : std::filesystem::temp_directory_path() / "slidestream-bench";
   std::filesystem::create_directories(folder);
-  const std::filesystem::path file =
+  std::filesystem::path file =
       folder / ("codec" + std::to_string(static_cast<int>(codec)) + "-" + std::to_string(side) + ".svs");
   if (!std::filesystem::exists(file)) {
     SynthOptions options;
