@@ -15,6 +15,10 @@
 namespace slidestream::synth {
 
 TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(target)) {
+  // Renaming over a device or a pipe would replace it.
+  std::error_code ignored;
+  const auto status = std::filesystem::status(target_, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) fail("it isn't a regular file");
   static std::atomic<int> number{0};
   name_ = target_;
   name_ += ".part-" + std::to_string(::getpid()) + "-" + std::to_string(number++);

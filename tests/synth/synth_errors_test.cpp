@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -142,8 +143,14 @@ TEST_CASE("places that can't hold a file") {
       OutputError);
   std::filesystem::create_directory(folder / "folder.svs");
   CHECK_THROWS_WITH_AS(write_synthetic_slide(folder / "folder.svs", options),
-                       ((folder / "folder.svs").string() + ": can't be written: Is a directory").c_str(), OutputError);
-  CHECK(files_in(folder.path()) == 1);
+                       ((folder / "folder.svs").string() + ": can't be written: it isn't a regular file").c_str(),
+                       OutputError);
+  REQUIRE(mkfifo((folder / "pipe.svs").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS(write_synthetic_slide(folder / "pipe.svs", options),
+                       ((folder / "pipe.svs").string() + ": can't be written: it isn't a regular file").c_str(),
+                       OutputError);
+  CHECK(std::filesystem::is_fifo(folder / "pipe.svs"));
+  CHECK(files_in(folder.path()) == 2);
 }
 
 }  // namespace
