@@ -85,15 +85,15 @@ HWY_INLINE void count(std::uint16_t* HWY_RESTRICT counters, const std::int32_t* 
 /// 128) is set aside in `edge_columns`.
 template <bool edge, bool any_range>
 HWY_NOINLINE void transform_columns_second(PositionSums& sums, float* HWY_RESTRICT edge_columns,
-                                           std::int32_t* HWY_RESTRICT indices, std::uint16_t* HWY_RESTRICT counters,
+                                           std::int32_t* HWY_RESTRICT offsets, std::uint16_t* HWY_RESTRICT counters,
                                            const float* HWY_RESTRICT half, const PositionConstants& constants) {
   Floats sum = hn::Zero(float_tag);
   Floats squares = hn::Zero(float_tag);
   const auto lane0 = hn::FirstN(float_tag, 1);
   for (std::size_t k1 = 0; k1 < 16; ++k1) {
     const float* from = half + k1 * half_pitch;
-    std::int32_t* now = indices + (k1 % 2) * 16 * lanes;
-    const std::int32_t* before = indices + ((k1 + 1) % 2) * 16 * lanes;
+    std::int32_t* now = offsets + (k1 % 2) * 16 * lanes;
+    const std::int32_t* before = offsets + ((k1 + 1) % 2) * 16 * lanes;
     dft16(
         [&](int n) SLIDESTREAM_INLINE_LAMBDA {
           return Complex{load(from + n * row_pitch), load(from + n * row_pitch + lanes)};
@@ -107,6 +107,7 @@ HWY_NOINLINE void transform_columns_second(PositionSums& sums, float* HWY_RESTRI
             position = hn::IfThenZeroElse(lane0, position);
             counter = hn::IfThenElse(hn::RebindMask(int_tag, lane0), hn::Set(int_tag, constants.nothing), counter);
           }
+          static_assert(counter_bytes == 1 << 4);
           hn::Store(hn::ShiftLeft<4>(counter), int_tag, now + k * lanes);
           sum = hn::Add(sum, position);
           squares = hn::MulAdd(position, position, squares);

@@ -26,6 +26,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace slidestream::HWY_NAMESPACE {
+namespace {
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -59,15 +60,15 @@ PositionSums transform_window(FastWorkspace& work, const float* spectra, std::si
   PositionSums sums;
   float* half = work.column_half.data();
   float* edge = work.edge_columns.data();
-  std::int32_t* indices = work.indices.data();
+  std::int32_t* offsets = work.offsets.data();
   std::uint16_t* counters = work.counters.data();
   for (std::size_t group = 0; group < groups; ++group) {
     const float* of_group = spectra + group * group_pitch;
     transform_columns_first(half, of_group + (1 - parity) * block_pitch, of_group + parity * block_pitch, twiddles());
     if (group == 0) {
-      transform_columns_second<true, any_range>(sums, edge, indices, counters, half, parameters.position);
+      transform_columns_second<true, any_range>(sums, edge, offsets, counters, half, parameters.position);
     } else {
-      transform_columns_second<false, any_range>(sums, edge, indices, counters, half, parameters.position);
+      transform_columns_second<false, any_range>(sums, edge, offsets, counters, half, parameters.position);
     }
   }
   sums.sum *= 2.0;
@@ -97,13 +98,13 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
   const std::int64_t width = (band.columns + 1) * fast_stride;
   const std::int64_t bottom = (band.first_row + band.rows + 1) * fast_stride;
   float* first = work.smoothed.data();
-  float* second = first + (static_cast<std::size_t>(width) + 1023) / 1024 * 1024 + 256;
-  float* pairs = work.row_pairs.data() + 640;
+  float* second = first + smoothed_pitch;
+  float* pairs = work.row_pairs.data();
   const auto window_spectra = [&](std::int64_t column) {
     return work.row_spectra.data() + static_cast<std::size_t>(column) * window_pitch;
   };
-  // Nothing has been transformed before the first butterfly.
-  std::fill_n(work.indices.data(), 32 * lanes, parameters.position.nothing << 4);
+  // No butterfly came before the first: there is nothing to count.
+  std::fill_n(work.offsets.data(), 32 * lanes, parameters.position.nothing * static_cast<std::int32_t>(counter_bytes));
 
   Smoother smoother(plane, begin, width, band.first_row * fast_stride, bottom, parameters, work);
   for (std::int64_t block_row = 0; block_row <= band.rows; ++block_row) {
@@ -131,7 +132,7 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
       if (++work.pending_windows + 1 >= windows_per_flush) flush_counters(sums, work, parameters.bins);
     }
   }
-  for (std::size_t k = 0; k < 16; ++k) count(work.counters.data(), work.indices.data() + 16 * lanes, k * lanes);
+  for (std::size_t k = 0; k < 16; ++k) count(work.counters.data(), work.offsets.data() + 16 * lanes, k * lanes);
   flush_counters(sums, work, parameters.bins);
 }
 
@@ -141,6 +142,7 @@ bool HasVectors() { return HWY_TARGET != HWY_SCALAR; }
 
 const char* FastTargetName() { return hwy::TargetName(HWY_TARGET); }
 
+}  // namespace
 }  // namespace slidestream::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -238,15 +240,15 @@ const Twiddles& twiddles() {
 }
 
 FastWorkspace::FastWorkspace(std::size_t bins)
-    : row_spectra(fast_columns * 16 * 9 * 1024 * (max_lanes / 16) * 8),
+    : row_spectra(fast_columns * max_window_spectra),
       column_half(16 * 17 * 2 * max_lanes),
-      row_pairs(640 + fast_columns * 1152),
-      edge_columns(1024),
-      smoothed(2 * 2048),
-      ring(64 + 8 * 2048),
-      converted(2048),
-      edge(2048),
-      indices(2 * 16 * max_lanes),
+      row_pairs(fast_columns * pair_pitch),
+      edge_columns(2 * pair_part),
+      smoothed(2 * smoothed_pitch),
+      ring(8 * ring_pitch),
+      converted(ring_pitch),
+      edge(ring_pitch),
+      offsets(2 * 16 * max_lanes),
       counters(counter_copies * (bins + counters_beyond_bins)),
       edge_counters(bins + counters_beyond_bins) {}
 

@@ -18,9 +18,17 @@ constexpr int fast_radius = 3;             ///< smaller radii have zero taps bey
 constexpr std::int64_t fast_columns = 2;  ///< window columns walked down together: their row spectra fill half of an L2
 constexpr std::size_t max_lanes = 16;     ///< floats of the widest vector
 
+// Distances between rows and the like, in floats. None is a multiple of 4 KiB, where all would share a cache set.
+constexpr std::size_t smoothed_pitch = 1024 + 256;
+constexpr std::size_t ring_pitch = 1024 + 48;
+constexpr std::size_t pair_part = 272;  ///< the transform of a row pair: real parts, then imaginary parts
+constexpr std::size_t pair_pitch = 1024 + 128;
+constexpr std::size_t max_window_spectra = 70656;  ///< of a window column's two block rows, paddings included
+
 /// Counters of a bin, side by side: lanes take turns, so that equal bins of neighbours (always, on white glass) don't
 /// wait for each other. They have 16 bits, and are emptied every `windows_per_flush` windows.
 constexpr std::size_t counter_copies = 8;
+constexpr std::size_t counter_bytes = counter_copies * sizeof(std::uint16_t);
 constexpr std::uint64_t half_spectrum_values = 128 * 256;  ///< of columns 0 to 127
 constexpr std::uint64_t windows_per_flush = 65535 / (half_spectrum_values / counter_copies);
 
@@ -64,11 +72,11 @@ struct FastWorkspace final : SpectrumEngine::Workspace {
   AlignedBuffer<float> column_half;     ///< a group of columns between the two halves of its transform
   AlignedBuffer<float> row_pairs;       ///< transforms of two rows as one, a window column each
   AlignedBuffer<float> edge_columns;    ///< transform of columns 0 and N/2 as one
-  AlignedBuffer<float> smoothed;        ///< the newest two smoothed rows
-  AlignedBuffer<float> ring;            ///< eight rows smoothed horizontally
-  AlignedBuffer<float> converted;       ///< four rows as floats
+  AlignedBuffer<float> smoothed;        ///< the newest two rows, smoothed both ways
+  AlignedBuffer<float> ring;            ///< eight rows smoothed along x
+  AlignedBuffer<float> converted;       ///< a row as floats
   AlignedBuffer<std::uint8_t> edge;     ///< a row with its mirrored ends
-  AlignedBuffer<std::int32_t> indices;  ///< counters of two butterflies' values: one is being filled, one counted
+  AlignedBuffer<std::int32_t> offsets;  ///< of counters, of two butterflies: one is being computed, one counted
   AlignedBuffer<std::uint16_t> counters;
   AlignedBuffer<std::uint32_t> edge_counters;  ///< for columns 0 and N/2, which weigh half
   std::uint64_t pending_windows = 0;           ///< in `counters`

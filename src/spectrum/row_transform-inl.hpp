@@ -22,10 +22,7 @@ constexpr std::size_t sixteen_rows = 17 * row_pitch;
 constexpr std::size_t block_pitch = 8 * sixteen_rows;
 constexpr std::size_t group_pitch = 2 * block_pitch + 32;
 constexpr std::size_t window_pitch = groups * group_pitch;
-
-// The transform of a row pair: real parts, then imaginary parts; element 256 repeats element 0.
-constexpr std::size_t pair_part = 272;
-constexpr std::size_t pair_pitch = 1152;
+static_assert(window_pitch <= max_window_spectra);
 
 /// Transposes `lanes` vectors.
 HWY_INLINE void transpose(Floats* v) {
@@ -64,7 +61,7 @@ HWY_INLINE void transpose(Floats* v) {
   }
 }
 
-/// 256-point DFT of a + i b, in natural order.
+/// 256-point DFT of a + i b, in natural order; element 256 repeats element 0.
 HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                                      const Twiddles& twiddle) {
   constexpr std::size_t vectors = 16 / lanes;  // of 16 numbers

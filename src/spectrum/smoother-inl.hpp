@@ -22,8 +22,6 @@ namespace slidestream::HWY_NAMESPACE {
 template <int distance>
 using Distance = std::integral_constant<int, distance>;
 
-constexpr std::size_t ring_pitch = 1024 + 48;  // rows apart in the cache's sets
-
 /// Smooths columns [begin, begin + width) of a plane from row `top` down, each pixel once, less the luminance offset
 /// and halved (the row transform doubles). Rows below `bottom` + radius are never touched.
 class Smoother {

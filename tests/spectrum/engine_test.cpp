@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -30,13 +31,19 @@ AnalysisConfig analysis(int window, int stride, int radius, ValueKind value) {
   return config;
 }
 
-void check_against_reference(const Image& image, const AnalysisConfig& config, EngineKind kind) {
-  INFO(described(image, config));
-  const auto engine = make_spectrum_engine(config, kind);
-  const Outcome outcome = run_whole(*engine, image, config);
+void check_against_reference(const Image& image, const AnalysisConfig& config,
+                             std::initializer_list<EngineKind> kinds) {
   const ReferenceResult expected = reference_spectrum(image, config);
-  CHECK(difference(outcome.sums, outcome.map, expected, tolerance_for(config, expected)) == "");
+  for (const EngineKind kind : kinds) {
+    const auto engine = make_spectrum_engine(config, kind);
+    INFO(engine->name(), ": ", described(image, config));
+    const Outcome outcome = run_whole(*engine, image, config);
+    CHECK(difference(outcome.sums, outcome.map, expected, tolerance_for(config, expected)) == "");
+  }
 }
+
+constexpr auto plain = EngineKind::fftw;
+constexpr auto fast = EngineKind::highway;
 
 /// Images whose spectra are known, or extreme.
 std::vector<Image> plain_images(std::int64_t width, std::int64_t height) {
@@ -59,11 +66,11 @@ TEST_CASE("the plain engine agrees with the definition") {
   std::mt19937_64 random(11);
   for (const ValueKind value : {ValueKind::log1p_db, ValueKind::db, ValueKind::linear}) {
     for (const int window : {8, 24, 64, 128}) {
-      for (const int stride : {window / 2, window, window + 5, 3 * window / 4 + 1}) {
+      for (const int stride : {window / 2, window + 5, 3 * window / 4 + 1}) {
         for (const int radius : {0, 3, 16}) {
           const auto extent = [&] { return window + static_cast<std::int64_t>(random() % (2U * window)); };
           check_against_reference(textured_image(extent(), extent(), random()), analysis(window, stride, radius, value),
-                                  EngineKind::fftw);
+                                  {plain});
         }
       }
     }
@@ -71,11 +78,11 @@ TEST_CASE("the plain engine agrees with the definition") {
 }
 
 TEST_CASE("the plain engine takes large windows, odd strides and images of one window") {
-  check_against_reference(textured_image(530, 601, 3), analysis(512, 61, 3, ValueKind::log1p_db), EngineKind::fftw);
-  check_against_reference(textured_image(256, 256, 4), analysis(256, 128, 3, ValueKind::log1p_db), EngineKind::fftw);
-  check_against_reference(textured_image(19, 14, 5), analysis(8, 1, 3, ValueKind::log1p_db), EngineKind::fftw);
-  check_against_reference(textured_image(8, 8, 6), analysis(8, 1, 16, ValueKind::log1p_db), EngineKind::fftw);
-  check_against_reference(textured_image(300, 40, 7), analysis(10, 100, 0, ValueKind::log1p_db), EngineKind::fftw);
+  check_against_reference(textured_image(530, 601, 3), analysis(512, 61, 3, ValueKind::log1p_db), {plain});
+  check_against_reference(textured_image(256, 256, 4), analysis(256, 128, 3, ValueKind::log1p_db), {plain});
+  check_against_reference(textured_image(19, 14, 5), analysis(8, 1, 3, ValueKind::log1p_db), {plain});
+  check_against_reference(textured_image(8, 8, 6), analysis(8, 1, 16, ValueKind::log1p_db), {plain});
+  check_against_reference(textured_image(300, 40, 7), analysis(10, 100, 0, ValueKind::log1p_db), {plain});
 }
 
 TEST_CASE("the vectorised engine agrees with the definition") {
@@ -84,11 +91,11 @@ TEST_CASE("the vectorised engine agrees with the definition") {
     AnalysisConfig config;
     config.smoothing_radius = radius;
     const auto extent = [&] { return 256 + static_cast<std::int64_t>(random() % 500U); };
-    check_against_reference(textured_image(extent(), extent(), random()), config, EngineKind::highway);
+    check_against_reference(textured_image(extent(), extent(), random()), config, {fast});
   }
-  check_against_reference(textured_image(256, 256, 9), AnalysisConfig(), EngineKind::highway);
-  check_against_reference(textured_image(256, 640, 10), AnalysisConfig(), EngineKind::highway);
-  check_against_reference(textured_image(1100, 257, 11), AnalysisConfig(), EngineKind::highway);
+  check_against_reference(textured_image(256, 256, 9), AnalysisConfig(), {fast});
+  check_against_reference(textured_image(256, 640, 10), AnalysisConfig(), {fast});
+  check_against_reference(textured_image(1100, 257, 11), AnalysisConfig(), {fast});
 }
 
 TEST_CASE("both engines divide any range, and count what lies outside") {
@@ -100,9 +107,7 @@ TEST_CASE("both engines divide any range, and count what lies outside") {
     AnalysisConfig config;
     config.bins = bins;
     config.range = range;
-    for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
-      check_against_reference(image, config, kind);
-    }
+    check_against_reference(image, config, {plain, fast});
   }
 }
 
@@ -112,8 +117,7 @@ TEST_CASE("constant images and single points come out right") {
       AnalysisConfig config;
       config.smoothing_radius = radius;
       INFO("grey ", static_cast<int>(image.pixels[1]), ", radius ", radius);
-      check_against_reference(image, config, EngineKind::fftw);
-      check_against_reference(image, config, EngineKind::highway);
+      check_against_reference(image, config, {plain, fast});
     }
   }
 }
@@ -122,7 +126,7 @@ TEST_CASE("a constant window has one value at F(0,0), and all others in the bin 
   Image image{256, 256, std::vector<std::uint8_t>(256 * 256, 200)};
   AnalysisConfig config;
   config.smoothing_radius = 0;
-  for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+  for (const EngineKind kind : {plain, fast}) {
     const Outcome outcome = run_whole(*make_spectrum_engine(config, kind), image, config);
     const double peak = 20.0 * std::log10(1.0 + 200.0 * 65536.0);
     CHECK(outcome.sums.histogram[0] == 65535);
@@ -134,7 +138,7 @@ TEST_CASE("a constant window has one value at F(0,0), and all others in the bin 
   for (const double low : {-15.0, -30.0, 0.0}) {
     config.bins = 100;
     config.range = {low, low + 200.0};
-    for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+    for (const EngineKind kind : {plain, fast}) {
       const Outcome outcome = run_whole(*make_spectrum_engine(config, kind), image, config);
       CHECK(outcome.sums.histogram[static_cast<std::size_t>(-low / 2.0)] == 65535);
     }
@@ -145,7 +149,7 @@ TEST_CASE("many windows of one value don't overflow the counters") {
   // White glass: all but one value of every window fall into the same bin.
   const Image image{256 + 128 * 3, 256 + 128 * 30, std::vector<std::uint8_t>(640 * 4096, 243)};
   const AnalysisConfig config;
-  for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+  for (const EngineKind kind : {plain, fast}) {
     const Outcome outcome = run_whole(*make_spectrum_engine(config, kind), image, config);
     CHECK(outcome.sums.windows == 4 * 31);
     CHECK(outcome.sums.histogram[0] == 4 * 31 * 65535ULL);
@@ -155,13 +159,12 @@ TEST_CASE("many windows of one value don't overflow the counters") {
 }
 
 TEST_CASE("the engine follows the configuration, and says what it can't do") {
-  const std::string fast = make_spectrum_engine(AnalysisConfig())->name();
-  CHECK(fast.substr(0, 7) == "highway");
+  CHECK(std::string(make_spectrum_engine(AnalysisConfig())->name()).substr(0, 7) == "highway");
   const auto slower = [](auto change) {
     AnalysisConfig config;
     change(config);
     CHECK(std::string(make_spectrum_engine(config)->name()).substr(0, 4) == "fftw");
-    CHECK_THROWS_AS(make_spectrum_engine(config, EngineKind::highway), ConfigError);
+    CHECK_THROWS_AS(make_spectrum_engine(config, fast), ConfigError);
   };
   slower([](AnalysisConfig& config) { config.window = 128; });
   slower([](AnalysisConfig& config) { config.stride = 64; });
@@ -174,7 +177,7 @@ TEST_CASE("the engine follows the configuration, and says what it can't do") {
 TEST_CASE("an engine refuses a histogram of the wrong size, and gives nothing for no windows") {
   const Image image = textured_image(256, 256, 1);
   const AnalysisConfig config;
-  for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+  for (const EngineKind kind : {plain, fast}) {
     const auto engine = make_spectrum_engine(config, kind);
     const auto workspace = engine->make_workspace();
     SpectrumSums wrong;
