@@ -14,7 +14,7 @@ step() {
   printf '%-44s' "$1 ..."
   if ! "${@:2}" >>"$log" 2>&1; then
     printf 'failed\n'
-    echo "quickstart.sh: \"$1\" failed; see $log" >&2
+    echo "quickstart.sh: $(grep -v '^$' "$log" | tail -n 1); all of it is in $log" >&2
     exit 1
   fi
   printf 'done, %d s\n' "$((SECONDS - since))"
