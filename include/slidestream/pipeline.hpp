@@ -45,6 +45,11 @@ class RunControl {
   std::atomic<bool> stop_{false};
 };
 
+/// Checks what only this build and this machine can tell: backends, devices, and that the transforms can be planned.
+/// `run_pipeline` does the same; a program calls it to know before it makes anything.
+/// \throws ConfigError that names the key.
+void check_runnable(const Config& config);
+
 /// Runs the pipeline over `slides` (paths of slide files: see `expand_inputs` for folders and manifests).
 /// A slide that fails is reported in its result and doesn't stop the others.
 /// \throws ConfigError when the configuration can't be run on this machine; Error when the pipeline itself fails.

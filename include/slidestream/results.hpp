@@ -61,7 +61,8 @@ struct SlideResult {
   double seconds = 0.0;         ///< from the first read to the result
   std::uint64_t file_bytes = 0;
   SpectrumSums sums;
-  WindowMap map;  ///< empty unless maps are asked for
+  WindowMap map;         ///< empty unless maps are asked for
+  std::string map_file;  ///< its file's name in `maps/`, once it was written
 };
 
 /// What one stage did during a run.

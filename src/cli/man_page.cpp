@@ -100,11 +100,15 @@ std::string man_page(const CLI::App& app) {
           item("maps/SLIDE.npy, maps/SLIDE.tif",
                "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +
           roff("Every file is written whole to a temporary name and renamed.\n");
-  text += section("CLOSING TABLE") +
-          roff(
-              "For each stage: busy, the share of the run's time on all its threads that the stage worked; wait, the "
-              "share of the time that batches spent at the stage before it began; items and bytes that went through; "
-              "and bytes a second of work. The stage with the largest busy share is the one to make faster.\n");
+  text += section("INTERRUPTED RUNS") +
+          roff("Slides that weren't finished have no row in slides.csv; those that were are written as usual.\n");
+  text +=
+      section("CLOSING TABLE") +
+      roff(
+          "For each stage: busy, the share of the run's time on all its threads that the stage worked; wait, the "
+          "share of the time that batches spent at this stage before its work on them began (so the two shares are of "
+          "different wholes); items and bytes that went through; "
+          "and bytes a second of work. The stage with the largest busy share is the one to make faster.\n");
   text += section("EXIT STATUS");
   for (const auto& [status, meaning] : exit_status_text) text += item(bold(status), meaning);
   return text;

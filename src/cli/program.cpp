@@ -145,6 +145,7 @@ class Program {
   void set_up_messages() const {
     LogOptions options;
     options.json = log_json_;
+    run_options_->log_json = log_json_;
     options.level = run_options_->quiet ? spdlog::level::warn : spdlog::level::info;
     if (!log_level_.empty()) {
       if (std::ranges::find(level_names, log_level_) == level_names.end()) {

@@ -34,7 +34,10 @@ std::string progress_text(const Progress& progress, double fraction);
 /// Shows a run on standard error: a live line on a terminal, else a log line every five seconds.
 class ProgressDisplay {
  public:
-  explicit ProgressDisplay(bool quiet) : quiet_(quiet), style_(Style::of(2)) {}
+  /// `plain`: log lines on a terminal too.
+  ProgressDisplay(bool quiet, bool plain) : quiet_(quiet), style_(Style::of(2)) {
+    if (plain) style_.terminal = false;
+  }
   ~ProgressDisplay() { end(); }
 
   void slide_ended(const SlideResult& slide);

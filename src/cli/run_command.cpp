@@ -5,6 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
@@ -41,7 +44,7 @@ class MapWriter {
   void write(SlideResult& slide) {
     if (names_.empty() || !slide.done || !error_.empty()) return;
     try {
-      write_map(config_, slide, names_.at(slide.path));
+      slide.map_file = std::filesystem::path(write_map(config_, slide, names_.at(slide.path))).filename().string();
       ++written_;
     } catch (const std::exception& error) {
       error_ = error.what();
@@ -77,7 +80,7 @@ void print_report(const std::string& text) {
 }
 
 /// Where the run ended: written results, and the status that says how.
-int conclude(const Config& config, const RunResult& result, const MapWriter& maps, bool quiet) {
+int conclude(const Config& config, const RunResult& result, std::size_t slides, const MapWriter& maps, bool quiet) {
   bool complete = maps.error().empty();
   if (!complete) spdlog::error("{}", maps.error());
   try {
@@ -92,20 +95,26 @@ int conclude(const Config& config, const RunResult& result, const MapWriter& map
     print_report((complete ? summary_text(config, result, maps.written(), width, style) + "\n" : "") +
                  stages_text(result, style));
   }
+  if (const std::uint64_t clipped = result.corpus.clipped; clipped > 0) {
+    spdlog::warn("{} of {} values lie outside analysis.range and were counted in the end bins", clipped,
+                 result.corpus.values);
+  }
   if (const int signal = SignalScope::received(); signal != 0) {
-    spdlog::warn("interrupted: {} slides were finished", result.slides.size());
+    const auto done = std::ranges::count(result.slides, true, &SlideResult::done);
+    spdlog::warn("interrupted: of {} slides {} were done and {} failed; the others have no row in slides.csv", slides,
+                 done, static_cast<std::ptrdiff_t>(result.slides.size()) - done);
     return 128 + signal;
   }
   const bool all_done = std::ranges::all_of(result.slides, &SlideResult::done);
   return complete && all_done ? exit_done : exit_some_failed;
 }
 
-int run_slides(const Config& config, const std::vector<std::string>& slides, bool quiet) {
+int run_slides(const Config& config, const std::vector<std::string>& slides, const RunOptions& options) {
   log_with_time();
   RunControl control;
   const SignalScope signals(control);
   MapWriter maps(config, slides, control);
-  ProgressDisplay display(quiet);
+  ProgressDisplay display(options.quiet, options.log_json);
   control.on_slide = [&](SlideResult& slide) {
     maps.write(slide);
     report_slide(slide);
@@ -115,7 +124,7 @@ int run_slides(const Config& config, const std::vector<std::string>& slides, boo
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   const RunResult result = run_pipeline(config, slides, control);
   display.end();
-  return conclude(config, result, maps, quiet);
+  return conclude(config, result, slides.size(), maps, options.quiet);
 }
 
 }  // namespace
@@ -177,8 +186,9 @@ int run(const RunOptions& options) {
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
+  check_runnable(config);
   prepare_output(config);
-  return run_slides(config, inputs.slides, options.quiet);
+  return run_slides(config, inputs.slides, options);
 }
 
 }  // namespace slidestream::cli

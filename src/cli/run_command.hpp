@@ -23,6 +23,7 @@ struct RunOptions {
   std::string threads;
   bool print_config = false;
   bool quiet = false;
+  bool log_json = false;  ///< messages are for a program: no live line
 };
 
 /// Gives `app` the options of a run.

@@ -93,6 +93,12 @@ std::string corpus_json(const Config& config, const RunResult& result) {
   corpus["interrupted"] = result.interrupted;
   corpus["totals"] = totals_json(config, result);
   corpus["stages"] = stages_json(result);
+  if (config.output.maps != MapFormat::none) {
+    Json& maps = corpus["maps"] = Json::object();
+    for (const SlideResult& slide : result.slides) {
+      if (!slide.map_file.empty()) maps[slide.path] = slide.map_file;
+    }
+  }
   std::vector<std::uint64_t> histogram = result.corpus.histogram;
   histogram.resize(static_cast<std::size_t>(config.analysis.bins));
   // On one line: a person reads the rest, a program this.

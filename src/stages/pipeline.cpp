@@ -176,7 +176,7 @@ class CpuPipeline {
     const runtime::GraphLifetime::Body body(lifetime_);
     take(batch);
     const std::size_t tasks = decode_stage_->tasks(batch);
-    context_.decode.add_wait(batch.ready);
+    if (tasks > 0) context_.decode.add_wait(batch.ready);
     fan_out(batch, tasks, std::get<0>(ports), std::get<1>(ports),
             [this, &batch](std::size_t i) { return decode_stage_->task(batch, i); });
   }
@@ -207,6 +207,9 @@ class CpuPipeline {
   void compute(const ComputeTask& task, Ports& ports) {
     const runtime::GraphLifetime::Body body(lifetime_);
     take(*task.batch);
+    if (task.block.first_column == task.batch->panel().first_window_column) {
+      context_.compute.add_wait(task.batch->ready);
+    }
     // Only the last task of a batch may touch it after this.
     compute_stage_->run(task);
     join_tasks(*task.batch, std::get<0>(ports));
@@ -334,7 +337,7 @@ class ProgressThread {
   std::thread thread_;
 };
 
-void choose_backend(const Config& config, RunControl& control) {
+void check_backend(const Config& config) {
   if (config.pipeline.backend == Backend::cuda) {
     throw ConfigError("pipeline.backend = \"cuda\": this build has no CUDA; use \"auto\" or \"cpu\"");
   }
@@ -343,9 +346,6 @@ void choose_backend(const Config& config, RunControl& control) {
   }
   if (config.input.io == InputIo::cufile) {
     throw ConfigError("input.io = \"cufile\": this build has no CUDA; use \"auto\" or \"posix\"");
-  }
-  if (config.pipeline.backend == Backend::automatic && control.on_message) {
-    control.on_message("this build has no CUDA: windows are transformed on the CPU");
   }
 }
 
@@ -358,7 +358,10 @@ StageReport report(const runtime::StageMeter& meter) {
 RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::string>& slides, RunControl& control,
                                    const FaultInjection& faults) {
   validate(config);
-  choose_backend(config, control);
+  check_backend(config);
+  if (config.pipeline.backend == Backend::automatic && control.on_message) {
+    control.on_message("this build has no CUDA: windows are transformed on the CPU");
+  }
   const int threads = config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
   RunContext context(config, threads);
   context.fault = faults.fault;
@@ -388,6 +391,12 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
     result.stages.push_back(report(*meter));
   }
   return result;
+}
+
+void check_runnable(const Config& config) {
+  validate(config);
+  check_backend(config);
+  make_spectrum_engine(config.analysis);
 }
 
 RunResult run_pipeline(const Config& config, const std::vector<std::string>& slides, RunControl& control) {

@@ -97,7 +97,7 @@ struct Planner {
       if (count == windows_x) {
         throw Error("a row of tiles of " + std::to_string(level.tile_width) + " x " +
                     std::to_string(level.tile_height) + " pixels doesn't fit a slot of " +
-                    std::to_string(limits.slot_bytes >> 20) + " MiB; raise pipeline.memory_mib or lower " +
+                    std::to_string(limits.slot_bytes >> 10) + " KiB; raise pipeline.memory_mib or lower " +
                     "pipeline.queue_depth");
       }
     }

@@ -22,7 +22,11 @@ TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(t
   static std::atomic<int> number{0};
   name_ = target_;
   name_ += ".part-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
-  descriptor_ = ::open(name_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // A file without a name leaves nothing behind, however this process ends; not every file system has them.
+  const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
+  descriptor_ = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+  named_ = descriptor_ < 0;
+  if (named_) descriptor_ = ::open(name_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) {
     failure_ = errno;
     fail("");
@@ -31,7 +35,7 @@ TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(t
 
 TemporaryFile::~TemporaryFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!name_.empty()) ::unlink(name_.c_str());
+  if (named_) ::unlink(name_.c_str());
 }
 
 bool TemporaryFile::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) noexcept {
@@ -64,13 +68,21 @@ bool TemporaryFile::read(std::uint64_t offset, std::span<std::uint8_t> bytes) no
 }
 
 void TemporaryFile::publish() {
+  if (!named_) {
+    const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      failure_ = errno;
+      fail("");
+    }
+    named_ = true;
+  }
   const int descriptor = std::exchange(descriptor_, -1);
   // Some file systems report a full disk only here.
   if (::close(descriptor) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0) {
     failure_ = errno;
     fail("");
   }
-  name_.clear();
+  named_ = false;
 }
 
 void TemporaryFile::fail(const std::string& reason) const {

@@ -37,6 +37,7 @@ class TemporaryFile {
  private:
   std::filesystem::path target_;
   std::filesystem::path name_;
+  bool named_ = false;  ///< `name_` is in the folder
   int descriptor_ = -1;
   int failure_ = 0;
   std::uint64_t size_ = 0;
