@@ -57,7 +57,7 @@ TEST_CASE("under many threads no slot is held twice and none is lost") {
   std::atomic<int> acquired{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       for (int i = 0; i < 5000; ++i) {
         auto slot = pool.try_acquire();
         if (!slot) {
