@@ -10,8 +10,8 @@
 
 namespace slidestream {
 
-/// Whether a JPEGTables tag is long enough to hold a table at all; shorter ones count as none.
-bool jpeg_tables_hold_a_table(std::span<const std::byte> tables);
+/// Whether a JPEGTables tag of so many bytes is long enough to hold a table at all; shorter ones count as none.
+bool jpeg_tables_hold_a_table(std::uint64_t bytes);
 
 /// What is wrong with a JPEGTables tag; empty when nothing is.
 std::string damage_of_jpeg_tables(std::span<const std::byte> tables);

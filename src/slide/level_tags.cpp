@@ -210,19 +210,20 @@ void read_tile_ranges(const Tags& tags, const RawTiff& raw, const RawDirectory& 
   for (std::size_t i = 0; i < expected; ++i) detail.tiles[i] = {offsets[i], lengths[i]};
 }
 
-void read_jpeg_tables(const Tags& tags, const TiffFile& tiff, LevelDetail& detail) {
+/// libtiff drops a tag that it can't read without an error, so whether there is one is asked of the file.
+void read_jpeg_tables(const Tags& tags, const RawDirectory& directory, const TiffFile& tiff, LevelDetail& detail) {
+  const RawEntry* entry = directory.find(TIFFTAG_JPEGTABLES);
+  if (entry == nullptr || !jpeg_tables_hold_a_table(entry->count)) return;
+  const std::string tables = "JPEGTables of " + std::to_string(entry->count) + " bytes";
+  if (entry->count > most_jpeg_tables) tags.refuse(tables + " isn't supported; supported: up to 65535");
   std::uint32_t count = 0;
   const void* bytes = nullptr;
-  if (TIFFGetField(tiff.get(), TIFFTAG_JPEGTABLES, &count, &bytes) != 1 || bytes == nullptr) return;
-  if (count > most_jpeg_tables) {
-    tags.refuse("JPEGTables of " + std::to_string(count) + " bytes isn't supported; supported: up to 65535");
+  const bool read = TIFFGetField(tiff.get(), TIFFTAG_JPEGTABLES, &count, &bytes) == 1 && bytes != nullptr;
+  if (!read || count != entry->count) {
+    tags.refuse(tables + " at byte " + std::to_string(entry->value_at) + " can't be read");
   }
   const auto* first = static_cast<const std::byte*>(bytes);
   detail.jpeg_tables.assign(first, first + count);
-  if (!jpeg_tables_hold_a_table(detail.jpeg_tables)) {
-    detail.jpeg_tables.clear();
-    return;
-  }
   const std::string damage = damage_of_jpeg_tables(detail.jpeg_tables);
   if (!damage.empty()) tags.refuse("JPEGTables is damaged: " + damage);
 }
@@ -245,7 +246,7 @@ void read_level(const RawTiff& raw, const RawDirectory& directory, TiffFile& tif
   if (!tiff.set_directory(directory.offset)) {
     tags.refuse("directory at byte " + std::to_string(directory.offset) + " can't be read: " + tiff.message());
   }
-  if (level.codec == Codec::jpeg) read_jpeg_tables(tags, tiff, detail);
+  if (level.codec == Codec::jpeg) read_jpeg_tables(tags, directory, tiff, detail);
 }
 
 }  // namespace slidestream

@@ -162,6 +162,27 @@ TEST_CASE("JPEGTables") {
     refused(changed);
     refused(encode_jpeg(picture, {}));  // an image
   }
+  SUBCASE("out of reach: libtiff drops them, the slide fails") {
+    directory.set_bytes(347, tables);
+    const Bytes sound = slide.tiff.bytes();
+    const Bytes tag{std::byte{0x5B}, std::byte{1}, std::byte{7}, std::byte{0}};
+    const auto entry = std::search(sound.begin(), sound.end(), tag.begin(), tag.end()) - sound.begin();
+    const auto refused = [&](std::ptrdiff_t field, std::uint32_t value, const std::string& count) {
+      Bytes damaged = sound;
+      for (std::ptrdiff_t i = 0; i < 4; ++i) {
+        damaged.at(static_cast<std::size_t>(entry + field + i)) = static_cast<std::byte>(value >> 8 * i & 0xFF);
+      }
+      const std::string error = open_error(slide.folder.write("slide.svs", damaged));
+      CAPTURE(error);
+      CHECK(error.find(": JPEGTables of " + count + " bytes ") != std::string::npos);
+      CHECK(error.find('\n') == std::string::npos);
+    };
+    refused(4, 1U << 31, "2147483648");
+    refused(4, 0xFFFFFFFF, "4294967295");
+    refused(4, 60000, "60000");  // more than the file holds
+    refused(8, 0x7FFFFFFF, std::to_string(tables.size()));
+    refused(8, static_cast<std::uint32_t>(sound.size() - 30), std::to_string(tables.size()));  // cut by its end
+  }
 }
 
 TEST_CASE("damaged or incomplete scan data make a tile bad") {
