@@ -25,11 +25,14 @@ const char* kind_of(mode_t mode) {
 
 }  // namespace
 
-void throw_slide_error(const std::filesystem::path& path, const std::string& cause) {
-  std::string line = path.string() + ": " + cause;
+std::string without_control_characters(std::string text) {
   std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  throw SlideError(line);
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+void throw_slide_error(const std::filesystem::path& path, const std::string& cause) {
+  throw SlideError(path.string() + ": " + without_control_characters(cause));
 }
 
 File::File(const std::filesystem::path& path) : path_(path) {

@@ -8,7 +8,11 @@
 
 namespace slidestream {
 
-/// Throws SlideError "PATH: cause" as one line, whatever bytes path and cause hold.
+/// The text with '?' for control characters, so that it is one line.
+std::string without_control_characters(std::string text);
+
+/// Throws SlideError "PATH: cause": the path exactly as given, so that a caller can strip it, and the cause as one
+/// line.
 [[noreturn]] void throw_slide_error(const std::filesystem::path& path, const std::string& cause);
 
 /// A regular file open for positional reads; any number of threads may read at the same time.

@@ -8,8 +8,10 @@
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "slide/codestream.hpp"
+#include "slide/file.hpp"
 #include "slide/luminance.hpp"
 
 namespace slidestream {
@@ -35,6 +37,7 @@ struct Complaints {
     if (!first.empty()) return;
     first = text;
     while (!first.empty() && first.back() == '\n') first.pop_back();
+    first = without_control_characters(std::move(first));
   }
 };
 

@@ -26,7 +26,7 @@ void keep_first(std::string& message, const char* module, const char* format, st
   std::array<char, 400> text{};
   std::vsnprintf(text.data(), text.size(), format, arguments);
   if (module != nullptr && *module != '\0') message = std::string(module) + ": ";
-  message += text.data();
+  message = without_control_characters(message + text.data());
 }
 
 #if SLIDESTREAM_TIFF_HANDLERS_PER_FILE
@@ -93,7 +93,8 @@ TiffFile::TiffFile(const File& file, std::uint64_t largest_allocation) : client_
 
   // h: header only; m: no mapping; c: strips stay as they are in the file; D: tile arrays are read when needed.
   const char* mode = "rhmcD";
-  const std::string name = file.path().string();
+  // libtiff puts the name in front of some messages: whoever shows them knows the file, and names it once.
+  const char* name = "";
 #if SLIDESTREAM_TIFF_HANDLERS_PER_FILE
   const std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)> options(TIFFOpenOptionsAlloc(),
                                                                                  &TIFFOpenOptionsFree);
@@ -102,13 +103,12 @@ TiffFile::TiffFile(const File& file, std::uint64_t largest_allocation) : client_
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), static_cast<tmsize_t>(limit));
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_error, &client_->message);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), drop_warning, nullptr);
-  tiff_ =
-      TIFFClientOpenExt(name.c_str(), mode, client_.get(), read, write, seek, close, size, map, unmap, options.get());
+  tiff_ = TIFFClientOpenExt(name, mode, client_.get(), read, write, seek, close, size, map, unmap, options.get());
 #else
   static_cast<void>(largest_allocation);
   silence_libtiff();
   clear_message();
-  tiff_ = TIFFClientOpen(name.c_str(), mode, client_.get(), read, write, seek, close, size, map, unmap);
+  tiff_ = TIFFClientOpen(name, mode, client_.get(), read, write, seek, close, size, map, unmap);
 #endif
   if (tiff_ == nullptr) throw_slide_error(file.path(), "libtiff can't open it: " + message());
 }

@@ -28,7 +28,7 @@ class TiffFile {
 
   TIFF* get() const noexcept { return tiff_; }
 
-  /// libtiff's first error since `clear_message`.
+  /// libtiff's first error since `clear_message`: one line, without the file's path.
   std::string message() const;
   void clear_message();
 

@@ -6,6 +6,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
+#include "slide/file.hpp"
 #include "slide/test_images.hpp"
 #include "support/test_data.hpp"
 
@@ -14,12 +15,13 @@ using namespace slidestream::test;
 
 namespace {
 
-/// The message is one line that begins with the path and holds `cause`.
+/// The message begins with the path, which doesn't come again, and holds `cause` in one line.
 void check_error(const std::string& error, const std::filesystem::path& path, const std::string& cause) {
   CAPTURE(error);
   CHECK(error.starts_with(path.string() + ": "));
   CHECK(error.find(cause) != std::string::npos);
   CHECK(error.find('\n') == std::string::npos);
+  CHECK(error.find(path.filename().string(), path.string().size()) == std::string::npos);
 }
 
 Bytes text_bytes(const std::string& text) {
@@ -66,10 +68,10 @@ TEST_CASE("what isn't a slide fails with one line") {
     const auto path = folder.write("header.svs", text_bytes(std::string("II*\0\x08\0\0\0", 8)));
     check_error(open_error(path), path, "outside the file");
   }
-  SUBCASE("a line break in the name stays one line") {
-    const std::string error = open_error(folder.write("two\nlines.svs", {}));
-    CHECK(error.find('\n') == std::string::npos);
-    CHECK(error.find("two?lines.svs: is empty") != std::string::npos);
+  SUBCASE("a line break in the name stays, for the path is as given; the cause is one line") {
+    const auto path = folder.write("two\nlines.svs", {});
+    CHECK(open_error(path) == path.string() + ": is empty, expected a TIFF or BigTIFF file");
+    CHECK_THROWS_WITH_AS(throw_slide_error(path, "a\nb\x1b"), (path.string() + ": a?b?").c_str(), SlideError);
   }
 }
 

@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 #include <tiffio.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <thread>
@@ -186,6 +188,33 @@ TEST_CASE("damaged data are bad, with libtiff's reason, and the next tile is fin
     CHECK_THROWS_AS(decoder.decode(*slide, 0, 0, std::span(bytes).first(1), 0, 0, view), TileError);
     decoder.decode(*slide, 0, 0, bytes, 0, 0, view);
     CHECK(out == formula(cut(picture, 0, 0, 32, 32)));
+  }
+}
+
+TEST_CASE("libtiff's reasons are one line without the path, whatever the file is called") {
+  const TemporaryFolder folder;
+  for (const auto& entry : codecs) {
+    const std::uint16_t compression = entry.first;
+    if (entry.second == Codec::none || TIFFIsCODECConfigured(compression) != 1) continue;
+    const auto path = folder.path() / "two\nlines\x1b.tif";
+    const auto plain = write_tiff(folder, make_picture(64, 32, 3, 8), {.compression = compression});
+    std::filesystem::rename(plain, path);
+    const auto slide = Slide::open(path);
+    TileDecoder decoder;
+    std::vector<std::uint8_t> out(32 * 32);
+    CAPTURE(name(entry.second));
+    for (const std::byte value : {std::byte{0}, std::byte{0x5A}, std::byte{0xFF}}) {
+      try {
+        decoder.decode(*slide, 0, 0, Bytes(100, value), 0, 0, {out.data(), 32, 32, 32});
+        FAIL("damage was decoded");
+      } catch (const TileError& error) {
+        const std::string text = error.what();
+        CAPTURE(text);
+        CHECK(text.starts_with("libtiff: "));
+        CHECK(text.find("lines") == std::string::npos);
+        CHECK(std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }));
+      }
+    }
   }
 }
 
