@@ -23,6 +23,24 @@ using FileId = std::pair<dev_t, ino_t>;
 
 class Walk {
  public:
+  void begin(const std::string& folder) {
+    // A link to a folder above this one would lead to all that lies beside it.
+    std::error_code code;
+    fs::path above = fs::canonical(folder, code);
+    while (!code && above.has_relative_path()) {
+      above = above.parent_path();
+      struct ::stat status {};
+      if (::stat(above.c_str(), &status) == 0) above_.emplace_back(status.st_dev, status.st_ino);
+    }
+    enter(folder);
+  }
+
+  FolderContents take() {
+    std::ranges::sort(contents_.slides);
+    return std::move(contents_);
+  }
+
+ private:
   void enter(const std::string& folder) {
     struct ::stat status {};
     if (::stat(folder.c_str(), &status) != 0) return give_up(folder, std::error_code(errno, std::generic_category()));
@@ -35,12 +53,6 @@ class Walk {
     above_.pop_back();
   }
 
-  FolderContents take() {
-    std::ranges::sort(contents_.slides);
-    return std::move(contents_);
-  }
-
- private:
   void give_up(const std::string& folder, const std::error_code& code) {
     contents_.warnings.push_back(folder + ": " + code.message() + "; its slides are missing");
     contents_.slides.push_back(folder);
@@ -70,7 +82,7 @@ class Walk {
   }
 
   FolderContents contents_;
-  std::vector<FileId> above_;  ///< the folders that we are in
+  std::vector<FileId> above_;  ///< the folders that we are in, and those above the first
   std::set<FileId> followed_;  ///< targets of links
 };
 
@@ -85,7 +97,7 @@ bool has_suffix(std::string_view path, std::string_view suffix) {
 
 FolderContents slides_in_folder(const std::string& folder) {
   Walk walk;
-  walk.enter(folder);
+  walk.begin(folder);
   return walk.take();
 }
 

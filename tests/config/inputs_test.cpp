@@ -101,6 +101,18 @@ TEST_CASE("links: to folders above skipped, to others followed once, dangling on
   CHECK(slides.size() == 5);
 }
 
+TEST_CASE("links to folders above the first are skipped too") {
+  Scene scene;
+  scene.file("top/beside.svs");
+  scene.file("top/s/a/one.svs");
+  fs::create_directory_symlink(scene / "top", scene / "top/s/a/up");
+  fs::create_directory_symlink("/", scene / "top/s/root");
+  fs::create_directory_symlink(scene / "top/s", scene / "start");
+  CHECK(scene.expand({scene / "top/s"}) == Paths{"top/s/a/one.svs"});
+  CHECK(scene.expand({scene / "start"}) == Paths{"start/a/one.svs"});
+  CHECK(scene.warnings.empty());
+}
+
 TEST_CASE("a folder named like a slide counts as one when it holds none") {
   Scene scene;
   fs::create_directories(scene / "x.svs");
