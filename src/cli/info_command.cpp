@@ -10,6 +10,7 @@
 #include <slidestream/slide.hpp>
 
 #include "cli/table.hpp"
+#include "config/printable.hpp"
 
 namespace slidestream::cli {
 
@@ -56,12 +57,6 @@ std::string short_number(double value) {
   std::string text = fixed(value, 4);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 

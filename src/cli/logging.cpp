@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/terminal.hpp"
+#include "config/printable.hpp"
 
 namespace slidestream::cli {
 
@@ -70,9 +72,8 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
   std::string plain_line(const spdlog::details::log_msg& message) const {
     std::string text(message.payload.data(), message.payload.size());
     // File names may hold anything; a message is one line, and doesn't steer the terminal.
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = c == '\t' ? ' ' : '?';
-    }
+    std::ranges::replace(text, '\t', ' ');
+    text = printable(text);
     if (message.level >= spdlog::level::err) text.insert(0, style_.red("error:") + " ");
     if (message.level == spdlog::level::warn) text.insert(0, style_.yellow("warning:") + " ");
     return with_time_ ? time_text(message.time, "%Y-%m-%dT%H:%M:%SZ ") + text : text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/table.hpp"
+#include "config/printable.hpp"
 
 namespace slidestream::cli {
 
@@ -57,7 +58,7 @@ std::string summary_text(const Config& config, const RunResult& result, std::siz
   text += ", " + count_text(result.corpus.windows) + " windows";
   if (done > 0) text += ", " + statistics_text(result.corpus, unit, style);
   text += ", " + seconds_text(result.seconds) + "\n";
-  text += style.bold("results") + "  " + config.output.dir + ": slides.csv, corpus.json, histograms.npy";
+  text += style.bold("results") + "  " + printable(config.output.dir) + ": slides.csv, corpus.json, histograms.npy";
   if (maps > 0) text += ", maps/ (" + std::to_string(maps) + ")";
   return text + "\n";
 }

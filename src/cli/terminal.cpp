@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "config/printable.hpp"
+
 namespace slidestream::cli {
 
 namespace {
@@ -68,9 +70,7 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::string shortened_path(std::string_view path, std::size_t width, const Style& style) {
-  std::string shown(path);
-  std::ranges::replace_if(
-      shown, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  const std::string shown = printable(path);
   if (display_width(shown) <= width) return shown;
   const std::string mark = style.unicode ? "\u2026" : "...";
   std::size_t kept = 0;

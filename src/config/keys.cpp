@@ -238,6 +238,12 @@ std::string bounds_complaint(const ConfigKey& key, const ConfigValue& value) {
       if (!text.empty()) return " holds" + text.substr(3);
     }
   }
+  // The system ends a path at a NUL: it would be another file's.
+  const auto has_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+  if (key.kind == KeyKind::text && has_nul(std::get<std::string>(value))) return " contains a NUL";
+  if (key.kind == KeyKind::texts && std::ranges::any_of(std::get<std::vector<std::string>>(value), has_nul)) {
+    return " contains a NUL";
+  }
   if (key.kind == KeyKind::choice) {
     const auto& name = std::get<std::string>(value);
     if (std::ranges::find(key.choices, name) == key.choices.end()) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "config/printable.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -40,11 +42,11 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 }
 
 std::string one_line(std::string_view text) {
-  std::string line(text.substr(0, longest_shown));
-  std::ranges::replace_if(
-      line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  if (text.size() > longest_shown) line += "...";
-  return line;
+  if (text.size() <= longest_shown) return printable(text, ' ');
+  // Not within a character.
+  std::size_t end = longest_shown;
+  while (end > longest_shown - 4 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return printable(text.substr(0, end), ' ') + "...";
 }
 
 }  // namespace slidestream

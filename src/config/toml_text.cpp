@@ -5,28 +5,12 @@
 #include <slidestream/error.hpp>
 #include <type_traits>
 
+#include "config/printable.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream {
 
 namespace {
-
-/// Length of the UTF-8 sequence at the start of `text`; 0 when it isn't one.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and beyond U+10FFFF.
-  const unsigned char second = byte(1);
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f)) return 0;
-  if ((lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) return 0;
-  return length;
-}
 
 std::string toml_string(std::string_view text) {
   constexpr std::string_view hex = "0123456789ABCDEF";
@@ -38,10 +22,9 @@ std::string toml_string(std::string_view text) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += text.front();
-    } else if (c < 0x20 || c == 0x7f) {
-      out += "\\u00";
-      out += hex[c >> 4];
-      out += hex[c & 15];
+    } else if (const char32_t point = code_point(text, length); is_control(point)) {
+      out += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4) out += hex[point >> shift & 15];
     } else {
       out += text.substr(0, length);
     }

@@ -43,6 +43,17 @@ TEST_CASE("the summary names slides, failures and where results lie") {
   CHECK(text.find("out: slides.csv, corpus.json, histograms.npy, maps/ (2)") != std::string::npos);
 }
 
+TEST_CASE("names in the summary don't steer the terminal") {
+  Config config;
+  config.output.dir = "o\u009b\nut";
+  RunResult run;
+  run.slides.resize(1);
+  run.slides[0].path = "\u202ex\x9b.svs";
+  const std::string text = summary_text(config, run, 0, 100, Style{});
+  CHECK(text.find("o??ut: slides.csv") != std::string::npos);
+  CHECK(text.find("?x?.svs   failed") != std::string::npos);
+}
+
 TEST_CASE("the stages' shares") {
   RunResult run;
   run.seconds = 10;

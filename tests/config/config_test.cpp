@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/keys.hpp"
+#include "config/printable.hpp"
 #include "config/suggest.hpp"
 #include "support/test_slides.hpp"
 
@@ -90,6 +91,23 @@ TEST_CASE("every key is printed with its comment, and every comment names the de
 
 TEST_CASE("an empty file is the defaults") { CHECK(to_toml(parse_config("", "empty")) == to_toml(Config{})); }
 
+TEST_CASE("text that is shown doesn't steer the terminal") {
+  CHECK(printable("a\x1b[2J\n\t\x7f|") == "a?[2J???|");
+  CHECK(printable("\u0080\u009b|\u00a0\u00e5\u4e2d\U0001f600") == "??|\u00a0\u00e5\u4e2d\U0001f600");
+  CHECK(printable("\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069") == "?????????");
+  CHECK(printable("\u200d\u2010\u2027\u202f\u2065\u206a") == "\u200d\u2010\u2027\u202f\u2065\u206a");
+  // Broken UTF-8: bytes that are controls in Latin-1 go, others stay.
+  CHECK(printable("\x9b"
+                  "2J\xc0\x9b\xe2\x80|\xff\xa0") == "?2J\xc0?\xe2?|\xff\xa0");
+  CHECK(one_line("a\n\u009b\u202e\x85"
+                 "b") == "a    b");
+  CHECK(one_line(std::string(199, 'a') + "\u00e5\u00e5") == std::string(199, 'a') + "...");
+  Config config;
+  config.output.dir = "\u009b\u202e\u00e5";
+  CHECK(to_toml(config).find("dir = \"\\u009B\\u202E\u00e5\"\n") != std::string::npos);
+  CHECK(parse_config(to_toml(config), "own").output.dir == config.output.dir);
+}
+
 TEST_CASE("a string that TOML can't hold is refused, not written wrongly") {
   for (const char* bytes : {"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"}) {
     Config config;
@@ -126,6 +144,9 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
       {"[input]\nslides = ['a.svs', 1]", "run.toml:2: input.slides must be a list of strings"},
       {"[gpu]\ndevices = [0, 1, 0]", "run.toml:2: gpu.devices names device 0 twice"},
       {"[gpu]\ndevices = [-1]", "run.toml:2: gpu.devices holds -1; expected 0 to 1023"},
+      {"[input]\n\nslides = [\"a\", \"a\\u0000b\"]", "run.toml:3: input.slides contains a NUL"},
+      {"[output]\ndir = \"\\u0000\"", "run.toml:2: output.dir contains a NUL"},
+      {"[analysis]\nfftw_wisdom = \"w\\u0000\"", "run.toml:2: analysis.fftw_wisdom contains a NUL"},
       {"[output]\ndir = ''", "run.toml:2: output.dir can't be empty"},
       {"[pipeline]\nqueue_depth = 0", "run.toml:2: pipeline.queue_depth is 0; expected 1 to 1024"},
   };
