@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -11,6 +12,9 @@ namespace slidestream::cli {
 /// What the program was asked for and hasn't done yet; a command sets it when the command line names it. It returns the
 /// exit status, and may throw ConfigError (2) and any other Error (1).
 using Action = std::function<int()>;
+
+/// A check for an option whose value can't be empty: what is wrong with it, or nothing.
+inline std::string not_empty(const std::string& text) { return text.empty() ? "can't be empty" : ""; }
 
 /// Statuses that the program ends with, besides 128 + the number of a signal.
 enum ExitStatus : int {

@@ -45,6 +45,7 @@ class Program {
     app_.set_help_flag("-h,--help", "This text; `pipeline COMMAND --help` for a command");
     app_.set_version_flag("-V,--version", std::string("slidestream ") + version(), "The version");
     run_options_ = add_run_options(app_);
+    for (const char* name : {"--config", "--out"}) app_.get_option(name)->check(not_empty);
     app_.add_option("--log-level", log_level_, "Messages that are shown")
         ->type_name("error|warn|info|debug")
         ->group("Messages");

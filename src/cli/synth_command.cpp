@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli/command.hpp"
+#include "config/printable.hpp"
 #include "synth/synth.hpp"
 
 namespace slidestream::cli {
@@ -30,6 +32,12 @@ template <typename Number>
 bool parse_number(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+/// CLI11 would wrap a negative seed around, and take the largest for one that is larger still.
+std::string whole_64_bits(const std::string& text) {
+  std::uint64_t number = 0;
+  return parse_number(text, number) ? "" : "'" + text + "' isn't a whole number from 0 to 18446744073709551615";
 }
 
 void parse_size(const std::string& text, SynthOptions& options) {
@@ -72,9 +80,9 @@ int write_slide(const std::string& file, const SynthOptions& options) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f s", taken.count());
-  std::cout << file << ": " << options.width << " x " << options.height << " pixels, " << summary.tiles << " tiles, "
-            << summary.levels << (summary.levels == 1 ? " level, " : " levels, ") << bytes_text(summary.bytes)
-            << (summary.big_tiff ? " (BigTIFF)" : "") << ", in " << seconds << '\n';
+  std::cout << printable(file) << ": " << options.width << " x " << options.height << " pixels, " << summary.tiles
+            << " tiles, " << summary.levels << (summary.levels == 1 ? " level, " : " levels, ")
+            << bytes_text(summary.bytes) << (summary.big_tiff ? " (BigTIFF)" : "") << ", in " << seconds << '\n';
   return std::cout.flush() ? exit_done : exit_some_failed;
 }
 
@@ -92,6 +100,7 @@ void add_synth_command(CLI::App& app, Action& action) {
       app.add_subcommand("synth", "Write a tissue-like slide of any size, for trying the program and for benchmarks");
   synth->add_option("--out", arguments->file, "File to write, such as demo.svs; replaced if it is there")
       ->required()
+      ->check(not_empty)
       ->type_name("FILE");
   CLI::Option* width = synth->add_option("--width", options.width, "Width in pixels")->capture_default_str();
   CLI::Option* height = synth->add_option("--height", options.height, "Height in pixels")->capture_default_str();
@@ -114,6 +123,7 @@ void add_synth_command(CLI::App& app, Action& action) {
       ->default_str("jpeg420");
   synth->add_option("--quality", options.quality, "Quality of the compression, 1 to 100")->capture_default_str();
   synth->add_option("--seed", options.seed, "Another seed gives another slide; the same options give the same file")
+      ->check(whole_64_bits)
       ->capture_default_str();
   synth
       ->add_option("--distinct", options.distinct,

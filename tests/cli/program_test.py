@@ -102,6 +102,12 @@ class Usage(Case):
             (["--set"], "--set"),
             (["info"], "required"),
             (["synth"], "--out"),
+            (["synth", "--out", ""], "--out: can't be empty"),
+            (["synth", "--out", "x.svs", "--seed", "-1"], "isn't a whole number from 0 to 18446744073709551615"),
+            (["synth", "--out", "x.svs", "--seed", "18446744073709551616"], "--seed: "),
+            (["synth", "--out", "x.svs", "--mpp", "1e308"], "mpp"),
+            (["--out", "", small], "--out: can't be empty"),
+            (["--config", "", small], "--config: can't be empty"),
             (["completion", "tcsh"], "expected bash, zsh or fish"),
             (["--log-level", "inf", small], "did you mean 'info'?"),
             (["--maps", "png", small], "did you mean 'npy'?"),
@@ -114,6 +120,12 @@ class Usage(Case):
             with self.subTest(arguments=arguments):
                 self.assertOneLine(run(*arguments, cwd=self.folder), 2, message)
                 self.assertFalse((self.folder / "slidestream-out").exists())
+                self.assertFalse((self.folder / "x.svs").exists())
+
+    def test_largest_seed(self):
+        result = run("synth", "--out", "\u009b.svs", "--size", "256x256", "--seed", 2**64 - 1, cwd=self.folder)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(result.stdout.startswith("?.svs: "), result.stdout)
 
     @unittest.skipUnless(pathlib.Path("/dev/full").is_char_device(), "no /dev/full")
     def test_standard_output_that_is_full(self):
