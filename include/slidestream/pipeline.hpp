@@ -71,7 +71,8 @@ ExpandedInputs expand_inputs(const std::vector<std::string>& inputs);
 void prepare_output(const Config& config);
 
 /// Writes `slides.csv`, `corpus.json` and `histograms.npy` into `config.output.dir`, each whole to a temporary name,
-/// synced and renamed. \throws OutputError naming the file and the system's reason.
+/// synced and renamed. One that can't be written is missing afterwards, also where an earlier run left it; the others
+/// are written all the same. \throws OutputError naming the file and the system's reason.
 void write_results(const Config& config, const RunResult& result);
 
 /// Names for slides' maps, each once: a slide's file name without suffix, and a number from its second use on.

@@ -11,7 +11,10 @@
 #include <iostream>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <string>
+#include <system_error>
 #include <unordered_map>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "cli/logging.hpp"
@@ -77,6 +80,19 @@ void print_report(const std::string& text) {
   std::cout << text << std::flush;
   // A reader that went away doesn't want it: the results are written.
   if (!std::cout && errno == EPIPE) std::cout.clear();
+}
+
+/// A results folder among the inputs holds maps of an earlier run, which look like slides.
+void leave_out_maps(const Config& config, ExpandedInputs& inputs) {
+  std::error_code code;
+  const std::filesystem::path maps = std::filesystem::weakly_canonical(config.output.dir, code) / "maps";
+  const std::size_t left_out = std::erase_if(inputs.slides, [&](const std::string& slide) {
+    return std::filesystem::weakly_canonical(slide, code).parent_path() == maps;
+  });
+  if (left_out > 0) {
+    inputs.warnings.push_back(maps.string() + ": " + std::to_string(left_out) +
+                              " maps of an earlier run lie among the inputs and are left out");
+  }
 }
 
 /// Where the run ended: written results, and the status that says how.
@@ -181,7 +197,8 @@ int run(const RunOptions& options) {
   if (config.input.slides.empty()) {
     throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
   }
-  const ExpandedInputs inputs = expand_inputs(config.input.slides);
+  ExpandedInputs inputs = expand_inputs(config.input.slides);
+  leave_out_maps(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +

@@ -32,15 +32,8 @@ void make_folder(const fs::path& folder) {
   if (!fs::is_directory(folder, code)) fail(folder, code ? code : std::make_error_code(std::errc::not_a_directory));
 }
 
-void write_whole(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
-
-void write_histograms(const fs::path& path, const Config& config, const RunResult& result) {
+void write_histograms(AtomicFile& file, const Config& config, const RunResult& result) {
   const auto bins = static_cast<std::size_t>(config.analysis.bins);
-  AtomicFile file(path);
   file.write(npy_header("u8", {result.slides.size(), bins}));
   std::vector<std::uint64_t> row;
   for (const SlideResult& slide : result.slides) {
@@ -48,7 +41,6 @@ void write_histograms(const fs::path& path, const Config& config, const RunResul
     row.resize(bins);
     file.write(std::as_bytes(std::span(row)));
   }
-  file.commit();
 }
 
 }  // namespace
@@ -68,9 +60,24 @@ void prepare_output(const Config& config) {
 void write_results(const Config& config, const RunResult& result) {
   const fs::path folder = config.output.dir;
   make_folder(folder);
-  write_whole(folder / slides_name, slides_csv(config, result));
-  write_histograms(folder / histograms_name, config, result);
-  write_whole(folder / corpus_name, corpus_json(config, result));
+  std::string first_failure;
+  const auto write = [&](const char* name, const auto& fill) {
+    try {
+      AtomicFile file(folder / name);
+      fill(file);
+      file.commit();
+    } catch (const OutputError& error) {
+      if (first_failure.empty()) first_failure = error.what();
+      // What an earlier run left under this name belongs to other slides than its new neighbours.
+      std::error_code ignored;
+      if (fs::is_regular_file(folder / name, ignored)) fs::remove(folder / name, ignored);
+    }
+  };
+  // The smallest and most wanted first: what a full disk still takes is kept.
+  write(slides_name, [&](AtomicFile& file) { file.write(slides_csv(config, result)); });
+  write(corpus_name, [&](AtomicFile& file) { file.write(corpus_json(config, result)); });
+  write(histograms_name, [&](AtomicFile& file) { write_histograms(file, config, result); });
+  if (!first_failure.empty()) throw OutputError(first_failure);
 }
 
 std::vector<std::string> map_names(const std::vector<std::string>& slides) {

@@ -7,19 +7,26 @@ namespace slidestream::runtime {
 
 IoThreads::IoThreads(std::size_t threads) {
   threads_.reserve(threads);
-  for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] {
-      for (;;) {
-        std::function<void()> task;
-        tasks_.wait_dequeue(task);
-        if (!task) return;  // the sign to end
-        task();
-      }
-    });
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (...) {
+    end();
+    throw;
   }
 }
 
-IoThreads::~IoThreads() {
+IoThreads::~IoThreads() { end(); }
+
+void IoThreads::work() {
+  for (;;) {
+    std::function<void()> task;
+    tasks_.wait_dequeue(task);
+    if (!task) return;  // the sign to end
+    task();
+  }
+}
+
+void IoThreads::end() noexcept {
   for (std::size_t i = 0; i < threads_.size(); ++i) tasks_.enqueue({});
   for (std::thread& thread : threads_) thread.join();
 }

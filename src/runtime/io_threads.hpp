@@ -13,6 +13,7 @@ namespace slidestream::runtime {
 /// is bounded by the slots.
 class IoThreads {
  public:
+  /// \throws std::system_error when a thread can't be started; those that were are joined first.
   explicit IoThreads(std::size_t threads);
   /// Runs what was submitted, then joins.
   ~IoThreads();
@@ -23,6 +24,9 @@ class IoThreads {
   void submit(std::function<void()> task);
 
  private:
+  void work();
+  void end() noexcept;
+
   moodycamel::BlockingConcurrentQueue<std::function<void()>> tasks_;
   std::vector<std::thread> threads_;
 };

@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -375,15 +376,20 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
                                         static_cast<std::size_t>(threads));
   tbb::task_arena arena(threads);
-  arena.execute([&] {
-    CpuPipeline pipeline(context, slides, control);
-    if (control.on_message) control.on_message(std::string("transforms: ") + pipeline.engine());
-    {
-      const ProgressThread progress(context, pipeline.reduce_stage(), control, slides.size());
-      pipeline.run();
-    }
-    pipeline.reduce_stage().finish(result);
-  });
+  try {
+    arena.execute([&] {
+      CpuPipeline pipeline(context, slides, control);
+      if (control.on_message) control.on_message(std::string("transforms: ") + pipeline.engine());
+      {
+        const ProgressThread progress(context, pipeline.reduce_stage(), control, slides.size());
+        pipeline.run();
+      }
+      pipeline.reduce_stage().finish(result);
+    });
+  } catch (const std::system_error& error) {
+    throw Error(std::string("a thread can't be started: ") + error.code().message() +
+                "; lower pipeline.threads or raise the system's limits");
+  }
   result.seconds = std::chrono::duration<double>(runtime::Clock::now() - start).count();
   result.interrupted = control.stop_requested() && result.slides.size() < slides.size();
   for (const runtime::StageMeter* meter :

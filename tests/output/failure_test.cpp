@@ -68,7 +68,8 @@ TEST_CASE("what stands in the way of a result is found before a run") {
   const std::string expected = (folder / "out/slides.csv").string() + ": Is a directory";
   CHECK(output_error([&] { prepare_output(config); }) == expected);
   CHECK(output_error([&] { write_results(config, test::sample_run(4)); }).starts_with(config.output.dir));
-  fs::remove(folder / "out/slides.csv");
+  CHECK(fs::is_regular_file(folder / "out/histograms.npy"));
+  fs::remove_all(folder / "out");
   CHECK(output_error([&] { prepare_output(config); }).empty());
   CHECK(fs::is_empty(folder / "out"));
 }
@@ -85,7 +86,7 @@ TEST_CASE("a folder without permission is named") {
   fs::permissions(folder.path(), fs::perms::owner_all);
 }
 
-TEST_CASE("a full disk leaves the old files whole and nothing temporary") {
+TEST_CASE("a full disk leaves whole files of this run, none of an earlier one, and nothing temporary") {
   const test::TemporaryFolder folder;
   const SmallDisk disk(folder / "disk");
   if (!disk.mounted()) {
@@ -94,11 +95,11 @@ TEST_CASE("a full disk leaves the old files whole and nothing temporary") {
   }
   Config config = config_in(folder / "disk");
   write_results(config, test::sample_run(4));
-  const std::string before = test::file_text(folder / "disk/histograms.npy");
   config.analysis.bins = 16384;
-  const std::string message = output_error([&] { write_results(config, test::sample_run(4)); });
-  CHECK(message == (folder / "disk/histograms.npy").string() + ": No space left on device");
-  CHECK(test::file_text(folder / "disk/histograms.npy") == before);
+  const std::string message = output_error([&] { write_results(config, test::sample_run(16384)); });
+  CHECK(message == (folder / "disk/corpus.json").string() + ": No space left on device");
+  CHECK_FALSE(fs::exists(folder / "disk/histograms.npy"));
+  CHECK(test::file_text(folder / "disk/slides.csv").find("done") != std::string::npos);
   for (const auto& entry : fs::directory_iterator(folder / "disk")) {
     CHECK_FALSE(entry.path().filename().string().starts_with('.'));
   }

@@ -1,13 +1,28 @@
 #include "runtime/io_threads.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
+#include <fstream>
 #include <latch>
+#include <system_error>
 
 #include "runtime/machine.hpp"
 
 using slidestream::runtime::IoThreads;
+
+namespace {
+
+std::size_t address_space_in_use() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
 
 TEST_CASE("everything submitted runs before the threads are gone") {
   std::atomic<int> done{0};
@@ -33,3 +48,16 @@ TEST_CASE("tasks run side by side") {
 }
 
 TEST_CASE("there is a processor") { CHECK(slidestream::runtime::available_processors() >= 1); }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need address space of their own
+TEST_CASE("when a thread can't be started those before it are joined and the error reaches the caller") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  // Room for a few threads' stacks and no more.
+  rlimit tight = before;
+  tight.rlim_cur = address_space_in_use() + (std::size_t{64} << 20);
+  REQUIRE(setrlimit(RLIMIT_AS, &tight) == 0);
+  CHECK_THROWS_AS(IoThreads(4096), std::system_error);
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+}
+#endif
