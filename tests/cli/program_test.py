@@ -280,6 +280,22 @@ class Results(Case):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(sorted(file.name for file in (self.out / "maps").glob(f"*.{suffix}")),
                              [f"x-2.{suffix}", f"x.{suffix}"])
+            maps = json.loads((self.out / "corpus.json").read_text())["maps"]
+            self.assertEqual(maps, {str(self.folder / "a/x.svs"): f"x.{suffix}",
+                                    str(self.folder / "b/x.svs"): f"x-2.{suffix}"})
+
+    def test_maps_of_an_earlier_run_are_not_slides(self):
+        shutil.copy(self.slide(), self.folder / "x.svs")
+        for _ in range(2):
+            result = run(self.folder, "--out", self.folder, "--maps", "tiff")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual([row["path"] for row in self.rows(self.folder)], [str(self.folder / "x.svs")])
+        self.assertIn("maps of an earlier run", result.stderr)
+
+    def test_clipped_values_are_told(self):
+        result = run(self.slide(), "--out", self.out, "--set", "analysis.range=[20, 60]", "--quiet")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(f"{self.rows()[0]['clipped']} of {35 * 256 * 256} values lie outside", result.stderr)
 
     def test_quiet_says_nothing(self):
         result = run(self.slide(), "--out", self.out, "--quiet")
@@ -311,6 +327,11 @@ class Failures(Case):
         for out in file, file / "below", "/proc/slidestream":
             self.assertOneLine(run(self.slide(), "--out", out), 2, str(out))
 
+    def test_what_cannot_run_makes_no_folder(self):
+        for setting in "pipeline.backend=cuda", "decode.device=gpu", "analysis.fftw_wisdom=/none/wisdom":
+            self.assertOneLine(run(self.slide(), "--out", self.out, "--set", setting, "--set", "analysis.window=128"), 2)
+            self.assertFalse(self.out.exists(), setting)
+
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_output_folder_without_permission(self):
         self.out.mkdir(mode=0o500)
@@ -322,7 +343,7 @@ class Failures(Case):
                    "--set", "analysis.bins=60000"]
         result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
         self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn("histograms.npy: File too large", result.stderr)
+        self.assertIn("corpus.json: File too large", result.stderr)
         self.assertEqual([path.name for path in self.out.iterdir() if path.name.startswith(".")], [])
         self.assertEqual(self.rows()[0]["status"], "done")
 
@@ -361,6 +382,7 @@ class Signals(Case):
             self.assertEqual([(pathlib.Path(row["path"]).name, row["status"]) for row in self.rows(out)],
                              [("small.svs", "done")])
             self.assertTrue(json.loads((out / "corpus.json").read_text())["interrupted"])
+            self.assertIn("of 2 slides 1 were done and 0 failed", stderr)
             self.assertEqual([path.name for path in out.iterdir() if path.name.startswith(".")], [])
 
     def test_second_signal_stops_at_once(self):
@@ -421,6 +443,12 @@ class Terminal(Case):
         self.assertIn("\r\x1b[K", text)
         self.assertTrue(text.split("\r\x1b[K")[-1].lstrip("\x1b[1m").startswith("slide"), text[-2000:])
         self.assertIn("missing.svs: ", text)
+
+    def test_json_messages_have_no_live_line(self):
+        slide = self.slide("medium", "8192x8192", "--distinct", 16)
+        status, text = self.on_terminal(slide, "--out", self.out, "--log-json")
+        self.assertEqual(status, 0)
+        self.assertNotIn("\r\x1b[K", text)
 
     def test_no_colour_when_asked(self):
         _, text = self.on_terminal(self.slide(), "--out", self.out, NO_COLOR="1")
