@@ -14,6 +14,12 @@
 
 using slidestream::runtime::IoThreads;
 
+// Sanitizers need address space of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SLIDESTREAM_TEST_LIMITS_ADDRESS_SPACE
+#endif
+
+#ifdef SLIDESTREAM_TEST_LIMITS_ADDRESS_SPACE
 namespace {
 
 std::size_t address_space_in_use() {
@@ -23,6 +29,7 @@ std::size_t address_space_in_use() {
 }
 
 }  // namespace
+#endif
 
 TEST_CASE("everything submitted runs before the threads are gone") {
   std::atomic<int> done{0};
@@ -49,7 +56,7 @@ TEST_CASE("tasks run side by side") {
 
 TEST_CASE("there is a processor") { CHECK(slidestream::runtime::available_processors() >= 1); }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need address space of their own
+#ifdef SLIDESTREAM_TEST_LIMITS_ADDRESS_SPACE
 TEST_CASE("when a thread can't be started those before it are joined and the error reaches the caller") {
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
