@@ -70,7 +70,7 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::string shortened_path(std::string_view path, std::size_t width, const Style& style) {
-  const std::string shown = printable(path);
+  std::string shown = printable(path);
   if (display_width(shown) <= width) return shown;
   const std::string mark = style.unicode ? "\u2026" : "...";
   std::size_t kept = 0;
