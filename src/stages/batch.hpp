@@ -55,7 +55,7 @@ struct SlideRun {
 };
 
 /// One tile of a batch.
-struct TileJob {
+struct BatchTile {
   enum class Source { file, missing, outside_file, too_long };
   std::int64_t index = 0;  ///< in the level
   /// outside_file: the range isn't in the file; too_long: more bytes than the tile's pixels could need.
@@ -85,7 +85,7 @@ struct Batch {
   bool last = false;   ///< no strip of the slide comes after
 
   std::vector<ReadChunk> chunks;
-  std::vector<TileJob> tiles;
+  std::vector<BatchTile> tiles;
   std::uint8_t* own_rows = nullptr;  ///< pixel (panel.x0, strip.y0); carried rows end right before it
   SpectrumSums sums;
   std::mutex sums_mutex;

@@ -52,15 +52,16 @@ class Decode final : public DecodeStage {
     return static_cast<std::size_t>(std::max<std::int64_t>(1, per_task / pixels));
   }
 
-  void decode(Batch& batch, const TileJob& tile, TileDecoder& decoder) const {
-    if (tile.source == TileJob::Source::missing) {
+  void decode(Batch& batch, const BatchTile& tile, TileDecoder& decoder) const {
+    if (tile.source == BatchTile::Source::missing) {
       fill_white(tile.out);
       if (tile.owned) ++batch.missing_tiles;
       return;
     }
     try {
-      if (tile.source == TileJob::Source::outside_file) throw TileError("its bytes lie outside the file");
-      if (tile.source == TileJob::Source::too_long) throw TileError("it claims more bytes than its pixels could need");
+      if (tile.source == BatchTile::Source::outside_file) throw TileError("its bytes lie outside the file");
+      if (tile.source == BatchTile::Source::too_long)
+        throw TileError("it claims more bytes than its pixels could need");
       decoder.decode(*batch.slide->slide, batch.slide->level, tile.index,
                      batch.slot.memory().subspan(tile.offset, tile.length), tile.from_x, tile.from_y, tile.out);
     } catch (const TileError& error) {

@@ -41,7 +41,7 @@ class Read final : public ReadStage {
     for (std::int64_t row = strip.first_tile_row; row < strip.first_tile_row + strip.tile_rows; ++row) {
       for (std::int64_t column = panel.first_tile_column; column < panel.first_tile_column + panel.tile_columns;
            ++column) {
-        TileJob job;
+        BatchTile job;
         job.index = row * level.columns + column;
         job.owned = column >= panel.first_owned_tile_column;
         const std::int64_t left = column * level.tile_width;

@@ -20,13 +20,13 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 }  // namespace
 
-TileJob::Source TileRanges::source_of(const TileRange& range) const {
-  if (range.length == 0) return TileJob::Source::missing;
-  if (!slide.contains(range)) return TileJob::Source::outside_file;
+BatchTile::Source TileRanges::source_of(const TileRange& range) const {
+  if (range.length == 0) return BatchTile::Source::missing;
+  if (!slide.contains(range)) return BatchTile::Source::outside_file;
   const Level& tiles = slide.info().levels[level];
   const auto pixels = static_cast<std::uint64_t>(tiles.tile_width * tiles.tile_height);
-  if (range.length > pixels * kMostBytesPerPixel + kMostHeaderBytes) return TileJob::Source::too_long;
-  return TileJob::Source::file;
+  if (range.length > pixels * kMostBytesPerPixel + kMostHeaderBytes) return BatchTile::Source::too_long;
+  return BatchTile::Source::file;
 }
 
 std::int64_t TileRanges::compressed_bytes(const void* context, std::int64_t tile_row, std::int64_t first_column,
@@ -39,12 +39,12 @@ std::int64_t TileRanges::compressed_bytes(const void* context, std::int64_t tile
   constexpr std::uint64_t enough = std::uint64_t{1} << 62;
   for (std::int64_t i = first; i < first + columns && bytes < enough; ++i) {
     const TileRange range = self.slide.tile(self.level, i);
-    if (self.source_of(range) == TileJob::Source::file) bytes += std::min(range.length, enough) + 2 * kAlignment;
+    if (self.source_of(range) == BatchTile::Source::file) bytes += std::min(range.length, enough) + 2 * kAlignment;
   }
   return static_cast<std::int64_t>(std::min(bytes, enough));
 }
 
-void plan_reads(std::vector<ReadChunk>& chunks, std::vector<TileJob>& tiles, const TileRanges& ranges,
+void plan_reads(std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles, const TileRanges& ranges,
                 std::size_t slot_offset, std::size_t room) {
   chunks.clear();
   std::vector<std::uint32_t> order;
@@ -55,7 +55,7 @@ void plan_reads(std::vector<ReadChunk>& chunks, std::vector<TileJob>& tiles, con
     where[i] = ranges.slide.tile(ranges.level, tiles[i].index);
     tiles[i].source = ranges.source_of(where[i]);
     tiles[i].length = 0;
-    if (tiles[i].source != TileJob::Source::file) continue;
+    if (tiles[i].source != BatchTile::Source::file) continue;
     tiles[i].length = static_cast<std::size_t>(where[i].length);
     needed += aligned(tiles[i].length) + kAlignment;
     order.push_back(static_cast<std::uint32_t>(i));

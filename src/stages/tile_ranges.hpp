@@ -16,7 +16,7 @@ struct TileRanges {
   std::size_t level;
 
   /// How tile `index` is to be had, by its range alone.
-  TileJob::Source source_of(const TileRange& range) const;
+  BatchTile::Source source_of(const TileRange& range) const;
 
   /// `CompressedBytes` of strip planning; `context` is a TileRanges. An upper bound of what `plan_reads` needs.
   static std::int64_t compressed_bytes(const void* context, std::int64_t tile_row, std::int64_t first_column,
@@ -26,7 +26,7 @@ struct TileRanges {
 /// Places the bytes of `tiles` (index set) into a slot's room of `room` bytes that begins at `slot_offset`, and merges
 /// neighbours in the file into single reads; gaps are read along while there is room for them.
 /// \throws Error when they don't fit, which planning excludes.
-void plan_reads(std::vector<ReadChunk>& chunks, std::vector<TileJob>& tiles, const TileRanges& ranges,
+void plan_reads(std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles, const TileRanges& ranges,
                 std::size_t slot_offset, std::size_t room);
 
 }  // namespace slidestream

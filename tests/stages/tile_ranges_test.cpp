@@ -14,7 +14,8 @@ TEST_CASE("reads of neighbouring tiles are merged, and every tile's bytes lie wh
   test::write_test_slide(folder / "a.tif", image, {.missing = {3}});
   const auto slide = Slide::open(folder / "a.tif");
   const TileRanges ranges{*slide, 0};
-  std::vector<TileJob> tiles(static_cast<std::size_t>(slide->info().levels[0].columns * slide->info().levels[0].rows));
+  std::vector<BatchTile> tiles(
+      static_cast<std::size_t>(slide->info().levels[0].columns * slide->info().levels[0].rows));
   for (std::size_t i = 0; i < tiles.size(); ++i) tiles[i].index = static_cast<std::int64_t>(i);
   std::vector<ReadChunk> chunks;
   constexpr std::size_t room = 1 << 20;
@@ -27,13 +28,13 @@ TEST_CASE("reads of neighbouring tiles are merged, and every tile's bytes lie wh
     REQUIRE(chunk.slot_offset + chunk.length <= slot.size());
     slide->read(chunk.file_offset, std::span(slot).subspan(chunk.slot_offset, chunk.length));
   }
-  for (const TileJob& tile : tiles) {
+  for (const BatchTile& tile : tiles) {
     const TileRange range = slide->tile(0, tile.index);
     if (tile.index == 3) {
-      CHECK(tile.source == TileJob::Source::missing);
+      CHECK(tile.source == BatchTile::Source::missing);
       continue;
     }
-    REQUIRE(tile.source == TileJob::Source::file);
+    REQUIRE(tile.source == BatchTile::Source::file);
     REQUIRE(tile.length == range.length);
     std::vector<std::byte> direct(tile.length);
     slide->read(range.offset, direct);
@@ -48,12 +49,12 @@ TEST_CASE("what planning reserves is enough for what reading takes") {
   const auto slide = Slide::open(folder / "a.tif");
   const TileRanges ranges{*slide, 0};
   const Level& level = slide->info().levels[0];
-  std::vector<TileJob> tiles(static_cast<std::size_t>(level.columns));
+  std::vector<BatchTile> tiles(static_cast<std::size_t>(level.columns));
   for (std::size_t i = 0; i < tiles.size(); ++i) tiles[i].index = static_cast<std::int64_t>(i);
   std::vector<ReadChunk> chunks;
   const auto room = static_cast<std::size_t>(TileRanges::compressed_bytes(&ranges, 0, 0, level.columns));
   plan_reads(chunks, tiles, ranges, 1, room);
-  for (const TileJob& tile : tiles) CHECK(tile.offset + tile.length <= room + 1);
+  for (const BatchTile& tile : tiles) CHECK(tile.offset + tile.length <= room + 1);
 }
 
 TEST_CASE("a length that no tile of that size can have makes the tile bad, not the slot too small") {
@@ -64,8 +65,8 @@ TEST_CASE("a length that no tile of that size can have makes the tile bad, not t
   const auto slide = Slide::open(folder / "a.tif");
   const TileRanges ranges{*slide, 0};
   constexpr std::uint64_t most = 16 * 16 * 16 + (1 << 20);
-  CHECK(ranges.source_of({64, 256}) == TileJob::Source::file);
-  CHECK(ranges.source_of({64, most}) == TileJob::Source::file);
-  CHECK(ranges.source_of({64, most + 1}) == TileJob::Source::too_long);
-  CHECK(ranges.source_of({64, 5 << 20}) == TileJob::Source::outside_file);
+  CHECK(ranges.source_of({64, 256}) == BatchTile::Source::file);
+  CHECK(ranges.source_of({64, most}) == BatchTile::Source::file);
+  CHECK(ranges.source_of({64, most + 1}) == BatchTile::Source::too_long);
+  CHECK(ranges.source_of({64, 5 << 20}) == BatchTile::Source::outside_file);
 }
