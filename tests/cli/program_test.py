@@ -412,7 +412,10 @@ class Signals(Case):
 class Terminal(Case):
     def on_terminal(self, *arguments, columns=80, **environment):
         """What a terminal of that width receives."""
-        master, slave = pty.openpty()
+        try:
+            master, slave = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo-terminal: {error}")
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=slave, stderr=slave, stdin=slave,
                                    env={**ENVIRONMENT, **environment})
