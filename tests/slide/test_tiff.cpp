@@ -196,26 +196,6 @@ TestDirectory stripped_directory(std::uint32_t width, std::uint32_t height, std:
 
 Bytes TestTiff::bytes() const { return Writer(*this).write(); }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "slidestream-test-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't make a temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::filesystem::path TemporaryFolder::write(const std::string& name, const Bytes& bytes) const {
-  const std::filesystem::path file = path_ / name;
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out) throw std::runtime_error("can't write " + file.string());
-  return file;
-}
-
 Bytes read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   const std::vector<char> text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());

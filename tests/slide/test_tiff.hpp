@@ -8,6 +8,8 @@
 /// \file
 /// A TIFF writer for tests: it writes what it is told, however wrong.
 
+#include "support/temporary_folder.hpp"
+
 namespace slidestream::test {
 
 using Bytes = std::vector<std::byte>;
@@ -47,22 +49,6 @@ struct TestTiff {
   int loop_to = -1;  ///< the directory that the last one's "next" points to
 
   Bytes bytes() const;
-};
-
-/// A folder that goes away with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const noexcept { return path_; }
-  /// Writes a file and returns its path.
-  std::filesystem::path write(const std::string& name, const Bytes& bytes) const;
-
- private:
-  std::filesystem::path path_;
 };
 
 Bytes read_file(const std::filesystem::path& path);

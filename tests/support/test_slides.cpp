@@ -1,6 +1,5 @@
 #include "support/test_slides.hpp"
 
-#include <stdlib.h>
 #include <tiffio.h>
 
 #include <algorithm>
@@ -88,17 +87,6 @@ void write_test_slide(const std::filesystem::path& file, Image& image, const Tes
         });
   }
   if (options.coding == Coding::jpeg) read_back(file, image, options);
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "slidestream-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't make a temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace slidestream::test

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/reference.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace slidestream::test {
 
@@ -22,19 +23,5 @@ struct TestSlideOptions {
 
 /// Writes `image` as a grey slide. For jpeg, `image` becomes what libjpeg-turbo decodes. \throws std::runtime_error.
 void write_test_slide(const std::filesystem::path& file, Image& image, const TestSlideOptions& options = {});
-
-/// A folder of its own that goes away with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const noexcept { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace slidestream::test
