@@ -1,31 +1,25 @@
 # Flags that every target of the project shares, and the two kinds of targets: modules and tests.
 add_library(slidestream_flags INTERFACE)
-target_compile_options(slidestream_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 sees overlaps in std::string's operator+ that aren't there (GCC bug 105651).
-  target_compile_options(slidestream_flags INTERFACE -Wno-restrict)
-  if(SLIDESTREAM_SANITIZE MATCHES thread)
-    # moodycamel's queues have fences, which ThreadSanitizer doesn't know; the queues' own atomics are order enough for it.
-    target_compile_options(slidestream_flags INTERFACE -Wno-tsan)
-  endif()
-endif()
+target_compile_options(slidestream_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 warns of std::string's own code (its bug 105651).
-  target_compile_options(slidestream_flags INTERFACE -Wno-restrict)
+  target_compile_options(slidestream_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   if(SLIDESTREAM_SANITIZE MATCHES thread)
     # moodycamel's queues have fences, which ThreadSanitizer doesn't know; the queues' own atomics are order enough for it.
-    target_compile_options(slidestream_flags INTERFACE -Wno-tsan)
+    target_compile_options(slidestream_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
   endif()
 endif()
 if(SLIDESTREAM_WERROR)
-  target_compile_options(slidestream_flags INTERFACE -Werror)
+  target_compile_options(slidestream_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(SLIDESTREAM_SANITIZE)
-  add_compile_options(-fsanitize=${SLIDESTREAM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SLIDESTREAM_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer>")
   add_link_options(-fsanitize=${SLIDESTREAM_SANITIZE})
 endif()
 if(SLIDESTREAM_FUZZERS)
-  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
 # slidestream_module(NAME SOURCES ... LINK ...): a folder of src/ as objects of the library.
@@ -33,8 +27,8 @@ function(slidestream_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(slidestream_${name} OBJECT ${ARG_SOURCES})
   target_include_directories(slidestream_${name} PUBLIC
-    "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(slidestream_${name} PRIVATE slidestream_flags PUBLIC ${ARG_LINK})
+    "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(slidestream_${name} PRIVATE slidestream_flags slidestream_cuda_flags PUBLIC slidestream_cuda ${ARG_LINK})
   set_property(GLOBAL APPEND PROPERTY SLIDESTREAM_MODULES ${name})
 endfunction()
 
@@ -42,8 +36,10 @@ endfunction()
 function(slidestream_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
-  target_link_libraries(${name} PRIVATE slidestream_flags slidestream_test_main slidestream slidestream_concurrentqueue ${ARG_LINK})
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE
+    slidestream_flags slidestream_cuda slidestream_test_main slidestream slidestream_concurrentqueue ${ARG_LINK})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()

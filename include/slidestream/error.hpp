@@ -35,6 +35,13 @@ class TileError : public Error {
   using Error::Error;
 };
 
+/// A call to the CUDA runtime, or work that was handed to a GPU, failed. After some errors the device is lost for the
+/// process: the run ends, and slides that were finished are kept.
+class CudaError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The output folder or a file in it can't be written: the message names the path and the system's reason.
 class OutputError : public Error {
  public:

@@ -1,0 +1,42 @@
+# CUDA is optional: with AUTO it is used where a compiler for it is found. The runtime is linked statically and the
+# driver is looked for when the program runs, so one program serves machines with and without a GPU.
+set(SLIDESTREAM_CUDA AUTO CACHE STRING "Build the GPU backend: AUTO, ON or OFF")
+set_property(CACHE SLIDESTREAM_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(SLIDESTREAM_CUDA_ARCHITECTURES "80-real;86-real;89-real;90-real;90-virtual" CACHE STRING
+    "GPU architectures to compile for: A100, A40, L40, H100, and PTX for those to come")
+
+set(SLIDESTREAM_HAVE_CUDA OFF)
+if(NOT SLIDESTREAM_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  set(CMAKE_CUDA_ARCHITECTURES "${SLIDESTREAM_CUDA_ARCHITECTURES}")
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit 12.8)
+    if(CUDAToolkit_FOUND)
+      set(SLIDESTREAM_HAVE_CUDA ON)
+    endif()
+  endif()
+  if(SLIDESTREAM_CUDA STREQUAL "ON" AND NOT SLIDESTREAM_HAVE_CUDA)
+    message(FATAL_ERROR "SLIDESTREAM_CUDA=ON, but no CUDA Toolkit (12.8 or newer) was found: put nvcc on the PATH or set CUDACXX")
+  endif()
+endif()
+
+if(SLIDESTREAM_HAVE_CUDA)
+  message(STATUS "slidestream: GPU backend with CUDA ${CUDAToolkit_VERSION}")
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  add_library(slidestream_cuda INTERFACE)
+  target_compile_definitions(slidestream_cuda INTERFACE SLIDESTREAM_HAVE_CUDA=1)
+  target_include_directories(slidestream_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+else()
+  message(STATUS "slidestream: CPU only")
+  add_library(slidestream_cuda INTERFACE)
+endif()
+# Line numbers for the profilers cost nothing; warnings of the host compiler reach kernels' files too.
+add_library(slidestream_cuda_flags INTERFACE)
+target_compile_options(slidestream_cuda_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>)
+if(SLIDESTREAM_WERROR)
+  target_compile_options(slidestream_cuda_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>)
+endif()
