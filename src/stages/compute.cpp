@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stages/range_payload.hpp"
+
 namespace slidestream {
 namespace {
 
@@ -46,8 +48,8 @@ class Compute final : public ComputeStage {
   }
 
   void run(const ComputeTask& task) override {
-    const runtime::StageMeter::Busy busy(context_.compute);
     Batch& batch = *task.batch;
+    runtime::StageMeter::Busy busy(context_.compute, payload_of(batch));
     guarded(context_, "compute", batch, [&] {
       Local& local = locals_.local();
       clear(local.sums);
@@ -66,7 +68,7 @@ class Compute final : public ComputeStage {
       WindowMap& map = slide.result.map;
       engine_->run(local.sums, {map.values.empty() ? nullptr : map.values.data(), map.columns}, plane, task.block,
                    *local.workspace);
-      context_.compute.add(local.sums.windows, local.sums.values);
+      busy.add(local.sums.windows, local.sums.values);
       const std::lock_guard lock(batch.sums_mutex);
       batch.sums += local.sums;
     });

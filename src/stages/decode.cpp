@@ -8,6 +8,8 @@
 
 #include <slidestream/error.hpp>
 
+#include "stages/range_payload.hpp"
+
 namespace slidestream {
 namespace {
 
@@ -31,8 +33,8 @@ class Decode final : public DecodeStage {
   }
 
   void run(const TileRun& tiles) override {
-    const runtime::StageMeter::Busy busy(context_.decode);
     Batch& batch = *tiles.batch;
+    runtime::StageMeter::Busy busy(context_.decode, payload_of(batch));
     guarded(context_, "decode", batch, [&] {
       TileDecoder& decoder = decoders_.local();
       std::uint64_t bytes = 0;
@@ -40,7 +42,7 @@ class Decode final : public DecodeStage {
         decode(batch, batch.tiles[i], decoder);
         bytes += static_cast<std::uint64_t>(batch.tiles[i].out.width * batch.tiles[i].out.height);
       }
-      context_.decode.add(tiles.count, bytes);
+      busy.add(tiles.count, bytes);
     });
   }
 
