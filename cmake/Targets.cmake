@@ -22,6 +22,12 @@ if(SLIDESTREAM_FUZZERS)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
+# Programs look beside themselves for libraries, so that scripts/bundle.sh need only copy them. RPATH
+# rather than RUNPATH, because libraries' own libraries are to be found there too.
+set(CMAKE_INSTALL_RPATH "\$ORIGIN/../lib")
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+add_link_options("LINKER:--disable-new-dtags")
+
 # slidestream_module(NAME SOURCES ... LINK ...): a folder of src/ as objects of the library.
 function(slidestream_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

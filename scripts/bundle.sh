@@ -1,0 +1,165 @@
+#!/bin/bash
+# Makes a folder that runs where nothing is installed: `bundle.sh [--parts LIST] [--test-data DIR] [BUILD_DIR] [OUT_DIR]`.
+# LIST names what goes in, of program,tests,benchmarks (all three by default); DIR is a folder with `data/` and
+# `oracle/`, for the tests that want real slides. BUILD_DIR is build/cuda and OUT_DIR build/bundle unless named.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+
+limit_mib=60
+trap 'echo "bundle.sh: line $LINENO failed" >&2' ERR
+
+# Folder of the libraries, as seen from a program: cmake/Targets.cmake links programs with it.
+# shellcheck disable=SC2016  # the loader's word, not the shell's
+library_path='$ORIGIN/../lib'
+# glibc comes with the machine and fits its kernel; libcuda comes with the driver.
+left_to_the_machine='^(linux-vdso|ld-linux-[^/]*|libc|libm|libpthread|libdl|librt|libresolv|libutil|libcuda)\.so'
+marker=.slidestream-bundle
+
+fail() { echo "bundle.sh: $*" >&2; exit 1; }
+usage() { echo "usage: $0 [--parts program,tests,benchmarks] [--test-data DIR] [BUILD_DIR] [OUT_DIR]" >&2; exit 2; }
+
+parts=program,tests,benchmarks
+test_data=
+places=()
+while (($#)); do
+  case "$1" in
+    --parts) (($# > 1)) || usage; parts="$2"; shift ;;
+    --test-data) (($# > 1)) || usage; test_data="$2"; shift ;;
+    -*) usage ;;
+    *) places+=("$1") ;;
+  esac
+  shift
+done
+((${#places[@]} <= 2)) || usage
+build="${places[0]:-$root/build/cuda}"
+out="${places[1]:-$root/build/bundle}"
+
+IFS=, read -r -a wanted <<<"$parts"
+for part in "${wanted[@]}"; do
+  [[ "$part" =~ ^(program|tests|benchmarks)$ ]] || usage
+done
+has() { [[ ",$parts," == *",$1,"* ]]; }
+[[ -f "$build/CMakeCache.txt" ]] || fail "$build holds no build: cmake --preset cuda && ninja -C build/cuda"
+if [[ -e "$out" && ! -e "$out/$marker" ]] && [[ -n "$(ls -A "$out")" ]]; then
+  fail "$out is there and is no bundle: name another folder, or remove it"
+fi
+[[ -z "$test_data" || -d "$test_data/data" ]] || fail "$test_data has no folder data/"
+
+is_program() { [[ "$(head -c 4 "$1")" == $'\x7fELF' ]] && readelf -lW "$1" 2>/dev/null | grep -q INTERP; }
+programs_below() {
+  find "$1" -name CMakeFiles -prune -o -type f -executable -print0 2>/dev/null | sort -z |
+    while IFS= read -r -d '' file; do if is_program "$file"; then printf '%s\n' "$file"; fi; done
+}
+
+programs=()
+if has program; then
+  [[ -x "$build/pipeline" ]] || fail "$build/pipeline is missing: ninja -C $build pipeline"
+  programs+=("$build/pipeline")
+fi
+for part in tests benchmarks; do
+  has "$part" || continue
+  folder="$build/$part"
+  if [[ "$part" == benchmarks ]]; then folder="$build/bench"; fi
+  mapfile -t found < <(programs_below "$folder")
+  ((${#found[@]})) || fail "$folder holds no programs: build $part, or leave them out with --parts"
+  programs+=("${found[@]}")
+done
+
+stage="$(mktemp -d "$(mkdir -p "$(dirname "$out")" && cd "$(dirname "$out")" && pwd)/.bundle.XXXXXX")"
+trap 'rm -rf "$stage"' EXIT
+chmod 755 "$stage"
+mkdir "$stage/bin" "$stage/lib" "$stage/licences"
+touch "$stage/$marker"
+
+for program in "${programs[@]}"; do
+  name="$(basename "$program")"
+  [[ ! -e "$stage/bin/$name" ]] || fail "two programs are called $name"
+  readelf -dW "$program" | grep -F '(RPATH)' | grep -qF "[$library_path]" ||
+    fail "$program doesn't look for libraries in $library_path: configure $build again and rebuild it"
+  cp "$program" "$stage/bin/$name"
+done
+
+# Libraries that programs name, theirs included: `SONAME => FILE (address)`.
+libraries_of() { ldd "$@" | sed -n 's/^\t\([^ /]*\) => \(.*\)$/\1 \2/p' | sort -u; }
+add_library() {
+  local soname="$1" file="$2" package
+  [[ -e "$stage/lib/$soname" ]] && return
+  cp -L "$file" "$stage/lib/$soname"
+  chmod 644 "$stage/lib/$soname"
+  package="$(dpkg-query -S "$(realpath "$file")" 2>/dev/null || dpkg-query -S "*/${file##*/}" 2>/dev/null || true)"
+  package="${package%%:*}"
+  if [[ -f "/usr/share/doc/$package/copyright" ]]; then
+    cp -L "/usr/share/doc/$package/copyright" "$stage/licences/$package"
+  fi
+}
+while read -r soname file _; do
+  [[ "$soname" =~ $left_to_the_machine ]] && continue
+  [[ "$file" == /* ]] || fail "$soname is not found on this machine"
+  add_library "$soname" "$file"
+done < <(libraries_of "${programs[@]}")
+
+# CUPTI is loaded when a trace is asked for, and CUDA installations without developers' tools lack it.
+cupti="$(sed -n 's/^CUDA_cupti_LIBRARY:[A-Z]*=//p' "$build/CMakeCache.txt")"
+if [[ -f "$cupti" ]]; then
+  add_library "$(readelf -dW "$cupti" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" "$cupti"
+fi
+
+cp -r "$root/configs" "$stage/configs"
+cp "$root/LICENSE" "$stage/LICENSE"
+if has tests || has benchmarks; then
+  cp "$root/scripts/gpu-check.sh" "$root/scripts/gpu_check_table.py" "$stage/bin/"
+fi
+if has benchmarks; then
+  mkdir "$stage/bench"
+  cp -r "$root/bench/published" "$stage/bench/published"
+  find "$stage/bench" -name __pycache__ -prune -exec rm -r {} +
+  cp "$root/bench/gpu_figures.txt" "$stage/bench/"
+fi
+if has tests; then
+  # CTest knows which tests want a GPU, and isn't on the node.
+  "$root/scripts/gpu-check.sh" --list-tests "$build" | sed 's|.*/||' >"$stage/gpu-tests.txt"
+fi
+if [[ -n "$test_data" ]]; then
+  mkdir "$stage/test-data"
+  cp -r "$test_data/data" "$stage/test-data/"
+  [[ ! -d "$test_data/oracle" ]] || cp -r "$test_data/oracle" "$stage/test-data/"
+  chmod -R u+w "$stage/test-data"
+fi
+
+glibc="$(objdump -T "${programs[@]}" "$stage"/lib/* | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)"
+cat >"$stage/README" <<EOF_README
+slidestream, as a folder that needs no installation. Copy it anywhere; its programs find lib/ beside them.
+
+  bin/pipeline --help
+  bin/pipeline synth --out demo.svs && bin/pipeline demo.svs --out results
+  bin/pipeline --config configs/h100.toml slides/ --out results
+
+Needs: Linux on $(uname -m), glibc ${glibc#GLIBC_} or newer (ldd --version). No root, no LD_LIBRARY_PATH. For the GPU, NVIDIA's
+driver for CUDA 13 (580 or newer); without one, or without a GPU, everything runs on the CPU.
+
+cuFFT (libcufft.so, 286 MB) is not in here. It is loaded when windows are not 256 x 256, and then comes from the CUDA on
+the machine: in the loader's standard folders, or in a folder that LD_LIBRARY_PATH names. CUPTI, for traces of the GPU,
+is in lib/.
+
+bin/gpu-check.sh, where tests and benchmarks were bundled, runs both on a machine with a GPU, the tests under
+compute-sanitizer too, and writes a table of figures and verdicts; it needs python3 and, for the sanitizer, CUDA's
+compute-sanitizer. Tests that want real slides find them in test-data/ here, else in the folder that
+SLIDESTREAM_TEST_DATA names, else are skipped.
+
+slidestream is under the Apache License 2.0 (LICENSE); the libraries in lib/ are under the licences in licences/. FFTW
+is under the GPL, so the programs are passed on under its terms.
+EOF_README
+
+bytes="$(du -sb "$stage" | cut -f1)"
+if ((bytes > limit_mib << 20)); then
+  echo "bundle.sh: $(((bytes >> 20) + 1)) MiB, more than $limit_mib; the largest files:" >&2
+  (cd "$stage" && find . -type f -printf '%s %P\n' | sort -rn | head -n 15 |
+    awk '{printf "  %6.1f MiB  %s\n", $1 / 1048576, $2}') >&2
+  echo "bundle.sh: leave something out with --parts, or compile for fewer GPUs (SLIDESTREAM_CUDA_ARCHITECTURES)" >&2
+  exit 1
+fi
+rm -rf "$out"
+mv "$stage" "$out"
+trap - EXIT
+awk -v out="$out" -v bytes="$bytes" -v programs="${#programs[@]}" -v glibc="${glibc#GLIBC_}" \
+  'BEGIN {printf "%s: %d programs, %.1f MiB, for glibc %s or newer\n", out, programs, bytes / 1048576, glibc}'

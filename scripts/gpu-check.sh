@@ -1,0 +1,157 @@
+#!/bin/bash
+# Tests, sanitizer and benchmarks of the GPU backend on a machine with a GPU, and a table of what came of them:
+#   gpu-check.sh [--quick] [--only tests|sanitizer|bench] [--out FILE.md] [--logs DIR] [BUILD_DIR]
+# Runs in a folder that bundle.sh made, or on a build (build/cuda unless named). --quick leaves out all of the sanitizer
+# but memcheck, and the benchmarks of whole slides. Exit 0: every row of the table passed; 1: a row failed, or what it
+# shows is missing; 2: nothing was run.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+
+# Test cases that the sanitizer need not see: the same kernels on more pixels, tens of times slower under it.
+large_cases='*(large)*'
+# racecheck is slower again by a power of ten.
+racecheck_large_cases='*(large)*,*(many)*'
+# Benchmarks that --quick leaves out.
+slow_benchmarks='gpu_bench'
+test_seconds=300
+sanitizer_seconds=900
+bench_seconds=600
+
+fail() { echo "gpu-check.sh: $*" >&2; exit 2; }
+usage() {
+  echo "usage: $0 [--quick] [--only tests|sanitizer|bench] [--out FILE.md] [--logs DIR] [BUILD_DIR]" >&2
+  exit 2
+}
+
+# The programs of a build with tests that CTest knows to want a GPU.
+gpu_tests_of_build() {
+  ctest --test-dir "$1" -N -V -L '^gpu$' |
+    sed -n 's|^[0-9]*: Test command: "\{0,1\}\([^"]*[^" ]\)"\{0,1\} "--test-case=.*|\1|p' | sort -u
+}
+
+command_line="$(basename "$0") $*"
+quick=
+only=
+out=
+logs=
+build=
+while (($#)); do
+  case "$1" in
+    --quick) quick=yes ;;
+    --only) [[ "${2:-}" =~ ^(tests|sanitizer|bench)$ ]] || usage; only="$2"; shift ;;
+    --out) (($# > 1)) || usage; out="$2"; shift ;;
+    --logs) (($# > 1)) || usage; logs="$2"; shift ;;
+    --list-tests) (($# > 1)) || usage; gpu_tests_of_build "$2"; exit ;;
+    -*) usage ;;
+    *) [[ -z "$build" ]] || usage; build="$1" ;;
+  esac
+  shift
+done
+wants() { [[ -z "$only" || "$only" == "$1" ]]; }
+
+if [[ -e "$here/../.slidestream-bundle" ]]; then
+  bundle="$(cd "$here/.." && pwd)"
+  figures="$bundle/bench/gpu_figures.txt"
+  program_path() { echo "$bundle/bin/$1"; }
+  tests=()
+  while read -r name; do tests+=("$bundle/bin/$name"); done < <(cat "$bundle/gpu-tests.txt" 2>/dev/null)
+  if [[ -z "${SLIDESTREAM_TEST_DATA:-}" && -d "$bundle/test-data" ]]; then
+    export SLIDESTREAM_TEST_DATA="$bundle/test-data"
+  fi
+else
+  build="$(cd "${build:-$here/../build/cuda}" && pwd)" || fail "no build in ${build:-build/cuda}: name one"
+  figures="$here/../bench/gpu_figures.txt"
+  program_path() { echo "$build/bench/$1"; }
+  mapfile -t tests < <(gpu_tests_of_build "$build")
+fi
+
+command -v python3 >/dev/null || fail 'python3 is missing'
+device="$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | sort | uniq -c |
+  sed 's/^ *\([0-9]*\) /\1 x /' | paste -sd, )" || true
+[[ -n "$device" ]] || fail 'no GPU: nvidia-smi is missing, or finds none'
+driver="$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
+sanitizer=
+if wants sanitizer; then
+  for candidate in compute-sanitizer /usr/local/cuda/bin/compute-sanitizer; do
+    if sanitizer="$(command -v "$candidate")"; then break; fi
+  done
+  [[ -n "$sanitizer" ]] || fail 'compute-sanitizer is missing (it comes with CUDA): put it on the PATH, or choose with --only'
+fi
+if wants tests || wants sanitizer; then
+  ((${#tests[@]})) || fail 'no program here has tests for a GPU'
+fi
+logs="${logs:-$PWD/gpu-check-logs}"
+rm -rf "$logs"/{tests,memcheck,initcheck,synccheck,racecheck,bench}
+mkdir -p "$logs"
+table=(python3 "$here/gpu_check_table.py")
+reports=()
+
+step() { printf '== %s (%d s so far)\n' "$*" "$SECONDS" >&2; }
+# run_tests FOLDER SECONDS EXCLUDED [WRAPPER...]: every program with tests for a GPU, one after the other. A wrapper
+# finds the program's name in $name. doctest's report, what tests print, and at the end the status: NAME.out
+run_tests() {
+  local folder="$logs/$1" seconds="$2" excluded="$3" program name status
+  local -a wrapper
+  shift 3
+  mkdir -p "$folder"
+  for program in "${tests[@]}"; do
+    name="$(basename "$program")"
+    wrapper=("${@//@NAME@/$folder/$name}")
+    status=0
+    timeout -k 10 "$seconds" "${wrapper[@]}" "$program" --reporters=xml --test-case-exclude="$excluded" \
+      >"$folder/$name.out" 2>"$folder/$name.err" </dev/null || status=$?
+    printf '\nEXIT %d\n' "$status" >>"$folder/$name.out"
+  done
+}
+
+if wants tests; then
+  step "tests: ${#tests[@]} programs"
+  run_tests tests "$test_seconds" ''
+  "${table[@]}" tests "$logs/tests" >"$logs/tests.json"
+  reports+=("$logs/tests.json")
+fi
+
+if wants sanitizer; then
+  tools=(memcheck)
+  [[ -n "$quick" ]] || tools+=(initcheck synccheck racecheck)
+  for tool in "${tools[@]}"; do
+    step "compute-sanitizer: $tool"
+    excluded="$large_cases"
+    if [[ "$tool" == racecheck ]]; then excluded="$racecheck_large_cases"; fi
+    run_tests "$tool" "$sanitizer_seconds" "$excluded" \
+      "$sanitizer" --tool "$tool" --log-file "@NAME@.findings"
+    "${table[@]}" sanitizer "$logs/$tool" >"$logs/$tool.json"
+    reports+=("$logs/$tool.json")
+  done
+fi
+
+expected=/dev/null
+if wants bench; then
+  mkdir -p "$logs/bench"
+  expected="$logs/bench/expected.txt"
+  awk -v quick="$quick" -v slow=" $slow_benchmarks " \
+    '/^[^#]/ && !(quick && index(slow, " " $1 " "))' "$figures" >"$expected"
+  while read -r name; do
+    step "benchmark: $name"
+    program="$(program_path "$name")"
+    report="$logs/bench/$name.json"
+    status=0
+    timeout -k 10 "$bench_seconds" "$program" --json "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
+    if ((status)); then
+      printf '{"figures": [{"name": "exit_status", "value": %d, "unit": "", "target": 0, "direction": "at_most"}]}\n' \
+        "$status" >"$logs/bench/$name.status.json"
+      reports+=("$logs/bench/$name.status.json")
+      tail -n 3 "$logs/bench/$name.out" >&2
+    fi
+    if [[ -e "$report" ]]; then reports+=("$report"); fi
+  done < <(cut -d' ' -f1 "$expected" | uniq)
+fi
+
+step 'done'
+status=0
+"${table[@]}" table --device "$device" --driver "$driver" --command "$command_line" --expected "$expected" \
+  "${reports[@]}" >"$logs/table.md" || status=$?
+cat "$logs/table.md"
+if [[ -n "$out" ]]; then cp "$logs/table.md" "$out"; fi
+if ((status)); then echo "gpu-check.sh: not all rows passed; logs are in $logs" >&2; fi
+exit "$status"

@@ -1,0 +1,232 @@
+"""scripts/gpu-check.sh and gpu_check_table.py: what is counted, merged and judged, and when they fail."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.dont_write_bytecode = True
+import gpu_check_table as checked  # noqa: E402
+
+REPORT = """<?xml version="1.0" encoding="UTF-8"?>
+<doctest binary="a_test" version="2.4.9">
+  <TestSuite>
+    <TestCase name="one &lt;is&gt; fine" filename="a" line="1">
+      <OverallResultsAsserts successes="3" failures="0" test_case_success="true"/>
+    </TestCase>
+    <TestCase name="two wants more" filename="a" line="2">
+SKIPPED: needs 2 GPUs
+      <OverallResultsAsserts successes="0" failures="0" test_case_success="true"/>
+    </TestCase>
+    <TestCase name="left out" filename="a" line="3" skipped="true"/>
+    <TestCase name="three is wrong" filename="a" line="4">
+      <OverallResultsAsserts successes="0" failures="1" test_case_success="false"/>
+    </TestCase>
+"""
+GOOD = """<TestCase name="fine" filename="a" line="1">
+<OverallResultsAsserts successes="3" failures="0" test_case_success="true"/>
+"""
+
+
+def entry(name, value, target=None, direction="at_most", **more):
+    return {"name": name, "value": value, "unit": "ms", "target": target, "direction": direction, **more}
+
+
+class Counting(unittest.TestCase):
+    def test_doctest_reports(self):
+        self.assertEqual(checked.test_results(REPORT),
+                         (["one <is> fine"], ["three is wrong"], ["two wants more (needs 2 GPUs)"]))
+
+    def test_a_test_that_did_not_end_failed(self):
+        cut = REPORT[:REPORT.index("      <OverallResultsAsserts successes=\"0\" failures=\"1\"")]
+        self.assertEqual(checked.test_results(cut)[1], ["three is wrong (did not end)"])
+
+    def figures(self, report, **files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                pathlib.Path(folder, name.replace("__", ".")).write_text(text, encoding="utf-8")
+            return {row["name"]: row["value"] for row in report(folder)}
+
+    def test_a_status_that_the_report_does_not_explain_is_a_failure(self):
+        for end in ("\nEXIT 139\n", ""):
+            self.assertEqual(self.figures(checked.tests_report, a__out=GOOD + end),
+                             {"passed": 1, "failed": 1, "skipped": 0})
+        self.assertEqual(self.figures(checked.tests_report, a__out=GOOD + "\nEXIT 0\n"),
+                         {"passed": 1, "failed": 0, "skipped": 0})
+
+    def test_findings_of_all_programs_add_up(self):
+        end = "\nEXIT 0\n"
+        self.assertEqual(
+            self.figures(checked.sanitizer_report, a__out=GOOD + end, b__out=GOOD + end,
+                         a__findings="========= ERROR SUMMARY: 2 errors\n",
+                         b__findings="========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"),
+            {"tests_passed": 2, "tests_failed": 0, "findings": 3})
+
+    def test_a_log_without_summary_is_no_finding_of_zero(self):
+        for findings in ({}, {"a__findings": "========= Error: device not supported\n"}):
+            made = self.figures(checked.sanitizer_report, a__out=GOOD + "\nEXIT 0\n", **findings)
+            self.assertIsNone(made["findings"])
+
+    def test_more_findings_than_are_printed(self):
+        text = "========= ERROR SUMMARY: 300 errors\n========= ERROR SUMMARY: 280 errors were not printed.\n"
+        made = self.figures(checked.sanitizer_report, a__out=GOOD + "\nEXIT 86\n", a__findings=text)
+        self.assertEqual(made["findings"], 300)
+
+
+class Table(unittest.TestCase):
+    def table(self, reports, expected=""):
+        """(exit status, text) of the program; reports are figures by program, or text as it is."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            files = []
+            for program, figures in reports.items():
+                file = folder / f"{program}.json"
+                text = figures if isinstance(figures, str) else json.dumps({"device": "x", "figures": figures})
+                file.write_text(text, encoding="utf-8")
+                files.append(file)
+            (folder / "expected").write_text(expected, encoding="utf-8")
+            run = subprocess.run(
+                [sys.executable, ROOT / "scripts" / "gpu_check_table.py", "table", "--device", "1 x GPU", "--driver",
+                 "580", "--command", "gpu-check.sh", "--expected", folder / "expected", *files],
+                capture_output=True, text=True)
+            self.assertEqual(run.stderr, "")
+            return run.returncode, run.stdout
+
+    def test_verdicts(self):
+        status, text = self.table({"a": [entry("met", 5.3, 5.5), entry("just", 5.5, 5.5),
+                                         entry("rate", 340, 340, "at_least"), entry("known", 7.0)],
+                                   "b": [entry("met", 171234.4, 171235)]})
+        self.assertEqual(status, 0, text)
+        for line in ("| a: met | 5.3 ms | <= 5.5 ms | pass |", "| a: just | 5.5 ms | <= 5.5 ms | pass |",
+                     "| a: rate | 340 ms | >= 340 ms | pass |", "| a: known | 7 ms |  | - |",
+                     "| b: met | 171,234 ms | <= 171,235 ms | pass |"):
+            self.assertIn(line + "\n", text)
+        self.assertIn("1 x GPU, driver 580, ", text)
+
+    def test_a_row_that_fails_fails_all(self):
+        for row in (entry("slow", 6, 5.5), entry("rate", 339.9, 340, "at_least")):
+            status, text = self.table({"a": [entry("met", 5.3, 5.5), row]})
+            self.assertEqual(status, 1)
+            self.assertIn("| **fail** |", text)
+
+    def test_what_is_missing_fails(self):
+        status, text = self.table({"a": [entry("met", 5.3, 5.5)]}, "# comment\na met\na other\nb met\n")
+        self.assertEqual(status, 1)
+        self.assertIn("| a: other |  |  | missing |\n| b: met |  |  | missing |\n", text)
+        self.assertEqual(self.table({"a": [entry("met", None, 5.5)]})[0], 1)
+        self.assertEqual(self.table({})[0], 1)
+
+    def test_what_this_machine_cannot_have_does_not(self):
+        status, text = self.table({"a": [entry("met", 5.3, 5.5), entry("four", None, 3, skipped="needs 4 GPUs")]})
+        self.assertEqual(status, 0)
+        self.assertIn("| a: four |  | <= 3 ms | skipped |", text)
+        self.assertIn("- a: four: needs 4 GPUs", text)
+
+    def test_reports_that_make_no_sense(self):
+        for text in ("", "{", '{"figures": [{"value": 1}]}', '{"figures": [{"name": "a", "value": NaN}]}',
+                     '{"figures": [{"name": "a", "value": "1"}]}', '{"figures": 3}', "[]",
+                     '{"figures": [{"name": "a", "value": 1, "target": 1, "direction": "below"}]}'):
+            status, output = self.table({"a": text})
+            self.assertEqual(status, 1, text)
+            self.assertIn("| a: report |  |  | missing |", output)
+
+
+class Script(unittest.TestCase):
+    """The whole of gpu-check.sh in a bundle whose programs are made up."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.bundle = pathlib.Path(self.folder.name, "bundle with space")
+        self.tools = pathlib.Path(self.folder.name, "tools")
+        for folder in (self.bundle / "bin", self.bundle / "bench", self.tools):
+            folder.mkdir(parents=True)
+        (self.bundle / ".slidestream-bundle").touch()
+        for name in ("gpu-check.sh", "gpu_check_table.py"):
+            shutil.copy(ROOT / "scripts" / name, self.bundle / "bin")
+        (self.bundle / "gpu-tests.txt").write_text("a_test\n")
+        (self.bundle / "bench" / "gpu_figures.txt").write_text("# comment\na_gpu_bench a_ms\ngpu_bench b_ms\n")
+        self.program("bin/a_test", f"cat <<'END'\n{GOOD}END\n")
+        for name in ("a", "b"):
+            program = {"a": "a_gpu_bench", "b": "gpu_bench"}[name]
+            figures = json.dumps({"figures": [entry(f"{name}_ms", 5, 6)]})
+            self.program(f"bin/{program}", f"[[ $1 == --json ]] && echo '{figures}' >\"$2\"\n")
+        self.tool("nvidia-smi", 'case "$1" in *name*) echo Made Up; echo Made Up ;; *) echo 580.1 ;; esac\n')
+        self.tool("compute-sanitizer", """[[ $1 == --tool && $3 == --log-file ]] || exit 3
+echo "========= ERROR SUMMARY: $(cat "$(dirname "$0")/findings" 2>/dev/null || echo 0) errors" >"$4"
+shift 4
+"$@"
+""")
+
+    def program(self, name, text):
+        file = self.bundle / name
+        file.write_text("#!/bin/bash\n" + text)
+        file.chmod(0o755)
+
+    def tool(self, name, text):
+        self.program(f"../tools/{name}", text)
+
+    def check(self, *arguments):
+        environment = dict(os.environ, PATH=f"{self.tools}:{os.environ['PATH']}")
+        return subprocess.run([self.bundle / "bin" / "gpu-check.sh", "--logs", pathlib.Path(self.folder.name, "logs"),
+                               *arguments], capture_output=True, text=True, env=environment)
+
+    def test_all_is_well(self):
+        out = pathlib.Path(self.folder.name, "table.md")
+        run = self.check("--out", out)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertEqual(out.read_text(), run.stdout)
+        self.assertTrue(run.stdout.startswith("2 x Made Up, driver 580.1, "), run.stdout)
+        for row in ("tests: passed | 1 | >= 1", "memcheck: findings | 0", "initcheck: findings | 0",
+                    "synccheck: findings | 0", "racecheck: findings | 0", "a_gpu_bench: a_ms | 5 ms | <= 6 ms",
+                    "gpu_bench: b_ms | 5 ms"):
+            self.assertIn(f"| {row}", run.stdout)
+
+    def test_parts(self):
+        quick = self.check("--quick").stdout
+        self.assertIn("memcheck: findings", quick)
+        for absent in ("racecheck", "b_ms"):
+            self.assertNotIn(absent, quick)
+        self.assertNotIn("bench", self.check("--only", "tests").stdout.split("\n", 1)[1])
+        self.assertNotIn("tests", self.check("--only", "bench").stdout)
+
+    def test_failures_of_each_part(self):
+        self.program("bin/a_test", "exit 139\n")
+        self.assertEqual(self.check("--only", "tests").returncode, 1)
+        self.setUp()
+        (self.tools / "findings").write_text("2\n")
+        self.assertEqual(self.check("--only", "sanitizer").returncode, 1)
+        self.setUp()
+        self.program("bin/gpu_bench", "exit 3\n")
+        run = self.check("--only", "bench")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("| gpu_bench: exit_status | 3 | <= 0 | **fail** |", run.stdout)
+        self.assertIn("| gpu_bench: b_ms |  |  | missing |", run.stdout)
+        (self.bundle / "bin" / "gpu_bench").unlink()
+        self.assertEqual(self.check("--only", "bench").returncode, 1)
+
+    def test_what_it_cannot_do_without(self):
+        self.tool("compute-sanitizer", "")
+        (self.tools / "compute-sanitizer").unlink()
+        if not shutil.which("compute-sanitizer") and not pathlib.Path("/usr/local/cuda/bin/compute-sanitizer").exists():
+            run = self.check()
+            self.assertEqual(run.returncode, 2)
+            self.assertIn("compute-sanitizer is missing", run.stderr)
+        self.tool("nvidia-smi", "exit 9\n")
+        run = self.check("--only", "tests")
+        self.assertEqual((run.returncode, run.stdout), (2, ""))
+        self.assertIn("no GPU", run.stderr)
+
+    def test_usage(self):
+        for arguments in (["--only", "nothing"], ["--only"], ["--unknown"], ["a", "b"]):
+            self.assertEqual(self.check(*arguments).returncode, 2, arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
