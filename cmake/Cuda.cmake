@@ -24,6 +24,12 @@ endif()
 
 if(SLIDESTREAM_HAVE_CUDA)
   message(STATUS "slidestream: GPU backend with CUDA ${CUDAToolkit_VERSION}")
+  # CMake before 3.26 doesn't know how nvcc takes C++20.
+  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    list(APPEND CMAKE_CUDA_COMPILE_FEATURES cuda_std_20)
+  endif()
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   add_library(slidestream_cuda INTERFACE)
@@ -36,7 +42,7 @@ endif()
 # Line numbers for the profilers cost nothing; warnings of the host compiler reach kernels' files too.
 add_library(slidestream_cuda_flags INTERFACE)
 target_compile_options(slidestream_cuda_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>)
+  "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wshadow>")
 if(SLIDESTREAM_WERROR)
   target_compile_options(slidestream_cuda_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>)
 endif()

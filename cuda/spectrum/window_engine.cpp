@@ -2,10 +2,13 @@
 
 #include <slidestream/error.hpp>
 
+#include "cuda/spectrum/engines.hpp"
+
 namespace slidestream::cuda {
 
-std::unique_ptr<WindowEngine> make_window_engine(const AnalysisConfig&, WindowEngineKind) {
-  throw ConfigError("no window engine yet");
+std::unique_ptr<WindowEngine> make_window_engine(const AnalysisConfig& config, WindowEngineKind kind) {
+  if (kind == WindowEngineKind::fused) throw ConfigError("analysis: no fused window engine yet");
+  return make_cufft_window_engine(config);
 }
 
 }  // namespace slidestream::cuda
