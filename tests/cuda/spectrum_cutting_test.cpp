@@ -1,0 +1,79 @@
+// A window's results depend on its pixels alone: the same bits however a slide is cut into planes and blocks.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "cuda/spectrum_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+using cuda::make_window_engine;
+using cuda::WindowEngineKind;
+
+namespace {
+
+/// Cuts all windows into blocks at random places.
+std::vector<WindowBlock> random_blocks(const WindowBlock& all, std::mt19937_64& random) {
+  const auto cuts = [&](std::int64_t count) {
+    std::vector<std::int64_t> at = {0, count};
+    for (int i = 0; i < 2; ++i) at.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)));
+    std::sort(at.begin(), at.end());
+    at.erase(std::unique(at.begin(), at.end()), at.end());
+    return at;
+  };
+  const std::vector<std::int64_t> columns = cuts(all.columns);
+  const std::vector<std::int64_t> rows = cuts(all.rows);
+  std::vector<WindowBlock> blocks;
+  for (std::size_t y = 0; y + 1 < rows.size(); ++y) {
+    for (std::size_t x = 0; x + 1 < columns.size(); ++x) {
+      blocks.push_back({columns[x], columns[x + 1] - columns[x], rows[y], rows[y + 1] - rows[y]});
+    }
+  }
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  return blocks;
+}
+
+void check_cuts(const AnalysisConfig& config, WindowEngineKind kind, std::int64_t width, std::int64_t height) {
+  const Image image = textured_image(width, height, 21);
+  const auto engine = make_window_engine(config, kind);
+  INFO(engine->name(), ": ", described(image, config));
+  const Outcome whole_run = run_whole(*engine, image, config);
+  CHECK(same_bits(whole_run, run_whole(*engine, image, config)));
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 4; ++round) {
+    Outcome cut = empty_outcome(image, config);
+    for (const WindowBlock& block : random_blocks(all_windows(image, config), random)) {
+      const std::int64_t shift = static_cast<std::int64_t>(random() % 5U);
+      const DeviceImage part(image, needed(image, config, block), shift);
+      run_block(cut, *engine, part.plane(), block, config);
+    }
+    CHECK(same_bits(whole_run, cut));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the cuFFT engine gives the same bits for every cut") {
+  if (!gpu_is_there()) return;
+  for (const int radius : {0, 2, 3, 9}) {
+    for (const int stride : {32, 50, 71}) {
+      AnalysisConfig config;
+      config.window = 64;
+      config.stride = stride;
+      config.smoothing_radius = radius;
+      check_cuts(config, WindowEngineKind::cufft, 411, 389);
+    }
+  }
+  AnalysisConfig config;
+  check_cuts(config, WindowEngineKind::cufft, 1031, 1290);
+  config.window = 250;
+  config.stride = 33;
+  config.value = ValueKind::db;
+  check_cuts(config, WindowEngineKind::cufft, 1800, 1001);  // more windows than a batch holds
+  config.window = 8;
+  config.stride = 20;
+  config.value = ValueKind::linear;
+  check_cuts(config, WindowEngineKind::cufft, 97, 101);
+}

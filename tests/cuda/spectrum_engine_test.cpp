@@ -1,0 +1,170 @@
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <slidestream/error.hpp>
+
+#include "cuda/spectrum_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+using cuda::make_window_engine;
+using cuda::WindowEngineKind;
+
+namespace {
+
+constexpr auto plain = WindowEngineKind::cufft;
+
+AnalysisConfig analysis(int window, int stride, int radius, ValueKind value) {
+  AnalysisConfig config;
+  config.window = window;
+  config.stride = stride;
+  config.smoothing_radius = radius;
+  config.value = value;
+  config.bins = 700;
+  if (value == ValueKind::linear) config.range = {0.0, 20000.0};
+  return config;
+}
+
+void check_against_definition(const Image& image, const AnalysisConfig& config,
+                              std::initializer_list<WindowEngineKind> kinds) {
+  const ReferenceResult expected = reference_spectrum(image, config);
+  for (const WindowEngineKind kind : kinds) {
+    const auto engine = make_window_engine(config, kind);
+    INFO(engine->name(), ": ", described(image, config));
+    const Outcome outcome = run_whole(*engine, image, config);
+    CHECK(difference(outcome.sums, outcome.map, expected, tolerance_for(config, expected)) == "");
+  }
+}
+
+/// Mean and deviation within 1e-4 dB of the CPU's plain engine, and its histogram.
+void check_against_cpu(const Image& image, const AnalysisConfig& config,
+                       std::initializer_list<WindowEngineKind> kinds) {
+  const ReferenceResult expected =
+      as_reference(run_whole(*make_spectrum_engine(config, EngineKind::fftw), image, config));
+  Tolerance tolerance = tolerance_for(config, expected);
+  if (config.value != ValueKind::linear) tolerance.moment = 1e-4;
+  for (const WindowEngineKind kind : kinds) {
+    const auto engine = make_window_engine(config, kind);
+    INFO(engine->name(), ": ", described(image, config));
+    const Outcome outcome = run_whole(*engine, image, config);
+    CHECK(difference(outcome.sums, outcome.map, expected, tolerance) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the cuFFT engine agrees with the definition") {
+  if (!gpu_is_there()) return;
+  std::mt19937_64 random(11);
+  for (const ValueKind value : {ValueKind::log1p_db, ValueKind::db, ValueKind::linear}) {
+    for (const int window : {8, 24, 64}) {
+      for (const int stride : {window / 2, window + 5, 3 * window / 4 + 1}) {
+        for (const int radius : {0, 3, 16}) {
+          const auto extent = [&] { return window + static_cast<std::int64_t>(random() % (2U * window)); };
+          check_against_definition(textured_image(extent(), extent(), random()),
+                                   analysis(window, stride, radius, value), {plain});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the cuFFT engine agrees with the CPU at every window, stride, radius and number of bins") {
+  if (!gpu_is_there()) return;
+  check_against_cpu(textured_image(1531, 1100, 3), analysis(250, 61, 3, ValueKind::log1p_db), {plain});
+  check_against_cpu(textured_image(1030, 777, 4), analysis(256, 128, 3, ValueKind::log1p_db), {plain});
+  check_against_cpu(textured_image(1027, 613, 5), analysis(512, 101, 5, ValueKind::db), {plain});
+  check_against_cpu(textured_image(4500, 4103, 6), analysis(4096, 400, 2, ValueKind::log1p_db), {plain});
+  check_against_cpu(textured_image(301, 41, 7), analysis(10, 100, 0, ValueKind::log1p_db), {plain});
+  check_against_cpu(textured_image(97, 31, 8), analysis(8, 1, 16, ValueKind::log1p_db), {plain});
+  check_against_cpu(textured_image(8, 8, 9), analysis(8, 1, 16, ValueKind::log1p_db), {plain});
+  check_against_cpu(textured_image(1001, 999, 10), analysis(8, 1, 1, ValueKind::log1p_db), {plain});  // many batches
+  for (const int bins : {1, 3000, 12288, 12289, 65536}) {
+    AnalysisConfig config = analysis(64, 32, 3, ValueKind::log1p_db);
+    config.bins = bins;
+    config.range = {0.0, 150.0};
+    check_against_cpu(textured_image(900, 700, 11), config, {plain});
+  }
+}
+
+TEST_CASE("any range is divided, and what lies outside is counted") {
+  if (!gpu_is_there()) return;
+  const Image image = textured_image(500, 400, 13);
+  const std::vector<std::pair<int, std::array<double, 2>>> divisions = {
+      {350, {10.0, 90.0}},  {1200, {-20.0, 100.0}}, {1, {0.0, 150.0}},     {64, {50.0, 50.5}}, {777, {-3.3, 147.0}},
+      {4093, {0.0, 160.0}}, {100, {-90.0, -10.0}},  {100, {200.0, 300.0}}, {7, {0.0, 144.0}}};
+  for (const auto& [bins, range] : divisions) {
+    AnalysisConfig config;
+    config.bins = bins;
+    config.range = range;
+    check_against_cpu(image, config, {plain});
+  }
+}
+
+TEST_CASE("constant images and single points come out right") {
+  if (!gpu_is_there()) return;
+  const std::int64_t width = 400;
+  const std::int64_t height = 272;
+  const std::size_t count = static_cast<std::size_t>(width * height);
+  std::vector<Image> images;
+  for (const int grey : {0, 1, 128, 255}) {
+    images.push_back({width, height, std::vector<std::uint8_t>(count, static_cast<std::uint8_t>(grey))});
+  }
+  for (const std::size_t at : {count / 2 + static_cast<std::size_t>(width) / 2, std::size_t{0}, count - 1}) {
+    images.push_back({width, height, std::vector<std::uint8_t>(count, 0)});
+    images.back().pixels[at] = 255;
+  }
+  for (const Image& image : images) {
+    for (const int radius : {0, 3}) {
+      AnalysisConfig config;
+      config.smoothing_radius = radius;
+      INFO("grey ", static_cast<int>(image.pixels[1]), ", radius ", radius);
+      check_against_definition(image, config, {plain});
+    }
+  }
+}
+
+TEST_CASE("many windows of one value don't overflow the counters") {
+  if (!gpu_is_there()) return;
+  const Image image{256 + 128 * 40, 256 + 128 * 60,
+                    std::vector<std::uint8_t>((256 + 128 * 40) * (256 + 128 * 60), 243)};
+  const AnalysisConfig config;
+  for (const WindowEngineKind kind : {plain}) {
+    const Outcome outcome = run_whole(*make_window_engine(config, kind), image, config);
+    CHECK(outcome.sums.windows == 41 * 61);
+    CHECK(outcome.sums.histogram[0] == 41 * 61 * 65535ULL);
+    CHECK(std::accumulate(outcome.sums.histogram.begin(), outcome.sums.histogram.end(), std::uint64_t{0}) ==
+          outcome.sums.values);
+  }
+}
+
+TEST_CASE("no windows give zeros; scratch that is too small is refused") {
+  if (!gpu_is_there()) return;
+  const Image image = textured_image(256, 256, 1);
+  AnalysisConfig config;
+  for (const WindowEngineKind kind : {plain}) {
+    const auto engine = make_window_engine(config, kind);
+    Outcome outcome = empty_outcome(image, config);
+    const DeviceImage on_device(image, whole(image));
+    run_block(outcome, *engine, on_device.plane(), {0, 0, 0, 1}, config);
+    run_block(outcome, *engine, on_device.plane(), {0, 1, 0, 0}, config);
+    CHECK(outcome.sums.values == 0);
+    CHECK(outcome.sums.clipped == 0);
+    CHECK(std::accumulate(outcome.sums.histogram.begin(), outcome.sums.histogram.end(), std::uint64_t{0}) == 0);
+
+    const DeviceBuffer sums((static_cast<std::size_t>(config.bins) + 3) * sizeof(std::uint64_t));
+    const auto histogram = sums.as<std::uint64_t>();
+    CHECK_THROWS_AS(engine->enqueue({histogram, histogram + config.bins, reinterpret_cast<double*>(histogram) + 1501},
+                                    on_device.plane(), {0, 1, 0, 1}, {}, nullptr),
+                    std::invalid_argument);
+  }
+}

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/spectrum/window_engine.hpp"
+#include "runtime/cuda/check.hpp"
+#include "spectrum/engine_runs.hpp"
+#include "support/test_data.hpp"
+
+/// \file
+/// Running a window engine over an image, for the tests beside this file. All device memory that an engine is given
+/// holds 0xFF bytes before: NaN, -1, white.
+
+namespace slidestream::test {
+
+/// False, with the line that CTest looks for, where there is no GPU.
+inline bool gpu_is_there() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) return true;
+  report_skipped("no GPU");
+  return false;
+}
+
+/// Poisoned device memory.
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)) {
+    SLIDESTREAM_CUDA(cudaMalloc(&data_, bytes_));
+    SLIDESTREAM_CUDA(cudaMemset(data_, 0xFF, bytes_));
+  }
+  ~DeviceBuffer() { SLIDESTREAM_CUDA_NOEXCEPT(cudaFree(data_)); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+  std::span<std::byte> bytes() const { return {as<std::byte>(), bytes_}; }
+  template <class T>
+  std::vector<T> download() const {
+    std::vector<T> out(bytes_ / sizeof(T));
+    SLIDESTREAM_CUDA(cudaMemcpy(out.data(), data_, out.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    return out;
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+/// A rectangle of pixels.
+struct Rectangle {
+  std::int64_t left = 0;
+  std::int64_t top = 0;
+  std::int64_t right = 0;
+  std::int64_t bottom = 0;
+};
+
+/// What a block of windows needs of an image and not a pixel more.
+inline Rectangle needed(const Image& image, const AnalysisConfig& config, const WindowBlock& block) {
+  const auto along = [&](std::int64_t first, std::int64_t count, std::int64_t size) {
+    const std::int64_t begin = first * config.stride - config.smoothing_radius;
+    const std::int64_t end = (first + count - 1) * config.stride + config.window + config.smoothing_radius;
+    return std::pair(std::max<std::int64_t>(begin, 0), std::min(end, size));
+  };
+  const auto [left, right] = along(block.first_column, block.columns, image.width);
+  const auto [top, bottom] = along(block.first_row, block.rows, image.height);
+  return {left, top, right, bottom};
+}
+
+/// Part of an image on the device. Its first pixel lies `shift` bytes off an aligned address.
+class DeviceImage {
+ public:
+  DeviceImage(const Image& image, const Rectangle& part, std::int64_t shift = 0)
+      : pitch_((part.right - part.left + shift + 63) / 64 * 64),
+        memory_(static_cast<std::size_t>(pitch_ * (part.bottom - part.top))) {
+    const std::size_t width = static_cast<std::size_t>(part.right - part.left);
+    const std::size_t height = static_cast<std::size_t>(part.bottom - part.top);
+    const std::uint8_t* from = image.pixels.data() + part.top * image.width + part.left;
+    std::uint8_t* to = memory_.as<std::uint8_t>() + shift;
+    SLIDESTREAM_CUDA(cudaMemcpy2D(to, static_cast<std::size_t>(pitch_), from, static_cast<std::size_t>(image.width),
+                                  width, height, cudaMemcpyHostToDevice));
+    plane_ = {to,          pitch_,      part.left, part.top, part.right - part.left, part.bottom - part.top,
+              image.width, image.height};
+  }
+
+  const cuda::DevicePlane& plane() const { return plane_; }
+
+ private:
+  std::int64_t pitch_;
+  DeviceBuffer memory_;
+  cuda::DevicePlane plane_;
+};
+
+inline Rectangle whole(const Image& image) { return {0, 0, image.width, image.height}; }
+
+/// Adds a block's windows to `outcome`, as the compute stage does.
+inline void run_block(Outcome& outcome, cuda::WindowEngine& engine, const cuda::DevicePlane& plane,
+                      const WindowBlock& block, const AnalysisConfig& config) {
+  const std::size_t windows = static_cast<std::size_t>(block.columns * block.rows);
+  const DeviceBuffer histogram(static_cast<std::size_t>(config.bins) * sizeof(std::uint64_t));
+  const DeviceBuffer clipped(sizeof(std::uint64_t));
+  const DeviceBuffer moments(2 * windows * sizeof(double));
+  const DeviceBuffer scratch(engine.scratch_bytes(plane.width, plane.height, block));
+  cudaStream_t stream = nullptr;
+  SLIDESTREAM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  SLIDESTREAM_CUDA(cudaDeviceSynchronize());
+  engine.enqueue({histogram.as<std::uint64_t>(), clipped.as<std::uint64_t>(), moments.as<double>()}, plane, block,
+                 scratch.bytes(), stream);
+  SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
+  SLIDESTREAM_CUDA(cudaStreamDestroy(stream));
+
+  SpectrumSums part;
+  part.histogram = histogram.download<std::uint64_t>();
+  part.clipped = clipped.download<std::uint64_t>()[0];
+  const std::vector<double> sums = moments.download<double>();
+  const std::uint64_t values = static_cast<std::uint64_t>(config.window) * static_cast<std::uint64_t>(config.window);
+  for (std::size_t i = 0; i < windows; ++i) {
+    part.add_window(sums[2 * i], sums[2 * i + 1], values);
+    const double mean = sums[2 * i] / static_cast<double>(values);
+    const double variance = sums[2 * i + 1] / static_cast<double>(values) - mean * mean;
+    const std::size_t columns = static_cast<std::size_t>(block.columns);
+    const std::size_t wx = static_cast<std::size_t>(block.first_column) + i % columns;
+    const std::size_t wy = static_cast<std::size_t>(block.first_row) + i / columns;
+    float* cell = outcome.map.values.data() + 2 * (wy * static_cast<std::size_t>(outcome.map.columns) + wx);
+    cell[0] = static_cast<float>(mean);
+    cell[1] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
+  }
+  outcome.sums += part;
+}
+
+/// All windows in one go.
+inline Outcome run_whole(cuda::WindowEngine& engine, const Image& image, const AnalysisConfig& config) {
+  Outcome outcome = empty_outcome(image, config);
+  const DeviceImage on_device(image, whole(image));
+  run_block(outcome, engine, on_device.plane(), all_windows(image, config), config);
+  return outcome;
+}
+
+/// Another engine's outcome as what is expected.
+inline ReferenceResult as_reference(const Outcome& outcome) {
+  ReferenceResult expected;
+  expected.columns = outcome.map.columns;
+  expected.rows = outcome.map.rows;
+  expected.histogram = outcome.sums.histogram;
+  expected.values = outcome.sums.values;
+  expected.clipped = outcome.sums.clipped;
+  expected.mean = outcome.sums.mean();
+  expected.standard_deviation = outcome.sums.standard_deviation();
+  for (std::size_t i = 0; i < outcome.map.values.size(); i += 2) {
+    expected.window_means.push_back(outcome.map.values[i]);
+    expected.window_standard_deviations.push_back(outcome.map.values[i + 1]);
+  }
+  return expected;
+}
+
+}  // namespace slidestream::test
