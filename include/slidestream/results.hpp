@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <slidestream/trace.hpp>
+
 /// \file
 /// What a run finds: exact sums that add in any order, and the figures derived from them.
 
@@ -72,6 +74,7 @@ struct StageReport {
   double wait_seconds = 0.0;  ///< time batches stood before it
   std::uint64_t items = 0;
   std::uint64_t bytes = 0;
+  int parallel = 1;  ///< threads, or devices, that it may keep busy at a time
 };
 
 /// All of a run. `slides` is in input order.
@@ -81,8 +84,11 @@ struct RunResult {
   std::vector<StageReport> stages;
   double seconds = 0.0;
   int threads = 0;
+  int devices = 0;  ///< GPUs, 0 on the CPU
   std::string backend;
-  bool interrupted = false;  ///< a stop was asked for: slides that were not reached are absent from `slides`
+  std::string failure;  ///< one line when the run itself failed, such as a lost device; what was finished is here
+  std::optional<Overlap> overlap;  ///< of a run that was recorded (`TraceRecording`) and used GPUs: the caller's to set
+  bool interrupted = false;        ///< a stop was asked for: slides that were not reached are absent from `slides`
 };
 
 }  // namespace slidestream

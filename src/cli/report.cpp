@@ -65,15 +65,30 @@ std::string summary_text(const Config& config, const RunResult& result, std::siz
 
 std::string stages_text(const RunResult& result, const Style& style) {
   Table table({"<stage", "busy", "wait", "items", "bytes", "rate while busy"});
-  const double thread_seconds = result.seconds * std::max(result.threads, 1);
   for (const StageReport& stage : result.stages) {
     const double there = stage.busy_seconds + stage.wait_seconds;
     const auto bytes = static_cast<double>(stage.bytes);
+    const double thread_seconds = result.seconds * std::max(stage.parallel, 1);
     table.add({stage.name, percent(thread_seconds > 0 ? stage.busy_seconds / thread_seconds : 0),
                percent(there > 0 ? stage.wait_seconds / there : 0), count_text(stage.items), bytes_text(bytes),
                stage.busy_seconds > 0 && stage.bytes > 0 ? bytes_text(bytes / stage.busy_seconds) + "/s" : "-"});
   }
   return table.text(style);
+}
+
+std::string overlap_text(const RunResult& result) {
+  if (!result.overlap) return "";
+  const Overlap& overlap = *result.overlap;
+  const DeviceOverlap& gap = overlap.longest_gap();
+  const std::optional<double> hidden = overlap.copy_hidden_share();
+  std::string text = "GPU busy          " + percent(overlap.busy_share()) + "\n";
+  text += "copies hidden     " + (hidden ? percent(*hidden) : "no copies") + "\n";
+  text += "longest idle gap  " + fixed(gap.longest_gap_seconds * 1e3, 2) + " ms";
+  if (gap.longest_gap_seconds > 0) {
+    text += ", GPU " + std::to_string(gap.device) + " at " + fixed(gap.longest_gap_start, 3) + " s, waited for " +
+            (gap.waited_for.empty() ? "nothing that was recorded" : gap.waited_for);
+  }
+  return text + "\n";
 }
 
 }  // namespace slidestream::cli

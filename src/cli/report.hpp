@@ -16,4 +16,7 @@ std::string summary_text(const Config& config, const RunResult& result, std::siz
 /// What every stage did: busy share of the run's threads, wait share, items, bytes, rate.
 std::string stages_text(const RunResult& result, const Style& style);
 
+/// How busy the GPUs were kept, a line each; nothing when that isn't known.
+std::string overlap_text(const RunResult& result);
+
 }  // namespace slidestream::cli

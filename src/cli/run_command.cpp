@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/trace.hpp>
 #include <string>
 #include <system_error>
 #include <unordered_map>
@@ -33,6 +35,9 @@ std::string choices_of(std::string_view section, std::string_view name) {
   for (const std::string& choice : find_key(section, name)->choices) text += (text.empty() ? "" : "|") + choice;
   return text;
 }
+
+/// `--trace a.svs b.svs` mustn't write over a slide.
+std::string json_file(const std::string& file) { return file.ends_with(".json") ? "" : "must end in .json"; }
 
 /// Writes maps as slides finish; the first that can't be written stops the run.
 class MapWriter {
@@ -95,21 +100,71 @@ void leave_out_maps(const Config& config, ExpandedInputs& inputs) {
   }
 }
 
+/// Records the run when that is asked for.
+class Tracing {
+ public:
+  Tracing(const Config& config, std::string file) : file_(std::move(file)) {
+    if (file_.empty()) return;
+    TraceRecording::Options options;
+    options.devices = config.pipeline.backend != Backend::cpu;
+    recording_.emplace(options);
+  }
+
+  /// Ends the recording; what it says of GPUs goes into the result.
+  void finish(RunResult& result) {
+    if (!recording_) return;
+    trace_ = recording_->finish();
+    recording_.reset();
+    result.overlap = find_overlap(trace_);
+    // Where no GPU was used nobody misses its records.
+    if (result.backend == "cuda" && !trace_.device_warning.empty()) spdlog::warn("{}", trace_.device_warning);
+    if (const std::uint64_t dropped = trace_.dropped_ranges + trace_.dropped_device_records; dropped > 0) {
+      spdlog::warn("the trace is incomplete: {} ranges and {} GPU records found no room in it", trace_.dropped_ranges,
+                   trace_.dropped_device_records);
+    }
+  }
+
+  /// \throws OutputError.
+  void write(const std::vector<std::string>& slides) const {
+    if (file_.empty()) return;
+    write_trace(file_, trace_, slides);
+    spdlog::info("{}: {} ranges and {} GPU records; ui.perfetto.dev shows them", file_, trace_.ranges.size(),
+                 trace_.device_records.size());
+  }
+
+ private:
+  std::string file_;
+  std::optional<TraceRecording> recording_;
+  Trace trace_;
+};
+
+/// Whether the file is to be in that folder, which may not be there yet.
+bool lies_in(const std::string& file, const std::string& folder) {
+  std::error_code code;
+  const std::filesystem::path parent = std::filesystem::weakly_canonical(file, code).parent_path();
+  return !file.empty() && parent == std::filesystem::weakly_canonical(folder, code);
+}
+
 /// Where the run ended: written results, and the status that says how.
-int conclude(const Config& config, const RunResult& result, std::size_t slides, const MapWriter& maps, bool quiet) {
+int conclude(const Config& config, const RunResult& result, const std::vector<std::string>& slides,
+             const MapWriter& maps, const Tracing& tracing, bool quiet) {
   bool complete = maps.error().empty();
   if (!complete) spdlog::error("{}", maps.error());
-  try {
-    write_results(config, result);
-  } catch (const OutputError& error) {
-    spdlog::error("{}", error.what());
-    complete = false;
-  }
+  const auto attempt = [&complete](const auto& write) {
+    try {
+      write();
+    } catch (const OutputError& error) {
+      spdlog::error("{}", error.what());
+      complete = false;
+    }
+  };
+  attempt([&] { write_results(config, result); });
+  attempt([&] { tracing.write(slides); });
   if (!quiet) {
     const Style style = Style::of(1);
     const int width = style.terminal ? terminal_width(1) : 120;
     print_report((complete ? summary_text(config, result, maps.written(), width, style) + "\n" : "") +
-                 stages_text(result, style));
+                 stages_text(result, style) + overlap_text(result));
   }
   if (const std::uint64_t clipped = result.corpus.clipped; clipped > 0) {
     spdlog::warn("{} of {} values lie outside analysis.range and were counted in the end bins", clipped,
@@ -117,8 +172,8 @@ int conclude(const Config& config, const RunResult& result, std::size_t slides, 
   }
   if (const int signal = SignalScope::received(); signal != 0) {
     const auto done = std::ranges::count(result.slides, true, &SlideResult::done);
-    spdlog::warn("interrupted: of {} slides {} were done and {} failed; the others have no row in slides.csv", slides,
-                 done, static_cast<std::ptrdiff_t>(result.slides.size()) - done);
+    spdlog::warn("interrupted: of {} slides {} were done and {} failed; the others have no row in slides.csv",
+                 slides.size(), done, static_cast<std::ptrdiff_t>(result.slides.size()) - done);
     return 128 + signal;
   }
   const bool all_done = std::ranges::all_of(result.slides, &SlideResult::done);
@@ -138,9 +193,11 @@ int run_slides(const Config& config, const std::vector<std::string>& slides, con
   };
   control.on_progress = [&](const Progress& progress) { display.update(progress); };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
-  const RunResult result = run_pipeline(config, slides, control);
+  Tracing tracing(config, options.trace);
+  RunResult result = run_pipeline(config, slides, control);
   display.end();
-  return conclude(config, result, slides.size(), maps, options.quiet);
+  tracing.finish(result);
+  return conclude(config, result, slides, maps, tracing, options.quiet);
 }
 
 }  // namespace
@@ -168,6 +225,11 @@ std::shared_ptr<RunOptions> add_run_options(CLI::App& app) {
       ->group(group);
   app.add_option("-t,--threads", options->threads, "Threads of the run, 0 for all (pipeline.threads)")
       ->type_name("N")
+      ->group(group);
+  app.add_option("--trace", options->trace,
+                 "Record when every stage worked and what every GPU did, for ui.perfetto.dev")
+      ->type_name("FILE.json")
+      ->check(json_file)
       ->group(group);
   app.add_flag("--print-config", options->print_config, "Write the effective configuration, every key explained")
       ->group(group);
@@ -204,7 +266,10 @@ int run(const RunOptions& options) {
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
   check_runnable(config);
+  const bool trace_among_results = lies_in(options.trace, config.output.dir);
+  if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);
   prepare_output(config);
+  if (trace_among_results) check_trace_file(options.trace);
   return run_slides(config, inputs.slides, options);
 }
 

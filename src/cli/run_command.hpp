@@ -21,6 +21,7 @@ struct RunOptions {
   std::string maps;
   std::string backend;
   std::string threads;
+  std::string trace;
   bool print_config = false;
   bool quiet = false;
   bool log_json = false;  ///< messages are for a program: no live line

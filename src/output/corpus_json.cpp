@@ -77,6 +77,26 @@ Json stages_json(const RunResult& result) {
   return stages;
 }
 
+Json overlap_json(const Overlap& overlap) {
+  Json devices = Json::array();
+  for (const DeviceOverlap& device : overlap.devices) {
+    devices.push_back({{"device", device.device},
+                       {"seconds", device.seconds},
+                       {"kernel_seconds", device.kernel_seconds},
+                       {"copy_seconds", device.copy_seconds},
+                       {"copy_hidden_seconds", device.copy_hidden_seconds},
+                       {"longest_gap_seconds", device.longest_gap_seconds},
+                       {"longest_gap_waited_for", device.waited_for}});
+  }
+  const std::optional<double> hidden = overlap.copy_hidden_share();
+  const DeviceOverlap& gap = overlap.longest_gap();
+  return {{"copy_hidden_share", hidden ? Json(*hidden) : Json()},
+          {"gpu_busy_share", overlap.busy_share()},
+          {"longest_gap_seconds", gap.longest_gap_seconds},
+          {"longest_gap_waited_for", gap.waited_for},
+          {"devices", std::move(devices)}};
+}
+
 /// Paths may hold bytes that aren't UTF-8, which JSON can't: they become U+FFFD here, and stay as they are in
 /// slides.csv.
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
@@ -93,6 +113,7 @@ std::string corpus_json(const Config& config, const RunResult& result) {
   corpus["interrupted"] = result.interrupted;
   corpus["totals"] = totals_json(config, result);
   corpus["stages"] = stages_json(result);
+  if (result.overlap) corpus["overlap"] = overlap_json(*result.overlap);
   if (config.output.maps != MapFormat::none) {
     Json& maps = corpus["maps"] = Json::object();
     for (const SlideResult& slide : result.slides) {
