@@ -1,17 +1,74 @@
 #include "runtime/machine.hpp"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <thread>
 
 namespace slidestream::runtime {
+namespace {
+
+/// The kernel's way to write sets: "0-15,32-47".
+bool parse_cpu_list(const std::string& text, cpu_set_t& set) {
+  CPU_ZERO(&set);
+  std::istringstream ranges(text);
+  std::string range;
+  while (std::getline(ranges, range, ',')) {
+    int first = 0;
+    int last = 0;
+    std::istringstream in(range);
+    if (!(in >> first)) return false;
+    last = first;
+    if (in.peek() == '-') {
+      in.get();
+      if (!(in >> last)) return false;
+    }
+    for (int cpu = std::max(first, 0); cpu <= std::min(last, CPU_SETSIZE - 1); ++cpu) CPU_SET(cpu, &set);
+  }
+  return CPU_COUNT(&set) > 0;
+}
+
+bool several_nodes() {
+  static const bool several = std::ifstream("/sys/devices/system/node/node1/cpulist").good();
+  return several;
+}
+
+}  // namespace
 
 int available_processors() noexcept {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void run_near_node(int node) noexcept {
+  try {
+    if (node < 0 || !several_nodes()) return;
+    std::string list;
+    std::ifstream("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist") >> list;
+    cpu_set_t near;
+    cpu_set_t allowed;
+    if (!parse_cpu_list(list, near) || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+    CPU_AND(&near, &near, &allowed);
+    if (CPU_COUNT(&near) > 0) sched_setaffinity(0, sizeof(near), &near);
+  } catch (...) {
+    // A wish only.
+  }
+}
+
+void place_on_node(std::span<std::byte> memory, int node) noexcept {
+  if (node < 0 || node >= 64 || memory.empty() || !several_nodes()) return;
+#ifdef SYS_mbind
+  constexpr int prefer = 1;  // MPOL_PREFERRED of <numaif.h>, which is libnuma's
+  const unsigned long mask = 1UL << node;
+  syscall(SYS_mbind, memory.data(), memory.size(), prefer, &mask, sizeof(mask) * 8UL, 0UL);
+#endif
 }
 
 }  // namespace slidestream::runtime

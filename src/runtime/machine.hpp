@@ -1,8 +1,18 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 namespace slidestream::runtime {
 
 /// Processors that this process may use (its affinity mask), at least 1.
 int available_processors() noexcept;
+
+/// Keeps the calling thread on the processors of a NUMA node, where the machine has several and this process may use
+/// any of that node's. A wish: nothing happens for -1, or where the system declines.
+void run_near_node(int node) noexcept;
+
+/// Asks for pages that are touched from now on to lie on a NUMA node. A wish, as above. `memory` begins at a page.
+void place_on_node(std::span<std::byte> memory, int node) noexcept;
 
 }  // namespace slidestream::runtime

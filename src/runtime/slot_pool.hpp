@@ -52,6 +52,8 @@ class SlotPool {
 
   std::size_t size() const noexcept { return memory_.size(); }
   std::size_t bytes_per_slot() const noexcept { return bytes_per_slot_; }
+  /// A slot's memory, whoever holds it.
+  std::span<std::byte> memory(std::size_t index) const noexcept { return memory_[index].bytes(); }
   /// Slots held now; exact when no other thread acquires or releases.
   std::size_t checked_out() const noexcept { return checked_out_.load(std::memory_order_relaxed); }
 

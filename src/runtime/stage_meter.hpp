@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -26,6 +27,11 @@ class StageMeter {
   /// Time that a batch stood before this stage, since `ready`.
   void add_wait(Clock::time_point ready) noexcept {
     wait_.fetch_add(nanoseconds(ready, Clock::now()), std::memory_order_relaxed);
+  }
+
+  /// Time that was measured elsewhere, on a device's own clock.
+  void add_busy(std::chrono::duration<float, std::milli> time) noexcept {
+    busy_.fetch_add(static_cast<std::uint64_t>(std::max(time.count(), 0.0F) * 1e6F), std::memory_order_relaxed);
   }
 
   /// Adds its own lifetime to the stage's busy time, and is a range of traces. Ranges of a thread nest.

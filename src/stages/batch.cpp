@@ -8,6 +8,11 @@ namespace slidestream {
 RunContext::RunContext(const Config& run_config, int run_threads)
     : config(run_config), threads(run_threads), limits(slot_limits(run_config.pipeline)) {}
 
+std::vector<const runtime::StageMeter*> RunContext::meters() const {
+  if (lanes_are_devices()) return {&source, &read, &decode, &upload, &carry, &compute, &collect, &reduce};
+  return {&source, &read, &decode, &carry, &compute, &reduce};
+}
+
 void SlideRun::fail(const char* stage, const std::string& cause) {
   const std::lock_guard lock(mutex_);
   if (failed_.load(std::memory_order_relaxed)) return;

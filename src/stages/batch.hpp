@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,9 +12,11 @@
 #include <vector>
 
 #include <slidestream/config.hpp>
+#include <slidestream/error.hpp>
 #include <slidestream/results.hpp>
 #include <slidestream/slide.hpp>
 
+#include "runtime/handoff.hpp"
 #include "runtime/slot_pool.hpp"
 #include "runtime/stage_meter.hpp"
 #include "stages/strip_plan.hpp"
@@ -23,6 +27,23 @@
 namespace slidestream {
 
 struct Batch;
+struct SlideRun;
+
+/// Consecutive strips of a slide on their way through one lane, in row order: the whole slide, or a fragment of it.
+struct Chain {
+  std::size_t index = 0;  ///< in the slide
+  ChainPlan plan;
+
+  // Used by the lane's carry stage alone, which is serial.
+  std::size_t next = 0;                   ///< strip of the chain whose turn it is
+  std::map<std::size_t, Batch*> waiting;  ///< ready before their turn
+  runtime::Slot carry;                    ///< rows for the next strip, on the host
+  int device_carry = -1;                  ///< number of the buffer with rows for the next strip, on a device
+
+  // Used by the reduce stage alone, which is serial.
+  std::size_t strips_reduced = 0;
+  std::size_t strips_expected = SIZE_MAX;  ///< known with the last one
+};
 
 /// A slide on its way through the graph, shared by its batches.
 struct SlideRun {
@@ -31,6 +52,7 @@ struct SlideRun {
   std::shared_ptr<const Slide> slide;  ///< null when it couldn't be opened
   std::size_t level = 0;
   LevelPlan plan;
+  std::vector<Chain> chains;  ///< as the plan's; one that has no work when the slide couldn't be opened
   SlideResult result;  ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
   runtime::Clock::time_point start;
 
@@ -40,14 +62,7 @@ struct SlideRun {
   /// A stop was asked for before all strips were sent: the slide has no result.
   std::atomic<bool> abandoned{false};
 
-  // The chain of carried rows: used by the carry stage alone, which is serial.
-  std::size_t next_in_chain = 0;
-  std::map<std::size_t, Batch*> waiting;  ///< decoded before their turn
-  runtime::Slot carry;                    ///< rows for the next strip
-
-  // Used by the reduce stage alone, which is serial.
-  std::size_t strips_reduced = 0;
-  std::size_t strips_expected = SIZE_MAX;  ///< known with the last one
+  std::size_t chains_reduced = 0;  ///< used by the reduce stage alone
 
  private:
   std::mutex mutex_;
@@ -60,7 +75,7 @@ struct BatchTile {
   std::int64_t index = 0;  ///< in the level
   /// outside_file: the range isn't in the file; too_long: more bytes than the tile's pixels could need.
   Source source = Source::file;
-  bool owned = true;       ///< false: a panel before this one counts it
+  bool owned = true;       ///< false: a panel or fragment before this one counts it
   std::size_t offset = 0;  ///< of its bytes in the slot
   std::size_t length = 0;
   std::int64_t from_x = 0;  ///< first pixel of the tile that is wanted
@@ -77,25 +92,29 @@ struct ReadChunk {
 
 /// A strip under way. There are as many as slots; each is reused for the whole run.
 struct Batch {
+  std::size_t lane = 0;
   runtime::Slot slot;
   std::shared_ptr<SlideRun> slide;
-  std::size_t strip_index = 0;
+  Chain* chain = nullptr;       ///< of the slide
+  std::size_t strip_index = 0;  ///< in the slide's plan
   StripPlan strip;
-  bool empty = false;  ///< carries the end of a failed or abandoned slide: no work, but keeps its place in the chain
-  bool last = false;   ///< no strip of the slide comes after
+  bool empty = false;  ///< carries the end of a failed or abandoned chain: no work, but keeps its place in it
+  bool last = false;   ///< no strip of the chain comes after
 
   std::vector<ReadChunk> chunks;
   std::vector<BatchTile> tiles;
-  std::uint8_t* own_rows = nullptr;  ///< pixel (panel.x0, strip.y0); carried rows end right before it
+  std::uint8_t* own_rows = nullptr;  ///< in the slot: pixel (panel.x0, strip.y0); on the CPU carried rows end before it
   SpectrumSums sums;
   std::mutex sums_mutex;
   std::atomic<std::uint64_t> missing_tiles{0};
   std::atomic<std::uint64_t> bad_tiles{0};
   std::atomic<std::int64_t> tasks_left{0};  ///< of the present stage; the task that takes it to 0 hands the batch on
   runtime::Clock::time_point ready;         ///< when it was handed on
+  runtime::Handoff handoff;                 ///< orders what one stage wrote before what the next one reads
 
   const PanelPlan& panel() const { return slide->plan.panels[strip.panel]; }
   bool skip() const noexcept { return empty || slide->failed(); }
+  std::size_t strip_of_chain() const noexcept { return strip_index - chain->plan.first_strip; }
 };
 
 /// What the stages share for one run.
@@ -104,19 +123,31 @@ struct RunContext {
 
   const Config& config;
   int threads;
+  std::size_t lanes = 1;  ///< ways through the graph: one on the CPU, one a GPU
+  const char* backend = "cpu";
+  bool carried_on_device = false;  ///< rows between strips never pass through the slots
   SlotLimits limits;
   runtime::StageMeter source{"source"};
   runtime::StageMeter read{"read"};
   runtime::StageMeter decode{"decode"};
+  runtime::StageMeter upload{"upload"};
   runtime::StageMeter carry{"carry"};
   runtime::StageMeter compute{"compute"};
+  runtime::StageMeter collect{"collect"};
   runtime::StageMeter reduce{"reduce"};
   std::atomic<std::uint64_t> pixels_started{0};
   std::atomic<std::uint64_t> pixels_done{0};
 
+  bool lanes_are_devices() const noexcept { return carried_on_device; }
+  /// Of the stages that this run has, in their order.
+  std::vector<const runtime::StageMeter*> meters() const;
+
   /// For tests: called at the start of each stage's work on a strip; what it throws is the stage's failure.
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;
   void* fault_data = nullptr;
+
+  /// Called with an error that ends the run, such as a lost device. Any thread, as often as it happens.
+  std::function<void(const std::exception_ptr&)> on_fatal;
 
   void check_fault(const char* stage, const SlideRun& slide, std::size_t strip) const {
     if (fault != nullptr) fault(fault_data, stage, slide.path, strip);
@@ -133,6 +164,10 @@ void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& 
   try {
     context.check_fault(stage, *batch.slide, batch.strip_index);
     work();
+  } catch (const CudaError&) {
+    // The device is lost, and the run with it: what was finished is kept.
+    batch.slide->fail(stage, current_cause(batch.slide->path));
+    if (context.on_fatal) context.on_fatal(std::current_exception());
   } catch (...) {
     batch.slide->fail(stage, current_cause(batch.slide->path));
   }

@@ -8,8 +8,8 @@
 
 namespace slidestream {
 
-/// Puts decoded batches of each slide into row order and completes them with the rows that the strip before left for
-/// them, so that computing a batch needs nothing but its slot.
+/// Puts decoded batches of each chain into row order. On the host it also completes them with the rows that the strip
+/// before left for them, so that computing a batch needs nothing but its slot; on a device the stream does that.
 class CarryStage {
  public:
   virtual ~CarryStage() = default;
@@ -19,7 +19,10 @@ class CarryStage {
 };
 
 extern const runtime::StageContract carry_contract;
+extern const runtime::StageContract device_carry_contract;
 
 std::unique_ptr<CarryStage> make_carry_stage(RunContext& context);
+/// Order alone.
+std::unique_ptr<CarryStage> make_device_carry_stage(RunContext& context);
 
 }  // namespace slidestream

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stages/range_payload.hpp"
 #include "stages/tile_ranges.hpp"
 
 namespace slidestream {
@@ -13,7 +14,7 @@ class Read final : public ReadStage {
 
   void run(Batch& batch) override {
     context_.read.add_wait(batch.ready);
-    const runtime::StageMeter::Busy busy(context_.read);
+    runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
     guarded(context_, "read", batch, [&] {
       lay_out(batch);
       std::size_t bytes = 0;
@@ -21,19 +22,19 @@ class Read final : public ReadStage {
         batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
         bytes += chunk.length;
       }
-      context_.read.add(1, bytes);
+      busy.add(1, bytes);
     });
   }
 
  private:
-  /// Slot: carried rows, own rows, compressed bytes.
-  static void lay_out(Batch& batch) {
+  /// Slot: carried rows (where rows are carried on the host), own rows, compressed bytes.
+  void lay_out(Batch& batch) const {
     const SlideRun& slide = *batch.slide;
     const Level& level = slide.slide->info().levels[slide.level];
     const StripPlan& strip = batch.strip;
     const PanelPlan& panel = batch.panel();
     const std::span<std::byte> memory = batch.slot.memory();
-    const std::ptrdiff_t carried = (strip.y0 - strip.carry_in_y0) * panel.pitch;
+    const std::ptrdiff_t carried = context_.carried_on_device ? 0 : (strip.y0 - strip.carry_in_y0) * panel.pitch;
     batch.own_rows = reinterpret_cast<std::uint8_t*>(memory.data()) + carried;
     const std::size_t rows_end = static_cast<std::size_t>(carried + (strip.y1 - strip.y0) * panel.pitch);
 
@@ -43,7 +44,7 @@ class Read final : public ReadStage {
            ++column) {
         BatchTile job;
         job.index = row * level.columns + column;
-        job.owned = column >= panel.first_owned_tile_column;
+        job.owned = column >= panel.first_owned_tile_column && row >= strip.first_owned_tile_row;
         const std::int64_t left = column * level.tile_width;
         const std::int64_t top = row * level.tile_height;
         const std::int64_t x0 = std::max(left, panel.x0);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/handoff.hpp"
+#include "stages/range_payload.hpp"
 
 namespace slidestream {
 namespace {
@@ -21,12 +22,15 @@ class Reduce final : public ReduceStage {
 
   void run(Batch& batch) override {
     const runtime::Turn turn(turn_);
-    const runtime::StageMeter::Busy busy(context_.reduce);
+    const runtime::StageMeter::Busy busy(context_.reduce, payload_of(batch));
     guarded(context_, "reduce", batch, [&] { add(batch); });
     const std::shared_ptr<SlideRun> slide = std::move(batch.slide);
-    if (batch.last) slide->strips_expected = batch.strip_index + 1;
+    Chain& chain = *batch.chain;
+    if (batch.last) chain.strips_expected = batch.strip_of_chain() + 1;
     batch.slot.reset();
-    if (++slide->strips_reduced == slide->strips_expected) complete(*slide);
+    if (++chain.strips_reduced == chain.strips_expected && ++slide->chains_reduced == slide->chains.size()) {
+      complete(*slide);
+    }
   }
 
   std::uint64_t slides_done() const noexcept override { return done_.load(std::memory_order_relaxed); }
@@ -48,7 +52,10 @@ class Reduce final : public ReduceStage {
     slide.result.bad_tiles += batch.bad_tiles.load();
     const std::size_t panel = batch.strip.panel;
     const std::int64_t before = panel == 0 ? 0 : slide.plan.panels[panel - 1].x1;
-    context_.pixels_done += static_cast<std::uint64_t>((batch.strip.y1 - batch.strip.y0) * (batch.panel().x1 - before));
+    const Level& level = slide.slide->info().levels[slide.level];
+    const std::int64_t first_row = std::max(batch.strip.y0, batch.strip.first_owned_tile_row * level.tile_height);
+    const std::int64_t rows = std::max<std::int64_t>(0, batch.strip.y1 - first_row);
+    context_.pixels_done += static_cast<std::uint64_t>(rows * (batch.panel().x1 - before));
     context_.reduce.add(1, batch.sums.histogram.size() * sizeof(std::uint64_t));
   }
 
@@ -57,7 +64,7 @@ class Reduce final : public ReduceStage {
     SlideResult& result = slide.result;
     result.done = !slide.failed();
     result.seconds = std::chrono::duration<double>(runtime::Clock::now() - slide.start).count();
-    result.backend = "cpu";
+    result.backend = context_.backend;
     if (result.done) {
       corpus_ += result.sums;
       done_.fetch_add(1, std::memory_order_relaxed);

@@ -1,10 +1,13 @@
 #include "stages/source.hpp"
 
+#include <deque>
 #include <future>
+#include <mutex>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
+#include "stages/range_payload.hpp"
 #include "stages/tile_ranges.hpp"
 
 namespace slidestream {
@@ -13,47 +16,86 @@ namespace {
 class Source final : public SourceStage {
  public:
   Source(RunContext& context, const std::vector<std::string>& slides, const RunControl& control, runtime::IoThreads& io)
-      : context_(context), slides_(slides), control_(control), io_(io) {
+      : context_(context), slides_(slides), control_(control), io_(io), lanes_(context.lanes) {
     open_ahead();
   }
 
   ~Source() override {
-    // The opener refers to this object.
-    if (ahead_.valid()) ahead_.wait();
+    // The openers refer to this object.
+    for (const auto& opening : ahead_) opening.wait();
   }
 
-  bool next(StripMessage& message) override {
-    if (current_ == nullptr) {
-      if (!ahead_.valid() || control_.stop_requested()) return false;
-      current_ = ahead_.get();
-      next_strip_ = 0;
-      open_ahead();
-    }
-    const runtime::StageMeter::Busy busy(context_.source);
-    if (next_strip_ > 0) {
-      if (control_.stop_requested()) current_->abandoned.store(true);
+  bool next(StripMessage& message, std::size_t lane) override {
+    Sending& sending = lanes_[lane];
+    if (sending.slide == nullptr && !take_chain(sending)) return false;
+    SlideRun& slide = *sending.slide;
+    Chain& chain = *sending.chain;
+    const std::size_t strip = chain.plan.first_strip + sending.next_strip;
+    const runtime::StageMeter::Busy busy(context_.source, payload_of(slide, strip));
+    if (sending.next_strip > 0) {
+      if (control_.stop_requested()) slide.abandoned.store(true);
       try {
-        context_.check_fault("source", *current_, next_strip_);
+        context_.check_fault("source", slide, strip);
       } catch (...) {
-        current_->fail("source", current_cause(current_->path));
+        slide.fail("source", current_cause(slide.path));
       }
     }
-    message.slide = current_;
-    message.strip_index = next_strip_++;
-    message.empty = current_->failed() || current_->abandoned.load();
-    message.last = message.empty || next_strip_ == current_->plan.strips.size();
-    if (message.last) current_ = nullptr;
+    message.slide = sending.slide;
+    message.chain = &chain;
+    message.strip_index = strip;
+    message.empty = slide.failed() || slide.abandoned.load();
+    message.last = message.empty || ++sending.next_strip == chain.plan.strips;
+    if (message.last) sending = {};
     context_.source.add(1, 0);
     return true;
   }
 
  private:
+  /// What a lane is sending.
+  struct Sending {
+    std::shared_ptr<SlideRun> slide;
+    Chain* chain = nullptr;
+    std::size_t next_strip = 0;  ///< in the chain
+  };
+
+  /// The next chain that no lane has taken, of the slide at hand or the one after it.
+  bool take_chain(Sending& sending) {
+    const std::lock_guard lock(mutex_);
+    if (current_ == nullptr) {
+      if (ahead_.empty() || control_.stop_requested()) return false;
+      current_ = ahead_.front().get();
+      ahead_.pop_front();
+      next_chain_ = 0;
+      open_ahead();
+    }
+    sending = {current_, &current_->chains[next_chain_], 0};
+    if (++next_chain_ == current_->chains.size()) current_ = nullptr;
+    return true;
+  }
+
+  /// Keeps as many slides opened, or being opened, as there are lanes to want one.
   void open_ahead() {
-    ahead_ = {};
-    if (next_slide_ == slides_.size() || control_.stop_requested()) return;
-    auto promise = std::make_shared<std::promise<std::shared_ptr<SlideRun>>>();
-    ahead_ = promise->get_future();
-    io_.submit([this, promise, index = next_slide_++] { promise->set_value(open(index)); });
+    while (ahead_.size() < context_.lanes && next_slide_ < slides_.size() && !control_.stop_requested()) {
+      auto promise = std::make_shared<std::promise<std::shared_ptr<SlideRun>>>();
+      ahead_.push_back(promise->get_future());
+      io_.submit([this, promise, index = next_slide_++] { promise->set_value(open(index)); });
+    }
+  }
+
+  /// Into how many fragments a slide is cut, so that no lane stands idle while another has a whole slide to do: the last
+  /// slides of a run are cut, one for each lane.
+  std::int64_t fragments(std::size_t index) const {
+    const std::size_t left = slides_.size() - index;
+    switch (context_.config.gpu.split_slides) {
+      case SplitSlides::never:
+        return 1;
+      case SplitSlides::always:
+        break;
+      case SplitSlides::automatic:
+        if (left > context_.lanes) return 1;
+        break;
+    }
+    return static_cast<std::int64_t>(context_.lanes);
   }
 
   std::shared_ptr<SlideRun> open(std::size_t index) const {
@@ -65,13 +107,14 @@ class Source final : public SourceStage {
     result.path = run->path;
     result.level = context_.config.input.level;
     try {
-      const runtime::StageMeter::Busy busy(context_.source);
+      const runtime::StageMeter::Busy busy(context_.source, {static_cast<std::int64_t>(index)});
       context_.check_fault("source", *run, 0);
       run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels});
       describe(*run);
       const TileRanges ranges{*run->slide, run->level};
       run->plan = plan_level(run->slide->info().levels[run->level], context_.config.analysis, context_.config.pipeline,
-                             context_.limits, &TileRanges::compressed_bytes, &ranges);
+                             context_.limits, &TileRanges::compressed_bytes, &ranges, fragments(index));
+      run->chains = std::vector<Chain>(run->plan.chains.size());
       result.sums.histogram.assign(static_cast<std::size_t>(context_.config.analysis.bins), 0);
       if (context_.config.output.maps != MapFormat::none) {
         result.map.columns = run->plan.windows_x;
@@ -81,6 +124,14 @@ class Source final : public SourceStage {
       context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
     } catch (...) {
       run->fail("source", current_cause(run->path));
+    }
+    if (run->chains.empty()) {
+      run->chains = std::vector<Chain>(1);
+    } else {
+      for (std::size_t i = 0; i < run->chains.size(); ++i) {
+        run->chains[i].index = i;
+        run->chains[i].plan = run->plan.chains[i];
+      }
     }
     return run;
   }
@@ -106,10 +157,13 @@ class Source final : public SourceStage {
   const std::vector<std::string>& slides_;
   const RunControl& control_;
   runtime::IoThreads& io_;
+  std::vector<Sending> lanes_;  ///< each used by its lane alone
+
+  std::mutex mutex_;  ///< of what follows
   std::size_t next_slide_ = 0;
-  std::future<std::shared_ptr<SlideRun>> ahead_;
-  std::shared_ptr<SlideRun> current_;
-  std::size_t next_strip_ = 0;
+  std::deque<std::future<std::shared_ptr<SlideRun>>> ahead_;
+  std::shared_ptr<SlideRun> current_;  ///< has chains that no lane has taken
+  std::size_t next_chain_ = 0;
 };
 
 }  // namespace

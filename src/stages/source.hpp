@@ -15,17 +15,19 @@ namespace slidestream {
 /// The next strip to be admitted.
 struct StripMessage {
   std::shared_ptr<SlideRun> slide;
+  Chain* chain = nullptr;
   std::size_t strip_index = 0;
   bool empty = false;  ///< no work: the slide failed or was abandoned
   bool last = false;
 };
 
-/// Slides in input order, each as strips in row order. The next slide is opened while the present one is sent.
+/// Slides in input order, each as chains of strips in row order. A lane that has sent its chain takes the next one: work
+/// goes to the lane that is free first. Slides are opened ahead.
 class SourceStage {
  public:
   virtual ~SourceStage() = default;
-  /// The next strip; false when there is none, or a stop was asked for. One caller at a time.
-  virtual bool next(StripMessage& message) = 0;
+  /// The lane's next strip; false when there is none, or a stop was asked for. One caller a lane at a time.
+  virtual bool next(StripMessage& message, std::size_t lane) = 0;
 };
 
 extern const runtime::StageContract source_contract;

@@ -9,8 +9,6 @@ namespace slidestream {
 namespace {
 
 constexpr std::int64_t kRowAlignment = 64;
-/// Compressed bytes are placed behind the rows, aligned; this covers the gap.
-constexpr std::int64_t kSlotSlack = 4096;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -69,23 +67,31 @@ struct Planner {
     return std::min(level.tile_height, level.height - tile_row * level.tile_height);
   }
 
-  std::int64_t row_bytes(const PanelPlan& panel, std::int64_t tile_row) const {
-    return tile_row_height(tile_row) * panel.pitch +
-           compressed_bytes(context, tile_row, panel.first_tile_column, panel.tile_columns);
+  BatchNeeds needs_of_rows(const PanelPlan& panel, std::int64_t tile_row) const {
+    BatchNeeds needs;
+    needs.pitch = panel.pitch;
+    needs.width = panel.x1 - panel.x0;
+    needs.carried_rows = most_carried_rows();
+    needs.rows = tile_row_height(tile_row);
+    needs.compressed_bytes = compressed_bytes(context, tile_row, panel.first_tile_column, panel.tile_columns);
+    needs.tiles = panel.tile_columns;
+    needs.window_columns = panel.window_columns;
+    return needs;
   }
 
-  std::int64_t carry_bytes(const PanelPlan& panel) const { return most_carried_rows() * panel.pitch; }
+  /// Rows of windows that a batch of so many rows completes at most, wherever it lies.
+  std::int64_t most_window_rows(std::int64_t rows) const {
+    return (rows + analysis.smoothing_radius) / analysis.stride + 2;
+  }
 
-  /// Bytes of the slot left for a panel's own rows and their compressed tiles.
-  std::int64_t room(const PanelPlan& panel) const {
-    return static_cast<std::int64_t>(limits.slot_bytes) - carry_bytes(panel) - kSlotSlack;
+  bool fits(BatchNeeds needs) const {
+    needs.window_rows = most_window_rows(needs.rows);
+    return limits.fits(needs);
   }
 
   bool fits(const PanelPlan& panel) const {
-    if (carry_bytes(panel) > static_cast<std::int64_t>(limits.carry_bytes)) return false;
-    const std::int64_t free = room(panel);
     for (std::int64_t row = 0; row < level.rows; ++row) {
-      if (row_bytes(panel, row) > free) return false;
+      if (!fits(needs_of_rows(panel, row))) return false;
     }
     return true;
   }
@@ -103,42 +109,77 @@ struct Planner {
     }
   }
 
-  void cut_strips(LevelPlan& plan, std::size_t panel_index) const {
+  /// Rows of windows [first, end) and the tile rows that they need.
+  struct Fragment {
+    std::int64_t first_window_row = 0;
+    std::int64_t end_window_row = 0;
+    std::int64_t first_tile_row = 0;
+    std::int64_t end_tile_row = 0;
+    std::int64_t first_owned_tile_row = 0;
+  };
+
+  std::vector<Fragment> cut_fragments(std::int64_t count, std::int64_t windows_y) const {
+    std::vector<Fragment> fragments(static_cast<std::size_t>(count));
+    std::int64_t owned_until = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      Fragment& fragment = fragments[static_cast<std::size_t>(i)];
+      fragment.first_window_row = windows_y * i / count;
+      fragment.end_window_row = windows_y * (i + 1) / count;
+      // Windows further apart than they are high leave rows that nobody needs: they are decoded all the same.
+      const std::int64_t first = i == 0 ? 0 : first_row_of(fragment.first_window_row) / level.tile_height;
+      fragment.first_tile_row = std::min(first, owned_until);
+      const std::int64_t end =
+          (fragment.end_window_row - 1) * analysis.stride + analysis.window + analysis.smoothing_radius;
+      fragment.end_tile_row = i + 1 == count ? level.rows : std::min(level.rows, ceil_div(end, level.tile_height));
+      fragment.first_owned_tile_row = owned_until;
+      owned_until = fragment.end_tile_row;
+    }
+    return fragments;
+  }
+
+  void cut_strips(LevelPlan& plan, const Fragment& fragment, std::size_t panel_index) const {
     const PanelPlan& panel = plan.panels[panel_index];
     const std::int64_t wanted_rows = std::int64_t{pipeline.strip_height} * std::max(1, pipeline.batch_strips);
     const std::int64_t wanted_tile_rows =
         std::max<std::int64_t>(1, (wanted_rows + level.tile_height / 2) / level.tile_height);
-    const std::int64_t free = room(panel);
-    std::int64_t tile_row = 0;
-    std::int64_t window_row = 0;
-    std::int64_t carried_from = 0;
-    while (tile_row < level.rows) {
+    std::int64_t tile_row = fragment.first_tile_row;
+    std::int64_t window_row = fragment.first_window_row;
+    std::int64_t carried_from = tile_row * level.tile_height;
+    while (tile_row < fragment.end_tile_row) {
       StripPlan strip;
       strip.panel = panel_index;
       strip.first_tile_row = tile_row;
-      std::int64_t bytes = 0;
-      while (tile_row < level.rows && strip.tile_rows < wanted_tile_rows) {
-        bytes += row_bytes(panel, tile_row);
-        if (strip.tile_rows > 0 && bytes > free) break;
+      strip.first_owned_tile_row = fragment.first_owned_tile_row;
+      BatchNeeds needs;
+      while (tile_row < fragment.end_tile_row && strip.tile_rows < wanted_tile_rows) {
+        BatchNeeds more = needs_of_rows(panel, tile_row);
+        more.rows += needs.rows;
+        more.compressed_bytes += needs.compressed_bytes;
+        more.tiles += needs.tiles;
+        if (strip.tile_rows > 0 && !fits(more)) break;
+        needs = more;
         ++strip.tile_rows;
         ++tile_row;
       }
       strip.y0 = strip.first_tile_row * level.tile_height;
       strip.y1 = std::min(level.height, tile_row * level.tile_height);
-      strip.first_of_panel = strip.first_tile_row == 0;
-      strip.last_of_panel = tile_row == level.rows;
+      const bool last = tile_row == fragment.end_tile_row;
       strip.carry_in_y0 = carried_from;
       strip.first_window_row = window_row;
-      if (strip.last_of_panel) {
-        window_row = plan.windows_y;
+      if (last) {
+        window_row = fragment.end_window_row;
       } else {
         // The last row that a window's smoothing touches must have been decoded.
         const std::int64_t reach = strip.y1 - analysis.window - analysis.smoothing_radius;
-        if (reach >= 0) window_row = std::min(plan.windows_y, reach / analysis.stride + 1);
+        if (reach >= 0) {
+          window_row = std::clamp(reach / analysis.stride + 1, window_row, fragment.end_window_row);
+        }
       }
       strip.window_rows = window_row - strip.first_window_row;
       strip.carry_out_y0 =
-          strip.last_of_panel || window_row == plan.windows_y ? strip.y1 : std::min(strip.y1, first_row_of(window_row));
+          last || window_row == fragment.end_window_row ? strip.y1 : std::min(strip.y1, first_row_of(window_row));
+      // Rows above the fragment's own are nobody's.
+      strip.carry_out_y0 = std::max(strip.carry_out_y0, strip.carry_in_y0);
       carried_from = strip.carry_out_y0;
       plan.strips.push_back(strip);
     }
@@ -147,16 +188,25 @@ struct Planner {
 
 }  // namespace
 
+SlotLimits slot_limits(std::size_t carry_bytes) {
+  SlotLimits limits{carry_bytes * 4, carry_bytes, {}};
+  limits.fits = [carry = static_cast<std::int64_t>(carry_bytes)](const BatchNeeds& needs) {
+    const std::int64_t carried = needs.carried_rows * needs.pitch;
+    return carried <= carry && carried + needs.rows * needs.pitch + needs.compressed_bytes + slot_slack <= 4 * carry;
+  };
+  return limits;
+}
+
 SlotLimits slot_limits(const PipelineConfig& config) {
   const std::size_t total = static_cast<std::size_t>(config.memory_mib) << 20;
   const std::size_t depth = static_cast<std::size_t>(config.queue_depth);
   // total = depth x slot + (depth + 1) x slot / 4
-  const std::size_t carry = total / (5 * depth + 1) / 4096 * 4096;
-  return {carry * 4, carry};
+  return slot_limits(total / (5 * depth + 1) / 4096 * 4096);
 }
 
 LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
-                     const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context) {
+                     const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
+                     std::int64_t fragments) {
   if (level.width < analysis.window || level.height < analysis.window) {
     throw Error("the level has " + std::to_string(level.width) + " x " + std::to_string(level.height) +
                 " pixels, less than one window of " + std::to_string(analysis.window) + " x " +
@@ -167,7 +217,13 @@ LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const P
   plan.windows_x = planner.windows_along(level.width);
   plan.windows_y = planner.windows_along(level.height);
   plan.panels = planner.choose_panels(plan.windows_x);
-  for (std::size_t panel = 0; panel < plan.panels.size(); ++panel) planner.cut_strips(plan, panel);
+  for (const Planner::Fragment& fragment :
+       planner.cut_fragments(std::clamp<std::int64_t>(fragments, 1, plan.windows_y), plan.windows_y)) {
+    ChainPlan chain{plan.strips.size(), 0};
+    for (std::size_t panel = 0; panel < plan.panels.size(); ++panel) planner.cut_strips(plan, fragment, panel);
+    chain.strips = plan.strips.size() - chain.first_strip;
+    plan.chains.push_back(chain);
+  }
   return plan;
 }
 

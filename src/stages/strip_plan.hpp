@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -36,36 +37,65 @@ struct StripPlan {
   std::int64_t carry_in_y0 = 0;   ///< rows [carry_in_y0, y0) come from the strip before
   std::int64_t carry_out_y0 = 0;  ///< rows [carry_out_y0, y1) go to the strip after
   std::int64_t first_window_row = 0;
-  std::int64_t window_rows = 0;  ///< window rows that this strip completes
-  bool first_of_panel = false;
-  bool last_of_panel = false;
+  std::int64_t window_rows = 0;           ///< window rows that this strip completes
+  std::int64_t first_owned_tile_row = 0;  ///< tiles above it count as the fragment's before
 };
 
-/// All strips of a level, panel by panel, top to bottom.
+/// Consecutive strips that follow each other through one lane of the graph: rows are carried from each to the next,
+/// where they belong to the same panel.
+struct ChainPlan {
+  std::size_t first_strip = 0;
+  std::size_t strips = 0;
+};
+
+/// All strips of a level, fragment by fragment, in them panel by panel, in them top to bottom.
 struct LevelPlan {
   std::int64_t windows_x = 0;
   std::int64_t windows_y = 0;
   std::vector<PanelPlan> panels;
   std::vector<StripPlan> strips;
+  std::vector<ChainPlan> chains;  ///< one a fragment
 };
 
-/// What a slot and a carry buffer hold, in bytes.
+/// What a batch of some whole tile rows of a panel needs at most.
+struct BatchNeeds {
+  std::int64_t pitch = 0;         ///< bytes of a row
+  std::int64_t width = 0;         ///< pixels of a row
+  std::int64_t carried_rows = 0;  ///< from the strip before
+  std::int64_t rows = 0;          ///< its own
+  std::int64_t compressed_bytes = 0;
+  std::int64_t tiles = 0;
+  std::int64_t window_columns = 0;
+  std::int64_t window_rows = 0;  ///< that it completes
+};
+
+/// What batches must fit.
 struct SlotLimits {
-  std::size_t slot_bytes = 0;   ///< carried rows, own rows and compressed tiles of a strip together
-  std::size_t carry_bytes = 0;  ///< carried rows between two strips
+  std::size_t slot_bytes = 0;   ///< of host memory
+  std::size_t carry_bytes = 0;  ///< carried rows between two strips, in the memory where they are carried
+  /// Whether a batch fits its slot. Monotone: less of anything fits as well.
+  std::function<bool(const BatchNeeds&)> fits;
 };
 
-/// Host memory of `pipeline.memory_mib` as `queue_depth` slots and `queue_depth` + 1 carry buffers of a quarter's size.
+/// For a run on the CPU: `pipeline.memory_mib` as `queue_depth` slots (carried rows, own rows and compressed tiles of a
+/// batch) and `queue_depth` + 1 carry buffers of a quarter's size.
 SlotLimits slot_limits(const PipelineConfig& config);
+/// The same from the size of a carry buffer.
+SlotLimits slot_limits(std::size_t carry_bytes);
+
+/// Compressed bytes are placed behind the rows, aligned; this covers the gap.
+constexpr std::int64_t slot_slack = 4096;
 
 /// Bytes that tiles [first, first + count) of a tile row need in a slot's compressed part.
 using CompressedBytes = std::int64_t (*)(const void* context, std::int64_t tile_row, std::int64_t first_column,
                                          std::int64_t columns);
 
-/// Cuts a level. Strips have about `strip_height` x `batch_strips` rows, in whole tile rows, and fewer where the slot
-/// is too small for them. \throws Error when a single row of tiles doesn't fit a slot, however narrow; the message
+/// Cuts a level into `fragments` of about equal height (fewer when there are fewer rows of windows), each a chain of
+/// strips that needs nothing of the others: tiles at their edges are decoded for both. Strips have about `strip_height` x
+/// `batch_strips` rows, in whole tile rows, and fewer where the slot is too small for them. \throws Error when a single row of tiles doesn't fit a slot, however narrow; the message
 /// names the key to turn.
 LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
-                     const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context);
+                     const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
+                     std::int64_t fragments = 1);
 
 }  // namespace slidestream

@@ -53,33 +53,62 @@ void check_plan(const Level& level, const AnalysisConfig& analysis, const SlotLi
   REQUIRE(covered == level.width);
   REQUIRE(next_owned == level.columns);
 
-  std::int64_t next_row = 0;
-  std::int64_t next_window_row = 0;
-  std::int64_t carried_from = 0;
-  for (const StripPlan& strip : plan.strips) {
-    if (strip.first_of_panel) next_row = next_window_row = carried_from = 0;
-    const PanelPlan& panel = plan.panels[strip.panel];
-    REQUIRE(strip.y0 == next_row);
-    REQUIRE(strip.y1 > strip.y0);
-    next_row = strip.y1;
-    REQUIRE(strip.carry_in_y0 == carried_from);
-    REQUIRE(strip.carry_out_y0 >= strip.carry_in_y0);
-    carried_from = strip.carry_out_y0;
-    REQUIRE(strip.first_window_row == next_window_row);
-    next_window_row += strip.window_rows;
-    if (strip.window_rows > 0) {
-      const std::int64_t first = strip.first_window_row * analysis.stride - analysis.smoothing_radius;
-      const std::int64_t last = (next_window_row - 1) * analysis.stride + analysis.window + analysis.smoothing_radius;
-      REQUIRE(strip.carry_in_y0 <= std::max<std::int64_t>(0, first));
-      REQUIRE(strip.y1 >= std::min(level.height, last));
-    }
-    REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_out_y0) * panel.pitch) <= limits.carry_bytes);
-    REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_in_y0) * panel.pitch) <= limits.slot_bytes);
-    if (strip.last_of_panel) {
-      REQUIRE(next_row == level.height);
-      REQUIRE(next_window_row == plan.windows_y);
-    }
+  // Chains follow each other without a gap.
+  std::size_t next_strip = 0;
+  for (const ChainPlan& chain : plan.chains) {
+    REQUIRE(chain.first_strip == next_strip);
+    REQUIRE(chain.strips > 0);
+    next_strip += chain.strips;
   }
+  REQUIRE(next_strip == plan.strips.size());
+
+  std::int64_t fragment_begin = 0;  // of windows
+  std::int64_t rows_owned = 0;      // of tiles
+  for (const ChainPlan& chain : plan.chains) {
+    std::int64_t fragment_end = 0;
+    std::int64_t last_tile_row = 0;
+    std::size_t strip_index = chain.first_strip;
+    for (std::size_t panel_index = 0; panel_index < plan.panels.size(); ++panel_index) {
+      const PanelPlan& panel = plan.panels[panel_index];
+      std::int64_t next_row = plan.strips[strip_index].y0;
+      std::int64_t next_window_row = fragment_begin;
+      std::int64_t carried_from = next_row;
+      for (; strip_index < chain.first_strip + chain.strips && plan.strips[strip_index].panel == panel_index;
+           ++strip_index) {
+        const StripPlan& strip = plan.strips[strip_index];
+        REQUIRE(strip.first_owned_tile_row == rows_owned);
+        REQUIRE(strip.y0 == next_row);
+        REQUIRE(strip.y0 == strip.first_tile_row * level.tile_height);
+        REQUIRE(strip.y1 > strip.y0);
+        next_row = strip.y1;
+        last_tile_row = strip.first_tile_row + strip.tile_rows;
+        REQUIRE(strip.carry_in_y0 == carried_from);
+        REQUIRE(strip.carry_out_y0 >= strip.carry_in_y0);
+        carried_from = strip.carry_out_y0;
+        REQUIRE(strip.first_window_row == next_window_row);
+        REQUIRE(strip.window_rows >= 0);
+        next_window_row += strip.window_rows;
+        if (strip.window_rows > 0) {
+          const std::int64_t first = strip.first_window_row * analysis.stride - analysis.smoothing_radius;
+          const std::int64_t last =
+              (next_window_row - 1) * analysis.stride + analysis.window + analysis.smoothing_radius;
+          REQUIRE(strip.carry_in_y0 <= std::max<std::int64_t>(0, first));
+          REQUIRE(strip.y1 >= std::min(level.height, last));
+        }
+        REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_out_y0) * panel.pitch) <= limits.carry_bytes);
+        REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_in_y0) * panel.pitch) <= limits.slot_bytes);
+      }
+      REQUIRE((panel_index == 0 || next_window_row == fragment_end));
+      fragment_end = next_window_row;
+    }
+    REQUIRE(strip_index == chain.first_strip + chain.strips);
+    // Every tile row is owned once.
+    REQUIRE(plan.strips[chain.first_strip].first_tile_row <= rows_owned);
+    rows_owned = std::max(rows_owned, last_tile_row);
+    fragment_begin = fragment_end;
+  }
+  REQUIRE(fragment_begin == plan.windows_y);
+  REQUIRE(rows_owned == level.rows);
 }
 
 }  // namespace
@@ -99,10 +128,10 @@ TEST_CASE("plans of random levels cover every row, tile and window once") {
         make_level(in(analysis.window, 3000), in(analysis.window, 3000), 16 * in(1, 20), 16 * in(1, 20));
     // Rooms from ample to so small that the level falls into panels.
     const auto carry = static_cast<std::size_t>(in(1, 8)) * static_cast<std::size_t>(analysis.window + 8) * 1024;
-    const SlotLimits limits{carry * 4, carry};
+    const SlotLimits limits = slot_limits(carry);
     LevelPlan plan;
     try {
-      plan = plan_level(level, analysis, pipeline, limits, hundred_a_tile, nullptr);
+      plan = plan_level(level, analysis, pipeline, limits, hundred_a_tile, nullptr, in(1, 6));
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("pipeline.memory_mib") != std::string::npos);
       continue;

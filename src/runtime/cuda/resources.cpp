@@ -1,0 +1,59 @@
+#include "runtime/cuda/resources.hpp"
+
+#include <new>
+
+#include "runtime/cuda/check.hpp"
+
+namespace slidestream::runtime::cuda {
+
+ResourceCounts& resource_counts() noexcept {
+  static ResourceCounts counts;
+  return counts;
+}
+
+DeviceMemory::DeviceMemory(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  void* memory = nullptr;
+  SLIDESTREAM_CUDA(cudaMalloc(&memory, bytes));
+  data_ = static_cast<std::byte*>(memory);
+  ++resource_counts().device_allocations;
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (data_ != nullptr) SLIDESTREAM_CUDA_NOEXCEPT(cudaFree(data_));
+}
+
+std::span<std::byte> DeviceArena::take(std::size_t bytes) {
+  const std::span<std::byte> all = memory_.bytes();
+  if (aligned(bytes) > all.size() - used_) throw std::bad_alloc();
+  const std::span<std::byte> part = all.subspan(used_, bytes);
+  used_ += aligned(bytes);
+  return part;
+}
+
+PinnedRange::PinnedRange(std::span<std::byte> memory) {
+  if (memory.empty()) return;
+  SLIDESTREAM_CUDA(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable));
+  data_ = memory.data();
+  ++resource_counts().pinned_ranges;
+}
+
+PinnedRange::~PinnedRange() {
+  if (data_ != nullptr) SLIDESTREAM_CUDA_NOEXCEPT(cudaHostUnregister(data_));
+}
+
+Stream::Stream() {
+  SLIDESTREAM_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  ++resource_counts().streams;
+}
+
+Stream::~Stream() { SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamDestroy(stream_)); }
+
+Event::Event() {
+  SLIDESTREAM_CUDA(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync));
+  ++resource_counts().events;
+}
+
+Event::~Event() { SLIDESTREAM_CUDA_NOEXCEPT(cudaEventDestroy(event_)); }
+
+}  // namespace slidestream::runtime::cuda

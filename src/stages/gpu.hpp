@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/slot_pool.hpp"
+#include "runtime/stage_contract.hpp"
+#include "stages/batch.hpp"
+
+/// \file
+/// The GPUs of a run, as the graph sees them. Nothing here needs CUDA to be compiled: a build without it has an
+/// implementation that says so.
+
+namespace slidestream {
+
+/// Which GPUs a configuration gets on this machine.
+struct GpuChoice {
+  std::vector<int> devices;  ///< by number; empty: none
+  std::string why_none;      ///< one clause, when there is none
+};
+
+/// What `gpu.devices` comes to here. \throws ConfigError when a device is named that isn't there.
+GpuChoice choose_gpus(const Config& config);
+
+/// Device memory, streams and kernels of a run: everything is taken when it is made. Device `i` serves lane `i`.
+class GpuSet {
+ public:
+  virtual ~GpuSet() = default;
+
+  /// What batches must fit, the same for every device.
+  virtual const SlotLimits& limits() const noexcept = 0;
+  /// Devices and kernels, for logs: "NVIDIA H100 80GB HBM3, cufft-256".
+  virtual std::string description() const = 0;
+
+  /// Pins a lane's slots, near its device, for as long as this object lives.
+  virtual void adopt(std::size_t lane, runtime::SlotPool& slots) = 0;
+
+  /// Puts the copy of a batch's rows to its device on the copy stream. One caller a lane at a time; doesn't wait.
+  virtual void upload(Batch& batch) = 0;
+
+  /// Puts everything from carried rows to partial sums on the compute stream, behind the batch's copy and the batch
+  /// before. One caller a lane at a time, in row order within a chain; doesn't wait. `done` is called from a thread of
+  /// the lane's own once the device has finished with the batch's slot, also when there was nothing to compute or the
+  /// device failed, with what it failed with.
+  virtual void compute(Batch& batch, std::function<void(std::exception_ptr)> done) = 0;
+
+  /// Turns what the device left in pinned memory into the batch's sums and its part of the map. Thread-safe for different
+  /// batches.
+  virtual void collect(Batch& batch) = 0;
+};
+
+extern const runtime::StageContract upload_contract;
+extern const runtime::StageContract device_compute_contract;
+
+/// \throws ConfigError naming the key to turn when the devices' memory doesn't do; CudaError.
+std::unique_ptr<GpuSet> make_gpu_set(RunContext& context, const std::vector<int>& devices);
+
+}  // namespace slidestream

@@ -1,0 +1,188 @@
+#include "stages/gpu_device.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "runtime/cuda/check.hpp"
+#include "runtime/machine.hpp"
+
+namespace slidestream {
+
+using runtime::cuda::DeviceArena;
+using runtime::cuda::DeviceScope;
+
+std::size_t DeviceLayout::total() const {
+  return slots * (DeviceArena::aligned(plane) + DeviceArena::aligned(result_bytes())) +
+         (slots + 1) * DeviceArena::aligned(carry) + DeviceArena::aligned(scratch);
+}
+
+GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
+                     std::unique_ptr<cuda::WindowEngine> engine, const DeviceLayout& layout)
+    : context_(context),
+      device_(device),
+      layout_(layout),
+      engine_(std::move(engine)),
+      memory_(layout.total()),
+      host_results_(layout.slots * DeviceArena::aligned(layout.result_bytes())),
+      pinned_results_(host_results_.bytes()),
+      completion_(device.ordinal, device.numa_node) {
+  scratch_ = memory_.take(layout.scratch);
+  for (std::size_t i = 0; i < layout.slots + 1; ++i) {
+    carries_.push_back(memory_.take(layout.carry));
+    free_carries_.push_back(static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < layout.slots; ++i) {
+    slots_.push_back(std::make_unique<DeviceSlot>());
+    slots_.back()->plane = memory_.take(layout.plane);
+    slots_.back()->results = memory_.take(layout.result_bytes());
+    slots_.back()->host_results =
+        host_results_.bytes().subspan(i * DeviceArena::aligned(layout.result_bytes()), layout.result_bytes());
+  }
+}
+
+GpuDevice::~GpuDevice() {
+  // What is still under way reads and writes memory that goes away now.
+  SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
+  SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute_stream_.get()));
+}
+
+void GpuDevice::adopt(runtime::SlotPool& slots) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    runtime::place_on_node(slots.memory(i), device_.numa_node);
+    pinned_slots_.emplace_back(slots.memory(i));
+  }
+}
+
+void GpuDevice::upload(Batch& batch) {
+  const DeviceScope scope(device_.ordinal);
+  DeviceSlot& slot = slot_of(batch);
+  const StripPlan& strip = batch.strip;
+  const std::ptrdiff_t pitch = batch.panel().pitch;
+  slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * pitch);
+  std::byte* own = slot.plane.data() + (strip.y0 - strip.carry_in_y0) * pitch;
+  SLIDESTREAM_CUDA(cudaEventRecord(slot.copy_begun.get(), copy_stream_.get()));
+  SLIDESTREAM_CUDA(
+      cudaMemcpyAsync(own, batch.own_rows, slot.copied_bytes, cudaMemcpyHostToDevice, copy_stream_.get()));
+  SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
+  slot.copying = true;
+}
+
+std::byte* GpuDevice::carry_buffer(Chain& chain) {
+  if (chain.device_carry < 0) {
+    if (free_carries_.empty()) throw std::logic_error("internal: no carry buffer is free");
+    chain.device_carry = free_carries_.back();
+    free_carries_.pop_back();
+  }
+  return carries_[static_cast<std::size_t>(chain.device_carry)].data();
+}
+
+void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot) {
+  const cudaStream_t stream = compute_stream_.get();
+  const StripPlan& strip = batch.strip;
+  const PanelPlan& panel = batch.panel();
+  const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows * panel.pitch); };
+  std::byte* plane = slot.plane.data();
+  SLIDESTREAM_CUDA(cudaEventRecord(slot.compute_begun.get(), stream));
+  if (strip.y0 > strip.carry_in_y0) {
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(plane, carry_buffer(*batch.chain), bytes(strip.y0 - strip.carry_in_y0),
+                                     cudaMemcpyDeviceToDevice, stream));
+  }
+  if (strip.y1 > strip.carry_out_y0) {
+    // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the buffer
+    // from being overwritten before it was read.
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain), plane + bytes(strip.carry_out_y0 - strip.carry_in_y0),
+                                     bytes(strip.y1 - strip.carry_out_y0), cudaMemcpyDeviceToDevice, stream));
+  }
+  if (strip.window_rows > 0) {
+    const WindowBlock block = {panel.first_window_column, panel.window_columns, strip.first_window_row,
+                               strip.window_rows};
+    const cuda::DevicePlane view = {reinterpret_cast<const std::uint8_t*>(plane),
+                                    panel.pitch,
+                                    panel.x0,
+                                    strip.carry_in_y0,
+                                    panel.x1 - panel.x0,
+                                    strip.y1 - strip.carry_in_y0,
+                                    level.width,
+                                    level.height};
+    auto* counts = reinterpret_cast<std::uint64_t*>(slot.results.data());
+    const cuda::DeviceSums sums = {counts, counts + layout_.bins,
+                                   reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes())};
+    engine_->enqueue(sums, view, block, scratch_, stream);
+    const std::size_t result_bytes = layout_.counts_bytes() + static_cast<std::size_t>(block.columns * block.rows) * 16;
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(slot.host_results.data(), slot.results.data(), result_bytes,
+                                     cudaMemcpyDeviceToHost, stream));
+  }
+  slot.worked = true;
+}
+
+void GpuDevice::compute(Batch& batch, std::function<void(std::exception_ptr)> done) {
+  DeviceSlot& slot = slot_of(batch);
+  std::exception_ptr error;
+  slot.worked = false;
+  try {
+    const DeviceScope scope(device_.ordinal);
+    // Also for a batch that has no more work: its slot goes back after this.
+    if (slot.copying) SLIDESTREAM_CUDA(cudaStreamWaitEvent(compute_stream_.get(), slot.copied.get()));
+    slot.copying = false;
+    guarded(context_, "compute", batch, [&] { enqueue(batch, slot); });
+    if (batch.last && batch.chain->device_carry >= 0) {
+      free_carries_.push_back(batch.chain->device_carry);
+      batch.chain->device_carry = -1;
+    }
+    SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), compute_stream_.get()));
+    completion_.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
+      if (!failure && slot.worked) meter(batch, slot);
+      done(std::move(failure));
+    });
+    return;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  done(error);
+}
+
+void GpuDevice::meter(const Batch& batch, const DeviceSlot& slot) {
+  float copying = 0.0F;
+  float computing = 0.0F;
+  if (cudaEventElapsedTime(&copying, slot.copy_begun.get(), slot.copied.get()) == cudaSuccess) {
+    context_.upload.add_busy(std::chrono::duration<float, std::milli>(copying));
+    context_.upload.add(1, slot.copied_bytes);
+  }
+  if (cudaEventElapsedTime(&computing, slot.compute_begun.get(), slot.computed.get()) == cudaSuccess) {
+    context_.compute.add_busy(std::chrono::duration<float, std::milli>(computing));
+    const auto windows = static_cast<std::uint64_t>(batch.strip.window_rows * batch.panel().window_columns);
+    const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
+    context_.compute.add(windows, windows * side * side);
+  }
+  static_cast<void>(cudaGetLastError());
+}
+
+void GpuDevice::collect(Batch& batch) {
+  const DeviceSlot& slot = slot_of(batch);
+  const StripPlan& strip = batch.strip;
+  const PanelPlan& panel = batch.panel();
+  if (strip.window_rows == 0) return;
+  const auto* counts = reinterpret_cast<const std::uint64_t*>(slot.host_results.data());
+  const auto* moments = reinterpret_cast<const double*>(slot.host_results.data() + layout_.counts_bytes());
+  std::copy_n(counts, layout_.bins, batch.sums.histogram.begin());
+  batch.sums.clipped = counts[layout_.bins];
+  const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
+  WindowMap& map = batch.slide->result.map;
+  for (std::int64_t row = 0; row < strip.window_rows; ++row) {
+    for (std::int64_t column = 0; column < panel.window_columns; ++column, moments += 2) {
+      batch.sums.add_window(moments[0], moments[1], side * side);
+      if (map.values.empty()) continue;
+      const double mean = moments[0] / static_cast<double>(side * side);
+      const double variance = moments[1] / static_cast<double>(side * side) - mean * mean;
+      float* cell =
+          map.values.data() +
+          ((strip.first_window_row + row) * map.columns + panel.first_window_column + column) * 2;
+      cell[0] = static_cast<float>(mean);
+      cell[1] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
+    }
+  }
+}
+
+}  // namespace slidestream

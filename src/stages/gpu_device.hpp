@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/spectrum/window_engine.hpp"
+#include "runtime/cuda/completion.hpp"
+#include "runtime/cuda/devices.hpp"
+#include "runtime/cuda/resources.hpp"
+#include "runtime/host_memory.hpp"
+#include "runtime/slot_pool.hpp"
+#include "stages/batch.hpp"
+
+namespace slidestream {
+
+/// How a device's memory is divided, in bytes.
+struct DeviceLayout {
+  std::size_t slots = 0;
+  std::size_t plane = 0;        ///< of a slot: carried and own rows
+  std::size_t carry = 0;        ///< of each of `slots` + 1 buffers
+  std::size_t windows = 0;      ///< of a slot: windows that a batch may complete
+  std::size_t bins = 0;
+  std::size_t scratch = 0;      ///< of the window engine, one for the compute stream
+
+  /// Counts, clipped, then moments, as they are copied back in one piece.
+  std::size_t counts_bytes() const { return (bins + 1) * sizeof(std::uint64_t); }
+  std::size_t result_bytes() const { return counts_bytes() + windows * 2 * sizeof(double); }
+  std::size_t total() const;
+};
+
+/// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start.
+class GpuDevice {
+ public:
+  /// Takes the device's memory. \throws CudaError, ConfigError.
+  GpuDevice(RunContext& context, const runtime::cuda::Device& device, std::unique_ptr<cuda::WindowEngine> engine,
+            const DeviceLayout& layout);
+  ~GpuDevice();
+
+  void adopt(runtime::SlotPool& slots);
+  void upload(Batch& batch);
+  void compute(Batch& batch, std::function<void(std::exception_ptr)> done);
+  void collect(Batch& batch);
+  const char* engine() const noexcept { return engine_->name(); }
+
+ private:
+  /// A slot's part of the device, and where its results come back to.
+  struct DeviceSlot {
+    std::span<std::byte> plane;
+    std::span<std::byte> results;       ///< device
+    std::span<std::byte> host_results;  ///< pinned
+    runtime::cuda::Event copy_begun;
+    runtime::cuda::Event copied;
+    runtime::cuda::Event compute_begun;
+    runtime::cuda::Event computed;
+    std::size_t copied_bytes = 0;
+    bool copying = false;  ///< a copy was put on the stream for the present batch
+    bool worked = false;   ///< and everything else, too
+  };
+
+  void enqueue(Batch& batch, DeviceSlot& slot);
+  std::byte* carry_buffer(Chain& chain);
+  void meter(const Batch& batch, const DeviceSlot& slot);
+  DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
+
+  RunContext& context_;
+  runtime::cuda::Device device_;
+  DeviceLayout layout_;
+  std::unique_ptr<cuda::WindowEngine> engine_;
+  runtime::cuda::DeviceArena memory_;
+  std::vector<std::span<std::byte>> carries_;
+  std::vector<int> free_carries_;  ///< used by `compute` alone, which is serial
+  std::span<std::byte> scratch_;
+  runtime::HostMemory host_results_;
+  runtime::cuda::PinnedRange pinned_results_;
+  std::vector<runtime::cuda::PinnedRange> pinned_slots_;
+  std::vector<std::unique_ptr<DeviceSlot>> slots_;
+  runtime::cuda::Stream copy_stream_;
+  runtime::cuda::Stream compute_stream_;
+  runtime::cuda::CompletionThread completion_;
+};
+
+}  // namespace slidestream

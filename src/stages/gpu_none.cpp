@@ -1,0 +1,13 @@
+#include <slidestream/error.hpp>
+
+#include "stages/gpu.hpp"
+
+namespace slidestream {
+
+GpuChoice choose_gpus(const Config&) { return {{}, "this build has no CUDA"}; }
+
+std::unique_ptr<GpuSet> make_gpu_set(RunContext&, const std::vector<int>&) {
+  throw ConfigError("this build has no CUDA");
+}
+
+}  // namespace slidestream

@@ -1,0 +1,119 @@
+#include "stages/lane.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <slidestream/error.hpp>
+
+namespace slidestream {
+
+namespace flow = tbb::flow;
+
+namespace {
+
+/// Storage answers several requests at a time better than one; more than this gains nothing that was measured.
+constexpr std::size_t kMostReaders = 4;
+
+}  // namespace
+
+Lane::Lane(const Shared& shared, std::size_t index)
+    : shared_(shared),
+      index_(index),
+      depth_(static_cast<std::size_t>(shared.context.config.pipeline.queue_depth)),
+      batches_(depth_),
+      tokens_(shared.graph),
+      pool_(depth_, shared.context.limits.slot_bytes, [this] { tokens_.try_put({}); }),
+      io_(std::min(depth_, kMostReaders)),
+      source_(shared.graph, [this](tbb::flow_control& flow_control) { return next_strip(flow_control); }),
+      join_(shared.graph),
+      admit_(shared.graph, flow::serial, [this](const Admission& admission) { return admit(admission); }),
+      read_(shared.graph, flow::unlimited,
+            [this](Batch* batch, ReadNode::gateway_type& gateway) { start_read(*batch, gateway); }),
+      split_(shared.graph, flow::unlimited,
+             [this](Batch* batch, auto& ports) {
+               const runtime::GraphLifetime::Body body(shared_.lifetime);
+               take(*batch);
+               const std::size_t tasks = shared_.decode.tasks(*batch);
+               if (tasks > 0) shared_.context.decode.add_wait(batch->ready);
+               fan_out(*batch, tasks, std::get<0>(ports), std::get<1>(ports),
+                       [this, batch](std::size_t i) { return shared_.decode.task(*batch, i); });
+             }),
+      decode_(
+          shared.graph, flow::unlimited,
+          [this](const TileRun& tiles, auto& ports) {
+            const runtime::GraphLifetime::Body body(shared_.lifetime);
+            take(*tiles.batch);
+            shared_.decode.run(tiles);
+            join_tasks(*tiles.batch, std::get<0>(ports));
+          },
+          flow::node_priority_t{1}) {
+  flow::make_edge(source_, flow::input_port<0>(join_));
+  flow::make_edge(tokens_, flow::input_port<1>(join_));
+  flow::make_edge(join_, admit_);
+  flow::make_edge(admit_, read_);
+  flow::make_edge(read_, split_);
+  flow::make_edge(flow::output_port<0>(split_), decode_);
+}
+
+Lane::~Lane() {
+  // Matters after an exception only: slots go back while their pools live.
+  for (Batch& batch : batches_) {
+    batch.slide.reset();
+    batch.slot.reset();
+  }
+}
+
+void Lane::connect_decoded(flow::receiver<Batch*>& next) {
+  flow::make_edge(flow::output_port<1>(split_), next);
+  flow::make_edge(flow::output_port<0>(decode_), next);
+}
+
+void Lane::start() {
+  for (std::size_t i = 0; i < depth_; ++i) tokens_.try_put({});
+  source_.activate();
+}
+
+StripMessage Lane::next_strip(tbb::flow_control& flow_control) {
+  const runtime::GraphLifetime::Body body(shared_.lifetime);
+  const runtime::Turn turn(source_turn_);
+  StripMessage message;
+  if (!shared_.source.next(message, index_)) flow_control.stop();
+  return message;
+}
+
+Batch* Lane::admit(const Admission& admission) {
+  const runtime::GraphLifetime::Body body(shared_.lifetime);
+  source_turn_.take();
+  const StripMessage& message = std::get<0>(admission);
+  auto slot = pool_.try_acquire();
+  if (!slot) throw Error("internal: a token without a free slot");
+  Batch& batch = batches_[slot->index()];
+  batch.handoff.take();
+  batch.lane = index_;
+  batch.slot = std::move(*slot);
+  batch.slide = message.slide;
+  batch.chain = message.chain;
+  batch.strip_index = message.strip_index;
+  batch.empty = message.empty;
+  batch.last = message.last;
+  batch.strip = message.empty ? StripPlan{} : message.slide->plan.strips[message.strip_index];
+  batch.sums = SpectrumSums{std::move(batch.sums.histogram)};
+  batch.sums.histogram.assign(static_cast<std::size_t>(shared_.context.config.analysis.bins), 0);
+  batch.missing_tiles = 0;
+  batch.bad_tiles = 0;
+  return give(batch);
+}
+
+void Lane::start_read(Batch& batch, ReadNode::gateway_type& gateway) {
+  const runtime::GraphLifetime::Body body(shared_.lifetime);
+  gateway.reserve_wait();
+  io_.submit([this, &batch, &gateway] {
+    const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+    take(batch);
+    shared_.read.run(batch);
+    gateway.try_put(give(batch));
+    gateway.release_wait();
+  });
+}
+
+}  // namespace slidestream

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <oneapi/tbb/flow_graph.h>
+
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "runtime/handoff.hpp"
+#include "runtime/io_threads.hpp"
+#include "runtime/slot_pool.hpp"
+#include "stages/decode.hpp"
+#include "stages/read.hpp"
+#include "stages/source.hpp"
+
+namespace slidestream {
+
+/// The way of batches through the graph up to their sums. What lanes share is the source, which gives each the next chain
+/// when it has sent its last, and the reduce stage. This part, from the source to luminance in the slots, is the same on
+/// every backend; `CpuLane` and `GpuLane` go on from there.
+class Lane {
+ public:
+  /// What all lanes of a run share. The reduce node takes batches with their sums.
+  struct Shared {
+    RunContext& context;
+    tbb::flow::graph& graph;
+    runtime::GraphLifetime& lifetime;
+    SourceStage& source;
+    DecodeStage& decode;
+    ReadStage& read;
+    tbb::flow::receiver<Batch*>& reduce;
+  };
+
+  virtual ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  /// Sends the first strips.
+  void start();
+  runtime::SlotPool& slots() noexcept { return pool_; }
+
+ protected:
+  Lane(const Shared& shared, std::size_t index);
+
+  /// Where batches with luminance in their slots go.
+  void connect_decoded(tbb::flow::receiver<Batch*>& next);
+
+  static void take(Batch& batch) { batch.handoff.take(); }
+  static Batch* give(Batch& batch) {
+    batch.ready = runtime::Clock::now();
+    batch.handoff.give();
+    return &batch;
+  }
+
+  /// Sends a batch out as tasks, or straight on when there are none.
+  template <class TaskPort, class BatchPort, class MakeTask>
+  static void fan_out(Batch& batch, std::size_t tasks, TaskPort& task_port, BatchPort& batch_port,
+                      MakeTask make_task) {
+    if (tasks == 0) {
+      batch_port.try_put(give(batch));
+      return;
+    }
+    batch.tasks_left.store(static_cast<std::int64_t>(tasks), std::memory_order_relaxed);
+    give(batch);
+    // The batch may be gone before the loop ends only after the last task was put.
+    for (std::size_t i = 0; i < tasks; ++i) task_port.try_put(make_task(i));
+  }
+
+  /// The task that ends last hands the batch on.
+  template <class BatchPort>
+  static void join_tasks(Batch& batch, BatchPort& batch_port) {
+    if (batch.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) batch_port.try_put(give(batch));
+  }
+
+  const Shared shared_;
+
+ private:
+  /// Says that one slot is free. There are as many as slots, so nothing in the lane can queue up beyond them.
+  struct SlotToken {};
+  using Admission = std::tuple<StripMessage, SlotToken>;
+  using ReadNode = tbb::flow::async_node<Batch*, Batch*>;
+  using SplitNode = tbb::flow::multifunction_node<Batch*, std::tuple<TileRun, Batch*>>;
+  using DecodeNode = tbb::flow::multifunction_node<TileRun, std::tuple<Batch*>>;
+
+  StripMessage next_strip(tbb::flow_control& flow_control);
+  Batch* admit(const Admission& admission);
+  void start_read(Batch& batch, ReadNode::gateway_type& gateway);
+
+  std::size_t index_;
+  std::size_t depth_;
+  std::vector<Batch> batches_;  ///< one a slot
+  runtime::Handoff source_turn_;
+  tbb::flow::buffer_node<SlotToken> tokens_;
+  runtime::SlotPool pool_;
+  runtime::IoThreads io_;
+
+  tbb::flow::input_node<StripMessage> source_;
+  tbb::flow::join_node<Admission, tbb::flow::reserving> join_;
+  tbb::flow::function_node<Admission, Batch*> admit_;
+  ReadNode read_;
+  SplitNode split_;
+  DecodeNode decode_;
+};
+
+/// Carries rows between strips in the slots and computes with the threads of the graph.
+std::unique_ptr<Lane> make_cpu_lane(const Lane::Shared& shared, class CarryStage& carry, class ComputeStage& compute);
+
+/// Copies rows to the lane's device and has everything else done there.
+std::unique_ptr<Lane> make_gpu_lane(const Lane::Shared& shared, std::size_t index, class GpuSet& gpus);
+
+}  // namespace slidestream
