@@ -35,14 +35,15 @@ std::vector<WindowBlock> random_blocks(const WindowBlock& all, std::mt19937_64& 
   return blocks;
 }
 
-void check_cuts(const AnalysisConfig& config, WindowEngineKind kind, std::int64_t width, std::int64_t height) {
+void check_cuts(const AnalysisConfig& config, WindowEngineKind kind, std::int64_t width, std::int64_t height,
+                int rounds) {
   const Image image = textured_image(width, height, 21);
   const auto engine = make_window_engine(config, kind);
   INFO(engine->name(), ": ", described(image, config));
   const Outcome whole_run = run_whole(*engine, image, config);
   CHECK(same_bits(whole_run, run_whole(*engine, image, config)));
   std::mt19937_64 random(5);
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     Outcome cut = empty_outcome(image, config);
     for (const WindowBlock& block : random_blocks(all_windows(image, config), random)) {
       const std::int64_t shift = static_cast<std::int64_t>(random() % 5U);
@@ -57,23 +58,31 @@ void check_cuts(const AnalysisConfig& config, WindowEngineKind kind, std::int64_
 
 TEST_CASE("the cuFFT engine gives the same bits for every cut") {
   if (!gpu_is_there()) return;
+  AnalysisConfig config;
+  config.window = 64;
+  config.stride = 50;
+  check_cuts(config, WindowEngineKind::cufft, 311, 189, 1);
+}
+
+TEST_CASE("the cuFFT engine gives the same bits for every cut (large)") {
+  if (!gpu_is_there()) return;
   for (const int radius : {0, 2, 3, 9}) {
     for (const int stride : {32, 50, 71}) {
       AnalysisConfig config;
       config.window = 64;
       config.stride = stride;
       config.smoothing_radius = radius;
-      check_cuts(config, WindowEngineKind::cufft, 411, 389);
+      check_cuts(config, WindowEngineKind::cufft, 411, 389, 2);
     }
   }
   AnalysisConfig config;
-  check_cuts(config, WindowEngineKind::cufft, 1031, 1290);
+  check_cuts(config, WindowEngineKind::cufft, 1031, 1290, 4);
   config.window = 250;
   config.stride = 33;
   config.value = ValueKind::db;
-  check_cuts(config, WindowEngineKind::cufft, 1800, 1001);  // more windows than a batch holds
+  check_cuts(config, WindowEngineKind::cufft, 1800, 1001, 2);  // more windows than a batch holds
   config.window = 8;
   config.stride = 20;
   config.value = ValueKind::linear;
-  check_cuts(config, WindowEngineKind::cufft, 97, 101);
+  check_cuts(config, WindowEngineKind::cufft, 97, 101, 4);
 }
