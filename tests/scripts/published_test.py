@@ -1,0 +1,129 @@
+"""bench/published/compare.py where there is neither a GPU nor what its authors used: what it says, plans and prints."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "bench" / "published"
+sys.path.insert(0, str(FOLDER))
+sys.dont_write_bytecode = True
+import compare  # noqa: E402
+import strips  # noqa: E402
+
+
+def run(*arguments):
+    # -S: no packages but Python's own.
+    return subprocess.run([sys.executable, "-S", "-E", "-B", FOLDER / "compare.py", *arguments], capture_output=True,
+                          text=True)
+
+
+class Compare(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.slide = self.folder / "slide.svs"
+        self.slide.write_bytes(b"slide")
+
+    def test_help(self):
+        help_text = run("--help")
+        self.assertEqual(help_text.returncode, 0, help_text.stderr)
+        self.assertIn("compare.py SLIDE [--pipeline PATH] [--json]", help_text.stdout)
+
+    def test_what_is_missing_is_said_in_a_line(self):
+        for arguments, words in (([self.slide], "missing Python packages: cucim (pip install cucim-cu13), cupy"),
+                                 ([self.folder / "none.svs"], "no such file")):
+            result = run(*arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertEqual(result.stderr.count("\n"), 1)
+            self.assertIn(words, result.stderr)
+        for arguments in ([self.slide, "--only", "C"], [self.slide, "--probe-rows", "100"], []):
+            self.assertEqual(run(*arguments).returncode, 2)
+
+    def test_strips_cover_the_slide_once(self):
+        self.assertEqual(strips.plan(1000, 256), [(0, 256), (256, 256), (512, 256), (768, 232)])
+        self.assertEqual(strips.plan(1024, 256)[-1], (768, 256))
+        self.assertEqual(strips.plan(100, 256), [(0, 100)])
+
+    def options(self, **more):
+        arguments = [str(self.slide)]
+        for name, value in more.items():
+            arguments += [f"--{name.replace('_', '-')}", str(value)]
+        return compare.parse(arguments)
+
+    def published(self, seconds, rows=40000, **more):
+        """Rows of B where a decoder takes that many seconds for 1000 rows; None: it fails. And what was measured."""
+        measured = []
+
+        def measure(name, decode, height, options):
+            measured.append((decode, height))
+            if seconds[decode] is None:
+                raise RuntimeError("no nvJPEG")
+            return seconds[decode] * height / 1000, (10, 35.0, 20.0)
+
+        with mock.patch.object(compare, "measure", measure):
+            return compare.published_rows("B", rows, 1000, self.options(**more)), measured
+
+    def test_the_faster_decoder_takes_the_whole_slide(self):
+        for faster, slower in (("cpu", "cuda"), ("cuda", "cpu")):
+            table, measured = self.published({faster: 1.0, slower: 3.0})
+            self.assertEqual(measured, [("cpu", 8192), ("cuda", 8192), (faster, 40000)])
+            self.assertEqual([(entry["decode"], entry["seconds_per_slide"]) for entry in table],
+                             [(faster, 40.0), (slower, 120.0)])
+            self.assertAlmostEqual(table[0]["gigapixels_per_second"], 1e-3)
+            self.assertEqual((table[0]["note"], table[1]["note"]), ("", "from its first 8192 rows"))
+            self.assertEqual((table[0]["mean_db"], table[1]["mean_db"]), (35.0, None))
+
+    def test_a_small_slide_is_measured_once(self):
+        table, measured = self.published({"cpu": 1.0, "cuda": 3.0}, rows=5000)
+        self.assertEqual(measured, [("cpu", 5000), ("cuda", 5000)])
+        self.assertEqual([entry["seconds_per_slide"] for entry in table], [5.0, 15.0])
+
+    def test_a_decoder_that_fails_is_a_row(self):
+        table, _ = self.published({"cpu": 1.0, "cuda": None})
+        self.assertEqual([(entry["decode"], entry["note"]) for entry in table], [("cuda", "no nvJPEG"), ("cpu", "")])
+        text = compare.text_table(table)
+        self.assertIn("| B | cuda |  |  |  |  | no nvJPEG |", text)
+        self.assertIn("| B | cpu | 40.000 | 0.00 | 35.0000 | 20.0000 |  |", text)
+
+    def test_names_of_one_slide(self):
+        names = compare.names_of(self.slide, 3, self.folder)
+        self.assertEqual(len({name.resolve() for name in names}), 3)
+        self.assertEqual({name.read_bytes() for name in names}, {b"slide"})
+
+    def program(self, body):
+        file = self.folder / "pipeline"
+        file.write_text(f"#!{sys.executable}\nimport pathlib, sys\nout = pathlib.Path(sys.argv[sys.argv.index('--out') + 1])\n"
+                        + body)
+        file.chmod(0o755)
+        return file
+
+    def test_the_programs_row(self):
+        pipeline = self.program(r"""
+out.mkdir()
+(out / "corpus.json").write_text('{"seconds": 0.32, "backend": "cuda", "settings": {"decode": {"device": "gpu"}}}')
+(out / "slides.csv").write_text("path,windows,mean_db,std_db\n" + 8 * "x,172544,35.5,20.5\n")
+""")
+        entry = compare.own_row(ROOT / "configs" / "h100.toml", 65664 * 43264, self.options(pipeline=pipeline))
+        self.assertEqual(entry["seconds_per_slide"], 0.04)
+        self.assertEqual((entry["windows"], entry["mean_db"], entry["std_db"]), (172544, 35.5, 20.5))
+        self.assertEqual(entry["architecture"], "slidestream, configs/h100.toml")
+        short = compare.own_row(ROOT / "configs" / "h100.toml", 1, self.options(pipeline=pipeline, own_slides=9))
+        self.assertEqual(short["note"], "ran 8 slides of 9")
+
+    def test_a_program_that_fails_is_a_row(self):
+        pipeline = self.program("sys.exit('no GPU')")
+        entry = compare.own_row(ROOT / "configs" / "h100.toml", 1, self.options(pipeline=pipeline))
+        self.assertEqual((entry["seconds_per_slide"], entry["note"]), (None, "no GPU"))
+
+    def test_published_configurations_are_there(self):
+        names = [config.name for config in self.options().config]
+        self.assertEqual(names, ["h100.toml", "a.toml", "b.toml", "bplus.toml"])
+
+
+if __name__ == "__main__":
+    unittest.main()
