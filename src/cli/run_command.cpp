@@ -150,6 +150,10 @@ int conclude(const Config& config, const RunResult& result, const std::vector<st
              const MapWriter& maps, const Tracing& tracing, bool quiet) {
   bool complete = maps.error().empty();
   if (!complete) spdlog::error("{}", maps.error());
+  if (!result.failure.empty()) {
+    spdlog::error("the run ended early: {}", result.failure);
+    complete = false;
+  }
   const auto attempt = [&complete](const auto& write) {
     try {
       write();

@@ -88,7 +88,7 @@ class ThreadBuffer {
   }
 
   std::int64_t nanoseconds(Clock::time_point time) const noexcept {
-    // What began before the recording is shown from its start.
+    // A range of the recording before, which ends in this one, is shown from its start.
     return std::max<std::int64_t>(
         0, std::chrono::duration_cast<std::chrono::nanoseconds>(time - recording_->begin).count());
   }

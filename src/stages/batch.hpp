@@ -53,7 +53,7 @@ struct SlideRun {
   std::size_t level = 0;
   LevelPlan plan;
   std::vector<Chain> chains;  ///< as the plan's; one that has no work when the slide couldn't be opened
-  SlideResult result;  ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
+  SlideResult result;         ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
   runtime::Clock::time_point start;
 
   /// Notes the first failure; the batches still on their way pass through without work. Thread-safe.

@@ -48,8 +48,8 @@ class GpuSet {
   /// device failed, with what it failed with.
   virtual void compute(Batch& batch, std::function<void(std::exception_ptr)> done) = 0;
 
-  /// Turns what the device left in pinned memory into the batch's sums and its part of the map. Thread-safe for different
-  /// batches.
+  /// Turns what the device left in pinned memory into the batch's sums and its part of the map. Thread-safe for
+  /// different batches.
   virtual void collect(Batch& batch) = 0;
 };
 

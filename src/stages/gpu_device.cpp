@@ -62,8 +62,7 @@ void GpuDevice::upload(Batch& batch) {
   slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * pitch);
   std::byte* own = slot.plane.data() + (strip.y0 - strip.carry_in_y0) * pitch;
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copy_begun.get(), copy_stream_.get()));
-  SLIDESTREAM_CUDA(
-      cudaMemcpyAsync(own, batch.own_rows, slot.copied_bytes, cudaMemcpyHostToDevice, copy_stream_.get()));
+  SLIDESTREAM_CUDA(cudaMemcpyAsync(own, batch.own_rows, slot.copied_bytes, cudaMemcpyHostToDevice, copy_stream_.get()));
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
   slot.copying = true;
 }
@@ -111,8 +110,8 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot) {
                                    reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes())};
     engine_->enqueue(sums, view, block, scratch_, stream);
     const std::size_t result_bytes = layout_.counts_bytes() + static_cast<std::size_t>(block.columns * block.rows) * 16;
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(slot.host_results.data(), slot.results.data(), result_bytes,
-                                     cudaMemcpyDeviceToHost, stream));
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(slot.host_results.data(), slot.results.data(), result_bytes, cudaMemcpyDeviceToHost, stream));
   }
   slot.worked = true;
 }
@@ -177,8 +176,7 @@ void GpuDevice::collect(Batch& batch) {
       const double mean = moments[0] / static_cast<double>(side * side);
       const double variance = moments[1] / static_cast<double>(side * side) - mean * mean;
       float* cell =
-          map.values.data() +
-          ((strip.first_window_row + row) * map.columns + panel.first_window_column + column) * 2;
+          map.values.data() + ((strip.first_window_row + row) * map.columns + panel.first_window_column + column) * 2;
       cell[0] = static_cast<float>(mean);
       cell[1] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
     }

@@ -20,11 +20,11 @@ namespace slidestream {
 /// How a device's memory is divided, in bytes.
 struct DeviceLayout {
   std::size_t slots = 0;
-  std::size_t plane = 0;        ///< of a slot: carried and own rows
-  std::size_t carry = 0;        ///< of each of `slots` + 1 buffers
-  std::size_t windows = 0;      ///< of a slot: windows that a batch may complete
+  std::size_t plane = 0;    ///< of a slot: carried and own rows
+  std::size_t carry = 0;    ///< of each of `slots` + 1 buffers
+  std::size_t windows = 0;  ///< of a slot: windows that a batch may complete
   std::size_t bins = 0;
-  std::size_t scratch = 0;      ///< of the window engine, one for the compute stream
+  std::size_t scratch = 0;  ///< of the window engine, one for the compute stream
 
   /// Counts, clipped, then moments, as they are copied back in one piece.
   std::size_t counts_bytes() const { return (bins + 1) * sizeof(std::uint64_t); }

@@ -28,8 +28,7 @@ class GpuLane final : public Lane {
             [this](Batch* batch, ComputeNode::gateway_type& gateway) { compute(*batch, gateway); },
             flow::node_priority_t{3}),
         collect_(
-            shared.graph, flow::unlimited, [this](Batch* batch) { return collect(*batch); },
-            flow::node_priority_t{2}) {
+            shared.graph, flow::unlimited, [this](Batch* batch) { return collect(*batch); }, flow::node_priority_t{2}) {
     gpus.adopt(index, slots());
     connect_decoded(upload_);
     flow::make_edge(upload_, carry_);

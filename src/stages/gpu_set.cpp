@@ -65,9 +65,9 @@ void check_memory(const Config& config, const runtime::cuda::Device& device, std
   const auto allowed = static_cast<std::size_t>(static_cast<double>(free) * fraction);
   if (needed <= allowed) return;
   throw ConfigError("device " + std::to_string(device.ordinal) + " (" + device.name + "): this configuration needs " +
-                    gib(needed) + " of its memory; " + gib(free) + " are free, of which gpu.memory_fraction = " +
-                    std::to_string(fraction).substr(0, 4) + " allows " + gib(allowed) +
-                    "; lower pipeline.memory_mib (now " + std::to_string(config.pipeline.memory_mib) +
+                    gib(needed) + " of its memory; " + gib(free) +
+                    " are free, of which gpu.memory_fraction = " + std::to_string(fraction).substr(0, 4) + " allows " +
+                    gib(allowed) + "; lower pipeline.memory_mib (now " + std::to_string(config.pipeline.memory_mib) +
                     ") or raise gpu.memory_fraction");
 }
 
@@ -127,8 +127,8 @@ class Gpus final : public GpuSet {
 };
 
 std::string why_unfit(const runtime::cuda::Device& device) {
-  return device.name + " has compute capability " + std::to_string(device.major) + "." +
-         std::to_string(device.minor) + ", this program needs " + std::to_string(oldest_major) + ".0 or newer";
+  return device.name + " has compute capability " + std::to_string(device.major) + "." + std::to_string(device.minor) +
+         ", this program needs " + std::to_string(oldest_major) + ".0 or newer";
 }
 
 }  // namespace

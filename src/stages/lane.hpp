@@ -16,9 +16,9 @@
 
 namespace slidestream {
 
-/// The way of batches through the graph up to their sums. What lanes share is the source, which gives each the next chain
-/// when it has sent its last, and the reduce stage. This part, from the source to luminance in the slots, is the same on
-/// every backend; `CpuLane` and `GpuLane` go on from there.
+/// The way of batches through the graph up to their sums. What lanes share is the source, which gives each the next
+/// chain when it has sent its last, and the reduce stage. This part, from the source to luminance in the slots, is the
+/// same on every backend; `CpuLane` and `GpuLane` go on from there.
 class Lane {
  public:
   /// What all lanes of a run share. The reduce node takes batches with their sums.
@@ -55,8 +55,7 @@ class Lane {
 
   /// Sends a batch out as tasks, or straight on when there are none.
   template <class TaskPort, class BatchPort, class MakeTask>
-  static void fan_out(Batch& batch, std::size_t tasks, TaskPort& task_port, BatchPort& batch_port,
-                      MakeTask make_task) {
+  static void fan_out(Batch& batch, std::size_t tasks, TaskPort& task_port, BatchPort& batch_port, MakeTask make_task) {
     if (tasks == 0) {
       batch_port.try_put(give(batch));
       return;

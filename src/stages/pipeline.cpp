@@ -10,9 +10,9 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <thread>
-#include <string>
 #include <utility>
 
 #include <slidestream/error.hpp>
@@ -44,8 +44,7 @@ class Graph {
         source_stage_(make_source_stage(context, slides, control, opener_)),
         reduce_(
             graph_, flow::serial, [this](Batch* batch) { return reduce(*batch); }, flow::node_priority_t{3}) {
-    const Lane::Shared shared = {context,        graph_,       lifetime_, *source_stage_,
-                                 *decode_stage_, *read_stage_, reduce_};
+    const Lane::Shared shared = {context, graph_, lifetime_, *source_stage_, *decode_stage_, *read_stage_, reduce_};
     std::vector<const runtime::StageContract*> chain = {&source_contract, &read_contract, &decode_contract};
     if (gpus == nullptr) {
       chain.insert(chain.end(), {&carry_contract, &compute_contract, &reduce_contract});

@@ -1,5 +1,6 @@
 #include "stages/source.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <future>
 #include <mutex>
@@ -82,15 +83,15 @@ class Source final : public SourceStage {
     }
   }
 
-  /// Into how many fragments a slide is cut, so that no lane stands idle while another has a whole slide to do: the last
-  /// slides of a run are cut, one for each lane.
+  /// Into how many fragments a slide is cut, so that no lane stands idle while another has a whole slide to do: the
+  /// last slides of a run are cut, one fragment for each lane.
   std::int64_t fragments(std::size_t index) const {
     const std::size_t left = slides_.size() - index;
     switch (context_.config.gpu.split_slides) {
       case SplitSlides::never:
         return 1;
       case SplitSlides::always:
-        break;
+        return std::max<std::int64_t>(2, static_cast<std::int64_t>(context_.lanes));
       case SplitSlides::automatic:
         if (left > context_.lanes) return 1;
         break;

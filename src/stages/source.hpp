@@ -21,8 +21,8 @@ struct StripMessage {
   bool last = false;
 };
 
-/// Slides in input order, each as chains of strips in row order. A lane that has sent its chain takes the next one: work
-/// goes to the lane that is free first. Slides are opened ahead.
+/// Slides in input order, each as chains of strips in row order. A lane that has sent its chain takes the next one:
+/// work goes to the lane that is free first. Slides are opened ahead.
 class SourceStage {
  public:
   virtual ~SourceStage() = default;

@@ -91,9 +91,9 @@ using CompressedBytes = std::int64_t (*)(const void* context, std::int64_t tile_
                                          std::int64_t columns);
 
 /// Cuts a level into `fragments` of about equal height (fewer when there are fewer rows of windows), each a chain of
-/// strips that needs nothing of the others: tiles at their edges are decoded for both. Strips have about `strip_height` x
-/// `batch_strips` rows, in whole tile rows, and fewer where the slot is too small for them. \throws Error when a single row of tiles doesn't fit a slot, however narrow; the message
-/// names the key to turn.
+/// strips that needs nothing of the others: tiles at their edges are decoded for both. Strips have about `strip_height`
+/// x `batch_strips` rows, in whole tile rows, and fewer where the slot is too small for them. \throws Error when a
+/// single row of tiles doesn't fit a slot, however narrow; the message names the key to turn.
 LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
                      std::int64_t fragments = 1);

@@ -130,13 +130,16 @@ TEST_CASE("strips, depth, threads, memory and order of completion change no bit"
 
     struct Variant {
       int strip_height, queue_depth, threads, memory_mib;
+      SplitSlides split = SplitSlides::never;
     };
     for (const Variant v : {Variant{128, 1, 1, 640}, Variant{256, 2, 8, 640}, Variant{1000, 16, 3, 640},
-                            Variant{1024, 3, 2, 2}, Variant{4096, 4, 4, 640}, Variant{16, 5, 2, 4}}) {
+                            Variant{1024, 3, 2, 2}, Variant{4096, 4, 4, 640}, Variant{16, 5, 2, 4},
+                            Variant{128, 4, 2, 640, SplitSlides::always}, Variant{64, 3, 2, 2, SplitSlides::always}}) {
       config.pipeline.strip_height = v.strip_height;
       config.pipeline.queue_depth = v.queue_depth;
       config.pipeline.threads = v.threads;
       config.pipeline.memory_mib = v.memory_mib;
+      config.gpu.split_slides = v.split;
       CAPTURE(window);
       CAPTURE(v.strip_height);
       CAPTURE(v.queue_depth);
@@ -179,6 +182,9 @@ TEST_CASE("bad and missing tiles count once however the level is cut") {
   CHECK(whole.slides[0].bad_tiles == 1);
   CHECK(whole.slides[0].missing_tiles == 4);
   check_same(panels.slides[0], whole.slides[0]);
+  config.gpu.split_slides = SplitSlides::always;
+  const RunResult fragments = run(config, {path});
+  check_same(fragments.slides[0], whole.slides[0]);
 }
 
 TEST_CASE("results stand in input order, and the corpus is their sum") {

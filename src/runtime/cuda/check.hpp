@@ -16,8 +16,7 @@ void check_noexcept(cudaError_t code, const char* expression, const char* file, 
 }  // namespace slidestream::runtime::cuda
 
 /// Throws CudaError when the call fails.
-#define SLIDESTREAM_CUDA(expression) \
-  ::slidestream::runtime::cuda::check((expression), #expression, __FILE__, __LINE__)
+#define SLIDESTREAM_CUDA(expression) ::slidestream::runtime::cuda::check((expression), #expression, __FILE__, __LINE__)
 /// The same where throwing isn't possible.
 #define SLIDESTREAM_CUDA_NOEXCEPT(expression) \
   ::slidestream::runtime::cuda::check_noexcept((expression), #expression, __FILE__, __LINE__)

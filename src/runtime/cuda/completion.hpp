@@ -10,8 +10,8 @@
 namespace slidestream::runtime::cuda {
 
 /// A thread that waits for events of one device in the order in which they were handed over, so that no worker of the
-/// graph ever waits for a GPU. A thread and not host functions on the stream: those aren't called at all once the device
-/// has failed, and then nobody would be told.
+/// graph ever waits for a GPU. A thread and not host functions on the stream: those aren't called at all once the
+/// device has failed, and then nobody would be told.
 class CompletionThread {
  public:
   /// Called on the thread when the event has come, or with the error that the device failed with.

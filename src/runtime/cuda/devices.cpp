@@ -32,8 +32,8 @@ std::string why(cudaError_t code) {
       cudaDriverGetVersion(&driver);
       if (driver == 0) return "no NVIDIA driver is installed";
       return "the NVIDIA driver is for CUDA " + std::to_string(driver / 1000) + "." +
-             std::to_string(driver % 1000 / 10) + ", this program needs CUDA " +
-             std::to_string(CUDART_VERSION / 1000) + ".0 or newer";
+             std::to_string(driver % 1000 / 10) + ", this program needs CUDA " + std::to_string(CUDART_VERSION / 1000) +
+             ".0 or newer";
     }
     default:
       return std::string("the NVIDIA driver can't be used: ") + cudaGetErrorString(code);
