@@ -37,13 +37,10 @@ class StageMeter {
   /// Adds its own lifetime to the stage's busy time, and is a range of traces. Ranges of a thread nest.
   class Busy {
    public:
-    explicit Busy(StageMeter& meter, RangePayload payload = {}) noexcept
-        : meter_(meter), payload_(payload), listeners_(RangeListeners::now()), start_(Clock::now()) {
-      if (listeners_.any()) listeners_.begin(meter.name_, payload);
-    }
+    explicit Busy(StageMeter& meter, RangePayload payload = {}) noexcept : Busy(meter, payload, true) {}
     ~Busy() {
       const Clock::time_point end = Clock::now();
-      meter_.busy_.fetch_add(nanoseconds(start_, end), std::memory_order_relaxed);
+      if (metered_) meter_.busy_.fetch_add(nanoseconds(start_, end), std::memory_order_relaxed);
       if (listeners_.any()) listeners_.end(meter_.name_, payload_, start_, end, bytes_);
     }
     Busy(const Busy&) = delete;
@@ -55,12 +52,25 @@ class StageMeter {
       bytes_ += bytes;
     }
 
+   protected:
+    Busy(StageMeter& meter, RangePayload payload, bool metered) noexcept
+        : meter_(meter), payload_(payload), metered_(metered), listeners_(RangeListeners::now()), start_(Clock::now()) {
+      if (listeners_.any()) listeners_.begin(meter.name_, payload);
+    }
+
    private:
     StageMeter& meter_;
     RangePayload payload_;
+    bool metered_;
     std::uint64_t bytes_ = 0;
     RangeListeners listeners_;
     Clock::time_point start_;
+  };
+
+  /// The range alone: work is handed to a device, which measures it itself (`add_busy`).
+  class Handing : public Busy {
+   public:
+    explicit Handing(StageMeter& meter, RangePayload payload = {}) noexcept : Busy(meter, payload, false) {}
   };
 
  private:

@@ -45,6 +45,7 @@ class GpuLane final : public Lane {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     shared_.context.upload.add_wait(batch.ready);
+    const runtime::StageMeter::Handing handing(shared_.context.upload, payload_of(batch));
     guarded(shared_.context, "upload", batch, [&] { gpus_.upload(batch); });
     return give(batch);
   }
@@ -63,6 +64,7 @@ class GpuLane final : public Lane {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     shared_.context.compute.add_wait(batch.ready);
+    const runtime::StageMeter::Handing handing(shared_.context.compute, payload_of(batch));
     gateway.reserve_wait();
     gpus_.compute(batch, [this, &batch, &gateway](std::exception_ptr failure) {
       const runtime::GraphLifetime::Body done_body(shared_.lifetime);

@@ -409,6 +409,94 @@ class Signals(Case):
         process.stdout = process.stderr = None
 
 
+class Tracing(Case):
+    def trace(self, file):
+        with open(file, encoding="utf-8") as stream:
+            trace = json.load(stream)
+        ranges = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        return trace, ranges
+
+    def assertNested(self, ranges):
+        """Ranges of a row follow each other or lie within each other."""
+        rows = {}
+        for event in ranges:
+            start = round(event["ts"] * 1000)
+            rows.setdefault((event["pid"], event["tid"]), []).append((start, start + round(event["dur"] * 1000)))
+        for row in rows.values():
+            open_ends = []
+            for start, end in sorted(row, key=lambda range: (range[0], -range[1])):
+                while open_ends and open_ends[-1] <= start:
+                    open_ends.pop()
+                self.assertTrue(not open_ends or end <= open_ends[-1])
+                open_ends.append(end)
+
+    def test_every_stage_of_every_batch(self):
+        small, second = self.slide(), self.slide("second", "1024x2048")
+        file = self.out / "trace.json"
+        result = run(small, second, "--out", self.out, "--trace", file, "--backend", "cpu", "--set",
+                     "pipeline.strip_height=256")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{file}: ", result.stderr)
+        trace, ranges = self.trace(file)
+        self.assertEqual(trace["otherData"]["slides"], [str(small), str(second)])
+        self.assertEqual(trace["otherData"]["dropped_ranges"], 0)
+        self.assertEqual({event["name"] for event in ranges}, {"source", "read", "decode", "carry", "compute", "reduce"})
+        batches = {stage: {(event["args"]["slide"], event["args"]["batch"]) for event in ranges
+                           if event["name"] == stage and "batch" in event["args"]} for stage in ("source", "read", "reduce")}
+        expected = {(0, batch) for batch in range(3)} | {(1, batch) for batch in range(8)}
+        self.assertEqual(batches, {"source": expected, "read": expected, "reduce": expected})
+        self.assertNested(ranges)
+        self.assertTrue(all(event["ts"] >= 0 and event["dur"] >= 0 for event in ranges))
+        named = {(event["pid"], event["tid"]) for event in trace["traceEvents"] if event["name"] == "thread_name"}
+        self.assertEqual(named, {(event["pid"], event["tid"]) for event in ranges})
+        # A stage's busy time is the time of its ranges.
+        corpus = json.loads((self.out / "corpus.json").read_text())
+        for stage in corpus["stages"]:
+            traced = sum(event["dur"] for event in ranges if event["name"] == stage["name"]) / 1e6
+            self.assertAlmostEqual(traced, stage["busy_seconds"], delta=1e-4)
+        self.assertNotIn("overlap", corpus)
+        self.assertEqual([path.name for path in self.out.iterdir() if path.name.startswith(".")], [])
+
+    def test_results_do_not_depend_on_it(self):
+        for name, options in ("with", ["--trace", self.folder / "trace.json"]), ("without", []):
+            self.assertEqual(run(self.slide(), "--out", self.folder / name, *options).returncode, 0)
+        self.assertEqual(*[(self.folder / name / "histograms.npy").read_bytes() for name in ("with", "without")])
+
+    def test_what_is_in_the_way_is_told_before_anything_starts(self):
+        small = self.slide()
+        content = small.read_bytes()
+        (self.folder / "folder.json").mkdir()
+        for file, message in [(self.folder / "none/trace.json", "none/trace.json: No such file or directory"),
+                              (self.folder / "folder.json", "folder.json: Is a directory"),
+                              ("", "--trace: must end in .json"), (small, "--trace: must end in .json")]:
+            self.assertOneLine(run(small, "--out", self.out, "--trace", file), 2, message)
+            self.assertFalse(self.out.exists())
+        self.assertEqual(small.read_bytes(), content)
+
+    def test_one_that_outgrows_the_limit_costs_no_results(self):
+        slide = self.slide("medium", "8192x8192", "--distinct", 16)
+        file = self.folder / "trace.json"
+        command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 20; exec "$@"', "-", PIPELINE, slide, "--out", self.out, "--trace",
+                   file]
+        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("trace.json: File too large", result.stderr)
+        self.assertEqual(self.rows()[0]["status"], "done")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["out"])
+
+    def test_an_interrupted_run_has_a_trace(self):
+        file = self.folder / "trace.json"
+        process = subprocess.Popen([PIPELINE, str(self.large_slide()), "--out", str(self.out), "--trace", str(file)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertIn("transform", process.stderr.readline())
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertNested(self.trace(file)[1])
+
+
 class Terminal(Case):
     def on_terminal(self, *arguments, columns=80, **environment):
         """What a terminal of that width receives."""

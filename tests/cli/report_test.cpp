@@ -58,10 +58,35 @@ TEST_CASE("the stages' shares") {
   RunResult run;
   run.seconds = 10;
   run.threads = 2;
-  run.stages = {{"read", 5, 0, 1000, 2'000'000'000}, {"compute", 10, 30, 4, 0}};
+  run.stages = {{"read", 5, 0, 1000, 2'000'000'000, 2}, {"compute", 10, 30, 4, 0, 2}};
   CHECK(stages_text(run, Style{}) ==
         "stage      busy    wait  items    bytes  rate while busy\n"
         "read     25.0 %   0.0 %  1,000  2.00 GB         400 MB/s\n"
         "compute  50.0 %  75.0 %      4      0 B                -\n");
   CHECK_NOTHROW(stages_text(RunResult{}, Style{}));
+}
+
+TEST_CASE("how busy GPUs were, where that is known") {
+  RunResult run;
+  CHECK(overlap_text(run).empty());
+  run.overlap.emplace();
+  run.overlap->devices = {
+      {.device = 0, .seconds = 10, .kernel_seconds = 9, .copy_seconds = 2, .copy_hidden_seconds = 2, .waited_for = ""},
+      {.device = 1,
+       .seconds = 10,
+       .kernel_seconds = 10,
+       .copy_seconds = 2,
+       .copy_hidden_seconds = 1,
+       .longest_gap_start = 1.5,
+       .longest_gap_seconds = 0.25,
+       .waited_for = "decode"}};
+  CHECK(overlap_text(run) ==
+        "GPU busy          95.0 %\n"
+        "copies hidden     75.0 %\n"
+        "longest idle gap  250.00 ms, GPU 1 at 1.500 s, waited for decode\n");
+  run.overlap->devices = {{.device = 0, .seconds = 1, .kernel_seconds = 1, .waited_for = ""}};
+  CHECK(overlap_text(run) ==
+        "GPU busy          100.0 %\n"
+        "copies hidden     no copies\n"
+        "longest idle gap  0.00 ms\n");
 }
