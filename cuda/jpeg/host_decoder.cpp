@@ -1,0 +1,278 @@
+#include "cuda/jpeg/host_decoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/jpeg/entropy.hpp"
+#include "cuda/jpeg/idct.hpp"
+#include "cuda/jpeg/jpeg_geometry.hpp"
+
+namespace slidestream::cuda {
+namespace {
+
+/// The arena as a step sees it.
+class HostArena {
+ public:
+  explicit HostArena(std::span<std::uint8_t> bytes) : bytes_(bytes) {}
+
+  std::uint32_t load(std::uint32_t address) const { return get<std::uint32_t>(address); }
+  std::uint32_t load_if(bool condition, std::uint32_t address, std::uint32_t otherwise) const {
+    return condition ? load(address) : otherwise;
+  }
+  ZigzagEntry load_zigzag(std::uint32_t address) const { return get<ZigzagEntry>(address); }
+  void load_cycle_if(bool condition, std::uint32_t address, CycleEntry& entry) const {
+    if (condition) entry = get<CycleEntry>(address);
+  }
+  void store_if(bool condition, std::uint32_t address, std::uint32_t value) {
+    if (condition) put(address, static_cast<std::uint16_t>(value));
+  }
+  template <class T>
+  T get(std::uint32_t address) const {
+    T value;
+    std::memcpy(&value, bytes_.subspan(address, sizeof(T)).data(), sizeof(T));
+    return value;
+  }
+  template <class T>
+  void put(std::uint32_t address, const T& value) {
+    std::memcpy(bytes_.subspan(address, sizeof(T)).data(), &value, sizeof(T));
+  }
+  void clear(std::uint32_t address, std::uint32_t size) {
+    std::fill_n(bytes_.subspan(address, size).data(), size, std::uint8_t{0});
+  }
+
+ private:
+  std::span<std::uint8_t> bytes_;
+};
+
+/// Where the parts of an arena with one lane lie.
+struct HostLayout {
+  HostLayout(LaneMode mode, std::uint32_t lookup_words)
+      : arena(arena_layout(mode, lookup_words, 0)),
+        ring(arena.lanes),
+        blocks(ring + EntropyLane::ring_bytes),
+        size(blocks + lane_block_bytes(mode)) {}
+  ArenaLayout arena;
+  std::uint32_t ring;
+  std::uint32_t blocks;
+  std::uint32_t size;
+};
+
+/// Samples of one block, row by row; false when libjpeg-turbo's versions could disagree.
+bool transform(const HostArena& arena, std::uint32_t block, std::int32_t dc, std::uint8_t (&samples)[64]) {
+  std::uint32_t columns[8][8];
+  std::uint32_t range = 0;
+  for (std::uint32_t c = 0; c < 8; ++c) {
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      columns[c][i] = static_cast<std::uint32_t>(std::int32_t{arena.get<std::int16_t>(block + 16 * c + 2 * i)});
+    }
+    if (c == 0) columns[c][0] = static_cast<std::uint32_t>(dc);
+    range |= idct_columns(columns[c]);
+  }
+  for (std::uint32_t y = 0; y < 8; ++y) {
+    std::uint32_t row[8];
+    for (std::uint32_t x = 0; x < 8; ++x) row[x] = columns[x][y];
+    idct_rows(row);
+    for (std::uint32_t x = 0; x < 8; ++x) {
+      samples[8 * y + x] = static_cast<std::uint8_t>(std::clamp(static_cast<std::int32_t>(row[x]), 0, 255));
+    }
+  }
+  return (range & pass1_range) == 0;
+}
+
+/// Moves whole chunks of a scan into a lane's ring, past the end the last one again, as the device does.
+class HostRing {
+ public:
+  HostRing(const std::vector<std::uint32_t>& words, std::uint32_t first_chunk, std::uint32_t ring)
+      : words_(words),
+        first_(first_chunk),
+        last_(static_cast<std::uint32_t>(words.size() / 4) - 1 - first_chunk),
+        ring_(ring) {}
+
+  void load(HostArena& arena, std::uint32_t chunk) const {
+    const std::size_t from = 4 * std::size_t{first_ + std::min(chunk, last_)};
+    for (std::uint32_t i = 0; i < 4; ++i)
+      arena.put(ring_ + 16 * (chunk % EntropyLane::ring_chunks) + 4 * i, words_[from + i]);
+  }
+  void begin(HostArena& arena) {
+    for (std::uint32_t chunk = 0; chunk < EntropyLane::ring_chunks; ++chunk) load(arena, chunk);
+  }
+  void follow(HostArena& arena, std::uint32_t position) {
+    if (position / 128 == current_) return;
+    current_ = position / 128;
+    load(arena, current_ + EntropyLane::ring_chunks - 1);
+  }
+
+ private:
+  const std::vector<std::uint32_t>& words_;
+  std::uint32_t first_;
+  std::uint32_t last_;
+  std::uint32_t ring_;
+  std::uint32_t current_ = 0;
+};
+
+/// One component's prediction, in units of the coefficient. Wraps around where the tile is flagged anyway.
+std::int32_t add_wrapping(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+
+/// Transforms the blocks of an event and places their pixels.
+class EventWriter {
+ public:
+  EventWriter(const JpegGeometry& geometry, const JpegHeader& header, std::uint32_t first_cycle, std::uint8_t* to)
+      : geometry_(geometry), width_(header.width), height_(header.height), cycle_(first_cycle), to_(to) {}
+
+  /// False when the result can't be vouched for.
+  bool write(HostArena& arena, std::uint32_t blocks) {
+    const std::uint32_t per_event = blocks_per_event(geometry_.mode);
+    std::uint8_t samples[3][64];
+    bool in_range = true;
+    for (std::uint32_t b = 0; b < per_event; ++b) {
+      std::int32_t& prediction = predictions_[geometry_.mode == LaneMode::rgb ? b : 0];
+      prediction = add_wrapping(prediction, arena.get<std::int16_t>(blocks + 128 * b));
+      in_range &= transform(arena, blocks + 128 * b, prediction, samples[b]);
+    }
+    const std::uint32_t x =
+        (cycle_ % geometry_.cycles_across * geometry_.events_across + across_) * geometry_.event_width;
+    const std::uint32_t y = (cycle_ / geometry_.cycles_across * geometry_.events_down + down_) * 8;
+    for (std::uint32_t b = 0; b < (geometry_.mode == LaneMode::pairs ? 2U : 1U); ++b) {
+      for (std::uint32_t i = 0; i < 64; ++i) {
+        const std::uint32_t pixel_x = x + 8 * b + i % 8;
+        const std::uint32_t pixel_y = y + i / 8;
+        if (pixel_x >= width_ || pixel_y >= height_) continue;
+        std::uint8_t& pixel = to_[std::size_t{pixel_y} * width_ + pixel_x];
+        pixel = samples[b][i];
+        if (geometry_.mode == LaneMode::rgb) {
+          pixel = static_cast<std::uint8_t>(
+              (19595U * samples[0][i] + 38470U * samples[1][i] + 7471U * samples[2][i] + 32768U) >> 16);
+        }
+      }
+    }
+    arena.clear(blocks, 128 * per_event);
+    advance();
+    return in_range;
+  }
+
+ private:
+  void advance() {
+    if (++across_ < geometry_.events_across) return;
+    across_ = 0;
+    if (++down_ < geometry_.events_down) return;
+    down_ = 0;
+    ++cycle_;
+  }
+
+  JpegGeometry geometry_;
+  std::uint32_t width_;
+  std::uint32_t height_;
+  std::uint32_t cycle_;
+  std::uint32_t across_ = 0;
+  std::uint32_t down_ = 0;
+  std::int32_t predictions_[3] = {};
+  std::uint8_t* to_;
+};
+
+}  // namespace
+
+JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan) {
+  scan.words.clear();
+  scan.intervals.assign(1, 0);
+  JpegReason reason = JpegReason::none;
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == std::byte{0xFF}) {
+      const unsigned next = i + 1 < bytes.size() ? std::to_integer<unsigned>(bytes[i + 1]) : 0xFF;
+      if (next != 0) {
+        if (restarts && next == 0xD0 + (scan.intervals.size() - 1) % 8) {
+          scan.intervals.push_back(count);
+          ++i;
+          continue;
+        }
+        if (next != 0xD9) reason = JpegReason::wrong_marker;
+        break;
+      }
+    }
+    if (count % 4 == 0) scan.words.push_back(0);
+    scan.words.back() |= std::to_integer<std::uint32_t>(bytes[i]) << (24 - 8 * (count % 4));
+    ++count;
+    if (bytes[i] == std::byte{0xFF}) ++i;  // the stuffed zero
+  }
+  scan.intervals.push_back(count);
+  scan.words.resize((scan.words.size() + 7) / 4 * 4, 0);
+  return reason;
+}
+
+void HostJpegDecoder::prepare_arena() {
+  const JpegGeometry geometry = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
+  const HostLayout layout(geometry.mode, coding_.lookup_words);
+  arena_.assign(layout.size, 0);
+  HostArena arena(arena_);
+  for (std::uint32_t i = 0; i < zigzag_regions(geometry.mode) * zigzag_entries; ++i) {
+    arena.put(layout.arena.zigzag + 8 * i,
+              zigzag_entry(coding_, geometry.mode, i / zigzag_entries, i % zigzag_entries));
+  }
+  for (std::uint32_t i = 0; i < geometry.blocks_in_cycle; ++i) {
+    arena.put(layout.arena.cycle + 16 * i, cycle_entry(coding_, geometry.mode, layout.arena, i));
+  }
+  for (std::uint32_t i = 0; i < coding_.lookup_words; ++i) {
+    arena.put(layout.arena.lookup + 4 * i, lookup_word(coding_, i, layout.arena.lookup));
+  }
+}
+
+JpegReason HostJpegDecoder::decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles) {
+  const JpegGeometry geometry = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
+  const HostLayout layout(geometry.mode, coding_.lookup_words);
+  HostArena arena(arena_);
+  const std::uint32_t start = 8 * scan_.intervals[index];
+  const std::uint32_t end = 8 * scan_.intervals[index + 1];
+  HostRing ring(scan_.words, start / 128, layout.ring);
+  ring.begin(arena);
+  arena.clear(layout.blocks, lane_block_bytes(geometry.mode));
+  EntropyLane lane;
+  lane.begin(arena, layout.ring, layout.arena.cycle, start % 128, cycles * geometry.blocks_in_cycle);
+  EventWriter writer(geometry, header_, first_cycle, luminance_.data());
+  const std::uint32_t origin = start / 128 * 128;
+  bool in_range = true;
+  while (true) {
+    lane.step(arena, layout.ring, layout.blocks);
+    ring.follow(arena, lane.position);
+    if ((lane.state & EntropyLane::waiting) != 0) {
+      in_range &= writer.write(arena, layout.blocks);
+      lane.state &= ~EntropyLane::waiting;
+      if (origin + lane.position - 32 > end) return JpegReason::wrong_length;
+    }
+    if (lane.state == EntropyLane::finished) break;
+  }
+  const std::uint32_t position = origin + lane.position - 32;
+  if (position > end || end - position >= 8) return JpegReason::wrong_length;
+  if (arena.load(layout.blocks + error_offset(geometry.mode)) != 0) return JpegReason::bad_code;
+  return in_range ? JpegReason::none : JpegReason::out_of_range;
+}
+
+JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegTableReferences& tables,
+                                   JpegColour colour) {
+  JpegReason reason = parse_jpeg_header(bytes, tables, header_);
+  if (reason == JpegReason::none) reason = make_jpeg_coding(header_, colour, coding_);
+  if (reason != JpegReason::none) return reason;
+  if (bytes.size() > std::size_t{1} << 28) return JpegReason::no_room;
+  reason = unstuff_on_host(bytes.subspan(header_.scan_offset), header_.restart_interval != 0, scan_);
+  if (reason != JpegReason::none) return reason;
+  const JpegGeometry geometry = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
+  const std::uint32_t cycles = geometry.cycles_across * geometry.cycle_rows;
+  const std::uint32_t per_interval = header_.restart_interval == 0
+                                         ? cycles
+                                         : header_.restart_interval / mcus_per_cycle(geometry.mode, coding_.horizontal);
+  // Every block takes two bits at least.
+  if (std::uint64_t{cycles} * geometry.blocks_in_cycle * 2 > 8 * std::uint64_t{scan_.intervals.back()})
+    return JpegReason::wrong_length;
+  if ((cycles + per_interval - 1) / per_interval + 1 != scan_.intervals.size()) return JpegReason::wrong_marker;
+  prepare_arena();
+  luminance_.assign(std::size_t{header_.width} * header_.height, 0);
+  for (std::size_t i = 0; i + 1 < scan_.intervals.size(); ++i) {
+    const auto first = static_cast<std::uint32_t>(i) * per_interval;
+    reason = decode_interval(i, first, std::min(per_interval, cycles - first));
+    if (reason != JpegReason::none) return reason;
+  }
+  return JpegReason::none;
+}
+
+}  // namespace slidestream::cuda

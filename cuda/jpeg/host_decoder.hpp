@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cuda/jpeg/jpeg_coding.hpp"
+#include "cuda/jpeg/jpeg_header.hpp"
+
+/// \file
+/// What the device's kernels do, in plain sequence on the host, with the same tables, steps and arithmetic. For tests
+/// where there is no GPU; libjpeg-turbo is several times faster.
+
+namespace slidestream::cuda {
+
+/// A scan without stuffed bytes and restart markers.
+struct UnstuffedScan {
+  std::vector<std::uint32_t> words;      ///< the first byte is the highest; a few zero words at the end
+  std::vector<std::uint32_t> intervals;  ///< first byte of each restart interval, and one beyond the last
+};
+
+/// Stops at the first marker that isn't the restart marker whose turn it is. \returns whether the scan ends with EOI or
+/// with `bytes`: anything else the device doesn't vouch for.
+JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan);
+
+/// Decodes a whole tile to `width` x `height` bytes of luminance.
+class HostJpegDecoder {
+ public:
+  /// \returns why the result can't be vouched for.
+  JpegReason decode(std::span<const std::byte> bytes, const JpegTableReferences& tables, JpegColour colour);
+
+  std::uint32_t width() const { return header_.width; }
+  std::uint32_t height() const { return header_.height; }
+  std::span<const std::uint8_t> luminance() const { return luminance_; }
+
+ private:
+  JpegReason decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles);
+  void prepare_arena();
+
+  JpegHeader header_;
+  JpegCoding coding_;
+  UnstuffedScan scan_;
+  std::vector<std::uint8_t> arena_;
+  std::vector<std::uint8_t> luminance_;
+};
+
+}  // namespace slidestream::cuda

@@ -1,0 +1,158 @@
+// The entropy decoder and the transforms that the GPU runs, run on the host, against libjpeg-turbo.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cuda/jpeg/host_decoder.hpp"
+#include "cuda/jpeg_tiles.hpp"
+#include "slide/test_images.hpp"
+#include "support/test_data.hpp"
+
+namespace slidestream::test {
+namespace {
+
+using cuda::HostJpegDecoder;
+using cuda::JpegColour;
+using cuda::JpegReason;
+using cuda::JpegTableReferences;
+
+/// Decodes with the device's code on the host; the reason, as text, where it doesn't vouch for the tile.
+struct Decoded {
+  JpegReason reason;
+  std::vector<std::uint8_t> pixels;
+};
+
+Decoded decode(const Bytes& jpeg, JpegColour colour, const Bytes& tables = {}) {
+  JpegTableReferences references;
+  const JpegReason reason = cuda::parse_jpeg_tables(tables, references);
+  if (reason != JpegReason::none) return {reason, {}};
+  HostJpegDecoder decoder;
+  Decoded decoded{decoder.decode(jpeg, references, colour), {}};
+  if (decoded.reason == JpegReason::none) decoded.pixels.assign(decoder.luminance().begin(), decoder.luminance().end());
+  return decoded;
+}
+
+void check_equal(const Bytes& jpeg, JpegColour colour) {
+  const std::optional<std::vector<std::uint8_t>> expected = decode_with_libjpeg(jpeg, colour);
+  REQUIRE(expected.has_value());
+  const Decoded decoded = decode(jpeg, colour);
+  CHECK_MESSAGE(decoded.reason == JpegReason::none, cuda::describe(decoded.reason));
+  CHECK(decoded.pixels == *expected);
+}
+
+/// Flagged, or what libjpeg-turbo makes of it without finding damage.
+bool flagged_or_equal(const Bytes& jpeg, JpegColour colour, std::size_t& flagged) {
+  const Decoded decoded = decode(jpeg, colour);
+  if (decoded.reason != JpegReason::none) {
+    ++flagged;
+    return true;
+  }
+  const std::optional<std::vector<std::uint8_t>> expected = decode_with_libjpeg(jpeg, colour);
+  return expected.has_value() && decoded.pixels == *expected;
+}
+
+TEST_CASE("tiles of every kind decode as libjpeg-turbo decodes them") {
+  for (const NamedTile& tile : tiles_of_every_kind()) {
+    CAPTURE(tile.name);
+    check_equal(tile.bytes, tile.colour);
+  }
+}
+
+TEST_CASE("tables may come from elsewhere") {
+  JpegOptions options;
+  options.without_tables = true;
+  const Picture picture = make_picture(64, 48, 3, 5);
+  const Bytes abbreviated = encode_jpeg(picture, options);
+  options.without_tables = false;
+  const Bytes whole = encode_jpeg(picture, options);
+  const Decoded decoded = decode(abbreviated, JpegColour::luminance, encode_jpeg_tables(options));
+  CHECK(decoded.reason == JpegReason::none);
+  CHECK(decoded.pixels == decode(whole, JpegColour::luminance).pixels);
+  CHECK(decode(abbreviated, JpegColour::luminance).reason == JpegReason::missing_table);
+}
+
+TEST_CASE("what isn't for the device is said") {
+  const Picture picture = make_picture(40, 40, 3, 7);
+  const auto reason_for = [&picture](const JpegOptions& options, JpegColour colour = JpegColour::luminance) {
+    return decode(encode_jpeg(picture, options), colour).reason;
+  };
+  CHECK(reason_for({.progressive = true}) == JpegReason::other_coding);
+  CHECK(reason_for({.arithmetic = true}) == JpegReason::other_coding);
+  CHECK(decode({}, JpegColour::luminance).reason == JpegReason::not_a_jpeg);
+  Bytes jpeg = encode_jpeg(picture);
+  jpeg.resize(jpeg.size() - 100);
+  CHECK(decode(jpeg, JpegColour::luminance).reason == JpegReason::wrong_length);
+  const Picture two{16, 16, 2, std::vector<std::uint8_t>(512, 9)};
+  CHECK(decode(encode_jpeg(two, {.coding = JpegOptions::Coding::unknown}), JpegColour::luminance).reason ==
+        JpegReason::components);
+}
+
+TEST_CASE("a tile cut anywhere, and a tile with more data, is flagged or as libjpeg-turbo has it") {
+  for (const NamedTile& tile : tiles_of_every_kind()) {
+    if (tile.bytes.size() > 4000) continue;
+    CAPTURE(tile.name);
+    std::size_t flagged = 0;
+    for (std::size_t size = 0; size < tile.bytes.size(); size += 1 + size / 40) {
+      Bytes cut(tile.bytes.begin(), tile.bytes.begin() + static_cast<std::ptrdiff_t>(size));
+      REQUIRE(flagged_or_equal(cut, tile.colour, flagged));
+    }
+    for (unsigned value : {0x00U, 0x55U, 0xFFU, 0xD0U, 0xD9U}) {
+      for (std::size_t count = 1; count < 10; ++count) {
+        Bytes longer = tile.bytes;
+        longer.insert(longer.end() - 2, count, std::byte{static_cast<std::uint8_t>(value)});
+        REQUIRE(flagged_or_equal(longer, tile.colour, flagged));
+      }
+    }
+  }
+}
+
+TEST_CASE("mutants are flagged, or as libjpeg-turbo has them") {
+  std::mt19937 random(11);
+  std::size_t flagged = 0;
+  std::size_t count = 0;
+  for (const NamedTile& tile : tiles_of_every_kind()) {
+    if (tile.bytes.size() > 8000) continue;
+    CAPTURE(tile.name);
+    for (int i = 0; i < 150; ++i) {
+      const Bytes mutant = mutate(tile.bytes, random);
+      REQUIRE(flagged_or_equal(mutant, tile.colour, flagged));
+      ++count;
+    }
+  }
+  CHECK(flagged > count / 10);
+  CHECK(flagged < count);
+}
+
+TEST_CASE("headers of real slides' tiles are understood") {
+  const auto root = test_data_root();
+  if (!root) return report_skipped("no test data");
+  const auto slide = Slide::open(*root / "data" / "cmu-1-small-region.svs");
+  const Level& level = slide->info().levels.at(0);
+  REQUIRE(level.codec == Codec::jpeg);
+  const Bytes tables = level_tables(*slide, 0);
+  TileDecoder reference;
+  std::vector<std::uint8_t> expected(static_cast<std::size_t>(level.tile_width * level.tile_height));
+  for (std::int64_t index = 0; index < level.columns * level.rows; index += 7) {
+    const TileRange range = slide->tile(0, index);
+    Bytes bytes(range.length);
+    slide->read(range.offset, bytes);
+    reference.decode(*slide, 0, index, bytes, 0, 0,
+                     {expected.data(), level.tile_width, level.tile_width, level.tile_height});
+    const Decoded decoded = decode(bytes, JpegColour::rgb, tables);
+    CHECK_MESSAGE(decoded.reason == JpegReason::none, cuda::describe(decoded.reason));
+    CHECK(decoded.pixels == expected);
+  }
+}
+
+}  // namespace
+}  // namespace slidestream::test
