@@ -484,6 +484,22 @@ class Tracing(Case):
         self.assertEqual(self.rows()[0]["status"], "done")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["out"])
 
+    @unittest.skipUnless("NVTX_LISTENER" in os.environ, "a build without CUDA has no NVTX")
+    def test_a_profiler_gets_ranges_with_names_batches_and_slides(self):
+        log = self.folder / "nvtx.log"
+        environment = {**ENVIRONMENT, "NVTX_INJECTION64_PATH": os.environ["NVTX_LISTENER"], "NVTX_LISTENER_LOG": str(log)}
+        arguments = [self.slide(), self.slide("second", "1024x2048"), "--out", self.out, "--backend", "cpu", "--set",
+                     "pipeline.strip_height=256"]
+        result = subprocess.run([PIPELINE, *map(str, arguments)], env=environment, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line.split() for line in log.read_text().splitlines()]
+        self.assertEqual({line[1] for line in lines}, {"slidestream"})
+        pushed = [tuple(line[2:]) for line in lines if line[0] == "push"]
+        self.assertEqual(len(pushed), len(lines) - len(pushed))
+        self.assertEqual({name for name, _, _ in pushed}, {"source", "read", "decode", "carry", "compute", "reduce"})
+        expected = [("1", str(batch)) for batch in range(3)] + [("2", str(batch)) for batch in range(8)]
+        self.assertEqual(sorted(range[1:] for range in pushed if range[0] == "reduce"), sorted(expected))
+
     def test_an_interrupted_run_has_a_trace(self):
         file = self.folder / "trace.json"
         process = subprocess.Popen([PIPELINE, str(self.large_slide()), "--out", str(self.out), "--trace", str(file)],
