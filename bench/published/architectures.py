@@ -131,51 +131,30 @@ def on_host(strip):
     return strip.get() if hasattr(strip, "get") else strip
 
 
-def read_process(slide, decode, rows, workers, strips, ready, out):
-    """A's first process: decoded strips, pickled."""
+def read_process(slide, decode, workers, strips, go, out):
+    """A's other process: None when it is warm, and from then on, when told to go, decoded strips, pickled."""
     try:
         from strips import Reader
 
         reader = Reader(slide, decode, workers)
         for top, height in strips[:WARM_UP_STRIPS]:
             on_host(reader.read(top, height))
-        ready.wait()
+        out.put(None)
+        go.wait()
         for top, height in strips:
             out.put(on_host(reader.read(top, height)))
     except BaseException as error:
         out.put(error)
 
 
-def smooth_process(rows, strips, width, device, ready, strips_in, out):
-    """A's second process: strips to the GPU, smoothed rows back, pickled."""
-    try:
-        import numpy
-        import torch
-        from spectrum import Smoother
-
-        smoother = Smoother(rows, device)
-        for _, height in strips[:WARM_UP_STRIPS]:
-            smoother.push(torch.zeros((height, width, 3), dtype=torch.uint8)).cpu()
-        ready.wait()
-        smoother = Smoother(rows, device)
-        for _ in strips:
-            strip = strips_in.get()
-            if isinstance(strip, BaseException):
-                raise strip
-            out.put(smoother.push(torch.from_numpy(numpy.ascontiguousarray(strip))).cpu().numpy())
-    except BaseException as error:
-        out.put(error)
-
-
-def receive(source, processes):
+def receive(source, process):
     """The next item; an error when it can't come any more."""
     while True:
         try:
             item = source.get(timeout=1)
         except queue.Empty:
-            for process in processes:
-                if process.exitcode not in (None, 0):
-                    raise RuntimeError(f"{process.name} ended with status {process.exitcode}") from None
+            if process.exitcode not in (None, 0):
+                raise RuntimeError(f"the reading process ended with status {process.exitcode}") from None
             continue
         if isinstance(item, BaseException):
             raise item
@@ -184,36 +163,28 @@ def receive(source, processes):
 
 def run_a(slide, decode, rows, workers, device):
     import torch
-    from spectrum import Statistics
+    from spectrum import Smoother, Statistics
     from strips import Reader, plan
 
     strips = plan(rows, STRIP_ROWS["A"])
-    width = Reader(slide, "cpu", workers).width
+    warm_up(Reader(slide, "cpu", workers), rows, STRIP_ROWS["A"], device)
     context = multiprocessing.get_context("spawn")
-    ready = context.Barrier(3)
-    decoded, smoothed = context.Queue(QUEUE_DEPTH), context.Queue(QUEUE_DEPTH)
-    processes = [
-        context.Process(target=read_process, name="A's reader", daemon=True,
-                        args=(slide, decode, rows, workers, strips, ready, decoded)),
-        context.Process(target=smooth_process, name="A's smoother", daemon=True,
-                        args=(rows, strips, width, device, ready, decoded, smoothed))]
-    for process in processes:
-        process.start()
+    go, decoded = context.Event(), context.Queue(QUEUE_DEPTH)
+    process = context.Process(target=read_process, args=(slide, decode, workers, strips, go, decoded), daemon=True)
+    process.start()
     try:
-        statistics = Statistics(device)
-        for _, height in strips[:WARM_UP_STRIPS]:
-            statistics.push(torch.zeros((height, width), dtype=torch.float32).to(device))
-        synchronize(device)
-        ready.wait(timeout=120)
+        receive(decoded, process)
         start = time.perf_counter()
-        statistics = Statistics(device)
+        go.set()
+        smoother, statistics = Smoother(rows, device), Statistics(device)
         for _ in strips:
-            statistics.push(torch.from_numpy(receive(smoothed, processes)).to(device))
+            # To the GPU, smoothed, back, and there again for the windows.
+            smoothed = smoother.push(torch.from_numpy(receive(decoded, process))).cpu()
+            statistics.push(smoothed.to(device))
         result = statistics.result()
         return time.perf_counter() - start, result
     finally:
-        for process in processes:
-            process.terminate()
+        process.terminate()
 
 
 ARCHITECTURES = {"A": run_a, "B": run_b, "B+": run_b_plus}
