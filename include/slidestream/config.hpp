@@ -20,6 +20,8 @@ enum class Backend { automatic, cpu, cuda };
 enum class SplitSlides { automatic, never, always };
 enum class ValueKind { log1p_db, db, linear };
 enum class MapFormat { none, npy, tiff };
+enum class ContentHashPolicy { none, changed, always };
+enum class JournalMode { automatic, wal, rollback };
 
 /// `[input]`
 struct InputConfig {
@@ -31,6 +33,14 @@ struct InputConfig {
   std::int64_t max_pixels = std::int64_t{1} << 36;
   /// How bytes are read: `posix` positional reads, `cufile` GPUDirect Storage, `auto`. Default auto.
   InputIo io = InputIo::automatic;
+  /// Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT): after 0.1 s, then twice as
+  /// long each time, at most 30 s. Default 6, about 6 s in all.
+  int retries = 6;
+  /// Longest time for one slide, from its first strip on, in seconds; then it fails. 0: no limit. Default 0.
+  int max_seconds = 0;
+  /// Whether a slide that was done is known by its content too, not by size and time alone: `none`; `changed` hashes
+  /// every slide once and asks again where the time differs; `always` asks at every start. Default none.
+  ContentHashPolicy content_hash = ContentHashPolicy::none;
 };
 
 /// `[decode]`
@@ -96,6 +106,12 @@ struct OutputConfig {
   std::string dir = "slidestream-out";
   /// Per-window mean and standard deviation. Host memory: 8 bytes a window of every slide in flight. Default none.
   MapFormat maps = MapFormat::none;
+  /// Seconds between two times that the files of results are written while the run goes on; 0: at its end only. Default
+  /// 60.
+  int checkpoint_seconds = 60;
+  /// How SQLite keeps `run.sqlite` whole: `wal`, `rollback` (for network file systems), `auto` asks the file system.
+  /// Default auto.
+  JournalMode journal = JournalMode::automatic;
 };
 
 /// Everything that decides a run.

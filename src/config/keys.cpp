@@ -143,6 +143,8 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> split_names = {"auto", "never", "always"};
   static const std::vector<std::string> value_names = {"log1p_db", "db", "linear"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
+  static const std::vector<std::string> hash_names = {"none", "changed", "always"};
+  static const std::vector<std::string> journal_names = {"auto", "wal", "rollback"};
   constexpr auto million = std::int64_t{1} << 20;
   return {
       plain("input", "slides", KeyKind::texts, &Config::input, &InputConfig::slides,
@@ -155,6 +157,16 @@ std::vector<ConfigKey> make_keys() {
               "68719476736 (2^36)."),
       choice("input", "io", &Config::input, &InputConfig::io, io_names,
              "How bytes are read: posix (positional reads), cufile (GPUDirect Storage), or auto. Default auto."),
+      integer("input", "retries", &Config::input, &InputConfig::retries, 0, 100,
+              "Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT): after 0.1 s, "
+              "then twice as long each time, at most 30 s. Default 6 (about 6 s in all)."),
+      integer("input", "max_seconds", &Config::input, &InputConfig::max_seconds, 0, 30 * 86400,
+              "Longest time for one slide, from its first strip on, in seconds; then it fails. 0 means no limit. "
+              "Default 0."),
+      choice("input", "content_hash", &Config::input, &InputConfig::content_hash, hash_names,
+             "Whether a slide that was done is known by its content too, and not by size and time alone: none; changed "
+             "(reads every slide once more, and again where its time differs); always (and again at every start). "
+             "Default none."),
       choice("decode", "device", &Config::decode, &DecodeConfig::device, decode_names,
              "Where JPEG tiles are decoded: cpu, gpu, or auto (where the windows are transformed). Default auto."),
       choice("decode", "on_bad_tile", &Config::decode, &DecodeConfig::on_bad_tile, bad_tile_names,
@@ -201,6 +213,12 @@ std::vector<ConfigKey> make_keys() {
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "
              "window of every slide in flight. Default none."),
+      integer("output", "checkpoint_seconds", &Config::output, &OutputConfig::checkpoint_seconds, 0, 86400,
+              "Seconds between two times that the files of results are written while the run goes on; 0 means at its "
+              "end only. Default 60."),
+      choice("output", "journal", &Config::output, &OutputConfig::journal, journal_names,
+             "How SQLite keeps run.sqlite whole: wal, rollback (for network file systems), or auto (asks the file "
+             "system). Default auto."),
   };
 }
 
