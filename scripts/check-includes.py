@@ -18,6 +18,7 @@ ALLOWED = {
     "src/output": {"public", "config"},  # corpus.json lists the settings
     "src/synth": {"public"},
     "cuda/spectrum": {"public", "runtime", "spectrum"},
+    "cuda/tiles": {"public", "runtime"},
     "cuda/jpeg": {"public", "runtime"},  # knows nothing of slides and graphs
     "src/stages": {"public", "runtime", "slide", "spectrum", "cuda"},  # the only one that knows runtime and slide both
     "src/cli": {"public", "config", "output", "synth"},

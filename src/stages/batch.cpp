@@ -9,7 +9,8 @@ RunContext::RunContext(const Config& run_config, int run_threads)
     : config(run_config), threads(run_threads), limits(slot_limits(run_config.pipeline)) {}
 
 std::vector<const runtime::StageMeter*> RunContext::meters() const {
-  if (lanes_are_devices()) return {&source, &read, &decode, &upload, &carry, &compute, &collect, &reduce};
+  if (lanes_are_devices())
+    return {&source, &read, &decode, &upload, &device_decode, &carry, &compute, &collect, &reduce};
   return {&source, &read, &decode, &carry, &compute, &reduce};
 }
 

@@ -51,6 +51,7 @@ struct SlideRun {
   std::string path;
   std::shared_ptr<const Slide> slide;  ///< null when it couldn't be opened
   std::size_t level = 0;
+  bool decode_on_device = false;  ///< compressed tiles go to the device
   LevelPlan plan;
   std::vector<Chain> chains;  ///< as the plan's; one that has no work when the slide couldn't be opened
   SlideResult result;         ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
@@ -80,7 +81,8 @@ struct BatchTile {
   std::size_t length = 0;
   std::int64_t from_x = 0;  ///< first pixel of the tile that is wanted
   std::int64_t from_y = 0;
-  LuminanceView out;
+  LuminanceView out;       ///< in the slot; without data where the batch is decoded on a device
+  std::int64_t place = 0;  ///< byte of the first pixel behind the batch's own first
 };
 
 /// One positional read: neighbouring tiles merged.
@@ -103,11 +105,20 @@ struct Batch {
 
   std::vector<ReadChunk> chunks;
   std::vector<BatchTile> tiles;
+  bool decode_on_device = false;
+  std::size_t compressed_end = 0;      ///< of the slot: bytes before it are what was read
+  std::size_t descriptors_offset = 0;  ///< of the slot: what the device is told of each tile
+  std::size_t patches_offset = 0;      ///< of the slot: room for tiles that the CPU decodes after all
+  std::mutex flagged_mutex;
+  std::vector<std::uint32_t> flagged;  ///< tiles that the device doesn't decode, or doesn't vouch for
+  std::size_t patched = 0;             ///< of them, done
+  std::size_t patching = 0;            ///< of them, under way
   std::uint8_t* own_rows = nullptr;  ///< in the slot: pixel (panel.x0, strip.y0); on the CPU carried rows end before it
   SpectrumSums sums;
   std::mutex sums_mutex;
   std::atomic<std::uint64_t> missing_tiles{0};
   std::atomic<std::uint64_t> bad_tiles{0};
+  std::atomic<std::uint64_t> fallback_tiles{0};  ///< flagged ones that were there to be decoded
   std::atomic<std::int64_t> tasks_left{0};  ///< of the present stage; the task that takes it to 0 hands the batch on
   runtime::Clock::time_point ready;         ///< when it was handed on
   runtime::Handoff handoff;                 ///< orders what one stage wrote before what the next one reads
@@ -127,10 +138,12 @@ struct RunContext {
   const char* backend = "cpu";
   bool carried_on_device = false;  ///< rows between strips never pass through the slots
   SlotLimits limits;
+  class GpuSet* gpus = nullptr;  ///< null on the CPU
   runtime::StageMeter source{"source"};
   runtime::StageMeter read{"read"};
   runtime::StageMeter decode{"decode"};
   runtime::StageMeter upload{"upload"};
+  runtime::StageMeter device_decode{"decode-gpu"};
   runtime::StageMeter carry{"carry"};
   runtime::StageMeter compute{"compute"};
   runtime::StageMeter collect{"collect"};

@@ -8,6 +8,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
 
 namespace slidestream {
@@ -15,6 +16,9 @@ namespace {
 
 /// Pixels that make a task of about a millisecond for JPEG; other codecs take longer and get less.
 constexpr std::int64_t kPixelsPerTask = 8 * 256 * 256;
+
+/// Tiles that a task describes: a microsecond or two each.
+constexpr std::size_t kTilesPerDescribing = 256;
 
 class Decode final : public DecodeStage {
  public:
@@ -46,8 +50,28 @@ class Decode final : public DecodeStage {
     });
   }
 
+  void run_flagged(const TileRun& tiles) override {
+    runtime::StageMeter::Busy busy(context_.decode, payload_of(*tiles.batch));
+    Batch& batch = *tiles.batch;
+    guarded(context_, "decode", batch, [&] {
+      const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+      const std::int64_t tile_pixels = level.tile_width * level.tile_height;
+      TileDecoder& decoder = decoders_.local();
+      for (std::size_t i = tiles.first; i < tiles.first + tiles.count && !batch.slide->failed(); ++i) {
+        BatchTile& tile = batch.tiles[batch.flagged[i]];
+        tile.out.data = reinterpret_cast<std::uint8_t*>(batch.slot.memory().data() + batch.patches_offset) +
+                        static_cast<std::int64_t>(i - batch.patched) * tile_pixels;
+        tile.out.pitch = tile.out.width;
+        if (tile.source == BatchTile::Source::file) ++batch.fallback_tiles;
+        decode(batch, tile, decoder);
+        busy.add(1, static_cast<std::uint64_t>(tile.out.width * tile.out.height));
+      }
+    });
+  }
+
  private:
   static std::size_t run_length(const Batch& batch) {
+    if (batch.decode_on_device) return kTilesPerDescribing;
     const Level& level = batch.slide->slide->info().levels[batch.slide->level];
     const std::int64_t pixels = std::max<std::int64_t>(1, level.tile_width * level.tile_height);
     const std::int64_t per_task = level.codec == Codec::jpeg2000 ? kPixelsPerTask / 8 : kPixelsPerTask;

@@ -22,8 +22,12 @@ class DecodeStage {
   /// Number of tasks that the batch is worth; 0 when there is nothing to decode. Task `i` is `task(batch, i)`.
   virtual std::size_t tasks(const Batch& batch) const = 0;
   virtual TileRun task(Batch& batch, std::size_t i) const = 0;
-  /// Decodes one run of tiles; thread-safe. A failure fails the batch's slide.
+  /// Decodes one run of tiles, or describes them to the device that decodes them; thread-safe. A failure fails the
+  /// batch's slide.
   virtual void run(const TileRun& tiles) = 0;
+  /// Decodes flagged tiles [first, first + count) of the run's batch into its room for patches, where they stand one
+  /// behind the other from the first that is being patched on.
+  virtual void run_flagged(const TileRun& tiles) = 0;
 };
 
 extern const runtime::StageContract decode_contract;

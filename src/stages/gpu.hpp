@@ -26,9 +26,21 @@ struct GpuChoice {
 /// What `gpu.devices` comes to here. \throws ConfigError when a device is named that isn't there.
 GpuChoice choose_gpus(const Config& config);
 
+/// What stands at the end of a slot whose tiles are decoded on a device, behind their compressed bytes.
+struct DeviceTail {
+  static constexpr std::size_t descriptor_bytes = 64;  ///< room for what the device is told of a tile
+  std::size_t descriptors_offset = 0;
+  std::size_t patches_offset = 0;  ///< room for at least one tile, and for a sixteenth of the slot
+};
+/// For `tiles` tiles of `tile_pixels` in a slot. When they don't fit, the offsets are 0.
+DeviceTail device_tail(std::size_t slot_bytes, std::size_t tiles, std::int64_t tile_pixels);
+
 /// Device memory, streams and kernels of a run: everything is taken when it is made. Device `i` serves lane `i`.
 class GpuSet {
  public:
+  /// Told the error that the device failed with, or nothing.
+  using Done = std::function<void(std::exception_ptr)>;
+
   virtual ~GpuSet() = default;
 
   /// What batches must fit, the same for every device.
@@ -36,17 +48,33 @@ class GpuSet {
   /// Devices and kernels, for logs: "NVIDIA H100 80GB HBM3, cufft-256".
   virtual std::string description() const = 0;
 
+  /// Whether this level's tiles are decoded on the devices. Thread-safe.
+  virtual bool decodes(const Slide& slide, std::size_t level) const = 0;
+
   /// Pins a lane's slots, near its device, for as long as this object lives.
   virtual void adopt(std::size_t lane, runtime::SlotPool& slots) = 0;
 
-  /// Puts the copy of a batch's rows to its device on the copy stream. One caller a lane at a time; doesn't wait.
+  /// Describes some tiles of a batch that is decoded on its device. Thread-safe for different tiles. What the device
+  /// can't decode is flagged.
+  virtual void prepare(Batch& batch, std::size_t first, std::size_t count) = 0;
+
+  /// Puts the copy of a batch to its device on the copy stream: its rows, or its compressed tiles with their
+  /// descriptors. One caller a lane at a time; doesn't wait.
   virtual void upload(Batch& batch) = 0;
+
+  /// Puts the decoding of an uploaded batch on a stream. One caller a lane at a time; doesn't wait. `done` is called
+  /// from a thread of the lane's own; by then tiles that the device doesn't vouch for are flagged.
+  virtual void decode(Batch& batch, Done done) = 0;
+
+  /// Copies flagged tiles [patched, patched + patching), which stand one behind the other in the batch's room for
+  /// patches, to their places. As `decode` for the rest.
+  virtual void patch(Batch& batch, Done done) = 0;
 
   /// Puts everything from carried rows to partial sums on the compute stream, behind the batch's copy and the batch
   /// before. One caller a lane at a time, in row order within a chain; doesn't wait. `done` is called from a thread of
   /// the lane's own once the device has finished with the batch's slot, also when there was nothing to compute or the
   /// device failed, with what it failed with.
-  virtual void compute(Batch& batch, std::function<void(std::exception_ptr)> done) = 0;
+  virtual void compute(Batch& batch, Done done) = 0;
 
   /// Turns what the device left in pinned memory into the batch's sums and its part of the map. Thread-safe for
   /// different batches.

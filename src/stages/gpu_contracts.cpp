@@ -1,6 +1,19 @@
 #include "stages/gpu.hpp"
 
+#include <algorithm>
+
 namespace slidestream {
+
+DeviceTail device_tail(std::size_t slot_bytes, std::size_t tiles, std::int64_t tile_pixels) {
+  constexpr std::size_t alignment = 4096;
+  const std::size_t patches = std::max(static_cast<std::size_t>(tile_pixels), slot_bytes / 16);
+  const std::size_t descriptors = tiles * DeviceTail::descriptor_bytes;
+  if (patches + descriptors + 2 * alignment > slot_bytes) return {};
+  DeviceTail tail;
+  tail.patches_offset = (slot_bytes - patches) / alignment * alignment;
+  tail.descriptors_offset = (tail.patches_offset - descriptors) / alignment * alignment;
+  return tail;
+}
 
 const runtime::StageContract upload_contract = {
     "upload",

@@ -13,7 +13,8 @@ using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
 
 std::size_t DeviceLayout::total() const {
-  return slots * (DeviceArena::aligned(plane) + DeviceArena::aligned(result_bytes())) +
+  return slots * (DeviceArena::aligned(plane) + DeviceArena::aligned(compressed) +
+                  DeviceArena::aligned(decode_scratch) + DeviceArena::aligned(result_bytes())) +
          (slots + 1) * DeviceArena::aligned(carry) + DeviceArena::aligned(scratch);
 }
 
@@ -26,6 +27,7 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
       memory_(layout.total()),
       host_results_(layout.slots * DeviceArena::aligned(layout.result_bytes())),
       pinned_results_(host_results_.bytes()),
+      decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
   scratch_ = memory_.take(layout.scratch);
   for (std::size_t i = 0; i < layout.slots + 1; ++i) {
@@ -35,6 +37,8 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
   for (std::size_t i = 0; i < layout.slots; ++i) {
     slots_.push_back(std::make_unique<DeviceSlot>());
     slots_.back()->plane = memory_.take(layout.plane);
+    slots_.back()->compressed = memory_.take(layout.compressed);
+    slots_.back()->decode_scratch = memory_.take(layout.decode_scratch);
     slots_.back()->results = memory_.take(layout.result_bytes());
     slots_.back()->host_results =
         host_results_.bytes().subspan(i * DeviceArena::aligned(layout.result_bytes()), layout.result_bytes());
@@ -45,6 +49,7 @@ GpuDevice::~GpuDevice() {
   // What is still under way reads and writes memory that goes away now.
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute_stream_.get()));
+  for (const auto& slot : slots_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
 }
 
 void GpuDevice::adopt(runtime::SlotPool& slots) {
@@ -57,14 +62,70 @@ void GpuDevice::adopt(runtime::SlotPool& slots) {
 void GpuDevice::upload(Batch& batch) {
   const DeviceScope scope(device_.ordinal);
   DeviceSlot& slot = slot_of(batch);
-  const StripPlan& strip = batch.strip;
-  const std::ptrdiff_t pitch = batch.panel().pitch;
-  slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * pitch);
-  std::byte* own = slot.plane.data() + (strip.y0 - strip.carry_in_y0) * pitch;
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copy_begun.get(), copy_stream_.get()));
-  SLIDESTREAM_CUDA(cudaMemcpyAsync(own, batch.own_rows, slot.copied_bytes, cudaMemcpyHostToDevice, copy_stream_.get()));
+  if (batch.decode_on_device) {
+    slot.copied_bytes = upload_tiles(batch, tile_memory(batch, slot), copy_stream_.get());
+  } else {
+    const StripPlan& strip = batch.strip;
+    slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * batch.panel().pitch);
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(tile_memory(batch, slot).own_rows, batch.own_rows, slot.copied_bytes,
+                                     cudaMemcpyHostToDevice, copy_stream_.get()));
+  }
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
   slot.copying = true;
+}
+
+TileMemory GpuDevice::tile_memory(const Batch& batch, const DeviceSlot& slot) const {
+  const std::int64_t carried = batch.strip.y0 - batch.strip.carry_in_y0;
+  return {slot.compressed, slot.decode_scratch, slot.plane.data() + carried * batch.panel().pitch};
+}
+
+void GpuDevice::decode(Batch& batch, GpuSet::Done done) {
+  DeviceSlot& slot = slot_of(batch);
+  try {
+    const DeviceScope scope(device_.ordinal);
+    const cudaStream_t stream = slot.decode_stream.get();
+    SLIDESTREAM_CUDA(cudaStreamWaitEvent(stream, slot.copied.get()));
+    SLIDESTREAM_CUDA(cudaEventRecord(slot.decode_begun.get(), stream));
+    if (!batch.skip()) decode_tiles(batch, tile_memory(batch, slot), stream);
+    SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), stream));
+    decode_completion_.wait_for(slot.decoded.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
+      float decoding = 0.0F;
+      if (!failure && cudaEventElapsedTime(&decoding, slot.decode_begun.get(), slot.decoded.get()) == cudaSuccess) {
+        context_.device_decode.add_busy(std::chrono::duration<float, std::milli>(decoding));
+        const auto pixels = (batch.strip.y1 - batch.strip.y0) * (batch.panel().x1 - batch.panel().x0);
+        context_.device_decode.add(batch.tiles.size(), static_cast<std::uint64_t>(pixels));
+      }
+      done(std::move(failure));
+    });
+    return;
+  } catch (...) {
+    // Nothing was handed over: the caller hears of it here.
+    done(std::current_exception());
+  }
+}
+
+void GpuDevice::patch(Batch& batch, GpuSet::Done done) {
+  DeviceSlot& slot = slot_of(batch);
+  try {
+    const DeviceScope scope(device_.ordinal);
+    const std::byte* from = batch.slot.memory().data() + batch.patches_offset;
+    std::byte* own_rows = tile_memory(batch, slot).own_rows;
+    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+    const std::size_t end = batch.skip() ? batch.patched : batch.patched + batch.patching;
+    for (std::size_t i = batch.patched; i < end; ++i, from += level.tile_width * level.tile_height) {
+      const BatchTile& tile = batch.tiles[batch.flagged[i]];
+      const auto width = static_cast<std::size_t>(tile.out.width);
+      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(own_rows + tile.place, static_cast<std::size_t>(batch.panel().pitch), from,
+                                         width, width, static_cast<std::size_t>(tile.out.height),
+                                         cudaMemcpyHostToDevice, slot.decode_stream.get()));
+    }
+    SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
+    decode_completion_.wait_for(slot.decoded.get(), std::move(done));
+    return;
+  } catch (...) {
+    done(std::current_exception());
+  }
 }
 
 std::byte* GpuDevice::carry_buffer(Chain& chain) {
@@ -116,9 +177,8 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot) {
   slot.worked = true;
 }
 
-void GpuDevice::compute(Batch& batch, std::function<void(std::exception_ptr)> done) {
+void GpuDevice::compute(Batch& batch, GpuSet::Done done) {
   DeviceSlot& slot = slot_of(batch);
-  std::exception_ptr error;
   slot.worked = false;
   try {
     const DeviceScope scope(device_.ordinal);
@@ -132,17 +192,16 @@ void GpuDevice::compute(Batch& batch, std::function<void(std::exception_ptr)> do
     }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), compute_stream_.get()));
     completion_.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
-      if (!failure && slot.worked) meter(batch, slot);
+      if (!failure && slot.worked) meter_compute(batch, slot);
       done(std::move(failure));
     });
     return;
   } catch (...) {
-    error = std::current_exception();
+    done(std::current_exception());
   }
-  done(error);
 }
 
-void GpuDevice::meter(const Batch& batch, const DeviceSlot& slot) {
+void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
   float copying = 0.0F;
   float computing = 0.0F;
   if (cudaEventElapsedTime(&copying, slot.copy_begun.get(), slot.copied.get()) == cudaSuccess) {

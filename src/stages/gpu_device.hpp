@@ -14,15 +14,19 @@
 #include "runtime/host_memory.hpp"
 #include "runtime/slot_pool.hpp"
 #include "stages/batch.hpp"
+#include "stages/gpu.hpp"
+#include "stages/gpu_tiles.hpp"
 
 namespace slidestream {
 
 /// How a device's memory is divided, in bytes.
 struct DeviceLayout {
   std::size_t slots = 0;
-  std::size_t plane = 0;    ///< of a slot: carried and own rows
-  std::size_t carry = 0;    ///< of each of `slots` + 1 buffers
-  std::size_t windows = 0;  ///< of a slot: windows that a batch may complete
+  std::size_t plane = 0;           ///< of a slot: carried and own rows
+  std::size_t compressed = 0;      ///< of a slot: as the host's slot; 0: nothing is decoded on the device
+  std::size_t decode_scratch = 0;  ///< of a slot
+  std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
+  std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
   std::size_t bins = 0;
   std::size_t scratch = 0;  ///< of the window engine, one for the compute stream
 
@@ -42,7 +46,9 @@ class GpuDevice {
 
   void adopt(runtime::SlotPool& slots);
   void upload(Batch& batch);
-  void compute(Batch& batch, std::function<void(std::exception_ptr)> done);
+  void decode(Batch& batch, GpuSet::Done done);
+  void patch(Batch& batch, GpuSet::Done done);
+  void compute(Batch& batch, GpuSet::Done done);
   void collect(Batch& batch);
   const char* engine() const noexcept { return engine_->name(); }
 
@@ -50,10 +56,16 @@ class GpuDevice {
   /// A slot's part of the device, and where its results come back to.
   struct DeviceSlot {
     std::span<std::byte> plane;
+    std::span<std::byte> compressed;
+    std::span<std::byte> decode_scratch;
     std::span<std::byte> results;       ///< device
     std::span<std::byte> host_results;  ///< pinned
     runtime::cuda::Event copy_begun;
     runtime::cuda::Event copied;
+    // A stream for each slot: decoding is bound by latency, and that of several batches goes on side by side.
+    runtime::cuda::Stream decode_stream;
+    runtime::cuda::Event decode_begun;
+    runtime::cuda::Event decoded;
     runtime::cuda::Event compute_begun;
     runtime::cuda::Event computed;
     std::size_t copied_bytes = 0;
@@ -63,7 +75,8 @@ class GpuDevice {
 
   void enqueue(Batch& batch, DeviceSlot& slot);
   std::byte* carry_buffer(Chain& chain);
-  void meter(const Batch& batch, const DeviceSlot& slot);
+  TileMemory tile_memory(const Batch& batch, const DeviceSlot& slot) const;
+  void meter_compute(const Batch& batch, const DeviceSlot& slot);
   DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
 
   RunContext& context_;
@@ -80,6 +93,7 @@ class GpuDevice {
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
   runtime::cuda::Stream copy_stream_;
   runtime::cuda::Stream compute_stream_;
+  runtime::cuda::CompletionThread decode_completion_;
   runtime::cuda::CompletionThread completion_;
 };
 

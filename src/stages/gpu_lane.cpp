@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "stages/carry.hpp"
@@ -10,6 +11,9 @@ namespace {
 
 namespace flow = tbb::flow;
 
+/// Tiles that a task decodes after all: rare ones, so that few at a time are enough.
+constexpr std::size_t kTilesPerPatching = 8;
+
 class GpuLane final : public Lane {
  public:
   GpuLane(const Shared& shared, std::size_t index, GpuSet& gpus)
@@ -18,36 +22,112 @@ class GpuLane final : public Lane {
         carry_stage_(make_device_carry_stage(shared.context)),
         // Serial, so that copies and their events follow each other on the stream as they belong together.
         upload_(
-            shared.graph, flow::serial, [this](Batch* batch) { return upload(*batch); }, flow::node_priority_t{3}),
+            shared.graph, flow::serial, [this](Batch* batch, auto& ports) { upload(*batch, ports); },
+            flow::node_priority_t{3}),
+        decode_(
+            shared.graph, flow::serial,
+            [this](Batch* batch, AsyncNode::gateway_type& gateway) { decode(*batch, gateway); },
+            flow::node_priority_t{3}),
+        check_(
+            shared.graph, flow::unlimited, [this](Batch* batch, auto& ports) { check(*batch, ports); },
+            flow::node_priority_t{3}),
+        patch_(
+            shared.graph, flow::unlimited, [this](const TileRun& tiles, auto& ports) { patch(tiles, ports); },
+            flow::node_priority_t{2}),
+        place_(
+            shared.graph, flow::serial,
+            [this](Batch* batch, AsyncNode::gateway_type& gateway) { place(*batch, gateway); },
+            flow::node_priority_t{3}),
         carry_(
             shared.graph, flow::serial, [this](Batch* batch, auto& ports) { carry(*batch, ports); },
             flow::node_priority_t{3}),
         // Serial, and a queue: batches reach the stream in the order in which the carry stage let them go.
         compute_(
             shared.graph, flow::serial,
-            [this](Batch* batch, ComputeNode::gateway_type& gateway) { compute(*batch, gateway); },
+            [this](Batch* batch, AsyncNode::gateway_type& gateway) { compute(*batch, gateway); },
             flow::node_priority_t{3}),
         collect_(
             shared.graph, flow::unlimited, [this](Batch* batch) { return collect(*batch); }, flow::node_priority_t{2}) {
     gpus.adopt(index, slots());
     connect_decoded(upload_);
-    flow::make_edge(upload_, carry_);
+    flow::make_edge(flow::output_port<0>(upload_), carry_);
+    flow::make_edge(flow::output_port<1>(upload_), decode_);
+    flow::make_edge(decode_, check_);
+    flow::make_edge(flow::output_port<0>(check_), carry_);
+    flow::make_edge(flow::output_port<1>(check_), patch_);
+    flow::make_edge(patch_, place_);
+    flow::make_edge(place_, check_);
     flow::make_edge(flow::output_port<0>(carry_), compute_);
     flow::make_edge(compute_, collect_);
     flow::make_edge(collect_, shared.reduce);
   }
 
  private:
-  using CarryNode = flow::multifunction_node<Batch*, std::tuple<Batch*>>;
-  using ComputeNode = flow::async_node<Batch*, Batch*>;
+  using AsyncNode = flow::async_node<Batch*, Batch*>;
 
-  Batch* upload(Batch& batch) {
+  template <class Ports>
+  void upload(Batch& batch, Ports& ports) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     shared_.context.upload.add_wait(batch.ready);
-    const runtime::StageMeter::Handing handing(shared_.context.upload, payload_of(batch));
-    guarded(shared_.context, "upload", batch, [&] { gpus_.upload(batch); });
-    return give(batch);
+    {
+      const runtime::StageMeter::Handing handing(shared_.context.upload, payload_of(batch));
+      guarded(shared_.context, "upload", batch, [&] { gpus_.upload(batch); });
+    }
+    if (batch.decode_on_device && !batch.skip()) {
+      std::get<1>(ports).try_put(give(batch));
+    } else {
+      std::get<0>(ports).try_put(give(batch));
+    }
+  }
+
+  void decode(Batch& batch, AsyncNode::gateway_type& gateway) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(batch);
+    shared_.context.device_decode.add_wait(batch.ready);
+    const runtime::StageMeter::Handing handing(shared_.context.device_decode, payload_of(batch));
+    gateway.reserve_wait();
+    guarded(shared_.context, "decode-gpu", batch, [] {});
+    gpus_.decode(batch, come_back(batch, gateway, "decode-gpu"));
+  }
+
+  /// Tiles that the device didn't vouch for are decoded on the CPU, as many at a time as there is room for.
+  template <class Ports>
+  void check(Batch& batch, Ports& ports) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(batch);
+    batch.patched += batch.patching;
+    batch.patching = 0;
+    if (batch.skip() || batch.patched == batch.flagged.size()) {
+      std::get<0>(ports).try_put(give(batch));
+      return;
+    }
+    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+    const std::size_t room = (batch.slot.memory().size() - batch.patches_offset) /
+                             static_cast<std::size_t>(level.tile_width * level.tile_height);
+    batch.patching = std::min(room, batch.flagged.size() - batch.patched);
+    const std::size_t first = batch.patched;
+    const std::size_t count = batch.patching;
+    fan_out(batch, (count + kTilesPerPatching - 1) / kTilesPerPatching, std::get<1>(ports), std::get<0>(ports),
+            [&batch, first, count](std::size_t i) {
+              const std::size_t begin = i * kTilesPerPatching;
+              return TileRun{&batch, first + begin, std::min(kTilesPerPatching, count - begin)};
+            });
+  }
+
+  template <class Ports>
+  void patch(const TileRun& tiles, Ports& ports) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(*tiles.batch);
+    shared_.decode.run_flagged(tiles);
+    join_tasks(*tiles.batch, std::get<0>(ports));
+  }
+
+  void place(Batch& batch, AsyncNode::gateway_type& gateway) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(batch);
+    gateway.reserve_wait();
+    gpus_.patch(batch, come_back(batch, gateway, "upload"));
   }
 
   template <class Ports>
@@ -60,40 +140,47 @@ class GpuLane final : public Lane {
     for (Batch* complete : ready) std::get<0>(ports).try_put(give(*complete));
   }
 
-  void compute(Batch& batch, ComputeNode::gateway_type& gateway) {
+  void compute(Batch& batch, AsyncNode::gateway_type& gateway) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     shared_.context.compute.add_wait(batch.ready);
     const runtime::StageMeter::Handing handing(shared_.context.compute, payload_of(batch));
     gateway.reserve_wait();
-    gpus_.compute(batch, [this, &batch, &gateway](std::exception_ptr failure) {
-      const runtime::GraphLifetime::Body done_body(shared_.lifetime);
-      take(batch);
-      if (failure) {
-        guarded(shared_.context, "compute", batch, [&] { std::rethrow_exception(failure); });
-      }
-      gateway.try_put(give(batch));
-      gateway.release_wait();
-    });
+    gpus_.compute(batch, come_back(batch, gateway, "compute"));
   }
 
   Batch* collect(Batch& batch) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     shared_.context.collect.add_wait(batch.ready);
-    const runtime::StageMeter::Busy busy(shared_.context.collect, payload_of(batch));
+    runtime::StageMeter::Busy busy(shared_.context.collect, payload_of(batch));
     guarded(shared_.context, "collect", batch, [&] {
       gpus_.collect(batch);
-      shared_.context.collect.add(1, batch.sums.windows * 2 * sizeof(double));
+      busy.add(1, batch.sums.windows * 2 * sizeof(double));
     });
     return give(batch);
   }
 
+  /// How a batch comes back into the graph from a device's stream.
+  GpuSet::Done come_back(Batch& batch, AsyncNode::gateway_type& gateway, const char* stage) {
+    return [this, &batch, &gateway, stage](const std::exception_ptr& failure) {
+      const runtime::GraphLifetime::Body body(shared_.lifetime);
+      take(batch);
+      if (failure) guarded(shared_.context, stage, batch, [&] { std::rethrow_exception(failure); });
+      gateway.try_put(give(batch));
+      gateway.release_wait();
+    };
+  }
+
   GpuSet& gpus_;
   std::unique_ptr<CarryStage> carry_stage_;
-  flow::function_node<Batch*, Batch*> upload_;
-  CarryNode carry_;
-  ComputeNode compute_;
+  flow::multifunction_node<Batch*, std::tuple<Batch*, Batch*>> upload_;
+  AsyncNode decode_;
+  flow::multifunction_node<Batch*, std::tuple<Batch*, TileRun>> check_;
+  flow::multifunction_node<TileRun, std::tuple<Batch*>> patch_;
+  AsyncNode place_;
+  flow::multifunction_node<Batch*, std::tuple<Batch*>> carry_;
+  AsyncNode compute_;
   flow::function_node<Batch*, Batch*> collect_;
 };
 

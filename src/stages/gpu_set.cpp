@@ -43,16 +43,41 @@ std::size_t scratch_for(const cuda::WindowEngine& engine, std::size_t pixels, co
   return most;
 }
 
+/// Device memory that this configuration may take.
+std::size_t allowed_memory(const Config& config) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  SLIDESTREAM_CUDA(cudaMemGetInfo(&free, &total));
+  return static_cast<std::size_t>(static_cast<double>(free) * config.gpu.memory_fraction);
+}
+
 DeviceLayout lay_out(const Config& config, std::size_t slots, std::size_t slot_bytes,
                      const cuda::WindowEngine& engine) {
   DeviceLayout layout;
   layout.slots = slots;
-  layout.carry = slot_bytes / 4;
-  layout.plane = slot_bytes + layout.carry;
   layout.bins = static_cast<std::size_t>(config.analysis.bins);
-  const auto stride = static_cast<std::size_t>(config.analysis.stride);
-  layout.windows = std::min(layout.plane / (stride * stride) * 2 + 65536, most_windows);
-  layout.scratch = scratch_for(engine, layout.plane, config.analysis);
+  const auto with_plane = [&](std::size_t plane) {
+    layout.plane = plane;
+    layout.carry = std::max(slot_bytes / 4, plane / 16);
+    const auto stride = static_cast<std::size_t>(config.analysis.stride);
+    layout.windows = std::min(plane / (stride * stride) * 2 + 65536, most_windows);
+    layout.scratch = scratch_for(engine, plane, config.analysis);
+  };
+  // Rows that were decoded on the CPU, and those carried, are no more than this.
+  const std::size_t least = slot_bytes + slot_bytes / 4;
+  with_plane(least);
+  if (config.decode.device == DecodeDevice::cpu) return layout;
+  layout.compressed = slot_bytes;
+  layout.decode_scratch = decode_scratch_bytes(slot_bytes);
+  // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
+  // is memory for it.
+  const std::size_t allowed = allowed_memory(config);
+  const std::size_t wanted = device_batch_pixels + device_batch_pixels / 8;
+  for (std::size_t plane = std::max(least, std::min(wanted, 64 * slot_bytes)); plane > least; plane -= plane / 8) {
+    with_plane(plane);
+    if (layout.total() <= allowed) return layout;
+  }
+  with_plane(least);
   return layout;
 }
 
@@ -73,7 +98,7 @@ void check_memory(const Config& config, const runtime::cuda::Device& device, std
 
 class Gpus final : public GpuSet {
  public:
-  Gpus(RunContext& context, const std::vector<int>& ordinals) {
+  Gpus(RunContext& context, const std::vector<int>& ordinals) : context_(context) {
     const Config& config = context.config;
     const auto depth = static_cast<std::size_t>(config.pipeline.queue_depth);
     const std::size_t memory = static_cast<std::size_t>(config.pipeline.memory_mib) << 20;
@@ -99,10 +124,14 @@ class Gpus final : public GpuSet {
   const SlotLimits& limits() const noexcept override { return limits_; }
   std::string description() const override { return description_; }
   void adopt(std::size_t lane, runtime::SlotPool& slots) override { devices_[lane]->adopt(slots); }
-  void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
-  void compute(Batch& batch, std::function<void(std::exception_ptr)> done) override {
-    devices_[batch.lane]->compute(batch, std::move(done));
+  bool decodes(const Slide& slide, std::size_t level) const override {
+    return device_decodes(context_.config, slide, level);
   }
+  void prepare(Batch& batch, std::size_t first, std::size_t count) override { describe_tiles(batch, first, count); }
+  void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
+  void decode(Batch& batch, Done done) override { devices_[batch.lane]->decode(batch, std::move(done)); }
+  void patch(Batch& batch, Done done) override { devices_[batch.lane]->patch(batch, std::move(done)); }
+  void compute(Batch& batch, Done done) override { devices_[batch.lane]->compute(batch, std::move(done)); }
   void collect(Batch& batch) override { devices_[batch.lane]->collect(batch); }
 
  private:
@@ -114,13 +143,20 @@ class Gpus final : public GpuSet {
       const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
       const std::int64_t rows = needs.carried_rows + needs.rows;
       if (bytes(needs.carried_rows * needs.pitch) > layout.carry) return false;
-      if (bytes(needs.rows * needs.pitch + needs.compressed_bytes + slot_slack) > slot_bytes) return false;
+      if (needs.decoded_on_device) {
+        const DeviceTail tail = device_tail(slot_bytes, bytes(needs.tiles), needs.tile_pixels);
+        if (bytes(needs.compressed_bytes + slot_slack) > tail.descriptors_offset) return false;
+      } else if (bytes(needs.rows * needs.pitch + needs.compressed_bytes + slot_slack) > slot_bytes) {
+        return false;
+      }
+      if (bytes(rows * needs.pitch) > layout.plane) return false;
       if (bytes(needs.window_columns) * bytes(needs.window_rows) > layout.windows) return false;
       const WindowBlock block = {0, needs.window_columns, 0, needs.window_rows};
       return engine.scratch_bytes(needs.width, rows, block) <= layout.scratch;
     };
   }
 
+  RunContext& context_;
   SlotLimits limits_;
   std::string description_;
   std::vector<std::unique_ptr<GpuDevice>> devices_;

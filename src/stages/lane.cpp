@@ -101,6 +101,8 @@ Batch* Lane::admit(const Admission& admission) {
   batch.sums.histogram.assign(static_cast<std::size_t>(shared_.context.config.analysis.bins), 0);
   batch.missing_tiles = 0;
   batch.bad_tiles = 0;
+  batch.fallback_tiles = 0;
+  batch.decode_on_device = message.slide->decode_on_device;
   return give(batch);
 }
 

@@ -171,8 +171,11 @@ std::vector<int> choose_backend(const Config& config, std::string& why) {
   if (config.pipeline.backend == Backend::cuda && choice.devices.empty()) {
     throw ConfigError("pipeline.backend = \"cuda\": " + choice.why_none + "; use \"auto\" or \"cpu\"");
   }
-  if (config.decode.device == DecodeDevice::gpu) {
-    throw ConfigError("decode.device = \"gpu\": JPEG is decoded on the CPU in this version; use \"auto\" or \"cpu\"");
+  if (config.decode.device == DecodeDevice::gpu && choice.devices.empty()) {
+    throw ConfigError(
+        "decode.device = \"gpu\": " +
+        (config.pipeline.backend == Backend::cpu ? "windows are transformed on the CPU" : choice.why_none) +
+        "; use \"auto\" or \"cpu\"");
   }
   if (config.input.io == InputIo::cufile) {
     throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
@@ -230,6 +233,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
       context.carried_on_device = true;
       gpus = make_gpu_set(context, devices);
       context.limits = gpus->limits();
+      context.gpus = gpus.get();
     }
     result.backend = context.backend;
     result.devices = static_cast<int>(devices.size());

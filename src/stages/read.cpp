@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/tile_ranges.hpp"
 
@@ -27,7 +28,8 @@ class Read final : public ReadStage {
   }
 
  private:
-  /// Slot: carried rows (where rows are carried on the host), own rows, compressed bytes.
+  /// Slot: carried rows (where rows are carried on the host), own rows, compressed bytes. When a device decodes:
+  /// compressed bytes, descriptors of the tiles, room for patches.
   void lay_out(Batch& batch) const {
     const SlideRun& slide = *batch.slide;
     const Level& level = slide.slide->info().levels[slide.level];
@@ -36,7 +38,8 @@ class Read final : public ReadStage {
     const std::span<std::byte> memory = batch.slot.memory();
     const std::ptrdiff_t carried = context_.carried_on_device ? 0 : (strip.y0 - strip.carry_in_y0) * panel.pitch;
     batch.own_rows = reinterpret_cast<std::uint8_t*>(memory.data()) + carried;
-    const std::size_t rows_end = static_cast<std::size_t>(carried + (strip.y1 - strip.y0) * panel.pitch);
+    const std::int64_t rows = batch.decode_on_device ? 0 : carried + (strip.y1 - strip.y0) * panel.pitch;
+    const auto rows_end = static_cast<std::size_t>(rows);
 
     batch.tiles.clear();
     for (std::int64_t row = strip.first_tile_row; row < strip.first_tile_row + strip.tile_rows; ++row) {
@@ -53,11 +56,24 @@ class Read final : public ReadStage {
         job.out.width = std::min(left + level.tile_width, panel.x1) - x0;
         job.out.height = std::min(top + level.tile_height, strip.y1) - top;
         job.out.pitch = panel.pitch;
-        job.out.data = batch.own_rows + (top - strip.y0) * panel.pitch + (x0 - panel.x0);
+        job.place = (top - strip.y0) * panel.pitch + (x0 - panel.x0);
+        job.out.data = batch.decode_on_device ? nullptr : batch.own_rows + job.place;
         batch.tiles.push_back(job);
       }
     }
-    plan_reads(batch.chunks, batch.tiles, {*slide.slide, slide.level}, rows_end, memory.size() - rows_end);
+    std::size_t end = memory.size();
+    if (batch.decode_on_device) {
+      const DeviceTail tail = device_tail(memory.size(), batch.tiles.size(), level.tile_width * level.tile_height);
+      end = batch.descriptors_offset = tail.descriptors_offset;
+      batch.patches_offset = tail.patches_offset;
+      batch.flagged.clear();
+      batch.patched = batch.patching = 0;
+    }
+    plan_reads(batch.chunks, batch.tiles, {*slide.slide, slide.level}, rows_end, end - rows_end);
+    batch.compressed_end = 0;
+    for (const ReadChunk& chunk : batch.chunks) {
+      batch.compressed_end = std::max(batch.compressed_end, chunk.slot_offset + chunk.length);
+    }
   }
 
   RunContext& context_;

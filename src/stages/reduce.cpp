@@ -50,6 +50,7 @@ class Reduce final : public ReduceStage {
     slide.result.sums += batch.sums;
     slide.result.missing_tiles += batch.missing_tiles.load();
     slide.result.bad_tiles += batch.bad_tiles.load();
+    slide.result.gpu_fallback_tiles += batch.fallback_tiles.load();
     const std::size_t panel = batch.strip.panel;
     const std::int64_t before = panel == 0 ? 0 : slide.plan.panels[panel - 1].x1;
     const Level& level = slide.slide->info().levels[slide.level];

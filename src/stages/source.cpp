@@ -8,6 +8,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/tile_ranges.hpp"
 
@@ -112,9 +113,11 @@ class Source final : public SourceStage {
       context_.check_fault("source", *run, 0);
       run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels});
       describe(*run);
+      run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
       run->plan = plan_level(run->slide->info().levels[run->level], context_.config.analysis, context_.config.pipeline,
-                             context_.limits, &TileRanges::compressed_bytes, &ranges, fragments(index));
+                             context_.limits, &TileRanges::compressed_bytes, &ranges,
+                             {fragments(index), run->decode_on_device});
       run->chains = std::vector<Chain>(run->plan.chains.size());
       result.sums.histogram.assign(static_cast<std::size_t>(context_.config.analysis.bins), 0);
       if (context_.config.output.maps != MapFormat::none) {

@@ -26,6 +26,7 @@ struct Planner {
   const SlotLimits& limits;
   CompressedBytes compressed_bytes;
   const void* context;
+  PlanOptions options;
 
   std::int64_t windows_along(std::int64_t size) const { return (size - analysis.window) / analysis.stride + 1; }
 
@@ -76,6 +77,8 @@ struct Planner {
     needs.compressed_bytes = compressed_bytes(context, tile_row, panel.first_tile_column, panel.tile_columns);
     needs.tiles = panel.tile_columns;
     needs.window_columns = panel.window_columns;
+    needs.tile_pixels = level.tile_width * level.tile_height;
+    needs.decoded_on_device = options.decoded_on_device;
     return needs;
   }
 
@@ -137,11 +140,20 @@ struct Planner {
     return fragments;
   }
 
+  std::int64_t wanted_tile_rows_of(const Fragment& fragment, const PanelPlan& panel) const {
+    if (options.decoded_on_device && pipeline.batch_strips == 0) {
+      const std::int64_t most = std::max<std::int64_t>(1, device_batch_pixels / (panel.pitch * level.tile_height));
+      const std::int64_t rows = fragment.end_tile_row - fragment.first_tile_row;
+      // Batches of equal size: a small one at the end would keep the device as long as a large one.
+      return ceil_div(rows, ceil_div(rows, most));
+    }
+    const std::int64_t wanted_rows = std::int64_t{pipeline.strip_height} * std::max(1, pipeline.batch_strips);
+    return std::max<std::int64_t>(1, (wanted_rows + level.tile_height / 2) / level.tile_height);
+  }
+
   void cut_strips(LevelPlan& plan, const Fragment& fragment, std::size_t panel_index) const {
     const PanelPlan& panel = plan.panels[panel_index];
-    const std::int64_t wanted_rows = std::int64_t{pipeline.strip_height} * std::max(1, pipeline.batch_strips);
-    const std::int64_t wanted_tile_rows =
-        std::max<std::int64_t>(1, (wanted_rows + level.tile_height / 2) / level.tile_height);
+    const std::int64_t wanted_tile_rows = wanted_tile_rows_of(fragment, panel);
     std::int64_t tile_row = fragment.first_tile_row;
     std::int64_t window_row = fragment.first_window_row;
     std::int64_t carried_from = tile_row * level.tile_height;
@@ -206,19 +218,19 @@ SlotLimits slot_limits(const PipelineConfig& config) {
 
 LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
-                     std::int64_t fragments) {
+                     const PlanOptions& options) {
   if (level.width < analysis.window || level.height < analysis.window) {
     throw Error("the level has " + std::to_string(level.width) + " x " + std::to_string(level.height) +
                 " pixels, less than one window of " + std::to_string(analysis.window) + " x " +
                 std::to_string(analysis.window));
   }
-  const Planner planner{level, analysis, pipeline, limits, compressed_bytes, context};
+  const Planner planner{level, analysis, pipeline, limits, compressed_bytes, context, options};
   LevelPlan plan;
   plan.windows_x = planner.windows_along(level.width);
   plan.windows_y = planner.windows_along(level.height);
   plan.panels = planner.choose_panels(plan.windows_x);
   for (const Planner::Fragment& fragment :
-       planner.cut_fragments(std::clamp<std::int64_t>(fragments, 1, plan.windows_y), plan.windows_y)) {
+       planner.cut_fragments(std::clamp<std::int64_t>(options.fragments, 1, plan.windows_y), plan.windows_y)) {
     ChainPlan chain{plan.strips.size(), 0};
     for (std::size_t panel = 0; panel < plan.panels.size(); ++panel) planner.cut_strips(plan, fragment, panel);
     chain.strips = plan.strips.size() - chain.first_strip;

@@ -66,7 +66,9 @@ struct BatchNeeds {
   std::int64_t compressed_bytes = 0;
   std::int64_t tiles = 0;
   std::int64_t window_columns = 0;
-  std::int64_t window_rows = 0;  ///< that it completes
+  std::int64_t window_rows = 0;    ///< that it completes
+  std::int64_t tile_pixels = 0;    ///< of a tile
+  bool decoded_on_device = false;  ///< compressed tiles cross the bus, not rows
 };
 
 /// What batches must fit.
@@ -90,12 +92,22 @@ constexpr std::int64_t slot_slack = 4096;
 using CompressedBytes = std::int64_t (*)(const void* context, std::int64_t tile_row, std::int64_t first_column,
                                          std::int64_t columns);
 
-/// Cuts a level into `fragments` of about equal height (fewer when there are fewer rows of windows), each a chain of
+/// What decides how a level is cut, besides the configuration.
+struct PlanOptions {
+  std::int64_t fragments = 1;
+  bool decoded_on_device = false;
+};
+
+/// Pixels of a batch that is decoded on a device when `batch_strips` is 0: 16,384 tiles of 256 x 256, with which a
+/// launch has enough to do.
+constexpr std::int64_t device_batch_pixels = std::int64_t{1} << 30;
+
+/// Cuts a level into fragments of about equal height (fewer when there are fewer rows of windows), each a chain of
 /// strips that needs nothing of the others: tiles at their edges are decoded for both. Strips have about `strip_height`
 /// x `batch_strips` rows, in whole tile rows, and fewer where the slot is too small for them. \throws Error when a
 /// single row of tiles doesn't fit a slot, however narrow; the message names the key to turn.
 LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
-                     std::int64_t fragments = 1);
+                     const PlanOptions& options = {});
 
 }  // namespace slidestream

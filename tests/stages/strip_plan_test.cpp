@@ -131,7 +131,8 @@ TEST_CASE("plans of random levels cover every row, tile and window once") {
     const SlotLimits limits = slot_limits(carry);
     LevelPlan plan;
     try {
-      plan = plan_level(level, analysis, pipeline, limits, hundred_a_tile, nullptr, in(1, 6));
+      plan = plan_level(level, analysis, pipeline, limits, hundred_a_tile, nullptr,
+                        {.fragments = in(1, 6), .decoded_on_device = i % 3 == 0});
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("pipeline.memory_mib") != std::string::npos);
       continue;
