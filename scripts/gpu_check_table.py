@@ -68,8 +68,10 @@ def read_tests(folder):
         text = file.read_text(encoding="utf-8", errors="replace")
         passed, failed, skipped = test_results(text)
         status = re.findall(r"^EXIT (\d+)$", text, re.MULTILINE)
-        if status[-1:] != ["0"] and not failed:
-            failed = [f"{file.stem}: ended with status {status[-1] if status else 'unknown'}"]
+        if status[-1:] == ["124"]:
+            failed.append(f"{file.stem}: not done in time")
+        elif status[-1:] != ["0"] and not failed:
+            failed.append(f"{file.stem}: ended with status {status[-1] if status else 'unknown'}")
         results[file.stem] = (passed, failed, skipped)
     return results
 

@@ -43,43 +43,64 @@ def failed(what, decode, why):
             "windows": None, "mean_db": None, "std_db": None, "note": why}
 
 
-def measure(name, decode, rows, options):
-    """One architecture in a process of its own, so that none finds another's memory or threads in its way."""
-    command = [sys.executable, HERE / "compare.py", options.slide, "--measure", name, "--decode", decode, "--rows",
-               str(rows), "--workers", str(options.workers), "--device", options.device]
-    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=options.timeout)
-    if run.returncode:
-        lines = [line for line in run.stderr.splitlines() if line.strip()]
-        raise RuntimeError(lines[-1] if lines else f"status {run.returncode}")
-    seconds, result = json.loads(run.stdout.splitlines()[-1])
-    return seconds, result
+def published_rows(run, name, rows, width, decoders, probe_rows):
+    """A row for each decoder: the faster over the first rows takes the whole slide, the other's time is estimated.
 
-
-def published_rows(name, rows, width, options):
-    """A row for each decoder: the faster over the first rows takes the whole slide, the other's time is estimated."""
-    decoders = DECODERS if options.decode == "both" else (options.decode,)
-    probe = min(rows, options.probe_rows) if len(decoders) > 1 else rows
-    seconds, errors = {}, {}
+    run(decode, rows) gives (seconds, (windows, mean, standard deviation)).
+    """
+    probe = min(rows, probe_rows) if len(decoders) > 1 else rows
+    measured, table = {}, []
     for decode in decoders:
         try:
-            seconds[decode], result = measure(name, decode, probe, options)
-        except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
-            errors[decode] = str(error)
-    table = [failed(name, decode, why) for decode, why in errors.items()]
-    for place, decode in enumerate(sorted(seconds, key=seconds.get)):
-        whole = seconds[decode] * rows / probe
-        if place == 0 and probe < rows:
-            try:
-                whole, result = measure(name, decode, rows, options)
-            except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
-                table.append(failed(name, decode, str(error)))
-                continue
-        if place == 0:
-            table.append(row(name, decode, whole, rows * width, result))
-        else:
+            measured[decode] = run(decode, probe)
+        except Exception as error:
+            table.append(failed(name, decode, str(error)))
+    for place, decode in enumerate(sorted(measured, key=lambda decode: measured[decode][0])):
+        seconds, result = measured[decode]
+        if place > 0:
             estimate = f"from its first {probe} rows" if probe < rows else ""
-            table.append(row(name, decode, whole, rows * width, (None, None, None), estimate))
+            table.append(row(name, decode, seconds * rows / probe, rows * width, (None, None, None), estimate))
+            continue
+        try:
+            if probe < rows:
+                seconds, result = run(decode, rows)
+            table.append(row(name, decode, seconds, rows * width, result))
+        except Exception as error:
+            table.append(failed(name, decode, str(error)))
     return table
+
+
+def measure(options):
+    """One architecture's rows, on standard output as JSON; what the process of --measure does."""
+    from architectures import ARCHITECTURES
+    from strips import Reader
+
+    if options.device == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise RuntimeError("PyTorch finds no GPU")
+    reader = Reader(options.slide, "cpu")
+
+    def run(decode, rows):
+        return ARCHITECTURES[options.measure](options.slide, decode, rows, options.workers, options.device)
+
+    decoders = DECODERS if options.decode == "both" else (options.decode,)
+    print(json.dumps(published_rows(run, options.measure, reader.rows, reader.width, decoders, options.probe_rows)))
+
+
+def measured_rows(name, options):
+    """The same from here: a process for each architecture, so that none has another's memory or threads in its way."""
+    command = [sys.executable, HERE / "compare.py", options.slide, "--measure", name, "--decode", options.decode,
+               "--probe-rows", str(options.probe_rows), "--workers", str(options.workers), "--device", options.device]
+    try:
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=options.timeout)
+    except subprocess.TimeoutExpired:
+        return [failed(name, options.decode, f"not done after {options.timeout:g} s")]
+    if run.returncode:
+        lines = [line for line in run.stderr.splitlines() if line.strip()]
+        return [failed(name, options.decode, lines[-1] if lines else f"status {run.returncode}")]
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 def names_of(slide, count, folder):
@@ -101,8 +122,11 @@ def own_row(config, pixels, options):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         slides = names_of(options.slide, options.own_slides, folder)
-        run = subprocess.run([options.pipeline, "--config", config, "--quiet", "--out", folder / "out", *slides],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=options.timeout)
+        try:
+            run = subprocess.run([options.pipeline, "--config", config, "--quiet", "--out", folder / "out", *slides],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=options.timeout)
+        except subprocess.TimeoutExpired:
+            return failed(what, "", f"not done after {options.timeout:g} s")
         if run.returncode:
             lines = run.stderr.strip().splitlines()
             return failed(what, "", lines[-1] if lines else f"status {run.returncode}")
@@ -144,11 +168,10 @@ def parse(arguments):
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="cuCIM's threads; default: one a core")
     parser.add_argument("--own-slides", type=int, default=8, metavar="N",
                         help="names of the slide in one run of the program; default 8")
-    parser.add_argument("--timeout", type=float, default=300, metavar="S", help="for each measurement; default 300 s")
+    parser.add_argument("--timeout", type=float, default=300, metavar="S", help="for each architecture; default 300 s")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda",
                         help="cpu: PyTorch without a GPU, to look at results, not at times")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
-    parser.add_argument("--rows", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.only = options.only.split(",")
     unknown = set(options.only) - {"A", "B", "B+", "own"}
@@ -163,6 +186,24 @@ def parse(arguments):
     return options
 
 
+def gpu_name():
+    try:
+        run = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+    except OSError:
+        return None
+    return run.stdout.splitlines()[0] if run.returncode == 0 and run.stdout.strip() else None
+
+
+def told(table, rows):
+    """Adds rows, and says each: the whole takes minutes."""
+    for entry in rows:
+        seconds = entry["seconds_per_slide"]
+        print(f"{entry['architecture']} {entry['decode']}: {entry['note'] if seconds is None else f'{seconds:.3f} s'}",
+              file=sys.stderr)
+    table += rows
+
+
 def fail(why):
     print(f"compare.py: {why}", file=sys.stderr)
     return 2
@@ -175,30 +216,26 @@ def main(arguments):
     missing = missing_packages(options.device)
     if missing:
         return fail("missing Python packages: " + ", ".join(f"{name} (pip install {PACKAGES[name]})" for name in missing))
-    import torch
-
-    if options.device == "cuda" and not torch.cuda.is_available():
-        return fail("PyTorch finds no GPU here")
     sys.path.insert(0, str(HERE))
     if options.measure:
-        from architectures import ARCHITECTURES
-
-        print(json.dumps(ARCHITECTURES[options.measure](options.slide, options.decode, options.rows, options.workers,
-                                                        options.device)))
+        measure(options)
         return 0
+    device = "no GPU" if options.device == "cpu" else gpu_name()
+    if not device:
+        return fail("no GPU here: nvidia-smi is missing, or finds none")
+    if "own" in options.only and not os.access(options.pipeline, os.X_OK):
+        return fail(f"{options.pipeline} is no program: name it with --pipeline, or leave it out with --only")
     from strips import Reader
 
     reader = Reader(options.slide, "cpu")
     rows, width = reader.rows, reader.width
-    if "own" in options.only and not os.access(options.pipeline, os.X_OK):
-        return fail(f"{options.pipeline} is no program: name it with --pipeline, or leave it out with --only")
     table = []
     for name in options.only:
         if name == "own":
-            table += [own_row(config, rows * width, options) for config in options.config]
+            for config in options.config:
+                told(table, [own_row(config, rows * width, options)])
         else:
-            table += published_rows(name, rows, width, options)
-    device = torch.cuda.get_device_name() if options.device == "cuda" else "no GPU"
+            told(table, measured_rows(name, options))
     if options.json:
         print(json.dumps({"device": device, "slide": options.slide, "width": width, "height": rows,
                           "cores": os.cpu_count(), "rows": table}, indent=1))

@@ -55,18 +55,17 @@ class Compare(unittest.TestCase):
             arguments += [f"--{name.replace('_', '-')}", str(value)]
         return compare.parse(arguments)
 
-    def published(self, seconds, rows=40000, **more):
+    def published(self, seconds, rows=40000, decoders=("cpu", "cuda")):
         """Rows of B where a decoder takes that many seconds for 1000 rows; None: it fails. And what was measured."""
         measured = []
 
-        def measure(name, decode, height, options):
+        def run(decode, height):
             measured.append((decode, height))
             if seconds[decode] is None:
                 raise RuntimeError("no nvJPEG")
             return seconds[decode] * height / 1000, (10, 35.0, 20.0)
 
-        with mock.patch.object(compare, "measure", measure):
-            return compare.published_rows("B", rows, 1000, self.options(**more)), measured
+        return compare.published_rows(run, "B", rows, 1000, decoders, 8192), measured
 
     def test_the_faster_decoder_takes_the_whole_slide(self):
         for faster, slower in (("cpu", "cuda"), ("cuda", "cpu")):
@@ -82,6 +81,17 @@ class Compare(unittest.TestCase):
         table, measured = self.published({"cpu": 1.0, "cuda": 3.0}, rows=5000)
         self.assertEqual(measured, [("cpu", 5000), ("cuda", 5000)])
         self.assertEqual([entry["seconds_per_slide"] for entry in table], [5.0, 15.0])
+
+    def test_one_decoder_takes_the_whole_slide_at_once(self):
+        table, measured = self.published({"cuda": 3.0}, decoders=("cuda",))
+        self.assertEqual(measured, [("cuda", 40000)])
+        self.assertEqual([entry["seconds_per_slide"] for entry in table], [120.0])
+
+    def test_an_architecture_that_hangs_or_fails_is_a_row(self):
+        options = self.options(timeout=0.01)
+        self.assertEqual(compare.measured_rows("B", options)[0]["note"], "not done after 0.01 s")
+        with mock.patch.object(compare.sys, "executable", "/bin/false"):
+            self.assertEqual(compare.measured_rows("B", self.options())[0]["note"], "status 1")
 
     def test_a_decoder_that_fails_is_a_row(self):
         table, _ = self.published({"cpu": 1.0, "cuda": None})
