@@ -20,6 +20,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "cuda/spectrum/engines.hpp"
 #include "cuda/spectrum/smoothing.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "runtime/cuda/check.hpp"
@@ -199,7 +200,7 @@ std::vector<Figure> run(const Options& options) {
               static_cast<long long>(options.width), static_cast<long long>(options.height),
               static_cast<long long>(bench.block().columns * bench.block().rows), options.repeats);
   std::vector<Figure> figures;
-  const auto add = [&](Figure figure, double target) {
+  const auto add = [&](Figure figure, std::optional<double> target) {
     figure.target = target;
     std::printf("%-28s %8.3f ms (%.3f to %.3f)\n", figure.name.c_str(), figure.median, figure.least, figure.most);
     std::fflush(stdout);
@@ -210,6 +211,14 @@ std::vector<Figure> run(const Options& options) {
   if (wanted("cufft_windows_ms")) {
     const auto engine = cuda::make_window_engine(bench.config(), cuda::WindowEngineKind::cufft);
     add(bench.windows("cufft_windows_ms", *engine, figures.front()), 125.0);
+  }
+  if (wanted("fused_windows_ms")) {
+    const auto engine = cuda::make_fused_window_engine(bench.config());
+    add(bench.windows("fused_windows_ms", *engine, figures.front()), 16.0);
+  }
+  if (wanted("portable_windows_ms")) {  // what an A40 would run, within its limits of shared memory
+    const auto engine = cuda::make_fused_window_engine(bench.config(), cuda::FusedBuild::portable);
+    add(bench.windows("portable_windows_ms", *engine, figures.front()), std::nullopt);
   }
   return figures;
 }

@@ -15,7 +15,7 @@ namespace {
 
 /// Samples transformed at a time: enough to fill a GPU, and little enough to stay partly in its cache. How many windows
 /// that is depends on their size alone, so that all windows of all blocks go through the same plan.
-constexpr std::int64_t batch_samples = std::int64_t{1} << 25;
+constexpr std::int64_t batch_samples = std::int64_t{1} << 26;
 constexpr std::int64_t most_windows = 1 << 16;
 
 int batch_for(int window) {

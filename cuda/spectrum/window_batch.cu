@@ -8,7 +8,10 @@ namespace slidestream::cuda {
 
 namespace {
 
-constexpr int gather_threads = 256;
+struct GatherShape {
+  static constexpr int threads = 256;
+  static constexpr int vectors = 8;  ///< of a thread
+};
 
 template <int width>
 struct Vector;
@@ -33,29 +36,28 @@ struct GatherTask {
   std::int64_t columns;  ///< windows of a row of the block
   std::int64_t first;
   int count;
-  unsigned total;  ///< vectors of the whole batch
 };
 
-/// A thread copies one vector.
+/// blockIdx.x counts windows, blockIdx.y parts of them.
 template <int width>
-__global__ void __launch_bounds__(gather_threads) gather(float* out, GatherTask task) {
+__global__ void __launch_bounds__(GatherShape::threads) gather(float* out, GatherTask task) {
   using Floats = typename Vector<width>::type;
-  const unsigned at = blockIdx.x * gather_threads + threadIdx.x;
-  if (at >= task.total) return;
   const unsigned per_row = static_cast<unsigned>(task.window) / width;
-  const unsigned row = at / per_row;
-  const unsigned x = (at - row * per_row) * width;
-  const unsigned index = row / static_cast<unsigned>(task.window);
-  const unsigned y = row - index * static_cast<unsigned>(task.window);
-  Floats pixels{};
-  if (index < static_cast<unsigned>(task.count)) {
-    const std::int64_t window = task.first + index;
-    const std::int64_t wy = window / task.columns;
-    const std::int64_t wx = window - wy * task.columns;
-    const float* from = task.plane + (wy * task.stride + y) * task.pitch + wx * task.stride + x;
-    pixels = *reinterpret_cast<const Floats*>(from);
+  const unsigned total = per_row * static_cast<unsigned>(task.window);
+  const bool filled = blockIdx.x < static_cast<unsigned>(task.count);
+  const std::int64_t window = task.first + blockIdx.x;
+  const std::int64_t wy = window / task.columns;
+  const float* const from = task.plane + (wy * task.pitch + (window - wy * task.columns)) * task.stride;
+  Floats* const to = reinterpret_cast<Floats*>(out) + static_cast<std::size_t>(blockIdx.x) * total;
+  const unsigned begin = blockIdx.y * (GatherShape::threads * GatherShape::vectors) + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < GatherShape::vectors; ++i) {
+    const unsigned at = begin + i * GatherShape::threads;
+    if (at >= total) return;
+    const unsigned y = at / per_row;
+    const unsigned x = (at - y * per_row) * width;
+    to[at] = filled ? *reinterpret_cast<const Floats*>(from + y * task.pitch + x) : Floats{};
   }
-  reinterpret_cast<Floats*>(out)[at] = pixels;
 }
 
 struct BinningShape {
@@ -79,13 +81,16 @@ struct BinningTask {
   int copies;
 };
 
+/// With the hardware's approximations, good to 1e-5 dB: the spectra's own rounding weighs more.
 template <ValueKind kind>
 __device__ float value_of(float2 f) {
-  const float magnitude = sqrtf(fmaf(f.x, f.x, f.y * f.y));
+  const float power = fmaf(f.x, f.x, f.y * f.y);
+  float magnitude;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(magnitude) : "f"(power));
   if constexpr (kind == ValueKind::linear) return magnitude;
-  constexpr float decibels_per_neper = 8.685889638065036553F;  // 20 / ln 10
-  if constexpr (kind == ValueKind::db) return decibels_per_neper * logf(fmaxf(magnitude, 1e-6F));
-  return decibels_per_neper * logf(1.0F + magnitude);
+  constexpr float decibels_per_octave = 6.0205999132796239F;  // 20 log10(2)
+  if constexpr (kind == ValueKind::db) return decibels_per_octave * __log2f(fmaxf(magnitude, 1e-6F));
+  return decibels_per_octave * __log2f(1.0F + magnitude);
 }
 
 __device__ double sum_of_warp(double value) {
@@ -212,11 +217,12 @@ unsigned blocks_for(std::size_t count, std::size_t per_block) {
 
 void gather_windows(float* out, int batch, const SmoothedPlane& plane, const WindowRange& range, int window, int stride,
                     cudaStream_t stream) {
-  GatherTask task = {plane.data, plane.pitch, window, stride, range.block.columns, range.first, range.count, 0};
+  const GatherTask task = {plane.data, plane.pitch, window, stride, range.block.columns, range.first, range.count};
   const auto launch = [&](auto kernel, int width) {
-    const std::size_t total = static_cast<std::size_t>(batch) * static_cast<std::size_t>(window * window) / width;
-    task.total = static_cast<unsigned>(total);
-    kernel<<<blocks_for(total, gather_threads), gather_threads, 0, stream>>>(out, task);
+    constexpr std::size_t per_block = GatherShape::threads * GatherShape::vectors;
+    const dim3 grid(static_cast<unsigned>(batch),
+                    blocks_for(static_cast<std::size_t>(window / width) * static_cast<std::size_t>(window), per_block));
+    kernel<<<grid, GatherShape::threads, 0, stream>>>(out, task);
   };
   if (window % 4 == 0 && stride % 4 == 0) {
     launch(gather<4>, 4);

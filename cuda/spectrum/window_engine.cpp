@@ -1,13 +1,12 @@
 #include "cuda/spectrum/window_engine.hpp"
 
-#include <slidestream/error.hpp>
-
 #include "cuda/spectrum/engines.hpp"
 
 namespace slidestream::cuda {
 
 std::unique_ptr<WindowEngine> make_window_engine(const AnalysisConfig& config, WindowEngineKind kind) {
-  if (kind == WindowEngineKind::fused) throw ConfigError("analysis: no fused window engine yet");
+  if (kind == WindowEngineKind::fused) return make_fused_window_engine(config);
+  if (kind == WindowEngineKind::automatic && fused_window_engine_takes(config)) return make_fused_window_engine(config);
   return make_cufft_window_engine(config);
 }
 

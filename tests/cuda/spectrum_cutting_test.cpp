@@ -9,8 +9,6 @@
 
 using namespace slidestream;
 using namespace slidestream::test;
-using cuda::make_window_engine;
-using cuda::WindowEngineKind;
 
 namespace {
 
@@ -35,10 +33,9 @@ std::vector<WindowBlock> random_blocks(const WindowBlock& all, std::mt19937_64& 
   return blocks;
 }
 
-void check_cuts(const AnalysisConfig& config, WindowEngineKind kind, std::int64_t width, std::int64_t height,
-                int rounds) {
+void check_cuts(const AnalysisConfig& config, Engine which, std::int64_t width, std::int64_t height, int rounds) {
   const Image image = textured_image(width, height, 21);
-  const auto engine = make_window_engine(config, kind);
+  const auto engine = make_engine(config, which);
   INFO(engine->name(), ": ", described(image, config));
   const Outcome whole_run = run_whole(*engine, image, config);
   CHECK(same_bits(whole_run, run_whole(*engine, image, config)));
@@ -56,12 +53,12 @@ void check_cuts(const AnalysisConfig& config, WindowEngineKind kind, std::int64_
 
 }  // namespace
 
-TEST_CASE("the cuFFT engine gives the same bits for every cut") {
+TEST_CASE("the cuFFT engine gives the same bits for every cut (many)") {
   if (!gpu_is_there()) return;
   AnalysisConfig config;
   config.window = 64;
   config.stride = 50;
-  check_cuts(config, WindowEngineKind::cufft, 311, 189, 1);
+  check_cuts(config, Engine::cufft, 311, 189, 1);
 }
 
 TEST_CASE("the cuFFT engine gives the same bits for every cut (large)") {
@@ -72,17 +69,40 @@ TEST_CASE("the cuFFT engine gives the same bits for every cut (large)") {
       config.window = 64;
       config.stride = stride;
       config.smoothing_radius = radius;
-      check_cuts(config, WindowEngineKind::cufft, 411, 389, 2);
+      check_cuts(config, Engine::cufft, 411, 389, 2);
     }
   }
   AnalysisConfig config;
-  check_cuts(config, WindowEngineKind::cufft, 1031, 1290, 4);
+  check_cuts(config, Engine::cufft, 1031, 1290, 4);
   config.window = 250;
   config.stride = 33;
   config.value = ValueKind::db;
-  check_cuts(config, WindowEngineKind::cufft, 1800, 1001, 2);  // more windows than a batch holds
+  check_cuts(config, Engine::cufft, 1800, 1001, 2);  // more windows than a batch holds
   config.window = 8;
   config.stride = 20;
   config.value = ValueKind::linear;
-  check_cuts(config, WindowEngineKind::cufft, 97, 101, 4);
+  check_cuts(config, Engine::cufft, 97, 101, 4);
+}
+
+TEST_CASE("the fused engine gives the same bits for every cut") {
+  if (!gpu_is_there()) return;
+  const AnalysisConfig config;
+  check_cuts(config, Engine::fused, 531, 520, 1);
+  check_cuts(config, Engine::portable, 531, 520, 1);
+}
+
+TEST_CASE("the fused engine gives the same bits for every cut (large)") {
+  if (!gpu_is_there()) return;
+  for (const Engine engine : {Engine::fused, Engine::portable}) {
+    for (const int radius : {0, 2, 3, 9}) {
+      AnalysisConfig config;
+      config.smoothing_radius = radius;
+      check_cuts(config, engine, 1031, 1290, 4);
+      config.bins = 120;
+      config.range = {20.0, 80.0};
+      check_cuts(config, engine, 1024, 700, 4);
+    }
+    check_cuts(AnalysisConfig(), engine, 10007, 3000, 4);  // more columns than teams of thread blocks
+    check_cuts(AnalysisConfig(), engine, 390, 12000, 4);
+  }
 }

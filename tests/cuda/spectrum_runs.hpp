@@ -6,11 +6,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cuda/spectrum/engines.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "runtime/cuda/check.hpp"
 #include "spectrum/engine_runs.hpp"
@@ -28,6 +31,15 @@ inline bool gpu_is_there() {
   if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) return true;
   report_skipped("no GPU");
   return false;
+}
+
+/// What is tested.
+enum class Engine { cufft, fused, portable };
+
+inline std::unique_ptr<cuda::WindowEngine> make_engine(const AnalysisConfig& config, Engine engine) {
+  if (engine == Engine::cufft) return cuda::make_window_engine(config, cuda::WindowEngineKind::cufft);
+  if (engine == Engine::fused) return cuda::make_window_engine(config, cuda::WindowEngineKind::fused);
+  return cuda::make_fused_window_engine(config, cuda::FusedBuild::portable);
 }
 
 /// Poisoned device memory.

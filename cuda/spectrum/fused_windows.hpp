@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "cuda/spectrum/smoothing.hpp"
+
+/// \file
+/// Windows of 256 x 256 at a stride of 128, from the smoothed plane to histogram and moments in one kernel.
+
+namespace slidestream::cuda {
+
+/// Values are in powers of two here: log2(1 + |F|) = `value` / decibels_per_octave.
+constexpr double decibels_per_octave = 6.0205999132796239;  // 20 log10(2)
+
+/// Per-window sums are integers: sums of log2(1 + |F|) times 2^fused_sum_bits, of its square times 2^fused_square_bits,
+/// over half of the spectrum (columns 0 and N/2 weigh a half).
+constexpr int fused_sum_bits = 14;
+constexpr int fused_square_bits = 9;
+
+/// No value of an 8-bit image is as large: |F| is at most 255 x 65536, just below 2^24.
+constexpr double fused_most_octaves = 24.01;
+
+/// One block of windows.
+struct FusedTask {
+  const float* plane =
+      nullptr;             ///< smoothed pixels less the offset, times 1/2; the first window's first, aligned to 16
+  std::int64_t pitch = 0;  ///< floats, a multiple of 4
+  int columns = 0;         ///< windows
+  int rows = 0;
+  float bins_per_octave = 0.0F;
+  float bin_of_zero = 0.0F;            ///< the bin of 0 dB, a whole number
+  int bins = 0;                        ///< all that values can fall into; the first is number 0
+  int copies = 1;                      ///< of the histogram in shared memory
+  std::uint64_t* histogram = nullptr;  ///< `bins` counts, zero before
+  std::int64_t* moments = nullptr;     ///< per window sum and sum of squares, zero before
+};
+
+/// One build of the kernel.
+struct FusedKernel {
+  const char* name;
+  /// Shared memory that is left for histograms, in bytes.
+  int histogram_bytes;
+  /// Prepares the current device. Throws CudaError.
+  void (*prepare)();
+  /// `multiprocessors` of the device that `stream` belongs to.
+  void (*launch)(const FusedTask& task, int multiprocessors, cudaStream_t stream);
+};
+
+/// For compute capability 9.x.
+const FusedKernel& fused_hopper_kernel();
+/// For all devices from compute capability 8.0 up: keeps to what the smallest of them have.
+const FusedKernel& fused_portable_kernel();
+
+/// Turns a task's results into a block's: folds the bins of all values into those of the configuration, of which the
+/// task's first is number `first_bin`, counts what lies outside, and scales the moments.
+void finish_fused(const DeviceSums& sums, const FusedTask& task, int first_bin, int bins, cudaStream_t stream);
+
+}  // namespace slidestream::cuda

@@ -1,0 +1,132 @@
+#include "cuda/jpeg_device_runs.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/cuda/check.hpp"
+
+namespace slidestream::test {
+namespace {
+
+constexpr std::uint8_t untouched = 0xA5;
+constexpr std::size_t border = 64;
+
+struct DeviceFree {
+  void operator()(std::byte* memory) const { cudaFree(memory); }
+};
+using DeviceBytes = std::unique_ptr<std::byte, DeviceFree>;
+
+DeviceBytes allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  SLIDESTREAM_CUDA(cudaMalloc(&memory, std::max<std::size_t>(bytes, 256)));
+  return DeviceBytes(static_cast<std::byte*>(memory));
+}
+
+struct Place {
+  std::size_t offset = 0;
+  std::size_t pitch = 0;
+  std::size_t begin = 0;  // of the region
+  std::size_t end = 0;
+};
+
+}  // namespace
+
+bool gpu_is_there() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+}
+
+struct DeviceRuns::Impl {
+  explicit Impl(const cuda::JpegBatchLimits& given)
+      : limits(given), upload(cuda::JpegBatch::upload_bytes(given) + 64), batch(given, aligned_upload()),
+        decoder_bytes(cuda::JpegBatchDecoder::device_bytes(given)), memory(allocate(decoder_bytes)),
+        decoder(given, {memory.get(), decoder_bytes}), compressed(allocate(given.compressed_bytes + 16)),
+        verdicts(allocate(4 * std::size_t{given.tiles})) {}
+
+  std::span<std::byte> aligned_upload() {
+    const std::size_t shift = -reinterpret_cast<std::uintptr_t>(upload.data()) % 64;
+    return std::span(upload).subspan(shift, upload.size() - 64);
+  }
+
+  cuda::JpegBatchLimits limits;
+  std::vector<std::byte> upload;
+  cuda::JpegBatch batch;
+  std::size_t decoder_bytes;
+  DeviceBytes memory;
+  cuda::JpegBatchDecoder decoder;
+  DeviceBytes compressed;
+  DeviceBytes verdicts;
+};
+
+DeviceRuns::DeviceRuns(const cuda::JpegBatchLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
+DeviceRuns::~DeviceRuns() = default;
+
+std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, const Bytes& tables, std::int64_t lanes) {
+  Impl& impl = *impl_;
+  const cuda::JpegLevelTables level(tables);
+  std::vector<DeviceResult> results(tiles.size());
+  std::vector<Place> places(tiles.size());
+  std::vector<std::size_t> number(tiles.size(), 0);
+  Bytes packed;
+  std::size_t plane_bytes = border;
+  impl.batch.clear();
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const DeviceTile& tile = tiles[i];
+    Place& place = places[i];
+    const auto shift = static_cast<std::size_t>(tile.misalignment);
+    place.pitch = (static_cast<std::size_t>(tile.width) + border + 63) / 64 * 64 + shift;
+    place.begin = plane_bytes;
+    place.offset = plane_bytes + shift;
+    place.end = place.begin + (place.pitch * static_cast<std::size_t>(tile.height) + border + 63) / 64 * 64;
+    plane_bytes = place.end;
+    cuda::JpegPlacement placement;
+    placement.offset = place.offset;
+    placement.pitch = static_cast<std::uint32_t>(place.pitch);
+    placement.from_x = static_cast<std::uint32_t>(tile.from_x);
+    placement.from_y = static_cast<std::uint32_t>(tile.from_y);
+    placement.width = static_cast<std::uint32_t>(tile.width);
+    placement.height = static_cast<std::uint32_t>(tile.height);
+    placement.inverted = tile.inverted;
+    results[i].reason = impl.batch.add(*tile.bytes, packed.size(), level, tile.colour, placement);
+    if (results[i].reason != cuda::JpegReason::none) continue;
+    number[i] = impl.batch.tiles();
+    packed.insert(packed.end(), tile.bytes->begin(), tile.bytes->end());
+  }
+  packed.resize((packed.size() + 15) / 16 * 16);
+  impl.batch.finish(lanes < 0 ? impl.decoder.lanes() : static_cast<std::uint32_t>(lanes));
+  const DeviceBytes plane = allocate(plane_bytes);
+  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, plane_bytes));
+  SLIDESTREAM_CUDA(cudaMemset(impl.verdicts.get(), 0xFF, 4 * std::size_t{impl.limits.tiles}));
+  SLIDESTREAM_CUDA(cudaMemcpy(impl.compressed.get(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
+  cudaStream_t stream = nullptr;
+  SLIDESTREAM_CUDA(cudaStreamCreate(&stream));
+  impl.decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()), reinterpret_cast<std::uint32_t*>(impl.verdicts.get()),
+                       impl.batch, {impl.compressed.get(), packed.size()}, stream);
+  std::vector<std::uint8_t> pixels(plane_bytes);
+  std::vector<std::uint32_t> verdicts(impl.batch.tiles());
+  SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
+  SLIDESTREAM_CUDA(cudaStreamDestroy(stream));
+  SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), plane_bytes, cudaMemcpyDeviceToHost));
+  SLIDESTREAM_CUDA(cudaMemcpy(verdicts.data(), impl.verdicts.get(), 4 * verdicts.size(), cudaMemcpyDeviceToHost));
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const Place& place = places[i];
+    const auto width = static_cast<std::size_t>(tiles[i].width);
+    const auto height = static_cast<std::size_t>(tiles[i].height);
+    if (number[i] != 0) results[i].reason = static_cast<cuda::JpegReason>(verdicts[number[i] - 1]);
+    for (std::size_t y = 0; y < height; ++y) {
+      std::uint8_t* row = pixels.data() + place.offset + y * place.pitch;
+      results[i].pixels.insert(results[i].pixels.end(), row, row + width);
+      std::memset(row, untouched, width);
+    }
+  }
+  if (std::any_of(pixels.begin(), pixels.end(), [](std::uint8_t v) { return v != untouched; })) {
+    throw std::runtime_error("pixels outside the rectangles were written");
+  }
+  return results;
+}
+
+}  // namespace slidestream::test

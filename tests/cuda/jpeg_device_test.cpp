@@ -1,0 +1,158 @@
+// The GPU's JPEG decoder against the CPU's.
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cuda/jpeg_device_runs.hpp"
+#include "cuda/jpeg_tiles.hpp"
+#include "support/test_data.hpp"
+
+namespace slidestream::test {
+namespace {
+
+using cuda::JpegColour;
+using cuda::JpegReason;
+using Pixels = std::vector<std::uint8_t>;
+
+/// The part of a decoded tile that was wanted.
+Pixels part_of(const Pixels& whole, int tile_width, const DeviceTile& tile) {
+  Pixels part;
+  for (int y = 0; y < tile.height; ++y) {
+    for (int x = 0; x < tile.width; ++x) {
+      const std::uint8_t value = whole[static_cast<std::size_t>((tile.from_y + y) * tile_width + tile.from_x + x)];
+      part.push_back(tile.inverted ? static_cast<std::uint8_t>(255 - value) : value);
+    }
+  }
+  return part;
+}
+
+DeviceTile whole(const NamedTile& tile) { return {&tile.bytes, tile.colour, 0, 0, tile.width, tile.height}; }
+
+void check_all(const std::vector<NamedTile>& named, const std::vector<DeviceTile>& tiles, DeviceRuns& runs, std::int64_t lanes) {
+  const std::vector<DeviceResult> results = runs.run(tiles, {}, lanes);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    CAPTURE(named[i].name);
+    const auto expected = decode_with_libjpeg(named[i].bytes, named[i].colour);
+    REQUIRE(expected.has_value());
+    CHECK_MESSAGE(results[i].reason == JpegReason::none, cuda::describe(results[i].reason));
+    CHECK(results[i].pixels == part_of(*expected, named[i].width, tiles[i]));
+  }
+}
+
+constexpr cuda::JpegBatchLimits small_limits{.tiles = 1024, .compressed_bytes = 32U << 20, .segments = 1U << 16};
+
+TEST_CASE("tiles of every kind, all in one batch") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const std::vector<NamedTile> named = tiles_of_every_kind();
+  DeviceRuns runs(small_limits);
+  std::vector<DeviceTile> tiles;
+  for (const NamedTile& tile : named) tiles.push_back(whole(tile));
+  for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30}) check_all(named, tiles, runs, lanes);
+}
+
+TEST_CASE("parts of tiles, anywhere in the plane") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const std::vector<NamedTile> named = tiles_of_every_kind();
+  DeviceRuns runs(small_limits);
+  std::mt19937 random(3);
+  for (int round = 0; round < 4; ++round) {
+    std::vector<DeviceTile> tiles;
+    for (const NamedTile& tile : named) {
+      DeviceTile wanted = whole(tile);
+      const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+      wanted.from_x = round % 2 == 0 ? 0 : below(tile.width);
+      wanted.from_y = below(tile.height);
+      wanted.width = 1 + below(tile.width - wanted.from_x);
+      wanted.height = 1 + below(tile.height - wanted.from_y);
+      wanted.misalignment = round == 0 ? 0 : round == 1 ? 16 * below(4) : round == 2 ? 8 * below(8) : below(64);
+      wanted.inverted = tile.name.starts_with("grey") && below(2) == 0;
+      tiles.push_back(wanted);
+    }
+    check_all(named, tiles, runs, -1);
+  }
+}
+
+TEST_CASE("large tiles, cut into pieces or not") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  std::vector<NamedTile> named;
+  using Coding = TileOptions::Coding;
+  using Content = TileOptions::Content;
+  for (const Coding coding : {Coding::ycbcr, Coding::grey, Coding::rgb}) {
+    for (const Content content : {Content::texture, Content::flat, Content::noise}) {
+      TileOptions options{.coding = coding, .quality = 60, .content = content};
+      if (coding != Coding::ycbcr) options.horizontal = options.vertical = 1;
+      named.push_back(make_tile(1024, 1024, options, 77));
+      named.push_back(make_tile(1000, 333, options, 78));
+      options.restart_interval = 20;
+      named.push_back(make_tile(2048, 256, options, 79));
+      options.restart_interval = 0;
+      options.optimised = true;
+      named.push_back(make_tile(512, 520, options, 80));
+    }
+  }
+  named.push_back(make_tile(777, 555, {.horizontal = 1, .vertical = 2}, 81));
+  named.push_back(make_tile(777, 555, {.horizontal = 2, .vertical = 1}, 82));
+  named.push_back(make_tile(1024, 555, {.horizontal = 1, .vertical = 1}, 83));
+  named.push_back(make_tile(1024, 555, {.horizontal = 4, .vertical = 2}, 84));
+  DeviceRuns runs(small_limits);
+  std::vector<DeviceTile> tiles;
+  for (const NamedTile& tile : named) tiles.push_back(whole(tile));
+  for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30, std::int64_t{900}}) {
+    check_all(named, tiles, runs, lanes);
+  }
+}
+
+TEST_CASE("mutants are flagged, or as the CPU has them") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const char* wanted = std::getenv("SLIDESTREAM_MUTANTS");
+  const std::size_t total = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 4000;
+  std::vector<NamedTile> named;
+  for (NamedTile& tile : tiles_of_every_kind()) {
+    if (tile.bytes.size() < 9000) named.push_back(std::move(tile));
+  }
+  named.push_back(make_tile(256, 128, {}, 5));
+  named.push_back(make_tile(256, 128, {.coding = TileOptions::Coding::rgb, .horizontal = 1, .vertical = 1}, 6));
+  constexpr std::size_t batch_size = 5000;
+  DeviceRuns runs({.tiles = batch_size, .compressed_bytes = 80U << 20, .codings = batch_size, .segments = 1U << 18});
+  std::mt19937 random(wanted != nullptr ? static_cast<unsigned>(total) : 1U);
+  std::size_t flagged = 0;
+  std::size_t by_device = 0;
+  for (std::size_t done = 0; done < total; done += batch_size) {
+    std::vector<Bytes> mutants;
+    std::vector<const NamedTile*> origins;
+    for (std::size_t i = 0; i < std::min(batch_size, total - done); ++i) {
+      origins.push_back(&named[random() % named.size()]);
+      mutants.push_back(mutate(origins.back()->bytes, random));
+    }
+    std::vector<DeviceTile> tiles;
+    for (std::size_t i = 0; i < mutants.size(); ++i) {
+      tiles.push_back(whole(*origins[i]));
+      tiles.back().bytes = &mutants[i];
+    }
+    const std::vector<DeviceResult> results = runs.run(tiles, {}, done % 2 == 0 ? -1 : std::int64_t{1} << 30);
+    for (std::size_t i = 0; i < mutants.size(); ++i) {
+      if (results[i].reason != JpegReason::none) {
+        ++flagged;
+        if (results[i].reason >= JpegReason::bad_code) ++by_device;
+        continue;
+      }
+      CAPTURE(origins[i]->name);
+      CAPTURE(done + i);
+      const auto expected = decode_with_libjpeg(mutants[i], tiles[i].colour);
+      REQUIRE(expected.has_value());
+      // A mutant's frame may have grown.
+      if (expected->size() != results[i].pixels.size()) continue;
+      REQUIRE(results[i].pixels == *expected);
+    }
+  }
+  MESSAGE(total << " mutants, " << flagged << " flagged, " << by_device << " of them by the device");
+  CHECK(by_device > total / 10);
+  CHECK(flagged < total);
+}
+
+}  // namespace
+}  // namespace slidestream::test
