@@ -21,9 +21,10 @@ ALLOWED = {
     "cuda/tiles": {"public", "runtime"},
     "cuda/jpeg": {"public", "runtime"},  # knows nothing of slides and graphs
     "src/stages": {"public", "runtime", "slide", "spectrum", "cuda"},  # the only one that knows runtime and slide both
-    "src/cli": {"public", "config", "output", "synth"},
+    "src/ledger": {"public", "config", "output"},
+    "src/cli": {"public", "config", "output", "ledger", "synth"},
     "examples": {"public"},
-    "fuzz": {"public"},
+    "fuzz": {"public", "slide", "cuda"},
 }
 # Tests and benchmarks look inside everything.
 UNCHECKED = {"bench", "tests"}

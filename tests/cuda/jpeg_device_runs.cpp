@@ -42,9 +42,13 @@ bool gpu_is_there() {
 
 struct DeviceRuns::Impl {
   explicit Impl(const cuda::JpegBatchLimits& given)
-      : limits(given), upload(cuda::JpegBatch::upload_bytes(given) + 64), batch(given, aligned_upload()),
-        decoder_bytes(cuda::JpegBatchDecoder::device_bytes(given)), memory(allocate(decoder_bytes)),
-        decoder(given, {memory.get(), decoder_bytes}), compressed(allocate(given.compressed_bytes + 16)),
+      : limits(given),
+        upload(cuda::JpegBatch::upload_bytes(given) + 64),
+        batch(given, aligned_upload()),
+        decoder_bytes(cuda::JpegBatchDecoder::device_bytes(given)),
+        memory(allocate(decoder_bytes)),
+        decoder(given, {memory.get(), decoder_bytes}),
+        compressed(allocate(given.compressed_bytes + 16)),
         verdicts(allocate(4 * std::size_t{given.tiles})) {}
 
   std::span<std::byte> aligned_upload() {
@@ -65,7 +69,8 @@ struct DeviceRuns::Impl {
 DeviceRuns::DeviceRuns(const cuda::JpegBatchLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
 DeviceRuns::~DeviceRuns() = default;
 
-std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, const Bytes& tables, std::int64_t lanes) {
+std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, const Bytes& tables,
+                                          std::int64_t lanes) {
   Impl& impl = *impl_;
   const cuda::JpegLevelTables level(tables);
   std::vector<DeviceResult> results(tiles.size());
@@ -104,8 +109,9 @@ std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, 
   SLIDESTREAM_CUDA(cudaMemcpy(impl.compressed.get(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
   cudaStream_t stream = nullptr;
   SLIDESTREAM_CUDA(cudaStreamCreate(&stream));
-  impl.decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()), reinterpret_cast<std::uint32_t*>(impl.verdicts.get()),
-                       impl.batch, {impl.compressed.get(), packed.size()}, stream);
+  impl.decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()),
+                       reinterpret_cast<std::uint32_t*>(impl.verdicts.get()), impl.batch,
+                       {impl.compressed.get(), packed.size()}, stream);
   std::vector<std::uint8_t> pixels(plane_bytes);
   std::vector<std::uint32_t> verdicts(impl.batch.tiles());
   SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));

@@ -38,7 +38,8 @@ class DeviceRuns {
   ~DeviceRuns();
   /// One batch. Checks that nothing outside the tiles' rectangles was written. `lanes`: what work is cut for; 0: never
   /// into pieces, -1: as the decoder says.
-  std::vector<DeviceResult> run(const std::vector<DeviceTile>& tiles, const Bytes& tables = {}, std::int64_t lanes = -1);
+  std::vector<DeviceResult> run(const std::vector<DeviceTile>& tiles, const Bytes& tables = {},
+                                std::int64_t lanes = -1);
 
  private:
   struct Impl;

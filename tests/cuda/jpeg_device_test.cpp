@@ -32,7 +32,8 @@ Pixels part_of(const Pixels& whole, int tile_width, const DeviceTile& tile) {
 
 DeviceTile whole(const NamedTile& tile) { return {&tile.bytes, tile.colour, 0, 0, tile.width, tile.height}; }
 
-void check_all(const std::vector<NamedTile>& named, const std::vector<DeviceTile>& tiles, DeviceRuns& runs, std::int64_t lanes) {
+void check_all(const std::vector<NamedTile>& named, const std::vector<DeviceTile>& tiles, DeviceRuns& runs,
+               std::int64_t lanes) {
   const std::vector<DeviceResult> results = runs.run(tiles, {}, lanes);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     CAPTURE(named[i].name);
@@ -51,7 +52,8 @@ TEST_CASE("tiles of every kind, all in one batch") {
   DeviceRuns runs(small_limits);
   std::vector<DeviceTile> tiles;
   for (const NamedTile& tile : named) tiles.push_back(whole(tile));
-  for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30}) check_all(named, tiles, runs, lanes);
+  for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30})
+    check_all(named, tiles, runs, lanes);
 }
 
 TEST_CASE("parts of tiles, anywhere in the plane") {

@@ -1,0 +1,274 @@
+// JPEG decoding on a GPU: `jpeg_gpu_bench SLIDE... [--tiles N,N,...] [--repeat N] [--json FILE] [--unchecked]`.
+//
+// The tiles of each slide's level 0, repeated to N tiles a batch (0: as many as make 2.79 Gpx), go from compressed
+// bytes in device memory to luminance in a plane. Every tile of the last run is compared with the CPU decoder's.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda/jpeg/jpeg_batch_decoder.hpp"
+#include "runtime/cuda/check.hpp"
+#include "slide/slide_impl.hpp"
+
+namespace {
+
+using namespace slidestream;
+
+constexpr double slide_pixels = 65664.0 * 43264.0;
+
+struct Options {
+  std::vector<std::string> slides;
+  std::vector<std::uint32_t> tiles = {0, 16384, 4096, 1024};
+  int repeat = 7;
+  std::string json;
+  bool checked = true;
+  std::int64_t lanes = -1;
+};
+
+struct DeviceFree {
+  void operator()(std::byte* memory) const { cudaFree(memory); }
+};
+struct HostFree {
+  void operator()(std::byte* memory) const { cudaFreeHost(memory); }
+};
+using DeviceBytes = std::unique_ptr<std::byte, DeviceFree>;
+using PinnedBytes = std::unique_ptr<std::byte, HostFree>;
+
+DeviceBytes allocate_device(std::size_t bytes) {
+  void* memory = nullptr;
+  SLIDESTREAM_CUDA(cudaMalloc(&memory, bytes));
+  return DeviceBytes(static_cast<std::byte*>(memory));
+}
+PinnedBytes allocate_pinned(std::size_t bytes) {
+  void* memory = nullptr;
+  SLIDESTREAM_CUDA(cudaMallocHost(&memory, bytes));
+  return PinnedBytes(static_cast<std::byte*>(memory));
+}
+
+/// The distinct tiles of a slide: those inside the image in whole, with their luminance.
+struct Tiles {
+  std::string name;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  cuda::JpegColour colour = cuda::JpegColour::luminance;
+  std::vector<std::byte> tables;
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<std::vector<std::uint8_t>> pixels;
+};
+
+Tiles read_tiles(const std::string& path) {
+  const auto slide = Slide::open(path);
+  const Level& level = slide->info().levels.at(0);
+  if (level.codec != Codec::jpeg) throw SlideError(path + ": not JPEG");
+  Tiles tiles;
+  tiles.name = std::filesystem::path(path).stem().string();
+  tiles.width = static_cast<std::uint32_t>(level.tile_width);
+  tiles.height = static_cast<std::uint32_t>(level.tile_height);
+  tiles.colour = level.colour == Colour::rgb ? cuda::JpegColour::rgb : cuda::JpegColour::luminance;
+  tiles.tables = slide->impl().details.at(0).jpeg_tables;
+  TileDecoder decoder;
+  for (std::int64_t i = 0; i < level.columns * level.rows && tiles.bytes.size() < 2000; ++i) {
+    const TileRange range = slide->tile(0, i);
+    if (range.length == 0) continue;
+    std::vector<std::byte> bytes(range.length);
+    slide->read(range.offset, bytes);
+    std::vector<std::uint8_t> pixels(std::size_t{tiles.width} * tiles.height);
+    decoder.decode(*slide, 0, i, bytes, 0, 0, {pixels.data(), level.tile_width, level.tile_width, level.tile_height});
+    tiles.bytes.push_back(std::move(bytes));
+    tiles.pixels.push_back(std::move(pixels));
+  }
+  return tiles;
+}
+
+double milliseconds(cudaEvent_t from, cudaEvent_t to) {
+  float elapsed = 0;
+  SLIDESTREAM_CUDA(cudaEventElapsedTime(&elapsed, from, to));
+  return elapsed;
+}
+
+nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& options) {
+  const std::size_t distinct = tiles.bytes.size();
+  // As they lie in a slide: rows of tiles, a pitch that is a multiple of 64.
+  const auto across = std::min<std::uint32_t>(count, 65536 / tiles.width);
+  const std::uint32_t pitch = (across * tiles.width + 63) / 64 * 64;
+  const std::size_t rows = (count + across - 1) / across;
+  const std::size_t plane_bytes = std::size_t{pitch} * tiles.height * rows;
+  std::vector<std::size_t> offsets;
+  std::size_t compressed_bytes = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    offsets.push_back(compressed_bytes);
+    compressed_bytes += tiles.bytes[(i * 7919ULL) % distinct].size();
+  }
+  const cuda::JpegBatchLimits limits{.tiles = count, .compressed_bytes = compressed_bytes};
+  const std::size_t upload_bytes = cuda::JpegBatch::upload_bytes(limits);
+  const PinnedBytes upload = allocate_pinned(upload_bytes);
+  cuda::JpegBatch batch(limits, {upload.get(), upload_bytes});
+  const std::size_t decoder_bytes = cuda::JpegBatchDecoder::device_bytes(limits);
+  const DeviceBytes decoder_memory = allocate_device(decoder_bytes);
+  cuda::JpegBatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
+  const DeviceBytes plane = allocate_device(plane_bytes);
+  const std::size_t buffer_bytes = (compressed_bytes + 15) / 16 * 16;
+  const DeviceBytes compressed = allocate_device(buffer_bytes);
+  const DeviceBytes verdicts = allocate_device(4 * std::size_t{count});
+  std::vector<std::byte> host(buffer_bytes);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::vector<std::byte>& bytes = tiles.bytes[(i * 7919ULL) % distinct];
+    std::memcpy(host.data() + offsets[i], bytes.data(), bytes.size());
+  }
+  SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), host.data(), buffer_bytes, cudaMemcpyHostToDevice));
+  SLIDESTREAM_CUDA(cudaMemset(plane.get(), 0xA5, plane_bytes));
+
+  const cuda::JpegLevelTables tables(tiles.tables);
+  double host_add = 0;
+  double host_finish = 0;
+  for (int round = 0; round < 2; ++round) {  // the second is warm
+    const auto before = std::chrono::steady_clock::now();
+    batch.clear();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const cuda::JpegPlacement placement{std::uint64_t{i / across} * tiles.height * pitch + i % across * tiles.width,
+                                          pitch,
+                                          0,
+                                          0,
+                                          tiles.width,
+                                          tiles.height,
+                                          false};
+      const cuda::JpegReason reason =
+          batch.add({host.data() + offsets[i], tiles.bytes[(i * 7919ULL) % distinct].size()}, offsets[i], tables,
+                    tiles.colour, placement);
+      if (reason != cuda::JpegReason::none)
+        throw SlideError(std::string("a tile isn't for the device: ") + describe(reason));
+    }
+    const auto added = std::chrono::steady_clock::now();
+    batch.finish(options.lanes < 0 ? decoder.lanes() : static_cast<std::uint32_t>(options.lanes));
+    host_add = std::chrono::duration<double, std::micro>(added - before).count() / count;
+    host_finish = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - added).count();
+  }
+  cudaStream_t stream = nullptr;
+  cudaEvent_t events[2] = {};
+  SLIDESTREAM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (cudaEvent_t& event : events) SLIDESTREAM_CUDA(cudaEventCreate(&event));
+  std::vector<double> times;
+  for (int i = 0; i < options.repeat + 1; ++i) {
+    SLIDESTREAM_CUDA(cudaEventRecord(events[0], stream));
+    decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()), reinterpret_cast<std::uint32_t*>(verdicts.get()),
+                    batch, {compressed.get(), buffer_bytes}, stream);
+    SLIDESTREAM_CUDA(cudaEventRecord(events[1], stream));
+    SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
+    if (i > 0) times.push_back(milliseconds(events[0], events[1]));
+  }
+  std::sort(times.begin(), times.end());
+  const double median = times[times.size() / 2];
+  std::vector<std::uint32_t> reasons(count);
+  SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.get(), 4 * std::size_t{count}, cudaMemcpyDeviceToHost));
+  const auto flagged =
+      static_cast<std::size_t>(std::count_if(reasons.begin(), reasons.end(), [](std::uint32_t r) { return r != 0; }));
+  std::size_t wrong = 0;
+  if (options.checked) {
+    std::vector<std::uint8_t> band(std::size_t{pitch} * tiles.height);
+    for (std::size_t row = 0; row < rows; ++row) {
+      SLIDESTREAM_CUDA(cudaMemcpy(band.data(), plane.get() + row * band.size(), band.size(), cudaMemcpyDeviceToHost));
+      for (std::uint32_t i = static_cast<std::uint32_t>(row) * across;
+           i < std::min<std::size_t>(count, (row + 1) * across); ++i) {
+        const std::vector<std::uint8_t>& expected = tiles.pixels[(i * 7919ULL) % distinct];
+        bool equal = true;
+        for (std::uint32_t y = 0; y < tiles.height && equal; ++y) {
+          equal = std::memcmp(band.data() + std::size_t{y} * pitch + i % across * tiles.width,
+                              expected.data() + std::size_t{y} * tiles.width, tiles.width) == 0;
+        }
+        if (!equal) ++wrong;
+      }
+    }
+  }
+  const double pixels = static_cast<double>(count) * tiles.width * tiles.height;
+  SLIDESTREAM_CUDA(cudaStreamDestroy(stream));
+  for (cudaEvent_t event : events) SLIDESTREAM_CUDA(cudaEventDestroy(event));
+  nlohmann::json row = {{"slide", tiles.name},
+                        {"tile", {tiles.width, tiles.height}},
+                        {"tiles", count},
+                        {"mean_bytes", static_cast<double>(compressed_bytes) / count},
+                        {"segments", batch.segments()},
+                        {"ms", median},
+                        {"ms_min", times.front()},
+                        {"ms_max", times.back()},
+                        {"gpx_per_s", pixels / median / 1e6},
+                        {"flagged", flagged},
+                        {"wrong", wrong},
+                        {"host_us_per_tile", host_add},
+                        {"host_finish_ms", host_finish},
+                        {"device_mb", decoder_bytes >> 20}};
+  std::printf(
+      "%-24s %4ux%-4u %6u tiles of %6.0f B, %7u segments: %7.3f ms (%.3f..%.3f) %7.1f Gpx/s, flagged %zu, wrong %zu, "
+      "host %.2f us a tile + %.2f ms\n",
+      tiles.name.c_str(), tiles.width, tiles.height, count, static_cast<double>(compressed_bytes) / count,
+      batch.segments(), median, times.front(), times.back(), pixels / median / 1e6, flagged, wrong, host_add,
+      host_finish);
+  std::fflush(stdout);
+  return row;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 == argc) throw ConfigError(argument + " needs a value");
+      return argv[++i];
+    };
+    if (argument == "--tiles") {
+      options.tiles.clear();
+      std::string list = value();
+      for (char* part = std::strtok(list.data(), ","); part != nullptr; part = std::strtok(nullptr, ",")) {
+        options.tiles.push_back(static_cast<std::uint32_t>(std::strtoul(part, nullptr, 10)));
+      }
+    } else if (argument == "--repeat") {
+      options.repeat = std::max(1, std::atoi(value().c_str()));
+    } else if (argument == "--json") {
+      options.json = value();
+    } else if (argument == "--lanes") {
+      options.lanes = std::atoll(value().c_str());
+    } else if (argument == "--unchecked") {
+      options.checked = false;
+    } else {
+      options.slides.push_back(argument);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Options options = parse(argc, argv);
+    nlohmann::json rows = nlohmann::json::array();
+    bool sound = true;
+    for (const std::string& path : options.slides) {
+      const Tiles tiles = read_tiles(path);
+      for (const std::uint32_t wanted : options.tiles) {
+        const auto whole = static_cast<std::uint32_t>(slide_pixels / tiles.width / tiles.height);
+        const std::uint32_t count = wanted == 0 ? whole : wanted;
+        if (wanted > whole) continue;
+        rows.push_back(run(tiles, count, options));
+        sound = sound && rows.back()["wrong"] == 0 && rows.back()["flagged"] == 0;
+      }
+    }
+    if (!options.json.empty()) std::ofstream(options.json) << rows.dump(1) << '\n';
+    return sound ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "jpeg_gpu_bench: %s\n", error.what());
+    return 2;
+  }
+}

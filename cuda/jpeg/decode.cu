@@ -1,0 +1,610 @@
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "cuda/jpeg/device_batch.hpp"
+#include "cuda/jpeg/idct.hpp"
+#include "cuda/jpeg/shared_arena.cuh"
+#include "runtime/cuda/check.hpp"
+
+// From scans without stuffing to luminance in the plane. Each lane decodes a segment, one symbol a step, into two or
+// three blocks of coefficients in shared memory. When some lanes of a warp hold the blocks of an event, the warp turns
+// to them: eight lanes transform one lane's blocks, a column each, then a row each, and write the pixels. Coefficients
+// never reach device memory, and pixels leave it in whole sectors of 32 bytes where they can: the first half waits in
+// `parked`, which stays in the L2 cache.
+
+namespace slidestream::cuda {
+namespace {
+
+constexpr unsigned all_lanes = 0xFFFFFFFFU;
+// Symbols between looks at the other lanes. Four take less than a chunk of 128 bits, so that a look finds one new chunk
+// at most, and a chunk asked for arrives `ring_chunks - 1` chunks ahead: six looks at least.
+constexpr int steps_per_look = 4;
+constexpr int looks_in_flight = 5;
+
+// What a lane keeps in shared memory besides: the tile's place, for those that write its pixels.
+constexpr std::uint32_t desk_bytes = 48;
+// Eight columns of eight words, padded so that neither columns nor rows collide in a bank: 12 words apart, four groups.
+constexpr std::uint32_t transpose_stride = 48;
+constexpr std::uint32_t transpose_group = 416;
+constexpr std::uint32_t transpose_bytes = 4 * transpose_group;
+
+constexpr std::uint32_t lane_bytes(LaneMode mode) {
+  return EntropyLane::ring_bytes + lane_block_bytes(mode) + desk_bytes;
+}
+constexpr std::uint32_t warp_bytes(LaneMode mode, std::uint32_t lanes) {
+  return (lanes * lane_bytes(mode) + (mode == LaneMode::pairs ? 2 : 1) * transpose_bytes + 127) / 128 * 128;
+}
+
+/// Where a warp's parts lie in shared memory.
+struct WarpLayout {
+  std::uint32_t rings;
+  std::uint32_t blocks;
+  std::uint32_t desks;
+  std::uint32_t transpose;
+};
+
+__device__ __forceinline__ WarpLayout warp_layout(LaneMode mode, std::uint32_t base, std::uint32_t lanes) {
+  const std::uint32_t blocks = base + lanes * EntropyLane::ring_bytes;
+  const std::uint32_t desks = blocks + lanes * lane_block_bytes(mode);
+  return {base, blocks, desks, desks + lanes * desk_bytes};
+}
+
+/// The desk: a tile's origin in the plane (64 bits), pitch and flags; rows and columns that are wanted (first, count);
+/// tile number and predictions.
+struct Desk {
+  uint4 place;
+  uint4 rectangle;
+  static constexpr std::uint32_t predictions = 32;  // offset of three words
+  static constexpr std::uint32_t aligned = 1;       // flags
+  static constexpr std::uint32_t inverted = 2;
+};
+
+/// What an event's writers must be told, in a word: x and y in units of 8 pixels; where pixels of the same rows wait to
+/// make a sector, whether these shall wait too, and in which of two places.
+struct EventWord {
+  static constexpr std::uint32_t y_shift = 13;
+  static constexpr std::uint32_t first_shift = 26;  // two bits: the first part of the sector that waits
+  static constexpr std::uint32_t waits_bit = 1U << 28;
+  static constexpr std::uint32_t park_bit = 1U << 29;
+  static constexpr std::uint32_t slot_shift = 30;
+};
+
+__device__ __forceinline__ std::uint32_t pack_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                                    std::uint32_t d) {
+  std::uint32_t high;
+  std::uint32_t all;
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(d), "r"(c), "r"(0));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
+  return all;
+}
+
+__device__ __forceinline__ std::uint32_t low_half(std::uint32_t word) {
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(word << 16) >> 16);
+}
+__device__ __forceinline__ std::uint32_t high_half(std::uint32_t word) {
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(word) >> 16);
+}
+__device__ __forceinline__ void unpack_column(const uint4& words, std::uint32_t (&v)[8]) {
+  v[0] = low_half(words.x);
+  v[1] = high_half(words.x);
+  v[2] = low_half(words.y);
+  v[3] = high_half(words.y);
+  v[4] = low_half(words.z);
+  v[5] = high_half(words.z);
+  v[6] = low_half(words.w);
+  v[7] = high_half(words.w);
+}
+
+/// Columns in, rows out, among eight lanes: `column` is where a lane's column goes, `row` where its row lies.
+__device__ __forceinline__ void put_column(const SharedArena& arena, std::uint32_t column,
+                                           const std::uint32_t (&v)[8]) {
+#pragma unroll
+  for (std::uint32_t i = 0; i < 8; ++i) arena.store(column + transpose_stride * i, v[i]);
+}
+__device__ __forceinline__ void get_row(const SharedArena& arena, std::uint32_t row, std::uint32_t (&v)[8]) {
+  const uint4 a = arena.load_vector(row);
+  const uint4 b = arena.load_vector(row + 16);
+  v[0] = a.x;
+  v[1] = a.y;
+  v[2] = a.z;
+  v[3] = a.w;
+  v[4] = b.x;
+  v[5] = b.y;
+  v[6] = b.z;
+  v[7] = b.w;
+}
+
+/// Pixels of one row of an event: 16 for pairs, else 8.
+struct RowPixels {
+  std::uint32_t words[4];
+};
+
+/// A row that can't be written in one go: partly outside the rectangle, at an odd address, or inverted.
+__device__ __noinline__ void write_bytes(std::uint8_t* to, RowPixels pixels, std::uint32_t x, std::uint32_t width,
+                                         std::uint32_t columns, bool inverted) {
+  const std::uint32_t first = columns & 0xFFFFU;
+  const std::uint32_t count = columns >> 16;
+  for (std::uint32_t i = 0; i < width; ++i) {
+    const std::uint32_t word = i < 4    ? pixels.words[0]
+                               : i < 8  ? pixels.words[1]
+                               : i < 12 ? pixels.words[2]
+                                        : pixels.words[3];
+    const std::uint8_t value = static_cast<std::uint8_t>(word >> (8 * (i % 4)));
+    if (x + i - first < count) to[i] = inverted ? static_cast<std::uint8_t>(255 - value) : value;
+  }
+}
+
+/// Transforms a lane's blocks with eight lanes, of which this is the one for column and row `c`. `own` says whether
+/// there is something to do: all lanes of the warp come along. \returns bits of `pass1_range` where coefficients are
+/// out of range.
+template <LaneMode mode>
+__device__ __forceinline__ std::uint32_t transform(const SharedArena& arena, std::uint32_t blocks, std::uint32_t desk,
+                                                   std::uint32_t transpose, std::uint32_t lane, bool own,
+                                                   RowPixels& pixels) {
+  const std::uint32_t c = lane % 8;
+  const std::uint32_t column = transpose + (lane / 8) * transpose_group + 4 * c;
+  const std::uint32_t row = transpose + (lane / 8) * transpose_group + transpose_stride * c;
+  std::uint32_t range = 0;
+  if constexpr (mode == LaneMode::pairs) {
+    const std::uint32_t prediction = arena.load(desk + Desk::predictions);
+    const uint4 left = arena.load_vector(blocks + 16 * c);
+    const uint4 right = arena.load_vector(blocks + 128 + 16 * c);
+    if (own) {
+      arena.store_vector(blocks + 16 * c, make_uint4(0, 0, 0, 0));
+      arena.store_vector(blocks + 128 + 16 * c, make_uint4(0, 0, 0, 0));
+    }
+    std::uint32_t v[8];
+    std::uint32_t w[8];
+    unpack_column(left, v);
+    unpack_column(right, w);
+    std::uint32_t others = left.y | left.z | left.w | right.y | right.z | right.w;
+    others |= c == 0 ? (left.x | right.x) & 0xFFFF0000U : left.x | right.x;
+    if (c == 0) {
+      v[0] += prediction;
+      w[0] += v[0];
+      if (own) arena.store(desk + Desk::predictions, w[0]);
+    }
+    if (__any_sync(all_lanes, others != 0)) {
+      range = idct_columns(v) | idct_columns(w);
+      put_column(arena, column, v);
+      put_column(arena, column + transpose_bytes, w);
+      __syncwarp();
+      get_row(arena, row, v);
+      get_row(arena, row + transpose_bytes, w);
+      idct_rows(v);
+      idct_rows(w);
+      pixels.words[0] = pack_bytes(v[0], v[1], v[2], v[3]);
+      pixels.words[1] = pack_bytes(v[4], v[5], v[6], v[7]);
+      pixels.words[2] = pack_bytes(w[0], w[1], w[2], w[3]);
+      pixels.words[3] = pack_bytes(w[4], w[5], w[6], w[7]);
+    } else {
+      const int a = static_cast<int>(__shfl_sync(all_lanes, v[0], static_cast<int>(lane & 24U)));
+      const int b = static_cast<int>(__shfl_sync(all_lanes, w[0], static_cast<int>(lane & 24U)));
+      const bool fits = a >= -dc_only_bound && a < dc_only_bound && b >= -dc_only_bound && b < dc_only_bound;
+      range = fits ? 0 : pass1_range;
+      const std::uint32_t sample_a = static_cast<std::uint32_t>(dc_only_sample(a));
+      const std::uint32_t sample_b = static_cast<std::uint32_t>(dc_only_sample(b));
+      pixels.words[0] = pixels.words[1] = pack_bytes(sample_a, sample_a, sample_a, sample_a);
+      pixels.words[2] = pixels.words[3] = pack_bytes(sample_b, sample_b, sample_b, sample_b);
+    }
+  } else {
+    std::uint32_t sum[8];
+#pragma unroll
+    for (std::uint32_t b = 0; b < blocks_per_event(mode); ++b) {
+      const std::uint32_t prediction = arena.load(desk + Desk::predictions + 4 * b);
+      const uint4 words = arena.load_vector(blocks + 128 * b + 16 * c);
+      if (own) arena.store_vector(blocks + 128 * b + 16 * c, make_uint4(0, 0, 0, 0));
+      std::uint32_t v[8];
+      unpack_column(words, v);
+      if (c == 0) {
+        v[0] += prediction;
+        if (own) arena.store(desk + Desk::predictions + 4 * b, v[0]);
+      }
+      range |= idct_columns(v);
+      __syncwarp();
+      put_column(arena, column, v);
+      __syncwarp();
+      get_row(arena, row, v);
+      idct_rows(v);
+      if constexpr (mode == LaneMode::single) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) sum[i] = v[i];
+      } else {
+        const std::uint32_t weight = b == 0 ? 19595U : b == 1 ? 38470U : 7471U;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          const std::uint32_t sample = static_cast<std::uint32_t>(min(max(static_cast<int>(v[i]), 0), 255));
+          sum[i] = sample * weight + (b == 0 ? 32768U : sum[i]);
+        }
+      }
+    }
+    if constexpr (mode == LaneMode::rgb) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) sum[i] >>= 16;
+    }
+    pixels.words[0] = pack_bytes(sum[0], sum[1], sum[2], sum[3]);
+    pixels.words[1] = pack_bytes(sum[4], sum[5], sum[6], sum[7]);
+    pixels.words[2] = pixels.words[3] = 0;
+  }
+  return range & pass1_range;
+}
+
+/// Writes row `c` of an event, or lets it wait for the rest of its sector. `parked` is the lane's place for that.
+template <LaneMode mode>
+__device__ __forceinline__ void write_row(std::uint8_t* plane, const Desk& desk, std::uint32_t word, std::uint32_t c,
+                                          std::uint8_t* parked, const RowPixels& pixels, const uint4& waiting) {
+  constexpr std::uint32_t width = mode == LaneMode::pairs ? 16 : 8;
+  const std::uint32_t x = 8 * (word & ((1U << EventWord::y_shift) - 1U));
+  const std::uint32_t y = 8 * (word >> EventWord::y_shift & ((1U << 13) - 1U)) + c;
+  const bool row_wanted = y - (desk.rectangle.x & 0xFFFFU) < desk.rectangle.x >> 16;
+  const std::uint64_t origin = static_cast<std::uint64_t>(desk.place.y) << 32 | desk.place.x;
+  std::uint8_t* to = plane + origin + static_cast<std::uint64_t>(y) * desk.place.z + x;
+  const std::uint32_t from_first = x - (desk.rectangle.y & 0xFFFFU);
+  const bool whole = from_first < desk.rectangle.y >> 16 && from_first + width <= desk.rectangle.y >> 16;
+  if ((desk.place.w & Desk::aligned) == 0 || !whole) {
+    if (row_wanted) write_bytes(to, pixels, x, width, desk.rectangle.y, (desk.place.w & Desk::inverted) != 0);
+    return;
+  }
+  const bool park = (word & EventWord::park_bit) != 0;
+  if constexpr (mode == LaneMode::pairs) {
+    const uint4 row = make_uint4(pixels.words[0], pixels.words[1], pixels.words[2], pixels.words[3]);
+    if (park) {
+      __stcg(reinterpret_cast<uint4*>(parked + 16 * c), row);
+    } else if (row_wanted) {
+      if ((word & EventWord::waits_bit) != 0) __stcs(reinterpret_cast<uint4*>(to) - 1, waiting);
+      __stcs(reinterpret_cast<uint4*>(to), row);
+    }
+  } else {
+    const uint2 row = make_uint2(pixels.words[0], pixels.words[1]);
+    const std::uint32_t part = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to) / 8 % 4);
+    uint2* const sector = reinterpret_cast<uint2*>(parked + 32 * c);
+    if (park) {
+      __stcg(sector + part, row);
+    } else if (row_wanted) {
+      if ((word & EventWord::waits_bit) != 0) {
+        const std::uint32_t first = word >> EventWord::first_shift & 3U;
+        uint2* const before = reinterpret_cast<uint2*>(to) - part;
+#pragma unroll
+        for (std::uint32_t i = 0; i < 3; ++i) {
+          if (i >= first && i < part) before[i] = __ldcg(sector + i);
+        }
+      }
+      *reinterpret_cast<uint2*>(to) = row;
+    }
+  }
+}
+
+/// Where a lane is in its segment, in events.
+struct EventPosition {
+  std::uint32_t cycle;   // in its row
+  std::uint32_t across;  // event of the cycle
+  std::uint32_t down;
+  std::uint32_t x;       // units of 8 pixels
+  std::uint32_t y;       // of the row of cycles
+  std::uint32_t parked;  // three bits a slot: first part, and whether there is one
+};
+
+/// Constants of a group.
+struct GroupShape {
+  std::uint32_t events_across;
+  std::uint32_t events_down;
+  std::uint32_t blocks_in_cycle;
+};
+
+/// A segment's things that its lane keeps.
+struct SegmentState {
+  const uint4* chunks;       // of the scan; the first in the ring
+  std::uint32_t last_chunk;  // that may be read
+  std::uint32_t end;         // position
+  std::uint32_t slack;
+  std::uint32_t tile;
+  std::uint32_t cycles_across;
+  std::uint32_t last_full_x;  // where whole events end, in units of 8 pixels
+  std::uint32_t alignment;    // of the origin, in units of 8 pixels; 4: may not park
+};
+
+/// The word for the event that a lane has complete, and the next position.
+template <LaneMode mode>
+__device__ __forceinline__ std::uint32_t next_event(EventPosition& at, const SegmentState& segment,
+                                                    const GroupShape& shape, std::uint32_t left) {
+  constexpr std::uint32_t width = mode == LaneMode::pairs ? 2 : 1;
+  const bool across_follows = at.across + 1 < shape.events_across;
+  const bool row_goes_on = across_follows || (at.cycle + 1 < segment.cycles_across && left >= shape.blocks_in_cycle);
+  std::uint32_t word = at.x | (at.y + at.down) << EventWord::y_shift;
+  if (segment.alignment < 4 && at.down < 2) {
+    const std::uint32_t part = (segment.alignment + at.x) % 4;
+    const std::uint32_t mine = at.parked >> (4 * at.down) & 7U;
+    const bool park = part + width < 4 && row_goes_on && at.x + 2 * width <= segment.last_full_x;
+    word |= at.down << EventWord::slot_shift;
+    if (park) word |= EventWord::park_bit;
+    if (mine != 0) word |= EventWord::waits_bit | (mine & 3U) << EventWord::first_shift;
+    const std::uint32_t now = !park ? 0U : mine != 0 ? mine : part | 4U;
+    at.parked ^= (mine ^ now) << (4 * at.down);
+  }
+  at.x += width;
+  ++at.across;
+  if (at.across == shape.events_across) {
+    at.across = 0;
+    ++at.down;
+    at.x -= width * shape.events_across;
+    if (at.down == shape.events_down) {
+      at.down = 0;
+      at.x += width * shape.events_across;
+      ++at.cycle;
+      if (at.cycle == segment.cycles_across) {
+        at.cycle = 0;
+        at.x = 0;
+        at.y += shape.events_down;
+      }
+    }
+  }
+  return word;
+}
+
+/// A lane's new segment: its scan's beginning into the ring, its tile's place onto the desk.
+template <LaneMode mode>
+__device__ __forceinline__ void take_segment(const JpegDeviceBatch& batch, std::uint32_t number,
+                                             const SharedArena& arena, std::uint32_t ring, std::uint32_t blocks,
+                                             std::uint32_t desk, const GroupShape& shape, SegmentState& state,
+                                             EventPosition& at, std::uint32_t& start, std::uint32_t& block_count) {
+  const JpegSegment segment = batch.segments[batch.queue[number]];
+  const JpegDeviceTile tile = batch.tiles[segment.tile];
+  const std::uint32_t length = batch.lengths[segment.tile];
+  const std::uint32_t chunk = segment.start_bit / 128;
+  state.chunks = batch.scans + tile.first_chunk + chunk;
+  const std::uint32_t chunks = (length + 15) / 16;
+  state.last_chunk = chunks > chunk ? chunks - 1 - chunk : 0;
+  state.end = segment.end_bit - 128 * chunk + 32;
+  state.slack = segment.slack;
+  state.tile = segment.tile;
+  state.cycles_across = tile.cycles_across;
+  start = segment.start_bit % 128;
+  block_count = segment.cycles * shape.blocks_in_cycle;
+  at.cycle = segment.first_cycle % tile.cycles_across;
+  at.across = at.down = at.parked = 0;
+  at.x = at.cycle * shape.events_across * (mode == LaneMode::pairs ? 2 : 1);
+  at.y = segment.first_cycle / tile.cycles_across * shape.events_down;
+  const std::uintptr_t origin =
+      reinterpret_cast<std::uintptr_t>(batch.plane) + static_cast<std::uintptr_t>(tile.origin);
+  constexpr std::uintptr_t unit = mode == LaneMode::pairs ? 16 : 8;
+  const bool aligned = (origin | tile.pitch) % unit == 0 && (tile.flags & JpegDeviceTile::inverted) == 0;
+  const bool sectors = aligned && tile.pitch % 32 == 0 && tile.first_column == 0;
+  state.alignment = sectors ? static_cast<std::uint32_t>(origin / 8 % 4) : 4;
+  state.last_full_x = (std::uint32_t{tile.first_column} + tile.columns) / 8;
+  const std::uint32_t flags =
+      (aligned ? Desk::aligned : 0) | ((tile.flags & JpegDeviceTile::inverted) != 0 ? Desk::inverted : 0);
+  arena.store_vector(
+      desk, make_uint4(static_cast<std::uint32_t>(tile.origin),
+                       static_cast<std::uint32_t>(static_cast<std::uint64_t>(tile.origin) >> 32), tile.pitch, flags));
+  arena.store_vector(desk + 16, make_uint4(tile.first_row | std::uint32_t{tile.rows} << 16,
+                                           tile.first_column | std::uint32_t{tile.columns} << 16, segment.tile, 0));
+  arena.store_vector(desk + Desk::predictions,
+                     make_uint4(static_cast<std::uint32_t>(segment.dc[0]), static_cast<std::uint32_t>(segment.dc[1]),
+                                static_cast<std::uint32_t>(segment.dc[2]), 0));
+#pragma unroll
+  for (std::uint32_t i = 0; i < EntropyLane::ring_chunks; ++i) {
+    arena.fetch_if(true, ring + 16 * i, state.chunks + min(i, state.last_chunk));
+  }
+  for (std::uint32_t i = 0; i < lane_block_bytes(mode); i += 16) arena.store_vector(blocks + i, make_uint4(0, 0, 0, 0));
+}
+
+/// Whether the lane's segment ended as it should; else the tile isn't vouched for.
+template <LaneMode mode>
+__device__ __forceinline__ void conclude(const JpegDeviceBatch& batch, const SharedArena& arena, std::uint32_t blocks,
+                                         const SegmentState& segment, std::uint32_t position) {
+  JpegReason reason = JpegReason::none;
+  if (arena.load(blocks + error_offset(mode)) != 0) reason = JpegReason::bad_code;
+  if (segment.end - position >= segment.slack) reason = JpegReason::wrong_length;
+  if (reason != JpegReason::none) atomicMax(batch.verdicts + segment.tile, static_cast<std::uint32_t>(reason));
+}
+
+template <LaneMode mode>
+__device__ __forceinline__ void decode_group(const JpegDeviceBatch& batch, const JpegDeviceGroup& group,
+                                             std::uint32_t* counter, std::uint32_t given, std::uint32_t rank,
+                                             std::uint32_t ranks, const GroupShape& shape, std::uint32_t cycle,
+                                             std::uint32_t warp_base, std::uint32_t lanes, std::uint32_t threshold) {
+  const SharedArena arena;
+  const std::uint32_t lane = threadIdx.x % 32;
+  const std::uint32_t warp = threadIdx.x / 32;
+  const WarpLayout layout = warp_layout(mode, warp_base, lanes);
+  const std::uint32_t safe_lane = lane < lanes ? lane : 0;
+  const std::uint32_t ring = layout.rings + safe_lane * EntropyLane::ring_bytes;
+  const std::uint32_t blocks = layout.blocks + safe_lane * lane_block_bytes(mode);
+  const std::uint32_t desk = layout.desks + safe_lane * desk_bytes;
+  std::uint8_t* const parked =
+      batch.parked + (std::size_t{blockIdx.x} * (blockDim.x / 32) + warp) * 32 * parked_bytes_per_lane;
+
+  constexpr std::uint32_t idle = 4;  // a state that nothing changes: no segment is left
+  constexpr std::uint32_t none_yet = 8 | EntropyLane::finished;
+  EntropyLane decoder;
+  decoder.state = lane < lanes ? none_yet : idle;
+  decoder.zigzag = cycle;  // any address at which reading does no harm
+  SegmentState segment{batch.scans, 0, 0, 0, 0, 1, 0, 4};
+  EventPosition at{};
+  std::uint32_t chunk = 0;
+  bool first = ranks != 0;
+
+  while (true) {
+    // Lanes without a segment take the next ones.
+    const std::uint32_t wanting = __ballot_sync(
+        all_lanes, (decoder.state & EntropyLane::finished) != 0 && (decoder.state & EntropyLane::waiting) == 0);
+    if (wanting != 0) {
+      if ((wanting >> lane & 1U) != 0 && decoder.state == EntropyLane::finished) {
+        conclude<mode>(batch, arena, blocks, segment, decoder.position);
+      }
+      std::uint32_t number = group.begin;
+      if (first) {
+        number += (warp * ranks + rank) * lanes + lane;
+        first = false;
+      } else {
+        std::uint32_t taken = 0;
+        if (lane == 0) taken = atomicAdd(counter, static_cast<unsigned>(__popc(wanting)));
+        number += given + __shfl_sync(all_lanes, taken, 0) +
+                  static_cast<std::uint32_t>(__popc(wanting & ((1U << lane) - 1U)));
+      }
+      std::uint32_t start = 0;
+      std::uint32_t block_count = 0;
+      const bool takes = (wanting >> lane & 1U) != 0 && number < group.end;
+      if (takes) {
+        take_segment<mode>(batch, number, arena, ring, blocks, desk, shape, segment, at, start, block_count);
+        chunk = 0;
+      }
+      fetches_arrive<0>();
+      __syncwarp();
+      if (takes) {
+        decoder.begin(arena, ring, cycle, start, block_count);
+        if (block_count == 0) decoder.state = none_yet;  // nothing to conclude
+      } else if ((wanting >> lane & 1U) != 0) {
+        decoder.state = idle;
+      }
+    }
+    if (__all_sync(all_lanes, decoder.state == idle)) break;
+
+    std::uint32_t waiting;
+    bool anyone_runs;
+    do {
+#pragma unroll
+      for (int i = 0; i < steps_per_look; ++i) decoder.step(arena, ring, blocks);
+      const std::uint32_t now = decoder.position / 128;
+      // Past the end the last chunk again: no address beyond it, and no branch.
+      arena.fetch_if(now != chunk, ring + (now + EntropyLane::ring_chunks - 1) % EntropyLane::ring_chunks * 16,
+                     segment.chunks + min(now + EntropyLane::ring_chunks - 1, segment.last_chunk));
+      chunk = now;
+      fetches_arrive<looks_in_flight>();
+      waiting = __ballot_sync(all_lanes, (decoder.state & EntropyLane::waiting) != 0);
+      anyone_runs = __any_sync(all_lanes, decoder.state == 0);
+    } while (static_cast<std::uint32_t>(__popc(waiting)) < threshold && anyone_runs);
+
+    if (decoder.position > segment.end + 128 && decoder.state < idle) decoder.state |= EntropyLane::finished;
+    while (waiting != 0) {
+      // Four lanes at a time: the first goes to lanes 0-7 and so on.
+      const std::uint32_t rest1 = waiting & (waiting - 1);
+      const std::uint32_t rest2 = rest1 & (rest1 - 1);
+      const std::uint32_t rest3 = rest2 & (rest2 - 1);
+      const std::uint32_t rest4 = rest3 & (rest3 - 1);
+      const std::uint32_t served = waiting & ~rest4;
+      std::uint32_t mine = lane >= 16 ? (lane >= 24 ? rest3 : rest2) : (lane >= 8 ? rest1 : waiting);
+      const bool own = mine != 0;
+      if (!own) mine = waiting;
+      const std::uint32_t source = static_cast<std::uint32_t>(__ffs(static_cast<int>(mine)) - 1);
+      const bool is_served = (served >> lane & 1U) != 0;
+      std::uint32_t word = 0;
+      if (is_served) {
+        word = next_event<mode>(at, segment, shape, decoder.left);
+        decoder.state &= ~EntropyLane::waiting;
+      }
+      word = __shfl_sync(all_lanes, word, static_cast<int>(source));
+      const std::uint32_t its_desk = layout.desks + source * desk_bytes;
+      std::uint8_t* const its_parked = parked + source * parked_bytes_per_lane + (word >> EventWord::slot_shift) * 256;
+      const std::uint32_t c = lane % 8;
+      uint4 waits_here = make_uint4(0, 0, 0, 0);
+      if (mode == LaneMode::pairs && (word & EventWord::waits_bit) != 0) {
+        waits_here = __ldcg(reinterpret_cast<const uint4*>(its_parked + 16 * c));
+      }
+      const Desk its{arena.load_vector(its_desk), arena.load_vector(its_desk + 16)};
+      RowPixels pixels;
+      const std::uint32_t range = transform<mode>(arena, layout.blocks + source * lane_block_bytes(mode), its_desk,
+                                                  layout.transpose, lane, own, pixels);
+      if (own) {
+        if (range != 0)
+          atomicMax(batch.verdicts + its.rectangle.z, static_cast<std::uint32_t>(JpegReason::out_of_range));
+        write_row<mode>(batch.plane, its, word, c, its_parked, pixels, waits_here);
+      }
+      __syncwarp();
+      waiting &= ~served;
+      if (static_cast<std::uint32_t>(__popc(waiting)) < threshold && __any_sync(all_lanes, decoder.state == 0)) break;
+    }
+  }
+}
+
+template <LaneMode mode, int most_threads>
+__global__ void __launch_bounds__(most_threads, 1)
+    decode(const __grid_constant__ JpegDeviceBatch batch, std::uint32_t first_group, std::uint32_t groups,
+           std::uint32_t lanes, std::uint32_t threshold) {
+  extern __shared__ std::uint8_t shared[];
+  const std::uint32_t base = (shared_address(shared) + zigzag_bytes - 1) / zigzag_bytes * zigzag_bytes;
+  const SharedArena arena;
+  // Blocks begin with different groups, and go round all of them: who is done helps others.
+  const std::uint32_t own = static_cast<std::uint32_t>(std::uint64_t{blockIdx.x} * groups / gridDim.x);
+  for (std::uint32_t i = 0; i < groups; ++i) {
+    const std::uint32_t number = own + i < groups ? own + i : own + i - groups;
+    const JpegDeviceGroup group = batch.groups[first_group + number];
+    std::uint32_t* const counter = batch.counters + first_group + number;
+    // Segments given out at the beginning to the blocks that begin here: evenly, where a counter would give them to
+    // whoever comes first.
+    const std::uint32_t first_rank =
+        static_cast<std::uint32_t>((std::uint64_t{number} * gridDim.x + groups - 1) / groups);
+    const std::uint32_t end_rank =
+        static_cast<std::uint32_t>((std::uint64_t{number + 1} * gridDim.x + groups - 1) / groups);
+    const std::uint32_t ranks = end_rank - first_rank;
+    const std::uint32_t given = ranks * (blockDim.x / 32) * lanes;
+    if (i != 0) {
+      // All threads must agree, and none may still read the tables of the group before.
+      const bool more =
+          threadIdx.x == 0 && group.begin + given + *reinterpret_cast<volatile std::uint32_t*>(counter) < group.end;
+      if (__syncthreads_or(more ? 1 : 0) == 0) continue;
+    }
+    const JpegCoding& coding = batch.codings[group.coding];
+    const ArenaLayout layout = arena_layout(mode, coding.lookup_words, base);
+    fill_tables(arena, coding, mode, layout);
+    const std::uint32_t mcus = mcus_per_cycle(mode, coding.horizontal);
+    const GroupShape shape{mode == LaneMode::pairs ? coding.horizontal * mcus / 2 : coding.horizontal, coding.vertical,
+                           coding.block_count * mcus};
+    __syncthreads();
+    decode_group<mode>(batch, group, counter, given, blockIdx.x - first_rank, i == 0 ? ranks : 0, shape, layout.cycle,
+                       layout.lanes + threadIdx.x / 32 * warp_bytes(mode, lanes), lanes, threshold);
+  }
+}
+
+using Kernel = void (*)(JpegDeviceBatch, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t);
+
+template <int most_threads>
+Kernel kernel_for(LaneMode mode) {
+  switch (mode) {
+    case LaneMode::pairs:
+      return decode<LaneMode::pairs, most_threads>;
+    case LaneMode::single:
+      return decode<LaneMode::single, most_threads>;
+    default:
+      return decode<LaneMode::rgb, most_threads>;
+  }
+}
+
+std::size_t table_bytes(LaneMode mode, std::uint32_t lookup_words) {
+  return zigzag_bytes + arena_layout(mode, lookup_words, 0).lanes;  // with what alignment may take
+}
+
+/// Lanes of a multiprocessor, by how many segments there are for each: measured on an H100.
+struct Tuning {
+  std::uint32_t segments;  // of a multiprocessor, at least
+  std::uint32_t warps;
+  std::uint32_t lanes;
+  std::uint32_t threshold;
+};
+constexpr Tuning tunings[] = {{200, 12, 28, 4}, {64, 8, 16, 4}, {20, 8, 8, 2}, {0, 4, 2, 1}};
+
+}  // namespace
+
+JpegLaneShape shape_for(const JpegDeviceLimits& limits, LaneMode mode, const JpegBatch::Mode& work) {
+  const std::uint32_t segments = work.segments / limits.multiprocessors;
+  const Tuning& tuning = *std::find_if(std::begin(tunings), std::end(tunings),
+                                       [segments](const Tuning& t) { return segments >= t.segments; });
+  const std::size_t room = limits.shared_bytes - table_bytes(mode, work.lookup_words);
+  const auto warps =
+      static_cast<std::uint32_t>(std::min<std::size_t>(tuning.warps, room / warp_bytes(mode, tuning.lanes)));
+  return {limits.multiprocessors, std::max(warps, 1U), tuning.lanes, tuning.threshold};
+}
+
+void launch_decode(const JpegDeviceBatch& batch, LaneMode mode, const JpegBatch::Mode& work, const JpegLaneShape& shape,
+                   cudaStream_t stream) {
+  if (work.segments == 0) return;
+  const std::size_t shared = table_bytes(mode, work.lookup_words) + shape.warps * warp_bytes(mode, shape.lanes);
+  const Kernel kernel = shape.warps <= 12 ? kernel_for<384>(mode) : kernel_for<512>(mode);
+  SLIDESTREAM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  kernel<<<shape.blocks, 32 * shape.warps, shared, stream>>>(batch, work.first_group, work.groups, shape.lanes,
+                                                             shape.threshold);
+  SLIDESTREAM_CUDA_LAUNCHED();
+}
+
+}  // namespace slidestream::cuda

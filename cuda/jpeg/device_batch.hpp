@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "cuda/jpeg/jpeg_batch.hpp"
+
+/// \file
+/// What the decoder's kernels share: where a batch's parts lie in device memory, and the functions that launch them.
+
+namespace slidestream::cuda {
+
+/// A part of a tile that one lane decodes: a whole scan, a restart interval, or a piece.
+struct alignas(16) JpegSegment {
+  std::uint32_t tile;
+  std::uint32_t start_bit;  ///< in the tile's scan without stuffing
+  std::uint32_t end_bit;
+  std::uint32_t slack;  ///< the last code ends less than so many bits before `end_bit`
+  std::uint32_t first_cycle;
+  std::uint32_t cycles;  ///< 0: nothing to do
+  std::int32_t dc[3];    ///< predictions at the beginning, in units of the coefficient
+  std::uint32_t unused[3];
+};
+
+/// What finding the codes' beginnings knows of a piece.
+struct alignas(16) JpegPiece {
+  unsigned long long entry;  ///< state that it was decoded from, and the state at its end: see pieces.cu
+  unsigned long long exit;
+  std::uint32_t blocks;  ///< that begin in it
+  std::uint32_t unused[3];
+};
+
+struct JpegDeviceBatch {
+  const std::uint8_t* compressed;
+  const JpegCoding* codings;
+  const JpegDeviceTile* tiles;
+  const JpegDeviceGroup* groups;
+  const JpegDeviceRectangle* rectangles;
+  const std::uint32_t* queue;
+  uint4* scans;            ///< without stuffing, big-endian words
+  std::uint32_t* lengths;  ///< of those, bytes, by tile
+  JpegSegment* segments;
+  JpegPiece* pieces;
+  std::uint32_t* counters;  ///< one a group: segments taken beyond those given out at the beginning
+  std::uint8_t* parked;     ///< half sectors of pixels, by lane
+  std::uint8_t* plane;
+  std::uint32_t* verdicts;  ///< by tile: a JpegReason
+  std::uint32_t tile_count;
+  std::uint32_t segment_count;
+  std::uint32_t rectangle_count;
+};
+
+/// How the fused kernel is laid out on the device.
+struct JpegLaneShape {
+  std::uint32_t blocks;     ///< of threads
+  std::uint32_t warps;      ///< of a block
+  std::uint32_t lanes;      ///< of a warp that decode, at most 32
+  std::uint32_t threshold;  ///< waiting lanes that the inverse transform starts for
+};
+
+inline constexpr std::uint32_t parked_bytes_per_lane = 512;
+inline constexpr std::uint32_t most_warps = 16;
+
+/// What a device has room for.
+struct JpegDeviceLimits {
+  std::uint32_t multiprocessors;
+  std::uint32_t shared_bytes;  ///< of a block
+};
+
+JpegLaneShape shape_for(const JpegDeviceLimits& limits, LaneMode mode, const JpegBatch::Mode& work);
+
+void launch_unstuff(const JpegDeviceBatch& batch, cudaStream_t stream);
+void launch_white(const JpegDeviceBatch& batch, cudaStream_t stream);
+/// `most_pieces` of a tile, and `lookup_words` of a coding, at most.
+void launch_find_pieces(const JpegDeviceBatch& batch, const JpegDeviceLimits& limits, std::uint32_t most_pieces,
+                        std::uint32_t lookup_words, cudaStream_t stream);
+void launch_decode(const JpegDeviceBatch& batch, LaneMode mode, const JpegBatch::Mode& work, const JpegLaneShape& shape,
+                   cudaStream_t stream);
+
+}  // namespace slidestream::cuda

@@ -1,0 +1,197 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/jpeg/jpeg_coding.hpp"
+#include "cuda/jpeg/jpeg_geometry.hpp"
+#include "cuda/jpeg/jpeg_header.hpp"
+
+/// \file
+/// What a batch of JPEG tiles is, told to the device: the host's half of `JpegBatchDecoder`, plain C++.
+
+namespace slidestream::cuda {
+
+/// What a batch may hold at most. Memory, pinned and on the device, follows from it: see `JpegBatch::upload_bytes` and
+/// `JpegBatchDecoder::device_bytes`.
+struct JpegBatchLimits {
+  std::uint32_t tiles = 0;
+  std::uint64_t compressed_bytes = 0;  ///< of all tiles together; a tile named twice counts twice
+  /// Distinct sets of tables, sampling and order; 2.4 KB each. Slides have one or two; tiles with tables of their own
+  /// each count.
+  std::uint32_t codings = 1024;
+  /// Parts of tiles that are decoded side by side, 64 bytes of device memory each: restart intervals, and pieces of
+  /// tiles where these are few. 0: enough for the tiles, and for one in 512 compressed bytes.
+  std::uint32_t segments = 0;
+  std::uint32_t white_rectangles = 0;  ///< missing tiles
+};
+
+/// Where a tile's luminance goes in the batch's plane.
+struct JpegPlacement {
+  std::uint64_t offset = 0;  ///< bytes from the plane's base to the rectangle's first pixel
+  std::uint32_t pitch = 0;   ///< bytes from a row to the next
+  std::uint32_t from_x = 0;  ///< first tile pixel of the rectangle
+  std::uint32_t from_y = 0;
+  std::uint32_t width = 0;  ///< pixels; the rectangle must lie inside the frame, or the tile isn't for the device
+  std::uint32_t height = 0;
+  bool inverted = false;  ///< 255 - v, for a single component
+};
+
+/// A tile as the device sees it.
+struct alignas(16) JpegDeviceTile {
+  std::uint64_t scan_offset;  ///< bytes from the compressed buffer's base
+  std::int64_t origin;        ///< bytes from the plane's base to the tile's own pixel (0, 0), which may lie outside
+  std::uint32_t scan_bytes;
+  std::uint32_t first_chunk;  ///< of its part of the buffer without stuffing, 16 bytes each
+  std::uint32_t pitch;
+  std::uint32_t coding;
+  std::uint16_t first_row;
+  std::uint16_t rows;
+  std::uint16_t first_column;
+  std::uint16_t columns;
+  std::uint32_t first_segment;
+  std::uint32_t segments;
+  std::uint16_t cycles_across;
+  std::uint16_t cycle_rows;
+  std::uint32_t cycles_per_interval;  ///< 0: no restart markers
+  std::uint32_t piece_bytes;          ///< 0: not cut into pieces
+  std::uint16_t flags;                ///< of the constants below
+  std::uint16_t blocks_in_cycle;
+  std::uint32_t unused[2];
+
+  static constexpr std::uint16_t inverted = 1;
+  static constexpr std::uint16_t uniform = 2;
+};
+static_assert(sizeof(JpegDeviceTile) == 80);
+
+/// Segments that are decoded with one coding in one mode.
+struct JpegDeviceGroup {
+  std::uint32_t coding;
+  std::uint32_t begin;  ///< of the queue
+  std::uint32_t end;
+  std::uint32_t unused;
+};
+
+struct JpegDeviceRectangle {
+  std::uint64_t offset;
+  std::uint32_t pitch;
+  std::uint32_t width;
+  std::uint32_t height;
+  std::uint32_t unused;
+};
+
+/// Cuts the memory that travels to the device; the same on both sides.
+struct JpegUploadLayout {
+  explicit JpegUploadLayout(const JpegBatchLimits& limits);
+  JpegBatchLimits limits;  ///< with `segments` filled in
+  // Offsets in bytes.
+  std::size_t codings;
+  std::size_t tiles;
+  std::size_t groups;
+  std::size_t rectangles;
+  std::size_t queue;
+  std::size_t size;
+};
+
+/// JPEGTables of a level, parsed once. Refers to the bytes, which must stay as long as it is used.
+struct JpegLevelTables {
+  JpegLevelTables() = default;
+  explicit JpegLevelTables(std::span<const std::byte> bytes) : reason(parse_jpeg_tables(bytes, references)) {}
+  JpegTableReferences references;
+  JpegReason reason = JpegReason::none;  ///< other than none: none of the level's tiles is for the device
+};
+
+/// Collects the tiles of one batch. It is filled, finished, given to the decoder, and must then stay as it is until the
+/// stream has passed `JpegBatchDecoder::enqueue`'s copy; then it is cleared and filled again. Used by one thread at a
+/// time. Doesn't allocate once warm.
+class JpegBatch {
+ public:
+  /// Memory that `upload` must have; pinned, or copies aren't asynchronous.
+  static std::size_t upload_bytes(const JpegBatchLimits& limits);
+
+  /// `upload` is aligned to 64 bytes, and stays the batch's as long as it lives.
+  JpegBatch(const JpegBatchLimits& limits, std::span<std::byte> upload);
+
+  void clear();
+
+  /// Adds a tile whose compressed bytes will lie `offset` bytes into the compressed buffer on the device. Parses the
+  /// header in `bytes`; the scan's data aren't touched. \returns none, and the tile has number `tiles() - 1`; else why
+  /// the tile isn't for the device: nothing was added, and the CPU's decoder has to say what it is.
+  JpegReason add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
+                 JpegColour colour, const JpegPlacement& placement);
+
+  /// Fills a rectangle with white: a missing tile. False when there is no room.
+  bool add_white(const JpegPlacement& placement);
+
+  /// Orders the work for a device that decodes `lanes` segments at once (see `JpegBatchDecoder::lanes`).
+  void finish(std::uint32_t lanes);
+
+  std::uint32_t tiles() const noexcept { return tile_count_; }
+  std::uint32_t white_rectangles() const noexcept { return rectangle_count_; }
+
+  // What the decoder must know.
+  struct Mode {
+    std::uint32_t first_group = 0;
+    std::uint32_t groups = 0;
+    std::uint32_t segments = 0;
+    std::uint32_t lookup_words = 0;  ///< the most
+  };
+  const Mode& mode(LaneMode mode) const noexcept { return modes_[static_cast<std::size_t>(mode)]; }
+  std::uint32_t segments() const noexcept { return segment_count_; }
+  std::uint32_t codings() const noexcept { return coding_count_; }
+  std::uint32_t groups() const noexcept { return group_count_; }
+  std::uint64_t compressed_end() const noexcept { return compressed_end_; }  ///< bytes of the buffer that are used
+  std::uint32_t most_pieces() const noexcept { return most_pieces_; }        ///< of a tile; 0: none is cut
+  const JpegUploadLayout& layout() const noexcept { return layout_; }
+  std::span<const std::byte> upload() const noexcept { return upload_; }
+
+ private:
+  struct Known {
+    std::uint32_t coding;
+    JpegReason reason;
+  };
+  struct Seen;
+
+  JpegReason coding_for(const JpegHeader& header, JpegColour colour, std::uint32_t& coding);
+  JpegReason make_coding(const JpegHeader& header, JpegColour colour, std::uint32_t& coding);
+  std::uint32_t group_for(std::uint32_t coding, LaneMode mode);
+  void cut_into_pieces(std::uint32_t lanes);
+  void order_queue();
+
+  template <class T>
+  T* part(std::size_t offset) const noexcept {
+    return reinterpret_cast<T*>(upload_.data() + offset);
+  }
+
+  JpegUploadLayout layout_;
+  std::span<std::byte> upload_;
+  std::uint32_t tile_count_ = 0;
+  std::uint32_t rectangle_count_ = 0;
+  std::uint32_t coding_count_ = 0;
+  std::uint32_t group_count_ = 0;
+  std::uint32_t segment_count_ = 0;
+  std::uint32_t chunk_count_ = 0;
+  std::uint64_t compressed_end_ = 0;
+  std::uint32_t most_pieces_ = 0;
+  Mode modes_[3];
+
+  // Codings by the hash of their key; keys are compared byte by byte.
+  std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+  std::vector<std::vector<std::byte>> keys_;
+  // The header before, if its tables were the level's own: tiles of a slide differ in their data alone.
+  JpegHeader last_header_;
+  JpegColour last_colour_ = JpegColour::luminance;
+  std::uint32_t last_coding_ = 0;
+  bool has_last_ = false;
+
+  std::vector<std::uint32_t> group_of_tile_;
+  std::vector<std::uint32_t> group_keys_;  // coding * 4 + mode
+  std::vector<std::int32_t> groups_of_coding_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> counts_;
+};
+
+}  // namespace slidestream::cuda

@@ -1,0 +1,116 @@
+#include "cuda/jpeg/jpeg_batch_decoder.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "runtime/cuda/check.hpp"
+
+namespace slidestream::cuda {
+namespace {
+
+constexpr LaneMode all_modes[] = {LaneMode::pairs, LaneMode::single, LaneMode::rgb};
+
+std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+JpegDeviceLimits current_device() {
+  int device = 0;
+  int multiprocessors = 0;
+  int shared_bytes = 0;
+  SLIDESTREAM_CUDA(cudaGetDevice(&device));
+  SLIDESTREAM_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  SLIDESTREAM_CUDA(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return {static_cast<std::uint32_t>(multiprocessors), static_cast<std::uint32_t>(shared_bytes)};
+}
+
+/// The decoder's parts of device memory.
+struct DeviceLayout {
+  DeviceLayout(const JpegUploadLayout& upload_layout, const JpegDeviceLimits& device) {
+    const JpegBatchLimits& limits = upload_layout.limits;
+    const auto take = [this](std::size_t bytes) {
+      const std::size_t begin = size;
+      size += aligned(bytes);
+      return begin;
+    };
+    upload = take(upload_layout.size);
+    scans = take(limits.compressed_bytes + 32 * std::size_t{limits.tiles} + 16);
+    lengths = take(4 * std::size_t{limits.tiles});
+    segments = take(sizeof(JpegSegment) * std::size_t{limits.segments});
+    pieces = take(sizeof(JpegPiece) * std::size_t{limits.segments});
+    counters = take(4 * 3 * std::size_t{limits.codings});
+    parked = take(std::size_t{device.multiprocessors} * most_warps * 32 * parked_bytes_per_lane);
+  }
+  std::size_t upload;
+  std::size_t scans;
+  std::size_t lengths;
+  std::size_t segments;
+  std::size_t pieces;
+  std::size_t counters;
+  std::size_t parked;
+  std::size_t size = 0;
+};
+
+}  // namespace
+
+std::size_t JpegBatchDecoder::device_bytes(const JpegBatchLimits& limits) {
+  return DeviceLayout(JpegUploadLayout(limits), current_device()).size;
+}
+
+JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std::byte> device)
+    : layout_(limits), device_limits_(current_device()), upload_(device.data()) {
+  const DeviceLayout parts(layout_, device_limits_);
+  if (device.size() < parts.size) throw std::length_error("too little device memory for a JPEG decoder");
+  std::byte* const base = device.data();
+  upload_ = base + parts.upload;
+  device_.codings = reinterpret_cast<const JpegCoding*>(upload_ + layout_.codings);
+  device_.tiles = reinterpret_cast<const JpegDeviceTile*>(upload_ + layout_.tiles);
+  device_.groups = reinterpret_cast<const JpegDeviceGroup*>(upload_ + layout_.groups);
+  device_.rectangles = reinterpret_cast<const JpegDeviceRectangle*>(upload_ + layout_.rectangles);
+  device_.queue = reinterpret_cast<const std::uint32_t*>(upload_ + layout_.queue);
+  device_.scans = reinterpret_cast<uint4*>(base + parts.scans);
+  device_.lengths = reinterpret_cast<std::uint32_t*>(base + parts.lengths);
+  device_.segments = reinterpret_cast<JpegSegment*>(base + parts.segments);
+  device_.pieces = reinterpret_cast<JpegPiece*>(base + parts.pieces);
+  device_.counters = reinterpret_cast<std::uint32_t*>(base + parts.counters);
+  device_.parked = reinterpret_cast<std::uint8_t*>(base + parts.parked);
+}
+
+std::uint32_t JpegBatchDecoder::lanes() const noexcept { return device_limits_.multiprocessors * 12 * 28; }
+
+void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
+                               std::span<const std::byte> compressed, cudaStream_t stream) {
+  if (compressed.size() < batch.compressed_end())
+    throw std::length_error("the compressed buffer ends before its tiles");
+  const auto copy = [&](std::size_t offset, std::size_t bytes) {
+    if (bytes == 0) return;
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(upload_ + offset, batch.upload().data() + offset, bytes, cudaMemcpyHostToDevice, stream));
+  };
+  copy(layout_.groups, batch.groups() * sizeof(JpegDeviceGroup));
+  copy(layout_.tiles, batch.tiles() * sizeof(JpegDeviceTile));
+  copy(layout_.rectangles, batch.white_rectangles() * sizeof(JpegDeviceRectangle));
+  copy(layout_.codings, batch.codings() * sizeof(JpegCoding));
+  copy(layout_.queue, batch.segments() * sizeof(std::uint32_t));
+  if (batch.groups() > 0) {
+    SLIDESTREAM_CUDA(cudaMemsetAsync(device_.counters, 0, batch.groups() * sizeof(std::uint32_t), stream));
+  }
+  JpegDeviceBatch device = device_;
+  device.compressed = reinterpret_cast<const std::uint8_t*>(compressed.data());
+  device.plane = plane;
+  device.verdicts = verdicts;
+  device.tile_count = batch.tiles();
+  device.segment_count = batch.segments();
+  device.rectangle_count = batch.white_rectangles();
+  launch_white(device, stream);
+  launch_unstuff(device, stream);
+  if (batch.most_pieces() > 0) {
+    std::uint32_t lookup_words = 0;
+    for (const LaneMode mode : all_modes) lookup_words = std::max(lookup_words, batch.mode(mode).lookup_words);
+    launch_find_pieces(device, device_limits_, batch.most_pieces(), lookup_words, stream);
+  }
+  for (const LaneMode mode : all_modes) {
+    const JpegBatch::Mode& work = batch.mode(mode);
+    if (work.segments > 0) launch_decode(device, mode, work, shape_for(device_limits_, mode, work), stream);
+  }
+}
+
+}  // namespace slidestream::cuda
