@@ -69,6 +69,7 @@ command -v python3 >/dev/null || fail 'python3 is missing'
 device="$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | sort | uniq -c |
   sed 's/^ *\([0-9]*\) /\1 x /' | paste -sd, )" || true
 [[ -n "$device" ]] || fail 'no GPU: nvidia-smi is missing, or finds none'
+gpus="$(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l)"
 driver="$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
 sanitizer=
 if wants sanitizer; then
@@ -149,8 +150,8 @@ fi
 
 step 'done'
 status=0
-"${table[@]}" table --device "$device" --driver "$driver" --command "$command_line" --expected "$expected" \
-  "${reports[@]}" >"$logs/table.md" || status=$?
+"${table[@]}" table --device "$device" --driver "$driver" --command "$command_line" --gpus "$gpus" \
+  --expected "$expected" "${reports[@]}" >"$logs/table.md" || status=$?
 cat "$logs/table.md"
 if [[ -n "$out" ]]; then cp "$logs/table.md" "$out"; fi
 if ((status)); then echo "gpu-check.sh: not all rows passed; logs are in $logs" >&2; fi

@@ -6,10 +6,11 @@
     gpu_check_table.py table [--expected FILE] [--device ...] JSON...
                                          figures of all -> a Markdown table; exit 1 unless every row passed
 
-Figures are {"device": ..., "figures": [{"name", "value", "unit", "target", "direction"}, ...]}: direction is at_most or
-at_least; value null means that it could not be measured; target null, that the figure is for information; "note" (may
-be absent) is a line for below the table; "skipped" (may be absent) says why this machine can't have the figure, and
-such a row is no failure. FILE names a program and one of its figures a line: those that must be there.
+Figures are {"device": ..., "figures": [{"name", "value", "unit", "target", "direction"}, ...]}: direction is at_most,
+at_least, or report for a figure that has no target; value null means that it could not be measured; "note" (may be
+absent) is a line for below the table; "skipped" (may be absent) says why this machine can't have the figure, and such a
+row is no failure. A line of FILE names a program, one of its figures, which must be there, and how many GPUs it takes
+if more than one.
 """
 
 import argparse
@@ -107,7 +108,7 @@ def sanitizer_report(folder):
 
 
 def number(value):
-    if value == int(value) or abs(value) >= 1000:
+    if abs(value) >= 1000 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.4g}"
 
@@ -123,7 +124,7 @@ def verdict(row):
     return "pass" if met else "**fail**"
 
 
-def merge(reports, expected):
+def merge(reports, expected, gpus):
     """Rows (program, figure) in the order of the reports; figures that are expected and absent come as missing."""
     rows = {}
     for program, figures in reports:
@@ -131,9 +132,19 @@ def merge(reports, expected):
             if (program, entry["name"]) in rows:
                 raise ValueError(f"{program} gives {entry['name']} twice")
             rows[program, entry["name"]] = entry
-    for program, name in expected:
-        rows.setdefault((program, name), figure(name, None))
+    for program, name, gpus_needed in expected:
+        absent = figure(name, None)
+        if gpus_needed > gpus:
+            absent["skipped"] = f"needs {gpus_needed} GPUs"
+        rows.setdefault((program, name), absent)
     return rows
+
+
+def read_expected(file):
+    """(program, figure, GPUs) of every line that isn't a comment."""
+    with open(file, encoding="utf-8") as lines:
+        words = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    return [(line[0], line[1], int(line[2]) if len(line) > 2 else 1) for line in words]
 
 
 def read_report(file):
@@ -145,9 +156,11 @@ def read_report(file):
             for key in ("value", "target"):
                 if entry.get(key) is not None and not math.isfinite(entry[key]):
                     raise ValueError(f"{key} of {entry['name']} is {entry[key]}")
-            if entry.get("direction", "at_most") not in ("at_most", "at_least"):
+            entry.setdefault("direction", "report" if entry.get("target") is None else "at_most")
+            if entry["direction"] == "report":
+                entry["target"] = None
+            elif entry["direction"] not in ("at_most", "at_least"):
                 raise ValueError(f"direction of {entry['name']} is {entry['direction']}")
-            entry.setdefault("direction", "at_most")
             entry["name"] = str(entry["name"])
         return program, figures
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -172,11 +185,8 @@ def table(rows, header):
 
 
 def make_table(options):
-    expected = []
-    if options.expected:
-        with open(options.expected, encoding="utf-8") as file:
-            expected = [tuple(line.split()[:2]) for line in file if line.strip() and not line.startswith("#")]
-    rows = merge([read_report(pathlib.Path(file)) for file in options.reports], expected)
+    expected = read_expected(options.expected) if options.expected else []
+    rows = merge([read_report(pathlib.Path(file)) for file in options.reports], expected, options.gpus)
     when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     print(table(rows, f"{options.device}, driver {options.driver}, {when}, `{options.command}`"))
     good = rows and all(verdict(row) in ("pass", "-", "skipped") for row in rows.values())
@@ -190,6 +200,7 @@ def main(arguments):
         commands.add_parser(mode).add_argument("folder")
     tabled = commands.add_parser("table")
     tabled.add_argument("--expected")
+    tabled.add_argument("--gpus", type=int, default=1)
     for name in ("device", "driver", "command"):
         tabled.add_argument(f"--{name}", default="unknown")
     tabled.add_argument("reports", nargs="*")

@@ -100,11 +100,11 @@ class Table(unittest.TestCase):
 
     def test_verdicts(self):
         status, text = self.table({"a": [entry("met", 5.3, 5.5), entry("just", 5.5, 5.5),
-                                         entry("rate", 340, 340, "at_least"), entry("known", 7.0)],
+                                         entry("rate", 340, 340, "at_least"), entry("known", 7.0), entry("told", 8.0, 1, "report")],
                                    "b": [entry("met", 171234.4, 171235)]})
         self.assertEqual(status, 0, text)
         for line in ("| a: met | 5.3 ms | <= 5.5 ms | pass |", "| a: just | 5.5 ms | <= 5.5 ms | pass |",
-                     "| a: rate | 340 ms | >= 340 ms | pass |", "| a: known | 7 ms |  | - |",
+                     "| a: rate | 340 ms | >= 340 ms | pass |", "| a: known | 7 ms |  | - |", "| a: told | 8 ms |  | - |",
                      "| b: met | 171,234 ms | <= 171,235 ms | pass |"):
             self.assertIn(line + "\n", text)
         self.assertIn("1 x GPU, driver 580, ", text)
@@ -123,10 +123,11 @@ class Table(unittest.TestCase):
         self.assertEqual(self.table({})[0], 1)
 
     def test_what_this_machine_cannot_have_does_not(self):
-        status, text = self.table({"a": [entry("met", 5.3, 5.5), entry("four", None, 3, skipped="needs 4 GPUs")]})
+        status, text = self.table({"a": [entry("met", 5.3, 5.5), entry("file", None, 3, skipped="no cuFile")]},
+                                  "a four 4\n")
         self.assertEqual(status, 0)
-        self.assertIn("| a: four |  | <= 3 ms | skipped |", text)
-        self.assertIn("- a: four: needs 4 GPUs", text)
+        self.assertIn("| a: file |  | <= 3 ms | skipped |\n| a: four |  |  | skipped |\n", text)
+        self.assertIn("- a: file: no cuFile\n- a: four: needs 4 GPUs", text)
 
     def test_reports_that_make_no_sense(self):
         for text in ("", "{", '{"figures": [{"value": 1}]}', '{"figures": [{"name": "a", "value": NaN}]}',
