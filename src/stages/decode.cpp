@@ -40,6 +40,11 @@ class Decode final : public DecodeStage {
     Batch& batch = *tiles.batch;
     runtime::StageMeter::Busy busy(context_.decode, payload_of(batch));
     guarded(context_, "decode", batch, [&] {
+      if (batch.decode_on_device) {
+        context_.gpus->prepare(batch, tiles.first, tiles.count);
+        busy.add(tiles.count, 0);
+        return;
+      }
       TileDecoder& decoder = decoders_.local();
       std::uint64_t bytes = 0;
       for (std::size_t i = tiles.first; i < tiles.first + tiles.count && !batch.slide->failed(); ++i) {

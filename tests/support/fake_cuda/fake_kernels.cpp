@@ -1,0 +1,83 @@
+// What the kernels do, with the CPU's own code.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "cuda/spectrum/window_engine.hpp"
+#include "cuda/tiles/place.hpp"
+#include "slide/luminance.hpp"
+#include "spectrum/engine.hpp"
+#include "support/fake_cuda/fake_cuda.hpp"
+
+namespace slidestream::cuda {
+
+void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
+                 std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
+  test::fake_launch(stream, [=] {
+    for (const PlacedTile* tile = tiles; tile != tiles + count; ++tile) {
+      for (std::uint32_t y = 0; y < tile->height; ++y) {
+        std::uint8_t* to = plane + tile->destination + static_cast<std::ptrdiff_t>(y) * pitch;
+        if (tile->source == PlacedTile::white) {
+          std::memset(to, 255, tile->width);
+        } else {
+          interleaved_to_luminance(
+              to, reinterpret_cast<const std::uint8_t*>(bytes) + tile->source + std::size_t{y} * layout.row_bytes,
+              tile->width, static_cast<int>(layout.samples), layout.colour);
+        }
+      }
+    }
+  });
+}
+
+namespace {
+
+/// The plain engine, a window at a time, so that each window's moments are known.
+class FakeEngine final : public WindowEngine {
+ public:
+  explicit FakeEngine(const AnalysisConfig& config)
+      : bins_(static_cast<std::size_t>(config.bins)),
+        engine_(make_spectrum_engine(config)),
+        workspace_(engine_->make_workspace()) {}
+
+  const char* name() const noexcept override { return "fake"; }
+  std::size_t scratch_bytes(std::int64_t width, std::int64_t height, const WindowBlock&) const override {
+    return static_cast<std::size_t>(width * height);
+  }
+  void enqueue(const DeviceSums& sums, const DevicePlane& plane, const WindowBlock& block, std::span<std::byte> scratch,
+               cudaStream_t stream) override {
+    test::fake_launch(stream, [=, this] {
+      std::memset(scratch.data(), 0xAA, std::min<std::size_t>(scratch.size(), 4096));
+      const LuminancePlane view = {plane.data,  plane.pitch,  plane.x0,          plane.y0,
+                                   plane.width, plane.height, plane.image_width, plane.image_height};
+      std::fill_n(sums.histogram, bins_, 0);
+      *sums.clipped = 0;
+      double* moments = sums.moments;
+      for (std::int64_t row = 0; row < block.rows; ++row) {
+        for (std::int64_t column = 0; column < block.columns; ++column, moments += 2) {
+          SpectrumSums one;
+          one.histogram.assign(bins_, 0);
+          engine_->run(one, {}, view, {block.first_column + column, 1, block.first_row + row, 1}, *workspace_);
+          for (std::size_t bin = 0; bin < bins_; ++bin) sums.histogram[bin] += one.histogram[bin];
+          *sums.clipped += one.clipped;
+          moments[0] = std::ldexp(static_cast<double>(one.sum), -SpectrumSums::sum_fraction_bits);
+          moments[1] = std::ldexp(static_cast<double>(one.sum_of_squares), -SpectrumSums::square_fraction_bits);
+        }
+      }
+    });
+  }
+
+ private:
+  std::size_t bins_;
+  std::unique_ptr<SpectrumEngine> engine_;
+  std::unique_ptr<SpectrumEngine::Workspace> workspace_;
+};
+
+}  // namespace
+
+std::unique_ptr<WindowEngine> make_window_engine(const AnalysisConfig& config, WindowEngineKind) {
+  return std::make_unique<FakeEngine>(config);
+}
+
+}  // namespace slidestream::cuda
