@@ -73,15 +73,16 @@ class TraceRecording {
   std::unique_ptr<State> state_;
 };
 
-/// How well one GPU was kept busy, from its first kernel or copy to its last. "Copies" are those that cross the bus.
+/// How well one GPU was kept busy, from its first kernel to its last. "Copies" are those that cross the bus.
 struct DeviceOverlap {
   std::uint32_t device = 0;
-  double seconds = 0.0;              ///< from its first record to its last
-  double kernel_seconds = 0.0;       ///< in which at least one kernel ran
-  double copy_seconds = 0.0;         ///< in which at least one copy ran
-  double copy_hidden_seconds = 0.0;  ///< in which a copy and a kernel ran
-  double longest_gap_start = 0.0;    ///< seconds since the recording began
-  double longest_gap_seconds = 0.0;  ///< longest time between two kernels
+  double seconds = 0.0;               ///< from the start of its first kernel to the end of its last
+  double kernel_seconds = 0.0;        ///< in which at least one kernel ran
+  double copy_seconds = 0.0;          ///< in which at least one copy ran
+  double copy_hidden_seconds = 0.0;   ///< in which a copy and a kernel ran
+  double copy_covered_seconds = 0.0;  ///< in which a copy ran, and a kernel or a stage of the host worked as well
+  double longest_gap_start = 0.0;     ///< seconds since the recording began
+  double longest_gap_seconds = 0.0;   ///< longest time between two kernels
   /// What filled most of that gap: a stage of the host, or "upload" or "download"; empty when nothing did.
   std::string waited_for;
 };
@@ -92,6 +93,8 @@ struct Overlap {
 
   /// Share of the copies' time in which a kernel of the same GPU ran; nothing without copies.
   std::optional<double> copy_hidden_share() const;
+  /// The same with work on the host, which hides copies where the GPU has time to spare.
+  std::optional<double> copy_covered_share() const;
   /// Share of the GPUs' time in which they computed.
   double busy_share() const;
   /// The device with the longest gap. There is at least one device.

@@ -82,7 +82,10 @@ std::string overlap_text(const RunResult& result) {
   const DeviceOverlap& gap = overlap.longest_gap();
   const std::optional<double> hidden = overlap.copy_hidden_share();
   std::string text = "GPU busy          " + percent(overlap.busy_share()) + "\n";
-  text += "copies hidden     " + (hidden ? percent(*hidden) : "no copies") + "\n";
+  text += "copies hidden     " +
+          (hidden ? percent(*hidden) + " behind kernels, " + percent(*overlap.copy_covered_share()) + " behind any work"
+                  : "no copies") +
+          "\n";
   text += "longest idle gap  " + fixed(gap.longest_gap_seconds * 1e3, 2) + " ms";
   if (gap.longest_gap_seconds > 0) {
     text += ", GPU " + std::to_string(gap.device) + " at " + fixed(gap.longest_gap_start, 3) + " s, waited for " +

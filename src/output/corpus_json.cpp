@@ -85,12 +85,15 @@ Json overlap_json(const Overlap& overlap) {
                        {"kernel_seconds", device.kernel_seconds},
                        {"copy_seconds", device.copy_seconds},
                        {"copy_hidden_seconds", device.copy_hidden_seconds},
+                       {"copy_covered_seconds", device.copy_covered_seconds},
                        {"longest_gap_seconds", device.longest_gap_seconds},
                        {"longest_gap_waited_for", device.waited_for}});
   }
   const std::optional<double> hidden = overlap.copy_hidden_share();
+  const std::optional<double> covered = overlap.copy_covered_share();
   const DeviceOverlap& gap = overlap.longest_gap();
   return {{"copy_hidden_share", hidden ? Json(*hidden) : Json()},
+          {"copy_covered_share", covered ? Json(*covered) : Json()},
           {"gpu_busy_share", overlap.busy_share()},
           {"longest_gap_seconds", gap.longest_gap_seconds},
           {"longest_gap_waited_for", gap.waited_for},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace slidestream {
 namespace runtime {
@@ -108,19 +109,22 @@ struct DeviceIntervals {
   std::vector<Interval> copies;
 };
 
-DeviceOverlap overlap_of(std::uint32_t device, const DeviceIntervals& intervals, const Trace& trace) {
+DeviceOverlap overlap_of(std::uint32_t device, const DeviceIntervals& intervals, const runtime::IntervalSet& host,
+                         const Trace& trace) {
   const runtime::IntervalSet kernels = runtime::united(intervals.kernels);
   const runtime::IntervalSet copies = runtime::united(intervals.copies);
   std::vector<Interval> all = kernels;
-  all.insert(all.end(), copies.begin(), copies.end());
+  all.insert(all.end(), host.begin(), host.end());
   const runtime::IntervalSet work = runtime::united(std::move(all));
 
   DeviceOverlap overlap;
   overlap.device = device;
-  if (!work.empty()) overlap.seconds = seconds_of(work.back().end - work.front().start);
+  // Not from the first copy: tables go up long before the first slide.
+  if (!kernels.empty()) overlap.seconds = seconds_of(kernels.back().end - kernels.front().start);
   overlap.kernel_seconds = seconds_of(measure(kernels));
   overlap.copy_seconds = seconds_of(measure(copies));
   overlap.copy_hidden_seconds = seconds_of(common_measure(copies, kernels));
+  overlap.copy_covered_seconds = seconds_of(common_measure(copies, work));
   const Interval gap = runtime::longest_gap(kernels);
   if (gap.end > gap.start) {
     overlap.longest_gap_start = seconds_of(gap.start);
@@ -130,17 +134,25 @@ DeviceOverlap overlap_of(std::uint32_t device, const DeviceIntervals& intervals,
   return overlap;
 }
 
+std::optional<double> share_of_copies(const std::vector<DeviceOverlap>& devices, double DeviceOverlap::*seconds) {
+  double copies = 0.0;
+  double part = 0.0;
+  for (const DeviceOverlap& device : devices) {
+    copies += device.copy_seconds;
+    part += device.*seconds;
+  }
+  if (copies <= 0.0) return std::nullopt;
+  return part / copies;
+}
+
 }  // namespace
 
 std::optional<double> Overlap::copy_hidden_share() const {
-  double copies = 0.0;
-  double hidden = 0.0;
-  for (const DeviceOverlap& device : devices) {
-    copies += device.copy_seconds;
-    hidden += device.copy_hidden_seconds;
-  }
-  if (copies <= 0.0) return std::nullopt;
-  return hidden / copies;
+  return share_of_copies(devices, &DeviceOverlap::copy_hidden_seconds);
+}
+
+std::optional<double> Overlap::copy_covered_share() const {
+  return share_of_copies(devices, &DeviceOverlap::copy_covered_seconds);
 }
 
 double Overlap::busy_share() const {
@@ -167,8 +179,12 @@ std::optional<Overlap> find_overlap(const Trace& trace) {
     if (crosses_the_bus(record)) devices[record.device].copies.push_back(interval);
   }
   if (devices.empty()) return std::nullopt;
+  std::vector<Interval> ranges;
+  ranges.reserve(trace.ranges.size());
+  for (const TraceRange& range : trace.ranges) ranges.push_back({range.start_ns, range.end_ns});
+  const runtime::IntervalSet host = runtime::united(std::move(ranges));
   Overlap overlap;
-  for (const auto& [device, intervals] : devices) overlap.devices.push_back(overlap_of(device, intervals, trace));
+  for (const auto& [device, intervals] : devices) overlap.devices.push_back(overlap_of(device, intervals, host, trace));
   return overlap;
 }
 

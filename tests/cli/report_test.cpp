@@ -70,19 +70,25 @@ TEST_CASE("how busy GPUs were, where that is known") {
   RunResult run;
   CHECK(overlap_text(run).empty());
   run.overlap.emplace();
-  run.overlap->devices = {
-      {.device = 0, .seconds = 10, .kernel_seconds = 9, .copy_seconds = 2, .copy_hidden_seconds = 2, .waited_for = ""},
-      {.device = 1,
-       .seconds = 10,
-       .kernel_seconds = 10,
-       .copy_seconds = 2,
-       .copy_hidden_seconds = 1,
-       .longest_gap_start = 1.5,
-       .longest_gap_seconds = 0.25,
-       .waited_for = "decode"}};
+  run.overlap->devices = {{.device = 0,
+                           .seconds = 10,
+                           .kernel_seconds = 9,
+                           .copy_seconds = 2,
+                           .copy_hidden_seconds = 2,
+                           .copy_covered_seconds = 2,
+                           .waited_for = ""},
+                          {.device = 1,
+                           .seconds = 10,
+                           .kernel_seconds = 10,
+                           .copy_seconds = 2,
+                           .copy_hidden_seconds = 1,
+                           .copy_covered_seconds = 1.5,
+                           .longest_gap_start = 1.5,
+                           .longest_gap_seconds = 0.25,
+                           .waited_for = "decode"}};
   CHECK(overlap_text(run) ==
         "GPU busy          95.0 %\n"
-        "copies hidden     75.0 %\n"
+        "copies hidden     75.0 % behind kernels, 87.5 % behind any work\n"
         "longest idle gap  250.00 ms, GPU 1 at 1.500 s, waited for decode\n");
   run.overlap->devices = {{.device = 0, .seconds = 1, .kernel_seconds = 1, .waited_for = ""}};
   CHECK(overlap_text(run) ==

@@ -98,6 +98,37 @@ TEST_CASE("corpus.json holds settings, exact sums and the merged histogram") {
   CHECK(corpus["histogram"].get<std::vector<std::uint64_t>>() == run.corpus.histogram);
   CHECK(corpus["stages"][0]["name"] == "read");
   CHECK(corpus["interrupted"] == false);
+  CHECK_FALSE(corpus.contains("overlap"));
+}
+
+TEST_CASE("corpus.json says how busy GPUs were, where that is known") {
+  const test::TemporaryFolder folder;
+  const Config config = config_for(folder);
+  RunResult run = test::sample_run(bins);
+  run.overlap.emplace();
+  run.overlap->devices.resize(2);
+  DeviceOverlap& second = run.overlap->devices[1];
+  second.device = 3;
+  second.seconds = 4.0;
+  second.kernel_seconds = 3.0;
+  const auto written = [&] {
+    write_results(config, run);
+    return nlohmann::json::parse(test::file_text(folder / "deep/out/corpus.json"))["overlap"];
+  };
+  CHECK(written()["copy_hidden_share"].is_null());
+  second.copy_seconds = 2.0;
+  second.copy_hidden_seconds = 0.5;
+  second.copy_covered_seconds = 1.5;
+  second.longest_gap_seconds = 0.125;
+  second.waited_for = "decode";
+  const auto overlap = written();
+  CHECK(overlap["copy_hidden_share"] == 0.25);
+  CHECK(overlap["copy_covered_share"] == 0.75);
+  CHECK(overlap["gpu_busy_share"] == 0.75);
+  CHECK(overlap["longest_gap_seconds"] == 0.125);
+  CHECK(overlap["longest_gap_waited_for"] == "decode");
+  CHECK(overlap["devices"].size() == 2);
+  CHECK(overlap["devices"][1]["device"] == 3);
 }
 
 TEST_CASE("the same results are the same bytes, and nothing temporary stays") {
