@@ -76,7 +76,7 @@ for program in "${programs[@]}"; do
   [[ ! -e "$stage/bin/$name" ]] || fail "two programs are called $name"
   readelf -dW "$program" | grep -F '(RPATH)' | grep -qF "[$library_path]" ||
     fail "$program doesn't look for libraries in $library_path: configure $build again and rebuild it"
-  cp "$program" "$stage/bin/$name"
+  strip -o "$stage/bin/$name" "$program" # a quarter of a program; kernels keep their names and lines
 done
 
 # Libraries that programs name, theirs included: `SONAME => FILE (address)`.
