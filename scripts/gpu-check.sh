@@ -52,6 +52,7 @@ wants() { [[ -z "$only" || "$only" == "$1" ]]; }
 if [[ -e "$here/../.slidestream-bundle" ]]; then
   bundle="$(cd "$here/.." && pwd)"
   figures="$bundle/bench/gpu_figures.txt"
+  pipeline="$bundle/bin/pipeline"
   program_path() { echo "$bundle/bin/$1"; }
   tests=()
   while read -r name; do tests+=("$bundle/bin/$name"); done < <(cat "$bundle/gpu-tests.txt" 2>/dev/null)
@@ -61,6 +62,7 @@ if [[ -e "$here/../.slidestream-bundle" ]]; then
 else
   build="$(cd "${build:-$here/../build/cuda}" && pwd)" || fail "no build in ${build:-build/cuda}: name one"
   figures="$here/../bench/gpu_figures.txt"
+  pipeline="$build/pipeline"
   program_path() { echo "$build/bench/$1"; }
   mapfile -t tests < <(gpu_tests_of_build "$build")
 fi
@@ -126,6 +128,19 @@ if wants sanitizer; then
   done
 fi
 
+# Arguments of a benchmark that wants some: the slides whose tiles jpeg_gpu_bench repeats.
+arguments=()
+prepare() {
+  local folder="$logs/slides" real="${SLIDESTREAM_TEST_DATA:-$here/../../shared}/data/cmu-1-small-region.svs"
+  arguments=()
+  [[ "$1" == jpeg_gpu_bench ]] || return 0
+  mkdir -p "$folder"
+  "$pipeline" synth --out "$folder/ycc420.svs" --size 16384x16384 --distinct 300 --levels 1 >&2
+  "$pipeline" synth --out "$folder/tiles1024.svs" --size 16384x16384 --tile 1024 --distinct 64 --levels 1 >&2
+  arguments=("$folder/ycc420.svs" "$folder/tiles1024.svs" --tiles '0,16384,1024')
+  if [[ -e "$real" ]]; then arguments+=("$real"); fi
+}
+
 expected=/dev/null
 if wants bench; then
   mkdir -p "$logs/bench"
@@ -137,7 +152,9 @@ if wants bench; then
     program="$(program_path "$name")"
     report="$logs/bench/$name.json"
     status=0
-    timeout -k 10 "$bench_seconds" "$program" --json "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
+    prepare "$name" || echo "gpu-check.sh: no slides for $name" >&2
+    timeout -k 10 "$bench_seconds" "$program" --json "$report" "${arguments[@]}" \
+      >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
     if ((status)); then
       printf '{"figures": [{"name": "exit_status", "value": %d, "unit": "", "target": 0, "direction": "at_most"}]}\n' \
         "$status" >"$logs/bench/$name.status.json"

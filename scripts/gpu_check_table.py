@@ -9,8 +9,10 @@
 Figures are {"device": ..., "figures": [{"name", "value", "unit", "target", "direction"}, ...]}: direction is at_most,
 at_least, or report for a figure that has no target; value null means that it could not be measured; "note" (may be
 absent) is a line for below the table; "skipped" (may be absent) says why this machine can't have the figure, and such a
-row is no failure. A line of FILE names a program, one of its figures, which must be there, and how many GPUs it takes
-if more than one.
+row is no failure. jpeg_gpu_bench gives a list with a row for each batch instead: these become figures here.
+
+A line of FILE names a program and one of its figures, which must be there, and then, in any order, `gpus N` when it
+takes more than one and `at_least N` or `at_most N` when the program gives no target.
 """
 
 import argparse
@@ -22,6 +24,8 @@ import re
 import sys
 from xml.sax.saxutils import unescape
 
+# Pixels of the slide that rates of whole slides are of: 65,664 x 43,264.
+HEADLINE_PIXELS = 65664 * 43264
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards?)(?! were)")
 
 
@@ -132,26 +136,41 @@ def merge(reports, expected, gpus):
             if (program, entry["name"]) in rows:
                 raise ValueError(f"{program} gives {entry['name']} twice")
             rows[program, entry["name"]] = entry
-    for program, name, gpus_needed in expected:
-        absent = figure(name, None)
-        if gpus_needed > gpus:
-            absent["skipped"] = f"needs {gpus_needed} GPUs"
-        rows.setdefault((program, name), absent)
+    for program, name, more in expected:
+        entry = rows.setdefault((program, name), figure(name, None))
+        if entry["value"] is None and more.get("gpus", 1) > gpus:
+            entry["skipped"] = f"needs {more['gpus']:.0f} GPUs"
+        for direction in ("at_least", "at_most"):
+            if direction in more and entry["target"] is None:
+                entry.update(direction=direction, target=more[direction])
     return rows
 
 
 def read_expected(file):
-    """(program, figure, GPUs) of every line that isn't a comment."""
+    """(program, figure, what else is said of it) of every line that isn't a comment."""
     with open(file, encoding="utf-8") as lines:
         words = [line.split() for line in lines if line.strip() and not line.startswith("#")]
-    return [(line[0], line[1], int(line[2]) if len(line) > 2 else 1) for line in words]
+    return [(line[0], line[1], {key: float(value) for key, value in zip(line[2::2], line[3::2])}) for line in words]
+
+
+def batch_figures(batches):
+    """Rates of batches of tiles, a figure for each slide and number of tiles, and the number of wrong or flagged ones."""
+    figures = []
+    for batch in batches:
+        width, height = batch["tile"]
+        whole = batch["tiles"] * width * height > 0.95 * HEADLINE_PIXELS
+        figures.append(figure(f"{batch['slide']}_{'whole' if whole else batch['tiles']}", batch["gpx_per_s"], None,
+                              "report", "Gpx/s"))
+    figures.append(figure("wrong_or_flagged", sum(batch["wrong"] + batch["flagged"] for batch in batches), 0))
+    return figures
 
 
 def read_report(file):
     """(program, figures) of a JSON file; one that can't be read gives a row that says so."""
     program = file.name.split(".")[0]
     try:
-        figures = json.loads(file.read_text(encoding="utf-8"))["figures"]
+        report = json.loads(file.read_text(encoding="utf-8"))
+        figures = batch_figures(report) if isinstance(report, list) and report else report["figures"]
         for entry in figures:
             for key in ("value", "target"):
                 if entry.get(key) is not None and not math.isfinite(entry[key]):
@@ -162,6 +181,8 @@ def read_report(file):
             elif entry["direction"] not in ("at_most", "at_least"):
                 raise ValueError(f"direction of {entry['name']} is {entry['direction']}")
             entry["name"] = str(entry["name"])
+            entry.setdefault("value", None)
+            entry.setdefault("target", None)
         return program, figures
     except (OSError, ValueError, KeyError, TypeError) as error:
         return program, [figure("report", None, note=f"{file.name}: {error}")]

@@ -124,13 +124,25 @@ class Table(unittest.TestCase):
 
     def test_what_this_machine_cannot_have_does_not(self):
         status, text = self.table({"a": [entry("met", 5.3, 5.5), entry("file", None, 3, skipped="no cuFile")]},
-                                  "a four 4\n")
+                                  "a four gpus 4\n")
         self.assertEqual(status, 0)
         self.assertIn("| a: file |  | <= 3 ms | skipped |\n| a: four |  |  | skipped |\n", text)
         self.assertIn("- a: file: no cuFile\n- a: four: needs 4 GPUs", text)
 
+    def test_targets_of_programs_that_give_none(self):
+        batch = {"slide": "s", "tile": [256, 256], "tiles": 1024, "gpx_per_s": 30.5, "wrong": 0, "flagged": 0}
+        whole = dict(batch, tiles=43348, gpx_per_s=300.0)
+        expected = "a s_1024 at_least 25\na s_whole at_least 340\n"
+        status, text = self.table({"a": json.dumps([batch, whole])}, expected)
+        self.assertEqual(status, 1)
+        self.assertIn("| a: s_1024 | 30.5 Gpx/s | >= 25 Gpx/s | pass |", text)
+        self.assertIn("| a: s_whole | 300 Gpx/s | >= 340 Gpx/s | **fail** |", text)
+        self.assertIn("| a: wrong_or_flagged | 0 | <= 0 | pass |", text)
+        self.assertEqual(self.table({"a": json.dumps([batch])}, "a s_1024 at_least 25\n")[0], 0)
+        self.assertEqual(self.table({"a": json.dumps([dict(batch, wrong=1)])})[0], 1)
+
     def test_reports_that_make_no_sense(self):
-        for text in ("", "{", '{"figures": [{"value": 1}]}', '{"figures": [{"name": "a", "value": NaN}]}',
+        for text in ("", "{", '[{"slide": "s"}]', "[3]", '{"figures": [{"value": 1}]}', '{"figures": [{"name": "a", "value": NaN}]}',
                      '{"figures": [{"name": "a", "value": "1"}]}', '{"figures": 3}', "[]",
                      '{"figures": [{"name": "a", "value": 1, "target": 1, "direction": "below"}]}'):
             status, output = self.table({"a": text})
