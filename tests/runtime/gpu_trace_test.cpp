@@ -14,6 +14,7 @@
 #include "runtime/stage_meter.hpp"
 #include "support/spin_kernel.hpp"
 #include "support/test_data.hpp"
+#include "support/trap_kernel.hpp"
 
 using namespace slidestream;
 using runtime::StageMeter;
@@ -176,4 +177,19 @@ TEST_CASE("records that find no room are counted, and the next recording begins 
     CHECK(trace.device_records.size() == room);
     CHECK(trace.dropped_device_records == launches - room);
   }
+}
+
+// The last one: the device is lost to the process from here on.
+TEST_CASE("a recording ends when its GPU is lost") {
+  if (!gpu_or_skip()) return;
+  TraceRecording recording;
+  StageMeter meter("before the loss");
+  test::launch_spin(1.0, nullptr);
+  cudaDeviceSynchronize();
+  { const StageMeter::Busy busy(meter); }
+  test::launch_trap();
+  CHECK(cudaDeviceSynchronize() != cudaSuccess);
+  const Trace trace = recording.finish();
+  CHECK(trace.ranges.size() == 1);
+  MESSAGE(trace.device_records.size(), " records, ", trace.dropped_device_records, " lost");
 }
