@@ -19,6 +19,7 @@ struct Progress {
   std::uint64_t slides_total = 0;
   std::uint64_t slides_done = 0;  ///< finished without error
   std::uint64_t slides_failed = 0;
+  std::uint64_t slides_skipped = 0;  ///< of those done, done by an earlier run: a caller's to set
   std::uint64_t pixels = 0;          ///< transformed so far
   std::uint64_t pixels_started = 0;  ///< pixels of all slides opened so far
   std::uint64_t bytes_read = 0;
@@ -33,8 +34,10 @@ class RunControl {
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
 
-  /// Called from a worker thread, one call at a time, when a slide is done or failed. It may move `map` out of the
-  /// result.
+  /// Called from any thread before a slide is opened.
+  std::function<void(const std::string& path)> on_start;
+  /// Called from a worker thread, one call at a time, when a slide is done or failed. It may take `map` and
+  /// `sums` out of the result.
   std::function<void(SlideResult&)> on_slide;
   /// Called about ten times a second from a thread of its own.
   std::function<void(const Progress&)> on_progress;
@@ -57,8 +60,9 @@ RunResult run_pipeline(const Config& config, const std::vector<std::string>& sli
 
 /// What a list of inputs comes to.
 struct ExpandedInputs {
-  std::vector<std::string> slides;    ///< in order, each once
-  std::vector<std::string> warnings;  ///< one line each, such as a slide named twice
+  std::vector<std::string> slides;     ///< in order, each once
+  std::vector<std::string> canonical;  ///< of each, the file behind it: absolute, without links
+  std::vector<std::string> warnings;   ///< one line each, such as a slide named twice
 };
 
 /// Resolves slides, folders (recursively, by suffix, bytewise order), `.list` and `.csv` manifests and `-` (a list on

@@ -61,14 +61,27 @@ std::string pixel_rate(const Progress& progress) {
 
 }  // namespace
 
-void Estimate::slide_ended(const SlideResult& slide) {
+void Estimate::slide_ended(const SlideResult& slide, std::uint64_t bytes) {
   ++ended_;
+  ended_bytes_ += static_cast<double>(bytes);
   if (slide.width <= 0) return;
   ++ended_with_size_;
   ended_pixels_ += static_cast<double>(slide.width) * static_cast<double>(slide.height);
 }
 
+double Estimate::fraction_by_bytes(const Progress& progress) const {
+  const double left = std::max(0.0, bytes_ - ended_bytes_);
+  const double pixels = std::max(0.0, static_cast<double>(progress.pixels) - ended_pixels_);
+  const double started = std::max(1.0, static_cast<double>(progress.pixels_started) - ended_pixels_);
+  // A pixel of the slides under way takes as many bytes as one of those that ended; before any did, the slide under
+  // way is one of the usual size.
+  const double under_way = ended_pixels_ > 0 ? pixels * ended_bytes_ / ended_pixels_
+                                             : std::min(1.0, pixels / started) * bytes_ / std::max(1.0, slides_);
+  return (ended_bytes_ + std::min(left, under_way)) / bytes_;
+}
+
 double Estimate::fraction(const Progress& progress) {
+  if (bytes_ > 0) return shown_ = std::max(shown_, std::min(1.0, fraction_by_bytes(progress)));
   const double started = static_cast<double>(progress.pixels_started);
   const double unfinished = std::max(0.0, started - ended_pixels_);
   const double usual = ended_with_size_ > 0 ? ended_pixels_ / static_cast<double>(ended_with_size_) : unfinished;
@@ -83,6 +96,7 @@ double Estimate::fraction(const Progress& progress) {
 std::string live_line(const Progress& progress, double fraction, bool stopping, int width, const Style& style) {
   std::vector<Piece> pieces = {{slides_text(progress), 0}};
   if (progress.slides_failed > 0) pieces.push_back({std::to_string(progress.slides_failed) + " failed", 1, true});
+  if (progress.slides_skipped > 0) pieces.push_back({std::to_string(progress.slides_skipped) + " skipped", 5});
   pieces.push_back({percent_text(fraction), 1});
   pieces.push_back({pixel_rate(progress), 3});
   pieces.push_back({byte_rate_text(progress), 4});
@@ -116,15 +130,16 @@ std::string live_line(const Progress& progress, double fraction, bool stopping, 
 std::string progress_text(const Progress& progress, double fraction) {
   std::string text = slides_text(progress);
   if (progress.slides_failed > 0) text += ", " + std::to_string(progress.slides_failed) + " failed";
+  if (progress.slides_skipped > 0) text += ", " + std::to_string(progress.slides_skipped) + " of them skipped";
   text += ", " + percent_text(fraction) + ", " + pixel_rate(progress) + ", " + byte_rate_text(progress) + ", ETA " +
           eta_text(progress, fraction);
   if (!progress.busiest_stage.empty()) text += ", busiest " + progress.busiest_stage;
   return text;
 }
 
-void ProgressDisplay::slide_ended(const SlideResult& slide) {
+void ProgressDisplay::slide_ended(const SlideResult& slide, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  estimate_.slide_ended(slide);
+  estimate_.slide_ended(slide, bytes);
 }
 
 void ProgressDisplay::update(const Progress& progress) {

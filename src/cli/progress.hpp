@@ -10,15 +10,25 @@
 
 namespace slidestream::cli {
 
-/// How much of a run is done, from what is known of it: slides that weren't opened yet are taken to be as large as
-/// those that were. Never goes back.
+/// How much of a run is done, from what is known of it: where the sizes of the files are known, by bytes; else slides
+/// that weren't opened yet are taken to be as large as those that were. Never goes back.
 class Estimate {
  public:
-  void slide_ended(const SlideResult& slide);
+  Estimate() = default;
+  Estimate(std::uint64_t bytes, std::size_t slides)
+      : bytes_(static_cast<double>(bytes)), slides_(static_cast<double>(slides)) {}
+
+  /// `bytes` of its file.
+  void slide_ended(const SlideResult& slide, std::uint64_t bytes = 0);
   /// 0 to 1.
   double fraction(const Progress& progress);
 
  private:
+  double fraction_by_bytes(const Progress& progress) const;
+
+  double bytes_ = 0.0;   ///< of all files; 0: not known
+  double slides_ = 0.0;  ///< all
+  double ended_bytes_ = 0.0;
   double ended_pixels_ = 0.0;
   std::uint64_t ended_with_size_ = 0;
   std::uint64_t ended_ = 0;
@@ -34,13 +44,14 @@ std::string progress_text(const Progress& progress, double fraction);
 /// Shows a run on standard error: a live line on a terminal, else a log line every five seconds.
 class ProgressDisplay {
  public:
-  /// `plain`: log lines on a terminal too.
-  ProgressDisplay(bool quiet, bool plain) : quiet_(quiet), style_(Style::of(2)) {
+  /// `plain`: log lines on a terminal too. `bytes`: of the files of all slides that are to be done.
+  ProgressDisplay(bool quiet, bool plain, std::uint64_t bytes, std::size_t slides)
+      : quiet_(quiet), style_(Style::of(2)), estimate_(bytes, slides) {
     if (plain) style_.terminal = false;
   }
   ~ProgressDisplay() { end(); }
 
-  void slide_ended(const SlideResult& slide);
+  void slide_ended(const SlideResult& slide, std::uint64_t bytes);
   void update(const Progress& progress);
   /// Takes the live line away.
   void end();

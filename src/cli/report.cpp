@@ -33,12 +33,10 @@ void add_slide(Table& table, const Config& config, const SlideResult& slide, std
 
 }  // namespace
 
-std::string summary_text(const Config& config, const RunResult& result, std::size_t maps, int width,
-                         const Style& style) {
+std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
+                         int width, const Style& style) {
   const bool linear = config.analysis.value == ValueKind::linear;
   const char* unit = linear ? "" : " dB";
-  const auto done = static_cast<std::size_t>(std::ranges::count(result.slides, true, &SlideResult::done));
-  const std::size_t failed = result.slides.size() - done;
   std::string text;
   if (!result.slides.empty()) {
     Table table({"<slide", "windows", linear ? "mean |F|" : "mean dB", linear ? "std |F|" : "std dB", "5 %", "50 %",
@@ -48,18 +46,21 @@ std::string summary_text(const Config& config, const RunResult& result, std::siz
     const std::size_t shown = std::min(result.slides.size(), most_slides);
     for (std::size_t i = 0; i < shown; ++i) add_slide(table, config, result.slides[i], path_width, style);
     text += table.text(style);
-    if (shown < result.slides.size()) {
-      text += "and " + std::to_string(result.slides.size() - shown) + " more in slides.csv\n";
+    if (const std::size_t all = corpus.done + corpus.failed; shown < all) {
+      text += "and " + std::to_string(all - shown) + " more in slides.csv\n";
     }
     text += "\n";
   }
-  text += style.bold("corpus") + "   " + std::to_string(done) + (done == 1 ? " slide done" : " slides done");
-  if (failed > 0) text += ", " + style.red(std::to_string(failed) + " failed");
-  text += ", " + count_text(result.corpus.windows) + " windows";
-  if (done > 0) text += ", " + statistics_text(result.corpus, unit, style);
+  text +=
+      style.bold("corpus") + "   " + std::to_string(corpus.done) + (corpus.done == 1 ? " slide done" : " slides done");
+  if (skipped > 0) text += " (" + std::to_string(skipped) + " before)";
+  if (corpus.failed > 0) text += ", " + style.red(std::to_string(corpus.failed) + " failed");
+  text += ", " + count_text(corpus.sums.windows) + " windows";
+  if (corpus.done > 0) text += ", " + statistics_text(corpus.sums, unit, style);
   text += ", " + seconds_text(result.seconds) + "\n";
   text += style.bold("results") + "  " + printable(config.output.dir) + ": slides.csv, corpus.json, histograms.npy";
-  if (maps > 0) text += ", maps/ (" + std::to_string(maps) + ")";
+  if (corpus.failed > 0) text += ", failures.csv";
+  if (!corpus.maps.empty()) text += ", maps/ (" + std::to_string(corpus.maps.size()) + ")";
   return text + "\n";
 }
 

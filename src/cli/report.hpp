@@ -6,12 +6,14 @@
 #include <slidestream/results.hpp>
 
 #include "cli/terminal.hpp"
+#include "output/views.hpp"
 
 namespace slidestream::cli {
 
-/// The slides (the first twenty), the corpus, and where the results lie.
-std::string summary_text(const Config& config, const RunResult& result, std::size_t maps, int width,
-                         const Style& style);
+/// The slides (the first twenty of `result.slides`), the corpus, and where the results lie. `skipped` of the slides
+/// were done by an earlier run.
+std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
+                         int width, const Style& style);
 
 /// What every stage did: busy share of the run's threads, wait share, items, bytes, rate.
 std::string stages_text(const RunResult& result, const Style& style);

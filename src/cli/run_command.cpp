@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/archive.hpp"
 #include "cli/command.hpp"
 #include "cli/logging.hpp"
 #include "cli/progress.hpp"
@@ -39,39 +41,6 @@ std::string choices_of(std::string_view section, std::string_view name) {
 /// `--trace a.svs b.svs` mustn't write over a slide.
 std::string json_file(const std::string& file) { return file.ends_with(".json") ? "" : "must end in .json"; }
 
-/// Writes maps as slides finish; the first that can't be written stops the run.
-class MapWriter {
- public:
-  MapWriter(const Config& config, const std::vector<std::string>& slides, RunControl& control)
-      : config_(config), control_(control) {
-    if (config.output.maps == MapFormat::none) return;
-    std::vector<std::string> names = map_names(slides);
-    for (std::size_t i = 0; i < slides.size(); ++i) names_.emplace(slides[i], std::move(names[i]));
-  }
-
-  void write(SlideResult& slide) {
-    if (names_.empty() || !slide.done || !error_.empty()) return;
-    try {
-      slide.map_file = std::filesystem::path(write_map(config_, slide, names_.at(slide.path))).filename().string();
-      ++written_;
-    } catch (const std::exception& error) {
-      error_ = error.what();
-      control_.request_stop();
-    }
-    slide.map = {};
-  }
-
-  std::size_t written() const { return written_; }
-  const std::string& error() const { return error_; }
-
- private:
-  const Config& config_;
-  RunControl& control_;
-  std::unordered_map<std::string, std::string> names_;  ///< by path
-  std::size_t written_ = 0;
-  std::string error_;
-};
-
 void report_slide(const SlideResult& slide) {
   if (!slide.done) {
     spdlog::error("{}: {}", slide.path, slide.error);
@@ -87,15 +56,30 @@ void print_report(const std::string& text) {
   if (!std::cout && errno == EPIPE) std::cout.clear();
 }
 
-/// A results folder among the inputs holds maps of an earlier run, which look like slides.
+/// A results folder among the inputs holds maps of earlier runs, which look like slides.
 void leave_out_maps(const Config& config, ExpandedInputs& inputs) {
   std::error_code code;
-  const std::filesystem::path maps = std::filesystem::weakly_canonical(config.output.dir, code) / "maps";
-  const std::size_t left_out = std::erase_if(inputs.slides, [&](const std::string& slide) {
-    return std::filesystem::weakly_canonical(slide, code).parent_path() == maps;
-  });
+  const std::filesystem::path out = std::filesystem::weakly_canonical(config.output.dir, code);
+  const auto is_map = [&out](const std::string& slide) {
+    const std::filesystem::path folder = std::filesystem::path(slide).parent_path();
+    if (folder.filename() != "maps") return false;
+    const std::filesystem::path above = folder.parent_path();
+    return above == out || (above.parent_path() == out && above.filename().string().starts_with("earlier-"));
+  };
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
+    if (is_map(inputs.canonical[i])) continue;
+    if (i != kept) {
+      inputs.slides[kept] = std::move(inputs.slides[i]);
+      inputs.canonical[kept] = std::move(inputs.canonical[i]);
+    }
+    ++kept;
+  }
+  const std::size_t left_out = inputs.slides.size() - kept;
+  inputs.slides.resize(kept);
+  inputs.canonical.resize(kept);
   if (left_out > 0) {
-    inputs.warnings.push_back(maps.string() + ": " + std::to_string(left_out) +
+    inputs.warnings.push_back((out / "maps").string() + ": " + std::to_string(left_out) +
                               " maps of an earlier run lie among the inputs and are left out");
   }
 }
@@ -145,11 +129,20 @@ bool lies_in(const std::string& file, const std::string& folder) {
   return !file.empty() && parent == std::filesystem::weakly_canonical(folder, code);
 }
 
+void report_results(const Config& config, RunResult& result, const Archive& archive, bool complete) {
+  const Style style = Style::of(1);
+  const int width = style.terminal ? terminal_width(1) : 120;
+  result.slides = archive.first_slides();
+  std::string text = complete ? summary_text(config, result, archive.corpus(), archive.start().done, width, style) : "";
+  if (!result.stages.empty()) text += (complete ? "\n" : "") + stages_text(result, style) + overlap_text(result);
+  print_report(text);
+}
+
 /// Where the run ended: written results, and the status that says how.
-int conclude(const Config& config, const RunResult& result, const std::vector<std::string>& slides,
-             const MapWriter& maps, const Tracing& tracing, bool quiet) {
-  bool complete = maps.error().empty();
-  if (!complete) spdlog::error("{}", maps.error());
+int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, Archive& archive,
+             const Tracing& tracing, bool quiet) {
+  bool complete = archive.failure().empty();
+  if (!complete) spdlog::error("{}", archive.failure());
   if (!result.failure.empty()) {
     spdlog::error("the run ended early: {}", result.failure);
     complete = false;
@@ -162,46 +155,82 @@ int conclude(const Config& config, const RunResult& result, const std::vector<st
       complete = false;
     }
   };
-  attempt([&] { write_results(config, result); });
+  attempt([&] { archive.write_files(result); });
   attempt([&] { tracing.write(slides); });
-  if (!quiet) {
-    const Style style = Style::of(1);
-    const int width = style.terminal ? terminal_width(1) : 120;
-    print_report((complete ? summary_text(config, result, maps.written(), width, style) + "\n" : "") +
-                 stages_text(result, style) + overlap_text(result));
-  }
-  if (const std::uint64_t clipped = result.corpus.clipped; clipped > 0) {
+  if (!quiet) report_results(config, result, archive, complete);
+  const Corpus& corpus = archive.corpus();
+  if (const std::uint64_t clipped = corpus.sums.clipped; clipped > 0) {
     spdlog::warn("{} of {} values lie outside analysis.range and were counted in the end bins", clipped,
-                 result.corpus.values);
+                 corpus.sums.values);
   }
+  if (!archive.stopped().empty()) spdlog::error("{}", archive.stopped());
   if (const int signal = SignalScope::received(); signal != 0) {
-    const auto done = std::ranges::count(result.slides, true, &SlideResult::done);
     spdlog::warn("interrupted: of {} slides {} were done and {} failed; the others have no row in slides.csv",
-                 slides.size(), done, static_cast<std::ptrdiff_t>(result.slides.size()) - done);
+                 archive.start().mine, corpus.done, corpus.failed);
     return 128 + signal;
   }
-  const bool all_done = std::ranges::all_of(result.slides, &SlideResult::done);
-  return complete && all_done ? exit_done : exit_some_failed;
+  return complete && corpus.failed == 0 && archive.stopped().empty() ? exit_done : exit_some_failed;
 }
 
-int run_slides(const Config& config, const std::vector<std::string>& slides, const RunOptions& options) {
+int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
   log_with_time();
+  Archive archive(config, inputs, options);
+  const std::vector<std::string> slides = archive.todo();
+  const LedgerStart& start = archive.start();
   RunControl control;
   const SignalScope signals(control);
-  MapWriter maps(config, slides, control);
-  ProgressDisplay display(options.quiet, options.log_json);
+  ProgressDisplay display(options.quiet, options.log_json, start.bytes_left, slides.size());
+  control.on_start = [&](const std::string& path) { archive.slide_started(path); };
   control.on_slide = [&](SlideResult& slide) {
-    maps.write(slide);
+    archive.slide_ended(slide);
     report_slide(slide);
-    display.slide_ended(slide);
+    display.slide_ended(slide, archive.bytes_of(slide.path));
   };
-  control.on_progress = [&](const Progress& progress) { display.update(progress); };
+  control.on_progress = [&](Progress progress) {
+    progress.slides_total = start.mine;
+    progress.slides_done += start.done;
+    progress.slides_failed += start.failed;
+    progress.slides_skipped = start.done;
+    display.update(progress);
+  };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
-  Tracing tracing(config, options.trace);
-  RunResult result = run_pipeline(config, slides, control);
-  display.end();
-  tracing.finish(result);
-  return conclude(config, result, slides, maps, tracing, options.quiet);
+  archive.watch(control);
+  RunResult result;
+  if (!slides.empty()) {
+    Tracing tracing(config, options.trace);
+    result = run_pipeline(config, slides, control);
+    display.end();
+    archive.end_watch();
+    tracing.finish(result);
+    return conclude(config, result, slides, archive, tracing, options.quiet);
+  }
+  archive.end_watch();
+  return conclude(config, result, slides, archive, Tracing(config, ""), options.quiet);
+}
+
+void add_archive_options(CLI::App& app, RunOptions& options) {
+  const std::string group = "Long runs";
+  app.add_flag("--retry-failed", options.retry_failed,
+               "Try slides again that failed in an earlier run of the same command")
+      ->group(group);
+  app.add_flag("--fresh", options.fresh,
+               "Move an earlier run in the folder for results aside, to its earlier-N, and start anew")
+      ->group(group);
+  app.add_option("--max-failures", options.max_failures,
+                 "Stop, with status 1, when so many slides have failed, or such a share of them")
+      ->type_name("N|P%")
+      ->check(not_empty)
+      ->group(group);
+  app.add_option("--shard", options.shard,
+                 "Do one of N parts of the slides: I from 1 to N; `pipeline merge` joins them")
+      ->type_name("I/N")
+      ->check(not_empty)
+      ->group(group);
+  app.add_option("--shard-by", options.shard_by,
+                 "What parts are made by: the path, or the size for parts of equal bytes")
+      ->type_name("path|size")
+      ->check(CLI::IsMember({"path", "size"}))
+      ->group(group);
 }
 
 }  // namespace
@@ -235,6 +264,7 @@ std::shared_ptr<RunOptions> add_run_options(CLI::App& app) {
       ->type_name("FILE.json")
       ->check(json_file)
       ->group(group);
+  add_archive_options(app, *options);
   app.add_flag("--print-config", options->print_config, "Write the effective configuration, every key explained")
       ->group(group);
   app.add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors")->group("Messages");
@@ -257,7 +287,12 @@ Config effective_config(const RunOptions& options) {
 int run(const RunOptions& options) {
   const Config config = effective_config(options);
   if (options.print_config) {
-    std::cout << to_toml(config);
+    errno = 0;
+    if (!(std::cout << to_toml(config))) {
+      const std::string reason = std::strerror(errno);
+      std::cout.clear();
+      throw Error("standard output: " + reason);
+    }
     return exit_done;
   }
   if (config.input.slides.empty()) {
@@ -274,7 +309,7 @@ int run(const RunOptions& options) {
   if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);
   prepare_output(config);
   if (trace_among_results) check_trace_file(options.trace);
-  return run_slides(config, inputs.slides, options);
+  return run_slides(config, inputs, options);
 }
 
 }  // namespace slidestream::cli

@@ -22,6 +22,12 @@ struct RunOptions {
   std::string backend;
   std::string threads;
   std::string trace;
+  std::string shard;
+  std::string shard_by = "path";
+  std::string max_failures;
+  std::string metrics;
+  bool fresh = false;
+  bool retry_failed = false;
   bool print_config = false;
   bool quiet = false;
   bool log_json = false;  ///< messages are for a program: no live line

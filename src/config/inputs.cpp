@@ -128,9 +128,11 @@ class Expander {
   }
 
   void add_slide(const std::string& path) {
-    const auto [first, is_new] = first_names_.try_emplace(identity(path), path);
+    std::string canonical = identity(path);
+    const auto [first, is_new] = first_names_.try_emplace(canonical, path);
     if (is_new) {
       inputs_.slides.push_back(path);
+      inputs_.canonical.push_back(std::move(canonical));
     } else {
       inputs_.warnings.push_back(path + ": named before" +
                                  (first->second == path ? std::string() : " as " + first->second) + ", counted once");

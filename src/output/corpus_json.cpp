@@ -32,22 +32,11 @@ Json versions_json() {
           {"fftw", SLIDESTREAM_FFTW_VERSION}};
 }
 
-Json totals_json(const Config& config, const RunResult& result) {
-  std::uint64_t done = 0;
-  std::uint64_t missing_tiles = 0;
-  std::uint64_t bad_tiles = 0;
-  std::uint64_t file_bytes = 0;
-  for (const SlideResult& slide : result.slides) {
-    if (!slide.done) continue;
-    ++done;
-    missing_tiles += slide.missing_tiles;
-    bad_tiles += slide.bad_tiles;
-    file_bytes += slide.file_bytes;
-  }
+Json totals_json(const Config& config, const Corpus& corpus) {
   const auto& [low, high] = config.analysis.range;
-  const SpectrumSums& sums = result.corpus;
-  return {{"slides_done", done},
-          {"slides_failed", result.slides.size() - done},
+  const SpectrumSums& sums = corpus.sums;
+  return {{"slides_done", corpus.done},
+          {"slides_failed", corpus.failed},
           {"windows", sums.windows},
           {"values", sums.values},
           {"clipped", sums.clipped},
@@ -60,9 +49,9 @@ Json totals_json(const Config& config, const RunResult& result) {
           {"sum_fraction_bits", SpectrumSums::sum_fraction_bits},
           {"sum_of_squares", to_decimal(sums.sum_of_squares)},
           {"square_fraction_bits", SpectrumSums::square_fraction_bits},
-          {"missing_tiles", missing_tiles},
-          {"bad_tiles", bad_tiles},
-          {"file_bytes", file_bytes}};
+          {"missing_tiles", corpus.missing_tiles},
+          {"bad_tiles", corpus.bad_tiles},
+          {"file_bytes", corpus.file_bytes}};
 }
 
 Json stages_json(const RunResult& result) {
@@ -106,7 +95,7 @@ std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', f
 
 }  // namespace
 
-std::string corpus_json(const Config& config, const RunResult& result) {
+std::string corpus_json(const Config& config, const RunResult& result, const Corpus& found) {
   Json corpus;
   corpus["settings"] = settings_json(config);
   corpus["versions"] = versions_json();
@@ -114,16 +103,14 @@ std::string corpus_json(const Config& config, const RunResult& result) {
   corpus["threads"] = result.threads;
   corpus["seconds"] = result.seconds;
   corpus["interrupted"] = result.interrupted;
-  corpus["totals"] = totals_json(config, result);
+  corpus["totals"] = totals_json(config, found);
   corpus["stages"] = stages_json(result);
   if (result.overlap) corpus["overlap"] = overlap_json(*result.overlap);
   if (config.output.maps != MapFormat::none) {
     Json& maps = corpus["maps"] = Json::object();
-    for (const SlideResult& slide : result.slides) {
-      if (!slide.map_file.empty()) maps[slide.path] = slide.map_file;
-    }
+    for (const auto& [path, file] : found.maps) maps[path] = file;
   }
-  std::vector<std::uint64_t> histogram = result.corpus.histogram;
+  std::vector<std::uint64_t> histogram = found.sums.histogram;
   histogram.resize(static_cast<std::size_t>(config.analysis.bins));
   // On one line: a person reads the rest, a program this.
   std::string text = dump(corpus, 2);

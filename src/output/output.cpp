@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "output/map_file.hpp"
 #include "output/npy.hpp"
 #include "output/slides_csv.hpp"
+#include "output/views.hpp"
 
 namespace slidestream {
 
@@ -17,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* slides_name = "slides.csv";
+constexpr const char* failures_name = "failures.csv";
 constexpr const char* corpus_name = "corpus.json";
 constexpr const char* histograms_name = "histograms.npy";
 
@@ -32,16 +35,48 @@ void make_folder(const fs::path& folder) {
   if (!fs::is_directory(folder, code)) fail(folder, code ? code : std::make_error_code(std::errc::not_a_directory));
 }
 
-void write_histograms(AtomicFile& file, const Config& config, const RunResult& result) {
+void write_histograms(AtomicFile& file, const Config& config, const Corpus& corpus, SlideSource& slides) {
   const auto bins = static_cast<std::size_t>(config.analysis.bins);
-  file.write(npy_header("u8", {result.slides.size(), bins}));
+  file.write(npy_header("u8", {corpus.done + corpus.failed, bins}));
   std::vector<std::uint64_t> row;
-  for (const SlideResult& slide : result.slides) {
-    row = slide.done ? slide.sums.histogram : std::vector<std::uint64_t>();
-    row.resize(bins);
+  slides.for_each([&](const SlideResult& slide) {
+    row.assign(bins, 0);
+    if (slide.done) std::copy_n(slide.sums.histogram.begin(), std::min(bins, slide.sums.histogram.size()), row.begin());
     file.write(std::as_bytes(std::span(row)));
-  }
+  });
 }
+
+/// A text that grows slide by slide and is written in pieces.
+class TextWriter {
+ public:
+  TextWriter(AtomicFile& file, std::string head) : file_(file), text_(std::move(head)) {}
+
+  void add(const std::string& text) {
+    text_ += text;
+    if (text_.size() >= piece) end();
+  }
+  void end() {
+    file_.write(text_);
+    text_.clear();
+  }
+
+ private:
+  static constexpr std::size_t piece = std::size_t{1} << 20;
+  AtomicFile& file_;
+  std::string text_;
+};
+
+/// The slides of a finished run.
+class RunSlides final : public SlideSource {
+ public:
+  explicit RunSlides(const RunResult& run) : run_(run) {}
+  void for_each(const std::function<void(const SlideResult&)>& visit) override {
+    for (const SlideResult& slide : run_.slides) visit(slide);
+  }
+
+ private:
+  const RunResult& run_;
+};
 
 }  // namespace
 
@@ -49,7 +84,7 @@ void prepare_output(const Config& config) {
   const fs::path folder = config.output.dir;
   make_folder(folder);
   if (config.output.maps != MapFormat::none) make_folder(folder / "maps");
-  for (const char* name : {slides_name, corpus_name, histograms_name}) {
+  for (const char* name : {slides_name, failures_name, corpus_name, histograms_name}) {
     std::error_code code;
     if (fs::is_directory(folder / name, code)) fail(folder / name, std::make_error_code(std::errc::is_a_directory));
   }
@@ -57,7 +92,21 @@ void prepare_output(const Config& config) {
   const AtomicFile probe(folder / slides_name);
 }
 
-void write_results(const Config& config, const RunResult& result) {
+void Corpus::add(const SlideResult& slide) {
+  if (!slide.done) {
+    ++failed;
+    return;
+  }
+  ++done;
+  missing_tiles += slide.missing_tiles;
+  bad_tiles += slide.bad_tiles;
+  file_bytes += slide.file_bytes;
+  sums += slide.sums;
+  if (!slide.map_file.empty()) maps.emplace_back(slide.path, slide.map_file);
+}
+
+void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus) {
+  slides.for_each([&](const SlideResult& slide) { corpus.add(slide); });
   const fs::path folder = config.output.dir;
   make_folder(folder);
   std::string first_failure;
@@ -74,10 +123,27 @@ void write_results(const Config& config, const RunResult& result) {
     }
   };
   // The smallest and most wanted first: what a full disk still takes is kept.
-  write(slides_name, [&](AtomicFile& file) { file.write(slides_csv(config, result)); });
-  write(corpus_name, [&](AtomicFile& file) { file.write(corpus_json(config, result)); });
-  write(histograms_name, [&](AtomicFile& file) { write_histograms(file, config, result); });
+  write(slides_name, [&](AtomicFile& file) {
+    TextWriter text(file, slides_csv_header());
+    slides.for_each([&](const SlideResult& slide) { text.add(slides_csv_record(config, slide)); });
+    text.end();
+  });
+  write(failures_name, [&](AtomicFile& file) {
+    TextWriter text(file, failures_csv_header());
+    slides.for_each([&](const SlideResult& slide) {
+      if (!slide.done) text.add(failures_csv_record(slide));
+    });
+    text.end();
+  });
+  write(corpus_name, [&](AtomicFile& file) { file.write(corpus_json(config, run, corpus)); });
+  write(histograms_name, [&](AtomicFile& file) { write_histograms(file, config, corpus, slides); });
   if (!first_failure.empty()) throw OutputError(first_failure);
+}
+
+void write_results(const Config& config, const RunResult& result) {
+  RunSlides slides(result);
+  Corpus corpus(static_cast<std::size_t>(config.analysis.bins));
+  write_views(config, result, slides, corpus);
 }
 
 std::vector<std::string> map_names(const std::vector<std::string>& slides) {

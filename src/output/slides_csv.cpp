@@ -1,5 +1,7 @@
 #include "output/slides_csv.hpp"
 
+#include <algorithm>
+
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -24,7 +26,26 @@ class Record {
   bool first_ = true;
 };
 
-std::string slide_line(const Config& config, const SlideResult& slide) {
+/// The number behind the word "tile"; empty when the cause names none.
+std::string tile_of(std::string_view cause) {
+  constexpr std::string_view word = "tile ";
+  for (std::size_t at = cause.find(word); at != std::string_view::npos; at = cause.find(word, at + 1)) {
+    if (at > 0 && cause[at - 1] != ' ') continue;
+    const std::string_view rest = cause.substr(at + word.size());
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    if (digits > 0) return std::string(rest.substr(0, digits));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string slides_csv_header() {
+  return "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
+         "bad_tiles,clipped,backend,seconds\r\n";
+}
+
+std::string slides_csv_record(const Config& config, const SlideResult& slide) {
   const auto& [low, high] = config.analysis.range;
   const SpectrumSums& sums = slide.sums;
   Record record;
@@ -49,14 +70,16 @@ std::string slide_line(const Config& config, const SlideResult& slide) {
   return record.line();
 }
 
-}  // namespace
+std::string failures_csv_header() { return "path,stage,tile,cause\r\n"; }
 
-std::string slides_csv(const Config& config, const RunResult& result) {
-  std::string text =
-      "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
-      "bad_tiles,clipped,backend,seconds\r\n";
-  for (const SlideResult& slide : result.slides) text += slide_line(config, slide);
-  return text;
+std::string failures_csv_record(const SlideResult& slide) {
+  // Errors begin with the stage.
+  const std::size_t colon = slide.error.find(": ");
+  const bool staged = colon != std::string::npos && slide.error.find(' ') > colon;
+  const std::string cause = staged ? slide.error.substr(colon + 2) : slide.error;
+  Record record;
+  record << slide.path << (staged ? slide.error.substr(0, colon) : "") << tile_of(cause) << cause;
+  return record.line();
 }
 
 }  // namespace slidestream

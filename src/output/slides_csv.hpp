@@ -7,7 +7,10 @@
 
 namespace slidestream {
 
-/// The text of slides.csv: a header and one record a slide, RFC 4180.
-std::string slides_csv(const Config& config, const RunResult& result);
+/// slides.csv is the header and one record a slide, failures.csv one for each that failed; RFC 4180.
+std::string slides_csv_header();
+std::string slides_csv_record(const Config& config, const SlideResult& slide);
+std::string failures_csv_header();
+std::string failures_csv_record(const SlideResult& slide);
 
 }  // namespace slidestream

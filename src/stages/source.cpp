@@ -109,6 +109,7 @@ class Source final : public SourceStage {
     result.path = run->path;
     result.level = context_.config.input.level;
     try {
+      if (control_.on_start) control_.on_start(run->path);
       const runtime::StageMeter::Busy busy(context_.source, {static_cast<std::int64_t>(index)});
       context_.check_fault("source", *run, 0);
       run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels});

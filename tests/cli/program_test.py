@@ -257,7 +257,7 @@ class Results(Case):
         result = run(small, "--out", self.out, "--maps", "npy")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(sorted(path.name for path in self.out.iterdir()),
-                         ["corpus.json", "histograms.npy", "maps", "slides.csv"])
+                         ["corpus.json", "failures.csv", "histograms.npy", "maps", "run.sqlite", "slides.csv"])
         (row,) = self.rows()
         self.assertEqual((row["status"], row["width"], row["height"], row["windows"]), ("done", "1024", "768", "35"))
         corpus = json.loads((self.out / "corpus.json").read_text())
@@ -276,7 +276,7 @@ class Results(Case):
             (self.folder / name).mkdir()
             shutil.copy(small, self.folder / name / "x.svs")
         for format, suffix in ("npy", "npy"), ("tiff", "tif"):
-            result = run(self.folder / "a", self.folder / "b", "--out", self.out, "--maps", format)
+            result = run(self.folder / "a", self.folder / "b", "--out", self.out, "--maps", format, "--fresh")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(sorted(file.name for file in (self.out / "maps").glob(f"*.{suffix}")),
                              [f"x-2.{suffix}", f"x.{suffix}"])
@@ -313,7 +313,7 @@ class Results(Case):
         result = run(bad, "--out", self.out)
         self.assertEqual(result.returncode, 1)
         self.assertEqual(self.rows()[0]["status"], "failed")
-        result = run(bad, "--out", self.out, "--set", "decode.on_bad_tile=white")
+        result = run(bad, "--out", self.out, "--set", "decode.on_bad_tile=white", "--fresh")
         self.assertEqual(result.returncode, 0, result.stderr)
         (row,) = self.rows()
         self.assertEqual((row["missing_tiles"], row["bad_tiles"]), ("2", "1"))
@@ -338,13 +338,17 @@ class Failures(Case):
         self.assertOneLine(run(self.slide(), "--out", self.out), 2, "Permission denied")
 
     def test_results_that_outgrow_the_limit(self):
-        """A stand-in for a full disk that needs no rights: files of at most 64 KiB."""
-        command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "-", PIPELINE, self.slide(), "--out", self.out,
-                   "--set", "analysis.bins=60000"]
-        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
-        self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn("corpus.json: File too large", result.stderr)
-        self.assertEqual([path.name for path in self.out.iterdir() if path.name.startswith(".")], [])
+        """A stand-in for a full disk that needs no rights: files of limited size."""
+        command = [PIPELINE, self.slide(), "--out", self.out, "--set", "analysis.bins=60000"]
+        for kib, status in (64, 2), (400, 1):
+            limited = ["bash", "-c", f'trap "" XFSZ; ulimit -f {kib}; exec "$@"', "-", *command]
+            result = subprocess.run(list(map(str, limited)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertEqual(len(re.findall(r"error: .*run\.sqlite: .*: File too large", result.stderr)), 1, result.stderr)
+            self.assertEqual([path.name for path in self.out.iterdir() if path.name.startswith(".")], [])
+        self.assertEqual(self.rows(), [])
+        result = run(*command[1:])
+        self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.rows()[0]["status"], "done")
 
     def test_a_map_that_cannot_be_written_stops_the_run(self):
@@ -474,10 +478,11 @@ class Tracing(Case):
         self.assertEqual(small.read_bytes(), content)
 
     def test_one_that_outgrows_the_limit_costs_no_results(self):
-        slide = self.slide("medium", "8192x8192", "--distinct", 16)
+        slide = self.slide("tall", "4096x32768", "--distinct", 16)
         file = self.folder / "trace.json"
-        command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 20; exec "$@"', "-", PIPELINE, slide, "--out", self.out, "--trace",
-                   file]
+        # Enough for the ledger.
+        command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 200; exec "$@"', "-", PIPELINE, slide, "--out", self.out, "--trace",
+                   file, "--set", "pipeline.strip_height=256"]
         result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("trace.json: File too large", result.stderr)

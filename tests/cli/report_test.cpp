@@ -24,23 +24,24 @@ TEST_CASE("the summary names slides, failures and where results lie") {
   config.analysis.bins = 2;
   config.output.dir = "out";
   RunResult run;
-  run.corpus.histogram.assign(2, 0);
+  Corpus corpus(2);
   for (int i = 0; i < 25; ++i) {
     SlideResult slide;
     slide.path = "slide-" + std::to_string(i) + ".svs";
     slide.done = i != 3;
     slide.sums.histogram.assign(2, 0);
     if (slide.done) slide.sums.add_window(30.0 * 64, 1000.0 * 64, 64);
-    run.corpus += slide.sums;
+    slide.map_file = i < 2 ? "map.npy" : "";
+    corpus.add(slide);
     run.slides.push_back(slide);
   }
-  const std::string text = summary_text(config, run, 2, 100, Style{});
+  const std::string text = summary_text(config, run, corpus, 7, 100, Style{});
   CHECK(text.find("slide-0.svs         1  30.0000  10.0000") != std::string::npos);
   CHECK(text.find("slide-3.svs    failed\n") != std::string::npos);
   CHECK(text.find("slide-20.svs") == std::string::npos);
   CHECK(text.find("and 5 more in slides.csv") != std::string::npos);
-  CHECK(text.find("24 slides done, 1 failed, 24 windows, 30.0000 +- 10.0000 dB") != std::string::npos);
-  CHECK(text.find("out: slides.csv, corpus.json, histograms.npy, maps/ (2)") != std::string::npos);
+  CHECK(text.find("24 slides done (7 before), 1 failed, 24 windows, 30.0000 +- 10.0000 dB") != std::string::npos);
+  CHECK(text.find("out: slides.csv, corpus.json, histograms.npy, failures.csv, maps/ (2)") != std::string::npos);
 }
 
 TEST_CASE("names in the summary don't steer the terminal") {
@@ -49,7 +50,7 @@ TEST_CASE("names in the summary don't steer the terminal") {
   RunResult run;
   run.slides.resize(1);
   run.slides[0].path = "\u202ex\x9b.svs";
-  const std::string text = summary_text(config, run, 0, 100, Style{});
+  const std::string text = summary_text(config, run, Corpus(1), 0, 100, Style{});
   CHECK(text.find("o??ut: slides.csv") != std::string::npos);
   CHECK(text.find("?x?.svs   failed") != std::string::npos);
 }

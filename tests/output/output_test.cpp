@@ -143,7 +143,7 @@ TEST_CASE("the same results are the same bytes, and nothing temporary stays") {
     ++files;
     CHECK_FALSE(entry.path().filename().string().starts_with('.'));
   }
-  CHECK(files == 3);
+  CHECK(files == 4);
   config.output.dir = (two / "out").string();
   write_results(config, run);
   for (const char* name : {"slides.csv", "histograms.npy"}) {

@@ -1,0 +1,319 @@
+#include "cli/archive.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <slidestream/error.hpp>
+#include <system_error>
+#include <utility>
+
+#include "config/suggest.hpp"
+#include "ledger/identity.hpp"
+#include "ledger/ledger_view.hpp"
+#include "ledger/schema.hpp"
+#include "ledger/shard.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto time_between_beats = std::chrono::seconds(10);
+/// Slides that the summary shows.
+constexpr std::size_t most_shown = 20;
+/// A checkpoint takes no more than about this share of a run.
+constexpr int rest_per_work = 20;
+
+std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const RunOptions& options) {
+  std::vector<ManifestEntry> manifest(inputs.slides.size());
+  for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i] = {inputs.slides[i], inputs.canonical[i], true};
+  if (options.shard.empty()) return manifest;
+  const Shard shard = parse_shard(options.shard);
+  const Shard::By by = options.shard_by == "size" ? Shard::By::size : Shard::By::path;
+  std::vector<std::uint64_t> sizes;
+  if (by == Shard::By::size) {
+    for (const std::string& path : inputs.slides) {
+      const auto found = look_at(path);
+      sizes.push_back(found ? found->size : 0);
+    }
+  }
+  const std::vector<int> shards = shards_of(inputs.canonical, sizes, shard.count, by);
+  for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i].mine = shards[i] == shard.number;
+  return manifest;
+}
+
+std::string map_file(const Config& config, const std::string& name) {
+  return name + (config.output.maps == MapFormat::tiff ? ".tif" : ".npy");
+}
+
+}  // namespace
+
+FailureLimit FailureLimit::parse(const std::string& text) {
+  FailureLimit limit;
+  if (text.empty()) return limit;
+  limit.any_ = true;
+  const bool percent = text.ends_with('%');
+  const char* const end = text.data() + text.size() - (percent ? 1 : 0);
+  if (percent) {
+    const auto [at, error] = std::from_chars(text.data(), end, limit.share_);
+    limit.share_ /= 100;
+    if (error == std::errc() && at == end && limit.share_ > 0 && limit.share_ <= 1) return limit;
+  } else {
+    const auto [at, error] = std::from_chars(text.data(), end, limit.number_);
+    if (error == std::errc() && at == end && limit.number_ > 0) return limit;
+  }
+  throw ConfigError("--max-failures is '" + one_line(text) + "'; expected a number from 1, or a share such as 5%");
+}
+
+bool FailureLimit::reached(std::size_t failed, std::size_t slides) const noexcept {
+  if (!any_ || failed == 0) return false;
+  if (share_ > 0) return static_cast<double>(failed) >= share_ * static_cast<double>(slides);
+  return failed >= number_;
+}
+
+Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOptions& options)
+    : config_(config),
+      limit_(FailureLimit::parse(options.max_failures)),
+      manifest_(make_manifest(inputs, options)),
+      corpus_(static_cast<std::size_t>(config.analysis.bins)) {
+  if (config.output.maps != MapFormat::none) {
+    map_names_ = map_names(inputs.slides);
+    for (std::string& name : map_names_) name = map_file(config, name);
+  }
+  if (options.fresh) {
+    if (const std::string aside = Ledger::move_aside(config, {}); !aside.empty()) {
+      prepare_output(config);
+      spdlog::info("{}: the earlier run is there now", aside);
+    }
+  }
+  ledger_ = std::make_unique<Ledger>(config);
+  start_ = ledger_->begin(manifest_, options.retry_failed);
+  failed_ = start_.failed;
+  for (std::size_t i = 0; i < start_.todo.size(); ++i) {
+    const std::string& path = manifest_[start_.todo[i]].path;
+    places_.emplace(path, start_.todo[i]);
+    bytes_.emplace(path, start_.todo_bytes[i]);
+  }
+  tell_start();
+  place_maps();
+}
+
+Archive::~Archive() { end_watch(); }
+
+std::vector<std::string> Archive::todo() const {
+  std::vector<std::string> paths;
+  paths.reserve(start_.todo.size());
+  for (const std::size_t place : start_.todo) paths.push_back(manifest_[place].path);
+  return paths;
+}
+
+void Archive::tell_start() const {
+  const std::string name = network_file_system(config_.output.dir);
+  if (!name.empty()) {
+    spdlog::info("{}: on {}, whose locks may not reach other machines: let no other process write here",
+                 config_.output.dir, name);
+  }
+  if (start_.mine < manifest_.size()) {
+    spdlog::info("this shard has {} of {} slides", start_.mine, manifest_.size());
+  }
+  for (const std::string& path : start_.changed) spdlog::warn("{}: has changed since it was done: done again", path);
+  if (start_.done > 0) spdlog::info("{} of {} slides are done already and are skipped", start_.done, start_.mine);
+  if (start_.failed > 0) {
+    spdlog::warn("{} of {} slides failed before and are skipped; --retry-failed tries them again", start_.failed,
+                 start_.mine);
+  }
+  if (start_.left_out > 0) {
+    spdlog::info("{} slides of earlier runs in {} aren't among the inputs: they stay in {} and are in no other file",
+                 start_.left_out, config_.output.dir, ledger_name);
+  }
+}
+
+/// Brings the folder of maps to what the ledger says: a name may have been another slide's.
+void Archive::place_maps() {
+  if (map_names_.empty()) return;
+  const fs::path folder = fs::path(config_.output.dir) / "maps";
+  std::error_code code;
+  for (const std::size_t place : start_.todo) {
+    if (fs::is_regular_file(fs::symlink_status(folder / map_names_[place], code))) {
+      fs::remove(folder / map_names_[place], code);
+    }
+  }
+  write_missing_maps();
+}
+
+void Archive::write_missing_maps() {
+  if (map_names_.empty()) return;
+  const fs::path folder = fs::path(config_.output.dir) / "maps";
+  LedgerView view(ledger_->file(), static_cast<std::size_t>(config_.analysis.bins));
+  std::vector<std::pair<std::size_t, SlideResult>> wanted;
+  view.for_each_map([&](std::size_t place, const SlideResult& slide) {
+    std::error_code code;
+    if (slide.map_file == map_names_.at(place) && fs::is_regular_file(folder / slide.map_file, code)) return;
+    wanted.emplace_back(place, slide);
+    wanted.back().second.sums = {};
+  });
+  for (auto& [place, slide] : wanted) {
+    view.read_map(place, slide.map);
+    const std::string& name = map_names_.at(place);
+    write_map(config_, slide, name.substr(0, name.rfind('.')));
+    slide.map = {};
+    if (slide.map_file != name) ledger_->map_renamed(place, name);
+  }
+}
+
+void Archive::watch(RunControl& control) {
+  control_ = &control;
+  began_ = Clock::now();
+  check_failures();
+  watcher_ = std::thread([this] { keep_watch(); });
+}
+
+void Archive::end_watch() {
+  if (!watcher_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  watcher_.join();
+}
+
+void Archive::slide_started(const std::string& path) noexcept {
+  try {
+    ledger_->started(places_.at(path));
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+void Archive::slide_ended(SlideResult& slide) noexcept {
+  try {
+    const std::size_t place = places_.at(slide.path);
+    if (slide.done && !map_names_.empty()) slide.map_file = map_names_[place];
+    ledger_->ended(place, slide);
+    if (slide.done && !map_names_.empty()) {
+      const std::string& name = map_names_[place];
+      write_map(config_, slide, name.substr(0, name.rfind('.')));
+    }
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  // The ledger has them; a long run mustn't.
+  slide.map = {};
+  slide.sums = {};
+  if (slide.done) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ++failed_;
+  }
+  check_failures();
+}
+
+std::uint64_t Archive::bytes_of(const std::string& path) const {
+  const auto found = bytes_.find(path);
+  return found == bytes_.end() ? 0 : found->second;
+}
+
+void Archive::fail(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = what;
+  if (control_ != nullptr) control_->request_stop();
+}
+
+void Archive::check_failures() {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_.empty() || !limit_.reached(failed_, start_.mine)) return;
+  stopped_ =
+      "stopped by --max-failures: " + std::to_string(failed_) + " of " + std::to_string(start_.mine) + " slides failed";
+  if (control_ != nullptr) control_->request_stop();
+}
+
+std::string Archive::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+std::string Archive::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
+void Archive::keep_watch() {
+  const auto pause = std::chrono::seconds(config_.output.checkpoint_seconds);
+  auto next_beat = Clock::now() + time_between_beats;
+  auto next_checkpoint = Clock::now() + pause;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      if (changed_.wait_for(lock, std::chrono::milliseconds(500), [this] { return ended_; })) return;
+    }
+    if (Clock::now() >= next_beat) {
+      next_beat = Clock::now() + time_between_beats;
+      try {
+        ledger_->beat();
+      } catch (const std::exception& error) {
+        fail(error.what());
+      }
+    }
+    if (pause.count() > 0 && Clock::now() >= next_checkpoint) {
+      const auto begin = Clock::now();
+      checkpoint();
+      next_checkpoint = Clock::now() + std::max<Clock::duration>(pause, (Clock::now() - begin) * rest_per_work);
+    }
+  }
+}
+
+void Archive::checkpoint() {
+  try {
+    RunResult run;
+    run.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    run.interrupted = true;
+    LedgerView view(ledger_->file(), static_cast<std::size_t>(config_.analysis.bins));
+    Corpus corpus(static_cast<std::size_t>(config_.analysis.bins));
+    write_views(config_, run, view, corpus);
+  } catch (const std::exception& error) {
+    // The ledger has everything; the files are written again.
+    spdlog::warn("{}", error.what());
+  }
+}
+
+namespace {
+
+/// Passes slides on and keeps the first.
+class FirstKept final : public SlideSource {
+ public:
+  FirstKept(SlideSource& slides, std::vector<SlideResult>& first) : slides_(slides), first_(first) {}
+
+  void for_each(const std::function<void(const SlideResult&)>& visit) override {
+    const bool keep = std::exchange(keep_, false);
+    slides_.for_each([&](const SlideResult& slide) {
+      if (keep && first_.size() < most_shown) first_.push_back(slide);
+      visit(slide);
+    });
+  }
+
+ private:
+  SlideSource& slides_;
+  std::vector<SlideResult>& first_;
+  bool keep_ = true;
+};
+
+}  // namespace
+
+void Archive::write_files(const RunResult& run) {
+  std::string first_failure;
+  try {
+    if (failure().empty()) write_missing_maps();
+  } catch (const OutputError& error) {
+    first_failure = error.what();
+  }
+  LedgerView view(ledger_->file(), static_cast<std::size_t>(config_.analysis.bins));
+  FirstKept slides(view, first_slides_);
+  write_views(config_, run, slides, corpus_);
+  if (!first_failure.empty()) throw OutputError(first_failure);
+}
+
+}  // namespace slidestream::cli

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/pipeline.hpp>
+#include <slidestream/results.hpp>
+
+#include "cli/run_command.hpp"
+#include "ledger/ledger.hpp"
+#include "output/views.hpp"
+
+namespace slidestream::cli {
+
+/// The longest that a run may go on failing: a number of slides, or a share of them.
+class FailureLimit {
+ public:
+  /// "20" or "5%"; empty: none. \throws ConfigError.
+  static FailureLimit parse(const std::string& text);
+  bool reached(std::size_t failed, std::size_t slides) const noexcept;
+
+ private:
+  bool any_ = false;
+  std::size_t number_ = 0;
+  double share_ = 0.0;  ///< instead of the number
+};
+
+/// The ledger of a run and the files that are written from it, kept up to date while slides end.
+class Archive {
+ public:
+  /// Opens the ledger and finds what is to be done. \throws ConfigError, OutputError: nothing was started.
+  Archive(const Config& config, const ExpandedInputs& inputs, const RunOptions& options);
+  ~Archive();
+  Archive(const Archive&) = delete;
+  Archive& operator=(const Archive&) = delete;
+
+  const LedgerStart& start() const noexcept { return start_; }
+  /// Paths of the slides that are to be done.
+  std::vector<std::string> todo() const;
+
+  /// Connects with the run, and keeps the ledger alive and the files up to date from now on.
+  void watch(RunControl& control);
+  /// Before a slide is opened; any thread.
+  void slide_started(const std::string& path) noexcept;
+  /// Keeps the slide and writes its map; its large parts are given up. One call at a time.
+  void slide_ended(SlideResult& slide) noexcept;
+  /// Bytes of a slide's file, as they were at the start.
+  std::uint64_t bytes_of(const std::string& path) const;
+
+  /// Ends the watching. Until then `failure` may be set by another thread.
+  void end_watch();
+  /// Writes the files for the last time. \throws OutputError.
+  void write_files(const RunResult& run);
+
+  /// What went wrong with the ledger or a map, which ended the run; empty: nothing.
+  std::string failure() const;
+  /// Why the run was stopped early on purpose; empty: it wasn't.
+  std::string stopped() const;
+
+  // What `write_files` found, also when it failed to write.
+  const Corpus& corpus() const noexcept { return corpus_; }
+  /// The first slides in order, for the summary.
+  const std::vector<SlideResult>& first_slides() const noexcept { return first_slides_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void tell_start() const;
+  void place_maps();
+  void write_missing_maps();
+  void fail(const std::string& what);
+  void check_failures();
+  void keep_watch();
+  void checkpoint();
+
+  const Config& config_;
+  FailureLimit limit_;
+  std::vector<std::string> map_names_;  ///< by place in the manifest; empty without maps
+  std::vector<ManifestEntry> manifest_;
+  std::unique_ptr<Ledger> ledger_;
+  LedgerStart start_;
+  std::unordered_map<std::string, std::size_t> places_;   ///< in the manifest, by path, of what is to be done
+  std::unordered_map<std::string, std::uint64_t> bytes_;  ///< by path, of what is to be done
+  RunControl* control_ = nullptr;
+  Clock::time_point began_ = Clock::now();
+  Corpus corpus_;
+  std::vector<SlideResult> first_slides_;
+
+  mutable std::mutex mutex_;  ///< of what follows
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::size_t failed_ = 0;
+  std::string failure_;
+  std::string stopped_;
+  std::thread watcher_;
+};
+
+}  // namespace slidestream::cli

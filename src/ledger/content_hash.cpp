@@ -1,0 +1,96 @@
+#include "ledger/content_hash.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace slidestream {
+
+namespace {
+
+constexpr std::uint64_t prime1 = 0x9E3779B185EBCA87;
+constexpr std::uint64_t prime2 = 0xC2B2AE3D27D4EB4F;
+constexpr std::uint64_t prime3 = 0x165667B19E3779F9;
+constexpr std::uint64_t prime4 = 0x85EBCA77C2B2AE63;
+constexpr std::uint64_t prime5 = 0x27D4EB2F165667C5;
+
+/// The bytes as a little-endian number, whatever the machine's order.
+template <class Number>
+std::uint64_t load(const std::byte* at) noexcept {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < sizeof(Number); ++i) value |= std::to_integer<std::uint64_t>(at[i]) << (8 * i);
+  return value;
+}
+
+std::uint64_t round(std::uint64_t lane, std::uint64_t input) noexcept {
+  return std::rotl(lane + input * prime2, 31) * prime1;
+}
+
+}  // namespace
+
+void ContentHash::add(std::span<const std::byte> bytes) noexcept {
+  total_ += bytes.size();
+  const auto stripe = [this](const std::byte* at) {
+    for (std::size_t i = 0; i < 4; ++i) lanes_[i] = round(lanes_[i], load<std::uint64_t>(at + 8 * i));
+  };
+  if (rest_size_ > 0) {
+    const std::size_t taken = std::min(bytes.size(), sizeof rest_ - rest_size_);
+    std::copy_n(bytes.begin(), taken, rest_ + rest_size_);
+    rest_size_ += taken;
+    bytes = bytes.subspan(taken);
+    if (rest_size_ < sizeof rest_) return;
+    stripe(rest_);
+    rest_size_ = 0;
+  }
+  for (; bytes.size() >= sizeof rest_; bytes = bytes.subspan(sizeof rest_)) stripe(bytes.data());
+  std::copy(bytes.begin(), bytes.end(), rest_);
+  rest_size_ = bytes.size();
+}
+
+std::uint64_t ContentHash::value() const noexcept {
+  std::uint64_t hash = prime5;
+  if (total_ >= sizeof rest_) {
+    hash = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) + std::rotl(lanes_[3], 18);
+    for (const std::uint64_t lane : lanes_) hash = (hash ^ round(0, lane)) * prime1 + prime4;
+  }
+  hash += total_;
+  const std::byte* at = rest_;
+  const std::byte* const end = rest_ + rest_size_;
+  for (; end - at >= 8; at += 8) hash = std::rotl(hash ^ round(0, load<std::uint64_t>(at)), 27) * prime1 + prime4;
+  if (end - at >= 4) {
+    hash = std::rotl(hash ^ (load<std::uint32_t>(at) * prime1), 23) * prime2 + prime3;
+    at += 4;
+  }
+  for (; at < end; ++at) hash = std::rotl(hash ^ (load<std::uint8_t>(at) * prime5), 11) * prime1;
+  hash = (hash ^ (hash >> 33)) * prime2;
+  hash = (hash ^ (hash >> 29)) * prime3;
+  return hash ^ (hash >> 32);
+}
+
+std::uint64_t stable_hash(std::string_view text) noexcept {
+  ContentHash hash;
+  hash.add(std::as_bytes(std::span(text.data(), text.size())));
+  return hash.value();
+}
+
+std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return std::nullopt;
+  ContentHash hash;
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  ssize_t got = 0;
+  while ((got = ::read(descriptor, buffer.data(), buffer.size())) != 0) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;
+    hash.add(std::span(buffer).first(static_cast<std::size_t>(got)));
+  }
+  ::close(descriptor);
+  return got == 0 ? std::optional(hash.value()) : std::nullopt;
+}
+
+}  // namespace slidestream

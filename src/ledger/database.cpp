@@ -1,0 +1,158 @@
+#include "ledger/database.hpp"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <slidestream/error.hpp>
+#include <string>
+#include <system_error>
+
+namespace slidestream {
+
+namespace {
+
+/// How long a connection waits for another's lock.
+constexpr int busy_milliseconds = 60'000;
+
+int open_flags(DatabaseAccess access) {
+  switch (access) {
+    case DatabaseAccess::create:
+      return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    case DatabaseAccess::read_write:
+      return SQLITE_OPEN_READWRITE;
+    case DatabaseAccess::read:
+      break;
+  }
+  return SQLITE_OPEN_READONLY;
+}
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+void Statement::Finalise::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+
+Database::Database(const std::filesystem::path& file, DatabaseAccess access) : file_(file) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
+  handle_.reset(handle);
+  if (code != SQLITE_OK) fail(code);
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, busy_milliseconds);
+  // A ledger may come from anywhere: nothing in its schema is to run, and damage is to be found.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  execute("PRAGMA cell_size_check = ON");
+}
+
+Database::~Database() = default;
+
+void Database::execute(const char* sql) {
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(code);
+}
+
+std::int64_t Database::last_row() const noexcept { return sqlite3_last_insert_rowid(handle_.get()); }
+std::int64_t Database::changed() const noexcept { return sqlite3_changes64(handle_.get()); }
+
+void Database::fail(int code) const {
+  // SQLite doesn't pass the system's reason on from every place.
+  const int last = errno;
+  std::string text = file_.string() + ": " + sqlite3_errstr(code);
+  const char* detail = handle_ ? sqlite3_errmsg(handle_.get()) : nullptr;
+  if (detail != nullptr && detail != std::string(sqlite3_errstr(code))) text += std::string(" (") + detail + ")";
+  const int told = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
+  const int system = told != 0 ? told : last;
+  const int cause = code & 0xff;
+  if (system != 0 && (cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN)) {
+    text += ": " + std::generic_category().message(system);
+  }
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  throw OutputError(text);
+}
+
+Statement::Statement(Database& database, std::string_view sql) : database_(database) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v2(database.handle(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  statement_.reset(statement);
+  if (code != SQLITE_OK) database.fail(code);
+}
+
+Statement& Statement::bind(int index, std::int64_t value) {
+  if (const int code = sqlite3_bind_int64(statement_.get(), index, value); code != SQLITE_OK) database_.fail(code);
+  return *this;
+}
+
+Statement& Statement::bind(int index, double value) {
+  if (const int code = sqlite3_bind_double(statement_.get(), index, value); code != SQLITE_OK) database_.fail(code);
+  return *this;
+}
+
+Statement& Statement::bind(int index, std::string_view text) {
+  const int code =
+      sqlite3_bind_text64(statement_.get(), index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (code != SQLITE_OK) database_.fail(code);
+  return *this;
+}
+
+Statement& Statement::bind_blob(int index, std::span<const std::byte> bytes) {
+  // A null pointer would be a NULL.
+  const void* data = bytes.empty() ? "" : static_cast<const void*>(bytes.data());
+  const int code = sqlite3_bind_blob64(statement_.get(), index, data, bytes.size(), SQLITE_STATIC);
+  if (code != SQLITE_OK) database_.fail(code);
+  return *this;
+}
+
+Statement& Statement::bind_blob(int index, std::string_view bytes) {
+  return bind_blob(index, std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
+
+Statement& Statement::bind_null(int index) {
+  if (const int code = sqlite3_bind_null(statement_.get(), index); code != SQLITE_OK) database_.fail(code);
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  reset();
+  if (code != SQLITE_DONE) database_.fail(code);
+  return false;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+}
+
+void Statement::reset() noexcept { sqlite3_reset(statement_.get()); }
+
+bool Statement::is_null(int column) const noexcept {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+std::int64_t Statement::integer(int column) const noexcept { return sqlite3_column_int64(statement_.get(), column); }
+double Statement::real(int column) const noexcept { return sqlite3_column_double(statement_.get(), column); }
+
+std::string_view Statement::bytes(int column) const noexcept {
+  const void* data = sqlite3_column_blob(statement_.get(), column);
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  if (data == nullptr || size <= 0) return {};
+  return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
+}
+
+Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+
+Transaction::~Transaction() {
+  // Undoing can only fail where SQLite has undone it already.
+  if (open_) sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Transaction::commit() {
+  database_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace slidestream {
+
+/// How a connection may use a database.
+enum class DatabaseAccess {
+  create,      ///< read and write; made when missing
+  read_write,  ///< of one that is there
+  read,        ///< never changes a byte
+};
+
+/// A connection to an SQLite database, used by one thread at a time. Every member throws OutputError, which names the
+/// file and SQLite's reason, with the system's where there is one.
+class Database {
+ public:
+  Database(const std::filesystem::path& file, DatabaseAccess access);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  const std::filesystem::path& file() const noexcept { return file_; }
+
+  /// Statements without values or rows.
+  void execute(const char* sql);
+  std::int64_t last_row() const noexcept;
+  /// Rows that the last statement changed.
+  std::int64_t changed() const noexcept;
+
+  [[noreturn]] void fail(int code) const;
+  sqlite3* handle() const noexcept { return handle_.get(); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const noexcept;
+  };
+
+  std::filesystem::path file_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// A prepared statement. Values are bound by number from 1, columns read by number from 0.
+class Statement {
+ public:
+  Statement(Database& database, std::string_view sql);
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(int index, std::int64_t value);
+  Statement& bind(int index, double value);
+  Statement& bind(int index, std::string_view text);
+  /// The bytes stay the caller's, and must live until the statement is reset.
+  Statement& bind_blob(int index, std::span<const std::byte> bytes);
+  Statement& bind_blob(int index, std::string_view bytes);
+  Statement& bind_null(int index);
+
+  /// The next row; false when there is none, after which the statement can be used again.
+  bool step();
+  /// Runs it to its end.
+  void run();
+  void reset() noexcept;
+
+  bool is_null(int column) const noexcept;
+  std::int64_t integer(int column) const noexcept;
+  double real(int column) const noexcept;
+  /// Text or blob; valid until the next step.
+  std::string_view bytes(int column) const noexcept;
+  std::string text(int column) const { return std::string(bytes(column)); }
+
+ private:
+  struct Finalise {
+    void operator()(sqlite3_stmt* statement) const noexcept;
+  };
+
+  Database& database_;
+  std::unique_ptr<sqlite3_stmt, Finalise> statement_;
+};
+
+/// BEGIN IMMEDIATE, undone unless it is committed.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  void commit();
+
+ private:
+  Database& database_;
+  bool open_ = true;
+};
+
+}  // namespace slidestream

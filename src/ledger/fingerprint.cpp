@@ -1,0 +1,43 @@
+#include "ledger/fingerprint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <slidestream/pipeline.hpp>
+#include <string_view>
+
+#include "config/keys.hpp"
+#include "config/suggest.hpp"
+#include "config/toml_text.hpp"
+
+namespace slidestream {
+
+namespace {
+
+/// All of [analysis] decides but for where plans are kept.
+bool decides(const ConfigKey& key) {
+  constexpr std::array<std::string_view, 3> others = {"input.level", "decode.on_bad_tile", "output.maps"};
+  if (key.section == "analysis") return key.name != "fftw_wisdom";
+  return std::ranges::find(others, key.full_name()) != others.end();
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> settings = {{"the program's version", version()}};
+  for (const ConfigKey& key : config_keys()) {
+    if (decides(key)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+  }
+  return settings;
+}
+
+std::optional<std::string> first_difference(const std::vector<std::pair<std::string, std::string>>& now,
+                                            const std::map<std::string, std::string>& before) {
+  for (const auto& [key, value] : now) {
+    const auto found = before.find(key);
+    if (found == before.end()) return key + " is " + value + " here and wasn't there before";
+    if (found->second != value) return key + " is " + value + " here and was " + one_line(found->second);
+  }
+  return std::nullopt;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,28 @@
+#include "ledger/identity.hpp"
+
+#include <sys/stat.h>
+
+#include "ledger/content_hash.hpp"
+
+namespace slidestream {
+
+std::optional<SlideIdentity> look_at(const std::string& path) {
+  struct ::stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  SlideIdentity identity;
+  identity.size = static_cast<std::uint64_t>(status.st_size);
+  identity.modified = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return identity;
+}
+
+bool has_changed(const SlideIdentity& before, SlideIdentity& now, ContentHashPolicy policy, const std::string& path) {
+  if (before.size != now.size) return true;
+  const bool same_time = before.modified == now.modified;
+  const bool ask =
+      before.hash && (policy == ContentHashPolicy::always || (policy == ContentHashPolicy::changed && !same_time));
+  if (!ask) return !same_time;
+  now.hash = file_hash(path);
+  return now.hash != before.hash;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,101 @@
+#include "ledger/owner.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace slidestream {
+
+namespace {
+
+/// A beat no older than this shows that its process lives. Many times the time between two beats.
+constexpr std::int64_t fresh_seconds = 60;
+
+std::string first_line(const char* file) {
+  std::string line;
+  std::ifstream in(file);
+  std::getline(in, line);
+  return line;
+}
+
+std::string link_target(const char* link) {
+  std::array<char, 256> text{};
+  const ssize_t length = ::readlink(link, text.data(), text.size());
+  return length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
+/// Field 22 of /proc/PID/stat; 0 when there is no such process. The second field may hold blanks and brackets.
+std::int64_t start_of(std::int64_t pid) {
+  const std::string stat = first_line(("/proc/" + std::to_string(pid) + "/stat").c_str());
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  std::int64_t start = 0;
+  fields >> start;
+  return start;
+}
+
+}  // namespace
+
+ProcessIdentity this_process() {
+  ProcessIdentity process;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) process.host = host.data();
+  process.boot = first_line("/proc/sys/kernel/random/boot_id");
+  process.pid_space = link_target("/proc/self/ns/pid");
+  process.pid = ::getpid();
+  process.start = start_of(process.pid);
+  return process;
+}
+
+std::optional<bool> is_alive(const ProcessIdentity& process) {
+  const ProcessIdentity self = this_process();
+  if (self.boot.empty() || process.host != self.host || process.boot != self.boot ||
+      process.pid_space != self.pid_space) {
+    return std::nullopt;
+  }
+  if (process.pid <= 0) return false;
+  if (::kill(static_cast<::pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
+  const std::int64_t start = start_of(process.pid);
+  // Where /proc shows nothing, the number alone counts.
+  return start == 0 || process.start == 0 || start == process.start;
+}
+
+std::optional<Owner> read_owner(Database& database) {
+  Statement select(database, "SELECT host, boot, pid_space, pid, start, beats, beat_at, since FROM owner");
+  if (!select.step()) return std::nullopt;
+  Owner owner;
+  owner.process = {select.text(0), select.text(1), select.text(2), select.integer(3), select.integer(4)};
+  owner.beats = select.integer(5);
+  owner.beat_at = select.integer(6);
+  owner.since = select.integer(7);
+  return owner;
+}
+
+bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch) {
+  if (const auto alive = is_alive(owner.process)) return !*alive;
+  const std::int64_t age = unix_now() - owner.beat_at;
+  if (age >= 0 && age < fresh_seconds) return false;
+  // Clocks differ and jump: an old beat proves nothing, but none in all this time does.
+  const auto end = std::chrono::steady_clock::now() + watch;
+  while (std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(watch, std::chrono::milliseconds(500)));
+    const auto now = read_owner(database);
+    if (!now) return true;
+    if (now->beats != owner.beats || !(now->process == owner.process)) return false;
+  }
+  return true;
+}
+
+std::int64_t unix_now() noexcept {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace slidestream

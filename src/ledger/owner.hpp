@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ledger/database.hpp"
+
+namespace slidestream {
+
+/// A process, told from all others, also from those that had its number before it or have it on another machine.
+struct ProcessIdentity {
+  std::string host;
+  std::string boot;       ///< the kernel's number for this start of the machine
+  std::string pid_space;  ///< containers count processes each for themselves
+  std::int64_t pid = 0;
+  std::int64_t start = 0;  ///< clock ticks since the machine's start
+
+  bool operator==(const ProcessIdentity&) const = default;
+  std::string name() const { return host + ", process " + std::to_string(pid); }
+};
+
+ProcessIdentity this_process();
+
+/// Whether that process lives; nothing when it can't be told from here: it is another machine's or container's.
+std::optional<bool> is_alive(const ProcessIdentity& process);
+
+/// Who writes a ledger, as its table `owner` has it.
+struct Owner {
+  ProcessIdentity process;
+  std::int64_t beats = 0;    ///< grows while it lives
+  std::int64_t beat_at = 0;  ///< seconds since 1970, by its clock
+  std::int64_t since = 0;    ///< seconds since 1970, by its clock
+};
+
+std::optional<Owner> read_owner(Database& database);
+
+/// Whether the owner is known to be dead, or thought to be after watching it for as long as `watch` without a beat.
+/// One whose last beat was a moment ago by this machine's clock isn't watched: it lives.
+bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch);
+
+/// Seconds since 1970.
+std::int64_t unix_now() noexcept;
+
+}  // namespace slidestream

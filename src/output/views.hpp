@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/results.hpp>
+
+namespace slidestream {
+
+/// Where the slides come from that files of results are written of. They needn't be in memory all together.
+class SlideSource {
+ public:
+  virtual ~SlideSource() = default;
+  /// Visits those that are done or failed, in the order of slides.csv; the same ones every time.
+  virtual void for_each(const std::function<void(const SlideResult&)>& visit) = 0;
+};
+
+/// What all slides come to.
+struct Corpus {
+  std::size_t done = 0;
+  std::size_t failed = 0;
+  std::uint64_t missing_tiles = 0;
+  std::uint64_t bad_tiles = 0;
+  std::uint64_t file_bytes = 0;
+  SpectrumSums sums;
+  std::vector<std::pair<std::string, std::string>> maps;  ///< a slide's path and its map's file
+
+  explicit Corpus(std::size_t bins) { sums.histogram.assign(bins, 0); }
+  void add(const SlideResult& slide);
+};
+
+/// Writes slides.csv, failures.csv, corpus.json and histograms.npy into `config.output.dir` as `write_results` does.
+/// `run` is asked for everything but its slides; `corpus` is filled in before anything is written. \throws OutputError
+/// naming the file and the system's reason.
+void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus);
+
+}  // namespace slidestream
