@@ -69,6 +69,7 @@ struct LuminanceView {
 
 struct OpenOptions {
   std::int64_t max_pixels = std::int64_t{1} << 36;  ///< larger levels 0 are refused
+  int retries = 0;  ///< of a read that failed for a reason that may pass; `input.retries` says how long they take
 };
 
 /// An open slide. Its directories were read and checked at opening; tiles are read by position, so that any number of

@@ -6,14 +6,37 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <limits>
 #include <slidestream/error.hpp>
 #include <system_error>
+#include <thread>
 
 namespace slidestream {
 namespace {
 
 std::string system_reason(int error) { return std::generic_category().message(error); }
+
+/// Errors that storage over a network gives while it is away for a moment.
+bool may_pass(int error) { return error == EIO || error == ESTALE || error == ETIMEDOUT; }
+
+void wait_before_retry(int attempt) {
+  constexpr auto longest = std::chrono::milliseconds(30'000);
+  std::this_thread::sleep_for(std::min(longest, std::chrono::milliseconds(100) * (1 << std::min(attempt, 12))));
+}
+
+/// 0, or the error.
+int open_file(const std::filesystem::path& path, int& descriptor) {
+  // O_NONBLOCK: opening a FIFO without a writer would wait for ever. It has no effect on regular files.
+  do {
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor < 0 ? errno : 0;
+}
+
+std::int64_t modification_time(const struct stat& status) {
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
 
 const char* kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -35,16 +58,18 @@ void throw_slide_error(const std::filesystem::path& path, const std::string& cau
   throw SlideError(path.string() + ": " + without_control_characters(cause));
 }
 
-File::File(const std::filesystem::path& path) : path_(path) {
-  // O_NONBLOCK: opening a FIFO without a writer would wait for ever. It has no effect on regular files.
-  do {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  } while (descriptor_ < 0 && errno == EINTR);
-  if (descriptor_ < 0) throw_slide_error(path, "can't be opened: " + system_reason(errno));
+File::File(const std::filesystem::path& path, int retries) : path_(path), retries_(retries) {
+  int error = open_file(path, descriptor_);
+  for (int attempt = 0; may_pass(error) && attempt < retries; ++attempt) {
+    wait_before_retry(attempt);
+    error = open_file(path, descriptor_);
+  }
+  if (error != 0) throw_slide_error(path, "can't be opened: " + system_reason(error));
   struct stat status {};
-  const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
+  error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISREG(status.st_mode)) {
     size_ = static_cast<std::uint64_t>(status.st_size);
+    modified_ = modification_time(status);
     return;
   }
   ::close(descriptor_);
@@ -54,17 +79,45 @@ File::File(const std::filesystem::path& path) : path_(path) {
 
 File::~File() { ::close(descriptor_); }
 
+std::int64_t File::read_once(int descriptor, std::uint64_t offset, std::span<std::byte> to) const {
+  while (true) {
+    const ssize_t got = ::pread(descriptor, to.data(), to.size(), static_cast<off_t>(offset));
+    if (got >= 0) return got;
+    if (errno != EINTR) return -std::int64_t{errno};
+  }
+}
+
+std::int64_t File::read_again(int error, std::uint64_t offset, std::span<std::byte> to) const {
+  for (int attempt = 0; may_pass(error) && attempt < retries_; ++attempt) {
+    wait_before_retry(attempt);
+    int descriptor = -1;
+    error = open_file(path_, descriptor);
+    if (error != 0) continue;
+    struct stat status {};
+    std::int64_t got = ::fstat(descriptor, &status) == 0 ? 0 : -std::int64_t{errno};
+    const bool same =
+        got == 0 && static_cast<std::uint64_t>(status.st_size) == size_ && modification_time(status) == modified_;
+    if (same) got = read_once(descriptor, offset, to);
+    ::close(descriptor);
+    if (got == 0 && !same) throw_slide_error(path_, "changed while it couldn't be read");
+    if (got >= 0) return got;
+    error = static_cast<int>(-got);
+  }
+  return -std::int64_t{error};
+}
+
 std::size_t File::read_some(std::uint64_t offset, std::span<std::byte> to) const {
   constexpr std::size_t largest_request = std::size_t{1} << 30;  // below Linux's own limit of one call
   std::size_t done = 0;
   while (done < to.size()) {
     const std::uint64_t at = offset + done;
     if (at < offset || at > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) break;
-    const std::size_t request = std::min(to.size() - done, largest_request);
-    const ssize_t got = ::pread(descriptor_, to.data() + done, request, static_cast<off_t>(at));
+    const auto room = to.subspan(done, std::min(to.size() - done, largest_request));
+    std::int64_t got = read_once(descriptor_, at, room);
+    if (got < 0) got = read_again(static_cast<int>(-got), at, room);
     if (got < 0) {
-      if (errno == EINTR) continue;
-      throw_slide_error(path_, "can't be read at byte " + std::to_string(at) + ": " + system_reason(errno));
+      throw_slide_error(path_,
+                        "can't be read at byte " + std::to_string(at) + ": " + system_reason(static_cast<int>(-got)));
     }
     if (got == 0) break;
     done += static_cast<std::size_t>(got);

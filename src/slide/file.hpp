@@ -18,8 +18,10 @@ std::string without_control_characters(std::string text);
 /// A regular file open for positional reads; any number of threads may read at the same time.
 class File {
  public:
-  /// \throws SlideError when it can't be opened or isn't a regular file. Never waits for a FIFO's other end.
-  explicit File(const std::filesystem::path& path);
+  /// `retries`: how often opening and reading are tried again after an error of storage that may pass (EIO, ESTALE,
+  /// ETIMEDOUT), first after 0.1 s and then twice as long each time, at most 30 s. \throws SlideError when it can't be
+  /// opened or isn't a regular file. Never waits for a FIFO's other end.
+  explicit File(const std::filesystem::path& path, int retries = 0);
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -41,9 +43,16 @@ class File {
   }
 
  private:
+  /// One read of at most as many bytes; what it returns, or minus the error.
+  std::int64_t read_once(int descriptor, std::uint64_t offset, std::span<std::byte> to) const;
+  /// The same after `error`, which may pass, through a descriptor of its own each time: one that is stale stays so.
+  std::int64_t read_again(int error, std::uint64_t offset, std::span<std::byte> to) const;
+
   std::filesystem::path path_;
+  int retries_ = 0;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
+  std::int64_t modified_ = 0;  ///< nanoseconds since 1970
 };
 
 }  // namespace slidestream

@@ -51,7 +51,7 @@ Slide::Slide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Slide::~Slide() = default;
 
 std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, const OpenOptions& options) {
-  auto impl = std::make_unique<Impl>(path);
+  auto impl = std::make_unique<Impl>(path, options.retries);
   impl->info.path = path;
   impl->info.file_size = impl->file.size();
   read_directories(*impl, options);

@@ -34,7 +34,7 @@ class TiffPool {
 };
 
 struct Slide::Impl {
-  explicit Impl(const std::filesystem::path& path) : file(path) {}
+  Impl(const std::filesystem::path& path, int retries) : file(path, retries) {}
 
   File file;
   SlideInfo info;

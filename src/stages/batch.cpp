@@ -1,7 +1,9 @@
 #include "stages/batch.hpp"
 
+#include <chrono>
 #include <exception>
 #include <new>
+#include <string>
 
 namespace slidestream {
 
@@ -19,6 +21,25 @@ void SlideRun::fail(const char* stage, const std::string& cause) {
   if (failed_.load(std::memory_order_relaxed)) return;
   result.error = std::string(stage) + ": " + cause;
   failed_.store(true, std::memory_order_release);
+}
+
+void SlideRun::begin_work() noexcept {
+  runtime::Clock::rep none = 0;
+  working_since_.compare_exchange_strong(none, runtime::Clock::now().time_since_epoch().count());
+}
+
+double SlideRun::working_seconds() const noexcept {
+  const runtime::Clock::rep since = working_since_.load();
+  if (since == 0) return 0.0;
+  return std::chrono::duration<double>(runtime::Clock::now().time_since_epoch() - runtime::Clock::duration(since))
+      .count();
+}
+
+void RunContext::check_time(const SlideRun& slide) const {
+  const int limit = config.input.max_seconds;
+  if (limit > 0 && slide.working_seconds() > limit) {
+    throw Error("took longer than input.max_seconds = " + std::to_string(limit));
+  }
 }
 
 std::string current_cause(const std::string& path) {

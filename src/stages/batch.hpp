@@ -60,6 +60,10 @@ struct SlideRun {
   /// Notes the first failure; the batches still on their way pass through without work. Thread-safe.
   void fail(const char* stage, const std::string& cause);
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// Its first strip is being sent. Thread-safe.
+  void begin_work() noexcept;
+  /// Seconds since then.
+  double working_seconds() const noexcept;
   /// A stop was asked for before all strips were sent: the slide has no result.
   std::atomic<bool> abandoned{false};
 
@@ -68,6 +72,7 @@ struct SlideRun {
  private:
   std::mutex mutex_;
   std::atomic<bool> failed_{false};
+  std::atomic<runtime::Clock::rep> working_since_{0};  ///< 0: not yet
 };
 
 /// One tile of a batch.
@@ -162,6 +167,8 @@ struct RunContext {
   /// Called with an error that ends the run, such as a lost device. Any thread, as often as it happens.
   std::function<void(const std::exception_ptr&)> on_fatal;
 
+  /// \throws Error when the slide has taken longer than one may.
+  void check_time(const SlideRun& slide) const;
   void check_fault(const char* stage, const SlideRun& slide, std::size_t strip) const {
     if (fault != nullptr) fault(fault_data, stage, slide.path, strip);
   }
@@ -176,6 +183,7 @@ void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& 
   if (batch.skip()) return;
   try {
     context.check_fault(stage, *batch.slide, batch.strip_index);
+    context.check_time(*batch.slide);
     work();
   } catch (const CudaError&) {
     // The device is lost, and the run with it: what was finished is kept.

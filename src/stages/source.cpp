@@ -34,6 +34,7 @@ class Source final : public SourceStage {
     Chain& chain = *sending.chain;
     const std::size_t strip = chain.plan.first_strip + sending.next_strip;
     const runtime::StageMeter::Busy busy(context_.source, payload_of(slide, strip));
+    if (sending.next_strip == 0) slide.begin_work();
     if (sending.next_strip > 0) {
       if (control_.stop_requested()) slide.abandoned.store(true);
       try {
@@ -112,7 +113,8 @@ class Source final : public SourceStage {
       if (control_.on_start) control_.on_start(run->path);
       const runtime::StageMeter::Busy busy(context_.source, {static_cast<std::int64_t>(index)});
       context_.check_fault("source", *run, 0);
-      run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels});
+      run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
+                                           .retries = context_.config.input.retries});
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
