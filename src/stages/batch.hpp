@@ -114,7 +114,6 @@ struct Batch {
   std::size_t compressed_end = 0;      ///< of the slot: bytes before it are what was read
   std::size_t descriptors_offset = 0;  ///< of the slot: what the device is told of each tile
   std::size_t patches_offset = 0;      ///< of the slot: room for tiles that the CPU decodes after all
-  std::mutex flagged_mutex;
   std::vector<std::uint32_t> flagged;  ///< tiles that the device doesn't decode, or doesn't vouch for
   std::size_t patched = 0;             ///< of them, done
   std::size_t patching = 0;            ///< of them, under way

@@ -17,9 +17,6 @@ namespace {
 /// Pixels that make a task of about a millisecond for JPEG; other codecs take longer and get less.
 constexpr std::int64_t kPixelsPerTask = 8 * 256 * 256;
 
-/// Tiles that a task describes: a microsecond or two each.
-constexpr std::size_t kTilesPerDescribing = 256;
-
 class Decode final : public DecodeStage {
  public:
   explicit Decode(RunContext& context) : context_(context) {}
@@ -41,7 +38,7 @@ class Decode final : public DecodeStage {
     runtime::StageMeter::Busy busy(context_.decode, payload_of(batch));
     guarded(context_, "decode", batch, [&] {
       if (batch.decode_on_device) {
-        context_.gpus->prepare(batch, tiles.first, tiles.count);
+        context_.gpus->prepare(batch);
         busy.add(tiles.count, 0);
         return;
       }
@@ -76,7 +73,8 @@ class Decode final : public DecodeStage {
 
  private:
   static std::size_t run_length(const Batch& batch) {
-    if (batch.decode_on_device) return kTilesPerDescribing;
+    // Described to the device in one go, a microsecond a tile.
+    if (batch.decode_on_device) return std::max<std::size_t>(1, batch.tiles.size());
     const Level& level = batch.slide->slide->info().levels[batch.slide->level];
     const std::int64_t pixels = std::max<std::int64_t>(1, level.tile_width * level.tile_height);
     const std::int64_t per_task = level.codec == Codec::jpeg2000 ? kPixelsPerTask / 8 : kPixelsPerTask;

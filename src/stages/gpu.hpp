@@ -54,9 +54,9 @@ class GpuSet {
   /// Pins a lane's slots, near its device, for as long as this object lives.
   virtual void adopt(std::size_t lane, runtime::SlotPool& slots) = 0;
 
-  /// Describes some tiles of a batch that is decoded on its device. Thread-safe for different tiles. What the device
+  /// Describes the tiles of a batch that is decoded on its device. Thread-safe for different batches. What the device
   /// can't decode is flagged.
-  virtual void prepare(Batch& batch, std::size_t first, std::size_t count) = 0;
+  virtual void prepare(Batch& batch) = 0;
 
   /// Puts the copy of a batch to its device on the copy stream: its rows, or its compressed tiles with their
   /// descriptors. One caller a lane at a time; doesn't wait.

@@ -25,8 +25,9 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
       layout_(layout),
       engine_(std::move(engine)),
       memory_(layout.total()),
-      host_results_(layout.slots * DeviceArena::aligned(layout.result_bytes())),
-      pinned_results_(host_results_.bytes()),
+      host_memory_(layout.slots *
+                   (DeviceArena::aligned(layout.result_bytes()) + DeviceArena::aligned(layout.decode_pinned))),
+      pinned_memory_(host_memory_.bytes()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
   scratch_ = memory_.take(layout.scratch);
@@ -34,14 +35,24 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
     carries_.push_back(memory_.take(layout.carry));
     free_carries_.push_back(static_cast<int>(i));
   }
+  std::span<std::byte> pinned = host_memory_.bytes();
+  const auto take_pinned = [&pinned](std::size_t bytes) {
+    const std::span<std::byte> part = pinned.first(bytes);
+    pinned = pinned.subspan(DeviceArena::aligned(bytes));
+    return part;
+  };
   for (std::size_t i = 0; i < layout.slots; ++i) {
     slots_.push_back(std::make_unique<DeviceSlot>());
-    slots_.back()->plane = memory_.take(layout.plane);
-    slots_.back()->compressed = memory_.take(layout.compressed);
-    slots_.back()->decode_scratch = memory_.take(layout.decode_scratch);
-    slots_.back()->results = memory_.take(layout.result_bytes());
-    slots_.back()->host_results =
-        host_results_.bytes().subspan(i * DeviceArena::aligned(layout.result_bytes()), layout.result_bytes());
+    DeviceSlot& slot = *slots_.back();
+    slot.plane = memory_.take(layout.plane);
+    slot.results = memory_.take(layout.result_bytes());
+    slot.host_results = take_pinned(layout.result_bytes());
+    const std::span<std::byte> compressed = memory_.take(layout.compressed);
+    const std::span<std::byte> scratch = memory_.take(layout.decode_scratch);
+    const std::span<std::byte> decode_pinned = take_pinned(layout.decode_pinned);
+    if (layout.compressed > 0) {
+      slot.decoder = std::make_unique<SlotDecoder>(layout.tiles, compressed, scratch, decode_pinned);
+    }
   }
 }
 
@@ -64,20 +75,19 @@ void GpuDevice::upload(Batch& batch) {
   DeviceSlot& slot = slot_of(batch);
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copy_begun.get(), copy_stream_.get()));
   if (batch.decode_on_device) {
-    slot.copied_bytes = upload_tiles(batch, tile_memory(batch, slot), copy_stream_.get());
+    slot.copied_bytes = slot.decoder->upload(batch, copy_stream_.get());
   } else {
     const StripPlan& strip = batch.strip;
     slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * batch.panel().pitch);
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(tile_memory(batch, slot).own_rows, batch.own_rows, slot.copied_bytes,
-                                     cudaMemcpyHostToDevice, copy_stream_.get()));
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(own_rows(batch, slot), batch.own_rows, slot.copied_bytes, cudaMemcpyHostToDevice,
+                                     copy_stream_.get()));
   }
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
   slot.copying = true;
 }
 
-TileMemory GpuDevice::tile_memory(const Batch& batch, const DeviceSlot& slot) const {
-  const std::int64_t carried = batch.strip.y0 - batch.strip.carry_in_y0;
-  return {slot.compressed, slot.decode_scratch, slot.plane.data() + carried * batch.panel().pitch};
+std::byte* GpuDevice::own_rows(const Batch& batch, const DeviceSlot& slot) {
+  return slot.plane.data() + (batch.strip.y0 - batch.strip.carry_in_y0) * batch.panel().pitch;
 }
 
 void GpuDevice::decode(Batch& batch, GpuSet::Done done) {
@@ -87,7 +97,8 @@ void GpuDevice::decode(Batch& batch, GpuSet::Done done) {
     const cudaStream_t stream = slot.decode_stream.get();
     SLIDESTREAM_CUDA(cudaStreamWaitEvent(stream, slot.copied.get()));
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decode_begun.get(), stream));
-    if (!batch.skip()) decode_tiles(batch, tile_memory(batch, slot), stream);
+    slot.decoding = !batch.skip();
+    if (slot.decoding) slot.decoder->decode(batch, own_rows(batch, slot), stream);
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), stream));
     decode_completion_.wait_for(slot.decoded.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
       float decoding = 0.0F;
@@ -96,6 +107,7 @@ void GpuDevice::decode(Batch& batch, GpuSet::Done done) {
         const auto pixels = (batch.strip.y1 - batch.strip.y0) * (batch.panel().x1 - batch.panel().x0);
         context_.device_decode.add(batch.tiles.size(), static_cast<std::uint64_t>(pixels));
       }
+      if (!failure && slot.decoding) slot.decoder->check(batch);
       done(std::move(failure));
     });
     return;
@@ -110,15 +122,15 @@ void GpuDevice::patch(Batch& batch, GpuSet::Done done) {
   try {
     const DeviceScope scope(device_.ordinal);
     const std::byte* from = batch.slot.memory().data() + batch.patches_offset;
-    std::byte* own_rows = tile_memory(batch, slot).own_rows;
+    std::byte* own = own_rows(batch, slot);
     const Level& level = batch.slide->slide->info().levels[batch.slide->level];
     const std::size_t end = batch.skip() ? batch.patched : batch.patched + batch.patching;
     for (std::size_t i = batch.patched; i < end; ++i, from += level.tile_width * level.tile_height) {
       const BatchTile& tile = batch.tiles[batch.flagged[i]];
       const auto width = static_cast<std::size_t>(tile.out.width);
-      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(own_rows + tile.place, static_cast<std::size_t>(batch.panel().pitch), from,
-                                         width, width, static_cast<std::size_t>(tile.out.height),
-                                         cudaMemcpyHostToDevice, slot.decode_stream.get()));
+      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(own + tile.place, static_cast<std::size_t>(batch.panel().pitch), from, width,
+                                         width, static_cast<std::size_t>(tile.out.height), cudaMemcpyHostToDevice,
+                                         slot.decode_stream.get()));
     }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
     decode_completion_.wait_for(slot.decoded.get(), std::move(done));

@@ -24,7 +24,9 @@ struct DeviceLayout {
   std::size_t slots = 0;
   std::size_t plane = 0;           ///< of a slot: carried and own rows
   std::size_t compressed = 0;      ///< of a slot: as the host's slot; 0: nothing is decoded on the device
+  TileLimits tiles;                ///< what a slot's decoder must be ready for
   std::size_t decode_scratch = 0;  ///< of a slot
+  std::size_t decode_pinned = 0;   ///< of a slot, on the host
   std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
   std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
   std::size_t bins = 0;
@@ -45,6 +47,7 @@ class GpuDevice {
   ~GpuDevice();
 
   void adopt(runtime::SlotPool& slots);
+  void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);
   void decode(Batch& batch, GpuSet::Done done);
   void patch(Batch& batch, GpuSet::Done done);
@@ -56,10 +59,9 @@ class GpuDevice {
   /// A slot's part of the device, and where its results come back to.
   struct DeviceSlot {
     std::span<std::byte> plane;
-    std::span<std::byte> compressed;
-    std::span<std::byte> decode_scratch;
-    std::span<std::byte> results;       ///< device
-    std::span<std::byte> host_results;  ///< pinned
+    std::unique_ptr<SlotDecoder> decoder;  ///< null where nothing is decoded on the device
+    std::span<std::byte> results;          ///< device
+    std::span<std::byte> host_results;     ///< pinned
     runtime::cuda::Event copy_begun;
     runtime::cuda::Event copied;
     // A stream for each slot: decoding is bound by latency, and that of several batches goes on side by side.
@@ -69,13 +71,14 @@ class GpuDevice {
     runtime::cuda::Event compute_begun;
     runtime::cuda::Event computed;
     std::size_t copied_bytes = 0;
-    bool copying = false;  ///< a copy was put on the stream for the present batch
-    bool worked = false;   ///< and everything else, too
+    bool copying = false;   ///< a copy was put on the stream for the present batch
+    bool decoding = false;  ///< decoding was put on the stream for the present batch
+    bool worked = false;    ///< and everything else, too
   };
 
   void enqueue(Batch& batch, DeviceSlot& slot);
   std::byte* carry_buffer(Chain& chain);
-  TileMemory tile_memory(const Batch& batch, const DeviceSlot& slot) const;
+  static std::byte* own_rows(const Batch& batch, const DeviceSlot& slot);
   void meter_compute(const Batch& batch, const DeviceSlot& slot);
   DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
 
@@ -87,8 +90,8 @@ class GpuDevice {
   std::vector<std::span<std::byte>> carries_;
   std::vector<int> free_carries_;  ///< used by `compute` alone, which is serial
   std::span<std::byte> scratch_;
-  runtime::HostMemory host_results_;
-  runtime::cuda::PinnedRange pinned_results_;
+  runtime::HostMemory host_memory_;  ///< results and the decoders' part
+  runtime::cuda::PinnedRange pinned_memory_;
   std::vector<runtime::cuda::PinnedRange> pinned_slots_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
   runtime::cuda::Stream copy_stream_;

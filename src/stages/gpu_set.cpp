@@ -18,6 +18,11 @@ constexpr int oldest_major = 8;
 /// Windows that a batch may complete at most: their moments are copied back, 16 bytes each.
 constexpr std::size_t most_windows = std::size_t{4} << 20;
 
+/// Tiles that a slot's decoder is ready for: as many as it would hold if they had so few bytes each, within limits.
+constexpr std::size_t least_tile_bytes = 2048;
+constexpr std::size_t least_tiles = 1024;
+constexpr std::size_t most_tiles = std::size_t{1} << 18;
+
 std::string gib(std::size_t bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
@@ -68,7 +73,10 @@ DeviceLayout lay_out(const Config& config, std::size_t slots, std::size_t slot_b
   with_plane(least);
   if (config.decode.device == DecodeDevice::cpu) return layout;
   layout.compressed = slot_bytes;
-  layout.decode_scratch = decode_scratch_bytes(slot_bytes);
+  layout.tiles.slot_bytes = slot_bytes;
+  layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
+  layout.decode_scratch = SlotDecoder::scratch_bytes(layout.tiles);
+  layout.decode_pinned = SlotDecoder::pinned_bytes(layout.tiles);
   // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
   // is memory for it.
   const std::size_t allowed = allowed_memory(config);
@@ -127,7 +135,7 @@ class Gpus final : public GpuSet {
   bool decodes(const Slide& slide, std::size_t level) const override {
     return device_decodes(context_.config, slide, level);
   }
-  void prepare(Batch& batch, std::size_t first, std::size_t count) override { describe_tiles(batch, first, count); }
+  void prepare(Batch& batch) override { devices_[batch.lane]->prepare(batch); }
   void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
   void decode(Batch& batch, Done done) override { devices_[batch.lane]->decode(batch, std::move(done)); }
   void patch(Batch& batch, Done done) override { devices_[batch.lane]->patch(batch, std::move(done)); }
@@ -144,6 +152,7 @@ class Gpus final : public GpuSet {
       const std::int64_t rows = needs.carried_rows + needs.rows;
       if (bytes(needs.carried_rows * needs.pitch) > layout.carry) return false;
       if (needs.decoded_on_device) {
+        if (bytes(needs.tiles) > layout.tiles.tiles) return false;
         const DeviceTail tail = device_tail(slot_bytes, bytes(needs.tiles), needs.tile_pixels);
         if (bytes(needs.compressed_bytes + slot_slack) > tail.descriptors_offset) return false;
       } else if (bytes(needs.rows * needs.pitch + needs.compressed_bytes + slot_slack) > slot_bytes) {

@@ -4,19 +4,31 @@
 
 #include "cuda/tiles/place.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/resources.hpp"
 #include "slide/slide_impl.hpp"
 #include "stages/gpu.hpp"
+#include "stages/tile_ranges.hpp"
 
 namespace slidestream {
 namespace {
 
 static_assert(sizeof(cuda::PlacedTile) <= DeviceTail::descriptor_bytes);
 
+using runtime::cuda::DeviceArena;
+
+/// The device's decoder reads whole pieces of so many bytes.
+constexpr std::size_t kReadBytes = 16;
+/// Tiles looked at, at most, for one that tells how the level is coded.
+constexpr std::int64_t kMostProbed = 64;
+
+std::size_t whole_reads(std::size_t bytes) { return (bytes + kReadBytes - 1) / kReadBytes * kReadBytes; }
+
 const Level& level_of(const Batch& batch) { return batch.slide->slide->info().levels[batch.slide->level]; }
+const LevelDetail& detail_of(const Batch& batch) { return batch.slide->slide->impl().details[batch.slide->level]; }
 
 cuda::SampleLayout sample_layout(const Batch& batch) {
   const Level& level = level_of(batch);
-  const int samples = batch.slide->slide->impl().details[batch.slide->level].samples;
+  const int samples = detail_of(batch).samples;
   return {static_cast<std::uint32_t>(level.tile_width * samples), static_cast<std::uint32_t>(samples), level.colour};
 }
 
@@ -27,19 +39,114 @@ bool has_all_rows(const BatchTile& tile, const Level& level, int samples) {
   return tile.length >= static_cast<std::size_t>(inside * level.tile_width * samples);
 }
 
+void flag(Batch& batch, std::size_t tile) { batch.flagged.push_back(static_cast<std::uint32_t>(tile)); }
+
+cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
+  cuda::JpegBatchLimits jpeg;
+  jpeg.tiles = static_cast<std::uint32_t>(limits.tiles);
+  jpeg.compressed_bytes = limits.slot_bytes;
+  jpeg.white_rectangles = jpeg.tiles;
+  return jpeg;
+}
+
+/// Whether the level's first tile that is there has a header that the device's decoder takes.
+bool takes_jpeg(const Slide& slide, std::size_t level_index) {
+  const cuda::JpegLevelTables tables(slide.impl().details[level_index].jpeg_tables);
+  if (tables.reason != cuda::JpegReason::none) return false;
+  const Level& level = slide.info().levels[level_index];
+  const TileRanges ranges{slide, level_index};
+  for (std::int64_t i = 0; i < std::min(level.columns * level.rows, kMostProbed); ++i) {
+    const TileRange range = slide.tile(level_index, i);
+    if (ranges.source_of(range) != BatchTile::Source::file) continue;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(range.length));
+    slide.read(range.offset, bytes);
+    cuda::JpegHeader header;
+    return cuda::parse_jpeg_header(bytes, tables.references, header) == cuda::JpegReason::none;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool device_decodes(const Config& config, const Slide& slide, std::size_t level) {
-  return config.decode.device != DecodeDevice::cpu && slide.info().levels[level].codec == Codec::none;
+  if (config.decode.device == DecodeDevice::cpu) return false;
+  switch (slide.info().levels[level].codec) {
+    case Codec::none:
+      return true;
+    case Codec::jpeg:
+      return takes_jpeg(slide, level);
+    default:
+      return false;
+  }
 }
 
-std::size_t decode_scratch_bytes(std::size_t) { return 0; }
+std::size_t SlotDecoder::scratch_bytes(const TileLimits& limits) {
+  return DeviceArena::aligned(limits.tiles * sizeof(std::uint32_t)) +
+         cuda::JpegBatchDecoder::device_bytes(jpeg_limits(limits));
+}
 
-void describe_tiles(Batch& batch, std::size_t first, std::size_t count) {
+std::size_t SlotDecoder::pinned_bytes(const TileLimits& limits) {
+  return DeviceArena::aligned(limits.tiles * sizeof(std::uint32_t)) +
+         DeviceArena::aligned(cuda::JpegBatch::upload_bytes(jpeg_limits(limits)));
+}
+
+SlotDecoder::SlotDecoder(const TileLimits& limits, std::span<std::byte> compressed, std::span<std::byte> scratch,
+                         std::span<std::byte> pinned)
+    : compressed_(compressed),
+      verdicts_(scratch.first(limits.tiles * sizeof(std::uint32_t))),
+      host_verdicts_(pinned.first(verdicts_.size())),
+      jpeg_(jpeg_limits(limits), pinned.subspan(DeviceArena::aligned(verdicts_.size()))),
+      jpeg_decoder_(std::make_unique<cuda::JpegBatchDecoder>(jpeg_limits(limits),
+                                                             scratch.subspan(DeviceArena::aligned(verdicts_.size())))) {
+  numbers_.reserve(limits.tiles);
+}
+
+void SlotDecoder::describe(Batch& batch) {
+  batch.flagged.clear();
+  if (level_of(batch).codec == Codec::jpeg) {
+    describe_jpeg(batch);
+  } else {
+    describe_plain(batch);
+  }
+}
+
+void SlotDecoder::describe_jpeg(Batch& batch) {
+  jpeg_.clear();
+  numbers_.clear();
+  const Level& level = level_of(batch);
+  const cuda::JpegLevelTables tables(detail_of(batch).jpeg_tables);
+  const cuda::JpegColour colour = level.colour == Colour::rgb ? cuda::JpegColour::rgb : cuda::JpegColour::luminance;
+  for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
+    const BatchTile& tile = batch.tiles[i];
+    cuda::JpegPlacement placement;
+    placement.offset = static_cast<std::uint64_t>(tile.place);
+    placement.pitch = static_cast<std::uint32_t>(batch.panel().pitch);
+    placement.from_x = static_cast<std::uint32_t>(tile.from_x);
+    placement.from_y = static_cast<std::uint32_t>(tile.from_y);
+    placement.width = static_cast<std::uint32_t>(tile.out.width);
+    placement.height = static_cast<std::uint32_t>(tile.out.height);
+    placement.inverted = level.colour == Colour::grey_inverted;
+    if (tile.source == BatchTile::Source::missing && jpeg_.add_white(placement)) {
+      if (tile.owned) ++batch.missing_tiles;
+      continue;
+    }
+    const std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
+    if (tile.source == BatchTile::Source::file &&
+        jpeg_.add(bytes, tile.offset, tables, colour, placement) == cuda::JpegReason::none) {
+      numbers_.push_back(static_cast<std::uint32_t>(i));
+    } else {
+      // The CPU's decoder says what it is.
+      flag(batch, i);
+    }
+  }
+  jpeg_.finish(jpeg_decoder_->lanes());
+}
+
+void SlotDecoder::describe_plain(Batch& batch) {
   auto* described = reinterpret_cast<cuda::PlacedTile*>(batch.slot.memory().data() + batch.descriptors_offset);
   const Level& level = level_of(batch);
   const cuda::SampleLayout layout = sample_layout(batch);
-  for (std::size_t i = first; i < first + count; ++i) {
+  for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
     const BatchTile& tile = batch.tiles[i];
     cuda::PlacedTile& placed = described[i];
     placed = {};
@@ -47,9 +154,7 @@ void describe_tiles(Batch& batch, std::size_t first, std::size_t count) {
     const bool whole =
         tile.source == BatchTile::Source::file && has_all_rows(tile, level, static_cast<int>(layout.samples));
     if (!missing && !whole) {
-      // The CPU's decoder says what it is.
-      const std::lock_guard lock(batch.flagged_mutex);
-      batch.flagged.push_back(static_cast<std::uint32_t>(i));
+      flag(batch, i);
       continue;
     }
     if (missing && tile.owned) ++batch.missing_tiles;
@@ -63,23 +168,41 @@ void describe_tiles(Batch& batch, std::size_t first, std::size_t count) {
   }
 }
 
-std::size_t upload_tiles(const Batch& batch, const TileMemory& memory, cudaStream_t stream) {
+std::size_t SlotDecoder::upload(const Batch& batch, cudaStream_t stream) {
   const std::span<std::byte> host = batch.slot.memory();
-  const std::size_t described = batch.tiles.size() * sizeof(cuda::PlacedTile);
-  if (batch.compressed_end > 0) {
-    SLIDESTREAM_CUDA(
-        cudaMemcpyAsync(memory.compressed.data(), host.data(), batch.compressed_end, cudaMemcpyHostToDevice, stream));
+  const std::size_t bytes = whole_reads(batch.compressed_end);
+  if (bytes > 0) {
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(compressed_.data(), host.data(), bytes, cudaMemcpyHostToDevice, stream));
   }
-  SLIDESTREAM_CUDA(cudaMemcpyAsync(memory.compressed.data() + batch.descriptors_offset,
+  if (level_of(batch).codec == Codec::jpeg) return bytes;
+  const std::size_t described = batch.tiles.size() * sizeof(cuda::PlacedTile);
+  SLIDESTREAM_CUDA(cudaMemcpyAsync(compressed_.data() + batch.descriptors_offset,
                                    host.data() + batch.descriptors_offset, described, cudaMemcpyHostToDevice, stream));
-  return batch.compressed_end + described;
+  return bytes + described;
 }
 
-void decode_tiles(const Batch& batch, const TileMemory& memory, cudaStream_t stream) {
-  const auto* described =
-      reinterpret_cast<const cuda::PlacedTile*>(memory.compressed.data() + batch.descriptors_offset);
-  cuda::place_tiles(reinterpret_cast<std::uint8_t*>(memory.own_rows), batch.panel().pitch, memory.compressed.data(),
-                    described, batch.tiles.size(), sample_layout(batch), stream);
+void SlotDecoder::decode(const Batch& batch, std::byte* own_rows, cudaStream_t stream) {
+  auto* plane = reinterpret_cast<std::uint8_t*>(own_rows);
+  if (level_of(batch).codec == Codec::jpeg) {
+    jpeg_decoder_->enqueue(plane, reinterpret_cast<std::uint32_t*>(verdicts_.data()), jpeg_,
+                           compressed_.first(whole_reads(batch.compressed_end)), stream);
+    if (jpeg_.tiles() > 0) {
+      SLIDESTREAM_CUDA(cudaMemcpyAsync(host_verdicts_.data(), verdicts_.data(), jpeg_.tiles() * sizeof(std::uint32_t),
+                                       cudaMemcpyDeviceToHost, stream));
+    }
+    return;
+  }
+  const auto* described = reinterpret_cast<const cuda::PlacedTile*>(compressed_.data() + batch.descriptors_offset);
+  cuda::place_tiles(plane, batch.panel().pitch, compressed_.data(), described, batch.tiles.size(), sample_layout(batch),
+                    stream);
+}
+
+void SlotDecoder::check(Batch& batch) const {
+  if (level_of(batch).codec != Codec::jpeg) return;
+  const auto* verdicts = reinterpret_cast<const std::uint32_t*>(host_verdicts_.data());
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    if (verdicts[i] != static_cast<std::uint32_t>(cuda::JpegReason::none)) flag(batch, numbers_[i]);
+  }
 }
 
 }  // namespace slidestream

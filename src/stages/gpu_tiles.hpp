@@ -3,8 +3,13 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
+#include "cuda/jpeg/jpeg_batch.hpp"
+#include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "stages/batch.hpp"
 
 /// \file
@@ -12,28 +17,50 @@
 
 namespace slidestream {
 
-/// Whether a level's tiles are decoded on devices.
+/// Whether a level's tiles are decoded on devices: JPEG that their decoder takes, by its first tile, and tiles without
+/// a codec.
 bool device_decodes(const Config& config, const Slide& slide, std::size_t level);
 
-/// What a device needs of its memory to decode the tiles of one slot, besides their compressed bytes.
-std::size_t decode_scratch_bytes(std::size_t slot_bytes);
-
-/// The device's part of a slot, as far as decoding is concerned. All of it belongs to somebody else.
-struct TileMemory {
-  std::span<std::byte> compressed;  ///< as the host's slot: compressed bytes, descriptors
-  std::span<std::byte> scratch;
-  std::byte* own_rows = nullptr;  ///< in the plane: the batch's own first pixel
+/// What a slot's decoder must be ready for.
+struct TileLimits {
+  std::size_t slot_bytes = 0;  ///< of the host's slot, and of its image on the device
+  std::size_t tiles = 0;       ///< of a batch
 };
 
-/// Describes tiles [first, first + count) in the slot's room for descriptors, and flags those that the device can't
-/// decode. Thread-safe for different tiles.
-void describe_tiles(Batch& batch, std::size_t first, std::size_t count);
+/// Decodes the tiles of one slot on the current device.
+class SlotDecoder {
+ public:
+  /// Bytes that a decoder takes. \throws CudaError.
+  static std::size_t scratch_bytes(const TileLimits& limits);  ///< of device memory
+  static std::size_t pinned_bytes(const TileLimits& limits);   ///< of pinned host memory
 
-/// Puts the copies of a batch's compressed bytes and descriptors on `stream`. \returns the bytes copied. \throws
-/// CudaError.
-std::size_t upload_tiles(const Batch& batch, const TileMemory& memory, cudaStream_t stream);
+  /// `compressed` is the device's image of the slot; memory belongs to the caller. \throws CudaError.
+  SlotDecoder(const TileLimits& limits, std::span<std::byte> compressed, std::span<std::byte> scratch,
+              std::span<std::byte> pinned);
 
-/// Puts the decoding of an uploaded batch on `stream`. \throws CudaError.
-void decode_tiles(const Batch& batch, const TileMemory& memory, cudaStream_t stream);
+  /// Describes all tiles of a batch whose bytes are in the host's slot, and flags those that the device can't decode.
+  void describe(Batch& batch);
+
+  /// Puts the copy of a batch's compressed bytes on `stream`. \returns the bytes copied. \throws CudaError.
+  std::size_t upload(const Batch& batch, cudaStream_t stream);
+
+  /// Puts the decoding of an uploaded batch on `stream`: into the plane whose pixel (panel.x0, strip.y0) is at
+  /// `own_rows`. \throws CudaError.
+  void decode(const Batch& batch, std::byte* own_rows, cudaStream_t stream);
+
+  /// Flags the tiles that the device didn't vouch for, once the stream has passed `decode`.
+  void check(Batch& batch) const;
+
+ private:
+  void describe_jpeg(Batch& batch);
+  void describe_plain(Batch& batch);
+
+  std::span<std::byte> compressed_;
+  std::span<std::byte> verdicts_;       ///< device
+  std::span<std::byte> host_verdicts_;  ///< pinned
+  cuda::JpegBatch jpeg_;
+  std::unique_ptr<cuda::JpegBatchDecoder> jpeg_decoder_;
+  std::vector<std::uint32_t> numbers_;  ///< of the batch's tiles, in the order in which the device knows them
+};
 
 }  // namespace slidestream

@@ -27,6 +27,7 @@ TEST_CASE("a device that is lost ends the run with one line, and what was finish
   Config config;
   config.pipeline.backend = Backend::cuda;
   config.pipeline.strip_height = 128;
+  config.pipeline.batch_strips = 1;
   config.pipeline.queue_depth = 3;
   RunControl control;
   const FaultInjection trap = {[](void*, const char* stage, const std::string& path, std::size_t strip) {

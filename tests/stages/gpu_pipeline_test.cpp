@@ -219,9 +219,11 @@ TEST_CASE("an exception in any stage of the GPU's lane ends its slide alone and 
   };
   Config config = gpu_config();
   config.pipeline.strip_height = 128;
+  config.pipeline.batch_strips = 1;
   config.pipeline.queue_depth = 6;
   const RunResult expected = run(config, {slides[0]});
-  for (const char* stage : {"source", "read", "decode", "upload", "carry", "compute", "collect", "reduce"}) {
+  for (const char* stage :
+       {"source", "read", "decode", "upload", "decode-gpu", "carry", "compute", "collect", "reduce"}) {
     for (std::size_t strip = 0; strip < 6; ++strip) {
       Planned planned{stage, strip};
       RunControl control;

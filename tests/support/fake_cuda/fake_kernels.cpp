@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
 #include "slide/luminance.hpp"
@@ -26,6 +27,25 @@ void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* byt
               to, reinterpret_cast<const std::uint8_t*>(bytes) + tile->source + std::size_t{y} * layout.row_bytes,
               tile->width, static_cast<int>(layout.samples), layout.colour);
         }
+      }
+    }
+  });
+}
+
+// Vouches for no tile and writes none: the CPU's decoder gets them all, as many at a time as there is room for.
+std::size_t JpegBatchDecoder::device_bytes(const JpegBatchLimits&) { return 256; }
+JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std::byte> device)
+    : layout_(limits), device_limits_(), upload_(device.data()) {}
+std::uint32_t JpegBatchDecoder::lanes() const noexcept { return 1024; }
+void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
+                               std::span<const std::byte>, cudaStream_t stream) {
+  test::fake_launch(stream, [plane, verdicts, &batch] {
+    std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(JpegReason::wrong_length));
+    const auto* rectangles =
+        reinterpret_cast<const JpegDeviceRectangle*>(batch.upload().data() + batch.layout().rectangles);
+    for (std::uint32_t i = 0; i < batch.white_rectangles(); ++i) {
+      for (std::uint32_t y = 0; y < rectangles[i].height; ++y) {
+        std::memset(plane + rectangles[i].offset + std::size_t{y} * rectangles[i].pitch, 255, rectangles[i].width);
       }
     }
   });
