@@ -1,6 +1,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "cuda/jpeg/device_batch.hpp"
 #include "cuda/jpeg/idct.hpp"
@@ -35,6 +37,10 @@ constexpr std::uint32_t lane_bytes(LaneMode mode) {
 constexpr std::uint32_t warp_bytes(LaneMode mode, std::uint32_t lanes) {
   return (lanes * lane_bytes(mode) + (mode == LaneMode::pairs ? 2 : 1) * transpose_bytes + 127) / 128 * 128;
 }
+
+/// Of a lane's place for parts of sectors, what one row of events takes.
+template <LaneMode mode>
+constexpr std::uint32_t parked_bytes = mode == LaneMode::pairs ? 128 : 256;
 
 /// Where a warp's parts lie in shared memory.
 struct WarpLayout {
@@ -277,12 +283,11 @@ __device__ __forceinline__ void write_row(std::uint8_t* plane, const Desk& desk,
 
 /// Where a lane is in its segment, in events.
 struct EventPosition {
-  std::uint32_t cycle;   // in its row
-  std::uint32_t across;  // event of the cycle
-  std::uint32_t down;
   std::uint32_t x;       // units of 8 pixels
   std::uint32_t y;       // of the row of cycles
-  std::uint32_t parked;  // three bits a slot: first part, and whether there is one
+  std::uint32_t across;  // event of the cycle
+  std::uint32_t down;
+  std::uint32_t parked;  // four bits for each row of events: first part, and whether there is one
 };
 
 /// Constants of a group.
@@ -299,9 +304,9 @@ struct SegmentState {
   std::uint32_t end;         // position
   std::uint32_t slack;
   std::uint32_t tile;
-  std::uint32_t cycles_across;
-  std::uint32_t last_full_x;  // where whole events end, in units of 8 pixels
-  std::uint32_t alignment;    // of the origin, in units of 8 pixels; 4: may not park
+  std::uint32_t row_end;      // of the frame's cycles, in units of 8 pixels
+  std::uint32_t last_full_x;  // where whole events end, in units of 8 pixels; 0: none may wait for others
+  std::uint32_t alignment;    // of the origin, in units of 8 pixels
 };
 
 /// The word for the event that a lane has complete, and the next position.
@@ -309,31 +314,28 @@ template <LaneMode mode>
 __device__ __forceinline__ std::uint32_t next_event(EventPosition& at, const SegmentState& segment,
                                                     const GroupShape& shape, std::uint32_t left) {
   constexpr std::uint32_t width = mode == LaneMode::pairs ? 2 : 1;
-  const bool across_follows = at.across + 1 < shape.events_across;
-  const bool row_goes_on = across_follows || (at.cycle + 1 < segment.cycles_across && left >= shape.blocks_in_cycle);
-  std::uint32_t word = at.x | (at.y + at.down) << EventWord::y_shift;
-  if (segment.alignment < 4 && at.down < 2) {
-    const std::uint32_t part = (segment.alignment + at.x) % 4;
-    const std::uint32_t mine = at.parked >> (4 * at.down) & 7U;
-    const bool park = part + width < 4 && row_goes_on && at.x + 2 * width <= segment.last_full_x;
-    word |= at.down << EventWord::slot_shift;
-    if (park) word |= EventWord::park_bit;
-    if (mine != 0) word |= EventWord::waits_bit | (mine & 3U) << EventWord::first_shift;
-    const std::uint32_t now = !park ? 0U : mine != 0 ? mine : part | 4U;
-    at.parked ^= (mine ^ now) << (4 * at.down);
-  }
+  const std::uint32_t part = (segment.alignment + at.x) % 4;
+  const std::uint32_t shift = 4 * at.down;
+  const std::uint32_t mine = at.parked >> shift & 7U;
+  // What waits is fetched by the next event of the row: there must be one, whole, and in this segment.
+  const bool goes_on = at.across + 1 < shape.events_across || left >= shape.blocks_in_cycle;
+  const bool park =
+      part + width < 4 && goes_on && at.x + width < segment.row_end && at.x + 2 * width <= segment.last_full_x;
+  std::uint32_t word = at.x | (at.y + at.down) << EventWord::y_shift | at.down << EventWord::slot_shift;
+  if (park) word |= EventWord::park_bit;
+  if (mine != 0) word |= EventWord::waits_bit | (mine & 3U) << EventWord::first_shift;
+  const std::uint32_t now = !park ? 0U : mine != 0 ? mine : part | 4U;
+  at.parked ^= (mine ^ now) << shift;
   at.x += width;
   ++at.across;
   if (at.across == shape.events_across) {
     at.across = 0;
     ++at.down;
-    at.x -= width * shape.events_across;
-    if (at.down == shape.events_down) {
+    if (at.down != shape.events_down) {
+      at.x -= width * shape.events_across;
+    } else {
       at.down = 0;
-      at.x += width * shape.events_across;
-      ++at.cycle;
-      if (at.cycle == segment.cycles_across) {
-        at.cycle = 0;
+      if (at.x == segment.row_end) {
         at.x = 0;
         at.y += shape.events_down;
       }
@@ -358,20 +360,22 @@ __device__ __forceinline__ void take_segment(const JpegDeviceBatch& batch, std::
   state.end = segment.end_bit - 128 * chunk + 32;
   state.slack = segment.slack;
   state.tile = segment.tile;
-  state.cycles_across = tile.cycles_across;
   start = segment.start_bit % 128;
   block_count = segment.cycles * shape.blocks_in_cycle;
-  at.cycle = segment.first_cycle % tile.cycles_across;
+  const std::uint32_t cycle_width = shape.events_across * (mode == LaneMode::pairs ? 2 : 1);
+  state.row_end = tile.cycles_across * cycle_width;
   at.across = at.down = at.parked = 0;
-  at.x = at.cycle * shape.events_across * (mode == LaneMode::pairs ? 2 : 1);
+  at.x = segment.first_cycle % tile.cycles_across * cycle_width;
   at.y = segment.first_cycle / tile.cycles_across * shape.events_down;
   const std::uintptr_t origin =
       reinterpret_cast<std::uintptr_t>(batch.plane) + static_cast<std::uintptr_t>(tile.origin);
   constexpr std::uintptr_t unit = mode == LaneMode::pairs ? 16 : 8;
   const bool aligned = (origin | tile.pitch) % unit == 0 && (tile.flags & JpegDeviceTile::inverted) == 0;
-  const bool sectors = aligned && tile.pitch % 32 == 0 && tile.first_column == 0;
-  state.alignment = sectors ? static_cast<std::uint32_t>(origin / 8 % 4) : 4;
-  state.last_full_x = (std::uint32_t{tile.first_column} + tile.columns) / 8;
+  // Parts of a sector wait where rows begin alike and there is a place for each row of a cycle's events.
+  const bool sectors = aligned && tile.pitch % 32 == 0 && tile.first_column == 0 &&
+                       shape.events_down * parked_bytes<mode> <= parked_bytes_per_lane;
+  state.alignment = static_cast<std::uint32_t>(origin / 8 % 4);
+  state.last_full_x = sectors ? tile.columns / 8U : 0U;
   const std::uint32_t flags =
       (aligned ? Desk::aligned : 0) | ((tile.flags & JpegDeviceTile::inverted) != 0 ? Desk::inverted : 0);
   arena.store_vector(
@@ -420,7 +424,7 @@ __device__ __forceinline__ void decode_group(const JpegDeviceBatch& batch, const
   EntropyLane decoder;
   decoder.state = lane < lanes ? none_yet : idle;
   decoder.zigzag = cycle;  // any address at which reading does no harm
-  SegmentState segment{batch.scans, 0, 0, 0, 0, 1, 0, 4};
+  SegmentState segment{batch.scans, 0, 0, 0, 0, 0, 0, 0};
   EventPosition at{};
   std::uint32_t chunk = 0;
   bool first = ranks != 0;
@@ -496,7 +500,8 @@ __device__ __forceinline__ void decode_group(const JpegDeviceBatch& batch, const
       }
       word = __shfl_sync(all_lanes, word, static_cast<int>(source));
       const std::uint32_t its_desk = layout.desks + source * desk_bytes;
-      std::uint8_t* const its_parked = parked + source * parked_bytes_per_lane + (word >> EventWord::slot_shift) * 256;
+      std::uint8_t* const its_parked =
+          parked + source * parked_bytes_per_lane + (word >> EventWord::slot_shift) * parked_bytes<mode>;
       const std::uint32_t c = lane % 8;
       uint4 waits_here = make_uint4(0, 0, 0, 0);
       if (mode == LaneMode::pairs && (word & EventWord::waits_bit) != 0) {
@@ -582,14 +587,22 @@ struct Tuning {
   std::uint32_t lanes;
   std::uint32_t threshold;
 };
-constexpr Tuning tunings[] = {{200, 12, 28, 4}, {64, 8, 16, 4}, {20, 8, 8, 2}, {0, 4, 2, 1}};
+constexpr Tuning tunings[] = {{200, 12, 24, 4}, {64, 8, 16, 4}, {20, 8, 8, 2}, {0, 4, 2, 1}};
 
 }  // namespace
 
 JpegLaneShape shape_for(const JpegDeviceLimits& limits, LaneMode mode, const JpegBatch::Mode& work) {
   const std::uint32_t segments = work.segments / limits.multiprocessors;
-  const Tuning& tuning = *std::find_if(std::begin(tunings), std::end(tunings),
-                                       [segments](const Tuning& t) { return segments >= t.segments; });
+  const Tuning& found = *std::find_if(std::begin(tunings), std::end(tunings),
+                                      [segments](const Tuning& t) { return segments >= t.segments; });
+#ifdef SLIDESTREAM_JPEG_TUNING
+  static Tuning tuned{};
+  if (const char* text = std::getenv("JPEG_SHAPE"))
+    std::sscanf(text, "%u,%u,%u", &tuned.warps, &tuned.lanes, &tuned.threshold);
+  const Tuning& tuning = tuned.warps != 0 ? tuned : found;
+#else
+  const Tuning& tuning = found;
+#endif
   const std::size_t room = limits.shared_bytes - table_bytes(mode, work.lookup_words);
   const auto warps =
       static_cast<std::uint32_t>(std::min<std::size_t>(tuning.warps, room / warp_bytes(mode, tuning.lanes)));

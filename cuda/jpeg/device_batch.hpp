@@ -23,12 +23,19 @@ struct alignas(16) JpegSegment {
   std::uint32_t unused[3];
 };
 
-/// What finding the codes' beginnings knows of a piece.
+/// What finding the codes' beginnings knows of a piece. States are one word each: see pieces.cu.
 struct alignas(16) JpegPiece {
-  unsigned long long entry;  ///< state that it was decoded from, and the state at its end: see pieces.cu
-  unsigned long long exit;
-  std::uint32_t blocks;  ///< that begin in it
-  std::uint32_t unused[3];
+  unsigned long long entry;       ///< that it was decoded from
+  unsigned long long checkpoint;  ///< some way on
+  unsigned long long exit;        ///< where the first code of the next piece begins
+  std::uint32_t blocks;           ///< that begin in it
+  std::uint32_t blocks_before;    ///< of these, before the checkpoint
+  std::uint32_t first_block;      ///< of the tile, the first that begins in it
+  std::uint32_t first_cycle;      ///< and the first cycle
+  std::uint32_t cycles;           ///< that begin in it
+  std::uint32_t first_position;   ///< where the first of them begins
+  std::int32_t before[3];         ///< sums of DC differences by component: before that one
+  std::int32_t all[3];            ///< and of all blocks
 };
 
 struct JpegDeviceBatch {
@@ -49,6 +56,7 @@ struct JpegDeviceBatch {
   std::uint32_t tile_count;
   std::uint32_t segment_count;
   std::uint32_t rectangle_count;
+  std::uint32_t group_count;
 };
 
 /// How the fused kernel is laid out on the device.

@@ -173,13 +173,43 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t funnel_left(std::uint32_t high, std::uint3
 #endif
 }
 
-SLIDESTREAM_HOST_DEVICE std::uint32_t shift_right_clamped(std::uint32_t value, std::uint32_t count) {
+// The following are what a step is made of, each one instruction on the device: compilers rather shift and mask.
+
+/// sum + byte `byte` of word * weight.
+template <int byte, int weight>
+SLIDESTREAM_HOST_DEVICE std::uint32_t add_byte(std::uint32_t sum, std::uint32_t word) {
+#if defined(__CUDA_ARCH__)
+  return __dp4a(word, static_cast<std::uint32_t>(weight) << (8 * byte), sum);
+#else
+  return sum + (word >> (8 * byte) & 255U) * static_cast<std::uint32_t>(weight);
+#endif
+}
+
+/// Where in a table of words the first `primary_bits` of a window lead.
+SLIDESTREAM_HOST_DEVICE std::uint32_t lookup_address(std::uint32_t table, std::uint32_t window) {
+#if defined(__CUDA_ARCH__)
+  std::uint32_t address;
+  asm("{ .reg .u32 i; shr.u32 i, %1, %3; mad.lo.u32 %0, i, 4, %2; }"
+      : "=r"(address)
+      : "r"(window), "r"(table), "n"(32 - primary_bits));
+  return address;
+#else
+  return table + (window >> (32 - primary_bits)) * 4;
+#endif
+}
+
+/// The value's bits, as they are where the sign is all ones, else inverted, moved to the right end by the count in byte
+/// 2 of a lookup's entry.
+SLIDESTREAM_HOST_DEVICE std::uint32_t magnitude_of(std::uint32_t bits, std::uint32_t sign, std::uint32_t symbol) {
 #if defined(__CUDA_ARCH__)
   std::uint32_t result;
-  asm("shr.u32 %0, %1, %2;" : "=r"(result) : "r"(value), "r"(count));
+  asm("{ .reg .u32 t; lop3.b32 t, %1, %2, 0, 0xC3; shr.u32 %0, t, %3; }"
+      : "=r"(result)
+      : "r"(bits), "r"(sign), "r"(__byte_perm(symbol, 0, 0x4442)));
   return result;
 #else
-  return count >= 32 ? 0 : value >> count;
+  const std::uint32_t count = symbol >> 16 & 255U;
+  return count >= 32 ? 0 : ~(bits ^ sign) >> count;
 #endif
 }
 
@@ -232,9 +262,9 @@ struct EntropyLane {
     std::uint32_t symbol = running ? entry : idle_entry;
     const bool link = (symbol & 31U) == 0;
     symbol = memory.load_if(link, (window >> 14 & (4 * (secondary_words - 1))) | symbol >> 8, symbol);
-    position += symbol >> 8 & 255U;
-    zigzag += (symbol >> 24) * 8;
-    const std::uint32_t bits = window << (symbol & 31U);  // the value's, and what follows
+    position = add_byte<1, 1>(position, symbol);
+    zigzag = add_byte<3, 8>(zigzag, symbol);
+    const std::uint32_t bits = funnel_left(window, 0, symbol);  // the value's, and what follows
     const ZigzagEntry place = memory.load_zigzag(zigzag - 8);
     const bool moved = position >= refill;
     word0 = moved ? word1 : word0;
@@ -242,10 +272,10 @@ struct EntropyLane {
     refill = moved ? refill + 32 : refill;
     window = funnel_left(word0, word1, position);
     const bool ended = (zigzag & zigzag_past_block) != 0;
-    entry = memory.load_if(running, (ended ? next.dc : ac) + (window >> (32 - primary_bits)) * 4, entry);
+    entry = memory.load_if(running, lookup_address(ended ? next.dc : ac, window), entry);
     word2 = memory.load_if(moved, ring | (refill >> 3 & (ring_bytes - 4)), word2);
     const std::uint32_t sign = 0U - (bits >> 31);  // all ones: the value is positive
-    const std::uint32_t magnitude = shift_right_clamped(~(bits ^ sign), symbol >> 16 & 255U);
+    const std::uint32_t magnitude = magnitude_of(bits, sign, symbol);
     std::int32_t product = static_cast<std::int32_t>(magnitude) * place.negated_quantiser;
     product = product < -32767 ? -32767 : product;
     product *= static_cast<std::int32_t>(sign | 1U);

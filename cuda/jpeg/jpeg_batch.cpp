@@ -10,8 +10,11 @@ namespace {
 constexpr std::uint64_t most_scan_bytes = std::uint64_t{1} << 28;
 // Smaller pieces of a tile spend their time on finding where codes begin.
 constexpr std::uint64_t least_piece_bytes = 768;
-// Cutting costs about two more passes over the data: it must give several lanes work that had none.
-constexpr std::uint64_t least_pieces = 4;
+// Cutting costs about two more passes over the data: a tile must be so many times what each lane would get if all got
+// the same.
+constexpr std::uint64_t least_shares = 6;
+// And pieces are so many to a lane: bytes say little of how many blocks they hold, so that lanes need turns.
+constexpr std::uint64_t pieces_per_lane = 4;
 // Work is ordered by size, in steps of so many bytes.
 constexpr std::uint32_t size_step = 256;
 constexpr std::uint32_t size_classes = 256;
@@ -184,12 +187,15 @@ void JpegBatch::cut_into_pieces(std::uint32_t lanes) {
   JpegDeviceTile* tiles = part<JpegDeviceTile>(layout_.tiles);
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < tile_count_; ++i) bytes += tiles[i].scan_bytes;
-  const std::uint64_t piece = std::max(least_piece_bytes, bytes / std::max(lanes, 1U));
+  if (lanes == 0) lanes = 1;
+  const std::uint64_t piece = std::max(least_piece_bytes, bytes / (pieces_per_lane * lanes));
   for (std::uint32_t i = 0; i < tile_count_; ++i) {
     JpegDeviceTile& tile = tiles[i];
     if (tile.cycles_per_interval != 0) continue;
     const std::uint64_t pieces = (tile.scan_bytes + piece - 1) / piece;
-    if (pieces < least_pieces || pieces - 1 > layout_.limits.segments - segment_count_) continue;
+    if (pieces < 4 || tile.scan_bytes < least_shares * (bytes / lanes) ||
+        pieces - 1 > layout_.limits.segments - segment_count_)
+      continue;
     tile.piece_bytes = static_cast<std::uint32_t>(piece);
     tile.segments = static_cast<std::uint32_t>(pieces);
     segment_count_ += tile.segments - 1;
@@ -238,11 +244,21 @@ void JpegBatch::order_queue() {
       mode.lookup_words = std::max<std::uint32_t>(mode.lookup_words, codings[coding].lookup_words);
     }
   }
+  // Neighbouring segments go to lanes of one warp. Those of one tile are alike, and a warp of lanes that all have empty
+  // glass takes long: so segments of several tiles take turns.
+  constexpr std::uint32_t tiles_in_turn = 64;
   std::uint32_t* queue = part<std::uint32_t>(layout_.queue);
-  for (std::uint32_t j = 0; j < tile_count_; ++j) {
-    const JpegDeviceTile& tile = tiles[order_[j]];
-    std::uint32_t& to = next[group_of_tile_[order_[j]]];
-    for (std::uint32_t s = 0; s < tile.segments; ++s) queue[to++] = tile.first_segment + s;
+  for (std::uint32_t first = 0; first < tile_count_; first += tiles_in_turn) {
+    const std::uint32_t end = std::min(first + tiles_in_turn, tile_count_);
+    bool more = true;
+    for (std::uint32_t s = 0; more; ++s) {
+      more = false;
+      for (std::uint32_t j = first; j < end; ++j) {
+        const JpegDeviceTile& tile = tiles[order_[j]];
+        if (s < tile.segments) queue[next[group_of_tile_[order_[j]]]++] = tile.first_segment + s;
+        more |= s + 1 < tile.segments;
+      }
+    }
   }
 }
 

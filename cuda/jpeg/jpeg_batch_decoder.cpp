@@ -74,7 +74,7 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
   device_.parked = reinterpret_cast<std::uint8_t*>(base + parts.parked);
 }
 
-std::uint32_t JpegBatchDecoder::lanes() const noexcept { return device_limits_.multiprocessors * 12 * 28; }
+std::uint32_t JpegBatchDecoder::lanes() const noexcept { return device_limits_.multiprocessors * 12 * 24; }
 
 void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
                                std::span<const std::byte> compressed, cudaStream_t stream) {
@@ -100,6 +100,7 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
   device.tile_count = batch.tiles();
   device.segment_count = batch.segments();
   device.rectangle_count = batch.white_rectangles();
+  device.group_count = batch.groups();
   launch_white(device, stream);
   launch_unstuff(device, stream);
   if (batch.most_pieces() > 0) {

@@ -70,19 +70,16 @@ JpegReason lay_out_mcu(const JpegHeader& header, JpegCoding& coding) {
   coding.horizontal = alone ? 1 : first.horizontal;
   coding.vertical = alone ? 1 : first.vertical;
   unsigned blocks = 0;
-  for (std::uint8_t place = 0; place < header.component_count; ++place) {
-    for (std::uint8_t i = 0; i < header.component_count; ++i) {
-      const JpegComponent& component = header.components[i];
-      if (component.place != place) continue;
-      if (!alone && (component.horizontal > first.horizontal || component.vertical > first.vertical)) {
-        return JpegReason::sampling;
-      }
-      const bool same = component.horizontal == first.horizontal && component.vertical == first.vertical;
-      if (coding.rgb != 0 && (!same || first.horizontal != 1 || first.vertical != 1)) return JpegReason::sampling;
-      const unsigned count = alone ? 1U : unsigned{component.horizontal} * component.vertical;
-      if (blocks + count > JpegCoding::most_blocks) return JpegReason::damaged_header;
-      for (unsigned b = 0; b < count; ++b) coding.blocks[blocks++] = {i, 0, 0, 0};
+  for (std::uint8_t i = 0; i < header.component_count; ++i) {
+    const JpegComponent& component = header.components[i];
+    if (!alone && (component.horizontal > first.horizontal || component.vertical > first.vertical)) {
+      return JpegReason::sampling;
     }
+    const bool same = component.horizontal == first.horizontal && component.vertical == first.vertical;
+    if (coding.rgb != 0 && (!same || first.horizontal != 1 || first.vertical != 1)) return JpegReason::sampling;
+    const unsigned count = alone ? 1U : unsigned{component.horizontal} * component.vertical;
+    if (blocks + count > JpegCoding::most_blocks) return JpegReason::damaged_header;
+    for (unsigned b = 0; b < count; ++b) coding.blocks[blocks++] = {i, 0, 0, 0};
   }
   coding.block_count = static_cast<std::uint8_t>(blocks);
   return JpegReason::none;
@@ -135,7 +132,7 @@ JpegCodingKey::JpegCodingKey(const JpegHeader& header, JpegColour colour) noexce
   for (std::uint32_t i = 0; i < header.component_count; ++i) {
     const JpegComponent& component = header.components[i];
     const std::uint8_t wide = header.tables.wide[component.quantisation];
-    const std::uint8_t shape[4] = {component.horizontal, component.vertical, component.place, wide};
+    const std::uint8_t shape[3] = {component.horizontal, component.vertical, wide};
     append(shape, sizeof(shape));
     append(header.tables.quantisation[component.quantisation], wide != 0 ? 128 : 64);
     append_code(header.tables.dc[component.dc]);

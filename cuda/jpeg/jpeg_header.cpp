@@ -132,24 +132,19 @@ JpegReason read_scan(std::span<const std::byte> content, JpegHeader& header) {
   const std::size_t count = byte_at(content, 0);
   if (count != header.component_count) return JpegReason::several_scans;
   if (content.size() != 4 + 2 * count) return JpegReason::damaged_header;
-  unsigned seen = 0;
   for (std::size_t place = 0; place < count; ++place) {
-    const unsigned id = byte_at(content, 1 + 2 * place);
     const unsigned destinations = byte_at(content, 2 + 2 * place);
-    const auto found = std::find_if(header.components.begin(), header.components.begin() + header.component_count,
-                                    [id](const JpegComponent& component) { return component.id == id; });
-    if (found == header.components.begin() + header.component_count) return JpegReason::damaged_header;
-    seen |= 1U << (found - header.components.begin());
-    found->place = static_cast<std::uint8_t>(place);
-    found->dc = static_cast<std::uint8_t>(destinations >> 4);
-    found->ac = static_cast<std::uint8_t>(destinations & 15U);
-    if (found->dc > 3 || found->ac > 3) return JpegReason::damaged_header;
-    if (header.tables.dc[found->dc] == nullptr || header.tables.ac[found->ac] == nullptr ||
-        header.tables.quantisation[found->quantisation] == nullptr) {
+    JpegComponent& component = header.components[place];
+    // libjpeg takes some other orders than the frame's, and refuses others.
+    if (byte_at(content, 1 + 2 * place) != component.id) return JpegReason::components;
+    component.dc = static_cast<std::uint8_t>(destinations >> 4);
+    component.ac = static_cast<std::uint8_t>(destinations & 15U);
+    if (component.dc > 3 || component.ac > 3) return JpegReason::damaged_header;
+    if (header.tables.dc[component.dc] == nullptr || header.tables.ac[component.ac] == nullptr ||
+        header.tables.quantisation[component.quantisation] == nullptr) {
       return JpegReason::missing_table;
     }
   }
-  if (seen != (1U << count) - 1) return JpegReason::damaged_header;
   const bool sequential = byte_at(content, 1 + 2 * count) == 0 && byte_at(content, 2 + 2 * count) == 63 &&
                           byte_at(content, 3 + 2 * count) == 0;
   return sequential ? JpegReason::none : JpegReason::other_coding;

@@ -59,7 +59,6 @@ struct JpegComponent {
   std::uint8_t quantisation;  ///< destinations of its tables
   std::uint8_t dc;
   std::uint8_t ac;
-  std::uint8_t place;  ///< in the scan's order
 
   bool operator==(const JpegComponent&) const = default;
 };
@@ -68,7 +67,7 @@ struct JpegHeader {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   std::uint32_t component_count = 0;
-  std::array<JpegComponent, 3> components{};  ///< in the frame's order; all of them are in the scan
+  std::array<JpegComponent, 3> components{};  ///< all of them are in the scan, in this order
   std::uint32_t restart_interval = 0;         ///< MCUs; 0: none
   std::size_t scan_offset = 0;                ///< where the scan's data begin
   JpegTableReferences tables;

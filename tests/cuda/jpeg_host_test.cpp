@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -92,6 +93,13 @@ TEST_CASE("what isn't for the device is said") {
   Bytes jpeg = encode_jpeg(picture);
   jpeg.resize(jpeg.size() - 100);
   CHECK(decode(jpeg, JpegColour::luminance).reason == JpegReason::wrong_length);
+  // Components of the scan in another order than the frame's: libjpeg takes some such orders, and refuses others.
+  Bytes shuffled = encode_jpeg(picture, {.coding = JpegOptions::Coding::rgb});
+  const std::array<std::byte, 2> sos = {std::byte{0xFF}, std::byte{0xDA}};
+  const auto scan = std::search(shuffled.begin(), shuffled.end(), sos.begin(), sos.end());
+  REQUIRE(scan != shuffled.end());
+  std::swap(scan[7], scan[9]);
+  CHECK(decode(shuffled, JpegColour::rgb).reason == JpegReason::components);
   const Picture two{16, 16, 2, std::vector<std::uint8_t>(512, 9)};
   CHECK(decode(encode_jpeg(two, {.coding = JpegOptions::Coding::unknown}), JpegColour::luminance).reason ==
         JpegReason::components);
