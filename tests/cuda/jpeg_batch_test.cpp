@@ -1,0 +1,151 @@
+// What a batch takes, refuses, and tells the device.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "cuda/jpeg/jpeg_batch.hpp"
+#include "cuda/jpeg_tiles.hpp"
+
+namespace slidestream::test {
+namespace {
+
+using cuda::JpegBatch;
+using cuda::JpegBatchLimits;
+using cuda::JpegColour;
+using cuda::JpegLevelTables;
+using cuda::JpegPlacement;
+using cuda::JpegReason;
+
+/// A batch with memory of its own.
+struct OwnBatch {
+  explicit OwnBatch(const JpegBatchLimits& limits)
+      : memory((JpegBatch::upload_bytes(limits) + 63) / 64), batch(limits, std::as_writable_bytes(std::span(memory))) {}
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> memory;
+  JpegBatch batch;
+
+  JpegReason add(const NamedTile& tile, std::uint64_t offset = 0) {
+    JpegPlacement placement;
+    placement.pitch = 4096;
+    placement.width = static_cast<std::uint32_t>(tile.width);
+    placement.height = static_cast<std::uint32_t>(tile.height);
+    return batch.add(tile.bytes, offset, tables, tile.colour, placement);
+  }
+  JpegLevelTables tables;
+
+  template <class T>
+  std::span<const T> part(std::size_t offset, std::size_t count) const {
+    return {reinterpret_cast<const T*>(batch.upload().data() + offset), count};
+  }
+};
+
+constexpr JpegBatchLimits roomy{.tiles = 500, .compressed_bytes = 64U << 20};
+
+TEST_CASE("a full batch refuses, and takes again when it is cleared") {
+  const NamedTile tile = make_tile(64, 64, {}, 1);
+  OwnBatch tiles({.tiles = 2, .compressed_bytes = 1U << 20});
+  for (int round = 0; round < 3; ++round) {
+    CHECK(tiles.add(tile) == JpegReason::none);
+    CHECK(tiles.add(tile) == JpegReason::none);
+    CHECK(tiles.add(tile) == JpegReason::no_room);
+    CHECK(tiles.batch.tiles() == 2);
+    tiles.batch.clear();
+  }
+  OwnBatch codings({.tiles = 10, .compressed_bytes = 1U << 20, .codings = 1});
+  CHECK(codings.add(tile) == JpegReason::none);
+  CHECK(codings.add(make_tile(64, 64, {.quality = 60}, 1)) == JpegReason::no_room);
+  CHECK(codings.add(make_tile(80, 16, {}, 2)) == JpegReason::none);
+  CHECK(codings.batch.codings() == 1);
+  codings.batch.clear();
+  CHECK(codings.add(make_tile(64, 64, {.quality = 60}, 1)) == JpegReason::none);
+  OwnBatch segments({.tiles = 10, .compressed_bytes = 1U << 20, .segments = 12});
+  CHECK(segments.add(make_tile(64, 48, {.restart_interval = 1}, 1)) == JpegReason::none);
+  CHECK(segments.add(tile) == JpegReason::no_room);
+  OwnBatch bytes({.tiles = 2, .compressed_bytes = 1000});
+  CHECK(bytes.add(make_tile(256, 256, {}, 3)) == JpegReason::no_room);
+  CHECK_FALSE(bytes.batch.add_white({}));
+}
+
+TEST_CASE("rectangles must lie inside the frame") {
+  const NamedTile tile = make_tile(64, 48, {}, 1);
+  OwnBatch own(roomy);
+  const auto reason_for = [&](std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height,
+                              bool inverted = false) {
+    JpegPlacement placement;
+    placement.pitch = 64;
+    placement.from_x = x;
+    placement.from_y = y;
+    placement.width = width;
+    placement.height = height;
+    placement.inverted = inverted;
+    return own.batch.add(tile.bytes, 0, own.tables, JpegColour::luminance, placement);
+  };
+  CHECK(reason_for(0, 0, 64, 48) == JpegReason::none);
+  CHECK(reason_for(63, 47, 1, 1) == JpegReason::none);
+  CHECK(reason_for(1, 0, 64, 48) == JpegReason::size);
+  CHECK(reason_for(0, 1, 64, 48) == JpegReason::size);
+  CHECK(reason_for(0xFFFFFFFFU, 0, 2, 1) == JpegReason::size);
+  CHECK(reason_for(0, 0, 0, 48) == JpegReason::size);
+  CHECK(reason_for(0, 0, 64, 48, true) == JpegReason::components);
+}
+
+TEST_CASE("every segment stands in the queue once, in its coding's group") {
+  const std::vector<NamedTile> tiles = tiles_of_every_kind();
+  OwnBatch own(roomy);
+  for (const std::uint32_t lanes : {0U, 1000U, 1U << 30}) {
+    own.batch.clear();
+    std::uint64_t offset = 0;
+    for (const NamedTile& tile : tiles) {
+      REQUIRE(own.add(tile, offset) == JpegReason::none);
+      offset += tile.bytes.size();
+    }
+    own.batch.finish(lanes);
+    const JpegBatch& batch = own.batch;
+    CHECK(batch.compressed_end() == offset);
+    if (lanes != 1000) CHECK((batch.most_pieces() != 0) == (lanes != 0));
+    const auto device_tiles = own.part<cuda::JpegDeviceTile>(batch.layout().tiles, batch.tiles());
+    const auto groups = own.part<cuda::JpegDeviceGroup>(batch.layout().groups, batch.groups());
+    const auto queue = own.part<std::uint32_t>(batch.layout().queue, batch.segments());
+    std::vector<std::uint32_t> coding_of(batch.segments());
+    std::uint32_t next = 0;
+    for (const cuda::JpegDeviceTile& tile : device_tiles) {
+      CHECK(tile.first_segment == next);
+      for (std::uint32_t s = 0; s < tile.segments; ++s) coding_of[next++] = tile.coding;
+    }
+    CHECK(next == batch.segments());
+    std::uint32_t begin = 0;
+    for (const cuda::JpegDeviceGroup& group : groups) {
+      CHECK(group.begin == begin);
+      for (std::uint32_t q = group.begin; q < group.end; ++q) REQUIRE(coding_of.at(queue[q]) == group.coding);
+      begin = group.end;
+    }
+    CHECK(begin == batch.segments());
+    std::vector<std::uint32_t> sorted(queue.begin(), queue.end());
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::uint32_t> all(batch.segments());
+    std::iota(all.begin(), all.end(), 0U);
+    CHECK(sorted == all);
+  }
+}
+
+TEST_CASE("damaged tables keep a level's tiles from the device") {
+  const Bytes cut = {std::byte{0xFF}, std::byte{0xD8}, std::byte{0xFF}, std::byte{0xC4}, std::byte{1}};
+  Bytes damaged = cut;
+  damaged.resize(40);
+  const JpegLevelTables tables(damaged);
+  CHECK(tables.reason == JpegReason::damaged_header);
+  CHECK(JpegLevelTables(cut).reason == JpegReason::none);  // too short to hold a table
+  OwnBatch own(roomy);
+  const NamedTile tile = make_tile(16, 16, {}, 1);
+  CHECK(own.batch.add(tile.bytes, 0, tables, tile.colour, {.pitch = 16, .width = 16, .height = 16}) ==
+        JpegReason::damaged_header);
+}
+
+}  // namespace
+}  // namespace slidestream::test
