@@ -9,11 +9,15 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/metrics.hpp"
 #include "config/suggest.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/ledger_view.hpp"
+#include "ledger/map_files.hpp"
+#include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/shard.hpp"
+#include "output/atomic_file.hpp"
 
 namespace slidestream::cli {
 
@@ -22,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto time_between_beats = std::chrono::seconds(10);
+constexpr auto time_between_metrics = std::chrono::seconds(5);
 /// Slides that the summary shows.
 constexpr std::size_t most_shown = 20;
 /// A checkpoint takes no more than about this share of a run.
@@ -43,10 +48,6 @@ std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const Run
   const std::vector<int> shards = shards_of(inputs.canonical, sizes, shard.count, by);
   for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i].mine = shards[i] == shard.number;
   return manifest;
-}
-
-std::string map_file(const Config& config, const std::string& name) {
-  return name + (config.output.maps == MapFormat::tiff ? ".tif" : ".npy");
 }
 
 }  // namespace
@@ -76,13 +77,11 @@ bool FailureLimit::reached(std::size_t failed, std::size_t slides) const noexcep
 
 Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOptions& options)
     : config_(config),
+      metrics_file_(options.metrics),
       limit_(FailureLimit::parse(options.max_failures)),
+      map_files_(map_files(config, inputs.slides)),
       manifest_(make_manifest(inputs, options)),
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
-  if (config.output.maps != MapFormat::none) {
-    map_names_ = map_names(inputs.slides);
-    for (std::string& name : map_names_) name = map_file(config, name);
-  }
   if (options.fresh) {
     if (const std::string aside = Ledger::move_aside(config, {}); !aside.empty()) {
       prepare_output(config);
@@ -92,6 +91,8 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   ledger_ = std::make_unique<Ledger>(config);
   start_ = ledger_->begin(manifest_, options.retry_failed);
   failed_ = start_.failed;
+  done_ = start_.done;
+  bytes_left_ = start_.bytes_left;
   for (std::size_t i = 0; i < start_.todo.size(); ++i) {
     const std::string& path = manifest_[start_.todo[i]].path;
     places_.emplace(path, start_.todo[i]);
@@ -133,35 +134,15 @@ void Archive::tell_start() const {
 
 /// Brings the folder of maps to what the ledger says: a name may have been another slide's.
 void Archive::place_maps() {
-  if (map_names_.empty()) return;
+  if (map_files_.empty()) return;
   const fs::path folder = fs::path(config_.output.dir) / "maps";
   std::error_code code;
   for (const std::size_t place : start_.todo) {
-    if (fs::is_regular_file(fs::symlink_status(folder / map_names_[place], code))) {
-      fs::remove(folder / map_names_[place], code);
+    if (fs::is_regular_file(fs::symlink_status(folder / map_files_[place], code))) {
+      fs::remove(folder / map_files_[place], code);
     }
   }
-  write_missing_maps();
-}
-
-void Archive::write_missing_maps() {
-  if (map_names_.empty()) return;
-  const fs::path folder = fs::path(config_.output.dir) / "maps";
-  LedgerView view(ledger_->file(), static_cast<std::size_t>(config_.analysis.bins));
-  std::vector<std::pair<std::size_t, SlideResult>> wanted;
-  view.for_each_map([&](std::size_t place, const SlideResult& slide) {
-    std::error_code code;
-    if (slide.map_file == map_names_.at(place) && fs::is_regular_file(folder / slide.map_file, code)) return;
-    wanted.emplace_back(place, slide);
-    wanted.back().second.sums = {};
-  });
-  for (auto& [place, slide] : wanted) {
-    view.read_map(place, slide.map);
-    const std::string& name = map_names_.at(place);
-    write_map(config_, slide, name.substr(0, name.rfind('.')));
-    slide.map = {};
-    if (slide.map_file != name) ledger_->map_renamed(place, name);
-  }
+  write_missing_maps(config_, *ledger_, map_files_);
 }
 
 void Archive::watch(RunControl& control) {
@@ -179,6 +160,7 @@ void Archive::end_watch() {
   }
   changed_.notify_all();
   watcher_.join();
+  write_metrics(false);
 }
 
 void Archive::slide_started(const std::string& path) noexcept {
@@ -192,10 +174,10 @@ void Archive::slide_started(const std::string& path) noexcept {
 void Archive::slide_ended(SlideResult& slide) noexcept {
   try {
     const std::size_t place = places_.at(slide.path);
-    if (slide.done && !map_names_.empty()) slide.map_file = map_names_[place];
+    if (slide.done && !map_files_.empty()) slide.map_file = map_files_[place];
     ledger_->ended(place, slide);
-    if (slide.done && !map_names_.empty()) {
-      const std::string& name = map_names_[place];
+    if (slide.done && !map_files_.empty()) {
+      const std::string& name = map_files_[place];
       write_map(config_, slide, name.substr(0, name.rfind('.')));
     }
   } catch (const std::exception& error) {
@@ -204,12 +186,17 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
   // The ledger has them; a long run mustn't.
   slide.map = {};
   slide.sums = {};
-  if (slide.done) return;
   {
     const std::lock_guard lock(mutex_);
-    ++failed_;
+    ++(slide.done ? done_ : failed_);
+    bytes_left_ -= bytes_of(slide.path);
   }
-  check_failures();
+  if (!slide.done) check_failures();
+}
+
+void Archive::progressed(const Progress& progress) {
+  const std::lock_guard lock(mutex_);
+  progress_ = progress;
 }
 
 std::uint64_t Archive::bytes_of(const std::string& path) const {
@@ -244,6 +231,7 @@ std::string Archive::stopped() const {
 void Archive::keep_watch() {
   const auto pause = std::chrono::seconds(config_.output.checkpoint_seconds);
   auto next_beat = Clock::now() + time_between_beats;
+  auto next_metrics = Clock::now();
   auto next_checkpoint = Clock::now() + pause;
   while (true) {
     {
@@ -258,11 +246,47 @@ void Archive::keep_watch() {
         fail(error.what());
       }
     }
+    if (Clock::now() >= next_metrics) {
+      next_metrics = Clock::now() + time_between_metrics;
+      write_metrics(true);
+    }
     if (pause.count() > 0 && Clock::now() >= next_checkpoint) {
       const auto begin = Clock::now();
       checkpoint();
       next_checkpoint = Clock::now() + std::max<Clock::duration>(pause, (Clock::now() - begin) * rest_per_work);
     }
+  }
+}
+
+void Archive::write_metrics(bool running) {
+  if (metrics_file_.empty()) return;
+  Metrics metrics;
+  {
+    const std::lock_guard lock(mutex_);
+    metrics.done = done_;
+    metrics.failed = failed_;
+    metrics.bytes_left = bytes_left_;
+    metrics.pixels = progress_.pixels;
+    metrics.bytes_read = progress_.bytes_read;
+  }
+  metrics.out = config_.output.dir;
+  metrics.slides = start_.mine;
+  metrics.skipped = start_.done;
+  metrics.bytes = start_.bytes;
+  metrics.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+  const std::uint64_t bytes_done = start_.bytes_left - metrics.bytes_left;
+  if (bytes_done > 0) {
+    metrics.seconds_left = metrics.seconds * static_cast<double>(metrics.bytes_left) / static_cast<double>(bytes_done);
+  }
+  metrics.time = unix_now();
+  metrics.running = running;
+  try {
+    AtomicFile file(metrics_file_);
+    file.write(metrics_text(metrics));
+    file.commit();
+  } catch (const OutputError& error) {
+    // Once: nobody's results depend on it.
+    if (!std::exchange(told_of_metrics_, true)) spdlog::warn("{}", error.what());
   }
 }
 
@@ -306,7 +330,7 @@ class FirstKept final : public SlideSource {
 void Archive::write_files(const RunResult& run) {
   std::string first_failure;
   try {
-    if (failure().empty()) write_missing_maps();
+    if (failure().empty()) write_missing_maps(config_, *ledger_, map_files_);
   } catch (const OutputError& error) {
     first_failure = error.what();
   }

@@ -52,6 +52,8 @@ class Archive {
   void slide_started(const std::string& path) noexcept;
   /// Keeps the slide and writes its map; its large parts are given up. One call at a time.
   void slide_ended(SlideResult& slide) noexcept;
+  /// Takes note of how far the run is; any thread.
+  void progressed(const Progress& progress);
   /// Bytes of a slide's file, as they were at the start.
   std::uint64_t bytes_of(const std::string& path) const;
 
@@ -75,15 +77,16 @@ class Archive {
 
   void tell_start() const;
   void place_maps();
-  void write_missing_maps();
   void fail(const std::string& what);
   void check_failures();
   void keep_watch();
   void checkpoint();
+  void write_metrics(bool running);
 
   const Config& config_;
+  std::string metrics_file_;
   FailureLimit limit_;
-  std::vector<std::string> map_names_;  ///< by place in the manifest; empty without maps
+  std::vector<std::string> map_files_;  ///< by place in the manifest; empty without maps
   std::vector<ManifestEntry> manifest_;
   std::unique_ptr<Ledger> ledger_;
   LedgerStart start_;
@@ -97,7 +100,11 @@ class Archive {
   mutable std::mutex mutex_;  ///< of what follows
   std::condition_variable changed_;
   bool ended_ = false;
-  std::size_t failed_ = 0;
+  std::size_t failed_ = 0;  ///< slides, before this process too
+  std::size_t done_ = 0;    ///< the same
+  std::uint64_t bytes_left_ = 0;
+  Progress progress_;
+  bool told_of_metrics_ = false;
   std::string failure_;
   std::string stopped_;
   std::thread watcher_;

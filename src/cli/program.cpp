@@ -13,7 +13,9 @@
 #include "cli/help.hpp"
 #include "cli/info_command.hpp"
 #include "cli/logging.hpp"
+#include "cli/merge_command.hpp"
 #include "cli/run_command.hpp"
+#include "cli/status_command.hpp"
 #include "cli/synth_command.hpp"
 #include "config/suggest.hpp"
 
@@ -34,6 +36,7 @@ std::string footer() {
          "  pipeline slides/ --out results --maps npy         a folder, with maps\n"
          "  pipeline --config cohort.toml cohort.csv          settings and slides from files\n"
          "  pipeline slide.svs --set analysis.stride=64       one setting\n"
+         "  pipeline slides/ --out results                    the same again: goes on where it stopped\n"
          "  pipeline --print-config > my.toml                 every setting, explained, to edit\n"
          "  pipeline synth --out demo.svs && pipeline demo.svs   no slide at hand";
 }
@@ -54,6 +57,8 @@ class Program {
     app_.require_subcommand(0, 1);
     app_.footer(footer());
     add_info_command(app_, action_);
+    add_merge_command(app_, action_);
+    add_status_command(app_, action_);
     add_synth_command(app_, action_);
     add_completion_command();
     set_help_format(app_);

@@ -187,6 +187,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     display.slide_ended(slide, archive.bytes_of(slide.path));
   };
   control.on_progress = [&](Progress progress) {
+    archive.progressed(progress);
     progress.slides_total = start.mine;
     progress.slides_done += start.done;
     progress.slides_failed += start.failed;
@@ -220,6 +221,12 @@ void add_archive_options(CLI::App& app, RunOptions& options) {
                  "Stop, with status 1, when so many slides have failed, or such a share of them")
       ->type_name("N|P%")
       ->check(not_empty)
+      ->group(group);
+  app.add_option(
+         "--metrics", options.metrics,
+         "Write how far the run is every few seconds, for Prometheus: a file in node_exporter's textfile folder")
+      ->type_name("FILE.prom")
+      ->check([](const std::string& file) { return file.ends_with(".prom") ? "" : "must end in .prom"; })
       ->group(group);
   app.add_option("--shard", options.shard,
                  "Do one of N parts of the slides: I from 1 to N; `pipeline merge` joins them")

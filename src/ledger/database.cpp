@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cctype>
 #include <cerrno>
 #include <slidestream/error.hpp>
 #include <string>
@@ -21,9 +22,26 @@ int open_flags(DatabaseAccess access) {
     case DatabaseAccess::read_write:
       return SQLITE_OPEN_READWRITE;
     case DatabaseAccess::read:
+      return SQLITE_OPEN_READONLY;
+    case DatabaseAccess::immutable:
       break;
   }
-  return SQLITE_OPEN_READONLY;
+  return SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+}
+
+std::string name_for(const std::filesystem::path& file, DatabaseAccess access) {
+  if (access != DatabaseAccess::immutable) return file.string();
+  constexpr char digits[] = "0123456789abcdef";
+  std::string name = "file:";
+  for (const char c : file.string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '/' || c == '.' || c == '-' || c == '_') {
+      name += c;
+    } else {
+      name += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return name + "?immutable=1";
 }
 
 }  // namespace
@@ -33,7 +51,8 @@ void Statement::Finalise::operator()(sqlite3_stmt* statement) const noexcept { s
 
 Database::Database(const std::filesystem::path& file, DatabaseAccess access) : file_(file) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   sqlite3_extended_result_codes(handle, 1);

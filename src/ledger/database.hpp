@@ -19,7 +19,8 @@ namespace slidestream {
 enum class DatabaseAccess {
   create,      ///< read and write; made when missing
   read_write,  ///< of one that is there
-  read,        ///< never changes a byte
+  read,        ///< as it is, also while another process writes
+  immutable,   ///< as it is, without locks: of one that nobody writes
 };
 
 /// A connection to an SQLite database, used by one thread at a time. Every member throws OutputError, which names the

@@ -11,6 +11,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <system_error>
+#include <tuple>
 
 #include "ledger/content_hash.hpp"
 #include "ledger/fingerprint.hpp"
@@ -226,9 +227,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   }
   slides_.assign(manifest.size(), {});
   change([&] {
-    database_.execute(
-        "UPDATE slides SET position = NULL, mine = 0 WHERE position IS NOT NULL;"
-        "UPDATE slides SET state = 'pending' WHERE state = 'running'");
+    forget_manifest();
     Statement select(database_, "SELECT id, state, size, modified, hash FROM slides WHERE canonical = ?1");
     Statement insert(database_, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)");
     Statement place(database_, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5");
@@ -286,6 +285,97 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
   });
   return start;
+}
+
+void Ledger::forget_manifest() {
+  database_.execute(
+      "UPDATE slides SET position = NULL, mine = 0 WHERE position IS NOT NULL;"
+      "UPDATE slides SET state = 'pending' WHERE state = 'running'");
+}
+
+void Ledger::adopt(const std::vector<ManifestEntry>& manifest) {
+  slides_.assign(manifest.size(), {});
+  change([&] {
+    forget_manifest();
+    Statement enter(
+        database_,
+        "INSERT INTO slides(canonical, path, position, mine) VALUES(?1, ?2, ?3, 1) ON CONFLICT(canonical) DO "
+        "UPDATE SET path = excluded.path, position = excluded.position, mine = 1");
+    Statement select(database_, "SELECT id FROM slides WHERE canonical = ?1");
+    for (std::size_t i = 0; i < manifest.size(); ++i) {
+      enter.bind_blob(1, std::string_view(manifest[i].canonical)).bind_blob(2, std::string_view(manifest[i].path));
+      enter.bind(3, static_cast<std::int64_t>(i)).run();
+      select.bind_blob(1, std::string_view(manifest[i].canonical));
+      if (select.step()) slides_[i].id = select.integer(0);
+      select.reset();
+      slides_[i].path = manifest[i].path;
+    }
+  });
+}
+
+Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
+  const Slide& entry = slides_.at(slide);
+  const SlideResult& result = other.result;
+  const std::size_t bins = result.sums.histogram.size();
+  Import outcome = Import::added;
+  const auto keep = [&] {
+    Statement select(database_, std::string("SELECT ") + row_columns +
+                                    ", ended_at, attempts FROM slides WHERE id = ?1 AND state IN ('done', 'failed')");
+    select.bind(1, entry.id);
+    if (select.step()) {
+      const SlideResult before = read_row(select, bins, database_.file().string());
+      if (before.done && !result.done) return outcome = Import::known, false;
+      if (before.done == result.done) {
+        outcome = Import::known;
+        if (before.done && (!same_result(before, result) || !has_map(entry.id, other))) {
+          return outcome = Import::different, false;
+        }
+        const auto order = [](const SlideResult& a, std::int64_t ended_at, std::int64_t attempts) {
+          return std::tuple(ended_at, attempts, a.seconds, a.backend, a.error, a.file_bytes);
+        };
+        if (!(order(result, other.ended_at, other.attempts) <
+              order(before, select.integer(row_column_count), select.integer(row_column_count + 1)))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  };
+  change(
+      [&] {
+        if (!keep()) return;
+        Statement update(database_,
+                         std::string("UPDATE slides SET ") + row_assignments +
+                             ", size = ?23, modified = ?24, hash = ?25, ended_at = ?26, attempts = ?27 WHERE "
+                             "id = ?28");
+        bind_row(update, result, histogram_);
+        bind_identity(update, 23, other.identity);
+        update.bind(26, other.ended_at).bind(27, other.attempts).bind(28, entry.id).run();
+        Statement remove(database_, "DELETE FROM maps WHERE slide = ?1");
+        remove.bind(1, entry.id).run();
+        Statement insert(database_, "INSERT INTO maps VALUES(?1, ?2, ?3)");
+        std::int64_t part = 0;
+        other.for_each_map_part([&](std::span<const std::byte> bytes) {
+          insert.bind(1, entry.id).bind(2, part++).bind_blob(3, bytes).run();
+        });
+      },
+      Durability::hurried);
+  return outcome;
+}
+
+bool Ledger::has_map(std::int64_t id, const Imported& other) {
+  Statement select(database_, "SELECT bytes FROM maps WHERE slide = ?1 ORDER BY part");
+  select.bind(1, id);
+  bool same = true;
+  other.for_each_map_part([&](std::span<const std::byte> bytes) {
+    same = same && select.step() &&
+           select.bytes(0) == std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+  return same && !select.step();
+}
+
+void Ledger::sync() {
+  change([] {});
 }
 
 void Ledger::started(std::size_t slide) {

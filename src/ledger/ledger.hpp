@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -65,6 +67,24 @@ class Ledger {
   /// Enters the manifest and finds what is to be done.
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed);
 
+  /// Enters a manifest whose files aren't looked at, for `import`.
+  void adopt(const std::vector<ManifestEntry>& manifest);
+  /// A slide that another ledger has.
+  struct Imported {
+    SlideResult result;  ///< without the map's values
+    std::optional<SlideIdentity> identity;
+    std::int64_t attempts = 0;
+    std::int64_t ended_at = 0;
+    /// Visits the parts of its map, in order.
+    std::function<void(const std::function<void(std::span<const std::byte>)>& visit)> for_each_map_part;
+  };
+  enum class Import { added, known, different };
+  /// Takes over a slide of the manifest. One that is done goes before one that failed; of two that say the same, the
+  /// one is kept that any order of imports keeps. `different`: both are done and don't say the same; nothing changes.
+  Import import(std::size_t slide, const Imported& other);
+  /// Waits until all imports are on the disk.
+  void sync();
+
   /// Notes that a slide of the manifest is being worked on.
   void started(std::size_t slide);
   /// Keeps a slide that ended, with its map and the name that the map's file is to have. A slide's file that changed
@@ -87,6 +107,8 @@ class Ledger {
 
   void take_over(const Options& options);
   void check_settings(const Config& config);
+  void forget_manifest();
+  bool has_map(std::int64_t id, const Imported& other);
   void release();
   /// A transaction of this process: the ledger still belongs to it. What is only `hurried` may be lost with the power.
   enum class Durability { full, hurried };

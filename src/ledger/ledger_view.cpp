@@ -23,6 +23,15 @@ void LedgerView::for_each(const std::function<void(const SlideResult&)>& visit) 
   while (select.step()) visit(read_row(select, bins_, database_.file().string()));
 }
 
+std::vector<std::string> LedgerView::missing() {
+  Statement select(database_,
+                   "SELECT path FROM slides WHERE position IS NOT NULL AND mine AND state NOT IN ('done', 'failed') "
+                   "ORDER BY position");
+  std::vector<std::string> paths;
+  while (select.step()) paths.push_back(select.text(0));
+  return paths;
+}
+
 void LedgerView::for_each_map(const std::function<void(std::size_t position, const SlideResult&)>& visit) {
   Statement select(database_, std::string("SELECT ") + row_columns +
                                   ", position FROM slides WHERE position IS NOT NULL AND mine AND state = 'done' AND "

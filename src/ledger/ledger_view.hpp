@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <slidestream/results.hpp>
 
@@ -21,6 +22,9 @@ class LedgerView final : public SlideSource {
   ~LedgerView() override;
 
   void for_each(const std::function<void(const SlideResult&)>& visit) override;
+
+  /// Paths of the slides that are neither done nor failed.
+  std::vector<std::string> missing();
 
   /// Visits slides with a map: the place in the manifest, and the result without the map's values.
   void for_each_map(const std::function<void(std::size_t position, const SlideResult&)>& visit);

@@ -3,6 +3,7 @@
 #include <sys/vfs.h>
 
 #include <slidestream/error.hpp>
+#include <system_error>
 #include <utility>
 
 namespace slidestream {
@@ -96,6 +97,37 @@ void check_schema(Database& database) {
     throw OutputError(database.file().string() + ": has schema version " + std::to_string(version) +
                       ", and this program knows up to " + std::to_string(schema_version));
   }
+}
+
+std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
+  std::error_code code;
+  if (!std::filesystem::exists(file, code)) {
+    throw OutputError(file.string() + ": " +
+                      (code ? code : std::make_error_code(std::errc::no_such_file_or_directory)).message());
+  }
+  const auto open = [&](DatabaseAccess access) {
+    auto database = std::make_unique<Database>(file, access);
+    database->execute("PRAGMA query_only = ON");
+    check_schema(*database);
+    return database;
+  };
+  // A connection that may write recovers what a dead process left, and leaves no files behind. Over a network the
+  // other process may live on another machine, and its unfinished work is none of ours.
+  if (network_file_system(file.parent_path()).empty()) {
+    try {
+      return open(DatabaseAccess::read_write);
+    } catch (const OutputError&) {
+      // No right to write, perhaps.
+    }
+  }
+  try {
+    return open(DatabaseAccess::read);
+  } catch (const OutputError&) {
+    const std::filesystem::path log = file.string() + "-wal";
+    if (std::filesystem::exists(log, code) && std::filesystem::file_size(log, code) > 0) throw;
+    if (std::filesystem::exists(file.string() + "-journal", code)) throw;
+  }
+  return open(DatabaseAccess::immutable);
 }
 
 void create_or_check_schema(Database& database) {

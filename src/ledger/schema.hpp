@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include <slidestream/config.hpp>
@@ -20,6 +21,10 @@ JournalMode set_up_writer(Database& database, JournalMode journal);
 
 /// Makes the tables of an empty database; in another, checks that they are this program's. \throws OutputError.
 void create_or_check_schema(Database& database);
+
+/// A connection that changes nothing in a ledger, whoever writes it and whether or not this process may write there.
+/// \throws OutputError.
+std::unique_ptr<Database> open_to_read(const std::filesystem::path& file);
 
 /// Checks alone. \throws OutputError when it isn't a ledger, or a newer program's.
 void check_schema(Database& database);

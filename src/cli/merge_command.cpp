@@ -1,0 +1,66 @@
+#include "cli/merge_command.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/report.hpp"
+#include "ledger/merge.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+/// Of slides that no folder has.
+constexpr std::size_t most_named = 20;
+
+struct MergeOptions {
+  std::vector<std::string> folders;
+  std::string out;
+  bool fresh = false;
+};
+
+int merge(const MergeOptions& options) {
+  if (options.fresh) {
+    Config config;
+    config.output.dir = options.out;
+    if (const std::string aside = Ledger::move_aside(config, {}); !aside.empty()) {
+      spdlog::info("{}: the earlier run is there now", aside);
+    }
+  }
+  const MergeResult merged = merge_ledgers(options.folders, options.out);
+  for (const std::string& warning : merged.warnings) spdlog::warn("{}", warning);
+  for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
+    spdlog::error("{}: in none of the folders", merged.missing[i]);
+  }
+  if (!merged.missing.empty()) spdlog::error("{} slides are in none of the folders", merged.missing.size());
+  if (merged.twice > 0) spdlog::info("{} slides are in several folders with the same result", merged.twice);
+  std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, 120, Style::of(1));
+  return merged.missing.empty() && merged.corpus.failed == 0 ? exit_done : exit_some_failed;
+}
+
+}  // namespace
+
+void add_merge_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<MergeOptions>();
+  CLI::App* command = app.add_subcommand("merge", "Join the results of several runs, such as shards");
+  command->add_option("folders", options->folders, "Folders with results")->type_name("DIR")->required();
+  command->add_option("-o,--out", options->out, "Folder for the joined results")
+      ->type_name("DIR")
+      ->check(not_empty)
+      ->required();
+  command->add_flag("--fresh", options->fresh,
+                    "Move an earlier run in the folder for results aside, to its earlier-N, and start anew");
+  command->footer(
+      "Ends with 1 when a slide failed, or is in none of the folders.\n\n"
+      "Examples:\n"
+      "  pipeline merge part-1 part-2 part-3 --out results");
+  command->callback([&action, options] { action = [options] { return merge(*options); }; });
+}
+
+}  // namespace slidestream::cli

@@ -1,0 +1,39 @@
+#include "ledger/map_files.hpp"
+
+#include <filesystem>
+#include <slidestream/pipeline.hpp>
+#include <system_error>
+#include <utility>
+
+#include "ledger/ledger_view.hpp"
+
+namespace slidestream {
+
+std::vector<std::string> map_files(const Config& config, const std::vector<std::string>& slides) {
+  if (config.output.maps == MapFormat::none) return {};
+  std::vector<std::string> files = map_names(slides);
+  for (std::string& file : files) file += config.output.maps == MapFormat::tiff ? ".tif" : ".npy";
+  return files;
+}
+
+void write_missing_maps(const Config& config, Ledger& ledger, const std::vector<std::string>& files) {
+  if (files.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(config.output.dir) / "maps";
+  LedgerView view(ledger.file(), static_cast<std::size_t>(config.analysis.bins));
+  std::vector<std::pair<std::size_t, SlideResult>> wanted;
+  view.for_each_map([&](std::size_t place, const SlideResult& slide) {
+    std::error_code code;
+    if (slide.map_file == files.at(place) && std::filesystem::is_regular_file(folder / slide.map_file, code)) return;
+    wanted.emplace_back(place, slide);
+    wanted.back().second.sums = {};
+  });
+  for (auto& [place, slide] : wanted) {
+    view.read_map(place, slide.map);
+    const std::string& file = files.at(place);
+    write_map(config, slide, file.substr(0, file.rfind('.')));
+    slide.map = {};
+    if (slide.map_file != file) ledger.map_renamed(place, file);
+  }
+}
+
+}  // namespace slidestream

@@ -1,0 +1,203 @@
+#include "ledger/merge.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <unordered_map>
+
+#include "config/suggest.hpp"
+#include "ledger/fingerprint.hpp"
+#include "ledger/ledger_view.hpp"
+#include "ledger/map_files.hpp"
+#include "ledger/owner.hpp"
+#include "ledger/schema.hpp"
+#include "ledger/slide_row.hpp"
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One of the ledgers that are joined.
+struct Part {
+  std::string folder;
+  std::unique_ptr<Database> database;
+  Config config;
+  std::string configuration;
+};
+
+/// A slide of any manifest.
+struct Place {
+  std::int64_t position = 0;  ///< the first that a manifest gives it
+  std::string path;
+};
+using Places = std::map<std::string, Place>;  ///< by canonical path
+
+Part open_part(const std::string& folder) {
+  Part part;
+  part.folder = folder;
+  part.database = open_to_read(fs::path(folder) / ledger_name);
+  part.database->execute("BEGIN");
+  Statement select(*part.database, "SELECT value FROM meta WHERE name = 'configuration'");
+  if (!select.step()) throw OutputError(folder + ": its ledger holds no run");
+  part.configuration = select.text(0);
+  part.config = parse_config(part.configuration, part.database->file().string() + ", configuration");
+  return part;
+}
+
+std::map<std::string, std::string> settings_of(Part& part) {
+  std::map<std::string, std::string> settings;
+  Statement select(*part.database, "SELECT name, value FROM settings");
+  while (select.step()) settings.emplace(select.text(0), select.text(1));
+  return settings;
+}
+
+void check_settings(std::vector<Part>& parts) {
+  for (Part& part : parts) {
+    // Against the present program's version and against the first part.
+    if (const auto difference = first_difference(deciding_settings(parts.front().config), settings_of(part))) {
+      throw ConfigError(part.folder + ": " + *difference + " (here: " + parts.front().folder + ")");
+    }
+  }
+}
+
+void add_places(Part& part, Places& places) {
+  Statement select(*part.database, "SELECT canonical, path, position FROM slides WHERE position IS NOT NULL");
+  while (select.step()) {
+    const Place place{select.integer(2), select.text(1)};
+    const auto check = [&](std::string_view text) {
+      if (text.empty() || text.find('\0') != std::string_view::npos) {
+        throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
+      }
+    };
+    check(place.path);
+    check(select.bytes(0));
+    const auto [entry, is_new] = places.try_emplace(select.text(0), place);
+    if (is_new) continue;
+    entry->second.position = std::min(entry->second.position, place.position);
+    entry->second.path = std::min(entry->second.path, place.path);
+  }
+}
+
+/// By position where the manifests agree; paths settle the rest.
+std::vector<ManifestEntry> make_manifest(const Places& places) {
+  std::vector<const Places::value_type*> order;
+  for (const auto& place : places) order.push_back(&place);
+  std::ranges::stable_sort(order, {}, [](const auto* place) { return place->second.position; });
+  std::vector<ManifestEntry> manifest;
+  for (const auto* place : order) manifest.push_back({place->second.path, place->first, true});
+  return manifest;
+}
+
+class Joiner {
+ public:
+  Joiner(Ledger& ledger, const std::vector<ManifestEntry>& manifest, std::size_t bins, MergeResult& result)
+      : ledger_(ledger), manifest_(manifest), bins_(bins), result_(result), has_(manifest.size()) {
+    for (std::size_t i = 0; i < manifest.size(); ++i) by_canonical_.emplace(manifest[i].canonical, i);
+  }
+
+  void add(Part& part) {
+    const std::string file = part.database->file().string();
+    Statement select(*part.database, std::string("SELECT ") + row_columns +
+                                         ", canonical, id, size, modified, hash, attempts, ended_at FROM slides WHERE "
+                                         "position IS NOT NULL AND state IN ('done', 'failed')");
+    constexpr int more = row_column_count;
+    while (select.step()) {
+      const auto found = by_canonical_.find(select.text(more));
+      if (found == by_canonical_.end()) throw OutputError(file + ": changes while it is read");
+      const std::size_t place = found->second;
+      Ledger::Imported slide;
+      slide.result = read_row(select, bins_, file);
+      if (!select.is_null(more + 2)) {
+        slide.identity =
+            SlideIdentity{static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3), {}};
+        if (!select.is_null(more + 4)) slide.identity->hash = static_cast<std::uint64_t>(select.integer(more + 4));
+      }
+      slide.attempts = select.integer(more + 5);
+      slide.ended_at = select.integer(more + 6);
+      slide.for_each_map_part = [&part, id = select.integer(more + 1)](const auto& visit) {
+        Statement parts(*part.database, "SELECT bytes FROM maps WHERE slide = ?1 ORDER BY part");
+        parts.bind(1, id);
+        while (parts.step()) {
+          const std::string_view bytes = parts.bytes(0);
+          visit(std::as_bytes(std::span(bytes.data(), bytes.size())));
+        }
+      };
+      const Ledger::Import outcome = ledger_.import(place, slide);
+      if (outcome == Ledger::Import::different) {
+        throw ConfigError(one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +
+                          (has_[place].empty() ? "the folder for results" : has_[place]));
+      }
+      if (!has_[place].empty() && has_[place] != part.folder) ++result_.twice;
+      has_[place] = part.folder;
+    }
+  }
+
+ private:
+  Ledger& ledger_;
+  const std::vector<ManifestEntry>& manifest_;
+  std::size_t bins_;
+  MergeResult& result_;
+  std::unordered_map<std::string, std::size_t> by_canonical_;
+  std::vector<std::string> has_;  ///< the folder that a slide was in
+};
+
+/// Adds up what one machine can't say: the time that the slides took.
+RunResult run_of(SlideSource& slides) {
+  RunResult run;
+  std::set<std::string> backends;
+  slides.for_each([&](const SlideResult& slide) {
+    run.seconds += slide.seconds;
+    if (slide.done) backends.insert(slide.backend);
+  });
+  for (const std::string& backend : backends) run.backend += (run.backend.empty() ? "" : "+") + backend;
+  return run;
+}
+
+}  // namespace
+
+MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::string& out) {
+  std::vector<Part> parts;
+  MergeResult result;
+  for (const std::string& folder : folders) {
+    std::error_code code;
+    if (fs::equivalent(folder, out, code)) throw ConfigError(folder + ": is the folder for the joined results, too");
+    parts.push_back(open_part(folder));
+    if (const auto owner = read_owner(*parts.back().database); owner && is_alive(owner->process).value_or(true)) {
+      result.warnings.push_back(folder + ": its run on " + owner->process.name() + " hasn't ended");
+    }
+  }
+  check_settings(parts);
+  // What doesn't decide results may differ between parts; which is kept mustn't depend on their order.
+  result.config = std::ranges::min_element(parts, {}, &Part::configuration)->config;
+  result.config.output.dir = out;
+  Places places;
+  for (Part& part : parts) add_places(part, places);
+  const std::vector<ManifestEntry> manifest = make_manifest(places);
+
+  prepare_output(result.config);
+  Ledger ledger(result.config);
+  ledger.adopt(manifest);
+  const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
+  Joiner joiner(ledger, manifest, bins, result);
+  for (Part& part : parts) joiner.add(part);
+  ledger.sync();
+
+  std::vector<std::string> paths;
+  for (const ManifestEntry& entry : manifest) paths.push_back(entry.path);
+  write_missing_maps(result.config, ledger, map_files(result.config, paths));
+  LedgerView view(ledger.file(), bins);
+  result.missing = view.missing();
+  RunResult run = run_of(view);
+  run.interrupted = !result.missing.empty();
+  result.corpus = Corpus(bins);
+  write_views(result.config, run, view, result.corpus);
+  return result;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,72 @@
+#include "ledger/status.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "ledger/schema.hpp"
+
+namespace slidestream {
+
+namespace {
+
+void count_states(Database& database, LedgerStatus& status) {
+  Statement select(database,
+                   "SELECT state, mine, count(*), coalesce(sum(size), 0), coalesce(sum(windows), 0) FROM slides WHERE "
+                   "position IS NOT NULL GROUP BY state, mine");
+  while (select.step()) {
+    const auto count = static_cast<std::uint64_t>(select.integer(2));
+    if (select.integer(1) == 0) {
+      status.other_shards += count;
+      continue;
+    }
+    const std::string state = select.text(0);
+    const auto bytes = static_cast<std::uint64_t>(select.integer(3));
+    status.slides += count;
+    status.bytes += bytes;
+    if (state == "done") status.done += count;
+    if (state == "failed") status.failed += count;
+    if (state == "running") status.running += count;
+    if (state == "pending") status.pending += count;
+    if (state == "done" || state == "failed") status.bytes_done += bytes;
+    if (state == "done") status.windows += static_cast<std::uint64_t>(select.integer(4));
+  }
+}
+
+void estimate(Database& database, LedgerStatus& status) {
+  if (!status.owner) return;
+  Statement select(
+      database,
+      "SELECT coalesce(sum(size), 0) FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', "
+      "'failed') AND ended_at >= ?1");
+  select.bind(1, status.owner->since);
+  if (!select.step()) return;
+  // Both times are the owner's clock's.
+  const std::int64_t seconds = std::max<std::int64_t>(1, status.owner->beat_at - status.owner->since);
+  status.bytes_per_second = static_cast<double>(select.integer(0)) / static_cast<double>(seconds);
+  if (status.bytes_per_second > 0) {
+    status.seconds_left = static_cast<double>(status.bytes - status.bytes_done) / status.bytes_per_second;
+  }
+}
+
+}  // namespace
+
+LedgerStatus read_status(const std::filesystem::path& folder) {
+  const std::unique_ptr<Database> database = open_to_read(folder / ledger_name);
+  database->execute("BEGIN");
+  LedgerStatus status;
+  count_states(*database, status);
+  status.owner = read_owner(*database);
+  if (status.owner) status.owner_is_alive = is_alive(status.owner->process);
+  estimate(*database, status);
+  Statement running(*database,
+                    "SELECT path FROM slides WHERE position IS NOT NULL AND mine AND state = 'running' ORDER BY "
+                    "position");
+  while (running.step()) status.running_paths.push_back(running.text(0));
+  Statement failed(*database,
+                   "SELECT path, error, attempts FROM slides WHERE position IS NOT NULL AND mine AND state = 'failed' "
+                   "ORDER BY position");
+  while (failed.step()) status.failures.push_back({failed.text(0), failed.text(1), failed.integer(2)});
+  return status;
+}
+
+}  // namespace slidestream
