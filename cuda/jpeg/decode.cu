@@ -1,11 +1,10 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <array>
 
 #include "cuda/jpeg/device_batch.hpp"
-#include "cuda/jpeg/idct.hpp"
+#include "cuda/jpeg/event_writer.cuh"
 #include "cuda/jpeg/shared_arena.cuh"
 #include "runtime/cuda/check.hpp"
 
@@ -18,18 +17,10 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr unsigned all_lanes = 0xFFFFFFFFU;
 // Symbols between looks at the other lanes. Four take less than a chunk of 128 bits, so that a look finds one new chunk
 // at most, and a chunk asked for arrives `ring_chunks - 1` chunks ahead: six looks at least.
 constexpr int steps_per_look = 4;
 constexpr int looks_in_flight = 5;
-
-// What a lane keeps in shared memory besides: the tile's place, for those that write its pixels.
-constexpr std::uint32_t desk_bytes = 48;
-// Eight columns of eight words, padded so that neither columns nor rows collide in a bank: 12 words apart, four groups.
-constexpr std::uint32_t transpose_stride = 48;
-constexpr std::uint32_t transpose_group = 416;
-constexpr std::uint32_t transpose_bytes = 4 * transpose_group;
 
 constexpr std::uint32_t lane_bytes(LaneMode mode) {
   return EntropyLane::ring_bytes + lane_block_bytes(mode) + desk_bytes;
@@ -37,10 +28,6 @@ constexpr std::uint32_t lane_bytes(LaneMode mode) {
 constexpr std::uint32_t warp_bytes(LaneMode mode, std::uint32_t lanes) {
   return (lanes * lane_bytes(mode) + (mode == LaneMode::pairs ? 2 : 1) * transpose_bytes + 127) / 128 * 128;
 }
-
-/// Of a lane's place for parts of sectors, what one row of events takes.
-template <LaneMode mode>
-constexpr std::uint32_t parked_bytes = mode == LaneMode::pairs ? 128 : 256;
 
 /// Where a warp's parts lie in shared memory.
 struct WarpLayout {
@@ -54,231 +41,6 @@ __device__ __forceinline__ WarpLayout warp_layout(LaneMode mode, std::uint32_t b
   const std::uint32_t blocks = base + lanes * EntropyLane::ring_bytes;
   const std::uint32_t desks = blocks + lanes * lane_block_bytes(mode);
   return {base, blocks, desks, desks + lanes * desk_bytes};
-}
-
-/// The desk: a tile's origin in the plane (64 bits), pitch and flags; rows and columns that are wanted (first, count);
-/// tile number and predictions.
-struct Desk {
-  uint4 place;
-  uint4 rectangle;
-  static constexpr std::uint32_t predictions = 32;  // offset of three words
-  static constexpr std::uint32_t aligned = 1;       // flags
-  static constexpr std::uint32_t inverted = 2;
-};
-
-/// What an event's writers must be told, in a word: x and y in units of 8 pixels; where pixels of the same rows wait to
-/// make a sector, whether these shall wait too, and in which of two places.
-struct EventWord {
-  static constexpr std::uint32_t y_shift = 13;
-  static constexpr std::uint32_t first_shift = 26;  // two bits: the first part of the sector that waits
-  static constexpr std::uint32_t waits_bit = 1U << 28;
-  static constexpr std::uint32_t park_bit = 1U << 29;
-  static constexpr std::uint32_t slot_shift = 30;
-};
-
-__device__ __forceinline__ std::uint32_t pack_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
-                                                    std::uint32_t d) {
-  std::uint32_t high;
-  std::uint32_t all;
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(d), "r"(c), "r"(0));
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
-  return all;
-}
-
-__device__ __forceinline__ std::uint32_t low_half(std::uint32_t word) {
-  return static_cast<std::uint32_t>(static_cast<std::int32_t>(word << 16) >> 16);
-}
-__device__ __forceinline__ std::uint32_t high_half(std::uint32_t word) {
-  return static_cast<std::uint32_t>(static_cast<std::int32_t>(word) >> 16);
-}
-__device__ __forceinline__ void unpack_column(const uint4& words, std::uint32_t (&v)[8]) {
-  v[0] = low_half(words.x);
-  v[1] = high_half(words.x);
-  v[2] = low_half(words.y);
-  v[3] = high_half(words.y);
-  v[4] = low_half(words.z);
-  v[5] = high_half(words.z);
-  v[6] = low_half(words.w);
-  v[7] = high_half(words.w);
-}
-
-/// Columns in, rows out, among eight lanes: `column` is where a lane's column goes, `row` where its row lies.
-__device__ __forceinline__ void put_column(const SharedArena& arena, std::uint32_t column,
-                                           const std::uint32_t (&v)[8]) {
-#pragma unroll
-  for (std::uint32_t i = 0; i < 8; ++i) arena.store(column + transpose_stride * i, v[i]);
-}
-__device__ __forceinline__ void get_row(const SharedArena& arena, std::uint32_t row, std::uint32_t (&v)[8]) {
-  const uint4 a = arena.load_vector(row);
-  const uint4 b = arena.load_vector(row + 16);
-  v[0] = a.x;
-  v[1] = a.y;
-  v[2] = a.z;
-  v[3] = a.w;
-  v[4] = b.x;
-  v[5] = b.y;
-  v[6] = b.z;
-  v[7] = b.w;
-}
-
-/// Pixels of one row of an event: 16 for pairs, else 8.
-struct RowPixels {
-  std::uint32_t words[4];
-};
-
-/// A row that can't be written in one go: partly outside the rectangle, at an odd address, or inverted.
-__device__ __noinline__ void write_bytes(std::uint8_t* to, RowPixels pixels, std::uint32_t x, std::uint32_t width,
-                                         std::uint32_t columns, bool inverted) {
-  const std::uint32_t first = columns & 0xFFFFU;
-  const std::uint32_t count = columns >> 16;
-  for (std::uint32_t i = 0; i < width; ++i) {
-    const std::uint32_t word = i < 4    ? pixels.words[0]
-                               : i < 8  ? pixels.words[1]
-                               : i < 12 ? pixels.words[2]
-                                        : pixels.words[3];
-    const std::uint8_t value = static_cast<std::uint8_t>(word >> (8 * (i % 4)));
-    if (x + i - first < count) to[i] = inverted ? static_cast<std::uint8_t>(255 - value) : value;
-  }
-}
-
-/// Transforms a lane's blocks with eight lanes, of which this is the one for column and row `c`. `own` says whether
-/// there is something to do: all lanes of the warp come along. \returns bits of `pass1_range` where coefficients are
-/// out of range.
-template <LaneMode mode>
-__device__ __forceinline__ std::uint32_t transform(const SharedArena& arena, std::uint32_t blocks, std::uint32_t desk,
-                                                   std::uint32_t transpose, std::uint32_t lane, bool own,
-                                                   RowPixels& pixels) {
-  const std::uint32_t c = lane % 8;
-  const std::uint32_t column = transpose + (lane / 8) * transpose_group + 4 * c;
-  const std::uint32_t row = transpose + (lane / 8) * transpose_group + transpose_stride * c;
-  std::uint32_t range = 0;
-  if constexpr (mode == LaneMode::pairs) {
-    const std::uint32_t prediction = arena.load(desk + Desk::predictions);
-    const uint4 left = arena.load_vector(blocks + 16 * c);
-    const uint4 right = arena.load_vector(blocks + 128 + 16 * c);
-    if (own) {
-      arena.store_vector(blocks + 16 * c, make_uint4(0, 0, 0, 0));
-      arena.store_vector(blocks + 128 + 16 * c, make_uint4(0, 0, 0, 0));
-    }
-    std::uint32_t v[8];
-    std::uint32_t w[8];
-    unpack_column(left, v);
-    unpack_column(right, w);
-    std::uint32_t others = left.y | left.z | left.w | right.y | right.z | right.w;
-    others |= c == 0 ? (left.x | right.x) & 0xFFFF0000U : left.x | right.x;
-    if (c == 0) {
-      v[0] += prediction;
-      w[0] += v[0];
-      if (own) arena.store(desk + Desk::predictions, w[0]);
-    }
-    if (__any_sync(all_lanes, others != 0)) {
-      range = idct_columns(v) | idct_columns(w);
-      put_column(arena, column, v);
-      put_column(arena, column + transpose_bytes, w);
-      __syncwarp();
-      get_row(arena, row, v);
-      get_row(arena, row + transpose_bytes, w);
-      idct_rows(v);
-      idct_rows(w);
-      pixels.words[0] = pack_bytes(v[0], v[1], v[2], v[3]);
-      pixels.words[1] = pack_bytes(v[4], v[5], v[6], v[7]);
-      pixels.words[2] = pack_bytes(w[0], w[1], w[2], w[3]);
-      pixels.words[3] = pack_bytes(w[4], w[5], w[6], w[7]);
-    } else {
-      const int a = static_cast<int>(__shfl_sync(all_lanes, v[0], static_cast<int>(lane & 24U)));
-      const int b = static_cast<int>(__shfl_sync(all_lanes, w[0], static_cast<int>(lane & 24U)));
-      const bool fits = a >= -dc_only_bound && a < dc_only_bound && b >= -dc_only_bound && b < dc_only_bound;
-      range = fits ? 0 : pass1_range;
-      const std::uint32_t sample_a = static_cast<std::uint32_t>(dc_only_sample(a));
-      const std::uint32_t sample_b = static_cast<std::uint32_t>(dc_only_sample(b));
-      pixels.words[0] = pixels.words[1] = pack_bytes(sample_a, sample_a, sample_a, sample_a);
-      pixels.words[2] = pixels.words[3] = pack_bytes(sample_b, sample_b, sample_b, sample_b);
-    }
-  } else {
-    std::uint32_t sum[8];
-#pragma unroll
-    for (std::uint32_t b = 0; b < blocks_per_event(mode); ++b) {
-      const std::uint32_t prediction = arena.load(desk + Desk::predictions + 4 * b);
-      const uint4 words = arena.load_vector(blocks + 128 * b + 16 * c);
-      if (own) arena.store_vector(blocks + 128 * b + 16 * c, make_uint4(0, 0, 0, 0));
-      std::uint32_t v[8];
-      unpack_column(words, v);
-      if (c == 0) {
-        v[0] += prediction;
-        if (own) arena.store(desk + Desk::predictions + 4 * b, v[0]);
-      }
-      range |= idct_columns(v);
-      __syncwarp();
-      put_column(arena, column, v);
-      __syncwarp();
-      get_row(arena, row, v);
-      idct_rows(v);
-      if constexpr (mode == LaneMode::single) {
-#pragma unroll
-        for (int i = 0; i < 8; ++i) sum[i] = v[i];
-      } else {
-        const std::uint32_t weight = b == 0 ? 19595U : b == 1 ? 38470U : 7471U;
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          const std::uint32_t sample = static_cast<std::uint32_t>(min(max(static_cast<int>(v[i]), 0), 255));
-          sum[i] = sample * weight + (b == 0 ? 32768U : sum[i]);
-        }
-      }
-    }
-    if constexpr (mode == LaneMode::rgb) {
-#pragma unroll
-      for (int i = 0; i < 8; ++i) sum[i] >>= 16;
-    }
-    pixels.words[0] = pack_bytes(sum[0], sum[1], sum[2], sum[3]);
-    pixels.words[1] = pack_bytes(sum[4], sum[5], sum[6], sum[7]);
-    pixels.words[2] = pixels.words[3] = 0;
-  }
-  return range & pass1_range;
-}
-
-/// Writes row `c` of an event, or lets it wait for the rest of its sector. `parked` is the lane's place for that.
-template <LaneMode mode>
-__device__ __forceinline__ void write_row(std::uint8_t* plane, const Desk& desk, std::uint32_t word, std::uint32_t c,
-                                          std::uint8_t* parked, const RowPixels& pixels, const uint4& waiting) {
-  constexpr std::uint32_t width = mode == LaneMode::pairs ? 16 : 8;
-  const std::uint32_t x = 8 * (word & ((1U << EventWord::y_shift) - 1U));
-  const std::uint32_t y = 8 * (word >> EventWord::y_shift & ((1U << 13) - 1U)) + c;
-  const bool row_wanted = y - (desk.rectangle.x & 0xFFFFU) < desk.rectangle.x >> 16;
-  const std::uint64_t origin = static_cast<std::uint64_t>(desk.place.y) << 32 | desk.place.x;
-  std::uint8_t* to = plane + origin + static_cast<std::uint64_t>(y) * desk.place.z + x;
-  const std::uint32_t from_first = x - (desk.rectangle.y & 0xFFFFU);
-  const bool whole = from_first < desk.rectangle.y >> 16 && from_first + width <= desk.rectangle.y >> 16;
-  if ((desk.place.w & Desk::aligned) == 0 || !whole) {
-    if (row_wanted) write_bytes(to, pixels, x, width, desk.rectangle.y, (desk.place.w & Desk::inverted) != 0);
-    return;
-  }
-  const bool park = (word & EventWord::park_bit) != 0;
-  if constexpr (mode == LaneMode::pairs) {
-    const uint4 row = make_uint4(pixels.words[0], pixels.words[1], pixels.words[2], pixels.words[3]);
-    if (park) {
-      __stcg(reinterpret_cast<uint4*>(parked + 16 * c), row);
-    } else if (row_wanted) {
-      if ((word & EventWord::waits_bit) != 0) __stcs(reinterpret_cast<uint4*>(to) - 1, waiting);
-      __stcs(reinterpret_cast<uint4*>(to), row);
-    }
-  } else {
-    const uint2 row = make_uint2(pixels.words[0], pixels.words[1]);
-    const std::uint32_t part = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to) / 8 % 4);
-    uint2* const sector = reinterpret_cast<uint2*>(parked + 32 * c);
-    if (park) {
-      __stcg(sector + part, row);
-    } else if (row_wanted) {
-      if ((word & EventWord::waits_bit) != 0) {
-        const std::uint32_t first = word >> EventWord::first_shift & 3U;
-        uint2* const before = reinterpret_cast<uint2*>(to) - part;
-#pragma unroll
-        for (std::uint32_t i = 0; i < 3; ++i) {
-          if (i >= first && i < part) before[i] = __ldcg(sector + i);
-        }
-      }
-      *reinterpret_cast<uint2*>(to) = row;
-    }
-  }
 }
 
 /// Where a lane is in its segment, in events.
@@ -580,29 +342,26 @@ std::size_t table_bytes(LaneMode mode, std::uint32_t lookup_words) {
   return zigzag_bytes + arena_layout(mode, lookup_words, 0).lanes;  // with what alignment may take
 }
 
-/// Lanes of a multiprocessor, by how many segments there are for each: measured on an H100.
+/// Lanes of a multiprocessor, by how many segments there are for each. Measured on an H100.
 struct Tuning {
   std::uint32_t segments;  // of a multiprocessor, at least
   std::uint32_t warps;
   std::uint32_t lanes;
   std::uint32_t threshold;
 };
-constexpr Tuning tunings[] = {{200, 12, 24, 4}, {64, 8, 16, 4}, {20, 8, 8, 2}, {0, 4, 2, 1}};
+using Tunings = std::array<Tuning, 4>;
+constexpr Tunings whole_tiles = {{{200, 12, 24, 4}, {64, 8, 16, 4}, {20, 8, 8, 2}, {0, 4, 2, 1}}};
+constexpr Tunings whole_rgb_tiles = {{{200, 16, 16, 4}, {64, 8, 16, 4}, {20, 8, 8, 2}, {0, 4, 2, 1}}};
+// Pieces differ much in how many blocks they hold: fewer lanes to a warp wait less for each other.
+constexpr Tunings pieces = {{{600, 12, 16, 4}, {64, 16, 8, 3}, {20, 8, 8, 2}, {0, 4, 2, 1}}};
 
 }  // namespace
 
-JpegLaneShape shape_for(const JpegDeviceLimits& limits, LaneMode mode, const JpegBatch::Mode& work) {
+JpegLaneShape shape_for(const JpegDeviceLimits& limits, LaneMode mode, const JpegBatch::Mode& work, bool cut) {
   const std::uint32_t segments = work.segments / limits.multiprocessors;
-  const Tuning& found = *std::find_if(std::begin(tunings), std::end(tunings),
-                                      [segments](const Tuning& t) { return segments >= t.segments; });
-#ifdef SLIDESTREAM_JPEG_TUNING
-  static Tuning tuned{};
-  if (const char* text = std::getenv("JPEG_SHAPE"))
-    std::sscanf(text, "%u,%u,%u", &tuned.warps, &tuned.lanes, &tuned.threshold);
-  const Tuning& tuning = tuned.warps != 0 ? tuned : found;
-#else
-  const Tuning& tuning = found;
-#endif
+  const Tunings& tunings = cut ? pieces : mode == LaneMode::rgb ? whole_rgb_tiles : whole_tiles;
+  const Tuning& tuning =
+      *std::find_if(tunings.begin(), tunings.end(), [segments](const Tuning& t) { return segments >= t.segments; });
   const std::size_t room = limits.shared_bytes - table_bytes(mode, work.lookup_words);
   const auto warps =
       static_cast<std::uint32_t>(std::min<std::size_t>(tuning.warps, room / warp_bytes(mode, tuning.lanes)));

@@ -76,7 +76,8 @@ struct JpegDeviceLimits {
   std::uint32_t shared_bytes;  ///< of a block
 };
 
-JpegLaneShape shape_for(const JpegDeviceLimits& limits, LaneMode mode, const JpegBatch::Mode& work);
+/// `cut`: some of the batch's tiles are cut into pieces.
+JpegLaneShape shape_for(const JpegDeviceLimits& limits, LaneMode mode, const JpegBatch::Mode& work, bool cut);
 
 void launch_unstuff(const JpegDeviceBatch& batch, cudaStream_t stream);
 void launch_white(const JpegDeviceBatch& batch, cudaStream_t stream);

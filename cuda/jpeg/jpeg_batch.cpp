@@ -13,6 +13,8 @@ constexpr std::uint64_t least_piece_bytes = 768;
 // Cutting costs about two more passes over the data: a tile must be so many times what each lane would get if all got
 // the same.
 constexpr std::uint64_t least_shares = 6;
+// Where all blocks have the same codes, as in RGB, less was gained.
+constexpr std::uint64_t least_shares_uniform = 16;
 // And pieces are so many to a lane: bytes say little of how many blocks they hold, so that lanes need turns.
 constexpr std::uint64_t pieces_per_lane = 4;
 // Work is ordered by size, in steps of so many bytes.
@@ -193,7 +195,9 @@ void JpegBatch::cut_into_pieces(std::uint32_t lanes) {
     JpegDeviceTile& tile = tiles[i];
     if (tile.cycles_per_interval != 0) continue;
     const std::uint64_t pieces = (tile.scan_bytes + piece - 1) / piece;
-    if (pieces < 4 || tile.scan_bytes < least_shares * (bytes / lanes) ||
+    const bool uniform = (tile.flags & JpegDeviceTile::uniform) != 0;
+    const std::uint64_t shares = uniform ? least_shares_uniform : least_shares;
+    if (pieces < 4 || tile.scan_bytes < shares * (bytes / lanes) ||
         pieces - 1 > layout_.limits.segments - segment_count_)
       continue;
     tile.piece_bytes = static_cast<std::uint32_t>(piece);

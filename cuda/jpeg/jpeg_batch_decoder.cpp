@@ -110,7 +110,8 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
   }
   for (const LaneMode mode : all_modes) {
     const JpegBatch::Mode& work = batch.mode(mode);
-    if (work.segments > 0) launch_decode(device, mode, work, shape_for(device_limits_, mode, work), stream);
+    if (work.segments > 0)
+      launch_decode(device, mode, work, shape_for(device_limits_, mode, work, batch.most_pieces() > 0), stream);
   }
 }
 

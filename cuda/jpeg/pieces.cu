@@ -20,7 +20,6 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr unsigned all_lanes = 0xFFFFFFFFU;
 constexpr std::uint32_t most_threads = 256;
 // As in the decoder of luminance: symbols between looks for new chunks, and looks that a chunk may take to arrive.
 constexpr int steps_per_look = 4;

@@ -12,6 +12,8 @@
 
 namespace slidestream::cuda {
 
+inline constexpr unsigned all_lanes = 0xFFFFFFFFU;
+
 __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
