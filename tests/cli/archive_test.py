@@ -1,0 +1,341 @@
+"""Long runs from outside: `PIPELINE=path/to/pipeline archive_test.py [CLASS ...]`."""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from program_test import ENVIRONMENT, PIPELINE, Case, run
+
+
+def results(folder):
+    """What must be the same for every run over the same slides, by file. What a run took (times, threads, stages)
+    isn't, nor are the settings that name places and decide nothing."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        if not path.is_file() or name.startswith(("run.sqlite", "earlier-", "part-")):
+            continue
+        content = path.read_bytes()
+        if name == "slides.csv":
+            with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+                content = [row[:-1] for row in csv.reader(file)]
+        elif name == "corpus.json":
+            corpus = json.loads(content)
+            content = {key: corpus.get(key) for key in ("totals", "histogram", "maps")}
+            content["analysis"] = corpus["settings"]["analysis"]
+        found[name] = content
+    return found
+
+
+class ArchiveCase(Case):
+    def tiny_slides(self, count=12, size="384x320"):
+        """Copies of a few slides of their own content."""
+        folder = self.folder / "slides"
+        folder.mkdir()
+        for number in range(count):
+            source = self.slide(f"tiny-{number % 4}-{size}", size, "--seed", str(number % 4 + 1), "--tile", "128")
+            shutil.copy(source, folder / f"slide-{number:03}.svs")
+        return folder
+
+    def sql(self, text, folder=None):
+        database = sqlite3.connect((folder or self.out) / "run.sqlite")
+        try:
+            return database.execute(text).fetchall()
+        finally:
+            database.commit()
+            database.close()
+
+    def assertSameResults(self, one, other):
+        first, second = results(one), results(other)
+        self.assertEqual(first.keys(), second.keys())
+        for name in first:
+            self.assertEqual(first[name], second[name], name)
+
+
+class Resume(ArchiveCase):
+    def test_what_is_done_is_skipped(self):
+        slides = self.tiny_slides()
+        first = run(slides, "--out", self.out, "--maps", "npy")
+        self.assertEqual(first.returncode, 0, first.stderr)
+        before = {path: path.read_bytes() for path in self.out.rglob("*.npy")}
+        again = run(slides, "--out", self.out, "--maps", "npy")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("12 of 12 slides are done already and are skipped", again.stderr)
+        self.assertIn("12 slides done (12 before)", again.stdout)
+        self.assertEqual(before, {path: path.read_bytes() for path in self.out.rglob("*.npy")})
+        self.assertEqual({row[0] for row in self.sql("SELECT attempts FROM slides")}, {1})
+
+    def test_more_slides_and_lost_files(self):
+        slides = self.tiny_slides(6)
+        names = sorted(slides.iterdir())
+        self.assertEqual(run(*names[:3], "--out", self.out, "--maps", "tiff").returncode, 0)
+        (self.out / "slides.csv").unlink()
+        (self.out / "maps/slide-001.tif").unlink()
+        result = run(*reversed(names), "--out", self.out, "--maps", "tiff")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("3 of 6 slides are done already", result.stderr)
+        whole = self.folder / "whole"
+        self.assertEqual(run(*reversed(names), "--out", whole, "--maps", "tiff").returncode, 0)
+        self.assertSameResults(self.out, whole)
+        fewer = run(names[0], "--out", self.out, "--maps", "tiff")
+        self.assertIn("5 slides of earlier runs", fewer.stderr)
+        self.assertEqual(len(self.rows()), 1)
+
+    def test_maps_follow_their_slides_when_names_move(self):
+        for name in "a", "b":
+            (self.folder / name).mkdir()
+            shutil.copy(self.slide(f"map-{name}", "512x512", "--seed", {"a": 3, "b": 4}[name]), self.folder / name / "x.svs")
+        a, b = self.folder / "a/x.svs", self.folder / "b/x.svs"
+        self.assertEqual(run(b, "--out", self.out, "--maps", "npy").returncode, 0)
+        self.assertEqual(run(a, b, "--out", self.out, "--maps", "npy").returncode, 0)
+        self.assertEqual(run(a, b, "--out", self.folder / "whole", "--maps", "npy").returncode, 0)
+        self.assertSameResults(self.out, self.folder / "whole")
+
+    def test_failed_ones_are_tried_again_when_asked(self):
+        slides = self.tiny_slides(3)
+        bad = slides / "slide-001.svs"
+        good = bad.read_bytes()
+        bad.write_bytes(good[:3000])
+        self.assertEqual(run(slides, "--out", self.out).returncode, 1)
+        result = run(slides, "--out", self.out)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("1 of 3 slides failed before and are skipped; --retry-failed", result.stderr)
+        with open(self.out / "failures.csv", newline="") as file:
+            (failure,) = csv.DictReader(file)
+        self.assertEqual((failure["path"], failure["stage"]), (str(bad), "source"))
+        bad.write_bytes(good)
+        result = run(slides, "--out", self.out, "--retry-failed")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((self.out / "failures.csv").read_bytes(), b"path,stage,tile,cause\r\n")
+        self.assertEqual(self.sql("SELECT attempts FROM slides ORDER BY path"), [(1,), (2,), (1,)])
+
+    def test_failures_name_stage_and_tile(self):
+        bad = self.slide("defects", "1024x768", "--defects", "missing=2,corrupt=1")
+        self.assertEqual(run(bad, "--out", self.out).returncode, 1)
+        with open(self.out / "failures.csv", newline="") as file:
+            (failure,) = csv.DictReader(file)
+        self.assertEqual(failure["stage"], "decode")
+        self.assertTrue(failure["tile"].isdigit(), failure)
+        self.assertIn(f"tile {failure['tile']} ", failure["cause"])
+
+    def test_a_changed_slide_is_done_again(self):
+        slides = self.tiny_slides(3)
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+        shutil.copy(slides / "slide-002.svs", slides / "slide-000.svs")
+        result = run(slides, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("slide-000.svs: has changed since it was done: done again", result.stderr)
+        rows = self.rows()
+        self.assertEqual(rows[0]["mean_db"], rows[2]["mean_db"])
+
+    def test_other_settings_are_refused_unless_fresh(self):
+        slides = self.tiny_slides(2)
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+        result = run(slides, "--out", self.out, "--set", "analysis.bins=1499", "--set", "analysis.value=db")
+        self.assertOneLine(result, 2, "analysis.value is \"db\" here and was \"log1p_db\"")
+        before = results(self.out)
+        for setting in "pipeline.strip_height=128", "pipeline.memory_mib=64", "pipeline.threads=1":
+            self.assertEqual(run(slides, "--out", self.out, "--set", setting).returncode, 0)
+        self.assertEqual(run(slides, "--out", self.out, "--set", "analysis.value=db", "--fresh").returncode, 0)
+        self.assertEqual(results(self.out / "earlier-1"), before)
+        self.assertNotEqual(results(self.out)["histograms.npy"], before["histograms.npy"])
+
+    def test_checkpoints_show_what_is_done(self):
+        process = subprocess.Popen([PIPELINE, str(self.slide()), str(self.large_slide()), "--out", str(self.out), "--set",
+                                    "output.checkpoint_seconds=1"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 60
+        while not (self.out / "histograms.npy").exists():
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        self.assertEqual([row["status"] for row in self.rows()], ["done"])
+        status = json.loads(run("status", self.out, "--json").stdout)
+        self.assertEqual((status["done"], status["running"], status["owner"]["alive"]), (1, 1, True))
+        self.assertIn("large.svs", run("status", self.out).stdout)
+
+
+class Owners(ArchiveCase):
+    def start(self, *arguments):
+        process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   text=True, env=ENVIRONMENT)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertIn("transform", process.stderr.readline())
+        return process
+
+    def test_two_processes_on_one_folder(self):
+        first = self.start(self.large_slide(), "--out", self.out)
+        second = run(self.slide(), "--out", self.out)
+        self.assertOneLine(second, 2, f"belongs to a run on {os.uname().nodename}, process {first.pid}")
+        self.assertOneLine(run(self.slide(), "--out", self.out, "--fresh"), 2, f"process {first.pid}")
+        first.kill()
+        first.wait()
+        third = run(self.slide(), "--out", self.out)
+        self.assertEqual(third.returncode, 0, third.stderr)
+
+    def test_a_first_signal_gives_the_ledger_back(self):
+        process = self.start(self.slide(), self.large_slide(), "--out", self.out)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 143)
+        self.assertEqual(self.sql("SELECT count(*) FROM owner"), [(0,)])
+        self.assertEqual(self.sql("SELECT state FROM slides ORDER BY position"), [("done",), ("pending",)])
+        self.assertIn("stopped", run("status", self.out).stdout)
+
+
+class Limits(ArchiveCase):
+    def test_a_slide_that_takes_too_long_fails_and_the_rest_goes_on(self):
+        result = run(self.large_slide(), self.slide(), "--out", self.out, "--set", "input.max_seconds=1", "--threads", 1)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        rows = self.rows()
+        self.assertEqual([row["status"] for row in rows], ["failed", "done"])
+        self.assertIn("took longer than input.max_seconds = 1", rows[0]["error"])
+
+    def test_too_many_failures_stop_the_run(self):
+        slides = self.tiny_slides(10)
+        for number in range(5):
+            (slides / f"slide-{number:03}.svs").write_text("no slide")
+        for limit, stops in ("2", True), ("20%", True), ("6", False), ("60%", False):
+            result = run(slides, "--out", self.out, "--max-failures", limit, "--fresh")
+            self.assertEqual(result.returncode, 1)
+            self.assertEqual("stopped by --max-failures" in result.stderr, stops, result.stderr)
+            if not stops:
+                self.assertEqual(len(self.rows()), 10)
+            else:
+                self.assertLess(len(self.rows()), 10)
+        for wrong in "0", "-1", "x", "0%", "101%", "5%%":
+            self.assertOneLine(run(slides, "--out", self.out, "--max-failures", wrong), 2, "--max-failures")
+
+
+class Shards(ArchiveCase):
+    def test_parts_in_any_order_are_the_whole(self):
+        slides = self.tiny_slides(24)
+        (slides / "bad.svs").write_text("no slide")
+        self.assertEqual(run(slides, "--out", self.out, "--maps", "npy").returncode, 1)
+        for by in "path", "size":
+            parts = []
+            for number in range(1, 5):
+                parts.append(self.folder / f"{by}-{number}")
+                result = run(slides, "--out", parts[-1], "--maps", "npy", "--shard", f"{number}/4", "--shard-by", by)
+                self.assertIn(result.returncode, (0, 1), result.stderr)
+            self.assertEqual(sum(len(self.rows(part)) for part in parts), 25)
+            for name, order in ("forth", parts), ("back", parts[::-1]):
+                merged = run("merge", *order, "--out", self.folder / f"{by}-{name}")
+                self.assertEqual(merged.returncode, 1, merged.stderr)
+                self.assertIn("24 slides done, 1 failed", merged.stdout)
+                self.assertSameResults(self.folder / f"{by}-{name}", self.out)
+            for name in "slides.csv", "histograms.npy", "failures.csv":
+                self.assertEqual(*[(self.folder / f"{by}-{order}" / name).read_bytes() for order in ("forth", "back")])
+            corpora = [(self.folder / f"{by}-{order}/corpus.json").read_text() for order in ("forth", "back")]
+            self.assertEqual(corpora[0].replace(f"{by}-forth", ""), corpora[1].replace(f"{by}-back", ""))
+
+    def test_missing_slides_are_named(self):
+        slides = self.tiny_slides(8)
+        for number in 1, 2:
+            run(slides, "--out", self.folder / str(number), "--shard", f"{number}/3")
+        missing = run("merge", self.folder / "1", self.folder / "2", "--out", self.out)
+        self.assertEqual(missing.returncode, 1)
+        whole = {str(path) for path in slides.iterdir()}
+        there = {row["path"] for row in self.rows()}
+        for path in whole - there:
+            self.assertIn(f"{path}: in none of the folders", missing.stderr)
+        self.assertIn(f"{len(whole - there)} slides are in none of the folders", missing.stderr)
+        self.assertTrue(json.loads((self.out / "corpus.json").read_text())["interrupted"])
+
+    def test_other_results_and_settings_are_refused(self):
+        slides = self.tiny_slides(2)
+        self.assertEqual(run(slides, "--out", self.folder / "1").returncode, 0)
+        self.assertEqual(run(slides, "--out", self.folder / "2", "--set", "analysis.stride=64").returncode, 0)
+        result = run("merge", self.folder / "1", self.folder / "2", "--out", self.out)
+        self.assertOneLine(result, 2, "analysis.stride is 128 here and was 64")
+        shutil.copy(slides / "slide-001.svs", slides / "slide-000.svs")
+        self.assertEqual(run(slides, "--out", self.folder / "3").returncode, 0)
+        result = run("merge", self.folder / "1", self.folder / "3", "--out", self.out)
+        self.assertOneLine(result, 2, "slide-000.svs: has another result in")
+
+    def test_an_empty_shard_is_well(self):
+        result = run(self.slide(), "--out", self.out, "--shard", "1/2")
+        other = run(self.slide(), "--out", self.folder / "other", "--shard", "2/2")
+        self.assertEqual((result.returncode, other.returncode), (0, 0), result.stderr + other.stderr)
+        self.assertEqual(len(self.rows()) + len(self.rows(self.folder / "other")), 1)
+
+    def test_wrong_shards(self):
+        for wrong in "0/4", "5/4", "1", "a/b":
+            self.assertOneLine(run(self.slide(), "--out", self.out, "--shard", wrong), 2, "--shard is")
+
+
+class Watching(ArchiveCase):
+    def test_status(self):
+        slides = self.tiny_slides(4)
+        (slides / "bad.svs").write_text("no slide")
+        run(slides, "--out", self.out)
+        text = run("status", self.out)
+        self.assertEqual((text.returncode, text.stderr), (0, ""))
+        self.assertIn("4 of 5 done, 1 failed", text.stdout)
+        self.assertIn("bad.svs: source: ", text.stdout)
+        status = json.loads(run("status", "--json", self.out).stdout)
+        self.assertEqual((status["slides"], status["done"], status["failed"], status["pending"]), (5, 4, 1, 0))
+        self.assertEqual(status["bytes"], sum(path.stat().st_size for path in slides.iterdir()))
+        self.assertIsNone(status["owner"])
+        self.assertOneLine(run("status", self.folder), 2, "run.sqlite: No such file or directory")
+
+    def test_status_changes_nothing(self):
+        run(self.slide(), "--out", self.out)
+        before = {path.name: path.read_bytes() for path in self.out.iterdir() if path.is_file()}
+        run("status", self.out)
+        self.assertEqual(before, {path.name: path.read_bytes() for path in self.out.iterdir() if path.is_file()})
+
+    def test_metrics(self):
+        slides = self.tiny_slides(3)
+        (slides / "bad.svs").write_text("no slide")
+        file = self.folder / "node/slidestream.prom"
+        file.parent.mkdir()
+        run(slides, "--out", self.out, "--metrics", file)
+        text = file.read_text()
+        values = {}
+        for line in text.splitlines():
+            if not line.startswith("#"):
+                name, labels, value = re.fullmatch(r'(\w+)\{(.*)\} (\S+)', line).groups()
+                self.assertTrue(labels.startswith(f'out="{self.out}"'))
+                values[name + "".join(re.findall(r'state="(\w+)"', labels))] = float(value)
+        self.assertEqual((values["slidestream_slidesdone"], values["slidestream_slidesfailed"]), (3, 1))
+        self.assertEqual((values["slidestream_slidesleft"], values["slidestream_running"]), (0, 0))
+        self.assertEqual(values["slidestream_file_bytes_left"], 0)
+        self.assertEqual([path.name for path in file.parent.iterdir()], [file.name])
+        for name in set(re.findall(r"^(\w+)\{", text, re.MULTILINE)):
+            self.assertEqual(len(re.findall(rf"^# TYPE {name} (gauge|counter)$", text, re.MULTILINE)), 1, name)
+        self.assertOneLine(run(slides, "--out", self.out, "--metrics", self.slide()), 2, "must end in .prom")
+
+
+class Manifests(ArchiveCase):
+    def test_whatever_a_list_holds(self):
+        slides = self.tiny_slides(4)
+        os.rename(slides / "slide-003.svs", os.fsencode(slides) + b"/\xff\xfe.svs")
+        manifest = self.folder / "odd.list"
+        manifest.write_bytes(b"\xef\xbb\xbf# a comment\r\n\r\n   \nslides/slide-000.svs\r\n" + bytes(slides) +
+                             b"/slide-000.svs\nslides/../slides/slide-001.svs\n#slides/none.svs\nslides/\xff\xfe.svs\n"
+                             b"slides/gone.svs\nslides/slide-002.svs")
+        result = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        with open(self.out / "slides.csv", "rb") as file:
+            rows = file.read().split(b"\r\n")[1:-1]
+        names = [row.split(b",")[0].rsplit(b"/", 1)[-1] for row in rows]
+        self.assertEqual(names, [b"slide-000.svs", b"slide-001.svs", b"\xff\xfe.svs", b"gone.svs", b"slide-002.svs"])
+        self.assertEqual([row.split(b",")[1] for row in rows], [b"done", b"done", b"done", b"failed", b"done"])
+        self.assertIn(b"counted once", result.stderr)
+        again = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=60)
+        self.assertIn(b"4 of 5 slides are done already", again.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

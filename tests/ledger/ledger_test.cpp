@@ -1,0 +1,338 @@
+#include "ledger/ledger.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "ledger/content_hash.hpp"
+#include "ledger/owner.hpp"
+#include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
+#include "ledger_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// As another process on this machine that has died since.
+void die_with_ledger(const Config& config, const std::vector<ManifestEntry>& manifest) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    ledger.started(0);
+    SlideResult slide = result_of(manifest[0].path, 1);
+    ledger.ended(0, slide);
+    ledger.started(1);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+}
+
+}  // namespace
+
+TEST_CASE("decimals of 128 bits") {
+  Int128 value = 0;
+  for (const char* wrong :
+       {"", "-", "1x", "+1", " 1", "170141183460469231731687303715884105728",
+        "-170141183460469231731687303715884105729", "1000000000000000000000000000000000000000000"}) {
+    CHECK_FALSE(parse_decimal(wrong, value));
+  }
+  CHECK(parse_decimal("-170141183460469231731687303715884105728", value));
+  CHECK(value == -(Int128{1} << 126) - (Int128{1} << 126));
+  CHECK(parse_decimal("170141183460469231731687303715884105727", value));
+  CHECK(value == (Int128{1} << 126) - 1 + (Int128{1} << 126));
+}
+
+TEST_CASE("XXH64") {
+  // The specification's test vectors.
+  CHECK(stable_hash("") == 0xEF46DB3751D8E999);
+  CHECK(stable_hash("a") == 0xD24EC4F1A98C6E5B);
+  CHECK(stable_hash("abc") == 0x44BC2CF5AD770999);
+  const std::string text = "Nobody inspects the spammish repetition";
+  CHECK(stable_hash(text) == 0xFBCEA83C8A378BF1);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    ContentHash hash;
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    hash.add(bytes.first(cut));
+    hash.add(bytes.subspan(cut));
+    CHECK(hash.value() == 0xFBCEA83C8A378BF1);
+  }
+  const TemporaryFolder folder;
+  CHECK(file_hash(folder.write("x", text)) == 0xFBCEA83C8A378BF1);
+  CHECK_FALSE(file_hash(folder / "none"));
+  CHECK_FALSE(file_hash(folder.path()));
+}
+
+TEST_CASE("what was kept comes back exactly, in the manifest's order") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  auto manifest = make_files(folder, 3);
+  manifest.push_back({folder / "\xff, not UTF-8", folder / "\xff, not UTF-8", true});
+  std::vector<SlideResult> kept;
+  {
+    Ledger ledger(config);
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(start.todo == std::vector<std::size_t>{0, 1, 2, 3});
+    CHECK(start.bytes_left == 6);
+    for (const std::size_t i : {2, 3, 0}) {
+      ledger.started(i);
+      SlideResult slide = i == 3 ? failure_of(manifest[3].path, "read: \xfe") : result_of(manifest[i].path, i);
+      ledger.ended(i, slide);
+      kept.push_back(slide);
+    }
+  }
+  Ledger ledger(config);
+  const LedgerStart start = ledger.begin(manifest, false);
+  CHECK(start.todo == std::vector<std::size_t>{1});
+  CHECK(start.done == 2);
+  CHECK(start.failed == 1);
+  CHECK(start.bytes_left == 2);
+  const auto slides = slides_in(ledger);
+  REQUIRE(slides.size() == 3);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const SlideResult& slide = slides[i];
+    const SlideResult& before = kept[i == 0 ? 2 : 0];
+    CHECK(same_result(slide, before));
+    CHECK(slide.path == before.path);
+    CHECK(slide.seconds == before.seconds);
+    CHECK(slide.file_bytes == before.file_bytes);
+    CHECK(slide.map_file == "map.npy");
+  }
+  CHECK(slides[2].path == manifest[3].path);
+  CHECK(slides[2].error == "read: \xfe");
+  LedgerView view(ledger.file(), ledger_bins);
+  std::size_t maps = 0;
+  view.for_each_map([&](std::size_t place, const SlideResult& slide) {
+    WindowMap map = slide.map;
+    view.read_map(place, map);
+    CHECK(map.values == std::vector<float>{1.0F, 2.0F, 3.0F, static_cast<float>(place)});
+    ++maps;
+  });
+  CHECK(maps == 2);
+  CHECK(ledger.begin(manifest, true).todo == std::vector<std::size_t>{1, 3});
+}
+
+TEST_CASE("it is durable as it says") {
+  const TemporaryFolder folder;
+  const Ledger ledger(ledger_config(folder / "out"));
+  Database database(ledger.file(), DatabaseAccess::read);
+  Statement journal(database, "PRAGMA journal_mode");
+  REQUIRE(journal.step());
+  // The folder for temporary files may lie on a network.
+  CHECK((journal.text(0) == "wal" || journal.text(0) == "delete"));
+}
+
+TEST_CASE("another configuration is refused with the key and both values") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  { const Ledger ledger(config); }
+  config.pipeline.strip_height = 7;
+  config.pipeline.threads = 3;
+  config.pipeline.backend = Backend::cpu;
+  config.input.max_pixels = 5;
+  config.output.checkpoint_seconds = 1;
+  { const Ledger ledger(config); }
+  config.analysis.stride = 64;
+  config.analysis.window = 128;
+  const std::string message = message_of<ConfigError>([&] { const Ledger ledger(config); });
+  CHECK_MESSAGE(contains(message, "analysis.window is 128 here and was 256; name another folder, or use --fresh"),
+                message);
+  config = ledger_config(folder / "out");
+  config.decode.on_bad_tile = BadTilePolicy::white;
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
+                 "decode.on_bad_tile is \"white\" here and was \"fail\""));
+  CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-1").string());
+  { const Ledger ledger(config); }
+  CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-2").string());
+  CHECK(Ledger::move_aside(config, {}).empty());
+  CHECK(fs::exists(folder / "out/earlier-1/run.sqlite"));
+  CHECK(fs::exists(folder / "out/earlier-2/run.sqlite"));
+}
+
+TEST_CASE("a living owner is named and a dead one replaced") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 2);
+  die_with_ledger(config, manifest);
+  CHECK(read_status(folder / "out").running == 1);
+  CHECK(read_status(folder / "out").owner_is_alive == false);
+  Ledger ledger(config);
+  CHECK(ledger.begin(manifest, false).todo == std::vector<std::size_t>{1});
+  CHECK(read_status(folder / "out").owner_is_alive == true);
+  const std::string message = message_of<ConfigError>([&] { const Ledger second(config); });
+  CHECK(contains(message, "process " + std::to_string(::getpid())));
+  CHECK(contains(message, this_process().host));
+  CHECK(message_of<ConfigError>([&] { Ledger::move_aside(config, {}); }) == message);
+}
+
+TEST_CASE("another machine's owner lives while it beats") {
+  using namespace std::chrono_literals;
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto elsewhere = [&](std::int64_t seconds_ago) {
+    tamper(folder / "out/run.sqlite", "INSERT OR REPLACE INTO owner VALUES(1, 'x', 'far', 'y', 'z', 7, 8, 9, 10, " +
+                                          std::to_string(unix_now() - seconds_ago) + ")");
+  };
+  { const Ledger ledger(config); }
+  elsewhere(5);
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {1h}); }), "far, process 7"));
+  CHECK_FALSE(read_status(folder / "out").owner_is_alive);
+  for (const std::int64_t ago : {3600, -3600}) {  // its clock may be ahead of ours
+    elsewhere(ago);
+    const Ledger ledger(config, {600ms});
+  }
+  elsewhere(3600);
+  std::thread beat([&] {
+    std::this_thread::sleep_for(700ms);
+    tamper(folder / "out/run.sqlite", "UPDATE owner SET beats = beats + 1");
+  });
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {20s}); }), "far, process 7"));
+  beat.join();
+}
+
+TEST_CASE("who was replaced writes no more") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  tamper(ledger.file(), "UPDATE owner SET token = 'x', host = 'far', pid = 7");
+  SlideResult slide = result_of(manifest[0].path, 1);
+  const std::string expected = ledger.file().string() + ": was taken over by a run on far, process 7";
+  CHECK(message_of<OutputError>([&] { ledger.ended(0, slide); }) == expected);
+  CHECK(message_of<OutputError>([&] { ledger.beat(); }) == expected);
+  CHECK(slides_in(ledger).empty());
+}
+
+TEST_CASE("a slide that has changed is done again") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  auto manifest = make_files(folder, 2);
+  const auto run = [&](ContentHashPolicy policy) {
+    config.input.content_hash = policy;
+    Ledger ledger(config);
+    const LedgerStart start = ledger.begin(manifest, false);
+    for (const std::size_t place : start.todo) {
+      ledger.started(place);
+      SlideResult slide = result_of(manifest[place].path, 1);
+      ledger.ended(place, slide);
+      CHECK(slide.done);
+    }
+    CHECK(start.changed.size() == (start.todo.size() == 1 ? 1 : 0));
+    return start.todo.size();
+  };
+  const auto touch = [&] {
+    fs::last_write_time(manifest[1].path, fs::last_write_time(manifest[1].path) + std::chrono::seconds(5));
+  };
+  CHECK(run(ContentHashPolicy::none) == 2);
+  CHECK(run(ContentHashPolicy::none) == 0);
+  touch();
+  CHECK(run(ContentHashPolicy::none) == 1);
+  std::ofstream(manifest[1].path, std::ios::app) << "y";
+  CHECK(run(ContentHashPolicy::changed) == 1);
+  touch();
+  CHECK(run(ContentHashPolicy::changed) == 0);
+  CHECK(run(ContentHashPolicy::none) == 0);
+  const auto time = fs::last_write_time(manifest[1].path);
+  std::ofstream(manifest[1].path) << "abc";  // as long as before
+  fs::last_write_time(manifest[1].path, time);
+  CHECK(run(ContentHashPolicy::changed) == 0);
+  CHECK(run(ContentHashPolicy::always) == 1);
+  // One that is gone was done.
+  fs::remove(manifest[0].path);
+  CHECK(run(ContentHashPolicy::none) == 0);
+}
+
+TEST_CASE("a slide that changes while it is read fails") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  ledger.started(0);
+  std::ofstream(manifest[0].path, std::ios::app) << "y";
+  SlideResult slide = result_of(manifest[0].path, 1);
+  ledger.ended(0, slide);
+  CHECK_FALSE(slide.done);
+  CHECK(contains(slides_in(ledger).at(0).error, "changed while it was read"));
+}
+
+TEST_CASE("slides that the manifest doesn't name stay, but in no result") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  auto manifest = make_files(folder, 2);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  for (const std::size_t i : {0, 1}) {
+    ledger.started(i);
+    SlideResult slide = result_of(manifest[i].path, i);
+    ledger.ended(i, slide);
+  }
+  const std::vector<ManifestEntry> second = {manifest[1]};
+  const LedgerStart start = ledger.begin(second, false);
+  CHECK(start.done == 1);
+  CHECK(start.left_out == 1);
+  CHECK(slides_in(ledger).size() == 1);
+  CHECK(ledger.begin(manifest, false).done == 2);
+}
+
+TEST_CASE("a ledger that isn't one, or a newer one, is refused") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const fs::path file = folder / "out/run.sqlite";
+  std::ofstream(file)
+      << "not a database, but longer than a database's header, which has 100 bytes, all the same: yes, it is";
+  CHECK(contains(message_of<OutputError>([&] { const Ledger ledger(config); }), "run.sqlite: file is not a database"));
+  fs::remove(file);
+  tamper(file, "CREATE TABLE x(y)");
+  CHECK(contains(message_of<OutputError>([&] { const Ledger ledger(config); }), "isn't a ledger of this program"));
+  fs::remove(file);
+  { const Ledger ledger(config); }
+  tamper(file, "PRAGMA user_version = 99");
+  CHECK(contains(message_of<OutputError>([&] { const Ledger ledger(config); }), "schema version 99"));
+  CHECK(contains(message_of<OutputError>([&] { read_status(folder / "none"); }), "No such file or directory"));
+}
+
+TEST_CASE("damage is found, and named") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  SlideResult slide = result_of(manifest[0].path, 3);
+  ledger.ended(0, slide);
+  for (const auto& [sql, column] : std::vector<std::pair<std::string, std::string>>{
+           {"histogram = zeroblob(40)", "histogram"},
+           {"histogram = zeroblob(39)", "histogram"},
+           {"histogram = NULL", "histogram"},
+           {"value_count = value_count + 1", "histogram"},
+           {"windows = -1", "windows"},
+           {"value_sum = '1e5'", "value_sum"},
+           {"square_sum = NULL", "square_sum"},
+           {"path = x'00'", "path"},
+           {"width = -5", "width"},
+           {"map_rows = -1", "map_rows"},
+           {"map_name = '../x'", "map_name"},
+           {"seconds = 9e999", "seconds"},
+       }) {
+    tamper(ledger.file(), "CREATE TABLE saved AS SELECT * FROM slides; UPDATE slides SET " + sql);
+    const std::string message = message_of<OutputError>([&] { slides_in(ledger); });
+    CHECK_MESSAGE(contains(message, "damaged: " + column), sql);
+    tamper(ledger.file(), "DELETE FROM slides; INSERT INTO slides SELECT * FROM saved; DROP TABLE saved");
+  }
+  CHECK(slides_in(ledger).size() == 1);
+  tamper(ledger.file(), "UPDATE maps SET bytes = zeroblob(8)");
+  LedgerView view(ledger.file(), ledger_bins);
+  WindowMap map{2, 1, {}};
+  CHECK(contains(message_of<OutputError>([&] { view.read_map(0, map); }), "a map isn't as large"));
+}
