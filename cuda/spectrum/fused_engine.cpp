@@ -43,25 +43,15 @@ int copies_for(const AllBins& bins, const FusedKernel& kernel) {
   return static_cast<int>(std::min<std::int64_t>(kernel.histogram_bytes / bytes, 2));
 }
 
-struct Device {
+/// The build for the current device; null when it can't run it.
+const FusedKernel* kernel_for(FusedBuild build) {
+  int device = 0;
   int major = 0;
-  int multiprocessors = 0;
-};
-
-Device current_device() {
-  int number = 0;
-  Device device;
-  SLIDESTREAM_CUDA(cudaGetDevice(&number));
-  SLIDESTREAM_CUDA(cudaDeviceGetAttribute(&device.major, cudaDevAttrComputeCapabilityMajor, number));
-  SLIDESTREAM_CUDA(cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number));
-  return device;
-}
-
-/// The build for a device; null when it has none.
-const FusedKernel* kernel_for(const Device& device, FusedBuild build) {
-  if (build == FusedBuild::automatic) build = device.major == 9 ? FusedBuild::hopper : FusedBuild::portable;
-  if (build == FusedBuild::hopper) return device.major == 9 ? &fused_hopper_kernel() : nullptr;
-  return device.major >= 8 ? &fused_portable_kernel() : nullptr;
+  SLIDESTREAM_CUDA(cudaGetDevice(&device));
+  SLIDESTREAM_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  if (build == FusedBuild::automatic) build = major == 9 ? FusedBuild::hopper : FusedBuild::portable;
+  if (build == FusedBuild::hopper) return major == 9 ? &fused_hopper_kernel() : nullptr;
+  return major >= 8 ? &fused_portable_kernel() : nullptr;
 }
 
 bool takes(const AnalysisConfig& config, const FusedKernel* kernel) {
@@ -73,16 +63,14 @@ bool takes(const AnalysisConfig& config, const FusedKernel* kernel) {
 
 class FusedWindowEngine final : public WindowEngine {
  public:
-  FusedWindowEngine(const AnalysisConfig& config, const FusedKernel& kernel, const Device& device)
+  FusedWindowEngine(const AnalysisConfig& config, const FusedKernel& kernel)
       : kernel_(kernel),
-        multiprocessors_(device.multiprocessors),
+        teams_(kernel.prepare()),
         config_bins_(config.bins),
         bins_(all_bins(config).value()),
         copies_(copies_for(bins_, kernel)),
         taps_(smoothing_taps(config, 0.5F)),  // two rows are separated by a sum and a difference, without halving
-        name_(std::string("fused-256 ") + kernel.name) {
-    kernel_.prepare();
-  }
+        name_(std::string("fused-256 ") + kernel.name) {}
 
   const char* name() const noexcept override { return name_.c_str(); }
 
@@ -112,12 +100,12 @@ class FusedWindowEngine final : public WindowEngine {
     task.columns = static_cast<int>(block.columns);
     task.rows = static_cast<int>(block.rows);
     task.bins_per_octave = static_cast<float>(bins_.per_octave);
-    task.bin_of_zero = static_cast<float>(1);
+    task.bin_of_zero = 1.0F;  // the first bin lies below 0 dB
     task.bins = bins_.count;
     task.copies = copies_;
     task.histogram = buffers.histogram;
     task.moments = buffers.moments;
-    kernel_.launch(task, multiprocessors_, stream);
+    kernel_.launch(task, teams_, stream);
     finish_fused(sums, task, bins_.first, config_bins_, stream);
   }
 
@@ -143,7 +131,7 @@ class FusedWindowEngine final : public WindowEngine {
   }
 
   const FusedKernel& kernel_;
-  int multiprocessors_;
+  int teams_;
   int config_bins_;
   AllBins bins_;
   int copies_;
@@ -154,19 +142,18 @@ class FusedWindowEngine final : public WindowEngine {
 }  // namespace
 
 bool fused_window_engine_takes(const AnalysisConfig& config) {
-  return takes(config, kernel_for(current_device(), FusedBuild::automatic));
+  return takes(config, kernel_for(FusedBuild::automatic));
 }
 
 std::unique_ptr<WindowEngine> make_fused_window_engine(const AnalysisConfig& config, FusedBuild build) {
-  const Device device = current_device();
-  const FusedKernel* kernel = kernel_for(device, build);
+  const FusedKernel* kernel = kernel_for(build);
   if (!takes(config, kernel)) {
     throw ConfigError(
         "analysis: the fused window engine takes window 256, stride 128, value log1p_db, a range that begins a whole "
         "number of bins from 0 and bins of 0.1 dB or wider (somewhat finer ones where shared memory allows), on GPUs "
         "from compute capability 8.0 up");
   }
-  return std::make_unique<FusedWindowEngine>(config, *kernel, device);
+  return std::make_unique<FusedWindowEngine>(config, *kernel);
 }
 
 }  // namespace slidestream::cuda

@@ -29,44 +29,24 @@ struct StagedPair {
   float padding[16];
 };
 
-/// Arrivals of warps at a point, counted in shared memory.
-class WarpBarrier {
- public:
-  __device__ void initialise(unsigned warps) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(warps) : "memory");
-  }
-  /// The whole warp is here: what it wrote before is seen by those who wait.
-  __device__ __forceinline__ void arrive() {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
-    }
-  }
-  /// Waits for the end of the phase with this parity: 0 for the first, 1 for the second, 0 for the third...
-  __device__ __forceinline__ void wait(unsigned parity) {
-    asm volatile(
-        "{\n"
-        ".reg .pred over;\n"
-        "again:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
-        "@!over bra again;\n"
-        "}" ::"r"(address()),
-        "r"(parity)
-        : "memory");
-  }
+/// Where the warps that transform rows and those that transform columns meet: some arrive and go on, the others wait
+/// for them, all together. Numbers of the hardware's barriers; 0 is __syncthreads'.
+enum class MeetingPoint { full = 1, empty = full + HopperShape::buffers };
 
- private:
-  __device__ unsigned address() const { return static_cast<unsigned>(__cvta_generic_to_shared(&word_)); }
-  unsigned long long word_;
-};
+__device__ __forceinline__ void arrive_at(MeetingPoint point, unsigned buffer) {
+  __syncwarp();  // these instructions are for whole warps
+  asm volatile("bar.arrive %0, %1;" ::"r"(static_cast<unsigned>(point) + buffer), "n"(HopperShape::threads) : "memory");
+}
+__device__ __forceinline__ void wait_at(MeetingPoint point, unsigned buffer) {
+  __syncwarp();
+  asm volatile("bar.sync %0, %1;" ::"r"(static_cast<unsigned>(point) + buffer), "n"(HopperShape::threads) : "memory");
+}
 
 struct HopperShared {
   RowBuffer rows[HopperShape::buffers];
   WideExchange exchanges[column_groups];
   StagedPair staged[HopperShape::row_groups];
   float2 roots[side];
-  WarpBarrier full[HopperShape::buffers];
-  WarpBarrier empty[HopperShape::buffers];
   int window[HopperShape::buffers];  ///< that the strip in the buffer completes; no_window; no_more: there is no strip
 };
 
@@ -126,19 +106,20 @@ __device__ __forceinline__ void transform_rows(const FusedTask& task, HopperShar
         if (more) stage(0);
       }
       if (round == 0) {
-        if (strips >= HopperShape::buffers) shared.empty[buffer].wait((strips / HopperShape::buffers - 1) % 2);
+        wait_at(MeetingPoint::empty, buffer);
         if (threadIdx.x == 0) shared.window[buffer] = window;
       }
       static_assert(HopperShape::row_groups == 16);
       transform_pair<parity>(in, shared.rows[buffer].at[HopperShape::row_groups * round + first_row], first_row, lane,
                              twiddles);
     }
-    shared.full[buffer].arrive();
+    arrive_at(MeetingPoint::full, buffer);
   }
   const unsigned buffer = strips % HopperShape::buffers;
-  if (strips >= HopperShape::buffers) shared.empty[buffer].wait((strips / HopperShape::buffers - 1) % 2);
+  wait_at(MeetingPoint::empty, buffer);
   if (threadIdx.x == 0) shared.window[buffer] = no_more;
-  shared.full[buffer].arrive();
+  arrive_at(MeetingPoint::full, buffer);
+  wait_at(MeetingPoint::empty, (strips + 1) % HopperShape::buffers);  // the last that is on its way
 }
 
 template <int copies>
@@ -146,12 +127,13 @@ __device__ __forceinline__ void transform_columns(const FusedTask& task, HopperS
   ColumnWorker<WideExchange, copies> worker(task, counts, shared.exchanges,
                                             static_cast<int>(threadIdx.x) - HopperShape::row_threads, block_parity(),
                                             shared.roots);
-  for (unsigned strips = 0;; ++strips) {
-    const unsigned buffer = strips % HopperShape::buffers;
-    shared.full[buffer].wait(strips / HopperShape::buffers % 2);
-    const int window = *const_cast<volatile int*>(&shared.window[buffer]);
+  static_assert(HopperShape::buffers == 2);
+  for (unsigned buffer = 0; buffer < HopperShape::buffers; ++buffer) arrive_at(MeetingPoint::empty, buffer);
+  for (unsigned buffer = 0;; buffer ^= 1) {
+    wait_at(MeetingPoint::full, buffer);
+    const int window = shared.window[buffer];
     if (window == no_more) break;
-    worker.run(task, shared.rows[buffer], window, [&] { shared.empty[buffer].arrive(); });
+    worker.run(task, shared.rows[buffer], window, [&] { arrive_at(MeetingPoint::empty, buffer); });
   }
 }
 
@@ -162,12 +144,6 @@ __global__ void __launch_bounds__(HopperShape::threads, 1) fused_hopper(const __
   unsigned* const counts = reinterpret_cast<unsigned*>(memory + sizeof(HopperShared));
   clear_counts<HopperShape::threads, copies>(counts, task);
   if (threadIdx.x < side) shared.roots[threadIdx.x] = root256(static_cast<int>(threadIdx.x));
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < HopperShape::buffers; ++i) {
-      shared.full[i].initialise(HopperShape::row_threads / 32);
-      shared.empty[i].initialise(column_threads / 32);
-    }
-  }
   __syncthreads();
 
   if (threadIdx.x < HopperShape::row_threads) {
@@ -185,18 +161,19 @@ __global__ void __launch_bounds__(HopperShape::threads, 1) fused_hopper(const __
   merge_counts<HopperShape::threads, copies>(counts, task);
 }
 
-void prepare_hopper() {
+int prepare_hopper() {
   for (const auto kernel : {fused_hopper<1>, fused_hopper<2>}) {
     SLIDESTREAM_CUDA(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, HopperShape::shared_bytes));
   }
+  return resident_teams();
 }
 
-void launch_hopper(const FusedTask& task, int multiprocessors, cudaStream_t stream) {
+void launch_hopper(const FusedTask& task, int teams, cudaStream_t stream) {
   const std::size_t bytes = sizeof(HopperShared) + sizeof(unsigned) * static_cast<std::size_t>(task.bins) *
                                                        static_cast<std::size_t>(task.copies);
   const auto kernel = task.copies == 1 ? fused_hopper<1> : fused_hopper<2>;
-  kernel<<<blocks_for(task, multiprocessors), HopperShape::threads, bytes, stream>>>(task);
+  kernel<<<blocks_for(task, teams), HopperShape::threads, bytes, stream>>>(task);
   SLIDESTREAM_CUDA_LAUNCHED();
 }
 

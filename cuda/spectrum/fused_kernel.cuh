@@ -5,6 +5,7 @@
 
 #include "cuda/spectrum/dft16.cuh"
 #include "cuda/spectrum/fused_windows.hpp"
+#include "runtime/cuda/check.hpp"
 
 /// \file
 /// What both builds of the fused kernel share.
@@ -474,10 +475,18 @@ __device__ void merge_counts(const unsigned* counts, const FusedTask& task) {
   }
 }
 
-/// Teams that fill the device, no more than there are windows.
-inline unsigned blocks_for(const FusedTask& task, int multiprocessors) {
+/// Teams that the current device runs at a time: a multiprocessor holds one thread block.
+inline int resident_teams() {
+  int device = 0;
+  int multiprocessors = 0;
+  SLIDESTREAM_CUDA(cudaGetDevice(&device));
+  SLIDESTREAM_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  return multiprocessors < 4 ? 1 : multiprocessors / 2;
+}
+
+/// Thread blocks for a task: no more teams than windows.
+inline unsigned blocks_for(const FusedTask& task, int teams) {
   const std::int64_t windows = static_cast<std::int64_t>(task.columns) * task.rows;
-  const std::int64_t teams = multiprocessors < 4 ? 1 : multiprocessors / 2;
   return static_cast<unsigned>(2 * (windows < teams ? windows : teams));
 }
 

@@ -63,18 +63,19 @@ __global__ void __launch_bounds__(PortableShape::threads, 1) fused_portable(cons
   merge_counts<PortableShape::threads, copies>(counts, task);
 }
 
-void prepare_portable() {
+int prepare_portable() {
   for (const auto kernel : {fused_portable<1>, fused_portable<2>}) {
     SLIDESTREAM_CUDA(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, PortableShape::shared_bytes));
   }
+  return resident_teams();
 }
 
-void launch_portable(const FusedTask& task, int multiprocessors, cudaStream_t stream) {
+void launch_portable(const FusedTask& task, int teams, cudaStream_t stream) {
   const std::size_t bytes =
       sizeof(PortableShared) + sizeof(unsigned) * static_cast<std::size_t>(task.bins * task.copies);
   const auto kernel = task.copies == 1 ? fused_portable<1> : fused_portable<2>;
-  kernel<<<blocks_for(task, multiprocessors), PortableShape::threads, bytes, stream>>>(task);
+  kernel<<<blocks_for(task, teams), PortableShape::threads, bytes, stream>>>(task);
   SLIDESTREAM_CUDA_LAUNCHED();
 }
 

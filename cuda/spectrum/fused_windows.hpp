@@ -42,10 +42,10 @@ struct FusedKernel {
   const char* name;
   /// Shared memory that is left for histograms, in bytes.
   int histogram_bytes;
-  /// Prepares the current device. Throws CudaError.
-  void (*prepare)();
-  /// `multiprocessors` of the device that `stream` belongs to.
-  void (*launch)(const FusedTask& task, int multiprocessors, cudaStream_t stream);
+  /// Prepares the current device; returns how many teams of two thread blocks it runs at a time. Throws CudaError.
+  int (*prepare)();
+  /// Uses that many teams at most.
+  void (*launch)(const FusedTask& task, int teams, cudaStream_t stream);
 };
 
 /// For compute capability 9.x.

@@ -50,6 +50,7 @@ struct NarrowShape {
   static constexpr int columns = 4;  ///< of a thread
   static constexpr int step = 8;     ///< rows between loads: those of the next step are on their way meanwhile
   static constexpr int rows = 128;   ///< of a thread; a multiple of `step`
+  static constexpr int blocks = 4;   ///< on a multiprocessor: keeps registers below 128
 };
 
 struct NarrowTaps {
@@ -137,7 +138,7 @@ __device__ float4 smoothed_along_x(const Neighbourhood& at, const NarrowTaps& ta
 }
 
 template <bool aligned>
-__global__ void __launch_bounds__(NarrowShape::threads)
+__global__ void __launch_bounds__(NarrowShape::threads, NarrowShape::blocks)
     smooth_narrow(float* out, std::ptrdiff_t out_pitch, int out_width, int out_height, Pixels pixels, Origin origin,
                   NarrowTaps taps) {
   constexpr int step = NarrowShape::step;

@@ -64,7 +64,7 @@ struct BinningShape {
   static constexpr int threads = 512;
   static constexpr int warps = threads / 32;
   static constexpr int blocks_per_multiprocessor = 2;
-  static constexpr int part_coefficients = 4096;          ///< about as many a warp
+  static constexpr int part_coefficients = 2048;          ///< about as many a warp
   static constexpr std::size_t shared_bytes = 48 * 1024;  ///< every device has these
   static constexpr int most_copies = 4;
 };
@@ -98,10 +98,9 @@ __device__ double sum_of_warp(double value) {
   return value;
 }
 
-/// One warp bins one part of one window: some rows of its spectrum.
+/// One warp bins one part of one window: some rows of its spectrum. Returns how many values lay outside the range.
 template <ValueKind kind, class Count>
-__device__ void bin_part(const BinningTask& task, unsigned window, unsigned part, double* partial,
-                         unsigned long long& clipped, Count count) {
+__device__ unsigned bin_part(const BinningTask& task, unsigned window, unsigned part, double* partial, Count count) {
   constexpr int values_in_float = 8;  // so many are added before their sum goes into double precision
   const int lane = threadIdx.x % 32;
   const int columns = task.window / 2 + 1;
@@ -109,42 +108,54 @@ __device__ void bin_part(const BinningTask& task, unsigned window, unsigned part
   const int rows = min(task.rows_per_part, task.window - first_row);
   const int total = rows * columns;
   const float2* from = task.spectra + (static_cast<std::size_t>(window) * task.window + first_row) * columns;
+  const float end = static_cast<float>(task.bins);
   const int step = 32 % columns;
   int column = lane % columns;
+  unsigned outside = 0;
+  float some = 0.0F;
+  float some_squares = 0.0F;
+  const auto add = [&](float2 f) {
+    const float value = value_of<kind>(f);
+    // Columns 0 and N/2 have no mirror image on the other side: they count once, all others twice.
+    const unsigned weight = column == 0 || column == columns - 1 ? 1 : 2;
+    const float position = (value - task.low) * task.scale;
+    if (!(position >= 0.0F && position < end)) outside += weight;
+    count(min(static_cast<int>(fminf(fmaxf(position, 0.0F), end)), task.bins - 1), weight);
+    const float weighted = static_cast<float>(weight) * value;
+    some += weighted;
+    some_squares = fmaf(weighted, value, some_squares);
+    column += step;
+    if (column >= columns) column -= columns;
+  };
   double sum = 0.0;
   double squares = 0.0;
-  for (int begin = lane; begin < total; begin += 32 * values_in_float) {
-    float some = 0.0F;
-    float some_squares = 0.0F;
-#pragma unroll
-    for (int i = 0; i < values_in_float; ++i) {
-      const int at = begin + 32 * i;
-      if (at >= total) break;
-      float2 f = from[at];
-      if (at == 0 && part == 0) f.x += static_cast<float>(luminance_offset) * task.window * task.window;
-      const float value = value_of<kind>(f);
-      // Columns 0 and N/2 have no mirror image on the other side: they count once, all others twice.
-      const unsigned weight = column == 0 || column == columns - 1 ? 1 : 2;
-      const float position = (value - task.low) * task.scale;
-      const float end = static_cast<float>(task.bins);
-      if (!(position >= 0.0F && position < end)) clipped += weight;
-      const int bin = min(static_cast<int>(fminf(fmaxf(position, 0.0F), end)), task.bins - 1);
-      count(bin, weight);
-      const float weighted = static_cast<float>(weight) * value;
-      some += weighted;
-      some_squares = fmaf(weighted, value, some_squares);
-      column += step;
-      if (column >= columns) column -= columns;
-    }
+  const auto add_some = [&] {
     sum += some;
     squares += some_squares;
+    some = 0.0F;
+    some_squares = 0.0F;
+  };
+  float2 first = lane < total ? from[lane] : float2{};
+  if (lane == 0 && part == 0) first.x += static_cast<float>(luminance_offset) * task.window * task.window;
+  if (lane < total) add(first);
+  int at = lane + 32;
+  for (; at + 32 * (values_in_float - 1) < total; at += 32 * values_in_float) {
+    float2 f[values_in_float];
+#pragma unroll
+    for (int i = 0; i < values_in_float; ++i) f[i] = from[at + 32 * i];
+#pragma unroll
+    for (int i = 0; i < values_in_float; ++i) add(f[i]);
+    add_some();
   }
+  for (; at < total; at += 32) add(from[at]);
+  add_some();
   sum = sum_of_warp(sum);
   squares = sum_of_warp(squares);
   if (lane == 0) {
     partial[0] = sum;
     partial[1] = squares;
   }
+  return outside;
 }
 
 /// Warps take (window, part) in turn; a block keeps its counts in shared memory until it is done.
@@ -168,7 +179,7 @@ __global__ void __launch_bounds__(BinningShape::threads)
         atomicAdd(histogram + bin, static_cast<unsigned long long>(weight));
       }
     };
-    bin_part<kind>(task, unit / task.parts, unit % task.parts, partials + 2 * std::size_t{unit}, outside, count);
+    outside += bin_part<kind>(task, unit / task.parts, unit % task.parts, partials + 2 * std::size_t{unit}, count);
   }
   if (outside > 0) atomicAdd(clipped, outside);
 
@@ -241,7 +252,8 @@ SpectrumBinning::SpectrumBinning(const AnalysisConfig& config)
       bins_(config.bins),
       window_(config.window) {
   const int columns = config.window / 2 + 1;
-  rows_per_part_ = std::clamp(BinningShape::part_coefficients / columns, 1, config.window);
+  const int wanted = (config.window * columns + BinningShape::part_coefficients - 1) / BinningShape::part_coefficients;
+  rows_per_part_ = std::max((config.window + wanted - 1) / wanted, 1);
   parts_ = static_cast<unsigned>((config.window + rows_per_part_ - 1) / rows_per_part_);
   const std::size_t fitting = BinningShape::shared_bytes / (sizeof(unsigned) * static_cast<std::size_t>(bins_));
   histogram_copies_ = static_cast<int>(std::min<std::size_t>(fitting, BinningShape::most_copies));

@@ -53,6 +53,9 @@ void check_cuts(const AnalysisConfig& config, Engine which, std::int64_t width, 
 
 }  // namespace
 
+// Cases marked (large) or (many) are left out under the sanitizer's race checker: cuFFT's batches take it too long, and
+// it doesn't know barriers that some threads only arrive at, as in the build for Hopper.
+
 TEST_CASE("the cuFFT engine gives the same bits for every cut (many)") {
   if (!gpu_is_there()) return;
   AnalysisConfig config;
@@ -84,11 +87,14 @@ TEST_CASE("the cuFFT engine gives the same bits for every cut (large)") {
   check_cuts(config, Engine::cufft, 97, 101, 4);
 }
 
-TEST_CASE("the fused engine gives the same bits for every cut") {
+TEST_CASE("the fused engine gives the same bits for every cut (many)") {
   if (!gpu_is_there()) return;
-  const AnalysisConfig config;
-  check_cuts(config, Engine::fused, 531, 520, 1);
-  check_cuts(config, Engine::portable, 531, 520, 1);
+  check_cuts(AnalysisConfig(), Engine::fused, 531, 520, 1);
+}
+
+TEST_CASE("the fused engine's portable build gives the same bits for every cut") {
+  if (!gpu_is_there()) return;
+  check_cuts(AnalysisConfig(), Engine::portable, 531, 520, 1);
 }
 
 TEST_CASE("the fused engine gives the same bits for every cut (large)") {
