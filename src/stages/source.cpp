@@ -113,8 +113,8 @@ class Source final : public SourceStage {
       if (control_.on_start) control_.on_start(run->path);
       const runtime::StageMeter::Busy busy(context_.source, {static_cast<std::int64_t>(index)});
       context_.check_fault("source", *run, 0);
-      run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
-                                           .retries = context_.config.input.retries});
+      run->slide = Slide::open(
+          run->path, {.max_pixels = context_.config.input.max_pixels, .retries = context_.config.input.retries});
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
