@@ -30,7 +30,8 @@ struct DeviceLayout {
   std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
   std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
   std::size_t bins = 0;
-  std::size_t scratch = 0;  ///< of the window engine, one for the compute stream
+  std::size_t streams = 1;  ///< compute streams
+  std::size_t scratch = 0;  ///< of a compute stream's window engine
 
   /// Counts, clipped, then moments, as they are copied back in one piece.
   std::size_t counts_bytes() const { return (bins + 1) * sizeof(std::uint64_t); }
@@ -41,9 +42,9 @@ struct DeviceLayout {
 /// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start.
 class GpuDevice {
  public:
-  /// Takes the device's memory. \throws CudaError, ConfigError.
-  GpuDevice(RunContext& context, const runtime::cuda::Device& device, std::unique_ptr<cuda::WindowEngine> engine,
-            const DeviceLayout& layout);
+  /// Takes the device's memory. `engines` are one a compute stream. \throws CudaError.
+  GpuDevice(RunContext& context, const runtime::cuda::Device& device,
+            std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout);
   ~GpuDevice();
 
   void adopt(runtime::SlotPool& slots);
@@ -53,7 +54,6 @@ class GpuDevice {
   void patch(Batch& batch, GpuSet::Done done);
   void compute(Batch& batch, GpuSet::Done done);
   void collect(Batch& batch);
-  const char* engine() const noexcept { return engine_->name(); }
 
  private:
   /// A slot's part of the device, and where its results come back to.
@@ -76,8 +76,24 @@ class GpuDevice {
     bool worked = false;    ///< and everything else, too
   };
 
-  void enqueue(Batch& batch, DeviceSlot& slot);
-  std::byte* carry_buffer(Chain& chain);
+  /// Chains go through one each, by turns: small slides don't fill a device, so several are computed side by side.
+  struct ComputeStream {
+    std::unique_ptr<cuda::WindowEngine> engine;
+    std::span<std::byte> scratch;
+    runtime::cuda::Stream stream;
+  };
+
+  /// Rows between two strips of a chain.
+  struct CarryBuffer {
+    std::span<std::byte> memory;
+    runtime::cuda::Event released;  ///< on the stream of the chain that had it before
+    bool was_used = false;
+  };
+
+  ComputeStream& stream_of(Chain& chain);
+  void enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on);
+  std::byte* carry_buffer(Chain& chain, cudaStream_t stream);
+  void release_carry(Chain& chain, cudaStream_t stream);
   static std::byte* own_rows(const Batch& batch, const DeviceSlot& slot);
   void meter_compute(const Batch& batch, const DeviceSlot& slot);
   DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
@@ -85,17 +101,18 @@ class GpuDevice {
   RunContext& context_;
   runtime::cuda::Device device_;
   DeviceLayout layout_;
-  std::unique_ptr<cuda::WindowEngine> engine_;
   runtime::cuda::DeviceArena memory_;
-  std::vector<std::span<std::byte>> carries_;
-  std::vector<int> free_carries_;  ///< used by `compute` alone, which is serial
-  std::span<std::byte> scratch_;
+  // Used by `compute` alone, which is serial.
+  std::vector<std::unique_ptr<ComputeStream>> compute_streams_;
+  std::size_t next_stream_ = 0;
+  std::vector<std::unique_ptr<CarryBuffer>> carries_;
+  std::vector<int> free_carries_;
+
   runtime::HostMemory host_memory_;  ///< results and the decoders' part
   runtime::cuda::PinnedRange pinned_memory_;
   std::vector<runtime::cuda::PinnedRange> pinned_slots_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
   runtime::cuda::Stream copy_stream_;
-  runtime::cuda::Stream compute_stream_;
   runtime::cuda::CompletionThread decode_completion_;
   runtime::cuda::CompletionThread completion_;
 };

@@ -23,6 +23,9 @@ constexpr std::size_t least_tile_bytes = 2048;
 constexpr std::size_t least_tiles = 1024;
 constexpr std::size_t most_tiles = std::size_t{1} << 18;
 
+/// Compute streams of a device, where memory allows: small slides are computed side by side.
+constexpr std::size_t most_compute_streams = 4;
+
 std::string gib(std::size_t bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
@@ -81,11 +84,18 @@ DeviceLayout lay_out(const Config& config, std::size_t slots, std::size_t slot_b
   // is memory for it.
   const std::size_t allowed = allowed_memory(config);
   const std::size_t wanted = device_batch_pixels + device_batch_pixels / 8;
+  const auto with_streams = [&] {
+    for (layout.streams = std::min(most_compute_streams, slots); layout.streams > 1; layout.streams /= 2) {
+      if (layout.total() <= allowed) return true;
+    }
+    return layout.total() <= allowed;
+  };
   for (std::size_t plane = std::max(least, std::min(wanted, 64 * slot_bytes)); plane > least; plane -= plane / 8) {
     with_plane(plane);
-    if (layout.total() <= allowed) return layout;
+    if (with_streams()) return layout;
   }
   with_plane(least);
+  with_streams();
   return layout;
 }
 
@@ -125,7 +135,10 @@ class Gpus final : public GpuSet {
         description_ = device->name + ", " + engine->name();
         if (ordinals.size() > 1) description_ = std::to_string(ordinals.size()) + " x " + description_;
       }
-      devices_.push_back(std::make_unique<GpuDevice>(context, *device, std::move(engine), layout));
+      std::vector<std::unique_ptr<cuda::WindowEngine>> engines;
+      engines.push_back(std::move(engine));
+      while (engines.size() < layout.streams) engines.push_back(cuda::make_window_engine(config.analysis));
+      devices_.push_back(std::make_unique<GpuDevice>(context, *device, std::move(engines), layout));
     }
   }
 
