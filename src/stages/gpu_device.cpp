@@ -12,20 +12,13 @@ namespace slidestream {
 using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
 
-std::size_t DeviceLayout::total() const {
-  return slots * (DeviceArena::aligned(plane) + DeviceArena::aligned(compressed) +
-                  DeviceArena::aligned(decode_scratch) + DeviceArena::aligned(result_bytes())) +
-         (slots + 1) * DeviceArena::aligned(carry) + streams * DeviceArena::aligned(scratch);
-}
-
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout)
     : context_(context),
       device_(device),
       layout_(layout),
       memory_(layout.total()),
-      host_memory_(layout.slots *
-                   (DeviceArena::aligned(layout.result_bytes()) + DeviceArena::aligned(layout.decode_pinned))),
+      host_memory_(layout.host_bytes()),
       pinned_memory_(host_memory_.bytes()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
