@@ -17,7 +17,7 @@ from program_test import PIPELINE, Case, run
 from slurm_cluster import NODE, SlurmCluster, Unavailable
 
 SUBMIT = os.environ.get("SUBMIT", pathlib.Path(__file__).parents[2] / "scripts/slurm/slidestream-submit")
-ODD_NAME = "it's $HOME; 100% \"odd\" & é"
+ODD_NAME = "it's $HOME; 100%j \"odd\" & é"
 
 
 def submit(*arguments, environment=None, **options):
