@@ -2,7 +2,8 @@
 """Writes seeds for the fuzz targets: `make-fuzz-corpus.py PIPELINE FOLDER`.
 
 FOLDER/slide gets tiny synthetic slides in every codec, TIFFs that are odd by hand, and beginnings of real slides where
-test data are there; FOLDER/config gets configurations.
+test data are there; FOLDER/config gets configurations; FOLDER/jpeg gets single tiles of the synthetic slides with their
+tables, whole, cut short and with a restart interval that their data don't have.
 """
 
 import os
@@ -12,7 +13,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey", "jpeg2000", "none")
+JPEG_CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey")
+CODECS = (*JPEG_CODECS, "jpeg2000", "none")
 
 # Field types of TIFF: number and the letter of struct.
 SHORT, LONG, LONG8 = (3, "H"), (4, "I"), (16, "Q")
@@ -107,15 +109,53 @@ def write_configurations(folder):
         (folder / f"by-hand-{number}.toml").write_text(text, encoding="utf-8")
 
 
+def first_directory(slide):
+    """The tags of a little-endian TIFF's first directory, classic or big: number -> values, for types of whole numbers
+    and bytes."""
+    big = slide[2:4] == b"+\0"
+    kinds = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}
+    at, = struct.unpack_from("<Q" if big else "<I", slide, 8 if big else 4)
+    count, = struct.unpack_from("<Q" if big else "<H", slide, at)
+    at += 8 if big else 2
+    size, word = (20, "Q") if big else (12, "I")
+    tags = {}
+    for entry in range(at, at + count * size, size):
+        tag, kind, length = struct.unpack_from(f"<HH{word}", slide, entry)
+        if kind not in kinds:
+            continue
+        layout = f"<{length}{kinds[kind]}"
+        place = entry + size - struct.calcsize(word)
+        if struct.calcsize(layout) > struct.calcsize(word):
+            place, = struct.unpack_from(f"<{word}", slide, place)
+        tags[tag] = struct.unpack_from(layout, slide, place)
+    return tags
+
+
+def write_tiles(slides, folder):
+    """What jpeg_fuzzer takes: a byte that says whether the tile is RGB, and a JPEG with its tables."""
+    for slide in slides:
+        content = slide.read_bytes()
+        tags = first_directory(content)
+        tables = bytes(tags.get(347, b"\xff\xd8\xff\xd9"))[2:-2]
+        for number, (offset, length) in enumerate(list(zip(tags[324], tags[325]))[:3]):
+            tile = content[offset:offset + length]
+            rgb = bytes([tags[262][0] == 2])
+            for name, head in (("", b""), ("-restarts", b"\xff\xdd\0\4\0\2")):
+                (folder / f"{slide.stem}-{number}{name}").write_bytes(rgb + tile[:2] + head + tables + tile[2:])
+            (folder / f"{slide.stem}-{number}-short").write_bytes(rgb + tile[:2] + tables + tile[2:length // 2])
+
+
 def main(arguments):
     if len(arguments) != 2:
         print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
         return 2
     pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
-    for name in ("slide", "config"):
+    for name in ("slide", "config", "jpeg"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     write_slides(pipeline, folder / "slide")
     write_configurations(folder / "config")
+    write_tiles(sorted(file for codec in JPEG_CODECS for file in (folder / "slide").glob(f"{codec}-*.svs")),
+                folder / "jpeg")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A Slurm of its own on loopback: munged, slurmctld and one slurmd, with keys, ports, spool and logs in a new folder."""
+"""A Slurm of its own on loopback: munged, slurmctld and one slurmd, with key, ports, spool and logs in a new folder."""
 
 import contextlib
 import os
@@ -54,13 +54,11 @@ class SlurmCluster:
         if os.geteuid() != 0:
             raise Unavailable("slurmd and slurmctld want to be root here")
         self.programs = {name: program(name) for name in PROGRAMS}
-        # A short path: sockets have no room for a long one.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
         try:
-            self._start()
-        except BaseException:
-            self._stop()
-            raise
+            self._try_to_start()
+        except Unavailable:
+            # Another process may have taken a port between its choice and its use.
+            self._try_to_start()
         return self
 
     def __exit__(self, *_):
@@ -78,14 +76,6 @@ class SlurmCluster:
             raise RuntimeError(f"{name} {' '.join(map(str, arguments))}: {result.stderr.strip()}")
         return result.stdout
 
-    def tasks(self, job):
-        """What scontrol says of a job: of an array, of each of its tasks that has a record of its own."""
-        found = []
-        for line in self.run("scontrol", "--oneliner", "--quiet", "show", "job", job, check=False).splitlines():
-            if line.startswith("JobId="):
-                found.append(dict(field.split("=", 1) for field in line.split() if "=" in field))
-        return found
-
     def node_state(self):
         return self.run("sinfo", "--noheader", "--Node", "--partition=all", "--format=%T").strip()
 
@@ -95,6 +85,16 @@ class SlurmCluster:
         for file in sorted((self.folder / "log").glob("*")):
             text += f"--- {file.name}\n" + "".join(file.read_text(errors="replace").splitlines(True)[-40:])
         return text
+
+    def _try_to_start(self):
+        # A short path: sockets have no room for a long one.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
+        self.daemons = []
+        try:
+            self._start()
+        except BaseException:
+            self._stop()
+            raise
 
     def _start(self):
         for name in "log", "state", "spool", "munge":
@@ -161,12 +161,19 @@ PartitionName=all Nodes={NODE} Default=YES MaxTime=INFINITE State=UP OverSubscri
 
     def _wait_for(self, name, ready):
         end = time.monotonic() + START_SECONDS
-        while not ready():
+        while not self._holds(ready):
             process = dict(self.daemons)[name]
             if process.poll() is not None or time.monotonic() > end:
                 how = "ended" if process.returncode is not None else f"wasn't ready within {START_SECONDS} s"
                 raise Unavailable(f"{name} {how}: {self._last_error(name)}")
             time.sleep(0.1)
+
+    @staticmethod
+    def _holds(ready):
+        try:
+            return ready()
+        except subprocess.TimeoutExpired:
+            return False
 
     def _last_error(self, name):
         lines = []
