@@ -123,6 +123,7 @@ void Sweep::check_same_sweep(const SweepRow& row) const {
   check("the swept keys", swept_, row.swept);
   check("the program's version", version(), row.version);
   check("the host", one_line(host_name()), row.host);
+  check("the processor", one_line(processor_name()), row.processor);
   check("the page cache", options_.cache == CachePolicy::warm ? "warm" : "cold", row.cache);
   if (row.inputs != inputs_) {
     throw ConfigError(file_.path().string() +
