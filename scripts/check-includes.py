@@ -24,7 +24,7 @@ ALLOWED = {
     "src/ledger": {"public", "config", "output"},
     "src/cli": {"public", "config", "output", "ledger", "synth"},
     "examples": {"public"},
-    "fuzz": {"public", "slide", "cuda"},
+    "fuzz": {"config", "ledger", "public", "slide", "cuda"},
 }
 # Tests and benchmarks look inside everything.
 UNCHECKED = {"bench", "tests"}
