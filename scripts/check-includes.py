@@ -26,7 +26,7 @@ ALLOWED = {
     "src/compare": {"public", "config", "output", "ledger"},
     "src/cli": {"public", "config", "output", "ledger", "synth", "sweep", "compare"},
     "examples": {"public"},
-    "fuzz": {"public", "slide", "cuda"},
+    "fuzz": {"config", "ledger", "public", "slide", "cuda"},
 }
 # Tests and benchmarks look inside everything.
 UNCHECKED = {"bench", "tests"}
