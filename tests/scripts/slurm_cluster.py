@@ -1,5 +1,6 @@
 """A Slurm of its own on loopback: munged, slurmctld and one slurmd, with key, ports, spool and logs in a new folder."""
 
+import atexit
 import contextlib
 import os
 import pathlib
@@ -8,11 +9,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 NODE = "node1"
-PROGRAMS = "munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo", "scancel"
+PROGRAMS = "setpriv", "munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo", "scancel"
 # Daemons of distributions lie where a user's PATH doesn't look.
 PLACES = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin:/usr/local/sbin"
 START_SECONDS = 40
@@ -44,16 +46,20 @@ def cgroup_plugin():
 
 class SlurmCluster:
     """`with SlurmCluster(cpus=2) as cluster:`. Raises Unavailable where programs or rights are missing, or the daemons
-    don't come up in time; takes every process down that it started, and those of jobs."""
+    don't come up in time; takes every process down that it started, and those of jobs. Only for the main thread."""
 
     def __init__(self, cpus=2):
         self.cpus = cpus
+        self.folder = None
         self.daemons = []  # (name, process), in the order of their start
 
     def __enter__(self):
         if os.geteuid() != 0:
             raise Unavailable("slurmd and slurmctld want to be root here")
         self.programs = {name: program(name) for name in PROGRAMS}
+        # Ends of the test that nobody catches.
+        atexit.register(self._stop)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         try:
             self._try_to_start()
         except Unavailable:
@@ -153,10 +159,11 @@ PartitionName=all Nodes={NODE} Default=YES MaxTime=INFINITE State=UP OverSubscri
 """)
 
     def _spawn(self, name, *arguments):
+        # Even a test that is killed takes them along.
+        command = [self.programs["setpriv"], "--pdeathsig", "KILL", self.programs[name], *map(str, arguments)]
         with open(self.folder / f"log/{name}.out", "wb") as output:
-            process = subprocess.Popen([self.programs[name], *map(str, arguments)], env=self.environment(),
-                                       cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen(command, env=self.environment(), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                       stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         self.daemons.append((name, process))
 
     def _wait_for(self, name, ready):
@@ -184,6 +191,8 @@ PartitionName=all Nodes={NODE} Default=YES MaxTime=INFINITE State=UP OverSubscri
         return (errors or lines or ["it said nothing"])[-1].strip()
 
     def _stop(self):
+        if self.folder is None:
+            return
         names = dict(self.daemons)
         if "slurmctld" in names and names["slurmctld"].poll() is None:
             with contextlib.suppress(Exception):
@@ -196,6 +205,7 @@ PartitionName=all Nodes={NODE} Default=YES MaxTime=INFINITE State=UP OverSubscri
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder = None
 
     def _wait_until_empty(self):
         end = time.monotonic() + STOP_SECONDS
