@@ -104,7 +104,9 @@ class Display {
     clear();
     if (what.empty()) return;
     constexpr std::size_t most_rows = 20;
-    const std::string text = table_text(sweep, most_rows, style_) + printable(what) + "\n";
+    Style plain = style_;
+    plain.colour = false;  // so that lines can be cut
+    const std::string text = table_text(sweep, most_rows, plain) + printable(what) + "\n";
     // A line that wraps would be more than one to go up.
     const auto width = static_cast<std::size_t>(std::max(terminal_width(2) - 1, 20));
     std::string cut;
@@ -112,7 +114,7 @@ class Display {
     while (begin < text.size()) {
       const std::size_t end = text.find('\n', begin);
       std::string line = text.substr(begin, end - begin);
-      if (display_width(line) > width && line.find('\x1b') == std::string::npos) line.resize(width);
+      if (display_width(line) > width) line.resize(width);
       cut += line + "\n";
       ++lines_;
       begin = end + 1;

@@ -30,8 +30,10 @@ using State = CombinationState::State;
 constexpr double still_cold = 0.02;
 /// A file that was just read and is cached less than this doesn't fit the cache.
 constexpr double still_warm = 0.98;
-/// Runs after the choice, at least: with fewer no difference is ever significant.
+/// Runs after the choice, at least: with fewer no difference is ever significant; and at most: an exact test of more
+/// takes memory, and they tell all that there is to tell.
 constexpr int least_confirmations = 4;
+constexpr int most_confirmations = 25;
 constexpr double significant_below = 0.05;
 /// Of a budget, kept at most for the runs after the choice.
 constexpr double most_reserved = 0.4;
@@ -75,6 +77,12 @@ std::uint64_t hash_of(const SlideResult& slide) {
   add_to(hash, sums.sum);
   add_to(hash, sums.sum_of_squares);
   return hash.value();
+}
+
+/// Earlier starts may have added to them.
+std::vector<double> latest(const std::vector<double>& seconds) {
+  const std::size_t kept = std::min<std::size_t>(seconds.size(), most_confirmations);
+  return {seconds.end() - static_cast<std::ptrdiff_t>(kept), seconds.end()};
 }
 
 std::string deciding_text(const Config& config) {
@@ -184,8 +192,8 @@ std::optional<Verdict> Sweep::verdict() const {
   Verdict verdict;
   verdict.winner = *winner;
   verdict.base = base_;
-  const std::vector<double>& fast = states_[*winner].confirm_seconds;
-  const std::vector<double>& slow = states_[base_].confirm_seconds;
+  const std::vector<double> fast = latest(states_[*winner].confirm_seconds);
+  const std::vector<double> slow = latest(states_[base_].confirm_seconds);
   verdict.confirmed = *winner != base_ && !fast.empty() && !slow.empty();
   verdict.winner_times = summarise(verdict.confirmed ? fast : states_[*winner].seconds);
   verdict.base_times = summarise(verdict.confirmed ? slow : states_[base_].seconds);
@@ -207,7 +215,7 @@ void Sweep::warn_once(const std::string& message) {
 double Sweep::confirm_reserve() const {
   const auto winner = best();
   if (options_.budget <= 0 || !winner || *winner == base_) return 0;
-  const double runs = std::max(options_.repeat, least_confirmations);
+  const double runs = std::clamp(options_.repeat, least_confirmations, most_confirmations);
   return std::min(most_reserved * options_.budget, runs * (wall_[*winner] + wall_[base_]));
 }
 
@@ -438,7 +446,7 @@ void Sweep::warm_up(std::size_t i) {
 void Sweep::confirm() {
   const auto winner = best();
   if (!winner || *winner == base_ || states_[base_].out()) return;
-  const auto wanted = static_cast<std::size_t>(std::max(options_.repeat, least_confirmations));
+  const auto wanted = static_cast<std::size_t>(std::clamp(options_.repeat, least_confirmations, most_confirmations));
   for (std::size_t k = 0; k < wanted; ++k) {
     for (const std::size_t which : shuffled(2, options_.seed + 1'000'000 + k)) {
       const std::size_t i = which == 0 ? *winner : base_;

@@ -175,6 +175,10 @@ void SweepFile::read() {
     std::map<std::string, std::string> fields;
     for (std::size_t k = 0; k < records[i].fields.size(); ++k) fields[records[0].fields[k]] = records[i].fields[k];
     rows_.push_back(row_of(fields));
+    const SweepRow& row = rows_.back();
+    if (row.status == "done" && !(row.seconds > 0 && row.seconds < 1e9)) {
+      throw OutputError(path_.string() + ":" + std::to_string(records[i].line) + ": has no time");
+    }
   }
   if (::ftruncate(descriptor_, static_cast<off_t>(whole)) != 0) fail(errno);
   if (::lseek(descriptor_, 0, SEEK_END) < 0) fail(errno);

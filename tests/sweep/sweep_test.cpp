@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -83,7 +84,7 @@ TEST_CASE("every combination is measured, and another start has nothing to do") 
 TEST_CASE("a sweep that is stopped goes on") {
   const test::TemporaryFolder folder;
   const SweepOptions options = options_for(folder);
-  int calls = 0;
+  std::atomic<int> calls{0};  // asked by several threads
   std::size_t measured = 0;
   {
     Sweep sweep(options, {});
@@ -190,6 +191,11 @@ TEST_CASE("a torn last row goes, other files stay") {
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   CHECK(text.ends_with("\r\n"));
   CHECK(text.find("half a ro") == std::string::npos);
+  // What isn't a time.
+  const std::size_t status = text.find("failed");
+  REQUIRE(status != std::string::npos);
+  std::ofstream(path) << std::string(text).replace(status, 6, "done");
+  CHECK_THROWS_AS(SweepFile(folder.path()), OutputError);
   std::ofstream(path) << "something else\r\n";
   CHECK_THROWS_AS(SweepFile(folder.path()), OutputError);
   std::ofstream(path) << "no line at all";
