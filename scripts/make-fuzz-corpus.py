@@ -2,7 +2,7 @@
 """Writes seeds for the fuzz targets: `make-fuzz-corpus.py PIPELINE FOLDER`.
 
 FOLDER/slide gets tiny synthetic slides in every codec, TIFFs that are odd by hand, and beginnings of real slides where
-test data are there; FOLDER/config gets configurations; FOLDER/jpeg gets single tiles of the synthetic slides with their
+test data are there; FOLDER/config gets configurations, FOLDER/manifest lists and FOLDER/ledger ledgers; FOLDER/jpeg gets single tiles of the synthetic slides with their
 tables, whole, cut short and with a restart interval that their data don't have.
 """
 
@@ -11,6 +11,7 @@ import pathlib
 import struct
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 JPEG_CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey")
@@ -145,15 +146,36 @@ def write_tiles(slides, folder):
             (folder / f"{slide.stem}-{number}-short").write_bytes(rgb + tile[:2] + tables + tile[2:length // 2])
 
 
+def write_manifests(folder):
+    for number, text in enumerate((
+            b"a.svs\nb.svs\n", b"\xef\xbb\xbf# comment\r\n\r\n  \na b.svs\r\n", b"path\na.svs\n", b"id,path\n1,\"a,\"\"b.svs\"\n",
+            b'"open', b'"a"b,c\n', b"id\n1\n2", b"a\0b\n", b"\xff\xfe.svs\n", b"x,path\n1\n", b"\r\r\n\n", b"")):
+        (folder / f"by-hand-{number}").write_bytes(text)
+
+
+def write_ledgers(pipeline, slides, folder):
+    """Two ledgers as files, each behind an R, and changes to one: statement, type, length, value."""
+    for name, options in ("plain", ()), ("maps", ("--maps", "npy")):
+        with tempfile.TemporaryDirectory() as out:
+            subprocess.run([pipeline, *slides, "--out", out, "--set", "analysis.bins=3", "--set", "analysis.window=32",
+                            *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            (folder / name).write_bytes(b"R" + pathlib.Path(out, "run.sqlite").read_bytes())
+    for statement in range(27):
+        for kind in range(4):
+            (folder / f"change-{statement}-{kind}").write_bytes(bytes([statement, kind, 2]) + b"17")
+
+
 def main(arguments):
     if len(arguments) != 2:
         print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
         return 2
     pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
-    for name in ("slide", "config", "jpeg"):
+    for name in ("slide", "config", "jpeg", "manifest", "ledger"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     write_slides(pipeline, folder / "slide")
     write_configurations(folder / "config")
+    write_manifests(folder / "manifest")
+    write_ledgers(pipeline, sorted((folder / "slide").glob("jpeg420-*.svs")), folder / "ledger")
     write_tiles(sorted(file for codec in JPEG_CODECS for file in (folder / "slide").glob(f"{codec}-*.svs")),
                 folder / "jpeg")
     return 0
