@@ -14,7 +14,7 @@ jobs="$(nproc)"
 configure_options=()
 # Objects are found again by another clone of the same sources.
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
 
 step() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
 # build PRESET [TARGET...], as a build for tests that keeps no option of an earlier one

@@ -15,8 +15,7 @@ int prepare_hopper() {
 }
 
 void launch_hopper(const FusedTask& task, int teams, cudaStream_t stream) {
-  const std::size_t bytes =
-      sizeof(HopperShared) + sizeof(unsigned) * static_cast<std::size_t>(task.bins * task.copies);
+  const std::size_t bytes = sizeof(HopperShared) + sizeof(unsigned) * static_cast<std::size_t>(task.bins * task.copies);
   const auto kernel = task.copies == 1 ? fused_hopper<1> : fused_hopper<2>;
   kernel<<<blocks_for(task, teams), HopperShape::threads, bytes, stream>>>(task);
   SLIDESTREAM_CUDA_LAUNCHED();

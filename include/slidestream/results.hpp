@@ -61,8 +61,8 @@ struct SlideResult {
   std::uint64_t bad_tiles = 0;  ///< filled white under `on_bad_tile = white`
   /// Tiles that the GPU's decoder gave back to the CPU's, whose verdict and pixels stand.
   std::uint64_t gpu_fallback_tiles = 0;
-  std::string backend;          ///< "cpu" or "cuda"
-  double seconds = 0.0;         ///< from the first read to the result
+  std::string backend;   ///< "cpu" or "cuda"
+  double seconds = 0.0;  ///< from the first read to the result
   std::uint64_t file_bytes = 0;
   SpectrumSums sums;
   WindowMap map;         ///< empty unless maps are asked for
