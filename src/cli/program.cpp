@@ -14,6 +14,7 @@
 #include "cli/info_command.hpp"
 #include "cli/logging.hpp"
 #include "cli/merge_command.hpp"
+#include "cli/report_command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/status_command.hpp"
 #include "cli/synth_command.hpp"
@@ -58,6 +59,7 @@ class Program {
     app_.footer(footer());
     add_info_command(app_, action_);
     add_merge_command(app_, action_);
+    add_report_command(app_, action_);
     add_status_command(app_, action_);
     add_synth_command(app_, action_);
     add_completion_command();
