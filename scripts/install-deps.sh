@@ -10,11 +10,13 @@ packages=(
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
   libsqlite3-dev libjs-chart.js
 )
-# To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package.
+# To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
+# or not at all.
 test_packages=(
   doctest-dev libbenchmark-dev git python3 python3-numpy openslide-tools libvips-tools
   'chromium?' fonts-dejavu-core
   clang clang-format clang-tidy 'libclang-rt-dev?'
+  'slurm-wlm?' 'munge?'
 )
 
 case "${1:-}" in

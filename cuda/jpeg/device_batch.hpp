@@ -4,39 +4,13 @@
 
 #include <cstdint>
 
+#include "cuda/jpeg/decoder_memory.hpp"
 #include "cuda/jpeg/jpeg_batch.hpp"
 
 /// \file
 /// What the decoder's kernels share: where a batch's parts lie in device memory, and the functions that launch them.
 
 namespace slidestream::cuda {
-
-/// A part of a tile that one lane decodes: a whole scan, a restart interval, or a piece.
-struct alignas(16) JpegSegment {
-  std::uint32_t tile;
-  std::uint32_t start_bit;  ///< in the tile's scan without stuffing
-  std::uint32_t end_bit;
-  std::uint32_t slack;  ///< the last code ends less than so many bits before `end_bit`
-  std::uint32_t first_cycle;
-  std::uint32_t cycles;  ///< 0: nothing to do
-  std::int32_t dc[3];    ///< predictions at the beginning, in units of the coefficient
-  std::uint32_t unused[3];
-};
-
-/// What finding the codes' beginnings knows of a piece. States are one word each: see pieces.cu.
-struct alignas(16) JpegPiece {
-  unsigned long long entry;       ///< that it was decoded from
-  unsigned long long checkpoint;  ///< some way on
-  unsigned long long exit;        ///< where the first code of the next piece begins
-  std::uint32_t blocks;           ///< that begin in it
-  std::uint32_t blocks_before;    ///< of these, before the checkpoint
-  std::uint32_t first_block;      ///< of the tile, the first that begins in it
-  std::uint32_t first_cycle;      ///< and the first cycle
-  std::uint32_t cycles;           ///< that begin in it
-  std::uint32_t first_position;   ///< where the first of them begins
-  std::int32_t before[3];         ///< sums of DC differences by component: before that one
-  std::int32_t all[3];            ///< and of all blocks
-};
 
 struct JpegDeviceBatch {
   const std::uint8_t* compressed;
@@ -66,9 +40,6 @@ struct JpegLaneShape {
   std::uint32_t lanes;      ///< of a warp that decode, at most 32
   std::uint32_t threshold;  ///< waiting lanes that the inverse transform starts for
 };
-
-inline constexpr std::uint32_t parked_bytes_per_lane = 512;
-inline constexpr std::uint32_t most_warps = 16;
 
 /// What a device has room for.
 struct JpegDeviceLimits {

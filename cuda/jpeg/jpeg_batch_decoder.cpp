@@ -10,8 +10,6 @@ namespace {
 
 constexpr LaneMode all_modes[] = {LaneMode::pairs, LaneMode::single, LaneMode::rgb};
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 JpegDeviceLimits current_device() {
   int device = 0;
   int multiprocessors = 0;
@@ -22,42 +20,15 @@ JpegDeviceLimits current_device() {
   return {static_cast<std::uint32_t>(multiprocessors), static_cast<std::uint32_t>(shared_bytes)};
 }
 
-/// The decoder's parts of device memory.
-struct DeviceLayout {
-  DeviceLayout(const JpegUploadLayout& upload_layout, const JpegDeviceLimits& device) {
-    const JpegBatchLimits& limits = upload_layout.limits;
-    const auto take = [this](std::size_t bytes) {
-      const std::size_t begin = size;
-      size += aligned(bytes);
-      return begin;
-    };
-    upload = take(upload_layout.size);
-    scans = take(limits.compressed_bytes + 32 * std::size_t{limits.tiles} + 16);
-    lengths = take(4 * std::size_t{limits.tiles});
-    segments = take(sizeof(JpegSegment) * std::size_t{limits.segments});
-    pieces = take(sizeof(JpegPiece) * std::size_t{limits.segments});
-    counters = take(4 * 3 * std::size_t{limits.codings});
-    parked = take(std::size_t{device.multiprocessors} * most_warps * 32 * parked_bytes_per_lane);
-  }
-  std::size_t upload;
-  std::size_t scans;
-  std::size_t lengths;
-  std::size_t segments;
-  std::size_t pieces;
-  std::size_t counters;
-  std::size_t parked;
-  std::size_t size = 0;
-};
-
 }  // namespace
 
 std::size_t JpegBatchDecoder::device_bytes(const JpegBatchLimits& limits) {
-  return DeviceLayout(JpegUploadLayout(limits), current_device()).size;
+  return JpegDecoderMemory(JpegUploadLayout(limits), current_device().multiprocessors).size;
 }
 
 JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std::byte> device)
     : layout_(limits), device_limits_(current_device()), upload_(device.data()) {
-  const DeviceLayout parts(layout_, device_limits_);
+  const JpegDecoderMemory parts(layout_, device_limits_.multiprocessors);
   if (device.size() < parts.size) throw std::length_error("too little device memory for a JPEG decoder");
   std::byte* const base = device.data();
   upload_ = base + parts.upload;

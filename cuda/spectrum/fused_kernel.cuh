@@ -5,6 +5,7 @@
 
 #include "cuda/spectrum/dft16.cuh"
 #include "cuda/spectrum/fused_windows.hpp"
+#include "cuda/spectrum/primitives.cuh"
 #include "runtime/cuda/check.hpp"
 
 /// \file
@@ -132,7 +133,8 @@ __device__ __forceinline__ RowInputs fold_pair(const float2* upper, const float2
     in.v[0][n] = {real.x, imaginary.x};
     in.v[1][n] = {real.y, imaginary.y};
     // Folded before the next are read: there are no registers for all.
-    asm volatile("" : "+f"(in.v[0][n].x), "+f"(in.v[0][n].y), "+f"(in.v[1][n].x), "+f"(in.v[1][n].y));
+    settle(in.v[0][n]);
+    settle(in.v[1][n]);
   }
   return in;
 }
@@ -159,23 +161,6 @@ class RowTwiddles {
   float2 ones_[4];
   float2 fours_[4];
 };
-
-// Addresses in shared memory are made of the row's, so that the compiler doesn't keep one for each access.
-__device__ __forceinline__ unsigned shared_address(const void* at) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(at));
-}
-__device__ __forceinline__ void store_shared(unsigned to, float2 a, float2 b) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(a.x), "f"(a.y), "f"(b.x), "f"(b.y) : "memory");
-}
-__device__ __forceinline__ void store_shared(unsigned to, float2 a) {
-  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a.x), "f"(a.y) : "memory");
-}
-__device__ __forceinline__ void load_shared(float2& a, float2& b, unsigned from) {
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(a.x), "=f"(a.y), "=f"(b.x), "=f"(b.y)
-               : "r"(from)
-               : "memory");
-}
 
 /// Transforms a pair and leaves its outputs in `row` of a buffer, which the lanes use for their exchange first.
 /// `row_in_16` is the row's number modulo 16.
@@ -222,7 +207,7 @@ class BinCounter {
     base_ = shared_address(counts) + 4 * (threadIdx.x % copies) - magic_bits * bytes_per_bin;
   }
   __device__ __forceinline__ void count(float octaves) const {
-    asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(base_ + bits_of(octaves) * bytes_per_bin) : "memory");
+    increment_shared(base_ + bits_of(octaves) * bytes_per_bin);
   }
   __device__ int bin_of(float octaves) const { return static_cast<int>(bits_of(octaves) - magic_bits); }
 
@@ -243,12 +228,7 @@ class BinCounter {
 
 /// log2(1 + |f|), with the hardware's approximations: good to about 1e-6.
 __device__ __forceinline__ float octaves_of(float2 f) {
-  const float power = fmaf(f.x, f.x, f.y * f.y);
-  float magnitude;
-  float octaves;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(magnitude) : "f"(power));
-  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(octaves) : "f"(magnitude + 1.0F));
-  return octaves;
+  return approximate_log2(approximate_sqrt(fmaf(f.x, f.x, f.y * f.y)) + 1.0F);
 }
 
 struct ValueSums {

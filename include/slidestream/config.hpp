@@ -60,7 +60,8 @@ struct PipelineConfig {
   int strip_height = 1024;
   /// Consecutive strips that share a slot; 0 chooses. Default 0.
   int batch_strips = 0;
-  /// Slots, that is batches in flight. Host memory: `memory_mib` is divided among them. Default 4.
+  /// Slots, that is batches in flight: of each GPU, or of the CPU. Host memory: `memory_mib` is divided among all slots
+  /// of all GPUs. Default 4.
   int queue_depth = 4;
   /// Threads of the run; 0 takes all that the machine allows this process. Default 0.
   int threads = 0;

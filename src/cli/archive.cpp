@@ -89,6 +89,8 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     }
   }
   ledger_ = std::make_unique<Ledger>(config);
+  remove_leftovers(config.output.dir);
+  remove_leftovers(fs::path(config.output.dir) / "maps");
   start_ = ledger_->begin(manifest_, options.retry_failed);
   failed_ = start_.failed;
   done_ = start_.done;

@@ -21,6 +21,7 @@
 
 #include "cli/archive.hpp"
 #include "cli/command.hpp"
+#include "cli/dry_run.hpp"
 #include "cli/logging.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
@@ -274,6 +275,12 @@ std::shared_ptr<RunOptions> add_run_options(CLI::App& app) {
   add_archive_options(app, *options);
   app.add_flag("--print-config", options->print_config, "Write the effective configuration, every key explained")
       ->group(group);
+  app.add_flag("--dry-run", options->dry_run, "Say what would be done and the memory it takes; start nothing")
+      ->group(group);
+  app.add_option("--assume-gpu", options->assume_gpu, "With --dry-run: as if the GPUs were these, here or not")
+      ->type_name("a40|a100|h100|h200")
+      ->check(not_empty)
+      ->group(group);
   app.add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors")->group("Messages");
   return options;
 }
@@ -302,6 +309,8 @@ int run(const RunOptions& options) {
     }
     return exit_done;
   }
+  if (!options.dry_run && !options.assume_gpu.empty()) throw ConfigError("--assume-gpu goes with --dry-run");
+  if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options.assume_gpu);
   if (config.input.slides.empty()) {
     throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
   }
@@ -311,6 +320,7 @@ int run(const RunOptions& options) {
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
+  if (options.dry_run) return dry_run(config, inputs.slides, options.assume_gpu);
   check_runnable(config);
   const bool trace_among_results = lies_in(options.trace, config.output.dir);
   if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);

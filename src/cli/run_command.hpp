@@ -29,6 +29,8 @@ struct RunOptions {
   bool fresh = false;
   bool retry_failed = false;
   bool print_config = false;
+  bool dry_run = false;
+  std::string assume_gpu;  ///< a GPU's model that a dry run takes for granted
   bool quiet = false;
   bool log_json = false;  ///< messages are for a program: no live line
 };

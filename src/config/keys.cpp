@@ -181,7 +181,9 @@ std::vector<ConfigKey> make_keys() {
       integer("pipeline", "batch_strips", &Config::pipeline, &PipelineConfig::batch_strips, 0, 4096,
               "Consecutive strips that share a slot; 0 chooses. Memory: as many strips a slot. Default 0."),
       integer("pipeline", "queue_depth", &Config::pipeline, &PipelineConfig::queue_depth, 1, 1024,
-              "Slots, that is batches in flight. Memory: memory_mib is divided among them. Default 4."),
+              "Slots, that is batches in flight: of each GPU, or of the CPU. Memory: memory_mib is divided among all "
+              "slots of "
+              "all GPUs. Default 4."),
       integer("pipeline", "threads", &Config::pipeline, &PipelineConfig::threads, 0, 1024,
               "Threads of the run; 0 takes all that the machine allows this process. Memory: a few MiB each. Default "
               "0."),

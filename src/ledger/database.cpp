@@ -1,6 +1,8 @@
 #include "ledger/database.hpp"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <cerrno>
@@ -44,6 +46,17 @@ std::string name_for(const std::filesystem::path& file, DatabaseAccess access) {
   return name + "?immutable=1";
 }
 
+/// Why no file can be made in a folder; 0 when one can. A file that SQLite can't make it tries to read, and so comes to
+/// say that there is none.
+int why_no_file(const std::filesystem::path& folder) {
+  const std::filesystem::path probe = folder / (".slidestream-" + std::to_string(::getpid()) + ".probe");
+  const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return errno;
+  ::close(descriptor);
+  ::unlink(probe.c_str());
+  return 0;
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
@@ -82,8 +95,11 @@ void Database::fail(int code) const {
   const char* detail = handle_ ? sqlite3_errmsg(handle_.get()) : nullptr;
   if (detail != nullptr && detail != std::string(sqlite3_errstr(code))) text += std::string(" (") + detail + ")";
   const int told = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
-  const int system = told != 0 ? told : last;
   const int cause = code & 0xff;
+  int system = told != 0 ? told : last;
+  if (cause == SQLITE_CANTOPEN) {
+    if (const int reason = why_no_file(file_.parent_path()); reason != 0) system = reason;
+  }
   if (system != 0 && (cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN)) {
     text += ": " + std::generic_category().message(system);
   }

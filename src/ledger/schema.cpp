@@ -61,6 +61,8 @@ JournalMode set_journal(Database& database, JournalMode journal) {
     throw OutputError(database.file().string() + ": the journal can't be set to " + wanted +
                       "; try output.journal = \"" + (wal ? "rollback" : "wal") + "\"");
   }
+  // The change is committed when the statement ends.
+  statement.run();
   return journal;
 }
 

@@ -1,11 +1,14 @@
 #include "output/atomic_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <slidestream/error.hpp>
 #include <system_error>
 
@@ -17,10 +20,12 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+constexpr const char* temporary_prefix = ".slidestream-";
+
 /// Short whatever the final name's length, and different for every file of every process.
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
   static std::atomic<std::uint64_t> count{0};
-  return folder_of(path) / (".slidestream-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp");
+  return folder_of(path) / (temporary_prefix + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp");
 }
 
 }  // namespace
@@ -68,6 +73,22 @@ void AtomicFile::commit() {
 
 void AtomicFile::fail(int code) const {
   throw OutputError(path_.string() + ": " + std::generic_category().message(code));
+}
+
+void remove_leftovers(const std::filesystem::path& folder) noexcept {
+  try {
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with(temporary_prefix) || !name.ends_with(".tmp")) continue;
+      const auto process = static_cast<::pid_t>(std::atol(name.c_str() + std::strlen(temporary_prefix)));
+      if (process > 0 && process != ::getpid() && ::kill(process, 0) != 0 && errno == ESRCH) {
+        std::filesystem::remove(entry.path(), code);
+      }
+    }
+  } catch (const std::exception&) {
+    // They are in nobody's way.
+  }
 }
 
 }  // namespace slidestream

@@ -109,6 +109,7 @@ struct Batch {
   bool last = false;   ///< no strip of the chain comes after
 
   std::vector<ReadChunk> chunks;
+  std::atomic<std::size_t> next_chunk{0};  ///< that no thread reads yet
   std::vector<BatchTile> tiles;
   bool decode_on_device = false;
   std::size_t compressed_end = 0;      ///< of the slot: bytes before it are what was read

@@ -12,12 +12,6 @@ namespace slidestream {
 using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
 
-std::size_t DeviceLayout::total() const {
-  return slots * (DeviceArena::aligned(plane) + DeviceArena::aligned(compressed) +
-                  DeviceArena::aligned(decode_scratch) + DeviceArena::aligned(result_bytes())) +
-         (slots + 1) * DeviceArena::aligned(carry) + DeviceArena::aligned(scratch);
-}
-
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      std::unique_ptr<cuda::WindowEngine> engine, const DeviceLayout& layout)
     : context_(context),
@@ -25,8 +19,7 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
       layout_(layout),
       engine_(std::move(engine)),
       memory_(layout.total()),
-      host_memory_(layout.slots *
-                   (DeviceArena::aligned(layout.result_bytes()) + DeviceArena::aligned(layout.decode_pinned))),
+      host_memory_(layout.host_bytes()),
       pinned_memory_(host_memory_.bytes()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {

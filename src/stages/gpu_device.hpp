@@ -14,29 +14,11 @@
 #include "runtime/host_memory.hpp"
 #include "runtime/slot_pool.hpp"
 #include "stages/batch.hpp"
+#include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
 #include "stages/gpu_tiles.hpp"
 
 namespace slidestream {
-
-/// How a device's memory is divided, in bytes.
-struct DeviceLayout {
-  std::size_t slots = 0;
-  std::size_t plane = 0;           ///< of a slot: carried and own rows
-  std::size_t compressed = 0;      ///< of a slot: as the host's slot; 0: nothing is decoded on the device
-  TileLimits tiles;                ///< what a slot's decoder must be ready for
-  std::size_t decode_scratch = 0;  ///< of a slot
-  std::size_t decode_pinned = 0;   ///< of a slot, on the host
-  std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
-  std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
-  std::size_t bins = 0;
-  std::size_t scratch = 0;  ///< of the window engine, one for the compute stream
-
-  /// Counts, clipped, then moments, as they are copied back in one piece.
-  std::size_t counts_bytes() const { return (bins + 1) * sizeof(std::uint64_t); }
-  std::size_t result_bytes() const { return counts_bytes() + windows * 2 * sizeof(double); }
-  std::size_t total() const;
-};
 
 /// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start.
 class GpuDevice {

@@ -1,5 +1,6 @@
 #include <slidestream/error.hpp>
 
+#include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
 
 namespace slidestream {
@@ -9,5 +10,7 @@ GpuChoice choose_gpus(const Config&) { return {{}, "this build has no CUDA"}; }
 std::unique_ptr<GpuSet> make_gpu_set(RunContext&, const std::vector<int>&) {
   throw ConfigError("this build has no CUDA");
 }
+
+DeviceFacts facts_of_device(const Config&, int) { throw ConfigError("this build has no CUDA"); }
 
 }  // namespace slidestream

@@ -15,13 +15,6 @@ namespace {
 
 /// The oldest architecture that the kernels are compiled for.
 constexpr int oldest_major = 8;
-/// Windows that a batch may complete at most: their moments are copied back, 16 bytes each.
-constexpr std::size_t most_windows = std::size_t{4} << 20;
-
-/// Tiles that a slot's decoder is ready for: as many as it would hold if they had so few bytes each, within limits.
-constexpr std::size_t least_tile_bytes = 2048;
-constexpr std::size_t least_tiles = 1024;
-constexpr std::size_t most_tiles = std::size_t{1} << 18;
 
 std::string gib(std::size_t bytes) {
   char text[32];
@@ -35,17 +28,17 @@ std::string numbers(const std::vector<runtime::cuda::Device>& devices) {
   return text;
 }
 
-/// Scratch for planes of up to `pixels`, whatever their shape.
-std::size_t scratch_for(const cuda::WindowEngine& engine, std::size_t pixels, const AnalysisConfig& analysis) {
-  std::size_t most = 0;
-  for (const std::int64_t wide : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}) {
-    const std::int64_t width = std::max<std::int64_t>(wide, analysis.window);
-    const std::int64_t height = std::max<std::int64_t>(static_cast<std::int64_t>(pixels) / width, analysis.window);
-    const WindowBlock block = {0, (width - analysis.window) / analysis.stride + 1, 0,
-                               (height - analysis.window) / analysis.stride + 1};
-    most = std::max(most, engine.scratch_bytes(width, height, block));
-  }
-  return most;
+/// `engine` must outlive the sizing.
+DeviceSizing sizing_of(const cuda::WindowEngine& engine, int ordinal) {
+  DeviceSizing sizing;
+  sizing.windows = [&engine](std::int64_t width, std::int64_t height, std::int64_t columns, std::int64_t rows) {
+    return engine.scratch_bytes(width, height, {0, columns, 0, rows});
+  };
+  sizing.decoder = [ordinal](const TileLimits& limits) {
+    const runtime::cuda::DeviceScope scope(ordinal);
+    return SlotDecoder::scratch_bytes(limits);
+  };
+  return sizing;
 }
 
 /// Device memory that this configuration may take.
@@ -54,39 +47,6 @@ std::size_t allowed_memory(const Config& config) {
   std::size_t total = 0;
   SLIDESTREAM_CUDA(cudaMemGetInfo(&free, &total));
   return static_cast<std::size_t>(static_cast<double>(free) * config.gpu.memory_fraction);
-}
-
-DeviceLayout lay_out(const Config& config, std::size_t slots, std::size_t slot_bytes,
-                     const cuda::WindowEngine& engine) {
-  DeviceLayout layout;
-  layout.slots = slots;
-  layout.bins = static_cast<std::size_t>(config.analysis.bins);
-  const auto with_plane = [&](std::size_t plane) {
-    layout.plane = plane;
-    layout.carry = std::max(slot_bytes / 4, plane / 16);
-    const auto stride = static_cast<std::size_t>(config.analysis.stride);
-    layout.windows = std::min(plane / (stride * stride) * 2 + 65536, most_windows);
-    layout.scratch = scratch_for(engine, plane, config.analysis);
-  };
-  // Rows that were decoded on the CPU, and those carried, are no more than this.
-  const std::size_t least = slot_bytes + slot_bytes / 4;
-  with_plane(least);
-  if (config.decode.device == DecodeDevice::cpu) return layout;
-  layout.compressed = slot_bytes;
-  layout.tiles.slot_bytes = slot_bytes;
-  layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
-  layout.decode_scratch = SlotDecoder::scratch_bytes(layout.tiles);
-  layout.decode_pinned = SlotDecoder::pinned_bytes(layout.tiles);
-  // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
-  // is memory for it.
-  const std::size_t allowed = allowed_memory(config);
-  const std::size_t wanted = device_batch_pixels + device_batch_pixels / 8;
-  for (std::size_t plane = std::max(least, std::min(wanted, 64 * slot_bytes)); plane > least; plane -= plane / 8) {
-    with_plane(plane);
-    if (layout.total() <= allowed) return layout;
-  }
-  with_plane(least);
-  return layout;
 }
 
 /// \throws ConfigError when `needed` bytes are more than the configuration may take of what is free.
@@ -108,9 +68,7 @@ class Gpus final : public GpuSet {
  public:
   Gpus(RunContext& context, const std::vector<int>& ordinals) : context_(context) {
     const Config& config = context.config;
-    const auto depth = static_cast<std::size_t>(config.pipeline.queue_depth);
-    const std::size_t memory = static_cast<std::size_t>(config.pipeline.memory_mib) << 20;
-    const std::size_t slot_bytes = memory / (depth * ordinals.size()) / 4096 * 4096;
+    const std::size_t slot_bytes = device_slot_bytes(config.pipeline, ordinals.size());
     const runtime::cuda::Devices all = runtime::cuda::find_devices();
     for (const int ordinal : ordinals) {
       const auto device = std::find_if(all.found.begin(), all.found.end(),
@@ -118,10 +76,12 @@ class Gpus final : public GpuSet {
       if (device == all.found.end()) throw CudaError("CUDA device " + std::to_string(ordinal) + " went away");
       const runtime::cuda::DeviceScope scope(ordinal);
       auto engine = cuda::make_window_engine(config.analysis);
-      const DeviceLayout layout = lay_out(config, depth, slot_bytes, *engine);
+      const DeviceSizing sizing = sizing_of(*engine, ordinal);
+      const DeviceLayout layout = lay_out(config, slot_bytes, sizing, allowed_memory(config));
       check_memory(config, *device, layout.total());
       if (devices_.empty()) {
-        set_limits(slot_bytes, layout, *engine);
+        // The engine outlives every plan: it belongs to the first device.
+        limits_ = device_slot_limits(slot_bytes, layout, sizing);
         description_ = device->name + ", " + engine->name();
         if (ordinals.size() > 1) description_ = std::to_string(ordinals.size()) + " x " + description_;
       }
@@ -143,28 +103,6 @@ class Gpus final : public GpuSet {
   void collect(Batch& batch) override { devices_[batch.lane]->collect(batch); }
 
  private:
-  void set_limits(std::size_t slot_bytes, const DeviceLayout& layout, const cuda::WindowEngine& engine) {
-    limits_.slot_bytes = slot_bytes;
-    limits_.carry_bytes = layout.carry;
-    // `engine` outlives every plan: it belongs to the first device.
-    limits_.fits = [slot_bytes, layout, &engine](const BatchNeeds& needs) {
-      const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
-      const std::int64_t rows = needs.carried_rows + needs.rows;
-      if (bytes(needs.carried_rows * needs.pitch) > layout.carry) return false;
-      if (needs.decoded_on_device) {
-        if (bytes(needs.tiles) > layout.tiles.tiles) return false;
-        const DeviceTail tail = device_tail(slot_bytes, bytes(needs.tiles), needs.tile_pixels);
-        if (bytes(needs.compressed_bytes + slot_slack) > tail.descriptors_offset) return false;
-      } else if (bytes(needs.rows * needs.pitch + needs.compressed_bytes + slot_slack) > slot_bytes) {
-        return false;
-      }
-      if (bytes(rows * needs.pitch) > layout.plane) return false;
-      if (bytes(needs.window_columns) * bytes(needs.window_rows) > layout.windows) return false;
-      const WindowBlock block = {0, needs.window_columns, 0, needs.window_rows};
-      return engine.scratch_bytes(needs.width, rows, block) <= layout.scratch;
-    };
-  }
-
   RunContext& context_;
   SlotLimits limits_;
   std::string description_;
@@ -202,6 +140,25 @@ GpuChoice choose_gpus(const Config& config) {
   }
   if (choice.devices.empty()) choice.why_none = why_unfit(devices.found.front());
   return choice;
+}
+
+DeviceFacts facts_of_device(const Config& config, int ordinal) {
+  const runtime::cuda::DeviceScope scope(ordinal);
+  DeviceFacts facts;
+  for (const runtime::cuda::Device& device : runtime::cuda::find_devices().found) {
+    if (device.ordinal == ordinal) facts.name = device.name;
+  }
+  const std::shared_ptr<cuda::WindowEngine> engine = cuda::make_window_engine(config.analysis);
+  facts.engine = engine->name();
+  facts.sizing = sizing_of(*engine, ordinal);
+  // The forecast has no other owner for it.
+  facts.sizing.windows = [engine, windows = facts.sizing.windows](std::int64_t width, std::int64_t height,
+                                                                  std::int64_t columns, std::int64_t rows) {
+    return windows(width, height, columns, rows);
+  };
+  std::size_t total = 0;
+  SLIDESTREAM_CUDA(cudaMemGetInfo(&facts.free, &total));
+  return facts;
 }
 
 std::unique_ptr<GpuSet> make_gpu_set(RunContext& context, const std::vector<int>& devices) {

@@ -7,19 +7,16 @@
 #include "runtime/cuda/resources.hpp"
 #include "slide/slide_impl.hpp"
 #include "stages/gpu.hpp"
-#include "stages/tile_ranges.hpp"
 
 namespace slidestream {
 namespace {
 
 static_assert(sizeof(cuda::PlacedTile) <= DeviceTail::descriptor_bytes);
 
-using runtime::cuda::DeviceArena;
+static_assert(DeviceLayout::alignment == runtime::cuda::DeviceArena::alignment);
 
 /// The device's decoder reads whole pieces of so many bytes.
 constexpr std::size_t kReadBytes = 16;
-/// Tiles looked at, at most, for one that tells how the level is coded.
-constexpr std::int64_t kMostProbed = 64;
 
 std::size_t whole_reads(std::size_t bytes) { return (bytes + kReadBytes - 1) / kReadBytes * kReadBytes; }
 
@@ -41,53 +38,11 @@ bool has_all_rows(const BatchTile& tile, const Level& level, int samples) {
 
 void flag(Batch& batch, std::size_t tile) { batch.flagged.push_back(static_cast<std::uint32_t>(tile)); }
 
-cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
-  cuda::JpegBatchLimits jpeg;
-  jpeg.tiles = static_cast<std::uint32_t>(limits.tiles);
-  jpeg.compressed_bytes = limits.slot_bytes;
-  jpeg.white_rectangles = jpeg.tiles;
-  return jpeg;
-}
-
-/// Whether the level's first tile that is there has a header that the device's decoder takes.
-bool takes_jpeg(const Slide& slide, std::size_t level_index) {
-  const cuda::JpegLevelTables tables(slide.impl().details[level_index].jpeg_tables);
-  if (tables.reason != cuda::JpegReason::none) return false;
-  const Level& level = slide.info().levels[level_index];
-  const TileRanges ranges{slide, level_index};
-  for (std::int64_t i = 0; i < std::min(level.columns * level.rows, kMostProbed); ++i) {
-    const TileRange range = slide.tile(level_index, i);
-    if (ranges.source_of(range) != BatchTile::Source::file) continue;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(range.length));
-    slide.read(range.offset, bytes);
-    cuda::JpegHeader header;
-    return cuda::parse_jpeg_header(bytes, tables.references, header) == cuda::JpegReason::none;
-  }
-  return true;
-}
-
 }  // namespace
 
-bool device_decodes(const Config& config, const Slide& slide, std::size_t level) {
-  if (config.decode.device == DecodeDevice::cpu) return false;
-  switch (slide.info().levels[level].codec) {
-    case Codec::none:
-      return true;
-    case Codec::jpeg:
-      return takes_jpeg(slide, level);
-    default:
-      return false;
-  }
-}
-
 std::size_t SlotDecoder::scratch_bytes(const TileLimits& limits) {
-  return DeviceArena::aligned(limits.tiles * sizeof(std::uint32_t)) +
+  return DeviceLayout::aligned(limits.tiles * sizeof(std::uint32_t)) +
          cuda::JpegBatchDecoder::device_bytes(jpeg_limits(limits));
-}
-
-std::size_t SlotDecoder::pinned_bytes(const TileLimits& limits) {
-  return DeviceArena::aligned(limits.tiles * sizeof(std::uint32_t)) +
-         DeviceArena::aligned(cuda::JpegBatch::upload_bytes(jpeg_limits(limits)));
 }
 
 SlotDecoder::SlotDecoder(const TileLimits& limits, std::span<std::byte> compressed, std::span<std::byte> scratch,
@@ -95,9 +50,9 @@ SlotDecoder::SlotDecoder(const TileLimits& limits, std::span<std::byte> compress
     : compressed_(compressed),
       verdicts_(scratch.first(limits.tiles * sizeof(std::uint32_t))),
       host_verdicts_(pinned.first(verdicts_.size())),
-      jpeg_(jpeg_limits(limits), pinned.subspan(DeviceArena::aligned(verdicts_.size()))),
-      jpeg_decoder_(std::make_unique<cuda::JpegBatchDecoder>(jpeg_limits(limits),
-                                                             scratch.subspan(DeviceArena::aligned(verdicts_.size())))) {
+      jpeg_(jpeg_limits(limits), pinned.subspan(DeviceLayout::aligned(verdicts_.size()))),
+      jpeg_decoder_(std::make_unique<cuda::JpegBatchDecoder>(
+          jpeg_limits(limits), scratch.subspan(DeviceLayout::aligned(verdicts_.size())))) {
   numbers_.reserve(limits.tiles);
 }
 

@@ -11,28 +11,18 @@
 #include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "stages/batch.hpp"
+#include "stages/device_sizing.hpp"
 
 /// \file
 /// Compressed tiles of one slot on their way into the slot's plane.
 
 namespace slidestream {
 
-/// Whether a level's tiles are decoded on devices: JPEG that their decoder takes, by its first tile, and tiles without
-/// a codec.
-bool device_decodes(const Config& config, const Slide& slide, std::size_t level);
-
-/// What a slot's decoder must be ready for.
-struct TileLimits {
-  std::size_t slot_bytes = 0;  ///< of the host's slot, and of its image on the device
-  std::size_t tiles = 0;       ///< of a batch
-};
-
 /// Decodes the tiles of one slot on the current device.
 class SlotDecoder {
  public:
-  /// Bytes that a decoder takes. \throws CudaError.
-  static std::size_t scratch_bytes(const TileLimits& limits);  ///< of device memory
-  static std::size_t pinned_bytes(const TileLimits& limits);   ///< of pinned host memory
+  /// Bytes of device memory that a decoder takes on the current device. \throws CudaError.
+  static std::size_t scratch_bytes(const TileLimits& limits);
 
   /// `compressed` is the device's image of the slot; memory belongs to the caller. \throws CudaError.
   SlotDecoder(const TileLimits& limits, std::span<std::byte> compressed, std::span<std::byte> scratch,

@@ -11,8 +11,10 @@ namespace flow = tbb::flow;
 
 namespace {
 
-/// Storage answers several requests at a time better than one; more than this gains nothing that was measured.
-constexpr std::size_t kMostReaders = 4;
+/// Storage, and the copying from the system's cache, answer several requests at a time better than one.
+std::size_t readers(const RunContext& context) {
+  return static_cast<std::size_t>(std::clamp(context.threads / 2, 2, 8));
+}
 
 }  // namespace
 
@@ -23,7 +25,7 @@ Lane::Lane(const Shared& shared, std::size_t index)
       batches_(depth_),
       tokens_(shared.graph),
       pool_(depth_, shared.context.limits.slot_bytes, [this] { tokens_.try_put({}); }),
-      io_(std::min(depth_, kMostReaders)),
+      io_(readers(shared.context)),
       source_(shared.graph, [this](tbb::flow_control& flow_control) { return next_strip(flow_control); }),
       join_(shared.graph),
       admit_(shared.graph, flow::serial, [this](const Admission& admission) { return admit(admission); }),
@@ -112,10 +114,21 @@ void Lane::start_read(Batch& batch, ReadNode::gateway_type& gateway) {
   io_.submit([this, &batch, &gateway] {
     const runtime::GraphLifetime::Body io_body(shared_.lifetime);
     take(batch);
-    shared_.read.run(batch);
-    gateway.try_put(give(batch));
-    gateway.release_wait();
+    const std::size_t threads = std::clamp<std::size_t>(shared_.read.begin(batch), 1, readers(shared_.context));
+    batch.tasks_left.store(static_cast<std::int64_t>(threads), std::memory_order_relaxed);
+    give(batch);
+    for (std::size_t i = 1; i < threads; ++i) io_.submit([this, &batch, &gateway] { read(batch, gateway); });
+    read(batch, gateway);
   });
+}
+
+void Lane::read(Batch& batch, ReadNode::gateway_type& gateway) {
+  const runtime::GraphLifetime::Body body(shared_.lifetime);
+  take(batch);
+  shared_.read.run(batch);
+  if (batch.tasks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  gateway.try_put(give(batch));
+  gateway.release_wait();
 }
 
 }  // namespace slidestream

@@ -85,6 +85,7 @@ class Lane {
   StripMessage next_strip(tbb::flow_control& flow_control);
   Batch* admit(const Admission& admission);
   void start_read(Batch& batch, ReadNode::gateway_type& gateway);
+  void read(Batch& batch, ReadNode::gateway_type& gateway);
 
   std::size_t index_;
   std::size_t depth_;

@@ -9,22 +9,55 @@
 namespace slidestream {
 namespace {
 
+/// What one thread reads at a time: enough for storage to work at its speed, and so little that several threads share a
+/// batch evenly.
+constexpr std::size_t kMostChunk = std::size_t{8} << 20;
+
+/// Cuts what is longer than that.
+void split_chunks(std::vector<ReadChunk>& chunks) {
+  for (std::size_t i = 0, whole = chunks.size(); i < whole; ++i) {
+    while (chunks[i].length > kMostChunk) {
+      const std::size_t rest = chunks[i].length - kMostChunk;
+      // The tail goes to the end of the list; what stands before it may be cut again.
+      const std::size_t tail = std::min(rest, kMostChunk);
+      chunks[i].length -= tail;
+      const ReadChunk& head = chunks[i];
+      chunks.push_back({head.file_offset + head.length, head.slot_offset + head.length, tail});
+    }
+  }
+}
+
 class Read final : public ReadStage {
  public:
   explicit Read(RunContext& context) : context_(context) {}
 
-  void run(Batch& batch) override {
+  std::size_t begin(Batch& batch) override {
     context_.read.add_wait(batch.ready);
-    runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
+    std::size_t chunks = 0;
     guarded(context_, "read", batch, [&] {
       lay_out(batch);
-      std::size_t bytes = 0;
-      for (const ReadChunk& chunk : batch.chunks) {
-        batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
-        bytes += chunk.length;
-      }
-      busy.add(1, bytes);
+      split_chunks(batch.chunks);
+      batch.next_chunk.store(0, std::memory_order_relaxed);
+      chunks = batch.chunks.size();
+      context_.read.add(1, 0);
     });
+    return chunks;
+  }
+
+  void run(Batch& batch) override {
+    if (batch.skip()) return;
+    runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
+    try {
+      for (;;) {
+        const std::size_t next = batch.next_chunk.fetch_add(1, std::memory_order_relaxed);
+        if (next >= batch.chunks.size() || batch.slide->failed()) return;
+        const ReadChunk& chunk = batch.chunks[next];
+        batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
+        busy.add(0, chunk.length);
+      }
+    } catch (...) {
+      batch.slide->fail("read", current_cause(batch.slide->path));
+    }
   }
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "runtime/stage_contract.hpp"
@@ -11,7 +12,11 @@ namespace slidestream {
 class ReadStage {
  public:
   virtual ~ReadStage() = default;
-  /// Thread-safe for different batches; may block on storage. A failure fails the batch's slide.
+  /// Lays the slot out. Thread-safe for different batches. \returns how many threads may read at the same time; 0 when
+  /// there is nothing to read. A failure fails the batch's slide.
+  virtual std::size_t begin(Batch& batch) = 0;
+  /// Reads what no other thread has taken, until all is read or the slide has failed; may block on storage.
+  /// Thread-safe.
   virtual void run(Batch& batch) = 0;
 };
 

@@ -85,20 +85,8 @@ class Source final : public SourceStage {
     }
   }
 
-  /// Into how many fragments a slide is cut, so that no lane stands idle while another has a whole slide to do: the
-  /// last slides of a run are cut, one fragment for each lane.
   std::int64_t fragments(std::size_t index) const {
-    const std::size_t left = slides_.size() - index;
-    switch (context_.config.gpu.split_slides) {
-      case SplitSlides::never:
-        return 1;
-      case SplitSlides::always:
-        return std::max<std::int64_t>(2, static_cast<std::int64_t>(context_.lanes));
-      case SplitSlides::automatic:
-        if (left > context_.lanes) return 1;
-        break;
-    }
-    return static_cast<std::int64_t>(context_.lanes);
+    return fragments_of_slide(context_.config.gpu.split_slides, slides_.size() - index, context_.lanes);
   }
 
   std::shared_ptr<SlideRun> open(std::size_t index) const {
@@ -113,8 +101,8 @@ class Source final : public SourceStage {
       if (control_.on_start) control_.on_start(run->path);
       const runtime::StageMeter::Busy busy(context_.source, {static_cast<std::int64_t>(index)});
       context_.check_fault("source", *run, 0);
-      run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
-                                           .retries = context_.config.input.retries});
+      run->slide = Slide::open(
+          run->path, {.max_pixels = context_.config.input.max_pixels, .retries = context_.config.input.retries});
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
@@ -174,6 +162,19 @@ class Source final : public SourceStage {
 };
 
 }  // namespace
+
+std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std::size_t lanes) noexcept {
+  const auto fragments = static_cast<std::int64_t>(lanes);
+  switch (split) {
+    case SplitSlides::never:
+      return 1;
+    case SplitSlides::always:
+      return std::max<std::int64_t>(2, fragments);
+    case SplitSlides::automatic:
+      return slides_left > lanes ? 1 : fragments;
+  }
+  return fragments;
+}
 
 const runtime::StageContract source_contract = {
     "source",

@@ -30,6 +30,10 @@ class SourceStage {
   virtual bool next(StripMessage& message, std::size_t lane) = 0;
 };
 
+/// Into how many fragments a slide is cut, so that no lane stands idle while another has a whole slide to do: the last
+/// slides of a run are cut, one fragment for each lane. `slides_left`: with this one.
+std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std::size_t lanes) noexcept;
+
 extern const runtime::StageContract source_contract;
 
 std::unique_ptr<SourceStage> make_source_stage(RunContext& context, const std::vector<std::string>& slides,

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+
+/// \file
+/// Instructions that C++ has no words for, each a function. The tests have this header a second time, for the host.
+
+namespace slidestream::cuda {
+
+namespace {
+
+/// The thread block's dynamic shared memory.
+__device__ __forceinline__ unsigned char* block_memory() {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  return memory;
+}
+
+// Shared memory by address. Addresses are made of one that changes, so that the compiler doesn't keep one a place.
+
+__device__ __forceinline__ unsigned shared_address(const void* at) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+__device__ __forceinline__ void store_shared(unsigned to, float2 a, float2 b) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(a.x), "f"(a.y), "f"(b.x), "f"(b.y) : "memory");
+}
+__device__ __forceinline__ void store_shared(unsigned to, float2 a) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a.x), "f"(a.y) : "memory");
+}
+__device__ __forceinline__ void load_shared(float2& a, float2& b, unsigned from) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(a.x), "=f"(a.y), "=f"(b.x), "=f"(b.y)
+               : "r"(from)
+               : "memory");
+}
+/// Adds one to a counter, without waiting.
+__device__ __forceinline__ void increment_shared(unsigned at) {
+  asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(at) : "memory");
+}
+
+/// Copies 16 bytes from device memory to shared memory, `offset` bytes on in both, while the thread goes on.
+template <int offset>
+__device__ __forceinline__ void copy_async(unsigned to, const std::byte* from) {
+  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(to), "l"(from), "n"(offset) : "memory");
+}
+/// Waits for this thread's copies.
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+/// A barrier of the hardware's, for whole warps, `threads` in all: this one has come, and goes on.
+template <int threads>
+__device__ __forceinline__ void arrive_at_barrier(unsigned number) {
+  __syncwarp();
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(threads) : "memory");
+}
+/// The same, and waits for the others.
+template <int threads>
+__device__ __forceinline__ void wait_at_barrier(unsigned number) {
+  __syncwarp();
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(threads) : "memory");
+}
+
+/// Compute capability 9.x: this group of four warps keeps `count` registers a thread, and leaves the rest to others.
+template <int count>
+__device__ __forceinline__ void release_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+}
+/// This group takes as many as `count`, as soon as they are there.
+template <int count>
+__device__ __forceinline__ void claim_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+}
+
+/// The hardware's approximations: good to the last bit or two.
+__device__ __forceinline__ float approximate_sqrt(float x) {
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+}
+__device__ __forceinline__ float approximate_log2(float x) {
+  float logarithm;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(x));
+  return logarithm;
+}
+
+/// Has the compiler form a value here, not later.
+__device__ __forceinline__ void settle(float2& value) { asm volatile("" : "+f"(value.x), "+f"(value.y)); }
+
+}  // namespace
+
+}  // namespace slidestream::cuda

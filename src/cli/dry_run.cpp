@@ -1,0 +1,140 @@
+#include "cli/dry_run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <slidestream/error.hpp>
+#include <system_error>
+
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+#include "config/printable.hpp"
+#include "ledger/schema.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+/// Rows of the table: an archive has thousands of slides, and they are alike.
+constexpr std::size_t most_slides = 50;
+
+std::string backend_line(const RunForecast& forecast) {
+  std::string text;
+  if (forecast.gpus > 0) {
+    text = (forecast.gpus > 1 ? std::to_string(forecast.gpus) + " x " : "") + printable(forecast.gpu) + ", " +
+           printable(forecast.engine);
+    if (forecast.gpus_assumed) text += " (assumed: " + printable(forecast.why) + ")";
+  } else {
+    text = "CPU";
+    if (!forecast.why.empty()) text += " (" + printable(forecast.why) + ")";
+  }
+  return text + ", " + std::to_string(forecast.threads) + (forecast.threads == 1 ? " thread" : " threads");
+}
+
+std::string host_line(const RunForecast& forecast) {
+  std::string text = memory_text(forecast.host_bytes()) + (forecast.pinned ? " pinned: " : " at most: ");
+  text += std::to_string(forecast.slots) + (forecast.slots == 1 ? " slot of " : " slots of ") +
+          memory_text(forecast.slot_bytes);
+  if (forecast.carry_bytes > 0) text += ", " + memory_text(forecast.carry_bytes) + " for carried rows";
+  if (forecast.results_bytes > 0) text += ", " + memory_text(forecast.results_bytes) + " for results and tiles' tables";
+  if (forecast.maps_bytes > 0) text += ", " + memory_text(forecast.maps_bytes) + " for maps";
+  return text;
+}
+
+std::string gpu_line(const Config& config, const RunForecast& forecast) {
+  std::string text = memory_text(forecast.gpu_bytes) + (forecast.gpus > 1 ? " of each" : "");
+  text += "; gpu.memory_fraction = " + fixed(config.gpu.memory_fraction, 2) + " allows " +
+          memory_text(forecast.gpu_allowed_bytes) + " of " + (forecast.gpus_assumed ? "about " : "") +
+          memory_text(forecast.gpu_free_bytes);
+  if (!forecast.gpu_unknown.empty()) text += "; without " + forecast.gpu_unknown;
+  return text;
+}
+
+std::string results_line(const Config& config) {
+  const std::filesystem::path folder = config.output.dir;
+  std::error_code code;
+  const bool begun = std::filesystem::exists(folder / ledger_name, code);
+  return printable(config.output.dir) + (begun ? " (slides that an earlier run has done there are skipped)" : "");
+}
+
+void add_slide(Table& table, const RunForecast& forecast, const SlideForecast& slide, std::size_t path_width,
+               const Style& style) {
+  const std::string path = shortened_path(slide.path, path_width, style);
+  if (!slide.error.empty()) {
+    table.add({path, "would fail", "", "", "", "", "", ""});
+    return;
+  }
+  std::string batches = count_text(static_cast<unsigned long long>(slide.batches));
+  if (slide.fragments > 1) batches += " on " + std::to_string(slide.fragments) + " GPUs";
+  if (slide.panels > 1) batches += " in " + std::to_string(slide.panels) + " panels";
+  const char* const decoder = forecast.gpus == 0 ? "" : slide.decoded_on_gpu ? " (GPU)" : " (CPU)";
+  table.add({path, std::to_string(slide.width) + " x " + std::to_string(slide.height), slide.codec + decoder,
+             bytes_text(static_cast<double>(slide.file_bytes)),
+             count_text(static_cast<unsigned long long>(slide.windows())), batches,
+             count_text(static_cast<unsigned long long>(slide.most_rows)), memory_text(slide.batch_bytes)});
+}
+
+std::string slides_text(const RunForecast& forecast, int width, const Style& style) {
+  Table table({"<slide", "<size", "<codec", "file", "windows", "batches", "rows", "of a slot"});
+  const auto path_width = static_cast<std::size_t>(std::clamp(width - 80, 16, 60));
+  const std::size_t shown = std::min(forecast.slides.size(), most_slides);
+  std::uint64_t windows = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t bytes = 0;
+  std::string errors;
+  for (std::size_t i = 0; i < forecast.slides.size(); ++i) {
+    const SlideForecast& slide = forecast.slides[i];
+    if (i < shown) add_slide(table, forecast, slide, path_width, style);
+    windows += static_cast<std::uint64_t>(slide.windows());
+    batches += static_cast<std::uint64_t>(slide.batches);
+    bytes += slide.file_bytes;
+    if (!slide.error.empty())
+      errors += style.red("would fail") + "  " + printable(slide.path) + ": " + printable(slide.error) + "\n";
+  }
+  std::string text = "\n" + table.text(style);
+  if (shown < forecast.slides.size()) text += "and " + std::to_string(forecast.slides.size() - shown) + " more\n";
+  text += "\n" + errors + std::to_string(forecast.slides.size()) +
+          (forecast.slides.size() == 1 ? " slide, " : " slides, ") + bytes_text(static_cast<double>(bytes)) + ", " +
+          count_text(windows) + " windows, " + count_text(batches) + (batches == 1 ? " batch" : " batches") + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string memory_text(std::uint64_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  if (mib >= 1024) return fixed(mib / 1024, 2) + " GiB";
+  return mib >= 1 ? fixed(mib, 1) + " MiB" : fixed(mib * 1024, 0) + " KiB";
+}
+
+std::string forecast_text(const Config& config, const RunForecast& forecast, int width, const Style& style) {
+  std::string text = style.bold("on") + "       " + backend_line(forecast) + "\n";
+  text += style.bold("host") + "     " + host_line(forecast) + "\n";
+  if (forecast.gpus > 0) text += style.bold("GPU") + "      " + gpu_line(config, forecast) + "\n";
+  text += style.bold("results") + "  " + results_line(config) + "\n";
+  if (!forecast.slides.empty()) {
+    if (!forecast.pinned) {
+      text +=
+          style.bold("touched") + "  " + memory_text(forecast.touched_bytes()) + " of the host's, by these slides\n";
+    }
+    text += slides_text(forecast, width, style);
+  }
+  return text;
+}
+
+int dry_run(const Config& config, const std::vector<std::string>& slides, const std::string& assumed_gpu) {
+  ForecastOptions options;
+  if (!assumed_gpu.empty()) options.assumed = gpu_model(assumed_gpu);
+  const RunForecast forecast = forecast_run(config, slides, options);
+  const Style style = Style::of(1);
+  std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style);
+  if (!forecast.fits_gpu()) {
+    throw ConfigError("this configuration needs " + memory_text(forecast.gpu_bytes) +
+                      " of a GPU's memory, and may take " + memory_text(forecast.gpu_allowed_bytes) +
+                      "; lower pipeline.memory_mib or pipeline.queue_depth, or raise gpu.memory_fraction");
+  }
+  const bool fails = std::ranges::any_of(forecast.slides, [](const auto& slide) { return !slide.error.empty(); });
+  return fails ? exit_some_failed : exit_done;
+}
+
+}  // namespace slidestream::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/forecast.hpp>
+
+#include "cli/terminal.hpp"
+
+namespace slidestream::cli {
+
+/// "512.0 MiB", "8.25 GiB": memory, in powers of two as the keys count it.
+std::string memory_text(std::uint64_t bytes);
+
+/// What a run would do, a line a subject and a row a slide.
+std::string forecast_text(const Config& config, const RunForecast& forecast, int width, const Style& style);
+
+/// `pipeline --dry-run`: prints it. Returns 0; 1 when a slide would fail at once.
+/// \throws ConfigError when nothing would be started.
+int dry_run(const Config& config, const std::vector<std::string>& slides, const std::string& assumed_gpu);
+
+}  // namespace slidestream::cli

@@ -1,0 +1,208 @@
+#include "stages/device_sizing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+#include <slidestream/error.hpp>
+
+#include "cuda/jpeg/decoder_memory.hpp"
+#include "cuda/jpeg/jpeg_header.hpp"
+#include "slide/slide_impl.hpp"
+#include "stages/gpu.hpp"
+#include "stages/tile_ranges.hpp"
+
+namespace slidestream {
+namespace {
+
+/// Windows that a batch may complete at most: their moments are copied back, 16 bytes each.
+constexpr std::size_t most_windows = std::size_t{4} << 20;
+
+/// Tiles that a slot's decoder is ready for: as many as it would hold if they had so few bytes each, within limits.
+constexpr std::size_t least_tile_bytes = 2048;
+constexpr std::size_t least_tiles = 1024;
+constexpr std::size_t most_tiles = std::size_t{1} << 18;
+
+/// Tiles looked at, at most, for one that tells how the level is coded.
+constexpr std::int64_t most_probed = 64;
+
+/// Scratch for planes of up to `pixels`, whatever their shape.
+std::size_t scratch_for(const DeviceSizing& sizing, std::size_t pixels, const AnalysisConfig& analysis) {
+  std::size_t most = 0;
+  for (const std::int64_t wide : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}) {
+    const std::int64_t width = std::max<std::int64_t>(wide, analysis.window);
+    const std::int64_t height = std::max<std::int64_t>(static_cast<std::int64_t>(pixels) / width, analysis.window);
+    most = std::max(most, sizing.windows(width, height, (width - analysis.window) / analysis.stride + 1,
+                                         (height - analysis.window) / analysis.stride + 1));
+  }
+  return most;
+}
+
+/// Whether the level's first tile that is there has a header that the device's decoder takes.
+bool takes_jpeg(const Slide& slide, std::size_t level_index) {
+  const cuda::JpegLevelTables tables(slide.impl().details[level_index].jpeg_tables);
+  if (tables.reason != cuda::JpegReason::none) return false;
+  const Level& level = slide.info().levels[level_index];
+  const TileRanges ranges{slide, level_index};
+  for (std::int64_t i = 0; i < std::min(level.columns * level.rows, most_probed); ++i) {
+    const TileRange range = slide.tile(level_index, i);
+    if (ranges.source_of(range) != BatchTile::Source::file) continue;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(range.length));
+    slide.read(range.offset, bytes);
+    cuda::JpegHeader header;
+    return cuda::parse_jpeg_header(bytes, tables.references, header) == cuda::JpegReason::none;
+  }
+  return true;
+}
+
+std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Smoothed luminance of a block of windows, in float32.
+std::size_t smoothed_bytes(const AnalysisConfig& analysis, std::int64_t columns, std::int64_t rows) {
+  const std::int64_t width = (columns - 1) * analysis.stride + analysis.window;
+  const std::int64_t height = (rows - 1) * analysis.stride + analysis.window;
+  return rounded(static_cast<std::size_t>((width + 63) / 64 * 64 * height) * sizeof(float));
+}
+
+/// Bins of all values that there are, which the fused kernel fills; 0 where it doesn't take the configuration for
+/// certain, on any GPU.
+std::size_t fused_bins(const AnalysisConfig& analysis) {
+  if (analysis.window != 256 || analysis.stride != 128 || analysis.value != ValueKind::log1p_db) return 0;
+  const double per_decibel = analysis.bins / (analysis.range[1] - analysis.range[0]);
+  const double zero = -analysis.range[0] * per_decibel;
+  if (zero != std::floor(zero) || per_decibel > 10.0) return 0;
+  return static_cast<std::size_t>(6.0205999132796239 * 24.01 * per_decibel) + 3;
+}
+
+}  // namespace
+
+cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
+  cuda::JpegBatchLimits jpeg;
+  jpeg.tiles = static_cast<std::uint32_t>(limits.tiles);
+  jpeg.compressed_bytes = limits.slot_bytes;
+  jpeg.white_rectangles = jpeg.tiles;
+  return jpeg;
+}
+
+std::size_t DeviceLayout::total() const {
+  return slots * (aligned(plane) + aligned(compressed) + aligned(decode_scratch) + aligned(result_bytes())) +
+         (slots + 1) * aligned(carry) + aligned(scratch);
+}
+
+std::size_t device_slot_bytes(const PipelineConfig& pipeline, std::size_t devices) {
+  const std::size_t memory = static_cast<std::size_t>(pipeline.memory_mib) << 20;
+  return memory / (static_cast<std::size_t>(pipeline.queue_depth) * devices) / 4096 * 4096;
+}
+
+DeviceLayout lay_out(const Config& config, std::size_t slot_bytes, const DeviceSizing& sizing, std::size_t allowed) {
+  DeviceLayout layout;
+  layout.slots = static_cast<std::size_t>(config.pipeline.queue_depth);
+  layout.bins = static_cast<std::size_t>(config.analysis.bins);
+  const auto with_plane = [&](std::size_t plane) {
+    layout.plane = plane;
+    layout.carry = std::max(slot_bytes / 4, plane / 16);
+    const auto stride = static_cast<std::size_t>(config.analysis.stride);
+    layout.windows = std::min(plane / (stride * stride) * 2 + 65536, most_windows);
+    layout.scratch = scratch_for(sizing, plane, config.analysis);
+  };
+  // Rows that were decoded on the CPU, and those carried, are no more than this.
+  const std::size_t least = slot_bytes + slot_bytes / 4;
+  with_plane(least);
+  if (config.decode.device == DecodeDevice::cpu) return layout;
+  layout.compressed = slot_bytes;
+  layout.tiles.slot_bytes = slot_bytes;
+  layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
+  layout.decode_scratch = sizing.decoder(layout.tiles);
+  layout.decode_pinned = DeviceLayout::aligned(layout.tiles.tiles * sizeof(std::uint32_t)) +
+                         DeviceLayout::aligned(cuda::JpegBatch::upload_bytes(jpeg_limits(layout.tiles)));
+  // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
+  // is memory for it.
+  const std::size_t wanted = device_batch_pixels + device_batch_pixels / 8;
+  for (std::size_t plane = std::max(least, std::min(wanted, 64 * slot_bytes)); plane > least; plane -= plane / 8) {
+    with_plane(plane);
+    if (layout.total() <= allowed) return layout;
+  }
+  with_plane(least);
+  return layout;
+}
+
+SlotLimits device_slot_limits(std::size_t slot_bytes, const DeviceLayout& layout, const DeviceSizing& sizing) {
+  SlotLimits limits;
+  limits.slot_bytes = slot_bytes;
+  limits.carry_bytes = layout.carry;
+  limits.fits = [slot_bytes, layout, windows = sizing.windows](const BatchNeeds& needs) {
+    const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+    const std::int64_t rows = needs.carried_rows + needs.rows;
+    if (bytes(needs.carried_rows * needs.pitch) > layout.carry) return false;
+    if (needs.decoded_on_device) {
+      if (bytes(needs.tiles) > layout.tiles.tiles) return false;
+      const DeviceTail tail = device_tail(slot_bytes, bytes(needs.tiles), needs.tile_pixels);
+      if (bytes(needs.compressed_bytes + slot_slack) > tail.descriptors_offset) return false;
+    } else if (bytes(needs.rows * needs.pitch + needs.compressed_bytes + slot_slack) > slot_bytes) {
+      return false;
+    }
+    if (bytes(rows * needs.pitch) > layout.plane) return false;
+    if (bytes(needs.window_columns) * bytes(needs.window_rows) > layout.windows) return false;
+    return windows(needs.width, rows, needs.window_columns, needs.window_rows) <= layout.scratch;
+  };
+  return limits;
+}
+
+std::span<const GpuModel> known_gpus() {
+  // Memory as CUDA reports it free on an idle card.
+  static const std::array<GpuModel, 4> models = {{{"a40", std::size_t{44} << 30, 84},
+                                                  {"a100", std::size_t{78} << 30, 108},
+                                                  {"h100", std::size_t{78} << 30, 132},
+                                                  {"h200", std::size_t{139} << 30, 132}}};
+  return models;
+}
+
+GpuModel gpu_model(const std::string& name) {
+  std::string lower = name;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string names;
+  for (const GpuModel& model : known_gpus()) {
+    if (model.name == lower) return model;
+    names += (names.empty() ? "" : ", ") + model.name;
+  }
+  throw ConfigError("the GPU to assume must be one of " + names);
+}
+
+DeviceFacts facts_of(const Config& config, const GpuModel& model) {
+  DeviceFacts facts;
+  facts.name = model.name;
+  facts.free = model.memory;
+  const std::size_t bins = fused_bins(config.analysis);
+  facts.engine = bins > 0 ? "fused-256" : "cufft-" + std::to_string(config.analysis.window);
+  if (bins == 0) facts.unknown = "the work area of cuFFT's plans, which only the library on that GPU can tell";
+  facts.sizing.windows = [analysis = config.analysis, bins](std::int64_t, std::int64_t, std::int64_t columns,
+                                                            std::int64_t rows) -> std::size_t {
+    if (columns <= 0 || rows <= 0) return 0;
+    const auto windows = static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
+    const std::size_t smoothed = smoothed_bytes(analysis, columns, rows);
+    return smoothed + rounded(bins * sizeof(std::uint64_t)) + rounded(windows * 2 * sizeof(double));
+  };
+  facts.sizing.decoder = [multiprocessors =
+                              static_cast<std::uint32_t>(model.multiprocessors)](const TileLimits& limits) {
+    const cuda::JpegUploadLayout upload(jpeg_limits(limits));
+    return DeviceLayout::aligned(limits.tiles * sizeof(std::uint32_t)) +
+           cuda::JpegDecoderMemory(upload, multiprocessors).size;
+  };
+  return facts;
+}
+
+bool device_decodes(const Config& config, const Slide& slide, std::size_t level) {
+  if (config.decode.device == DecodeDevice::cpu) return false;
+  switch (slide.info().levels[level].codec) {
+    case Codec::none:
+      return true;
+    case Codec::jpeg:
+      return takes_jpeg(slide, level);
+    default:
+      return false;
+  }
+}
+
+}  // namespace slidestream

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <slidestream/config.hpp>
+#include <slidestream/forecast.hpp>
+#include <slidestream/slide.hpp>
+
+#include "cuda/jpeg/jpeg_batch.hpp"
+#include "stages/strip_plan.hpp"
+
+/// \file
+/// How the memory of a GPU is divided: arithmetic, for one that is there and for one that isn't.
+
+namespace slidestream {
+
+/// What a slot's decoder must be ready for.
+struct TileLimits {
+  std::size_t slot_bytes = 0;  ///< of the host's slot, and of its image on the device
+  std::size_t tiles = 0;       ///< of a batch
+};
+
+cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits);
+
+/// How a device's memory is divided, in bytes.
+struct DeviceLayout {
+  std::size_t slots = 0;
+  std::size_t plane = 0;           ///< of a slot: carried and own rows
+  std::size_t compressed = 0;      ///< of a slot: as the host's slot; 0: nothing is decoded on the device
+  TileLimits tiles;                ///< what a slot's decoder must be ready for
+  std::size_t decode_scratch = 0;  ///< of a slot
+  std::size_t decode_pinned = 0;   ///< of a slot, on the host
+  std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
+  std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
+  std::size_t bins = 0;
+  std::size_t scratch = 0;  ///< of the window engine, one for the compute stream
+
+  static constexpr std::size_t alignment = 512;
+  static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  /// Counts, clipped, then moments, as they are copied back in one piece.
+  std::size_t counts_bytes() const { return (bins + 1) * sizeof(std::uint64_t); }
+  std::size_t result_bytes() const { return counts_bytes() + windows * 2 * sizeof(double); }
+  std::size_t total() const;
+  /// Pinned host memory besides the slots.
+  std::size_t host_bytes() const { return slots * (aligned(result_bytes()) + aligned(decode_pinned)); }
+};
+
+/// What only a device, or what is assumed of one, can tell. Copies are good as long as the window engine lives.
+struct DeviceSizing {
+  /// Scratch of the window engine for a block of windows in a plane of `width` x `height` pixels.
+  std::function<std::size_t(std::int64_t width, std::int64_t height, std::int64_t columns, std::int64_t rows)> windows;
+  /// Device memory of a slot's decoder.
+  std::function<std::size_t(const TileLimits& limits)> decoder;
+};
+
+/// A slot on the host.
+std::size_t device_slot_bytes(const PipelineConfig& pipeline, std::size_t devices);
+
+/// Divides a device's memory for `slots` slots. Planes grow as large as a launch wants while the whole stays within
+/// `allowed`; what comes out may be more than that, when even the smallest planes are.
+DeviceLayout lay_out(const Config& config, std::size_t slot_bytes, const DeviceSizing& sizing, std::size_t allowed);
+
+/// What batches must fit on a device with that layout.
+SlotLimits device_slot_limits(std::size_t slot_bytes, const DeviceLayout& layout, const DeviceSizing& sizing);
+
+/// A GPU that a forecast is made for.
+struct DeviceFacts {
+  std::string name;
+  std::string engine;
+  std::size_t free = 0;
+  DeviceSizing sizing;
+  std::string unknown;  ///< one clause: what isn't in the figures; empty: nothing
+};
+
+/// One that is there. \throws ConfigError, CudaError.
+DeviceFacts facts_of_device(const Config& config, int ordinal);
+/// One that is assumed.
+DeviceFacts facts_of(const Config& config, const GpuModel& model);
+
+/// Whether a level's tiles are decoded on devices: JPEG that their decoder takes, by its first tile, and tiles without
+/// a codec.
+bool device_decodes(const Config& config, const Slide& slide, std::size_t level);
+
+}  // namespace slidestream

@@ -1,0 +1,212 @@
+#include <slidestream/forecast.hpp>
+
+#include <algorithm>
+#include <functional>
+
+#include <slidestream/error.hpp>
+
+#include "runtime/machine.hpp"
+#include "stages/batch.hpp"
+#include "stages/device_sizing.hpp"
+#include "stages/gpu.hpp"
+#include "stages/source.hpp"
+#include "stages/tile_ranges.hpp"
+
+namespace slidestream {
+namespace {
+
+/// Assumed where a configuration wants a GPU and none is here.
+constexpr const char* default_model = "h100";
+
+struct Machine {
+  SlotLimits limits;
+  std::size_t lanes = 1;
+  bool gpu = false;
+};
+
+void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config, const DeviceFacts& facts,
+                   std::size_t count) {
+  forecast.backend = "cuda";
+  forecast.gpus = static_cast<int>(count);
+  forecast.gpu = facts.name;
+  forecast.engine = facts.engine;
+  forecast.gpu_unknown = facts.unknown;
+  forecast.gpu_free_bytes = facts.free;
+  forecast.gpu_allowed_bytes = static_cast<std::uint64_t>(static_cast<double>(facts.free) * config.gpu.memory_fraction);
+  const std::size_t slot_bytes = device_slot_bytes(config.pipeline, count);
+  const DeviceLayout layout = lay_out(config, slot_bytes, facts.sizing, forecast.gpu_allowed_bytes);
+  machine = {device_slot_limits(slot_bytes, layout, facts.sizing), count, true};
+  forecast.gpu_bytes = layout.total();
+  forecast.slots = static_cast<int>(layout.slots * count);
+  forecast.slot_bytes = slot_bytes;
+  forecast.results_bytes = count * layout.host_bytes();
+  forecast.pinned = true;
+}
+
+void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config) {
+  forecast.backend = "cpu";
+  machine.limits = slot_limits(config.pipeline);
+  forecast.slots = config.pipeline.queue_depth;
+  forecast.slot_bytes = machine.limits.slot_bytes;
+  forecast.carry_bytes = (static_cast<std::uint64_t>(config.pipeline.queue_depth) + 1) * machine.limits.carry_bytes;
+}
+
+Machine choose_machine(RunForecast& forecast, const Config& config, const ForecastOptions& options) {
+  Machine machine;
+  const bool wants = config.pipeline.backend == Backend::cuda || config.decode.device == DecodeDevice::gpu;
+  if (config.pipeline.backend == Backend::cpu) {
+    if (options.assumed) throw ConfigError("a GPU was assumed, but pipeline.backend is \"cpu\"");
+    forecast_cpu(forecast, machine, config);
+    return machine;
+  }
+  const auto assume = [&](const GpuModel& model, const std::string& why) {
+    const std::size_t count = std::max<std::size_t>(1, config.gpu.devices.size());
+    forecast.gpus_assumed = true;
+    forecast.why = why;
+    forecast_gpus(forecast, machine, config, facts_of(config, model), count);
+  };
+  if (options.assumed) {
+    assume(*options.assumed, "as was asked for");
+    return machine;
+  }
+  const GpuChoice choice = [&] {
+    try {
+      return choose_gpus(config);
+    } catch (const ConfigError& error) {
+      return GpuChoice{{}, error.what()};
+    }
+  }();
+  if (!choice.devices.empty()) {
+    // The fullest one decides; they are alike, as a rule.
+    std::optional<DeviceFacts> fullest;
+    for (const int ordinal : choice.devices) {
+      DeviceFacts facts = facts_of_device(config, ordinal);
+      if (!fullest || facts.free < fullest->free) fullest = std::move(facts);
+    }
+    forecast_gpus(forecast, machine, config, *fullest, choice.devices.size());
+  } else if (wants) {
+    assume(gpu_model(default_model), choice.why_none);
+  } else {
+    forecast_cpu(forecast, machine, config);
+    forecast.why = choice.why_none;
+  }
+  return machine;
+}
+
+/// What of its slot, and of a carry buffer, a strip touches.
+struct Touched {
+  std::uint64_t slot = 0;
+  std::uint64_t carry = 0;
+};
+
+Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRanges& ranges, bool decoded_on_device) {
+  const PanelPlan& panel = plan.panels[strip.panel];
+  std::int64_t compressed = 0;
+  for (std::int64_t row = strip.first_tile_row; row < strip.first_tile_row + strip.tile_rows; ++row) {
+    compressed += TileRanges::compressed_bytes(&ranges, row, panel.first_tile_column, panel.tile_columns);
+  }
+  const std::int64_t rows = decoded_on_device ? 0 : strip.y1 - strip.carry_in_y0;
+  return {static_cast<std::uint64_t>(rows * panel.pitch + compressed + slot_slack),
+          static_cast<std::uint64_t>((strip.y1 - strip.carry_out_y0) * panel.pitch)};
+}
+
+class Planner {
+ public:
+  Planner(const Config& config, const Machine& machine, RunForecast& forecast)
+      : config_(config), machine_(machine), forecast_(forecast) {}
+
+  void add(const std::string& path, std::size_t slides_left) {
+    SlideForecast slide;
+    slide.path = path;
+    try {
+      plan(slide, slides_left);
+    } catch (...) {
+      slide.error = current_cause(path);
+    }
+    forecast_.slides.push_back(std::move(slide));
+  }
+
+  void finish() {
+    const auto batches = [this] {
+      std::int64_t sum = 0;
+      for (const SlideForecast& slide : forecast_.slides) sum += slide.batches;
+      return sum;
+    }();
+    forecast_.carry_touched_bytes =
+        std::min(forecast_.carry_bytes, (static_cast<std::uint64_t>(forecast_.slots) + 1) * carried_);
+    forecast_.slots_used = static_cast<int>(std::min<std::int64_t>(forecast_.slots, batches));
+    // Slides whose batches are in slots, those that are being sent, and those that were opened ahead.
+    std::ranges::sort(maps_, std::greater{});
+    maps_.resize(std::min(maps_.size(), static_cast<std::size_t>(forecast_.slots) + 2 * machine_.lanes));
+    for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
+  }
+
+ private:
+  void plan(SlideForecast& slide, std::size_t slides_left) {
+    const auto opened = Slide::open(slide.path, {.max_pixels = config_.input.max_pixels, .retries = 0});
+    const SlideInfo& info = opened->info();
+    slide.file_bytes = info.file_size;
+    const auto index = static_cast<std::size_t>(config_.input.level);
+    if (index >= info.levels.size()) {
+      throw Error("level " + std::to_string(index) + " was asked for, but the slide has " +
+                  std::to_string(info.levels.size()) + (info.levels.size() == 1 ? " level" : " levels"));
+    }
+    const Level& level = info.levels[index];
+    slide.width = level.width;
+    slide.height = level.height;
+    slide.codec = name(level.codec);
+    slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, *opened, index);
+    const TileRanges ranges{*opened, index};
+    const LevelPlan plan =
+        plan_level(level, config_.analysis, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
+                   {fragments_of_slide(config_.gpu.split_slides, slides_left, machine_.lanes), slide.decoded_on_gpu});
+    slide.windows_x = plan.windows_x;
+    slide.windows_y = plan.windows_y;
+    slide.batches = static_cast<std::int64_t>(plan.strips.size());
+    slide.panels = static_cast<std::int64_t>(plan.panels.size());
+    slide.fragments = static_cast<std::int64_t>(plan.chains.size());
+    for (const StripPlan& strip : plan.strips) {
+      slide.most_rows = std::max(slide.most_rows, strip.y1 - strip.y0);
+      const Touched touched = touched_by(plan, strip, ranges, slide.decoded_on_gpu);
+      slide.batch_bytes = std::max(slide.batch_bytes, touched.slot);
+      carried_ = std::max(carried_, touched.carry);
+    }
+    if (config_.output.maps != MapFormat::none) maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
+  }
+
+  const Config& config_;
+  const Machine& machine_;
+  RunForecast& forecast_;
+  std::uint64_t carried_ = 0;
+  std::vector<std::uint64_t> maps_;
+};
+
+}  // namespace
+
+std::uint64_t RunForecast::host_bytes() const noexcept {
+  return static_cast<std::uint64_t>(slots) * slot_bytes + carry_bytes + results_bytes + maps_bytes;
+}
+
+std::uint64_t RunForecast::touched_bytes() const noexcept {
+  if (pinned || slides.empty()) return host_bytes();
+  std::uint64_t most = 0;
+  for (const SlideForecast& slide : slides) most = std::max(most, slide.batch_bytes);
+  return static_cast<std::uint64_t>(slots_used) * std::min(most, slot_bytes) + carry_touched_bytes + results_bytes +
+         maps_bytes;
+}
+
+RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {
+  validate(config);
+  if (config.input.io == InputIo::cufile) {
+    throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
+  }
+  RunForecast forecast;
+  forecast.threads = config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
+  const Machine machine = choose_machine(forecast, config, options);
+  Planner planner(config, machine, forecast);
+  for (std::size_t i = 0; i < slides.size(); ++i) planner.add(slides[i], slides.size() - i);
+  planner.finish();
+  return forecast;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "cuda/emulator/emulator.hpp"
+
+/// \file
+/// What kernels find without including anything, for the emulator. Included before any of them.
+
+#undef __device__
+#undef __global__
+#undef __forceinline__
+#undef __launch_bounds__
+#undef __grid_constant__
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+namespace slidestream::cuda {
+
+namespace {
+
+/// threadIdx and its like: only .x is used.
+template <unsigned (*value)()>
+struct BuiltIn {
+  struct Component {
+    operator unsigned() const { return value(); }  // NOLINT: converts as the original does
+  } x;
+};
+constexpr BuiltIn<test::emulator::thread> threadIdx;
+constexpr BuiltIn<test::emulator::block> blockIdx;
+constexpr BuiltIn<test::emulator::blocks> gridDim;
+
+void __syncwarp() { test::emulator::synchronise_warp(); }
+void __syncthreads() { test::emulator::synchronise_block(); }
+
+float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+int __float2int_rn(float value) { return static_cast<int>(std::nearbyint(value)); }
+float __fmaf_rd(float a, float b, float c) {
+  const double exact = static_cast<double>(a) * b + c;
+  const float rounded = static_cast<float>(exact);
+  return rounded > exact ? std::nextafter(rounded, -std::numeric_limits<float>::infinity()) : rounded;
+}
+void sincospif(float x, float* sine, float* cosine) {
+  *sine = static_cast<float>(std::sin(std::numbers::pi * x));
+  *cosine = static_cast<float>(std::cos(std::numbers::pi * x));
+}
+
+/// For all lanes of a warp.
+float __shfl_sync(unsigned, float value, int lane) {
+  // The other lanes' bits are zero, so the sum is the one lane's.
+  float result = 0.0F;
+  for (int i = 0; i < 32; ++i) {
+    const bool mine = static_cast<int>(threadIdx.x % 32) == i;
+    const unsigned bits = test::emulator::sum_of_warp(mine ? __float_as_uint(value) : 0);
+    if (i == lane) result = __uint_as_float(bits);
+  }
+  return result;
+}
+int __reduce_add_sync(unsigned, int value) {
+  return static_cast<int>(test::emulator::sum_of_warp(static_cast<unsigned>(value)));
+}
+void atomicAdd(unsigned long long* at, unsigned long long value) { *at += value; }
+template <class T>
+T min(T a, T b) {
+  return b < a ? b : a;
+}
+
+}  // namespace
+
+}  // namespace slidestream::cuda

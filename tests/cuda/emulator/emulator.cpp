@@ -1,0 +1,163 @@
+#include "cuda/emulator/emulator.hpp"
+
+#include <ucontext.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace slidestream::test::emulator {
+
+namespace {
+
+constexpr std::size_t stack_bytes = 96 * 1024;
+constexpr std::size_t shared_bytes = 227 * 1024;
+constexpr unsigned warp_size = 32;
+constexpr unsigned most_barriers = 16;
+
+struct Barrier {
+  unsigned arrived = 0;
+  unsigned generation = 0;
+};
+
+struct Thread {
+  ucontext_t context;
+  std::vector<char> stack;
+  bool done = false;
+};
+
+struct Block {
+  std::vector<Thread> threads;
+  ucontext_t scheduler;
+  unsigned running = 0;
+  unsigned number = 0;
+  unsigned count = 0;
+  std::uint64_t progress = 0;
+  std::vector<Barrier> warps;
+  std::array<Barrier, most_barriers> barriers;  ///< the first is the whole block's
+  std::vector<unsigned> exchange;               ///< a word a thread
+  std::string failure;
+  const std::function<void()>* body = nullptr;
+};
+
+Block* current = nullptr;
+alignas(1024) std::array<std::byte, shared_bytes> shared;
+
+void leave() {
+  Block& block = *current;
+  swapcontext(&block.threads[block.running].context, &block.scheduler);
+}
+
+[[noreturn]] void fail(const std::string& why) { throw std::runtime_error("emulator: " + why); }
+
+void arrive(Barrier& barrier, unsigned expected) {
+  ++current->progress;
+  if (++barrier.arrived > expected) fail("more threads at a barrier than it is for");
+  if (barrier.arrived == expected) {
+    barrier.arrived = 0;
+    ++barrier.generation;
+  }
+}
+
+void wait(Barrier& barrier, unsigned expected) {
+  const unsigned generation = barrier.generation;
+  arrive(barrier, expected);
+  while (barrier.generation == generation) leave();
+}
+
+Barrier& numbered(unsigned number) {
+  if (number == 0 || number >= most_barriers) fail("no barrier " + std::to_string(number));
+  return current->barriers[number];
+}
+
+void run_thread() {
+  Block& block = *current;
+  try {
+    (*block.body)();
+  } catch (const std::exception& error) {
+    if (block.failure.empty()) block.failure = error.what();
+  }
+  block.threads[block.running].done = true;
+  leave();
+}
+
+/// One turn: every thread runs until it waits. Returns how many aren't done.
+unsigned run_turn(Block& block, unsigned first) {
+  unsigned left = 0;
+  const unsigned count = static_cast<unsigned>(block.threads.size());
+  for (unsigned i = 0; i < count; ++i) {
+    block.running = (first + i) % count;
+    Thread& thread = block.threads[block.running];
+    if (thread.done) continue;
+    swapcontext(&block.scheduler, &thread.context);
+    if (thread.done) {
+      ++block.progress;
+    } else {
+      ++left;
+    }
+  }
+  return left;
+}
+
+}  // namespace
+
+void run_block(unsigned number, unsigned blocks, unsigned threads, const std::function<void()>& body) {
+  Block block;
+  block.threads.resize(threads);
+  block.number = number;
+  block.count = blocks;
+  block.warps.resize((threads + warp_size - 1) / warp_size);
+  block.exchange.resize(threads);
+  block.body = &body;
+  std::memset(shared.data(), 0xFF, shared.size());
+  for (Thread& thread : block.threads) {
+    thread.stack.resize(stack_bytes);
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack.data();
+    thread.context.uc_stack.ss_size = thread.stack.size();
+    thread.context.uc_link = nullptr;
+    makecontext(&thread.context, run_thread, 0);
+  }
+  current = &block;
+  unsigned first = 1;
+  unsigned left = threads;
+  while (left > 0 && block.failure.empty()) {
+    const std::uint64_t before = block.progress;
+    first = first * 1664525U + 1013904223U;  // another order each turn
+    left = run_turn(block, (first >> 8) % threads);
+    if (left > 0 && block.progress == before) block.failure = "emulator: threads wait for each other for ever";
+  }
+  current = nullptr;
+  if (!block.failure.empty()) throw std::runtime_error(block.failure);
+  for (const Barrier& barrier : block.barriers) {
+    if (barrier.arrived != 0) fail("a barrier is left half full");
+  }
+}
+
+std::byte* shared_memory(std::size_t offset, std::size_t bytes) {
+  if (offset % bytes != 0 || offset + bytes > shared.size()) fail("bad address in shared memory");
+  return shared.data() + offset;
+}
+
+unsigned thread() { return current->running; }
+unsigned block() { return current->number; }
+unsigned blocks() { return current->count; }
+
+void synchronise_warp() { wait(current->warps[thread() / warp_size], warp_size); }
+void synchronise_block() { wait(current->barriers[0], static_cast<unsigned>(current->threads.size())); }
+void arrive_at_barrier(unsigned number, unsigned threads) { arrive(numbered(number), threads); }
+void wait_at_barrier(unsigned number, unsigned threads) { wait(numbered(number), threads); }
+
+unsigned sum_of_warp(unsigned value) {
+  current->exchange[thread()] = value;
+  synchronise_warp();
+  unsigned sum = 0;
+  for (unsigned i = 0; i < warp_size; ++i) sum += current->exchange[thread() / warp_size * warp_size + i];
+  synchronise_warp();
+  return sum;
+}
+
+}  // namespace slidestream::test::emulator

@@ -1,0 +1,133 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <slidestream/error.hpp>
+#include <slidestream/forecast.hpp>
+#include <slidestream/pipeline.hpp>
+
+#include "stages/device_sizing.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+
+namespace {
+
+std::string make_slide(const test::TemporaryFolder& folder, const char* name, std::int64_t width, std::int64_t height) {
+  test::Image image{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height))};
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<std::uint8_t>(i * 7919 >> 3);
+  const std::string path = (folder.path() / name).string();
+  test::write_test_slide(path, image);
+  return path;
+}
+
+std::uint64_t items_of(const RunResult& result, const std::string& stage) {
+  const auto found = std::ranges::find(result.stages, stage, &StageReport::name);
+  REQUIRE(found != result.stages.end());
+  return found->items;
+}
+
+}  // namespace
+
+TEST_CASE("a forecast says what the run then does") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = {make_slide(folder, "a.tif", 1000, 1500),
+                                           make_slide(folder, "b.tif", 700, 300)};
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  config.pipeline.threads = 2;
+  config.output.maps = MapFormat::npy;
+  config.analysis.window = 32;
+  config.analysis.stride = 16;
+  for (const int strip_height : {64, 200, 4096}) {
+    for (const int memory_mib : {2, 64}) {
+      config.pipeline.strip_height = strip_height;
+      config.pipeline.memory_mib = memory_mib;
+      const RunForecast forecast = forecast_run(config, slides);
+      RunControl control;
+      const RunResult result = run_pipeline(config, slides, control);
+      std::int64_t batches = 0;
+      for (std::size_t i = 0; i < slides.size(); ++i) {
+        CAPTURE(result.slides[i].error);
+        REQUIRE(result.slides[i].done);
+        CHECK(forecast.slides[i].error.empty());
+        CHECK(forecast.slides[i].width == result.slides[i].width);
+        CHECK(static_cast<std::uint64_t>(forecast.slides[i].windows()) == result.slides[i].sums.windows);
+        CHECK(forecast.slides[i].batch_bytes <= forecast.slot_bytes);
+        batches += forecast.slides[i].batches;
+      }
+      CHECK(static_cast<std::uint64_t>(batches) == items_of(result, "reduce"));
+      CHECK(forecast.backend == result.backend);
+      CHECK(forecast.threads == result.threads);
+      CHECK(forecast.slots * forecast.slot_bytes + forecast.carry_bytes <= static_cast<std::uint64_t>(memory_mib)
+                                                                               << 20);
+      CHECK(forecast.touched_bytes() <= forecast.host_bytes());
+      CHECK(forecast.maps_bytes ==
+            static_cast<std::uint64_t>(forecast.slides[0].windows() + forecast.slides[1].windows()) * 8);
+    }
+  }
+}
+
+TEST_CASE("a forecast names slides that would fail and why") {
+  const test::TemporaryFolder folder;
+  const std::string small = make_slide(folder, "small.tif", 64, 64);
+  const std::string missing = (folder.path() / "none.svs").string();
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  const RunForecast forecast = forecast_run(config, {small, missing});
+  CHECK(forecast.slides[0].error.find("window") != std::string::npos);
+  CHECK(forecast.slides[1].error.find("No such file") != std::string::npos);
+  config.input.level = 3;
+  CHECK(forecast_run(config, {small}).slides[0].error.find("level 3 was asked for") != std::string::npos);
+}
+
+TEST_CASE("memory of GPUs that aren't here") {
+  Config config;
+  config.pipeline.backend = Backend::cuda;
+  config.pipeline.memory_mib = 8192;
+  config.gpu.devices = {0, 1};
+  const RunForecast forecast = forecast_run(config, {}, {gpu_model("H100")});
+  CHECK(forecast.gpus == 2);
+  CHECK(forecast.gpus_assumed);
+  CHECK(forecast.slots == 8);
+  CHECK(forecast.slot_bytes == std::size_t{1} << 30);
+  CHECK(forecast.pinned);
+  CHECK(forecast.host_bytes() > std::uint64_t{8} << 30);
+  CHECK(forecast.fits_gpu());
+  CHECK(forecast.gpu_unknown.empty());
+
+  // Decoded on the CPU, rows cross the bus, and no plane is larger than what its slot holds.
+  Config rows = config;
+  rows.decode.device = DecodeDevice::cpu;
+  CHECK(forecast_run(rows, {}, {gpu_model("h100")}).gpu_bytes < forecast.gpu_bytes);
+
+  // Too much for the card.
+  Config much = config;
+  much.pipeline.memory_mib = 256 * 1024;
+  CHECK_FALSE(forecast_run(much, {}, {gpu_model("a40")}).fits_gpu());
+
+  // What only cuFFT knows is said to be missing.
+  Config other = config;
+  other.analysis.window = 128;
+  CHECK(forecast_run(other, {}, {gpu_model("a40")}).gpu_unknown.find("cuFFT") != std::string::npos);
+
+  config.pipeline.backend = Backend::cpu;
+  CHECK_THROWS_AS(forecast_run(config, {}, {gpu_model("a40")}), ConfigError);
+  CHECK_THROWS_AS(gpu_model("h1000"), ConfigError);
+}
+
+TEST_CASE("planes shrink before a configuration is said not to fit") {
+  Config config;
+  config.pipeline.memory_mib = 256;
+  config.pipeline.queue_depth = 2;
+  const DeviceFacts facts = facts_of(config, gpu_model("a40"));
+  const std::size_t slot = device_slot_bytes(config.pipeline, 1);
+  const DeviceLayout wide = lay_out(config, slot, facts.sizing, facts.free);
+  const DeviceLayout narrow = lay_out(config, slot, facts.sizing, wide.total() / 2);
+  CHECK(wide.total() <= facts.free);
+  CHECK(narrow.total() <= wide.total() / 2);
+  CHECK(narrow.plane < wide.plane);
+  CHECK(narrow.plane >= slot);
+}
