@@ -14,7 +14,7 @@ packages=(
 # or not at all.
 test_packages=(
   doctest-dev libbenchmark-dev git python3 python3-numpy openslide-tools libvips-tools
-  'chromium?' fonts-dejavu-core
+  'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib
   clang clang-format clang-tidy 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?'
 )

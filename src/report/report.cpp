@@ -177,6 +177,7 @@ class Builder {
                         {"seconds", point.seconds.empty() ? Json() : Json(point.median())},
                         {"least", point.seconds.empty() ? Json() : Json(*std::ranges::min_element(point.seconds))},
                         {"most", point.seconds.empty() ? Json() : Json(*std::ranges::max_element(point.seconds))},
+                        {"base", point.base},
                         {"note", point.note}});
     }
     return {{"folder", folder.string()}, {"keys", table.keys}, {"points", std::move(points)}};

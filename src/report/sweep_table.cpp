@@ -1,12 +1,13 @@
 #include "report/sweep_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <slidestream/error.hpp>
+#include <sstream>
 
 #include "config/csv.hpp"
 
@@ -39,9 +40,34 @@ class Row {
   const std::vector<std::string>& fields_;
 };
 
-bool is_no(std::string_view text) {
-  constexpr std::array<std::string_view, 4> no = {"", "0", "no", "false"};
-  return std::ranges::find(no, text) != no.end();
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// The keys that `swept` names in any row, else the columns named after settings that vary, else all of those.
+std::vector<std::string> keys_of(const std::vector<CsvRecord>& records) {
+  const std::vector<std::string>& header = records.front().fields;
+  std::vector<std::string> all;
+  for (const std::string& column : header) {
+    if (column.find('.') != std::string::npos) all.push_back(column);
+  }
+  std::vector<std::string> keys;
+  for (const std::string& key : all) {
+    const auto counts = [&](const CsvRecord& record) {
+      const std::vector<std::string> swept = words(Row(header, record.fields)["swept"]);
+      return std::ranges::find(swept, key) != swept.end();
+    };
+    if (std::any_of(records.begin() + 1, records.end(), counts)) keys.push_back(key);
+  }
+  if (!keys.empty()) return keys;
+  for (const std::string& key : all) {
+    const auto varies = [&](const CsvRecord& record) {
+      return Row(header, record.fields)[key] != Row(header, records[1].fields)[key];
+    };
+    if (records.size() > 1 && std::any_of(records.begin() + 1, records.end(), varies)) keys.push_back(key);
+  }
+  return keys.empty() ? all : keys;
 }
 
 }  // namespace
@@ -58,25 +84,24 @@ SweepTable read_sweep(std::string_view text, std::string_view origin) {
   SweepTable table;
   if (records.empty()) throw ConfigError(std::string(origin) + ": is empty; expected a sweep's runs");
   const std::vector<std::string>& header = records.front().fields;
-  for (const std::string& column : header) {
-    if (column.find('.') != std::string::npos) table.keys.push_back(column);
-  }
+  table.keys = keys_of(records);
   if (table.keys.empty() || std::ranges::find(header, "seconds") == header.end()) {
     throw ConfigError(std::string(origin) + ": isn't a sweep's: expected columns named after settings, and seconds");
   }
   std::map<std::vector<std::string>, std::size_t> places;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const Row row(header, records[i].fields);
-    if (!is_no(row["warm_up"])) continue;
+    if (!row["phase"].empty() && row["phase"] != "grid") continue;
     std::vector<std::string> values;
     for (const std::string& key : table.keys) values.push_back(row[key]);
     const auto [place, is_new] = places.try_emplace(values, table.points.size());
     if (is_new) table.points.push_back({.values = values, .seconds = {}, .note = {}});
     SweepPoint& point = table.points[place->second];
+    point.base = point.base || row["base"] == "yes";
     if (const std::optional<double> seconds = number(row["seconds"])) {
       point.seconds.push_back(*seconds);
     } else if (point.note.empty()) {
-      point.note = row["error"].empty() ? row["status"] : row["error"];
+      point.note = row["reason"].empty() ? row["status"] : row["reason"];
     }
   }
   return table;

@@ -32,12 +32,12 @@
   const measured = (value) => fixed(value, unit === 'dB' || Math.abs(value) < 1000 ? 2 : 0);
   const withUnit = (text) => unit && text !== '–' ? `${text} ${unit}` : text;
 
-  function short(value) {
+  function short(value, always) {
     if (!isNumber(value)) return '–';
-    for (const [size, letter] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M']]) {
+    for (const [size, letter] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], ...(always ? [[1e3, 'k']] : [])]) {
       if (value >= size) return `${(value / size).toPrecision(3)} ${letter}`;
     }
-    return grouped(value);
+    return `${grouped(value)}${always ? ' ' : ''}`;
   }
 
   function seconds(value) {
@@ -265,7 +265,7 @@
       interaction: { mode: 'index', intersect: false },
       scales: {
         x: { type: 'linear', min: low, max: low + step * steps, title: title(`${data.value.name}${unit ? `, ${unit}` : ''}`),
-          grid: { display: false, borderColor: style('--line'), drawTicks: true, tickColor: style('--line') }, ticks: { color: style('--soft'), maxRotation: 0 } },
+          grid: { display: false, borderColor: style('--line'), drawTicks: true, tickColor: style('--line') }, ticks: { color: style('--soft'), maxRotation: 0, includeBounds: false } },
         y: { type: logarithmic ? 'logarithmic' : 'linear', min: logarithmic ? undefined : 0, title: title(`% of values per ${unit || 'unit'}`),
           grid: { color: style('--line'), drawBorder: false, lineWidth: 0.5 },
           ticks: { color: style('--soft'), maxTicksLimit: 6, callback: (value) => tickText(value) } },
@@ -319,7 +319,7 @@
 
   function distribution() {
     byId('distribution-lead').textContent =
-      `How often each magnitude occurs among the ${short(data.all.values)} coefficients of all windows: ${data.value.name}, in steps of ${tickText(data.axis.step)}${unit ? ` ${unit}` : ''}.`;
+      `How often each magnitude occurs among the ${short(data.all.values)} coefficients of all windows: ${data.value.name.replaceAll(' ', '\u00a0')}, in steps of ${tickText(data.axis.step)}${unit ? ` ${unit}` : ''}.`;
     const choices = [['nothing', 'Nothing']];
     if (runs.length > 1) choices.push(['runs', 'Runs']);
     if (data.cohorts) choices.push(['cohorts', data.cohorts.column]);
@@ -422,10 +422,10 @@
         if (box) box.checked = pinned.has(i);
         cells.push(make('td', { class: 'pin' }, box));
       } else if (field.key === 'marks') {
-        cells.push(make('td', {}, ...marks(i)));
+        if (!told || !narrow.matches) cells.push(make('td', {}, ...marks(i)));
       } else if (field.result && !isDone(i)) {
         // The reason takes the place of the results.
-        if (!told) cells.push(make('td', { class: 'error', colspan: visibleFields().filter((one) => one.result).length, title: columns.error[i] }, columns.error[i]));
+        if (!told) cells.push(make('td', { class: 'error', colspan: visibleFields().filter((one) => one.result || (narrow.matches && one.key === 'marks')).length, title: columns.error[i] }, columns.error[i]));
         told = true;
       } else {
         cells.push(make('td', { class: field.number ? 'number' : null, title: field.key === 'path' ? columns.path[i] : null }, field.text(i)));
@@ -691,8 +691,12 @@
   // Sweeps
 
   function sweep(found) {
+    // A base off the grid would add a row and a column for itself.
+    const regular = found.points.filter((point) => !point.base);
+    const onGrid = (point) => !point.base || !regular.length || point.values.every((value, k) => regular.some((one) => one.values[k] === value));
+    const points = found.points.filter(onGrid);
     const valuesOf = found.keys.map((_, k) => {
-      const all = [...new Set(found.points.map((point) => point.values[k]))];
+      const all = [...new Set(points.map((point) => point.values[k]))];
       return all.every((value) => value !== '' && Number.isFinite(Number(value))) ? all.sort((a, b) => a - b) : all;
     });
     const varying = found.keys.map((_, k) => k).filter((k) => valuesOf[k].length > 1);
@@ -700,7 +704,7 @@
     if (axes.length === 0) axes.push(0);
     const others = varying.slice(2);
     const fixedAt = new Map(others.map((k) => [k, valuesOf[k][0]]));
-    const times = found.points.map((point) => point.seconds).filter(isNumber);
+    const times = points.map((point) => point.seconds).filter(isNumber);
     const box = make('div', { class: 'sweep' }, make('h3', {}, found.folder));
     if (times.length === 0) {
       box.append(make('p', { class: 'quiet' }, 'No run of it succeeded.'));
@@ -724,7 +728,7 @@
 
     function draw() {
       const [down, across] = axes.length > 1 ? axes : [axes[0], -1];
-      const at = (y, x) => found.points.find((point) => point.values[down] === y && (across < 0 || point.values[across] === x) &&
+      const at = (y, x) => points.find((point) => point.values[down] === y && (across < 0 || point.values[across] === x) &&
         others.every((k) => point.values[k] === fixedAt.get(k)));
       const tops = across < 0 ? ['median'] : valuesOf[across];
       const head = [make('tr', {}, make('th', { scope: 'col', class: 'axis' }, found.keys[down]), ...tops.map((x) => make('th', { scope: 'col' }, x)))];
@@ -738,10 +742,12 @@
         make('select', { onchange: (event) => { fixedAt.set(k, event.target.value); draw(); } }, ...valuesOf[k].map((value) => make('option', { value }, value))))));
     }
     draw();
-    const best = found.points.find((point) => point.seconds === low);
+    const best = points.find((point) => point.seconds === low);
+    const base = found.points.find((point) => point.base && isNumber(point.seconds));
     box.append(holder, make('div', { class: 'heat-legend' }, scaleBar(low, high, 'seconds a run, median; yellow is faster', true)),
       make('p', {}, 'Fastest: ', make('strong', {}, found.keys.map((key, k) => `${key} = ${best.values[k]}`).join(', ')), `, ${seconds(low)}` +
-        (high > low ? `; the slowest takes ${fixed(high / low, 2)} times as long.` : '.')));
+        (high > low ? `; the slowest takes ${fixed(high / low, 2)} times as long.` : '.') +
+        (base ? ` The base (${found.keys.map((key, k) => `${key} = ${base.values[k]}`).join(', ')}) takes ${seconds(base.seconds)}.` : '')));
     return box;
   }
 
@@ -803,7 +809,7 @@
       const names = ['Stage', 'Busy', 'Waited', 'Items', 'Bytes', 'While busy'];
       const head = make('tr', {}, ...names.map((name, k) => make('th', { scope: 'col', class: k ? 'number' : null }, name)));
       const body = stages.map((one) => make('tr', {}, make('th', { scope: 'row' }, String(one.name)), ...[seconds(one.busy_seconds), seconds(one.wait_seconds),
-        grouped(one.items), one.bytes > 0 ? `${short(one.bytes)}B` : '–', one.bytes > 0 && one.busy_seconds > 0 ? `${short(one.bytes / one.busy_seconds)}B/s` : '–']
+        grouped(one.items), one.bytes > 0 ? `${short(one.bytes, true)}B` : '–', one.bytes > 0 && one.busy_seconds > 0 ? `${short(one.bytes / one.busy_seconds, true)}B/s` : '–']
         .map((text) => make('td', { class: 'number' }, text))));
       byId('run-list').append(make('div', { class: 'stages' }, runs.length > 1 ? make('h3', {}, runNames[i]) : null, make('p', { class: 'lead' }, facts.join(', ')),
         make('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Stages' }, make('table', { class: 'plain' }, make('thead', {}, head), make('tbody', {}, ...body)))));
