@@ -2,7 +2,8 @@
 """Writes seeds for the fuzz targets: `make-fuzz-corpus.py PIPELINE FOLDER`.
 
 FOLDER/slide gets tiny synthetic slides in every codec, TIFFs that are odd by hand, and beginnings of real slides where
-test data are there; FOLDER/config gets configurations.
+test data are there; FOLDER/config gets configurations, FOLDER/manifest lists and FOLDER/ledger ledgers; FOLDER/jpeg gets single tiles of the synthetic slides with their
+tables, whole, cut short and with a restart interval that their data don't have.
 """
 
 import os
@@ -10,9 +11,11 @@ import pathlib
 import struct
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey", "jpeg2000", "none")
+JPEG_CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey")
+CODECS = (*JPEG_CODECS, "jpeg2000", "none")
 
 # Field types of TIFF: number and the letter of struct.
 SHORT, LONG, LONG8 = (3, "H"), (4, "I"), (16, "Q")
@@ -107,15 +110,74 @@ def write_configurations(folder):
         (folder / f"by-hand-{number}.toml").write_text(text, encoding="utf-8")
 
 
+def first_directory(slide):
+    """The tags of a little-endian TIFF's first directory, classic or big: number -> values, for types of whole numbers
+    and bytes."""
+    big = slide[2:4] == b"+\0"
+    kinds = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}
+    at, = struct.unpack_from("<Q" if big else "<I", slide, 8 if big else 4)
+    count, = struct.unpack_from("<Q" if big else "<H", slide, at)
+    at += 8 if big else 2
+    size, word = (20, "Q") if big else (12, "I")
+    tags = {}
+    for entry in range(at, at + count * size, size):
+        tag, kind, length = struct.unpack_from(f"<HH{word}", slide, entry)
+        if kind not in kinds:
+            continue
+        layout = f"<{length}{kinds[kind]}"
+        place = entry + size - struct.calcsize(word)
+        if struct.calcsize(layout) > struct.calcsize(word):
+            place, = struct.unpack_from(f"<{word}", slide, place)
+        tags[tag] = struct.unpack_from(layout, slide, place)
+    return tags
+
+
+def write_tiles(slides, folder):
+    """What jpeg_fuzzer takes: a byte that says whether the tile is RGB, and a JPEG with its tables."""
+    for slide in slides:
+        content = slide.read_bytes()
+        tags = first_directory(content)
+        tables = bytes(tags.get(347, b"\xff\xd8\xff\xd9"))[2:-2]
+        for number, (offset, length) in enumerate(list(zip(tags[324], tags[325]))[:3]):
+            tile = content[offset:offset + length]
+            rgb = bytes([tags[262][0] == 2])
+            for name, head in (("", b""), ("-restarts", b"\xff\xdd\0\4\0\2")):
+                (folder / f"{slide.stem}-{number}{name}").write_bytes(rgb + tile[:2] + head + tables + tile[2:])
+            (folder / f"{slide.stem}-{number}-short").write_bytes(rgb + tile[:2] + tables + tile[2:length // 2])
+
+
+def write_manifests(folder):
+    for number, text in enumerate((
+            b"a.svs\nb.svs\n", b"\xef\xbb\xbf# comment\r\n\r\n  \na b.svs\r\n", b"path\na.svs\n", b"id,path\n1,\"a,\"\"b.svs\"\n",
+            b'"open', b'"a"b,c\n', b"id\n1\n2", b"a\0b\n", b"\xff\xfe.svs\n", b"x,path\n1\n", b"\r\r\n\n", b"")):
+        (folder / f"by-hand-{number}").write_bytes(text)
+
+
+def write_ledgers(pipeline, slides, folder):
+    """Two ledgers as files, each behind an R, and changes to one: statement, type, length, value."""
+    for name, options in ("plain", ()), ("maps", ("--maps", "npy")):
+        with tempfile.TemporaryDirectory() as out:
+            subprocess.run([pipeline, *slides, "--out", out, "--set", "analysis.bins=3", "--set", "analysis.window=32",
+                            *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            (folder / name).write_bytes(b"R" + pathlib.Path(out, "run.sqlite").read_bytes())
+    for statement in range(27):
+        for kind in range(4):
+            (folder / f"change-{statement}-{kind}").write_bytes(bytes([statement, kind, 2]) + b"17")
+
+
 def main(arguments):
     if len(arguments) != 2:
         print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
         return 2
     pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
-    for name in ("slide", "config"):
+    for name in ("slide", "config", "jpeg", "manifest", "ledger"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     write_slides(pipeline, folder / "slide")
     write_configurations(folder / "config")
+    write_manifests(folder / "manifest")
+    write_ledgers(pipeline, sorted((folder / "slide").glob("jpeg420-*.svs")), folder / "ledger")
+    write_tiles(sorted(file for codec in JPEG_CODECS for file in (folder / "slide").glob(f"{codec}-*.svs")),
+                folder / "jpeg")
     return 0
 
 

@@ -10,6 +10,7 @@
 #include <slidestream/pipeline.hpp>
 
 #include "cli/command.hpp"
+#include "cli/compare_command.hpp"
 #include "cli/help.hpp"
 #include "cli/info_command.hpp"
 #include "cli/logging.hpp"
@@ -17,6 +18,7 @@
 #include "cli/report_command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/status_command.hpp"
+#include "cli/sweep_command.hpp"
 #include "cli/synth_command.hpp"
 #include "config/suggest.hpp"
 
@@ -57,10 +59,12 @@ class Program {
     app_.add_flag("--help-man", help_man_, "The man page")->group("");
     app_.require_subcommand(0, 1);
     app_.footer(footer());
+    add_compare_command(app_, action_);
     add_info_command(app_, action_);
     add_merge_command(app_, action_);
     add_report_command(app_, action_);
     add_status_command(app_, action_);
+    add_sweep_command(app_, action_);
     add_synth_command(app_, action_);
     add_completion_command();
     set_help_format(app_);

@@ -10,8 +10,8 @@
 #include <slidestream/pipeline.hpp>
 #include <unordered_map>
 
-#include "config/csv.hpp"
 #include "config/folder.hpp"
+#include "config/manifest.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream {
@@ -38,44 +38,6 @@ std::string read_manifest(const std::string& path) {
   std::string text = read_stream(in);
   if (in.bad()) throw ConfigError(path + ": " + std::strerror(errno));
   return text;
-}
-
-struct Entry {
-  std::size_t line = 0;
-  std::string path;
-};
-
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
-
-std::vector<Entry> list_entries(std::string_view text) {
-  text = without_bom(text);
-  std::vector<Entry> entries;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!is_blank(line) && !line.starts_with('#')) entries.push_back({number, std::string(line)});
-  }
-  return entries;
-}
-
-std::vector<Entry> csv_entries(std::string_view text, const std::string& origin) {
-  std::vector<CsvRecord> records = parse_csv(text, origin);
-  if (records.empty()) return {};
-  const auto& header = records.front().fields;
-  const auto named = std::ranges::find(header, "path");
-  const bool has_header = named != header.end();
-  const std::size_t column = has_header ? static_cast<std::size_t>(named - header.begin()) : 0;
-  std::vector<Entry> entries;
-  for (std::size_t i = has_header ? 1 : 0; i < records.size(); ++i) {
-    CsvRecord& record = records[i];
-    if (column >= record.fields.size()) {
-      throw ConfigError(origin + ":" + std::to_string(record.line) + ": " + std::to_string(record.fields.size()) +
-                        " fields; expected the path in field " + std::to_string(column + 1));
-    }
-    entries.push_back({record.line, std::move(record.fields[column])});
-  }
-  return entries;
 }
 
 /// The file behind a path, for telling whether two paths name the same slide.
@@ -107,9 +69,9 @@ class Expander {
     return fs::is_directory(path, code);
   }
 
-  void add_entries(const std::vector<Entry>& entries, const std::string& origin, const fs::path& base) {
+  void add_entries(const std::vector<ManifestLine>& entries, const std::string& origin, const fs::path& base) {
     if (entries.empty()) inputs_.warnings.push_back(origin + ": names no slide");
-    for (const Entry& entry : entries) {
+    for (const ManifestLine& entry : entries) {
       const std::string place = origin + ":" + std::to_string(entry.line);
       if (entry.path.empty()) throw ConfigError(place + ": the path is empty");
       // The system ends a path at a NUL: it would be another file's.

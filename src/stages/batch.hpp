@@ -39,6 +39,7 @@ struct Chain {
   std::map<std::size_t, Batch*> waiting;  ///< ready before their turn
   runtime::Slot carry;                    ///< rows for the next strip, on the host
   int device_carry = -1;                  ///< number of the buffer with rows for the next strip, on a device
+  int device_stream = -1;                 ///< number of the compute stream that all of the chain's batches go through
 
   // Used by the reduce stage alone, which is serial.
   std::size_t strips_reduced = 0;
@@ -133,6 +134,11 @@ struct Batch {
   std::size_t strip_of_chain() const noexcept { return strip_index - chain->plan.first_strip; }
 };
 
+/// What a lane has under way.
+struct LaneLoad {
+  std::atomic<std::size_t> decoded_on_cpu{0};  ///< batches
+};
+
 /// What the stages share for one run.
 struct RunContext {
   RunContext(const Config& run_config, int run_threads);
@@ -140,6 +146,7 @@ struct RunContext {
   const Config& config;
   int threads;
   std::size_t lanes = 1;  ///< ways through the graph: one on the CPU, one a GPU
+  std::vector<LaneLoad> lane_loads{1};
   const char* backend = "cpu";
   bool carried_on_device = false;  ///< rows between strips never pass through the slots
   SlotLimits limits;

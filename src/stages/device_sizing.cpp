@@ -25,6 +25,9 @@ constexpr std::size_t least_tile_bytes = 2048;
 constexpr std::size_t least_tiles = 1024;
 constexpr std::size_t most_tiles = std::size_t{1} << 18;
 
+/// Compute streams of a device, where memory allows: small slides are computed side by side.
+constexpr std::size_t most_compute_streams = 4;
+
 /// Tiles looked at, at most, for one that tells how the level is coded.
 constexpr std::int64_t most_probed = 64;
 
@@ -88,7 +91,7 @@ cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
 
 std::size_t DeviceLayout::total() const {
   return slots * (aligned(plane) + aligned(compressed) + aligned(decode_scratch) + aligned(result_bytes())) +
-         (slots + 1) * aligned(carry) + aligned(scratch);
+         (slots + 1) * aligned(carry) + streams * aligned(scratch);
 }
 
 std::size_t device_slot_bytes(const PipelineConfig& pipeline, std::size_t devices) {
@@ -120,11 +123,18 @@ DeviceLayout lay_out(const Config& config, std::size_t slot_bytes, const DeviceS
   // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
   // is memory for it.
   const std::size_t wanted = device_batch_pixels + device_batch_pixels / 8;
+  const auto with_streams = [&] {
+    for (layout.streams = std::min(most_compute_streams, layout.slots); layout.streams > 1; layout.streams /= 2) {
+      if (layout.total() <= allowed) return true;
+    }
+    return layout.total() <= allowed;
+  };
   for (std::size_t plane = std::max(least, std::min(wanted, 64 * slot_bytes)); plane > least; plane -= plane / 8) {
     with_plane(plane);
-    if (layout.total() <= allowed) return layout;
+    if (with_streams()) return layout;
   }
   with_plane(least);
+  with_streams();
   return layout;
 }
 

@@ -36,7 +36,8 @@ struct DeviceLayout {
   std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
   std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
   std::size_t bins = 0;
-  std::size_t scratch = 0;  ///< of the window engine, one for the compute stream
+  std::size_t streams = 1;  ///< compute streams
+  std::size_t scratch = 0;  ///< of a compute stream's window engine
 
   static constexpr std::size_t alignment = 512;
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }

@@ -13,19 +13,23 @@ using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
 
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
-                     std::unique_ptr<cuda::WindowEngine> engine, const DeviceLayout& layout)
+                     std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout)
     : context_(context),
       device_(device),
       layout_(layout),
-      engine_(std::move(engine)),
       memory_(layout.total()),
       host_memory_(layout.host_bytes()),
       pinned_memory_(host_memory_.bytes()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
-  scratch_ = memory_.take(layout.scratch);
+  for (std::unique_ptr<cuda::WindowEngine>& engine : engines) {
+    compute_streams_.push_back(std::make_unique<ComputeStream>());
+    compute_streams_.back()->engine = std::move(engine);
+    compute_streams_.back()->scratch = memory_.take(layout.scratch);
+  }
   for (std::size_t i = 0; i < layout.slots + 1; ++i) {
-    carries_.push_back(memory_.take(layout.carry));
+    carries_.push_back(std::make_unique<CarryBuffer>());
+    carries_.back()->memory = memory_.take(layout.carry);
     free_carries_.push_back(static_cast<int>(i));
   }
   std::span<std::byte> pinned = host_memory_.bytes();
@@ -52,7 +56,7 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
 GpuDevice::~GpuDevice() {
   // What is still under way reads and writes memory that goes away now.
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
-  SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute_stream_.get()));
+  for (const auto& compute : compute_streams_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute->stream.get()));
   for (const auto& slot : slots_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
 }
 
@@ -133,17 +137,33 @@ void GpuDevice::patch(Batch& batch, GpuSet::Done done) {
   }
 }
 
-std::byte* GpuDevice::carry_buffer(Chain& chain) {
+GpuDevice::ComputeStream& GpuDevice::stream_of(Chain& chain) {
+  if (chain.device_stream < 0) chain.device_stream = static_cast<int>(next_stream_++ % compute_streams_.size());
+  return *compute_streams_[static_cast<std::size_t>(chain.device_stream)];
+}
+
+std::byte* GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) {
   if (chain.device_carry < 0) {
     if (free_carries_.empty()) throw std::logic_error("internal: no carry buffer is free");
     chain.device_carry = free_carries_.back();
     free_carries_.pop_back();
+    CarryBuffer& buffer = *carries_[static_cast<std::size_t>(chain.device_carry)];
+    if (buffer.was_used) SLIDESTREAM_CUDA(cudaStreamWaitEvent(stream, buffer.released.get()));
   }
-  return carries_[static_cast<std::size_t>(chain.device_carry)].data();
+  return carries_[static_cast<std::size_t>(chain.device_carry)]->memory.data();
 }
 
-void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot) {
-  const cudaStream_t stream = compute_stream_.get();
+void GpuDevice::release_carry(Chain& chain, cudaStream_t stream) {
+  if (chain.device_carry < 0) return;
+  CarryBuffer& buffer = *carries_[static_cast<std::size_t>(chain.device_carry)];
+  SLIDESTREAM_CUDA(cudaEventRecord(buffer.released.get(), stream));
+  buffer.was_used = true;
+  free_carries_.push_back(chain.device_carry);
+  chain.device_carry = -1;
+}
+
+void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
+  const cudaStream_t stream = on.stream.get();
   const StripPlan& strip = batch.strip;
   const PanelPlan& panel = batch.panel();
   const Level& level = batch.slide->slide->info().levels[batch.slide->level];
@@ -151,13 +171,14 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot) {
   std::byte* plane = slot.plane.data();
   SLIDESTREAM_CUDA(cudaEventRecord(slot.compute_begun.get(), stream));
   if (strip.y0 > strip.carry_in_y0) {
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(plane, carry_buffer(*batch.chain), bytes(strip.y0 - strip.carry_in_y0),
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(plane, carry_buffer(*batch.chain, stream), bytes(strip.y0 - strip.carry_in_y0),
                                      cudaMemcpyDeviceToDevice, stream));
   }
   if (strip.y1 > strip.carry_out_y0) {
     // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the buffer
     // from being overwritten before it was read.
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain), plane + bytes(strip.carry_out_y0 - strip.carry_in_y0),
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain, stream),
+                                     plane + bytes(strip.carry_out_y0 - strip.carry_in_y0),
                                      bytes(strip.y1 - strip.carry_out_y0), cudaMemcpyDeviceToDevice, stream));
   }
   if (strip.window_rows > 0) {
@@ -174,7 +195,7 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot) {
     auto* counts = reinterpret_cast<std::uint64_t*>(slot.results.data());
     const cuda::DeviceSums sums = {counts, counts + layout_.bins,
                                    reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes())};
-    engine_->enqueue(sums, view, block, scratch_, stream);
+    on.engine->enqueue(sums, view, block, on.scratch, stream);
     const std::size_t result_bytes = layout_.counts_bytes() + static_cast<std::size_t>(block.columns * block.rows) * 16;
     SLIDESTREAM_CUDA(
         cudaMemcpyAsync(slot.host_results.data(), slot.results.data(), result_bytes, cudaMemcpyDeviceToHost, stream));
@@ -188,14 +209,12 @@ void GpuDevice::compute(Batch& batch, GpuSet::Done done) {
   try {
     const DeviceScope scope(device_.ordinal);
     // Also for a batch that has no more work: its slot goes back after this.
-    if (slot.copying) SLIDESTREAM_CUDA(cudaStreamWaitEvent(compute_stream_.get(), slot.copied.get()));
+    ComputeStream& on = stream_of(*batch.chain);
+    if (slot.copying) SLIDESTREAM_CUDA(cudaStreamWaitEvent(on.stream.get(), slot.copied.get()));
     slot.copying = false;
-    guarded(context_, "compute", batch, [&] { enqueue(batch, slot); });
-    if (batch.last && batch.chain->device_carry >= 0) {
-      free_carries_.push_back(batch.chain->device_carry);
-      batch.chain->device_carry = -1;
-    }
-    SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), compute_stream_.get()));
+    guarded(context_, "compute", batch, [&] { enqueue(batch, slot, on); });
+    if (batch.last) release_carry(*batch.chain, on.stream.get());
+    SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), on.stream.get()));
     completion_.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
       if (!failure && slot.worked) meter_compute(batch, slot);
       done(std::move(failure));

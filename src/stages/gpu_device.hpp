@@ -23,9 +23,9 @@ namespace slidestream {
 /// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start.
 class GpuDevice {
  public:
-  /// Takes the device's memory. \throws CudaError, ConfigError.
-  GpuDevice(RunContext& context, const runtime::cuda::Device& device, std::unique_ptr<cuda::WindowEngine> engine,
-            const DeviceLayout& layout);
+  /// Takes the device's memory. `engines` are one a compute stream. \throws CudaError.
+  GpuDevice(RunContext& context, const runtime::cuda::Device& device,
+            std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout);
   ~GpuDevice();
 
   void adopt(runtime::SlotPool& slots);
@@ -35,7 +35,6 @@ class GpuDevice {
   void patch(Batch& batch, GpuSet::Done done);
   void compute(Batch& batch, GpuSet::Done done);
   void collect(Batch& batch);
-  const char* engine() const noexcept { return engine_->name(); }
 
  private:
   /// A slot's part of the device, and where its results come back to.
@@ -58,8 +57,24 @@ class GpuDevice {
     bool worked = false;    ///< and everything else, too
   };
 
-  void enqueue(Batch& batch, DeviceSlot& slot);
-  std::byte* carry_buffer(Chain& chain);
+  /// Chains go through one each, by turns: small slides don't fill a device, so several are computed side by side.
+  struct ComputeStream {
+    std::unique_ptr<cuda::WindowEngine> engine;
+    std::span<std::byte> scratch;
+    runtime::cuda::Stream stream;
+  };
+
+  /// Rows between two strips of a chain.
+  struct CarryBuffer {
+    std::span<std::byte> memory;
+    runtime::cuda::Event released;  ///< on the stream of the chain that had it before
+    bool was_used = false;
+  };
+
+  ComputeStream& stream_of(Chain& chain);
+  void enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on);
+  std::byte* carry_buffer(Chain& chain, cudaStream_t stream);
+  void release_carry(Chain& chain, cudaStream_t stream);
   static std::byte* own_rows(const Batch& batch, const DeviceSlot& slot);
   void meter_compute(const Batch& batch, const DeviceSlot& slot);
   DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
@@ -67,17 +82,18 @@ class GpuDevice {
   RunContext& context_;
   runtime::cuda::Device device_;
   DeviceLayout layout_;
-  std::unique_ptr<cuda::WindowEngine> engine_;
   runtime::cuda::DeviceArena memory_;
-  std::vector<std::span<std::byte>> carries_;
-  std::vector<int> free_carries_;  ///< used by `compute` alone, which is serial
-  std::span<std::byte> scratch_;
+  // Used by `compute` alone, which is serial.
+  std::vector<std::unique_ptr<ComputeStream>> compute_streams_;
+  std::size_t next_stream_ = 0;
+  std::vector<std::unique_ptr<CarryBuffer>> carries_;
+  std::vector<int> free_carries_;
+
   runtime::HostMemory host_memory_;  ///< results and the decoders' part
   runtime::cuda::PinnedRange pinned_memory_;
   std::vector<runtime::cuda::PinnedRange> pinned_slots_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
   runtime::cuda::Stream copy_stream_;
-  runtime::cuda::Stream compute_stream_;
   runtime::cuda::CompletionThread decode_completion_;
   runtime::cuda::CompletionThread completion_;
 };

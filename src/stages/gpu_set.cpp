@@ -85,7 +85,10 @@ class Gpus final : public GpuSet {
         description_ = device->name + ", " + engine->name();
         if (ordinals.size() > 1) description_ = std::to_string(ordinals.size()) + " x " + description_;
       }
-      devices_.push_back(std::make_unique<GpuDevice>(context, *device, std::move(engine), layout));
+      std::vector<std::unique_ptr<cuda::WindowEngine>> engines;
+      engines.push_back(std::move(engine));
+      while (engines.size() < layout.streams) engines.push_back(cuda::make_window_engine(config.analysis));
+      devices_.push_back(std::make_unique<GpuDevice>(context, *device, std::move(engines), layout));
     }
   }
 

@@ -230,6 +230,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
     if (!devices.empty()) {
       context.backend = "cuda";
       context.lanes = devices.size();
+      context.lane_loads = std::vector<LaneLoad>(devices.size());
       context.carried_on_device = true;
       gpus = make_gpu_set(context, devices);
       context.limits = gpus->limits();

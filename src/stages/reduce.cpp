@@ -27,6 +27,7 @@ class Reduce final : public ReduceStage {
     const std::shared_ptr<SlideRun> slide = std::move(batch.slide);
     Chain& chain = *batch.chain;
     if (batch.last) chain.strips_expected = batch.strip_of_chain() + 1;
+    if (!batch.decode_on_device) --context_.lane_loads[batch.lane].decoded_on_cpu;
     batch.slot.reset();
     if (++chain.strips_reduced == chain.strips_expected && ++slide->chains_reduced == slide->chains.size()) {
       complete(*slide);

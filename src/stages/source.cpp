@@ -28,14 +28,13 @@ class Source final : public SourceStage {
   }
 
   bool next(StripMessage& message, std::size_t lane) override {
-    Sending& sending = lanes_[lane];
-    if (sending.slide == nullptr && !take_chain(sending)) return false;
-    SlideRun& slide = *sending.slide;
-    Chain& chain = *sending.chain;
-    const std::size_t strip = chain.plan.first_strip + sending.next_strip;
+    Sending* sending = choose(lane);
+    if (sending == nullptr) return false;
+    SlideRun& slide = *sending->slide;
+    Chain& chain = *sending->chain;
+    const std::size_t strip = chain.plan.first_strip + sending->next_strip;
     const runtime::StageMeter::Busy busy(context_.source, payload_of(slide, strip));
-    if (sending.next_strip == 0) slide.begin_work();
-    if (sending.next_strip > 0) {
+    if (sending->next_strip > 0) {
       if (control_.stop_requested()) slide.abandoned.store(true);
       try {
         context_.check_fault("source", slide, strip);
@@ -43,12 +42,13 @@ class Source final : public SourceStage {
         slide.fail("source", current_cause(slide.path));
       }
     }
-    message.slide = sending.slide;
+    message.slide = sending->slide;
     message.chain = &chain;
     message.strip_index = strip;
     message.empty = slide.failed() || slide.abandoned.load();
-    message.last = message.empty || ++sending.next_strip == chain.plan.strips;
-    if (message.last) sending = {};
+    message.last = message.empty || ++sending->next_strip == chain.plan.strips;
+    if (!slide.decode_on_device) ++context_.lane_loads[lane].decoded_on_cpu;
+    if (message.last) *sending = {};
     context_.source.add(1, 0);
     return true;
   }
@@ -60,20 +60,58 @@ class Source final : public SourceStage {
     Chain* chain = nullptr;
     std::size_t next_strip = 0;  ///< in the chain
   };
+  /// A lane of a GPU sends slides that the GPU decodes and slides that the CPU decodes side by side, so that a mixed
+  /// archive keeps both busy.
+  struct LaneSending {
+    Sending on_device;
+    Sending on_cpu;
+  };
+  /// A slide with chains that no lane has taken.
+  struct Opened {
+    std::shared_ptr<SlideRun> slide;
+    std::size_t next_chain = 0;
+  };
 
-  /// The next chain that no lane has taken, of the slide at hand or the one after it.
-  bool take_chain(Sending& sending) {
-    const std::lock_guard lock(mutex_);
-    if (current_ == nullptr) {
-      if (ahead_.empty() || control_.stop_requested()) return false;
-      current_ = ahead_.front().get();
-      ahead_.pop_front();
-      next_chain_ = 0;
-      open_ahead();
+  /// Slides that are opened at most to find one that is decoded elsewhere than those before it.
+  static constexpr std::size_t most_opened = 16;
+
+  /// What the lane sends next; null when there is nothing. Batches that the CPU decodes get half of the slots, and the
+  /// others as well when the GPU has nothing to decode.
+  Sending* choose(std::size_t lane) {
+    LaneSending& sending = lanes_[lane];
+    if (context_.gpus == nullptr) return has_chain(sending.on_cpu, false) ? &sending.on_cpu : nullptr;
+    const std::size_t half = (static_cast<std::size_t>(context_.config.pipeline.queue_depth) + 1) / 2;
+    const bool cpu_first = context_.lane_loads[lane].decoded_on_cpu.load() < half;
+    for (const bool on_cpu : {cpu_first, !cpu_first}) {
+      Sending& candidate = on_cpu ? sending.on_cpu : sending.on_device;
+      if (has_chain(candidate, !on_cpu)) return &candidate;
     }
-    sending = {current_, &current_->chains[next_chain_], 0};
-    if (++next_chain_ == current_->chains.size()) current_ = nullptr;
-    return true;
+    return nullptr;
+  }
+
+  bool has_chain(Sending& sending, bool on_device) {
+    return sending.slide != nullptr || take_chain(sending, on_device);
+  }
+
+  /// The next chain that no lane has taken, of slides that are decoded as asked for.
+  bool take_chain(Sending& sending, bool on_device) {
+    const std::lock_guard lock(mutex_);
+    if (control_.stop_requested()) return false;
+    for (std::size_t i = 0;; ++i) {
+      if (i == opened_.size()) {
+        if (ahead_.empty() || opened_.size() == most_opened) return false;
+        opened_.push_back({ahead_.front().get()});
+        ahead_.pop_front();
+        open_ahead();
+      }
+      Opened& opened = opened_[i];
+      if (opened.slide->decode_on_device != on_device) continue;
+      sending = {opened.slide, &opened.slide->chains[opened.next_chain], 0};
+      if (++opened.next_chain == opened.slide->chains.size()) {
+        opened_.erase(opened_.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      return true;
+    }
   }
 
   /// Keeps as many slides opened, or being opened, as there are lanes to want one.
@@ -152,13 +190,12 @@ class Source final : public SourceStage {
   const std::vector<std::string>& slides_;
   const RunControl& control_;
   runtime::IoThreads& io_;
-  std::vector<Sending> lanes_;  ///< each used by its lane alone
+  std::vector<LaneSending> lanes_;  ///< each used by its lane alone
 
   std::mutex mutex_;  ///< of what follows
   std::size_t next_slide_ = 0;
   std::deque<std::future<std::shared_ptr<SlideRun>>> ahead_;
-  std::shared_ptr<SlideRun> current_;  ///< has chains that no lane has taken
-  std::size_t next_chain_ = 0;
+  std::deque<Opened> opened_;
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ class Usage(Case):
             (["--quite", small], "unknown option '--quite'; did you mean '--quiet'?"),
             (["info", "--jsn", small], "unknown option '--jsn'; did you mean '--json'?"),
             (["infoo", small], "'infoo' is neither a file nor a command; did you mean 'info'?"),
-            (["sweep"], "'sweep' is neither a file nor a command"),
+            (["sweeep"], "'sweeep' is neither a file nor a command; did you mean 'sweep'?"),
             ([small, "info", small], "stands before the command 'info'"),
             (["--set"], "--set"),
             (["info"], "required"),

@@ -1,10 +1,19 @@
 """Seeing and tuning from outside: `PIPELINE=path/to/pipeline tuning_test.py [CLASS ...]`."""
 
+import csv
+import fcntl
+import json
+import os
 import pathlib
+import pty
 import re
+import shutil
+import signal
+import subprocess
+import time
 import unittest
 
-from program_test import Case, run
+from program_test import ENVIRONMENT, PIPELINE, Case, run
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs"
 
@@ -55,6 +64,287 @@ class DryRun(Case):
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 lines = [line for line in result.stdout.splitlines() if line.startswith(("host ", "GPU "))]
                 self.assertEqual(said.group(2), "".join(f"#   {line}\n" for line in lines))
+
+
+class Sweep(Case):
+    AXES = ["--over", "pipeline.strip_height=256,512", "--over", "pipeline.queue_depth=1,4"]
+
+    def arguments(self, *more):
+        more = more if "--repeat" in more else ("--repeat", 2, *more)
+        return ["sweep", self.slide(), "--set", "pipeline.backend=cpu", "--set", "pipeline.threads=2", "--set",
+                "pipeline.strip_height=512", *self.AXES, "--out", self.out, *more]
+
+    def rows(self, folder=None):
+        with open((folder or self.out) / "sweep.csv", newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def rewrite(self, rows):
+        with open(self.out / "sweep.csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def test_measures_all_and_names_the_fastest(self):
+        result = run(*self.arguments())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("4 combinations, 2 runs each after 1 to warm up, in an order by seed 1", result.stderr)
+        rows = self.rows()
+        grid = [row for row in rows if row["phase"] == "grid"]
+        self.assertEqual(len(grid), 8)
+        # Rounds of all, not one after the other.
+        first = {(row["pipeline.strip_height"], row["pipeline.queue_depth"]) for row in grid[:4]}
+        self.assertEqual(first, {("256", "1"), ("256", "4"), ("512", "1"), ("512", "4")})
+        self.assertEqual(len({row["results"] for row in rows}), 1)
+        for row in rows:
+            self.assertEqual((row["status"], row["backend"], row["analysis.window"]), ("done", "cpu", "256"))
+            self.assertEqual(row["base"], "yes" if row["pipeline.strip_height"] == "512" and
+                             row["pipeline.queue_depth"] == "4" else "no")
+            self.assertGreater(float(row["seconds"]), 0)
+            self.assertAlmostEqual(float(row["gpx_per_s"]), 1024 * 768 / float(row["seconds"]) / 1e9, 6)
+            for stage in "read", "decode", "compute", "reduce":
+                self.assertGreaterEqual(float(row[stage + "_busy"]), 0)
+                self.assertLessEqual(float(row[stage + "_wait"]), 1)
+            self.assertEqual(row["upload_busy"], "")  # no GPU
+            self.assertGreater(int(row["peak_host_bytes"] or 1), 0)
+        self.assertIn("equal to the bit", result.stdout)
+        tuned = (self.out / "tuned.toml").read_text()
+        self.assertIn("# The fastest of 4 combinations of pipeline.strip_height, pipeline.queue_depth:", tuned)
+        printed = run("--config", self.out / "tuned.toml", "--print-config")
+        self.assertEqual((printed.returncode, printed.stderr), (0, ""))
+        self.assertIn('backend = "cpu"', printed.stdout)
+        self.assertIn("threads = 2", printed.stdout)
+
+    def test_the_same_command_goes_on(self):
+        process = subprocess.Popen([PIPELINE, *map(str, self.arguments("--repeat", 200))], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        file = self.out / "sweep.csv"
+        for _ in range(600):
+            if file.exists() and file.read_bytes().count(b"\r\n") > 6:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("the same command goes on", errors)
+        self.assertIn("median s", output)
+        before = file.read_bytes()
+        measured = len(self.rows())
+        file.write_bytes(before + b"2026-11-21T00:00:00Z,a row that a crash cut o")
+        result = run(*self.arguments("--repeat", 4))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{measured} rows of", result.stderr)
+        self.assertTrue(file.read_bytes().startswith(before))
+        self.assertNotIn(b"crash", file.read_bytes())
+
+    def test_refuses_rows_of_another_sweep(self):
+        self.assertEqual(run(*self.arguments("--repeat", 1)).returncode, 0)
+        self.assertOneLine(run(*self.arguments("--set", "pipeline.threads=1")), 2, "pipeline.threads is 1 here and was 2")
+        self.assertOneLine(run(*self.arguments("--cache", "cold")), 2, "page cache is cold here and was warm")
+        with open(self.out / "sweep.csv") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.assertOneLine(run(*self.arguments()), 2, "another sweep is writing it")
+        fresh = run(*self.arguments("--set", "pipeline.threads=1", "--repeat", 1, "--fresh"))
+        self.assertEqual(fresh.returncode, 0, fresh.stderr)
+        self.assertEqual({row["pipeline.threads"] for row in self.rows()}, {"1"})
+        (self.out / "sweep.csv").write_text("a,b\r\n1,2\r\n")
+        self.assertOneLine(run(*self.arguments()), 2, "has other columns")
+
+    def test_results_that_differ_end_it(self):
+        self.assertEqual(run(*self.arguments("--repeat", 1)).returncode, 0)
+        rows = self.rows()
+        rows[1]["results"] = "0123456789abcdef"
+        self.rewrite(rows)
+        (self.out / "tuned.toml").unlink()
+        result = run(*self.arguments())
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"results differ between 'strip_height=\d+ queue_depth=\d' and 'strip_height=")
+        self.assertFalse((self.out / "tuned.toml").exists())
+
+    def test_what_is_a_difference(self):
+        self.assertEqual(run(*self.arguments("--repeat", 1)).returncode, 0)
+        template = self.rows()[0]
+        times = {("256", "1"): ["1.0", "1.1"], ("256", "4"): ["0.5", "0.51"], ("512", "1"): ["1.0", "1.1"],
+                 ("512", "4"): ["1.0", "1.1"]}
+        rows = []
+        for (height, depth), seconds in times.items():
+            settings = {"pipeline.strip_height": height, "pipeline.queue_depth": depth,
+                        "base": "yes" if (height, depth) == ("512", "4") else "no"}
+            rows += [{**template, **settings, "phase": "grid", "seconds": second} for second in seconds]
+        winner = {**template, "pipeline.strip_height": "256", "pipeline.queue_depth": "4", "base": "no",
+                  "phase": "confirm"}
+        base = {**template, "pipeline.strip_height": "512", "pipeline.queue_depth": "4", "base": "yes",
+                "phase": "confirm"}
+        clear = [{**winner, "seconds": f"0.5{i}"} for i in range(4)] + [{**base, "seconds": f"1.{i}"} for i in range(4)]
+        self.rewrite(rows + clear)
+        result = run(*self.arguments())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("median 0.5150 s against 1.1500 s of the base, 55.2 % less time", result.stdout)
+        tuned = (self.out / "tuned.toml").read_text()
+        self.assertIn("one-sided p = 0.014", tuned.replace("\n# ", " "))
+        self.assertIn("strip_height = 256\n", tuned)
+        mixed = [{**winner, "seconds": s} for s in ("0.9", "1.0", "1.1", "1.2")]
+        mixed += [{**base, "seconds": s} for s in ("0.95", "1.05", "1.15", "1.01")]
+        self.rewrite(rows + mixed)
+        result = run(*self.arguments())
+        self.assertIn("no significant difference: median 1.0500 s against 1.0300 s", result.stdout)
+        self.assertIn("no significant difference", (self.out / "tuned.toml").read_text())
+
+    def test_losers_stop_early(self):
+        self.assertEqual(run(*self.arguments("--repeat", 1)).returncode, 0)
+        rows = [row for row in self.rows() if row["phase"] == "grid"]
+        slow = {"pipeline.strip_height": "256", "pipeline.queue_depth": "1"}
+        rows = [{**row, "seconds": seconds} for row in rows for seconds in
+                (("100.0", "100.1") if all(row[key] == value for key, value in slow.items()) else ("0.5", "0.6"))]
+        self.rewrite(rows)
+        result = run(*self.arguments("--repeat", 4))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"strip_height=256 queue_depth=1 +2 +100\.0000 .* can't win\n")
+
+    def test_what_cannot_run_is_listed(self):
+        result = run("sweep", self.slide(), "--set", "pipeline.backend=cpu", "--over", "pipeline.memory_mib=1,640",
+                     "--over", "decode.device=cpu,gpu", "--repeat", 1, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"refused  memory_mib=1 device=cpu: .*raise pipeline.memory_mib")
+        self.assertRegex(result.stdout, r"refused  memory_mib=640 device=gpu: .*decode.device")
+        self.assertEqual({row["status"] for row in self.rows()}, {"done", "refused"})
+        (self.folder / "bad.svs").write_text("not a slide")
+        result = run("sweep", self.folder / "bad.svs", "--over", "pipeline.threads=1,2", "--out", self.folder / "none")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no combination could be measured", result.stderr)
+
+    def test_budget(self):
+        start = time.monotonic()
+        result = run(*self.arguments("--repeat", 1000, "--budget", 3))
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("the budget of 3 s ended it", result.stderr)
+        self.assertIn("fastest", result.stdout)
+
+    def test_cold_cache(self):
+        slide = self.folder / "own.svs"
+        shutil.copy(self.slide(), slide)
+        result = run("sweep", slide, "--set", "pipeline.backend=cpu", "--over", "pipeline.queue_depth=1,4", "--repeat", 1,
+                     "--cache", "cold", "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        known = [float(row["cached_before"]) for row in self.rows() if row["cached_before"]]
+        if not known:
+            self.assertIn("doesn't tell", result.stderr)
+        elif max(known) > 0.02:
+            self.assertIn("can't be taken out of the page cache", result.stderr)
+
+    def test_live_table(self):
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([PIPELINE, *map(str, self.arguments("--repeat", 1))], stdout=subprocess.DEVNULL,
+                                   stderr=follower, env=ENVIRONMENT)
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+        os.close(leader)
+        self.assertEqual(process.wait(60), 0)
+        self.assertIn(b"warm-up: ", shown)
+        self.assertIn(b"\x1b[6A\r\x1b[J", shown)  # title, four combinations, what is being done
+
+    def test_wrong_usage(self):
+        slide = self.slide()
+        for arguments, message in [
+            ([], "required"),
+            (["--over", "pipeline.threads=1,2"], "--out"),
+            (["--out", self.out], "--over"),
+            (["--over", "pipeline.thread=1", "--out", self.out], "did you mean 'pipeline.threads'?"),
+            (["--over", "pipeline.threads=1,1", "--out", self.out], "twice"),
+            (["--over", "output.dir=a,b", "--out", self.out], "can't be swept"),
+            (["--over", "pipeline.threads=1", "--cache", "hot", "--out", self.out], "--cache"),
+            (["--over", "pipeline.threads=1", "--repeat", "0", "--out", self.out], "--repeat"),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assertOneLine(run("sweep", slide, *arguments), 2, message)
+        self.assertFalse(self.out.exists())
+
+
+class Compare(Case):
+    def results(self, name, *arguments):
+        folder = self.folder / name
+        result = run(*arguments, "--backend", "cpu", "--out", folder, "--quiet")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return folder
+
+    def test_the_same_and_not(self):
+        slides = [self.slide(), self.slide("second", "512x512")]
+        one = self.results("one", *slides)
+        two = self.results("two", *slides, "--set", "pipeline.strip_height=256")
+        same = run("compare", one, two, "--tolerance", 0)
+        self.assertEqual((same.returncode, same.stderr), (0, ""))
+        self.assertIn("2 slides compared (second less first), 2 equal to the bit, 0 not compared", same.stdout)
+        other = self.results("other", *slides, "--set", "analysis.smoothing_sigma=2")
+        self.assertEqual(run("compare", one, other).returncode, 0)
+        result = run("compare", one, other, "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        found = json.loads(result.stdout)
+        self.assertEqual(found["settings"], ["analysis.smoothing_sigma: 1.4, then 2.0"])
+        self.assertEqual([slide["first"] for slide in found["slides"]], list(map(str, slides)))
+        with open(one / "slides.csv", newline="") as a, open(other / "slides.csv", newline="") as b:
+            for slide, before, after in zip(found["slides"], csv.DictReader(a), csv.DictReader(b)):
+                self.assertAlmostEqual(slide["mean"], float(after["mean_db"]) - float(before["mean_db"]), 9)
+                self.assertAlmostEqual(slide["std"], float(after["std_db"]) - float(before["std_db"]), 9)
+                for p in "p05", "p50", "p95":
+                    self.assertAlmostEqual(slide[p], float(after[p]) - float(before[p]), 9)
+        totals = [json.loads((folder / "corpus.json").read_text()) for folder in (one, other)]
+        self.assertAlmostEqual(found["corpus"]["mean"], totals[1]["totals"]["mean"] - totals[0]["totals"]["mean"], 9)
+        shares = [[count / sum(each["histogram"]) for count in each["histogram"]] for each in totals]
+        self.assertAlmostEqual(found["corpus"]["l1"], sum(abs(a - b) for a, b in zip(*shares)), 9)
+        moved = total = 0.0
+        for a, b in zip(*shares):
+            total += b - a
+            moved += abs(total) * 0.1
+        self.assertAlmostEqual(found["corpus"]["wasserstein"], moved, 9)
+        largest = max(abs(slide[key]) for slide in found["slides"] for key in ("mean", "std", "p05", "p50", "p95",
+                                                                             "wasserstein"))
+        self.assertEqual(run("compare", one, other, "--tolerance", largest * 1.01).returncode, 0)
+        self.assertOneLine(run("compare", one, other, "--tolerance", largest * 0.99), 1, "differ by more than")
+
+    def test_slides_are_matched_by_path_then_by_name(self):
+        moved = self.folder / "elsewhere"
+        moved.mkdir()
+        shutil.copy(self.slide(), moved / "small.svs")
+        shutil.copy(self.slide("second", "512x512"), moved / "only.svs")
+        one = self.results("one", self.slide(), self.slide("second", "512x512"))
+        two = self.results("two", moved)
+        result = run("compare", one, two, "--json", "--tolerance", 1)
+        self.assertEqual(result.returncode, 1)  # not all could be compared
+        found = json.loads(result.stdout)
+        self.assertEqual([(slide["first"], slide["second"]) for slide in found["slides"]],
+                         [(str(self.slide()), str(moved / "small.svs"))])
+        self.assertEqual({(slide["path"], slide["why"]) for slide in found["unmatched"]},
+                         {(str(self.slide("second")), "only in the first"), (str(moved / "only.svs"), "only in the second")})
+        self.assertFalse(found["within"])
+
+    def test_failed_slides_are_not_compared(self):
+        (self.folder / "bad.svs").write_text("not a slide")
+        one = self.folder / "one"
+        self.assertEqual(run(self.slide(), self.folder / "bad.svs", "--out", one, "--backend", "cpu").returncode, 1)
+        result = run("compare", one, one)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("bad.svs: done in neither", result.stdout)
+        self.assertEqual(run("compare", one, one, "--tolerance", 0).returncode, 1)
+
+    def test_refuses_what_is_not_comparable(self):
+        one = self.results("one", self.slide())
+        for setting, key in (("analysis.bins=300", "bins"), ("analysis.range=[0, 200]", "range"),
+                             ("analysis.value=db", "value")):
+            other = self.results(key, self.slide(), "--set", setting)
+            self.assertOneLine(run("compare", one, other), 2, "can't be compared: analysis." + key)
+        self.assertOneLine(run("compare", one, self.folder / "none"), 2, "No such file")
+        (self.folder / "empty").mkdir()
+        self.assertOneLine(run("compare", one, self.folder / "empty"), 2, "run.sqlite")
+        for tolerance in "-1", "nan", "x":
+            self.assertOneLine(run("compare", one, one, "--tolerance", tolerance), 2, "--tolerance")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""A Slurm of its own on loopback: munged, slurmctld and one slurmd, with keys, ports, spool and logs in a new folder."""
+"""A Slurm of its own on loopback: munged, slurmctld and one slurmd, with key, ports, spool and logs in a new folder."""
 
+import atexit
 import contextlib
 import os
 import pathlib
@@ -8,11 +9,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 NODE = "node1"
-PROGRAMS = "munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo", "scancel"
+PROGRAMS = "setpriv", "munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo", "scancel"
 # Daemons of distributions lie where a user's PATH doesn't look.
 PLACES = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin:/usr/local/sbin"
 START_SECONDS = 40
@@ -44,23 +46,25 @@ def cgroup_plugin():
 
 class SlurmCluster:
     """`with SlurmCluster(cpus=2) as cluster:`. Raises Unavailable where programs or rights are missing, or the daemons
-    don't come up in time; takes every process down that it started, and those of jobs."""
+    don't come up in time; takes every process down that it started, and those of jobs. Only for the main thread."""
 
     def __init__(self, cpus=2):
         self.cpus = cpus
+        self.folder = None
         self.daemons = []  # (name, process), in the order of their start
 
     def __enter__(self):
         if os.geteuid() != 0:
             raise Unavailable("slurmd and slurmctld want to be root here")
         self.programs = {name: program(name) for name in PROGRAMS}
-        # A short path: sockets have no room for a long one.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
+        # Ends of the test that nobody catches.
+        atexit.register(self._stop)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         try:
-            self._start()
-        except BaseException:
-            self._stop()
-            raise
+            self._try_to_start()
+        except Unavailable:
+            # Another process may have taken a port between its choice and its use.
+            self._try_to_start()
         return self
 
     def __exit__(self, *_):
@@ -78,14 +82,6 @@ class SlurmCluster:
             raise RuntimeError(f"{name} {' '.join(map(str, arguments))}: {result.stderr.strip()}")
         return result.stdout
 
-    def tasks(self, job):
-        """What scontrol says of a job: of an array, of each of its tasks that has a record of its own."""
-        found = []
-        for line in self.run("scontrol", "--oneliner", "--quiet", "show", "job", job, check=False).splitlines():
-            if line.startswith("JobId="):
-                found.append(dict(field.split("=", 1) for field in line.split() if "=" in field))
-        return found
-
     def node_state(self):
         return self.run("sinfo", "--noheader", "--Node", "--partition=all", "--format=%T").strip()
 
@@ -95,6 +91,16 @@ class SlurmCluster:
         for file in sorted((self.folder / "log").glob("*")):
             text += f"--- {file.name}\n" + "".join(file.read_text(errors="replace").splitlines(True)[-40:])
         return text
+
+    def _try_to_start(self):
+        # A short path: sockets have no room for a long one.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
+        self.daemons = []
+        try:
+            self._start()
+        except BaseException:
+            self._stop()
+            raise
 
     def _start(self):
         for name in "log", "state", "spool", "munge":
@@ -153,20 +159,28 @@ PartitionName=all Nodes={NODE} Default=YES MaxTime=INFINITE State=UP OverSubscri
 """)
 
     def _spawn(self, name, *arguments):
+        # Even a test that is killed takes them along.
+        command = [self.programs["setpriv"], "--pdeathsig", "KILL", self.programs[name], *map(str, arguments)]
         with open(self.folder / f"log/{name}.out", "wb") as output:
-            process = subprocess.Popen([self.programs[name], *map(str, arguments)], env=self.environment(),
-                                       cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen(command, env=self.environment(), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                       stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         self.daemons.append((name, process))
 
     def _wait_for(self, name, ready):
         end = time.monotonic() + START_SECONDS
-        while not ready():
+        while not self._holds(ready):
             process = dict(self.daemons)[name]
             if process.poll() is not None or time.monotonic() > end:
                 how = "ended" if process.returncode is not None else f"wasn't ready within {START_SECONDS} s"
                 raise Unavailable(f"{name} {how}: {self._last_error(name)}")
             time.sleep(0.1)
+
+    @staticmethod
+    def _holds(ready):
+        try:
+            return ready()
+        except subprocess.TimeoutExpired:
+            return False
 
     def _last_error(self, name):
         lines = []
@@ -177,6 +191,8 @@ PartitionName=all Nodes={NODE} Default=YES MaxTime=INFINITE State=UP OverSubscri
         return (errors or lines or ["it said nothing"])[-1].strip()
 
     def _stop(self):
+        if self.folder is None:
+            return
         names = dict(self.daemons)
         if "slurmctld" in names and names["slurmctld"].poll() is None:
             with contextlib.suppress(Exception):
@@ -189,6 +205,7 @@ PartitionName=all Nodes={NODE} Default=YES MaxTime=INFINITE State=UP OverSubscri
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder = None
 
     def _wait_until_empty(self):
         end = time.monotonic() + STOP_SECONDS

@@ -245,6 +245,36 @@ TEST_CASE("an exception in any stage of the GPU's lane ends its slide alone and 
   }
 }
 
+TEST_CASE("slides that the GPU decodes and slides that the CPU decodes share a lane") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  std::vector<SlideResult> expected;
+  for (int i = 0; i < 30; ++i) {
+    // Uncompressed first, then LZW, then both by turns: each waits for the other at some time.
+    const test::Coding coding = i < 10                 ? test::Coding::none
+                                : i < 20 || i % 2 == 0 ? test::Coding::lzw
+                                                       : test::Coding::jpeg;
+    test::Image image = test::textured_image(300 + 20 * (i % 4), 500, static_cast<std::uint64_t>(i));
+    slides.push_back(folder / (std::to_string(i) + ".tif"));
+    test::write_test_slide(slides.back(), image, {.coding = coding});
+  }
+  Config config = gpu_config();
+  config.pipeline.strip_height = 64;
+  config.pipeline.batch_strips = 1;
+  for (const int depth : {1, 2, 5}) {
+    CAPTURE(depth);
+    config.pipeline.queue_depth = depth;
+    const RunResult result = run(config, slides);
+    REQUIRE(result.slides.size() == slides.size());
+    if (expected.empty()) expected = result.slides;
+    for (std::size_t i = 0; i < slides.size(); ++i) {
+      CHECK(result.slides[i].path == slides[i]);
+      check_same(result.slides[i], expected[i]);
+    }
+  }
+}
+
 TEST_CASE("a stop lets what is in flight finish and keeps what is done") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;

@@ -179,7 +179,7 @@
       add('Median', measured(all.percentiles['50']), unit);
       add('5 to 95 %', `${fixed(all.percentiles['5'], 1)} – ${fixed(all.percentiles['95'], 1)}`, unit);
     }
-    if (runs.length === 1 && isNumber(runs[0].seconds)) add('Time', seconds(runs[0].seconds));
+    if (runs.length === 1 && isNumber(runs[0].seconds)) add('Last start took', seconds(runs[0].seconds));
     const notes = [];
     if (all.clipped > 0) notes.push(`${some(all.clipped, 'value lies', 'values lie')} outside the histogram's range.`);
     for (const [i, run] of runs.entries()) {
@@ -211,7 +211,7 @@
     for (const i of pinned) {
       found.push({ id: `slide ${i}`, name: fileName(columns.path[i]), shares: columns.shares[i], line: lineOf(next++), slide: i });
     }
-    if (selected >= 0 && !pinned.has(selected) && isDone(selected)) {
+    if (selected >= 0 && count > 1 && !pinned.has(selected) && isDone(selected)) {
       found.push({ id: 'selected', name: `selected: ${fileName(columns.path[selected])}`, shares: columns.shares[selected],
         line: { colour: style('--ink'), dash: [] } });
     }
@@ -348,8 +348,8 @@
     { key: 'std', name: 'Std', title: unit, width: 68, number: true, result: true, wide: true, text: (i) => measured(columns.std[i]) },
     { key: 'distance', name: 'Distance', title: `Wasserstein distance to the run's histogram${unit ? `, ${unit}` : ''}`, width: 86, number: true, result: true, wide: true,
       text: (i) => measured(columns.distance[i]) },
-    { key: 'seconds', name: 'Time', width: 78, number: true, wide: true, result: true, text: (i) => seconds(columns.seconds[i]) },
-    { key: 'marks', name: 'Marks', width: 132, value: (i) => (isDone(i) ? 0 : 1e15) + columns.bad[i] * 1e6 + columns.missing[i] * 1e2 + (isOutlier(i) ? 1 : 0) },
+    { key: 'seconds', name: 'Time', width: 76, number: true, wide: true, result: true, text: (i) => seconds(columns.seconds[i]) },
+    { key: 'marks', name: 'Marks', width: 156, value: (i) => (isDone(i) ? 0 : 1e15) + columns.bad[i] * 1e6 + columns.missing[i] * 1e2 + (isOutlier(i) ? 1 : 0) },
   ].filter((field) => field.when !== false);
 
   let order = [];
@@ -755,7 +755,7 @@
 
   function timeline(found) {
     const rows = byId('timeline-rows');
-    byId('timeline-lead').textContent = `${found.file}: ${seconds(found.seconds)}. The darker, the more pieces of work at a time. ` +
+    byId('timeline-lead').textContent = `${found.file}: ${seconds(found.seconds)}. The stronger the colour, the more pieces of work at a time. ` +
       'Busy: share of the time in which it worked; overlapped: share of that in which something else worked too.' +
       (found.dropped ? ` ${some(found.dropped, 'piece of work wasn\'t', 'pieces of work weren\'t')} recorded.` : '');
     const share = (part, whole) => whole > 0 ? `${fixed(part / whole * 100, 1)} %` : '–';

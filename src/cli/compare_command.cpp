@@ -1,0 +1,170 @@
+#include "cli/compare_command.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <slidestream/error.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/table.hpp"
+#include "cli/terminal.hpp"
+#include "compare/compare.hpp"
+#include "config/printable.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Slides in the text: those that differ most.
+constexpr std::size_t most_slides = 20;
+
+struct CompareOptions {
+  std::string first;
+  std::string second;
+  double tolerance = -1.0;  ///< below 0: none
+  bool json = false;
+};
+
+Json difference_json(const Difference& difference) {
+  return {{"equal", difference.equal},
+          {"mean", difference.mean},
+          {"std", difference.standard_deviation},
+          {"p05", difference.p05},
+          {"p50", difference.p50},
+          {"p95", difference.p95},
+          {"l1", difference.l1},
+          {"wasserstein", difference.wasserstein}};
+}
+
+Json comparison_json(const Comparison& comparison, const CompareOptions& options) {
+  Json slides = Json::array();
+  for (const SlidePair& pair : comparison.slides) {
+    Json slide = {{"first", pair.first}, {"second", pair.second}};
+    slide.update(difference_json(pair.difference));
+    slides.push_back(std::move(slide));
+  }
+  Json unmatched = Json::array();
+  for (const Unmatched& slide : comparison.unmatched) unmatched.push_back({{"path", slide.path}, {"why", slide.why}});
+  Json json = {{"first", options.first},
+               {"second", options.second},
+               {"unit", comparison.first.analysis.value == ValueKind::linear ? "|F|" : "dB"},
+               {"settings", comparison.settings},
+               {"corpus", comparison.corpus ? difference_json(*comparison.corpus) : Json()},
+               {"slides", std::move(slides)},
+               {"unmatched", std::move(unmatched)}};
+  if (options.tolerance >= 0) {
+    json["tolerance"] = options.tolerance;
+    json["within"] = comparison.within(options.tolerance);
+  }
+  return json;
+}
+
+/// With a sign, and as many digits as tell a rounding error from nothing.
+std::string signed_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), value != 0 && std::abs(value) < 1e-4 ? "%+.1e" : "%+.4f", value);
+  return value == 0 ? "0" : text;
+}
+
+std::string distance_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), value != 0 && value < 1e-4 ? "%.1e" : "%.4f", value);
+  return value == 0 ? "0" : text;
+}
+
+void add_row(Table& table, const std::string& name, const Difference& difference) {
+  if (difference.equal) {
+    table.add({name, "equal", "equal", "", "", "", "0", "0"});
+    return;
+  }
+  table.add({name, signed_number(difference.mean), signed_number(difference.standard_deviation),
+             signed_number(difference.p05), signed_number(difference.p50), signed_number(difference.p95),
+             distance_number(difference.l1), distance_number(difference.wasserstein)});
+}
+
+std::string comparison_text(const Comparison& comparison, int width, const Style& style) {
+  const bool linear = comparison.first.analysis.value == ValueKind::linear;
+  const char* const unit = linear ? " |F|" : " dB";
+  Table table({"<slide", std::string("mean") + unit, std::string("std") + unit, "5 %", "50 %", "95 %", "L1",
+               std::string("Wasserstein") + unit});
+  std::vector<const SlidePair*> order;
+  for (const SlidePair& pair : comparison.slides) order.push_back(&pair);
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [](const SlidePair* pair) { return pair->difference.largest(); });
+  const auto path_width = static_cast<std::size_t>(std::clamp(width - 76, 16, 60));
+  for (std::size_t i = 0; i < std::min(order.size(), most_slides); ++i) {
+    add_row(table, shortened_path(order[i]->first, path_width, style), order[i]->difference);
+  }
+  if (comparison.corpus) add_row(table, "corpus", *comparison.corpus);
+  std::string text;
+  for (const std::string& setting : comparison.settings)
+    text += style.yellow("differs") + "  " + printable(setting) + "\n";
+  text += table.text(style);
+  if (order.size() > most_slides) {
+    text += "and " + std::to_string(order.size() - most_slides) + " more that differ less; --json has all\n";
+  }
+  for (std::size_t i = 0; i < std::min(comparison.unmatched.size(), most_slides); ++i) {
+    const Unmatched& slide = comparison.unmatched[i];
+    text += style.red("not compared") + "  " + printable(slide.path) + ": " + slide.why + "\n";
+  }
+  if (comparison.unmatched.size() > most_slides) {
+    text += "and " + std::to_string(comparison.unmatched.size() - most_slides) + " more that weren't compared\n";
+  }
+  const auto equal = std::ranges::count_if(comparison.slides, [](const auto& pair) { return pair.difference.equal; });
+  text += "\n" + std::to_string(comparison.slides.size()) + (comparison.slides.size() == 1 ? " slide" : " slides") +
+          " compared (second less first), " + std::to_string(equal) + " equal to the bit, " +
+          std::to_string(comparison.unmatched.size()) + " not compared\n";
+  return text;
+}
+
+int compare(const CompareOptions& options) {
+  if (std::isnan(options.tolerance)) throw ConfigError("--tolerance is nan; expected a number from 0");
+  const Comparison comparison = compare_runs(options.first, options.second);
+  if (options.json) {
+    std::cout << comparison_json(comparison, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    const Style style = Style::of(1);
+    std::cout << comparison_text(comparison, style.terminal ? terminal_width(1) : 120, style);
+  }
+  if (options.tolerance < 0 || comparison.within(options.tolerance)) return exit_done;
+  spdlog::error(
+      "the runs differ by more than {} in a mean, standard deviation, percentile or Wasserstein distance, or "
+      "weren't compared as a whole",
+      options.tolerance);
+  return exit_some_failed;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* command = app.add_subcommand("compare", "How the results of two runs differ, slide by slide and in all");
+  command->add_option("first", options->first, "Folder with results")->type_name("OUT1")->required();
+  command->add_option("second", options->second, "Folder with results")->type_name("OUT2")->required();
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "End with 1 when a slide, or all together, differ by more in a mean, standard deviation, percentile "
+                   "or Wasserstein distance, or when a slide couldn't be compared")
+      ->type_name("DB")
+      ->check(CLI::Range(0.0, 1e300));
+  command->add_flag("--json", options->json, "As JSON, all slides");
+  command->footer(
+      "Slides are the same when their path is, else when their file's name is. L1 is the sum of the differences of "
+      "the\n"
+      "histograms' shares (0 to 2); Wasserstein the mean distance that values must move to make one the other.\n\n"
+      "Examples:\n"
+      "  pipeline compare baseline optimised --tolerance 0.001\n"
+      "  pipeline compare scanner-a scanner-b --json | jq .corpus");
+  command->callback([&action, options] { action = [options] { return compare(*options); }; });
+}
+
+}  // namespace slidestream::cli

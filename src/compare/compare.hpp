@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slidestream/config.hpp>
+
+#include "compare/distances.hpp"
+
+namespace slidestream {
+
+/// One slide that both runs have done.
+struct SlidePair {
+  std::string first;  ///< paths
+  std::string second;
+  Difference difference;
+};
+
+/// A slide that only one run has, or that one of them failed on.
+struct Unmatched {
+  std::string path;
+  std::string why;
+};
+
+/// Two runs side by side.
+struct Comparison {
+  Config first;
+  Config second;
+  std::vector<std::string> settings;  ///< those that decide results and differ: "analysis.stride: 128, then 64"
+  std::vector<SlidePair> slides;      ///< in the order of the first
+  std::vector<Unmatched> unmatched;
+  std::optional<Difference> corpus;  ///< of all slides of each; nothing when one has none
+
+  /// Whether everything was compared, and nothing differs by more than `tolerance`.
+  bool within(double tolerance) const;
+};
+
+/// Slides are the same when their path is; of the others, when their file's name is, where each run has it once.
+/// \throws ConfigError when the runs' bins, range or value differ; OutputError when a folder has no results.
+Comparison compare_runs(const std::string& first, const std::string& second);
+
+}  // namespace slidestream
