@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-WIDTH, HEIGHT = 1280, 1510
+WIDTH, HEIGHT = 1280, 1720
 
 
 def main(arguments):
@@ -28,8 +28,8 @@ def main(arguments):
             slide = slides / f"case-{seed:02}.svs"
             # A low quality stands for a scanner that loses the finest detail.
             subprocess.run([pipeline, "synth", "--out", slide, "--size", f"{5000 + 300 * seed}x{4200 + 100 * seed}",
-                            "--seed", str(seed), "--quality", "30" if blurred else "85"], check=True)
-            rows.append(f"{slide},{'quality 30' if blurred else 'quality 85'}")
+                            "--seed", str(seed), "--quality", "60" if blurred else "85"], check=True)
+            rows.append(f"{slide},{'quality 60' if blurred else 'quality 85'}")
         manifest.write_text("\n".join(rows) + "\n", encoding="utf-8")
         broken = slides / "case-13.svs"
         broken.write_bytes((slides / "case-01.svs").read_bytes()[:100_000])

@@ -179,7 +179,7 @@
       add('Median', measured(all.percentiles['50']), unit);
       add('5 to 95 %', `${fixed(all.percentiles['5'], 1)} – ${fixed(all.percentiles['95'], 1)}`, unit);
     }
-    if (runs.length === 1 && isNumber(runs[0].seconds)) add('Last start took', seconds(runs[0].seconds));
+    if (runs.length === 1 && isNumber(runs[0].seconds)) add('Last run took', seconds(runs[0].seconds));
     const notes = [];
     if (all.clipped > 0) notes.push(`${some(all.clipped, 'value lies', 'values lie')} outside the histogram's range.`);
     for (const [i, run] of runs.entries()) {
@@ -278,6 +278,14 @@
         } },
       },
     };
+    // Flat windows, such as glass, pile up at the axis' beginning; what lies beyond it is what one wants to see.
+    const seen = shown.filter((line) => !muted.has(line.id)).map((line) => unpack(line.shares));
+    const beyond = Math.max(0, ...seen.map((values) => Math.max(0, ...values.slice(2)))) / step * 100;
+    const highest = Math.max(0, ...seen.map((values) => Math.max(0, ...values))) / step * 100;
+    const cut = !logarithmic && beyond > 0 && highest > 1.7 * beyond;
+    if (cut) options.scales.y.max = Number((beyond * 1.15).toPrecision(2));
+    byId('cut').hidden = !cut;
+    byId('cut').textContent = `The peak at the left reaches ${fixed(highest, 1)} %: flat windows, such as glass. It is cut off here; the logarithmic scale shows it.`;
     if (chart) chart.destroy();
     // A logarithm of nothing is nowhere.
     const datasets = shown.map(dataset);
@@ -520,7 +528,7 @@
 
   // The selected slide: its thumbnail under its map of windows.
 
-  const layer = { channel: 'mean', opacity: 0.6, same: false };
+  const layer = { channel: 'mean', opacity: 0.5, same: false };
   const mapCells = new Map();
 
   function cellsOf(i, channel) {
