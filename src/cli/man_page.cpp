@@ -97,11 +97,16 @@ std::string man_page(const CLI::App& app) {
           item("slides.csv", "One record a slide in the order of the input: status, error, size, codec, statistics.") +
           item("corpus.json", "Settings, versions, totals, the stages' times, and the merged histogram.") +
           item("histograms.npy", "Counts, unsigned 64 bit, slides x bins, in the order of slides.csv.") +
+          item("failures.csv", "A record a slide that failed: path, stage, tile, cause.") +
+          item("run.sqlite", "The ledger of the run. The other files are written from it.") +
           item("maps/SLIDE.npy, maps/SLIDE.tif",
                "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +
           roff("Every file is written whole to a temporary name and renamed.\n");
   text += section("INTERRUPTED RUNS") +
-          roff("Slides that weren't finished have no row in slides.csv; those that were are written as usual.\n");
+          roff(
+              "Slides that weren't finished have no row in slides.csv; those that were are written as usual. The same "
+              "command again skips what is done. Where settings that decide results are others, it is refused; --fresh "
+              "moves the earlier run aside.\n");
   text +=
       section("CLOSING TABLE") +
       roff(

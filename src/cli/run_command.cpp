@@ -310,6 +310,7 @@ int run(const RunOptions& options) {
     return exit_done;
   }
   if (!options.dry_run && !options.assume_gpu.empty()) throw ConfigError("--assume-gpu goes with --dry-run");
+  if (options.dry_run && !options.shard.empty()) throw ConfigError("--dry-run plans all slides: leave --shard out");
   if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options.assume_gpu);
   if (config.input.slides.empty()) {
     throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");

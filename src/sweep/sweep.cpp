@@ -44,9 +44,9 @@ std::string hex(std::uint64_t number) {
   return text;
 }
 
-std::string gib(std::uint64_t bytes) {
+std::string mib(std::uint64_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  std::snprintf(text, sizeof(text), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
   return text;
 }
 
@@ -239,9 +239,9 @@ void Sweep::prepare() {
       const RunForecast forecast = forecast_run(state.combination.config, options_.slides);
       gpu_bytes_[i] = forecast.gpu_bytes * static_cast<std::uint64_t>(forecast.gpus);
       if (forecast.gpus > 0 && !forecast.gpus_assumed) state.gpu = forecast.gpu;
-      const auto available = available_memory();
+      const auto available = options_.memory ? options_.memory : available_memory();
       if (available && forecast.touched_bytes() > *available) {
-        reason = "needs " + gib(forecast.touched_bytes()) + " of host memory, of which " + gib(*available) +
+        reason = "needs " + mib(forecast.touched_bytes()) + " of host memory, of which " + mib(*available) +
                  " are available";
       }
       for (const SlideForecast& slide : forecast.slides) {

@@ -26,7 +26,8 @@ struct SweepOptions {
   int repeat = 5;   ///< runs of each combination that count
   int warm_up = 1;  ///< runs of each before them that don't
   CachePolicy cache = CachePolicy::warm;
-  double budget = 0.0;  ///< seconds for the whole; 0: no limit
+  double budget = 0.0;                  ///< seconds for the whole; 0: no limit
+  std::optional<std::uint64_t> memory;  ///< bytes of host memory that a run may take; none: what is free
   std::uint64_t seed = 1;
   bool overlap = false;  ///< record each run for its overlap
 };

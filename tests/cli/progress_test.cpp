@@ -118,3 +118,34 @@ TEST_CASE("long paths keep their end") {
   unicode.unicode = true;
   CHECK(shortened_path("\u00e5\u00e5\u00e5\u00e5\u00e5", 3, unicode) == "\u2026\u00e5\u00e5");
 }
+
+TEST_CASE("where the sizes of the files are known the estimate goes by bytes") {
+  Estimate estimate(10'000, 4);
+  Progress progress;
+  progress.slides_total = 4;
+  CHECK(estimate.fraction(progress) == 0.0);
+  // Half of a first slide, of the usual size as far as is known.
+  progress.pixels_started = 1000;
+  progress.pixels = 500;
+  CHECK(estimate.fraction(progress) == doctest::Approx(0.125));
+  // It had 6,000 of the bytes.
+  progress.pixels = 1000;
+  estimate.slide_ended(slide_of(100, 10), 6000);
+  CHECK(estimate.fraction(progress) == doctest::Approx(0.6));
+  // One that couldn't be opened has no pixels, and is done all the same.
+  estimate.slide_ended(slide_of(0, 0), 1000);
+  CHECK(estimate.fraction(progress) == doctest::Approx(0.7));
+  // A third of as many pixels a byte as the first: never more than is left, and never back.
+  progress.pixels_started = 4000;
+  progress.pixels = 3000;
+  CHECK(estimate.fraction(progress) == 1.0);
+  estimate.slide_ended(slide_of(300, 10), 1500);
+  CHECK(estimate.fraction(progress) == 1.0);
+}
+
+TEST_CASE("slides that an earlier run has done are told") {
+  Progress progress = some_progress();
+  progress.slides_skipped = 300;
+  CHECK(live_line(progress, 0.27, false, 200, Style{}).find("300 skipped") != std::string::npos);
+  CHECK(progress_text(progress, 0.27).find("317/1200 slides, 12 failed, 300 of them skipped, 27 %") == 0);
+}

@@ -49,6 +49,7 @@ class DryRun(Case):
         self.assertOneLine(run("--dry-run", "--assume-gpu", "k80", small), 2, "one of a40, a100, h100, h200")
         self.assertOneLine(run("--assume-gpu", "a40", small), 2, "goes with --dry-run")
         self.assertOneLine(run("--backend", "cpu", "--dry-run", "--assume-gpu", "a40", small), 2, "pipeline.backend")
+        self.assertOneLine(run("--dry-run", "--shard", "1/2", small), 2, "leave --shard out")
         self.assertOneLine(run("--set", "input.io=cufile", "--dry-run", small), 2, "input.io")
         self.assertOneLine(
             run("--set", "pipeline.memory_mib=400000", "--dry-run", "--assume-gpu", "a40", small), 2,

@@ -74,6 +74,28 @@ TEST_CASE("slides.csv has a record for every slide, which reads back exactly") {
   for (std::size_t i = 3; i < failed.size(); ++i) CHECK(failed[i].empty());
 }
 
+TEST_CASE("failures.csv names stage, tile and cause") {
+  const test::TemporaryFolder folder;
+  const Config config = config_for(folder);
+  RunResult run = test::sample_run(bins);
+  const std::vector<std::pair<std::string, std::vector<std::string>>> failures = {
+      {"read: the file ends, early", {"read", "", "the file ends, early"}},
+      {"decode: tile 17 (column 1, row 4): bad", {"decode", "17", "tile 17 (column 1, row 4): bad"}},
+      {"decode: a textile 5 of tiles 6: tile 7", {"decode", "7", "a textile 5 of tiles 6: tile 7"}},
+      {"no stage at all", {"", "", "no stage at all"}},
+      {"two words: and a colon", {"", "", "two words: and a colon"}},
+      {"", {"", "", ""}},
+  };
+  for (const auto& [error, fields] : failures) {
+    run.slides[1].error = error;
+    write_results(config, run);
+    const auto records = parse_csv(test::file_text(folder / "deep/out/failures.csv"), "failures.csv");
+    REQUIRE(records.size() == 2);
+    CHECK(records[0].fields == std::vector<std::string>{"path", "stage", "tile", "cause"});
+    CHECK(records[1].fields == std::vector<std::string>{"failed.svs", fields[0], fields[1], fields[2]});
+  }
+}
+
 TEST_CASE("corpus.json holds settings, exact sums and the merged histogram") {
   const test::TemporaryFolder folder;
   const Config config = config_for(folder);

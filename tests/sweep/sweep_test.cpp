@@ -155,6 +155,28 @@ TEST_CASE("combinations that can't be run are listed with the reason") {
   CHECK(sweep.best().has_value());
 }
 
+TEST_CASE("a combination that doesn't fit the memory that is free isn't tried") {
+  const test::TemporaryFolder folder;
+  SweepOptions options = options_for(folder);
+  options.base.pipeline.memory_mib = 64;
+  options.axes = {parse_axis("pipeline.strip_height=64,4096"), parse_axis("output.maps=none,npy")};
+  options.memory = 300'000;
+  Sweep sweep(options, {});
+  sweep.run(never);
+  for (const CombinationState& state : sweep.combinations()) {
+    CAPTURE(state.combination.name);
+    CAPTURE(state.reason);
+    // Low strips fill four slots, of which each has carried rows as well; the whole slide fills one.
+    if (state.combination.config.pipeline.strip_height == 4096) {
+      CHECK(state.seconds.size() == 2);
+    } else {
+      CHECK(state.state == CombinationState::State::refused);
+      CHECK(state.reason.find("of host memory, of which") != std::string::npos);
+      CHECK(state.seconds.empty());
+    }
+  }
+}
+
 TEST_CASE("results are compared among combinations that compute the same") {
   const test::TemporaryFolder folder;
   SweepOptions options = options_for(folder);
