@@ -24,7 +24,7 @@ std::string fresh_nonce() {
 
 }  // namespace
 
-std::string script_safe(std::string json) {
+std::string script_safe(std::string_view json) {
   // In JSON it stands in strings alone.
   std::string safe;
   safe.reserve(json.size() + json.size() / 64);
@@ -77,14 +77,14 @@ std::string base64(std::string_view bytes) {
 
 std::size_t empty_page_size() { return page("{}").size(); }
 
-std::string page(std::string json) {
+std::string page(std::string_view json) {
   const std::array<std::pair<std::string_view, std::string>, 6> parts = {{
       {"@nonce@", fresh_nonce()},
       {"@style@", std::string(page_style())},
       {"@chart@", std::string(chart_script())},
       {"@script@", std::string(page_script())},
       {"@licence@", html_text(chart_licence())},
-      {"@data@", script_safe(std::move(json))},
+      {"@data@", script_safe(json)},
   }};
   // In one walk over the page's own text, so that what a part holds is never looked into.
   std::string_view rest = page_markup();

@@ -11,7 +11,7 @@
 namespace slidestream::report {
 
 /// JSON text that can stand inside a script element: nothing in it ends the element or begins a comment.
-std::string script_safe(std::string json);
+std::string script_safe(std::string_view json);
 
 /// Text as it stands between HTML's tags.
 std::string html_text(std::string_view text);
@@ -22,6 +22,6 @@ std::string base64(std::string_view bytes);
 std::size_t empty_page_size();
 
 /// The whole file: `json` is what the page shows.
-std::string page(std::string json);
+std::string page(std::string_view json);
 
 }  // namespace slidestream::report

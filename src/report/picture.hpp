@@ -24,7 +24,7 @@ inline constexpr int largest_thumbnail = 256;
 /// A slide's thumbnail from its own levels: the smallest one with a longer side of at least `side` pixels, averaged
 /// down to it. A slide smaller than that is shown as it is. \throws SlideError when it can't be read, or all its levels
 /// are too large to be read for this.
-GreyImage read_thumbnail(const std::filesystem::path& slide, int side);
+GreyImage read_thumbnail(const std::filesystem::path& path, int side);
 
 /// Averaged down so that the longer side has at most `side` pixels.
 GreyImage shrunk(const GreyImage& image, int side);

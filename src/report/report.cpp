@@ -235,7 +235,9 @@ class Builder {
   void describe(const LedgerSlide& slide, std::size_t number, const Run& run, std::vector<double>& distances) {
     const SlideResult& result = slide.result;
     const Config& config = run.reader->config();
-    const auto& [low, high] = config.analysis.range;
+    // Not as one: clang 14 can't use parts of a binding in a lambda.
+    const double low = config.analysis.range[0];
+    const double high = config.analysis.range[1];
     const double bin = (high - low) / config.analysis.bins;
     const bool sized = result.width > 0;
     const auto put = [&](const char* column, Json value) { columns_[column].push_back(std::move(value)); };

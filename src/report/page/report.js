@@ -259,6 +259,11 @@
     const logarithmic = document.querySelector('input[name=scale]:checked').value === 'logarithmic';
     const title = (text) => ({ display: true, text, color: style('--soft') });
     const shown = lines();
+    // Flat windows, such as glass, pile up at the axis' beginning; what lies beyond it is what one wants to see.
+    const seen = shown.filter((line) => !muted.has(line.id)).map((line) => unpack(line.shares));
+    const beyond = Math.max(0, ...seen.map((values) => Math.max(0, ...values.slice(2)))) / step * 100;
+    const highest = Math.max(0, ...seen.map((values) => Math.max(0, ...values))) / step * 100;
+    const cut = !logarithmic && beyond > 0 && highest > 1.7 * beyond;
     const options = {
       animation: false, responsive: true, maintainAspectRatio: false, normalized: true,
       layout: { padding: { top: 18 } },
@@ -268,7 +273,7 @@
           grid: { display: false, borderColor: style('--line'), drawTicks: true, tickColor: style('--line') }, ticks: { color: style('--soft'), maxRotation: 0, includeBounds: false } },
         y: { type: logarithmic ? 'logarithmic' : 'linear', min: logarithmic ? undefined : 0, title: title(`% of values per ${unit || 'unit'}`),
           grid: { color: style('--line'), drawBorder: false, lineWidth: 0.5 },
-          ticks: { color: style('--soft'), maxTicksLimit: 6, callback: (value) => tickText(value) } },
+          ticks: { color: style('--soft'), maxTicksLimit: 6, includeBounds: !cut, callback: (value) => tickText(value) } },
       },
       plugins: {
         legend: { display: false },
@@ -278,11 +283,6 @@
         } },
       },
     };
-    // Flat windows, such as glass, pile up at the axis' beginning; what lies beyond it is what one wants to see.
-    const seen = shown.filter((line) => !muted.has(line.id)).map((line) => unpack(line.shares));
-    const beyond = Math.max(0, ...seen.map((values) => Math.max(0, ...values.slice(2)))) / step * 100;
-    const highest = Math.max(0, ...seen.map((values) => Math.max(0, ...values))) / step * 100;
-    const cut = !logarithmic && beyond > 0 && highest > 1.7 * beyond;
     if (cut) options.scales.y.max = Number((beyond * 1.15).toPrecision(2));
     byId('cut').hidden = !cut;
     byId('cut').textContent = `The peak at the left reaches ${fixed(highest, 1)} %: flat windows, such as glass. It is cut off here; the logarithmic scale shows it.`;
@@ -356,8 +356,8 @@
     { key: 'std', name: 'Std', title: unit, width: 68, number: true, result: true, wide: true, text: (i) => measured(columns.std[i]) },
     { key: 'distance', name: 'Distance', title: `Wasserstein distance to the run's histogram${unit ? `, ${unit}` : ''}`, width: 86, number: true, result: true, wide: true,
       text: (i) => measured(columns.distance[i]) },
-    { key: 'seconds', name: 'Time', width: 76, number: true, wide: true, result: true, text: (i) => seconds(columns.seconds[i]) },
-    { key: 'marks', name: 'Marks', width: 156, value: (i) => (isDone(i) ? 0 : 1e15) + columns.bad[i] * 1e6 + columns.missing[i] * 1e2 + (isOutlier(i) ? 1 : 0) },
+    { key: 'seconds', name: 'Time', width: 84, number: true, wide: true, result: true, text: (i) => seconds(columns.seconds[i]) },
+    { key: 'marks', name: 'Marks', width: 152, value: (i) => (isDone(i) ? 0 : 1e15) + columns.bad[i] * 1e6 + columns.missing[i] * 1e2 + (isOutlier(i) ? 1 : 0) },
   ].filter((field) => field.when !== false);
 
   let order = [];
