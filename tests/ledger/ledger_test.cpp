@@ -311,7 +311,7 @@ TEST_CASE("damage is found, and named") {
   ledger.begin(manifest, false);
   SlideResult slide = result_of(manifest[0].path, 3);
   ledger.ended(0, slide);
-  for (const auto& [sql, column] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& damage : std::vector<std::pair<std::string, std::string>>{
            {"histogram = zeroblob(40)", "histogram"},
            {"histogram = zeroblob(39)", "histogram"},
            {"histogram = NULL", "histogram"},
@@ -325,6 +325,8 @@ TEST_CASE("damage is found, and named") {
            {"map_name = '../x'", "map_name"},
            {"seconds = 9e999", "seconds"},
        }) {
+    const std::string sql = damage.first;
+    const std::string column = damage.second;
     tamper(ledger.file(), "CREATE TABLE saved AS SELECT * FROM slides; UPDATE slides SET " + sql);
     const std::string message = message_of<OutputError>([&] { slides_in(ledger); });
     CHECK_MESSAGE(contains(message, "damaged: " + column), sql);
