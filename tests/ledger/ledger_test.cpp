@@ -185,18 +185,20 @@ TEST_CASE("another machine's owner lives while it beats") {
   };
   { const Ledger ledger(config); }
   elsewhere(5);
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {1h}); }), "far, process 7"));
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {1h, {}}); }), "far, process 7"));
   CHECK_FALSE(read_status(folder / "out").owner_is_alive);
+  std::string told;
   for (const std::int64_t ago : {3600, -3600}) {  // its clock may be ahead of ours
     elsewhere(ago);
-    const Ledger ledger(config, {600ms});
+    const Ledger ledger(config, {600ms, [&](const std::string& line) { told = line; }});
+    CHECK(contains(told, "far, process 7 can't be asked from here"));
   }
   elsewhere(3600);
   std::thread beat([&] {
     std::this_thread::sleep_for(700ms);
     tamper(folder / "out/run.sqlite", "UPDATE owner SET beats = beats + 1");
   });
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {20s}); }), "far, process 7"));
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {20s, {}}); }), "far, process 7"));
   beat.join();
 }
 
