@@ -18,3 +18,11 @@ find_path(CONCURRENTQUEUE_INCLUDE_DIR concurrentqueue.h
           PATH_SUFFIXES concurrentqueue concurrentqueue/moodycamel moodycamel REQUIRED)
 add_library(slidestream_concurrentqueue INTERFACE)
 target_include_directories(slidestream_concurrentqueue SYSTEM INTERFACE "${CONCURRENTQUEUE_INCLUDE_DIR}")
+
+# The library that draws the charts of `pipeline report`; it becomes part of the program.
+find_file(SLIDESTREAM_CHART_JS NAMES chart.min.js Chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH
+          DOC "Chart.js 3, minified, as one script")
+if(NOT SLIDESTREAM_CHART_JS)
+  message(FATAL_ERROR "Chart.js 3 isn't there: install libjs-chart.js (scripts/install-deps.sh does), or set "
+                      "SLIDESTREAM_CHART_JS to its chart.min.js")
+endif()

@@ -24,7 +24,8 @@ ALLOWED = {
     "src/ledger": {"public", "config", "output"},
     "src/sweep": {"public", "config", "output", "ledger"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},
-    "src/cli": {"public", "config", "output", "ledger", "synth", "sweep", "compare"},
+    "src/report": {"public", "config", "output", "ledger"},
+    "src/cli": {"public", "config", "output", "ledger", "synth", "sweep", "compare", "report"},
     "examples": {"public"},
     "fuzz": {"config", "ledger", "public", "slide", "cuda"},
 }

@@ -8,12 +8,13 @@ packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libfftw3-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
-  libsqlite3-dev
+  libsqlite3-dev libjs-chart.js
 )
 # To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
 # or not at all.
 test_packages=(
   doctest-dev libbenchmark-dev git python3 python3-numpy openslide-tools libvips-tools
+  'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib
   clang clang-format clang-tidy 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?'
 )

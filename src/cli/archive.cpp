@@ -82,13 +82,15 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
       map_files_(map_files(config, inputs.slides)),
       manifest_(make_manifest(inputs, options)),
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
+  Ledger::Options ledger_options;
+  ledger_options.on_watch = [](const std::string& message) { spdlog::info("{}", message); };
   if (options.fresh) {
-    if (const std::string aside = Ledger::move_aside(config, {}); !aside.empty()) {
+    if (const std::string aside = Ledger::move_aside(config, ledger_options); !aside.empty()) {
       prepare_output(config);
       spdlog::info("{}: the earlier run is there now", aside);
     }
   }
-  ledger_ = std::make_unique<Ledger>(config);
+  ledger_ = std::make_unique<Ledger>(config, ledger_options);
   remove_leftovers(config.output.dir);
   remove_leftovers(fs::path(config.output.dir) / "maps");
   start_ = ledger_->begin(manifest_, options.retry_failed);

@@ -15,6 +15,7 @@
 #include "cli/info_command.hpp"
 #include "cli/logging.hpp"
 #include "cli/merge_command.hpp"
+#include "cli/report_command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/status_command.hpp"
 #include "cli/sweep_command.hpp"
@@ -61,6 +62,7 @@ class Program {
     add_compare_command(app_, action_);
     add_info_command(app_, action_);
     add_merge_command(app_, action_);
+    add_report_command(app_, action_);
     add_status_command(app_, action_);
     add_sweep_command(app_, action_);
     add_synth_command(app_, action_);

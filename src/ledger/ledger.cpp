@@ -124,7 +124,7 @@ void Ledger::take_over(const Options& options) {
   token_ = new_token();
   while (true) {
     const auto judged = read_owner(database_);
-    if (judged && !is_dead(database_, *judged, options.watch)) refuse(database_.file(), *judged);
+    if (judged && !is_dead(database_, *judged, options.watch, options.on_watch)) refuse(database_.file(), *judged);
     Transaction transaction(database_);
     // While it was being judged another may have taken it.
     const auto owner = read_owner(database_);
@@ -195,7 +195,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   {
     Database database(folder / ledger_name, DatabaseAccess::read_write);
     check_schema(database);
-    if (const auto owner = read_owner(database); owner && !is_dead(database, *owner, options.watch)) {
+    if (const auto owner = read_owner(database); owner && !is_dead(database, *owner, options.watch, options.on_watch)) {
       refuse(folder / ledger_name, *owner);
     }
     // In one file, so that one renaming moves it: a write-ahead log left behind would hold the last slides.

@@ -48,6 +48,8 @@ class Ledger {
   struct Options {
     /// How long an owner that can't be asked (another machine's) is watched for a sign of life.
     std::chrono::milliseconds watch{45'000};
+    /// Called with one line before that.
+    std::function<void(const std::string&)> on_watch;
   };
 
   /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process.

@@ -90,6 +90,7 @@ std::vector<ManifestEntry> make_manifest(const Places& places) {
   for (const auto& place : places) order.push_back(&place);
   std::ranges::stable_sort(order, {}, [](const auto* place) { return place->second.position; });
   std::vector<ManifestEntry> manifest;
+  manifest.reserve(order.size());
   for (const auto* place : order) manifest.push_back({place->second.path, place->first, true});
   return manifest;
 }
@@ -189,6 +190,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   ledger.sync();
 
   std::vector<std::string> paths;
+  paths.reserve(manifest.size());
   for (const ManifestEntry& entry : manifest) paths.push_back(entry.path);
   write_missing_maps(result.config, ledger, map_files(result.config, paths));
   LedgerView view(ledger.file(), bins);

@@ -79,11 +79,17 @@ std::optional<Owner> read_owner(Database& database) {
   return owner;
 }
 
-bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch) {
+bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch,
+             const std::function<void(const std::string&)>& on_watch) {
   if (const auto alive = is_alive(owner.process)) return !*alive;
   const std::int64_t age = unix_now() - owner.beat_at;
   if (age >= 0 && age < fresh_seconds) return false;
   // Clocks differ and jump: an old beat proves nothing, but none in all this time does.
+  if (on_watch) {
+    on_watch(database.file().parent_path().string() + ": its run on " + owner.process.name() +
+             " can't be asked from here; watched for a sign of life for " +
+             std::to_string(std::chrono::duration_cast<std::chrono::seconds>(watch).count()) + " s");
+  }
   const auto end = std::chrono::steady_clock::now() + watch;
   while (std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(watch, std::chrono::milliseconds(500)));

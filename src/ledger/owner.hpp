@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -37,8 +38,10 @@ struct Owner {
 std::optional<Owner> read_owner(Database& database);
 
 /// Whether the owner is known to be dead, or thought to be after watching it for as long as `watch` without a beat.
-/// One whose last beat was a moment ago by this machine's clock isn't watched: it lives.
-bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch);
+/// One whose last beat was a moment ago by this machine's clock isn't watched: it lives. `on_watch` may be empty; it is
+/// called with a line that says what is waited for.
+bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch,
+             const std::function<void(const std::string&)>& on_watch);
 
 /// Seconds since 1970.
 std::int64_t unix_now() noexcept;

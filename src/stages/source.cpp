@@ -34,6 +34,7 @@ class Source final : public SourceStage {
     Chain& chain = *sending->chain;
     const std::size_t strip = chain.plan.first_strip + sending->next_strip;
     const runtime::StageMeter::Busy busy(context_.source, payload_of(slide, strip));
+    if (sending->next_strip == 0) slide.begin_work();
     if (sending->next_strip > 0) {
       if (control_.stop_requested()) slide.abandoned.store(true);
       try {

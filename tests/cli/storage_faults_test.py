@@ -191,8 +191,14 @@ class Power(FaultCase):
             yield operation, {path: bytes(contents.get(number, b"")) for path, number in names.items()}
 
     def test_every_prefix(self):
-        slides = self.tiny_slides(4)
-        arguments = [slides, "--maps", "npy", "--threads", 1, "--quiet"]
+        self.replay("wal", 4)
+
+    def test_every_prefix_with_a_rollback_journal(self):
+        self.replay("rollback", 2)
+
+    def replay(self, journal, count):
+        slides = self.tiny_slides(count)
+        arguments = [slides, "--maps", "npy", "--threads", 1, "--quiet", "--set", f"output.journal={journal}"]
         self.assertEqual(run(*arguments, "--out", self.folder / "whole").returncode, 0)
         result, report = self.faulty("record", self.out, *arguments, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -227,16 +233,21 @@ class Power(FaultCase):
                         self.assertEqual(again.returncode, 0, again.stderr)
                         self.assertSameResults(self.out, self.folder / "whole")
                         resumed += 1
-            self.assertEqual(most_done, 4)
-        tell(f"power: {len(records)} records, {checked} states checked, {resumed} of them resumed")
+            self.assertEqual(most_done, count)
+        tell(f"power, {journal}: {len(records)} records, {checked} states checked, {resumed} of them resumed")
 
 
 class Kills(FaultCase):
     def test_at_random_moments(self):
-        wanted = int(os.environ.get("KILLS", "50"))
+        self.kill("wal", int(os.environ.get("KILLS", "50")))
+
+    def test_at_random_moments_with_a_rollback_journal(self):
+        self.kill("rollback", int(os.environ.get("KILLS", "50")) // 5)
+
+    def kill(self, journal, wanted):
         slides = self.tiny_slides(120, "256x256")
         arguments = [PIPELINE, str(slides), "--maps", "npy", "--quiet", "--set", "output.checkpoint_seconds=1", "--set",
-                     "analysis.stride=32", "--out"]
+                     "analysis.stride=32", "--set", f"output.journal={journal}", "--out"]
         subprocess.run([*arguments, str(self.folder / "whole")], check=True, env=ENVIRONMENT)
         random_moment = random.Random(5)
         kills = rounds = 0
@@ -266,7 +277,7 @@ class Kills(FaultCase):
                     done_before = done
             self.assertSameResults(self.out, self.folder / "whole")
             self.assertEqual(self.sql("SELECT count(*), count(DISTINCT canonical) FROM slides"), [(120, 120)])
-        tell(f"kills: {kills} in {rounds} runs of 120 slides, {time.monotonic() - begin:.0f} s; every result as undisturbed")
+        tell(f"kills, {journal}: {kills} in {rounds} runs of 120 slides, {time.monotonic() - begin:.0f} s; every result as undisturbed")
 
 
 class Many(FaultCase):

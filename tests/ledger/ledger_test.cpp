@@ -185,18 +185,20 @@ TEST_CASE("another machine's owner lives while it beats") {
   };
   { const Ledger ledger(config); }
   elsewhere(5);
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {1h}); }), "far, process 7"));
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {1h, {}}); }), "far, process 7"));
   CHECK_FALSE(read_status(folder / "out").owner_is_alive);
+  std::string told;
   for (const std::int64_t ago : {3600, -3600}) {  // its clock may be ahead of ours
     elsewhere(ago);
-    const Ledger ledger(config, {600ms});
+    const Ledger ledger(config, {600ms, [&](const std::string& line) { told = line; }});
+    CHECK(contains(told, "far, process 7 can't be asked from here"));
   }
   elsewhere(3600);
   std::thread beat([&] {
     std::this_thread::sleep_for(700ms);
     tamper(folder / "out/run.sqlite", "UPDATE owner SET beats = beats + 1");
   });
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {20s}); }), "far, process 7"));
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {20s, {}}); }), "far, process 7"));
   beat.join();
 }
 
@@ -311,7 +313,7 @@ TEST_CASE("damage is found, and named") {
   ledger.begin(manifest, false);
   SlideResult slide = result_of(manifest[0].path, 3);
   ledger.ended(0, slide);
-  for (const auto& [sql, column] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& damage : std::vector<std::pair<std::string, std::string>>{
            {"histogram = zeroblob(40)", "histogram"},
            {"histogram = zeroblob(39)", "histogram"},
            {"histogram = NULL", "histogram"},
@@ -325,6 +327,8 @@ TEST_CASE("damage is found, and named") {
            {"map_name = '../x'", "map_name"},
            {"seconds = 9e999", "seconds"},
        }) {
+    const std::string sql = damage.first;
+    const std::string column = damage.second;
     tamper(ledger.file(), "CREATE TABLE saved AS SELECT * FROM slides; UPDATE slides SET " + sql);
     const std::string message = message_of<OutputError>([&] { slides_in(ledger); });
     CHECK_MESSAGE(contains(message, "damaged: " + column), sql);

@@ -1,0 +1,44 @@
+#include "report/cohorts.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <slidestream/error.hpp>
+#include <system_error>
+
+#include "config/csv.hpp"
+#include "config/suggest.hpp"
+#include "report/text_file.hpp"
+
+namespace slidestream::report {
+
+Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
+  namespace fs = std::filesystem;
+  const std::vector<CsvRecord> records = parse_csv(read_text_file(manifest), manifest);
+  if (records.empty())
+    throw ConfigError(manifest + ": is empty; expected a header with the column " + one_line(column));
+  const std::vector<std::string>& header = records.front().fields;
+  const auto wanted = std::ranges::find(header, column);
+  if (wanted == header.end()) {
+    throw ConfigError(manifest + ": has no column '" + one_line(column) + "'; did you mean '" +
+                      one_line(nearest_name(column, header)) + "'?");
+  }
+  const auto path = std::ranges::find(header, "path");
+  const std::size_t path_at = path == header.end() ? 0 : static_cast<std::size_t>(path - header.begin());
+  const auto cohort_at = static_cast<std::size_t>(wanted - header.begin());
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const std::vector<std::string>& fields = records[i].fields;
+    if (path_at >= fields.size() || cohort_at >= fields.size() || fields[path_at].empty()) continue;
+    const fs::path file = fs::path(manifest).parent_path() / fields[path_at];
+    std::error_code code;
+    const fs::path canonical = fs::weakly_canonical(file, code);
+    by_canonical_.try_emplace((code ? fs::absolute(file, code).lexically_normal() : canonical).string(),
+                              fields[cohort_at]);
+  }
+}
+
+std::string Cohorts::of(const std::string& canonical) const {
+  const auto found = by_canonical_.find(canonical);
+  return found == by_canonical_.end() ? std::string() : found->second;
+}
+
+}  // namespace slidestream::report

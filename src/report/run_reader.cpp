@@ -1,0 +1,59 @@
+#include "report/run_reader.hpp"
+
+#include <cstring>
+#include <slidestream/error.hpp>
+#include <span>
+
+#include "ledger/schema.hpp"
+#include "ledger/slide_row.hpp"
+
+namespace slidestream::report {
+
+RunReader::RunReader(const std::filesystem::path& folder) : database_(open_to_read(folder / ledger_name)) {
+  database_->execute("BEGIN");
+  Statement select(*database_, "SELECT value FROM meta WHERE name = 'configuration'");
+  if (!select.step()) throw OutputError(database_->file().string() + ": holds no run");
+  config_ = parse_config(select.text(0), database_->file().string() + ", configuration");
+}
+
+std::uint64_t RunReader::unfinished() {
+  Statement select(*database_,
+                   "SELECT count(*) FROM slides WHERE position IS NOT NULL AND state NOT IN ('done', 'failed')");
+  return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
+}
+
+void RunReader::for_each(const std::function<void(const LedgerSlide&)>& visit) {
+  Statement select(*database_, std::string("SELECT ") + row_columns +
+                                   ", canonical, id FROM slides WHERE position IS NOT NULL AND state IN ('done', "
+                                   "'failed') ORDER BY position, id");
+  const auto bins = static_cast<std::size_t>(config_.analysis.bins);
+  while (select.step()) {
+    LedgerSlide slide;
+    slide.result = read_row(select, bins, database_->file().string());
+    slide.canonical = select.text(row_column_count);
+    slide.id = select.integer(row_column_count + 1);
+    visit(slide);
+  }
+}
+
+bool RunReader::read_map(std::int64_t id, WindowMap& map) {
+  if (map.columns <= 0 || map.rows <= 0) return false;
+  Statement size(*database_, "SELECT coalesce(sum(length(bytes)), 0) FROM maps WHERE slide = ?1");
+  size.bind(1, id);
+  const auto wanted = static_cast<Int128>(map.columns) * static_cast<Int128>(map.rows) * 8;
+  if (!size.step() || static_cast<Int128>(size.integer(0)) != wanted) return false;
+  map.values.resize(static_cast<std::size_t>(wanted / sizeof(float)));
+  const std::span<std::byte> room = std::as_writable_bytes(std::span(map.values));
+  Statement select(*database_, "SELECT bytes FROM maps WHERE slide = ?1 ORDER BY part");
+  select.bind(1, id);
+  std::size_t at = 0;
+  while (select.step()) {
+    const std::string_view bytes = select.bytes(0);
+    if (bytes.size() > room.size() - at) return false;
+    std::memcpy(room.data() + at, bytes.data(), bytes.size());
+    at += bytes.size();
+  }
+  return true;
+}
+
+}  // namespace slidestream::report

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <slidestream/config.hpp>
+#include <slidestream/results.hpp>
+
+#include "ledger/database.hpp"
+
+namespace slidestream::report {
+
+/// A slide of a run that ended.
+struct LedgerSlide {
+  SlideResult result;     ///< without the map's values
+  std::string canonical;  ///< the file behind the path, absolute: it is found from any folder
+  std::int64_t id = 0;    ///< for `read_map`
+};
+
+/// Reads a run from its ledger as it is at one moment, also while the run goes on. The ledger is asked rather than the
+/// files beside it because those may be up to a checkpoint older, name slides by paths that hold only in the folder
+/// where the run was started, and come in two formats of maps. Used by one thread.
+class RunReader {
+ public:
+  /// \throws OutputError when there is no ledger that can be read.
+  explicit RunReader(const std::filesystem::path& folder);
+
+  const Config& config() const noexcept { return config_; }
+  /// Slides of the manifest that are neither done nor failed, whoever's they are.
+  std::uint64_t unfinished();
+  /// Visits the slides that are done or failed, in the order of the manifest; the same ones every time.
+  void for_each(const std::function<void(const LedgerSlide&)>& visit);
+  /// Fills in the values of a slide's map. False when the ledger has another number of them than the map's size says.
+  bool read_map(std::int64_t id, WindowMap& map);
+
+ private:
+  std::unique_ptr<Database> database_;
+  Config config_;
+};
+
+}  // namespace slidestream::report

@@ -1,0 +1,110 @@
+#include "report/sweep_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <slidestream/error.hpp>
+#include <sstream>
+
+#include "config/csv.hpp"
+
+namespace slidestream::report {
+
+namespace {
+
+std::optional<double> number(const std::string& text) {
+  double value = 0.0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// The fields of a record by column name; one that isn't there is empty.
+class Row {
+ public:
+  Row(const std::vector<std::string>& header, const std::vector<std::string>& fields)
+      : header_(header), fields_(fields) {}
+
+  const std::string& operator[](std::string_view column) const {
+    static const std::string nothing;
+    const auto found = std::ranges::find(header_, column);
+    const auto at = static_cast<std::size_t>(found - header_.begin());
+    return at < fields_.size() ? fields_[at] : nothing;
+  }
+
+ private:
+  const std::vector<std::string>& header_;
+  const std::vector<std::string>& fields_;
+};
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// The keys that `swept` names in any row, else the columns named after settings that vary, else all of those.
+std::vector<std::string> keys_of(const std::vector<CsvRecord>& records) {
+  const std::vector<std::string>& header = records.front().fields;
+  std::vector<std::string> all;
+  for (const std::string& column : header) {
+    if (column.find('.') != std::string::npos) all.push_back(column);
+  }
+  std::vector<std::string> keys;
+  for (const std::string& key : all) {
+    const auto counts = [&](const CsvRecord& record) {
+      const std::vector<std::string> swept = words(Row(header, record.fields)["swept"]);
+      return std::ranges::find(swept, key) != swept.end();
+    };
+    if (std::any_of(records.begin() + 1, records.end(), counts)) keys.push_back(key);
+  }
+  if (!keys.empty()) return keys;
+  for (const std::string& key : all) {
+    const auto varies = [&](const CsvRecord& record) {
+      return Row(header, record.fields)[key] != Row(header, records[1].fields)[key];
+    };
+    if (records.size() > 1 && std::any_of(records.begin() + 1, records.end(), varies)) keys.push_back(key);
+  }
+  return keys.empty() ? all : keys;
+}
+
+}  // namespace
+
+double SweepPoint::median() const {
+  std::vector<double> sorted = seconds;
+  std::ranges::sort(sorted);
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+SweepTable read_sweep(std::string_view text, std::string_view origin) {
+  const std::vector<CsvRecord> records = parse_csv(text, origin);
+  SweepTable table;
+  if (records.empty()) throw ConfigError(std::string(origin) + ": is empty; expected a sweep's runs");
+  const std::vector<std::string>& header = records.front().fields;
+  table.keys = keys_of(records);
+  if (table.keys.empty() || std::ranges::find(header, "seconds") == header.end()) {
+    throw ConfigError(std::string(origin) + ": isn't a sweep's: expected columns named after settings, and seconds");
+  }
+  std::map<std::vector<std::string>, std::size_t> places;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const Row row(header, records[i].fields);
+    if (!row["phase"].empty() && row["phase"] != "grid") continue;
+    std::vector<std::string> values;
+    for (const std::string& key : table.keys) values.push_back(row[key]);
+    const auto [place, is_new] = places.try_emplace(values, table.points.size());
+    if (is_new) table.points.push_back({.values = values, .seconds = {}, .note = {}});
+    SweepPoint& point = table.points[place->second];
+    point.base = point.base || row["base"] == "yes";
+    if (const std::optional<double> seconds = number(row["seconds"])) {
+      point.seconds.push_back(*seconds);
+    } else if (point.note.empty()) {
+      point.note = row["reason"].empty() ? row["status"] : row["reason"];
+    }
+  }
+  return table;
+}
+
+}  // namespace slidestream::report

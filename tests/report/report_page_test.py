@@ -1,0 +1,277 @@
+"""`pipeline report` and its page in a browser: `PIPELINE=path/to/pipeline report_page_test.py [CLASS ...]`.
+
+With REPORT_SCREENSHOTS=DIR the screenshots are kept there, to be looked at.
+"""
+
+import csv
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import shutil
+import sqlite3
+import struct
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from program_test import Case, run  # noqa: E402
+
+from browser import Browser, find_browser  # noqa: E402
+
+HOSTILE = "<img src=x onerror=alert(1)>.svs"
+
+
+def data_of(html):
+    text = pathlib.Path(html).read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+
+
+class ReportCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.html = self.folder / "report.html"
+
+    def analysed(self, names, *options, size="1024x768"):
+        """A run over copies of synthetic slides."""
+        folder = self.folder / "slides"
+        folder.mkdir(exist_ok=True)
+        for number, name in enumerate(names):
+            source = self.slide(f"report-{number % 4}-{size}", size, "--seed", str(number % 4 + 1))
+            shutil.copy(source, folder / name)
+        return run(folder, "--out", self.out, *options)
+
+    def report(self, *arguments, status=0):
+        result = run("report", *(arguments or [self.out]), "--html", self.html)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result
+
+
+class Command(ReportCase):
+    def test_data_and_escaping(self):
+        self.assertEqual(self.analysed([HOSTILE, "plain.svs"], "--maps", "npy").returncode, 0)
+        result = self.report()
+        self.assertIn("2 slides, 2 thumbnails, 2 maps", result.stdout)
+        text = self.html.read_text(encoding="utf-8")
+        self.assertNotIn("<img", text)
+        self.assertEqual(text.count("</script>"), 3)
+        data = data_of(self.html)
+        with open(self.out / "slides.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(data["slides"]["path"], [row["path"] for row in rows])
+        for column, name in (("mean", "mean_db"), ("std", "std_db"), ("p05", "p05"), ("p50", "p50"), ("p95", "p95")):
+            for value, row in zip(data["slides"][column], rows):
+                self.assertAlmostEqual(value, float(row[name]), delta=1e-4)
+        totals = json.loads((self.out / "corpus.json").read_text())["totals"]
+        self.assertAlmostEqual(data["all"]["mean"], totals["mean"], delta=1e-4)
+        self.assertEqual(data["all"]["values"], totals["values"])
+
+    def test_cohorts(self):
+        self.assertEqual(self.analysed(["a.svs", "b.svs", "c.svs"]).returncode, 0)
+        manifest = self.folder / "cohort.csv"
+        manifest.write_text("path,stain\nslides/a.svs,H&E\nslides/b.svs,<b>IHC</b>\n")
+        self.report(self.out, "--manifest", manifest, "--cohort", "stain")
+        data = data_of(self.html)
+        self.assertEqual([group["name"] for group in data["cohorts"]["groups"]], ["", "<b>IHC</b>", "H&E"])
+        self.assertEqual(data["slides"]["cohort"], [2, 1, 0])
+        self.assertAlmostEqual(data["cohorts"]["groups"][2]["mean"], data["slides"]["mean"][0])
+        self.assertIn("did you mean 'stain'", self.report(self.out, "--manifest", manifest, "--cohort", "stein", status=2).stderr)
+        self.assertOneLine(self.report(self.out, "--cohort", "stain", status=2), 2, "--manifest and --cohort")
+
+    def test_what_cannot_be_shown(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assertOneLine(self.report(empty, status=2), 2, "neither a run")
+        self.assertFalse(self.html.exists())
+        self.assertEqual(self.analysed(["a.svs"]).returncode, 0)
+        other = self.folder / "other"
+        self.assertEqual(run(self.folder / "slides", "--out", other, "--set", "analysis.bins=300").returncode, 0)
+        self.assertOneLine(self.report(self.out, other, status=2), 2, "analysis.bins")
+        self.assertOneLine(self.report(self.out, "--trace", self.out / "corpus.json", status=2), 2, "isn't a trace")
+        (self.out / "sweep.csv").write_text("nothing\n")
+        self.assertOneLine(self.report(status=2), 2, "isn't a sweep's")
+
+    def test_slides_that_are_gone_are_said_to_be(self):
+        self.assertEqual(self.analysed(["a.svs", "b.svs"]).returncode, 0)
+        (self.folder / "slides" / "a.svs").unlink()
+        self.report()
+        data = data_of(self.html)
+        self.assertIsNone(data["pictures"]["thumbnails"][0])
+        self.assertIn("No such file", data["pictures"]["absent"][0])
+        self.assertIsNotNone(data["pictures"]["thumbnails"][1])
+
+    def test_a_sweep_alone(self):
+        folder = self.folder / "swept"
+        folder.mkdir()
+        (folder / "sweep.csv").write_text("pipeline.strip_height,pipeline.queue_depth,seconds\n256,1,2\n256,2,1\n512,1,3\n")
+        self.report(folder)
+        data = data_of(self.html)
+        self.assertEqual(data["sweeps"][0]["keys"], ["pipeline.strip_height", "pipeline.queue_depth"])
+        self.assertEqual(len(data["sweeps"][0]["points"]), 3)
+
+
+@unittest.skipUnless(find_browser(), "needs Chromium")
+class BrowserCase(ReportCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser = Browser(find_browser()).__enter__()
+        cls.addClassCleanup(cls.browser.__exit__, None, None, None)
+
+    def look(self, name, widths=(1280, 400)):
+        """Opens the page at each width: its script comes to its end, nothing complains, nothing sticks out."""
+        for width in widths:
+            self.assertIsNotNone(self.browser.open(self.html, width), self.browser.complaints())
+            self.assertEqual(self.browser.complaints(), [])
+            wide = self.browser.evaluate("document.documentElement.scrollWidth")
+            self.assertLessEqual(wide, width, f"{name}: wider than the window of {width} pixels")
+            keep = os.environ.get("REPORT_SCREENSHOTS")
+            picture = pathlib.Path(keep or self.folder) / f"{name}-{width}.png"
+            self.browser.screenshot(picture)
+            shown_width, shown_height = struct.unpack(">II", picture.read_bytes()[16:24])
+            self.assertEqual(shown_width, width)
+            self.assertGreater(shown_height, 600)
+            self.assertGreater(picture.stat().st_size, 10_000, "an empty page?")
+
+    def ask(self, script):
+        return self.browser.evaluate(script)
+
+
+class Page(BrowserCase):
+    def test_one_slide(self):
+        self.assertEqual(self.analysed(["only.svs"], "--maps", "npy", size="2048x1536").returncode, 0)
+        self.report()
+        self.look("one-slide")
+        self.assertEqual(self.ask("document.querySelectorAll('tr.row').length"), 1)
+        self.assertTrue(self.ask("document.querySelector('.stage img').complete"))
+        self.assertTrue(self.ask("!!document.querySelector('#map')"))
+        self.assertTrue(self.ask("document.getElementById('outliers').hidden"))
+
+    def test_hostile_names_stay_text(self):
+        self.assertEqual(self.analysed([HOSTILE, "--><script>alert(2).svs"]).returncode, 0)
+        self.report()
+        self.look("hostile", widths=(1280,))
+        self.assertEqual(self.ask("[...document.images].filter((one) => !one.src.startsWith('data:')).length"), 0)
+        self.assertIn(HOSTILE, self.ask("document.querySelector('#rows').textContent"))
+        self.assertEqual(self.ask("document.querySelectorAll('script').length"), 3)
+
+    def test_failures_and_marks(self):
+        self.assertEqual(self.analysed(["a.svs", "b.svs", "c.svs"]).returncode, 0)
+        broken = self.folder / "slides" / "broken.svs"
+        broken.write_bytes((self.folder / "slides" / "a.svs").read_bytes()[:5000])
+        self.assertEqual(run(self.folder / "slides", "--out", self.out).returncode, 1)
+        database = sqlite3.connect(self.out / "run.sqlite")
+        database.execute("UPDATE slides SET missing_tiles = 7, bad_tiles = 2 WHERE CAST(path AS TEXT) LIKE '%c.svs'")
+        database.commit()
+        database.close()
+        self.report()
+        self.look("failures")
+        self.browser.open(self.html)
+        self.assertIn("failed", self.ask("document.querySelector('#rows').textContent"))
+        self.ask("(() => { const one = document.getElementById('filter'); one.value = 'failed'; one.dispatchEvent(new Event('change')); })()")
+        self.assertEqual(self.ask("document.querySelectorAll('tr.row').length"), 1)
+        self.assertGreater(len(self.ask("document.querySelector('td.error').textContent")), 10)
+        self.ask("(() => { const one = document.getElementById('filter'); one.value = 'marked'; one.dispatchEvent(new Event('change')); })()")
+        self.assertIn("7 missing", self.ask("document.querySelector('tr.row').textContent"))
+
+    def test_all_failed(self):
+        (self.folder / "slides").mkdir()
+        (self.folder / "slides" / "bad.svs").write_text("no slide")
+        self.assertEqual(run(self.folder / "slides", "--out", self.out).returncode, 1)
+        self.report()
+        self.look("all-failed", widths=(1280,))
+
+    def test_two_runs_a_sweep_and_a_trace(self):
+        self.assertEqual(self.analysed(["a.svs", "b.svs"], "--trace", self.folder / "trace.json").returncode, 0)
+        other = self.folder / "other"
+        self.assertEqual(run(self.folder / "slides", "--out", other, "--set", "analysis.stride=64").returncode, 0)
+        rows = "".join(f"{height},{depth},{height / 256 + 4 / depth}\n" for height in (256, 512, 1024) for depth in (1, 2, 4))
+        (other / "sweep.csv").write_text("pipeline.strip_height,pipeline.queue_depth,seconds\n" + rows + "2048,1,\n")
+        self.report(self.out, other, "--trace", self.folder / "trace.json")
+        self.look("two-runs")
+        self.browser.open(self.html)
+        self.assertEqual(self.ask("document.querySelectorAll('.heat td.best').length"), 1)
+        self.assertGreaterEqual(self.ask("document.querySelectorAll('.timeline canvas').length"), 5)
+        self.assertIn("stride", self.ask("document.querySelector('#settings tr.differs').textContent"))
+
+
+class Archive(BrowserCase):
+    """3,505 slides, of which a few are real: the rest are rows that say the same a little otherwise."""
+
+    COUNT = 3505
+
+    def make_archive(self):
+        self.assertEqual(self.analysed([f"slide-{i}.svs" for i in range(4)], "--maps", "npy", size="768x640").returncode, 0)
+        database = sqlite3.connect(self.out / "run.sqlite")
+        names = [row[1] for row in database.execute("PRAGMA table_info(slides)")]
+        rows = [dict(zip(names, row)) for row in database.execute("SELECT * FROM slides ORDER BY id")]
+        # Small slides are quickly read; the maps are as large as those of larger ones.
+        columns, height = 64, 48
+        values = [40 + 9 * math.sin(x * x / 900 + y / 7) if k == 0 else 18 + x / 9 for y in range(height) for x in range(columns) for k in (0, 1)]
+        window_map = struct.pack(f"<{len(values)}f", *values)
+        chance = random.Random(7)
+        links = self.folder / "slides"
+        for number in range(len(rows), self.COUNT):
+            row = dict(rows[number % 4])
+            row["map_columns"], row["map_rows"] = columns, height
+            name = links / f"TCGA-{chance.randrange(16**6):06x}-{number:04}.svs"
+            name.symlink_to(links / f"slide-{number % 4}.svs")
+            row["canonical"] = row["path"] = os.fsencode(name)
+            row["position"], row["id"] = number, None
+            if number % 97 == 0:
+                row.update(state="failed", error=b"decode: tile 17: Corrupt JPEG data: premature end of data segment")
+            elif number % 31 == 0:
+                row["missing_tiles"] = chance.randrange(1, 90)
+            else:
+                counts = list(struct.unpack(f"<{len(row['histogram']) // 8}Q", row["histogram"]))
+                shift = chance.choice((0, 0, 3, 5, 9, 14)) if number % 211 else 90
+                total = sum(counts)
+                row["histogram"] = struct.pack(f"<{len(counts)}Q", *([0] * shift + counts)[: len(counts)][:-1], total - sum(([0] * shift + counts)[: len(counts) - 1]))
+            cursor = database.execute(f"INSERT INTO slides({','.join(names)}) VALUES({','.join('?' * len(names))})", [row[n] for n in names])
+            if row["state"] == "done":
+                database.execute("INSERT INTO maps VALUES(?, 0, ?)", (cursor.lastrowid, window_map))
+        database.commit()
+        database.close()
+
+    def test_an_archive_stays_usable(self):
+        self.make_archive()
+        result = self.report()
+        self.assertIn("3,505 slides", result.stdout)
+        self.assertLessEqual(self.html.stat().st_size, 20_000_000)
+        thumbnails = data_of(self.html)["pictures"]
+        self.assertEqual(sum(one is not None for one in thumbnails["thumbnails"]), self.COUNT)
+        self.assertGreater(sum(one is not None for one in thumbnails["maps"]), 3400)
+
+        times = [self.browser.open(self.html) for _ in range(3)]
+        print(f"{self.COUNT} slides: {self.html.stat().st_size / 1e6:.1f} MB, ready after {min(times)} to {max(times)} ms")
+        self.assertLess(min(times), 3000)
+        self.look("archive")
+
+        self.browser.open(self.html)
+        self.assertLess(self.ask("document.querySelectorAll('tr.row').length"), 100, "rows out of sight are in the document")
+        self.ask("document.getElementById('grid').focus()")
+        self.browser.press("End")
+        self.assertIn("3504", self.ask("document.querySelector('aside h3').textContent"))
+        self.browser.press("Home")
+        self.browser.press("ArrowDown")
+        self.browser.press(" ", " ")
+        self.assertEqual(self.ask("document.querySelectorAll('tr.row input:checked').length"), 1)
+        self.browser.press("/", "/")
+        self.assertEqual(self.ask("document.activeElement.id"), "search")
+        self.ask("(() => { const one = document.getElementById('search'); one.value = 'premature'; one.dispatchEvent(new Event('input')); })()")
+        self.assertIn(f"{self.COUNT // 97} of 3,505", self.ask("document.getElementById('shown').textContent"))
+        self.ask("(() => { const one = document.getElementById('search'); one.value = ''; one.dispatchEvent(new Event('input')); })()")
+        self.ask("[...document.querySelectorAll('#head button')].find((one) => one.textContent === 'Distance').click()")
+        self.assertIn("outlier", self.ask("document.querySelector('tr.row').textContent"))
+        pdf = self.folder / "report.pdf"
+        self.browser.print(pdf)
+        self.assertGreater(pdf.stat().st_size, 20_000)
+
+
+if __name__ == "__main__":
+    program = unittest.main(exit=False)
+    if program.result.skipped and program.result.testsRun == len(program.result.skipped):
+        print("SKIPPED: " + program.result.skipped[0][1])
+    sys.exit(not program.result.wasSuccessful())

@@ -1,0 +1,126 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <slidestream/error.hpp>
+#include <slidestream/trace.hpp>
+#include <string>
+
+#include "report/cohorts.hpp"
+#include "report/sweep_table.hpp"
+#include "report/timeline.hpp"
+
+using namespace slidestream;
+using namespace slidestream::report;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes away again.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "report-test-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = fs::canonical(name);
+  }
+  ~Folder() {
+    std::error_code code;
+    fs::remove_all(path_, code);
+  }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return (path_ / name).string();
+  }
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("cohorts come from a manifest's column, by the file behind the path") {
+  const Folder folder;
+  const std::string manifest =
+      folder.file("m.csv", "stain,path\r\nH&E,a.svs\r\n\"I,HC\",./sub/../b.svs\r\n,c.svs\r\nx\r\n");
+  const Cohorts cohorts(manifest, "stain");
+  CHECK(cohorts.of(folder.path("a.svs")) == "H&E");
+  CHECK(cohorts.of(folder.path("b.svs")) == "I,HC");
+  CHECK(cohorts.of(folder.path("c.svs")) == "");
+  CHECK(cohorts.of(folder.path("d.svs")) == "");
+  CHECK_THROWS_WITH_AS(Cohorts(manifest, "stains"), doctest::Contains("did you mean 'stain'"), ConfigError);
+  CHECK_THROWS_AS(Cohorts(folder.path("none.csv"), "stain"), ConfigError);
+  CHECK_THROWS_AS(Cohorts(folder.file("empty.csv", ""), "stain"), ConfigError);
+}
+
+TEST_CASE("a sweep's combinations, their medians and what didn't run") {
+  const SweepTable table = read_sweep(
+      "swept,phase,base,status,reason,pipeline.threads,pipeline.queue_depth,seconds\r\n"
+      "pipeline.queue_depth,grid,no,done,,2,1,3.0\r\n"
+      "pipeline.queue_depth,grid,no,done,,2,1,1.0\r\n"
+      "pipeline.queue_depth,grid,no,done,,2,1,2.5\r\n"
+      "pipeline.queue_depth,grid,no,refused,doesn't fit,2,64,\r\n"
+      "pipeline.queue_depth,confirm,no,done,,2,1,99\r\n"
+      "pipeline.queue_depth,grid,yes,done,,2,4,2\r\n",
+      "sweep.csv");
+  REQUIRE(table.keys == std::vector<std::string>{"pipeline.queue_depth"});
+  REQUIRE(table.points.size() == 3);
+  CHECK(table.points[0].median() == 2.5);
+  CHECK(table.points[0].seconds.size() == 3);
+  CHECK(table.points[1].seconds.empty());
+  CHECK(table.points[1].note == "doesn't fit");
+  CHECK(table.points[2].base);
+}
+
+TEST_CASE("of a sweep that doesn't say what it varied, the keys that vary count") {
+  const SweepTable table = read_sweep("a.x,a.y,seconds\n1,2,3\n1,4,5\n", "sweep.csv");
+  CHECK(table.keys == std::vector<std::string>{"a.y"});
+  CHECK(read_sweep("a.x,seconds\n1,2\n", "sweep.csv").keys == std::vector<std::string>{"a.x"});
+  CHECK_THROWS_AS(read_sweep("a,b\n1,2\n", "sweep.csv"), ConfigError);
+  CHECK_THROWS_AS(read_sweep("", "sweep.csv"), ConfigError);
+}
+
+TEST_CASE("a timeline has the stages of a trace, what was busy and what overlapped") {
+  Trace trace;
+  trace.names = {"read", "decode", "fused", "upload"};
+  // Milliseconds: read 0-4 and, on another thread, 2-6; decode 5-10; a kernel 20-30 with an upload 25-30.
+  trace.ranges = {{.start_ns = 0, .end_ns = 4'000'000, .name = 0, .thread = 0},
+                  {.start_ns = 2'000'000, .end_ns = 6'000'000, .name = 0, .thread = 1},
+                  {.start_ns = 5'000'000, .end_ns = 10'000'000, .name = 1, .thread = 0}};
+  trace.device_records = {
+      {.start_ns = 20'000'000, .end_ns = 30'000'000, .name = 2, .stream = 7},
+      {.start_ns = 25'000'000, .end_ns = 30'000'000, .name = 3, .kind = DeviceRecord::Kind::upload}};
+  trace.dropped_ranges = 5;
+  const Folder folder;
+  write_trace(folder.path("trace.json"), trace, {"slide.svs"});
+  const Timeline timeline = read_timeline(folder.path("trace.json"), 30);
+  CHECK(timeline.seconds == doctest::Approx(0.030));
+  CHECK(timeline.dropped == 5);
+  REQUIRE(timeline.rows.size() == 4);
+  const TimelineRow& read = timeline.rows[0];
+  CHECK(read.name == "read");
+  CHECK(read.kind == "host");
+  CHECK(read.most == 2);
+  CHECK(read.busy_seconds == doctest::Approx(0.006));
+  CHECK(read.overlapped_seconds == doctest::Approx(0.001));
+  CHECK(read.load[0] == doctest::Approx(1.0));
+  CHECK(read.load[3] == doctest::Approx(2.0));
+  CHECK(read.load[6] == doctest::Approx(0.0));
+  CHECK(timeline.rows[2].name == "GPU 0 kernels");
+  CHECK(timeline.rows[2].overlapped_seconds == doctest::Approx(0.005));
+  CHECK(timeline.rows[3].name == "GPU 0 upload");
+  CHECK(timeline.rows[3].kind == "copy");
+}
+
+TEST_CASE("what isn't a trace is refused") {
+  const Folder folder;
+  CHECK_THROWS_AS(read_timeline(folder.path("none"), 10), ConfigError);
+  for (const char* text : {"", "[]", "{}", "{\"traceEvents\":[", "{\"traceEvents\":[]}", "{\"traceEvents\":[1,{}]}",
+                           "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":\"1\",\"dur\":2,\"pid\":1}]}"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(read_timeline(folder.file("t.json", text), 10), ConfigError);
+  }
+}
