@@ -221,6 +221,7 @@ double read_rate(const std::string& path, int threads) {
   for (int round = 0; round < 3; ++round) {
     std::atomic<std::uint64_t> next{0};
     std::vector<runtime::HostMemory> buffers;
+    buffers.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) {
       buffers.emplace_back(chunk);
       std::memset(buffers.back().bytes().data(), 1, chunk);
@@ -273,6 +274,7 @@ void bench_uncompressed(Bench& bench) {
   const double bytes = static_cast<double>(fs::file_size(slides[0]));
   run(config, {slides[0]});
   std::vector<double> rates;
+  rates.reserve(3);
   for (int round = 0; round < 3; ++round) rates.push_back(bytes / run(config, slides).seconds_a_slide);
   const double copy = pinned_copy_rate(0);
   const double read = read_rate(slides[0], 4);

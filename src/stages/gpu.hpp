@@ -64,17 +64,17 @@ class GpuSet {
 
   /// Puts the decoding of an uploaded batch on a stream. One caller a lane at a time; doesn't wait. `done` is called
   /// from a thread of the lane's own; by then tiles that the device doesn't vouch for are flagged.
-  virtual void decode(Batch& batch, Done done) = 0;
+  virtual void decode(Batch& batch, const Done& done) = 0;
 
   /// Copies flagged tiles [patched, patched + patching), which stand one behind the other in the batch's room for
   /// patches, to their places. As `decode` for the rest.
-  virtual void patch(Batch& batch, Done done) = 0;
+  virtual void patch(Batch& batch, const Done& done) = 0;
 
   /// Puts everything from carried rows to partial sums on the compute stream, behind the batch's copy and the batch
   /// before. One caller a lane at a time, in row order within a chain; doesn't wait. `done` is called from a thread of
   /// the lane's own once the device has finished with the batch's slot, also when there was nothing to compute or the
   /// device failed, with what it failed with.
-  virtual void compute(Batch& batch, Done done) = 0;
+  virtual void compute(Batch& batch, const Done& done) = 0;
 
   /// Turns what the device left in pinned memory into the batch's sums and its part of the map. Thread-safe for
   /// different batches.

@@ -87,7 +87,7 @@ std::byte* GpuDevice::own_rows(const Batch& batch, const DeviceSlot& slot) {
   return slot.plane.data() + (batch.strip.y0 - batch.strip.carry_in_y0) * batch.panel().pitch;
 }
 
-void GpuDevice::decode(Batch& batch, GpuSet::Done done) {
+void GpuDevice::decode(Batch& batch, const GpuSet::Done& done) {
   DeviceSlot& slot = slot_of(batch);
   try {
     const DeviceScope scope(device_.ordinal);
@@ -114,7 +114,7 @@ void GpuDevice::decode(Batch& batch, GpuSet::Done done) {
   }
 }
 
-void GpuDevice::patch(Batch& batch, GpuSet::Done done) {
+void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
   DeviceSlot& slot = slot_of(batch);
   try {
     const DeviceScope scope(device_.ordinal);
@@ -130,7 +130,7 @@ void GpuDevice::patch(Batch& batch, GpuSet::Done done) {
                                          slot.decode_stream.get()));
     }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
-    decode_completion_.wait_for(slot.decoded.get(), std::move(done));
+    decode_completion_.wait_for(slot.decoded.get(), done);
     return;
   } catch (...) {
     done(std::current_exception());
@@ -203,7 +203,7 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
   slot.worked = true;
 }
 
-void GpuDevice::compute(Batch& batch, GpuSet::Done done) {
+void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
   DeviceSlot& slot = slot_of(batch);
   slot.worked = false;
   try {

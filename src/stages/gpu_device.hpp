@@ -31,9 +31,9 @@ class GpuDevice {
   void adopt(runtime::SlotPool& slots);
   void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);
-  void decode(Batch& batch, GpuSet::Done done);
-  void patch(Batch& batch, GpuSet::Done done);
-  void compute(Batch& batch, GpuSet::Done done);
+  void decode(Batch& batch, const GpuSet::Done& done);
+  void patch(Batch& batch, const GpuSet::Done& done);
+  void compute(Batch& batch, const GpuSet::Done& done);
   void collect(Batch& batch);
 
  private:

@@ -100,9 +100,9 @@ class Gpus final : public GpuSet {
   }
   void prepare(Batch& batch) override { devices_[batch.lane]->prepare(batch); }
   void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
-  void decode(Batch& batch, Done done) override { devices_[batch.lane]->decode(batch, std::move(done)); }
-  void patch(Batch& batch, Done done) override { devices_[batch.lane]->patch(batch, std::move(done)); }
-  void compute(Batch& batch, Done done) override { devices_[batch.lane]->compute(batch, std::move(done)); }
+  void decode(Batch& batch, const Done& done) override { devices_[batch.lane]->decode(batch, done); }
+  void patch(Batch& batch, const Done& done) override { devices_[batch.lane]->patch(batch, done); }
+  void compute(Batch& batch, const Done& done) override { devices_[batch.lane]->compute(batch, done); }
   void collect(Batch& batch) override { devices_[batch.lane]->collect(batch); }
 
  private:
