@@ -229,6 +229,7 @@ double read_rate(const std::string& path, int threads) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     const auto start = Clock::now();
     std::vector<std::thread> readers;
+    readers.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) {
       readers.emplace_back([&, i] {
         for (std::uint64_t at = next.fetch_add(chunk); at < size; at = next.fetch_add(chunk)) {

@@ -198,7 +198,7 @@ std::vector<Figure> run(const Options& options) {
   Bench bench(options);
   std::printf("%s\n%lld x %lld pixels, %lld windows, median of %d\n", device_line().c_str(),
               static_cast<long long>(options.width), static_cast<long long>(options.height),
-              static_cast<long long>(bench.block().columns * bench.block().rows), options.repeats);
+              static_cast<long long>(bench.block().columns) * bench.block().rows, options.repeats);
   std::vector<Figure> figures;
   const auto add = [&](Figure figure, std::optional<double> target) {
     figure.target = target;
