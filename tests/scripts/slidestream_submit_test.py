@@ -117,10 +117,10 @@ class Scripts(SubmitCase):
             files[-1].write_text("#!/bin/bash\n" + text.split(f"\n# {self.out}")[0])
         return files
 
-    def start(self, script, task=1):
+    def start(self, script, task=1, arguments=()):
         environment = {**os.environ, "PATH": f"{self.odd}/bin:{os.environ['PATH']}", "SLURM_ARRAY_JOB_ID": "7",
                        "SLURM_ARRAY_TASK_ID": str(task), "SLURM_CPUS_PER_TASK": "1"}
-        process = subprocess.Popen(["bash", script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        process = subprocess.Popen(["bash", script, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    text=True, start_new_session=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
@@ -156,6 +156,17 @@ for i in {{1..600}}; do sleep 0.05; done""")
         process = self.start(merge)
         self.assertEqual(process.wait(60), 1)
         self.assertIn("part-2: has no results", process.stdout.read())
+
+    def test_the_joining_goes_behind_tasks_that_came_back(self):
+        _, merge = self.scripts(self.slide(), "--nodes", 1)
+        notes = self.folder / "notes"
+        self.program("squeue", '[[ "$*" == "--noheader --jobs 7" ]] && echo 7_1')
+        self.program("sbatch", f'printf "%s\\n" "$@" >{shlex.quote(str(notes))}')
+        process = self.start(merge, arguments=["7"])
+        self.assertEqual(process.wait(30), 0)
+        self.assertEqual(notes.read_text().splitlines(),
+                         ["--dependency=afterany:7", str(self.out / "slurm" / "merge.sh"), "7"])
+        self.assertFalse((self.out / "slides.csv").exists())
 
     def test_a_signal_for_the_shell_is_passed_on_and_the_task_requeued(self):
         shard, _ = self.scripts(self.slide(), "--nodes", 1, pipeline=self.stand_in("RUNNING"))
