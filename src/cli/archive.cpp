@@ -124,15 +124,20 @@ void Archive::tell_start() const {
   if (start_.mine < manifest_.size()) {
     spdlog::info("this shard has {} of {} slides", start_.mine, manifest_.size());
   }
-  for (const std::string& path : start_.changed) spdlog::warn("{}: has changed since it was done: done again", path);
+  for (const std::string& path : start_.changed)
+    spdlog::warn("{}: has changed since it was done or failed: done again", path);
+  for (const std::string& path : start_.vanished) {
+    spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
+  }
   if (start_.done > 0) spdlog::info("{} of {} slides are done already and are skipped", start_.done, start_.mine);
   if (start_.failed > 0) {
     spdlog::warn("{} of {} slides failed before and are skipped; --retry-failed tries them again", start_.failed,
                  start_.mine);
   }
   if (start_.left_out > 0) {
-    spdlog::info("{} slides of earlier runs in {} aren't among the inputs: they stay in {} and are in no other file",
-                 start_.left_out, config_.output.dir, ledger_name);
+    spdlog::warn(
+        "{} of the slides of earlier runs in {} aren't among the inputs: they stay in {} and are in no other file",
+        start_.left_out, config_.output.dir, ledger_name);
   }
 }
 

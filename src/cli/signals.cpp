@@ -36,6 +36,8 @@ SignalScope::SignalScope(RunControl& control) {
   install(SIGINT, on_signal);
   install(SIGTERM, on_signal);
   install(SIGPIPE, SIG_IGN);
+  // A file beyond the process's limit is an error of its write.
+  install(SIGXFSZ, SIG_IGN);
 }
 
 SignalScope::~SignalScope() {

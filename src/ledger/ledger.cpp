@@ -92,6 +92,17 @@ class Synchronous {
                     "; wait for its end, or name another folder");
 }
 
+/// Whether it is a ledger of a version that this program knows: what isn't belongs to nobody.
+bool is_readable(const fs::path& file) {
+  try {
+    Database database(file, DatabaseAccess::read_write);
+    check_schema(database);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 Ledger::Ledger(const Config& config, const Options& options)
@@ -192,9 +203,8 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   const fs::path folder = config.output.dir;
   std::error_code code;
   if (!fs::exists(folder / ledger_name, code)) return {};
-  {
+  if (is_readable(folder / ledger_name)) {
     Database database(folder / ledger_name, DatabaseAccess::read_write);
-    check_schema(database);
     if (const auto owner = read_owner(database); owner && !is_dead(database, *owner, options.watch, options.on_watch)) {
       refuse(folder / ledger_name, *owner);
     }
@@ -213,6 +223,8 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
     if (code) throw OutputError((folder / name).string() + ": " + code.message());
   };
   for (const char* name : run_files) move(name);
+  // There only where the ledger couldn't be read.
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) move((std::string(ledger_name) + suffix).c_str());
   move(ledger_name);
   sync_folder(aside);
   sync_folder(folder);
@@ -242,16 +254,22 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
         SlideIdentity before{static_cast<std::uint64_t>(select.integer(2)), select.integer(3), std::nullopt};
         if (!select.is_null(4)) before.hash = static_cast<std::uint64_t>(select.integer(4));
         select.reset();
-        if (entry.mine && state == "done" && found[i]) {
+        if (entry.mine && (state == "done" || state == "failed") && found[i]) {
           SlideIdentity& now = *found[i];
           if (has_changed(before, now, hash_policy_, entry.path)) {
             state = "pending";
             start.changed.push_back(entry.path);
-          } else if (!before.same_file_state(now)) {
-            bind_identity(identify, 1, now);
-            identify.bind(4, slides_[i].id).run();
+          } else if (state == "done") {
+            // What was done without a hash gets it at the first start that asks for it.
+            const bool first_hash = hash_policy_ == ContentHashPolicy::always && !before.hash;
+            if (first_hash) now.hash = file_hash(entry.path);
+            if (first_hash || !before.same_file_state(now)) {
+              bind_identity(identify, 1, now);
+              identify.bind(4, slides_[i].id).run();
+            }
           }
         }
+        if (entry.mine && state == "done" && !found[i]) start.vanished.push_back(entry.path);
         if (entry.mine && state == "failed" && retry_failed) state = "pending";
         place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(i));
         place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slides_[i].id).run();
@@ -319,12 +337,22 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   const std::size_t bins = result.sums.histogram.size();
   Import outcome = Import::added;
   const auto keep = [&] {
-    Statement select(database_, std::string("SELECT ") + row_columns +
-                                    ", ended_at, attempts FROM slides WHERE id = ?1 AND state IN ('done', 'failed')");
+    Statement select(
+        database_,
+        std::string("SELECT ") + row_columns +
+            ", ended_at, attempts, size, modified FROM slides WHERE id = ?1 AND state IN ('done', 'failed')");
     select.bind(1, entry.id);
     if (select.step()) {
       const SlideResult before = read_row(select, bins, database_.file().string());
-      if (before.done && !result.done) return outcome = Import::known, false;
+      if (before.done && !result.done) {
+        // Of the same file a result goes before a failure. A later failure of another file under that name says that
+        // the result is no longer the slide's.
+        const SlideIdentity done_file{static_cast<std::uint64_t>(select.integer(row_column_count + 2)),
+                                      select.integer(row_column_count + 3), std::nullopt};
+        const bool other_file = other.identity && !other.identity->same_file_state(done_file);
+        const bool later = other.ended_at >= select.integer(row_column_count);
+        return outcome = other_file && later ? Import::different : Import::known, false;
+      }
       if (before.done == result.done) {
         outcome = Import::known;
         if (before.done && (!same_result(before, result) || !has_map(entry.id, other))) {

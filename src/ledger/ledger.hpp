@@ -37,7 +37,8 @@ struct LedgerStart {
   std::uint64_t bytes = 0;                ///< of this shard's files
   std::uint64_t bytes_left = 0;           ///< of the files of `todo`
   std::vector<std::uint64_t> todo_bytes;  ///< of each file of `todo`
-  std::vector<std::string> changed;       ///< paths of slides that were done and are another file now
+  std::vector<std::string> changed;       ///< paths of slides that had ended and are another file now
+  std::vector<std::string> vanished;      ///< paths of slides that were done and can't be looked at now
 };
 
 /// The memory of a run: `run.sqlite` in the output folder, one row a slide, one transaction for each that ends. What is
@@ -82,7 +83,8 @@ class Ledger {
   };
   enum class Import { added, known, different };
   /// Takes over a slide of the manifest. One that is done goes before one that failed; of two that say the same, the
-  /// one is kept that any order of imports keeps. `different`: both are done and don't say the same; nothing changes.
+  /// one is kept that any order of imports keeps. `different`: both are done and don't say the same, or another file
+  /// under that name failed later; nothing changes.
   Import import(std::size_t slide, const Imported& other);
   /// Waits until all imports are on the disk.
   void sync();

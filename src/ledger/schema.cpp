@@ -107,6 +107,8 @@ std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
     throw OutputError(file.string() + ": " +
                       (code ? code : std::make_error_code(std::errc::no_such_file_or_directory)).message());
   }
+  // Opening a pipe for reading would wait for a writer.
+  if (!std::filesystem::is_regular_file(file, code)) throw OutputError(file.string() + ": isn't a regular file");
   const auto open = [&](DatabaseAccess access) {
     auto database = std::make_unique<Database>(file, access);
     database->execute("PRAGMA query_only = ON");

@@ -86,7 +86,7 @@ class Resume(ArchiveCase):
         self.assertEqual(run(*reversed(names), "--out", whole, "--maps", "tiff").returncode, 0)
         self.assertSameResults(self.out, whole)
         fewer = run(names[0], "--out", self.out, "--maps", "tiff")
-        self.assertIn("5 slides of earlier runs", fewer.stderr)
+        self.assertIn("5 of the slides of earlier runs", fewer.stderr)
         self.assertEqual(len(self.rows()), 1)
 
     def test_maps_follow_their_slides_when_names_move(self):
@@ -132,9 +132,51 @@ class Resume(ArchiveCase):
         shutil.copy(slides / "slide-002.svs", slides / "slide-000.svs")
         result = run(slides, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("slide-000.svs: has changed since it was done: done again", result.stderr)
+        self.assertIn("slide-000.svs: has changed since it was done or failed: done again", result.stderr)
         rows = self.rows()
         self.assertEqual(rows[0]["mean_db"], rows[2]["mean_db"])
+
+    def test_a_failed_slide_whose_file_was_mended_is_done_again(self):
+        slides = self.tiny_slides(3)
+        bad = slides / "slide-001.svs"
+        good = bad.read_bytes()
+        bad.write_bytes(good[:3000])
+        self.assertEqual(run(slides, "--out", self.out).returncode, 1)
+        bad.write_bytes(good)
+        result = run(slides, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("slide-001.svs: has changed", result.stderr)
+
+    def test_a_result_whose_file_is_gone_is_kept_and_said(self):
+        slides = self.tiny_slides(2)
+        named = sorted(slides.iterdir())
+        self.assertEqual(run(*named, "--out", self.out).returncode, 0)
+        named[0].unlink()
+        result = run(*named, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("slide-000.svs: can't be found any more; its result of an earlier run is kept", result.stderr)
+
+    def test_a_content_hash_is_taken_at_the_first_start_that_asks_for_it(self):
+        slides = self.tiny_slides(2)
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+        always = ("--set", "input.content_hash=always")
+        self.assertEqual(run(slides, "--out", self.out, *always).returncode, 0)
+        file = slides / "slide-000.svs"
+        status = file.stat()
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        self.assertIn("slide-000.svs: has changed", run(slides, "--out", self.out, *always).stderr)
+
+    def test_fresh_moves_a_damaged_ledger_aside(self):
+        slides = self.tiny_slides(2)
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+        (self.out / "run.sqlite").write_text("no ledger")
+        self.assertEqual(run(slides, "--out", self.out).returncode, 2)
+        result = run(slides, "--out", self.out, "--fresh")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((self.out / "earlier-1/run.sqlite").read_text(), "no ledger")
 
     def test_other_settings_are_refused_unless_fresh(self):
         slides = self.tiny_slides(2)
