@@ -282,7 +282,7 @@ class Shards(ArchiveCase):
             self.assertEqual(corpora[0].replace(f"{by}-forth", ""), corpora[1].replace(f"{by}-back", ""))
 
     def test_missing_slides_are_named(self):
-        slides = self.tiny_slides(8)
+        slides = self.tiny_slides(40)  # so many that no shard is empty, wherever they lie
         for number in 1, 2:
             run(slides, "--out", self.folder / str(number), "--shard", f"{number}/3")
         missing = run("merge", self.folder / "1", self.folder / "2", "--out", self.out)
