@@ -151,6 +151,7 @@ void Sweep::take_over_rows() {
   std::map<std::vector<std::string>, std::size_t> by_settings;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     std::vector<std::string> settings;
+    settings.reserve(keys.size());
     for (const ConfigKey* key : keys) settings.push_back(plain_value(*key, states_[i].combination.config));
     by_settings.emplace(std::move(settings), i);
   }
