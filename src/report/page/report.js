@@ -102,20 +102,26 @@
   }
   const tickText = (value) => String(Number(value.toPrecision(6)));
 
+  /** Marks and values under a scale from low to high. A value leans inwards the nearer it is to an end, so that none sticks out. */
+  function tickRow(low, high, wanted, text) {
+    const row = make('div', { class: 'ticks' });
+    for (const value of ticks(low, high, wanted)) {
+      const at = high > low ? (value - low) / (high - low) * 100 : 0;
+      const mark = make('i');
+      mark.style.left = `${at}%`;
+      const label = make('b', {}, text(value));
+      label.style.left = `${at}%`;
+      label.style.transform = `translateX(-${at}%)`;
+      row.append(mark, label);
+    }
+    return row;
+  }
+
   /** A scale under a picture: a ramp of colours with values. */
   function scaleBar(low, high, label, back) {
     const bar = make('div', { class: 'ramp' });
     bar.style.background = ramp(back);
-    const row = make('div', { class: 'ticks' });
-    const inner = ticks(low, high, 5);
-    for (const value of inner) {
-      const at = high > low ? (value - low) / (high - low) * 100 : 0;
-      const mark = make('i');
-      mark.style.left = `${at}%`;
-      const text = make('b', {}, tickText(value));
-      text.style.left = `${at}%`;
-      row.append(mark, text);
-    }
+    const row = tickRow(low, high, 5, tickText);
     return make('div', { class: 'scalebar' }, bar, row, make('div', { class: 'quiet' }, label));
   }
 
@@ -775,15 +781,8 @@
       const cells = [make('span', {}, one.name), canvas, make('span', { class: 'amount' }, share(one.busy, found.seconds)), make('span', { class: 'amount' }, share(one.overlapped, one.busy))];
       rows.append(...(narrow.matches ? [cells[0], cells[2], cells[3], cells[1]] : cells));
     }
-    const axis = make('div', { class: 'ticks axis' });
-    for (const value of ticks(0, found.seconds, 6)) {
-      const text = make('b', {}, seconds(value));
-      const at = `${value / found.seconds * 100}%`;
-      text.style.left = at;
-      const mark = make('i');
-      mark.style.left = at;
-      axis.append(mark, text);
-    }
+    const axis = tickRow(0, found.seconds, 6, seconds);
+    axis.classList.add('axis');
     rows.append(axis);
     const draw = () => {
       for (const [canvas, load, one] of canvases) {
