@@ -154,7 +154,7 @@ def write_manifests(folder):
 
 
 def write_ledgers(pipeline, slides, folder):
-    """Two ledgers as files, each behind an R, and changes to one: statement, type, length, value."""
+    """Two ledgers as files, each behind an R, and changes to one: whether it is sealed, then statement, type, length, value."""
     for name, options in ("plain", ()), ("maps", ("--maps", "npy")):
         with tempfile.TemporaryDirectory() as out:
             subprocess.run([pipeline, *slides, "--out", out, "--set", "analysis.bins=3", "--set", "analysis.window=32",
@@ -162,7 +162,7 @@ def write_ledgers(pipeline, slides, folder):
             (folder / name).write_bytes(b"R" + pathlib.Path(out, "run.sqlite").read_bytes())
     for statement in range(27):
         for kind in range(4):
-            (folder / f"change-{statement}-{kind}").write_bytes(bytes([statement, kind, 2]) + b"17")
+            (folder / f"change-{statement}-{kind}").write_bytes(bytes([kind, statement, kind, 2]) + b"17")
 
 
 def main(arguments):

@@ -30,7 +30,8 @@ struct SpectrumSums {
 
   /// Adds one window's sums (dB or |F|, not divided by N x N).
   void add_window(double value_sum, double square_sum, std::uint64_t value_count) noexcept;
-  /// Adds another set with the same number of bins. \throws std::invalid_argument otherwise.
+  /// Adds another set with the same number of bins. \throws std::invalid_argument otherwise; std::overflow_error where
+  /// 128 bits don't hold the sums, which no windows of a slide can reach.
   SpectrumSums& operator+=(const SpectrumSums& other);
 
   double mean() const noexcept;                ///< 0 when there are no values

@@ -94,6 +94,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   remove_leftovers(config.output.dir);
   remove_leftovers(fs::path(config.output.dir) / "maps");
   start_ = ledger_->begin(manifest_, options.retry_failed);
+  place_maps();
   failed_ = start_.failed;
   done_ = start_.done;
   bytes_left_ = start_.bytes_left;
@@ -103,7 +104,6 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     bytes_.emplace(path, start_.todo_bytes[i]);
   }
   tell_start();
-  place_maps();
 }
 
 Archive::~Archive() { end_watch(); }
@@ -129,6 +129,7 @@ void Archive::tell_start() const {
   for (const std::string& path : start_.vanished) {
     spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
   }
+  for (const std::string& damage : start_.damaged) spdlog::warn("{}: done again", damage);
   if (start_.done > 0) spdlog::info("{} of {} slides are done already and are skipped", start_.done, start_.mine);
   if (start_.failed > 0) {
     spdlog::warn("{} of {} slides failed before and are skipped; --retry-failed tries them again", start_.failed,
@@ -136,7 +137,7 @@ void Archive::tell_start() const {
   }
   if (start_.left_out > 0) {
     spdlog::warn(
-        "{} of the slides of earlier runs in {} aren't among the inputs: they stay in {} and are in no other file",
+        "{} of the slides of earlier runs in {} aren't among these inputs: they stay in {} and are in no other file",
         start_.left_out, config_.output.dir, ledger_name);
   }
 }
@@ -151,13 +152,24 @@ void Archive::place_maps() {
       fs::remove(folder / map_files_[place], code);
     }
   }
-  write_missing_maps(config_, *ledger_, map_files_);
+  for (const std::size_t place : write_missing_maps(config_, *ledger_, map_files_)) {
+    const std::string& path = manifest_[place].path;
+    start_.damaged.push_back(ledger_->file().string() + ": damaged: the map of " + one_line(path) +
+                             " isn't what was written");
+    ledger_->redo(place);
+    const auto found = look_at(path);
+    const std::uint64_t bytes = found ? found->size : 0;
+    const auto at = std::ranges::lower_bound(start_.todo, place) - start_.todo.begin();
+    start_.todo.insert(start_.todo.begin() + at, place);
+    start_.todo_bytes.insert(start_.todo_bytes.begin() + at, bytes);
+    start_.bytes_left += bytes;
+    --start_.done;
+  }
 }
 
 void Archive::watch(RunControl& control) {
   control_ = &control;
   began_ = Clock::now();
-  check_failures();
   watcher_ = std::thread([this] { keep_watch(); });
 }
 
@@ -198,6 +210,7 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
   {
     const std::lock_guard lock(mutex_);
     ++(slide.done ? done_ : failed_);
+    if (!slide.done) ++failed_now_;
     bytes_left_ -= bytes_of(slide.path);
   }
   if (!slide.done) check_failures();
@@ -221,9 +234,9 @@ void Archive::fail(const std::string& what) {
 
 void Archive::check_failures() {
   const std::lock_guard lock(mutex_);
-  if (!stopped_.empty() || !limit_.reached(failed_, start_.mine)) return;
-  stopped_ =
-      "stopped by --max-failures: " + std::to_string(failed_) + " of " + std::to_string(start_.mine) + " slides failed";
+  if (!stopped_.empty() || !limit_.reached(failed_now_, start_.mine)) return;
+  stopped_ = "stopped by --max-failures: " + std::to_string(failed_now_) + " of " + std::to_string(start_.mine) +
+             " slides failed since the start";
   if (control_ != nullptr) control_->request_stop();
 }
 
@@ -301,6 +314,12 @@ void Archive::write_metrics(bool running) {
 
 void Archive::checkpoint() {
   try {
+    // The folder may be another's by now.
+    ledger_->beat();
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  try {
     RunResult run;
     run.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     run.interrupted = true;
@@ -337,9 +356,13 @@ class FirstKept final : public SlideSource {
 }  // namespace
 
 void Archive::write_files(const RunResult& run) {
+  if (ledger_->is_lost()) return;
   std::string first_failure;
   try {
-    if (failure().empty()) write_missing_maps(config_, *ledger_, map_files_);
+    if (failure().empty() && !write_missing_maps(config_, *ledger_, map_files_).empty()) {
+      first_failure =
+          ledger_->file().string() + ": damaged: a map isn't what was written; the same command does it again";
+    }
   } catch (const OutputError& error) {
     first_failure = error.what();
   }

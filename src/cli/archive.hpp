@@ -20,7 +20,7 @@
 
 namespace slidestream::cli {
 
-/// The longest that a run may go on failing: a number of slides, or a share of them.
+/// The longest that a start may go on failing: a number of slides, or a share of them.
 class FailureLimit {
  public:
   /// "20" or "5%"; empty: none. \throws ConfigError.
@@ -59,7 +59,7 @@ class Archive {
 
   /// Ends the watching. Until then `failure` may be set by another thread.
   void end_watch();
-  /// Writes the files for the last time. \throws OutputError.
+  /// Writes the files for the last time; none where the folder isn't this run's any more. \throws OutputError.
   void write_files(const RunResult& run);
 
   /// What went wrong with the ledger or a map, which ended the run; empty: nothing.
@@ -101,7 +101,8 @@ class Archive {
   std::condition_variable changed_;
   bool ended_ = false;
   std::size_t failed_ = 0;  ///< slides, before this process too
-  std::size_t done_ = 0;    ///< the same
+  std::size_t failed_now_ = 0;
+  std::size_t done_ = 0;  ///< the same
   std::uint64_t bytes_left_ = 0;
   Progress progress_;
   bool told_of_metrics_ = false;

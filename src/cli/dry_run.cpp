@@ -1,15 +1,14 @@
 #include "cli/dry_run.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
+#include <optional>
 #include <slidestream/error.hpp>
-#include <system_error>
 
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "config/printable.hpp"
-#include "ledger/schema.hpp"
+#include "ledger/preview.hpp"
 
 namespace slidestream::cli {
 
@@ -50,11 +49,17 @@ std::string gpu_line(const Config& config, const RunForecast& forecast) {
   return text;
 }
 
-std::string results_line(const Config& config) {
-  const std::filesystem::path folder = config.output.dir;
-  std::error_code code;
-  const bool begun = std::filesystem::exists(folder / ledger_name, code);
-  return printable(config.output.dir) + (begun ? " (slides that an earlier run has done there are skipped)" : "");
+std::string results_text(const Config& config, const std::optional<LedgerPreview>& begun) {
+  std::string text = printable(config.output.dir);
+  if (!begun) return text;
+  std::string found;
+  const auto add = [&found](std::size_t count, const char* what) {
+    if (count > 0) found += (found.empty() ? ": " : ", ") + std::to_string(count) + what;
+  };
+  add(begun->done, " done by an earlier run and skipped");
+  add(begun->failed, " failed before and skipped (--retry-failed tries again)");
+  add(begun->changed, " done again, for the file isn't what it was");
+  return text + found;
 }
 
 void add_slide(Table& table, const RunForecast& forecast, const SlideForecast& slide, std::size_t path_width,
@@ -111,7 +116,6 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
   std::string text = style.bold("on") + "       " + backend_line(forecast) + "\n";
   text += style.bold("host") + "     " + host_line(forecast) + "\n";
   if (forecast.gpus > 0) text += style.bold("GPU") + "      " + gpu_line(config, forecast) + "\n";
-  text += style.bold("results") + "  " + results_line(config) + "\n";
   if (!forecast.slides.empty()) {
     if (!forecast.pinned) {
       text +=
@@ -122,12 +126,15 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
   return text;
 }
 
-int dry_run(const Config& config, const std::vector<std::string>& slides, const std::string& assumed_gpu) {
+int dry_run(const Config& config, const ExpandedInputs& inputs, const std::string& assumed_gpu) {
   ForecastOptions options;
   if (!assumed_gpu.empty()) options.assumed = gpu_model(assumed_gpu);
-  const RunForecast forecast = forecast_run(config, slides, options);
+  const RunForecast forecast = forecast_run(config, inputs.slides, options);
   const Style style = Style::of(1);
-  std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style);
+  const auto begun = preview_start(config, inputs.slides, inputs.canonical);
+  std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style) << style.bold("results")
+            << "  " << results_text(config, begun) << '\n';
+  if (begun && !begun->refusal.empty()) throw ConfigError(config.output.dir + ": " + begun->refusal);
   if (!forecast.fits_gpu()) {
     throw ConfigError("this configuration needs " + memory_text(forecast.gpu_bytes) +
                       " of a GPU's memory, and may take " + memory_text(forecast.gpu_allowed_bytes) +

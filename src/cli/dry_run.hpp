@@ -1,10 +1,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include <slidestream/config.hpp>
 #include <slidestream/forecast.hpp>
+#include <slidestream/pipeline.hpp>
 
 #include "cli/terminal.hpp"
 
@@ -18,6 +18,6 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
 
 /// `pipeline --dry-run`: prints it. Returns 0; 1 when a slide would fail at once.
 /// \throws ConfigError when nothing would be started.
-int dry_run(const Config& config, const std::vector<std::string>& slides, const std::string& assumed_gpu);
+int dry_run(const Config& config, const ExpandedInputs& inputs, const std::string& assumed_gpu);
 
 }  // namespace slidestream::cli

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <slidestream/pipeline.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/report.hpp"
+#include "cli/signals.hpp"
 #include "ledger/merge.hpp"
 
 namespace slidestream::cli {
@@ -19,21 +21,22 @@ namespace {
 /// Of slides that no folder has.
 constexpr std::size_t most_named = 20;
 
-struct MergeOptions {
+struct MergeArguments {
   std::vector<std::string> folders;
   std::string out;
   bool fresh = false;
 };
 
-int merge(const MergeOptions& options) {
-  if (options.fresh) {
-    Config config;
-    config.output.dir = options.out;
-    if (const std::string aside = Ledger::move_aside(config, {}); !aside.empty()) {
-      spdlog::info("{}: the earlier run is there now", aside);
-    }
+int merge(const MergeArguments& options) {
+  RunControl control;
+  const SignalScope signals(control);
+  const MergeResult merged =
+      merge_ledgers(options.folders, options.out, {options.fresh, [&control] { return control.stop_requested(); }});
+  if (!merged.aside.empty()) spdlog::info("{}: the earlier results are there now", merged.aside);
+  if (merged.stopped) {
+    spdlog::warn("interrupted: nothing was merged");
+    return 128 + SignalScope::received();
   }
-  const MergeResult merged = merge_ledgers(options.folders, options.out);
   for (const std::string& warning : merged.warnings) spdlog::warn("{}", warning);
   for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
     spdlog::error("{}: in none of the folders", merged.missing[i]);
@@ -47,7 +50,7 @@ int merge(const MergeOptions& options) {
 }  // namespace
 
 void add_merge_command(CLI::App& app, Action& action) {
-  auto options = std::make_shared<MergeOptions>();
+  auto options = std::make_shared<MergeArguments>();
   CLI::App* command = app.add_subcommand("merge", "Join the results of several runs, such as shards");
   command->add_option("folders", options->folders, "Folders with results")->type_name("DIR")->required();
   command->add_option("-o,--out", options->out, "Folder for the joined results")
@@ -57,7 +60,7 @@ void add_merge_command(CLI::App& app, Action& action) {
   command->add_flag("--fresh", options->fresh,
                     "Move an earlier run in the folder for results aside, to its earlier-N, and start anew");
   command->footer(
-      "Ends with 1 when a slide failed, or is in none of the folders.\n\n"
+      "Ends with 1 when a slide failed, or is in none of the folders. Repeated, it replaces what it joined before.\n\n"
       "Examples:\n"
       "  pipeline merge part-1 part-2 part-3 --out results");
   command->callback([&action, options] { action = [options] { return merge(*options); }; });

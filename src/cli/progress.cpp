@@ -93,14 +93,20 @@ double Estimate::fraction(const Progress& progress) {
   return shown_;
 }
 
-std::string live_line(const Progress& progress, double fraction, bool stopping, int width, const Style& style) {
+Share Estimate::share(const Progress& progress) {
+  const double start = fraction(progress);
+  const double all = before_ + bytes_;
+  return {start, bytes_ > 0 ? (before_ + start * bytes_) / all : start};
+}
+
+std::string live_line(const Progress& progress, const Share& share, bool stopping, int width, const Style& style) {
   std::vector<Piece> pieces = {{slides_text(progress), 0}};
   if (progress.slides_failed > 0) pieces.push_back({std::to_string(progress.slides_failed) + " failed", 1, true});
   if (progress.slides_skipped > 0) pieces.push_back({std::to_string(progress.slides_skipped) + " skipped", 5});
-  pieces.push_back({percent_text(fraction), 1});
+  pieces.push_back({percent_text(share.all), 1});
   pieces.push_back({pixel_rate(progress), 3});
   pieces.push_back({byte_rate_text(progress), 4});
-  pieces.push_back(stopping ? Piece{"stopping", 2} : Piece{"ETA " + eta_text(progress, fraction), 2});
+  pieces.push_back(stopping ? Piece{"stopping", 2} : Piece{"ETA " + eta_text(progress, share.start), 2});
   if (!progress.busiest_stage.empty()) pieces.push_back({"busiest " + progress.busiest_stage, 5});
 
   // The last column stays free: some terminals wrap when it is written.
@@ -118,7 +124,7 @@ std::string live_line(const Progress& progress, double fraction, bool stopping, 
   constexpr std::size_t shortest_bar = 8;
   constexpr std::size_t longest_bar = 24;
   if (room >= used() + 2 + shortest_bar) {
-    line = bar(fraction, std::min(longest_bar, room - used() - 2), style) + "  ";
+    line = bar(share.all, std::min(longest_bar, room - used() - 2), style) + "  ";
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (i > 0) line += "  ";
@@ -127,12 +133,12 @@ std::string live_line(const Progress& progress, double fraction, bool stopping, 
   return line;
 }
 
-std::string progress_text(const Progress& progress, double fraction) {
+std::string progress_text(const Progress& progress, const Share& share) {
   std::string text = slides_text(progress);
   if (progress.slides_failed > 0) text += ", " + std::to_string(progress.slides_failed) + " failed";
   if (progress.slides_skipped > 0) text += ", " + std::to_string(progress.slides_skipped) + " of them skipped";
-  text += ", " + percent_text(fraction) + ", " + pixel_rate(progress) + ", " + byte_rate_text(progress) + ", ETA " +
-          eta_text(progress, fraction);
+  text += ", " + percent_text(share.all) + ", " + pixel_rate(progress) + ", " + byte_rate_text(progress) + ", ETA " +
+          eta_text(progress, share.start);
   if (!progress.busiest_stage.empty()) text += ", busiest " + progress.busiest_stage;
   return text;
 }
@@ -144,18 +150,18 @@ void ProgressDisplay::slide_ended(const SlideResult& slide, std::uint64_t bytes)
 
 void ProgressDisplay::update(const Progress& progress) {
   const std::lock_guard lock(mutex_);
-  const double fraction = estimate_.fraction(progress);
+  const Share share = estimate_.share(progress);
   const bool stopping = SignalScope::received() != 0;
   if (stopping && !told_of_signal_) {
     told_of_signal_ = true;
-    spdlog::warn("stopping: what is in flight is finished and written; a second signal stops at once");
+    spdlog::warn("stopping: slides that are done are kept, those under way are left; a second signal stops at once");
   }
   if (quiet_) return;
   if (style_.terminal) {
-    show_live_line(live_line(progress, fraction, stopping, terminal_width(2), style_));
+    show_live_line(live_line(progress, share, stopping, terminal_width(2), style_));
   } else if (Clock::now() - last_ >= std::chrono::seconds(5)) {
     last_ = Clock::now();
-    spdlog::info("{}", progress_text(progress, fraction));
+    spdlog::info("{}", progress_text(progress, share));
   }
 }
 

@@ -27,6 +27,7 @@
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "config/keys.hpp"
+#include "output/atomic_file.hpp"
 
 namespace slidestream::cli {
 
@@ -156,7 +157,15 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
       complete = false;
     }
   };
-  attempt([&] { archive.write_files(result); });
+  attempt([&] {
+    try {
+      archive.write_files(result);
+    } catch (const OutputError& error) {
+      // What ended the run is most often what fails again here, and was told.
+      if (archive.failure().empty()) throw;
+      spdlog::debug("{}", error.what());
+    }
+  });
   attempt([&] { tracing.write(slides); });
   if (!quiet) report_results(config, result, archive, complete);
   const Corpus& corpus = archive.corpus();
@@ -166,8 +175,8 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   }
   if (!archive.stopped().empty()) spdlog::error("{}", archive.stopped());
   if (const int signal = SignalScope::received(); signal != 0) {
-    spdlog::warn("interrupted: of {} slides {} were done and {} failed; the others have no row in slides.csv",
-                 archive.start().mine, corpus.done, corpus.failed);
+    spdlog::warn("interrupted: {} of {} slides are done and {} failed; the same command does the others", corpus.done,
+                 archive.start().mine, corpus.failed);
     return 128 + signal;
   }
   return complete && corpus.failed == 0 && archive.stopped().empty() ? exit_done : exit_some_failed;
@@ -180,7 +189,8 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   const LedgerStart& start = archive.start();
   RunControl control;
   const SignalScope signals(control);
-  ProgressDisplay display(options.quiet, options.log_json, start.bytes_left, slides.size());
+  ProgressDisplay display(options.quiet, options.log_json,
+                          Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
   control.on_slide = [&](SlideResult& slide) {
     archive.slide_ended(slide);
@@ -321,11 +331,12 @@ int run(const RunOptions& options) {
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
-  if (options.dry_run) return dry_run(config, inputs.slides, options.assume_gpu);
+  if (options.dry_run) return dry_run(config, inputs, options.assume_gpu);
   check_runnable(config);
   const bool trace_among_results = lies_in(options.trace, config.output.dir);
   if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);
   prepare_output(config);
+  if (!options.metrics.empty()) AtomicFile::check(options.metrics);
   if (trace_among_results) check_trace_file(options.trace);
   return run_slides(config, inputs, options);
 }

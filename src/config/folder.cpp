@@ -14,11 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_slide_suffix(std::string_view path) {
-  constexpr std::array<std::string_view, 4> suffixes = {".svs", ".tif", ".tiff", ".btf"};
-  return std::ranges::any_of(suffixes, [path](std::string_view suffix) { return has_suffix(path, suffix); });
-}
-
 using FileId = std::pair<dev_t, ino_t>;
 
 class Walk {
@@ -87,6 +82,11 @@ class Walk {
 };
 
 }  // namespace
+
+bool has_slide_suffix(std::string_view path) {
+  constexpr std::array<std::string_view, 4> suffixes = {".svs", ".tif", ".tiff", ".btf"};
+  return std::ranges::any_of(suffixes, [path](std::string_view suffix) { return has_suffix(path, suffix); });
+}
 
 bool has_suffix(std::string_view path, std::string_view suffix) {
   if (path.size() < suffix.size()) return false;

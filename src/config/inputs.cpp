@@ -8,6 +8,7 @@
 #include <iostream>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <system_error>
 #include <unordered_map>
 
 #include "config/folder.hpp"
@@ -52,6 +53,8 @@ class Expander {
   void add_input(const std::string& input) {
     if (input == "-") {
       add_entries(list_entries(read_stream(std::cin)), "standard input", {});
+    } else if (!has_slide_suffix(input) && !exists(input)) {
+      throw ConfigError(input + ": " + std::make_error_code(std::errc::no_such_file_or_directory).message());
     } else if (is_folder(input) || !(has_suffix(input, ".list") || has_suffix(input, ".csv"))) {
       add_path(input);
     } else {
@@ -64,6 +67,14 @@ class Expander {
   ExpandedInputs take() { return std::move(inputs_); }
 
  private:
+  /// Linux's PATH_MAX.
+  static constexpr std::size_t longest_path = 4096;
+
+  static bool exists(const std::string& path) {
+    std::error_code code;
+    // What can't be asked is for the opening to say.
+    return path.empty() || fs::exists(fs::symlink_status(path, code)) || code.value() != ENOENT;
+  }
   static bool is_folder(const std::string& path) {
     std::error_code code;
     return fs::is_directory(path, code);
@@ -76,6 +87,9 @@ class Expander {
       if (entry.path.empty()) throw ConfigError(place + ": the path is empty");
       // The system ends a path at a NUL: it would be another file's.
       if (entry.path.find('\0') != std::string::npos) throw ConfigError(place + ": a NUL byte; expected a text file");
+      if (entry.path.size() > longest_path) {
+        throw ConfigError(place + ": " + std::to_string(entry.path.size()) + " bytes; no path is as long");
+      }
       add_path((base / entry.path).string());
     }
   }

@@ -158,7 +158,8 @@ std::vector<ConfigKey> make_keys() {
       choice("input", "io", &Config::input, &InputConfig::io, io_names,
              "How bytes are read: posix (positional reads), cufile (GPUDirect Storage), or auto. Default auto."),
       integer("input", "retries", &Config::input, &InputConfig::retries, 0, 100,
-              "Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT): after 0.1 s, "
+              "Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT, EMFILE, ENFILE): "
+              "after 0.1 s, "
               "then twice as long each time, at most 30 s. Default 6 (about 6 s in all)."),
       integer("input", "max_seconds", &Config::input, &InputConfig::max_seconds, 0, 30 * 86400,
               "Longest time for one slide, from its first strip on, in seconds; then it fails. 0 means no limit. "

@@ -14,9 +14,6 @@ namespace slidestream {
 
 namespace {
 
-/// How long a connection waits for another's lock.
-constexpr int busy_milliseconds = 60'000;
-
 int open_flags(DatabaseAccess access) {
   switch (access) {
     case DatabaseAccess::create:
@@ -62,14 +59,15 @@ int why_no_file(const std::filesystem::path& folder) {
 void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 void Statement::Finalise::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 
-Database::Database(const std::filesystem::path& file, DatabaseAccess access) : file_(file) {
+Database::Database(const std::filesystem::path& file, DatabaseAccess access, std::chrono::milliseconds busy)
+    : file_(file), busy_(busy) {
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   sqlite3_extended_result_codes(handle, 1);
-  sqlite3_busy_timeout(handle, busy_milliseconds);
+  sqlite3_busy_timeout(handle, static_cast<int>(busy_.count()));
   // A ledger may come from anywhere: nothing in its schema is to run, and damage is to be found.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -88,6 +86,11 @@ void Database::execute(const char* sql) {
 std::int64_t Database::last_row() const noexcept { return sqlite3_last_insert_rowid(handle_.get()); }
 std::int64_t Database::changed() const noexcept { return sqlite3_changes64(handle_.get()); }
 
+bool Database::has_moved() const noexcept {
+  int moved = 0;
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 void Database::fail(int code) const {
   // SQLite doesn't pass the system's reason on from every place.
   const int last = errno;
@@ -103,6 +106,11 @@ void Database::fail(int code) const {
   if (system != 0 && (cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN)) {
     text += ": " + std::generic_category().message(system);
   }
+  if (cause == SQLITE_BUSY) {
+    text += ": another process has had it locked for " +
+            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(busy_).count()) + " s";
+  }
+  if (cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB) text += "; --fresh moves such a run aside and starts anew";
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
   }
@@ -165,8 +173,19 @@ void Statement::run() {
 
 void Statement::reset() noexcept { sqlite3_reset(statement_.get()); }
 
-bool Statement::is_null(int column) const noexcept {
-  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+Statement::Type Statement::type(int column) const noexcept {
+  switch (sqlite3_column_type(statement_.get(), column)) {
+    case SQLITE_INTEGER:
+      return Type::integer;
+    case SQLITE_FLOAT:
+      return Type::real;
+    case SQLITE_TEXT:
+      return Type::text;
+    case SQLITE_BLOB:
+      return Type::blob;
+    default:
+      return Type::null;
+  }
 }
 std::int64_t Statement::integer(int column) const noexcept { return sqlite3_column_int64(statement_.get(), column); }
 double Statement::real(int column) const noexcept { return sqlite3_column_double(statement_.get(), column); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -27,7 +28,9 @@ enum class DatabaseAccess {
 /// file and SQLite's reason, with the system's where there is one.
 class Database {
  public:
-  Database(const std::filesystem::path& file, DatabaseAccess access);
+  /// `busy`: how long it waits for another connection's lock.
+  Database(const std::filesystem::path& file, DatabaseAccess access,
+           std::chrono::milliseconds busy = std::chrono::seconds(60));
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -40,6 +43,9 @@ class Database {
   /// Rows that the last statement changed.
   std::int64_t changed() const noexcept;
 
+  /// Whether the file was renamed, deleted or replaced since it was opened.
+  bool has_moved() const noexcept;
+
   [[noreturn]] void fail(int code) const;
   sqlite3* handle() const noexcept { return handle_.get(); }
 
@@ -49,6 +55,7 @@ class Database {
   };
 
   std::filesystem::path file_;
+  std::chrono::milliseconds busy_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
@@ -73,7 +80,9 @@ class Statement {
   void run();
   void reset() noexcept;
 
-  bool is_null(int column) const noexcept;
+  enum class Type { integer, real, text, blob, null };
+  Type type(int column) const noexcept;
+  bool is_null(int column) const noexcept { return type(column) == Type::null; }
   std::int64_t integer(int column) const noexcept;
   double real(int column) const noexcept;
   /// Text or blob; valid until the next step.

@@ -30,14 +30,21 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
   return settings;
 }
 
-std::optional<std::string> first_difference(const std::vector<std::pair<std::string, std::string>>& now,
-                                            const std::map<std::string, std::string>& before) {
+std::optional<SettingDifference> first_difference(const std::vector<std::pair<std::string, std::string>>& now,
+                                                  const std::map<std::string, std::string>& before) {
   for (const auto& [key, value] : now) {
     const auto found = before.find(key);
-    if (found == before.end()) return key + " is " + value + " here and wasn't there before";
-    if (found->second != value) return key + " is " + value + " here and was " + one_line(found->second);
+    if (found == before.end()) return SettingDifference{key, value, "nothing"};
+    if (found->second != value) return SettingDifference{key, value, one_line(found->second)};
   }
   return std::nullopt;
+}
+
+std::map<std::string, std::string> stored_settings(Database& database) {
+  std::map<std::string, std::string> settings;
+  Statement select(database, "SELECT name, value FROM settings");
+  while (select.step()) settings.emplace(select.text(0), select.text(1));
+  return settings;
 }
 
 }  // namespace slidestream

@@ -8,14 +8,29 @@
 
 #include <slidestream/config.hpp>
 
+#include "ledger/database.hpp"
+
 namespace slidestream {
 
 /// The settings that decide results, as key and TOML value, in the order of the configuration; the program's version
 /// comes first. Where the work is done, how much memory it takes and what is done about failures isn't among them.
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config);
 
-/// The first of `now` that `before` has otherwise, as "KEY is NOW here and was BEFORE"; nothing when all agree.
-std::optional<std::string> first_difference(const std::vector<std::pair<std::string, std::string>>& now,
-                                            const std::map<std::string, std::string>& before);
+/// A setting that two runs have otherwise.
+struct SettingDifference {
+  std::string key;
+  std::string now;
+  std::string before;  ///< "nothing" where there was no such setting
+
+  /// Such as "analysis.stride is 64 here and was 128".
+  std::string text() const { return key + " is " + now + " here and was " + before; }
+};
+
+/// The first of `now` that `before` has otherwise; nothing when all agree.
+std::optional<SettingDifference> first_difference(const std::vector<std::pair<std::string, std::string>>& now,
+                                                  const std::map<std::string, std::string>& before);
+
+/// Those that a ledger was made with. \throws OutputError.
+std::map<std::string, std::string> stored_settings(Database& database);
 
 }  // namespace slidestream

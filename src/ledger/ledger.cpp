@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <random>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <system_error>
-#include <tuple>
 
 #include "ledger/content_hash.hpp"
 #include "ledger/fingerprint.hpp"
@@ -25,12 +23,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A map's values in pieces that SQLite takes: its blobs end at 10^9 bytes.
-constexpr std::size_t map_part_bytes = std::size_t{64} << 20;
-
 /// What a run leaves in its folder besides the ledger.
 constexpr std::array<const char*, 5> run_files = {"slides.csv", "corpus.json", "histograms.npy", "failures.csv",
                                                   "maps"};
+
+/// The first file of results that lies in the folder; empty: none does.
+std::string first_result(const fs::path& folder) {
+  std::error_code code;
+  for (const char* name : run_files) {
+    if (fs::is_regular_file(folder / name, code)) return name;
+  }
+  return {};
+}
+
+/// Results without their ledger are an earlier run's that was lost: nothing may be written over them.
+void check_that_nothing_is_there_without_ledger(const fs::path& file) {
+  std::error_code code;
+  const bool is_there = fs::exists(file, code);
+  if (is_there && (!fs::is_regular_file(file, code) || fs::file_size(file, code) > 0)) return;
+  const std::string found = first_result(file.parent_path());
+  if (found.empty()) return;
+  throw ConfigError(file.parent_path().string() + ": has " + found + ", but " +
+                    (is_there ? "its run.sqlite is empty" : "no run.sqlite") +
+                    "; name another folder, or use --fresh to move what is there aside");
+}
 
 fs::path ledger_file(const Config& config) { return fs::path(config.output.dir) / ledger_name; }
 
@@ -46,19 +62,6 @@ void sync_folder(const fs::path& folder) {
   const int code = errno;
   if (descriptor >= 0) ::close(descriptor);
   if (synced != 0 && code != EINVAL) throw OutputError(folder.string() + ": " + std::generic_category().message(code));
-}
-
-void bind_identity(Statement& statement, int first, const std::optional<SlideIdentity>& identity) {
-  if (!identity) {
-    statement.bind_null(first).bind_null(first + 1).bind_null(first + 2);
-    return;
-  }
-  statement.bind(first, static_cast<std::int64_t>(identity->size)).bind(first + 1, identity->modified);
-  if (identity->hash) {
-    statement.bind(first + 2, static_cast<std::int64_t>(*identity->hash));
-  } else {
-    statement.bind_null(first + 2);
-  }
 }
 
 /// The whole configuration, for what has no other. Paths of this start aren't needed again, and may be no UTF-8.
@@ -92,6 +95,30 @@ class Synchronous {
                     "; wait for its end, or name another folder");
 }
 
+/// Before anything is written: a living process on this machine is told from its number alone, also where it has the
+/// ledger locked. Whatever can't be read is for the caller to find.
+void refuse_if_owned(const fs::path& file) {
+  std::error_code code;
+  if (!fs::is_regular_file(file, code) || fs::file_size(file, code) == 0) return;
+  std::optional<Owner> owner;
+  try {
+    Database database(file, DatabaseAccess::read, std::chrono::seconds(5));
+    check_schema(database);
+    owner = read_owner(database);
+  } catch (const OutputError&) {
+    return;
+  }
+  if (owner && is_alive(owner->process).value_or(false)) refuse(file, *owner);
+}
+
+/// The same, before the ledger is opened or made.
+fs::path usable_file(const Config& config) {
+  const fs::path file = ledger_file(config);
+  check_that_nothing_is_there_without_ledger(file);
+  refuse_if_owned(file);
+  return file;
+}
+
 /// Whether it is a ledger of a version that this program knows: what isn't belongs to nobody.
 bool is_readable(const fs::path& file) {
   try {
@@ -105,8 +132,24 @@ bool is_readable(const fs::path& file) {
 
 }  // namespace
 
+/// What a manifest's entries are entered by: prepared once, for there may be a million of them.
+struct Ledger::EntryStatements {
+  explicit EntryStatements(Database& database)
+      : select(database,
+               std::string("SELECT ") + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
+        insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
+        place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
+        identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4") {}
+  Statement select;
+  Statement insert;
+  Statement place;
+  Statement identify;
+};
+
 Ledger::Ledger(const Config& config, const Options& options)
-    : hash_policy_(config.input.content_hash), database_(ledger_file(config), DatabaseAccess::create) {
+    : hash_policy_(config.input.content_hash),
+      bins_(static_cast<std::size_t>(config.analysis.bins)),
+      database_(usable_file(config), DatabaseAccess::create) {
   wal_ = set_up_writer(database_, config.output.journal) == JournalMode::wal;
   {
     Transaction transaction(database_);
@@ -151,12 +194,12 @@ void Ledger::take_over(const Options& options) {
 
 void Ledger::check_settings(const Config& config) {
   const auto now = deciding_settings(config);
-  std::map<std::string, std::string> before;
-  Statement select(database_, "SELECT name, value FROM settings");
-  while (select.step()) before.emplace(select.text(0), select.text(1));
-  if (!before.empty()) {
+  const auto before = stored_settings(database_);
+  // Without a slide there is nothing that they decided.
+  Statement slides(database_, "SELECT EXISTS (SELECT 1 FROM slides)");
+  if (slides.step() && slides.integer(0) != 0 && !before.empty()) {
     if (const auto difference = first_difference(now, before)) {
-      throw ConfigError(config.output.dir + ": " + *difference +
+      throw ConfigError(config.output.dir + ": " + difference->text() +
                         "; name another folder, or use --fresh to move that run aside");
     }
   }
@@ -170,14 +213,18 @@ void Ledger::check_settings(const Config& config) {
   });
 }
 
-template <class Work>
-void Ledger::change(Work&& work, Durability durability) {
+void Ledger::change(const std::function<void()>& work, Durability durability) {
   const std::lock_guard lock(mutex_);
   const Synchronous synchronous(database_, durability == Durability::hurried && wal_);
+  if (database_.has_moved()) {
+    lost_ = true;
+    throw OutputError(database_.file().string() + ": was moved, replaced or deleted while it was in use");
+  }
   Transaction transaction(database_);
   Statement beat(database_, "UPDATE owner SET beats = beats + 1, beat_at = ?1 WHERE token = ?2");
   beat.bind(1, unix_now()).bind(2, std::string_view(token_)).run();
   if (database_.changed() != 1) {
+    lost_ = true;
     const auto owner = read_owner(database_);
     throw OutputError(database_.file().string() + ": was taken over" +
                       (owner ? " by a run on " + owner->process.name() : std::string()));
@@ -202,7 +249,8 @@ void Ledger::release() {
 std::string Ledger::move_aside(const Config& config, const Options& options) {
   const fs::path folder = config.output.dir;
   std::error_code code;
-  if (!fs::exists(folder / ledger_name, code)) return {};
+  if (!fs::exists(folder / ledger_name, code) && first_result(folder).empty()) return {};
+  refuse_if_owned(folder / ledger_name);
   if (is_readable(folder / ledger_name)) {
     Database database(folder / ledger_name, DatabaseAccess::read_write);
     if (const auto owner = read_owner(database); owner && !is_dead(database, *owner, options.watch, options.on_watch)) {
@@ -231,6 +279,63 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   return aside.string();
 }
 
+/// Whether a slide that ended is to be done again, since its file is another now. One that isn't gets what is new of
+/// its file.
+bool Ledger::is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
+                           const Slide& slide, const std::string& path) const {
+  if (has_changed(before, now, hash_policy_, path)) return true;
+  // What was done without a hash gets it at the first start that asks for it.
+  const bool first_hash = hash_policy_ == ContentHashPolicy::always && !before.hash;
+  if (done && first_hash) now.hash = file_hash(path);
+  if (done && (first_hash || !before.same_file_state(now))) {
+    bind_identity(with.identify, 1, now);
+    with.identify.bind(4, slide.id).run();
+  }
+  return false;
+}
+
+std::string Ledger::enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
+                          std::optional<SlideIdentity>& now, LedgerStart& start) {
+  Slide& slide = slides_[place];
+  constexpr int more = row_column_count;
+  with.select.bind_blob(1, std::string_view(entry.canonical));
+  if (!with.select.step()) {
+    with.insert.bind_blob(1, std::string_view(entry.canonical)).bind_blob(2, std::string_view(entry.path));
+    with.insert.bind(3, static_cast<std::int64_t>(place)).bind(4, std::int64_t{entry.mine});
+    if (now) {
+      with.insert.bind(5, static_cast<std::int64_t>(now->size));
+    } else {
+      with.insert.bind_null(5);
+    }
+    with.insert.run();
+    slide.id = database_.last_row();
+    return "pending";
+  }
+  slide.id = with.select.integer(more);
+  std::string state = with.select.text(1);
+  const bool ended = entry.mine && (state == "done" || state == "failed");
+  const SlideIdentity before{static_cast<std::uint64_t>(with.select.integer(more + 1)), with.select.integer(more + 2),
+                             unsigned_or_null(with.select, more + 3)};
+  bool readable = true;
+  try {
+    if (ended) read_row(with.select, bins_, database_.file().string());
+  } catch (const OutputError& error) {
+    readable = false;
+    start.damaged.emplace_back(error.what());
+  }
+  with.select.reset();
+  if (!readable) {
+    state = "pending";
+  } else if (ended && now && is_other_file(with, before, *now, state == "done", slide, entry.path)) {
+    state = "pending";
+    start.changed.push_back(entry.path);
+  }
+  if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
+  with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
+  with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
+  return state;
+}
+
 LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed) {
   LedgerStart start;
   std::vector<std::optional<SlideIdentity>> found(manifest.size());
@@ -240,170 +345,48 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   slides_.assign(manifest.size(), {});
   change([&] {
     forget_manifest();
-    Statement select(database_, "SELECT id, state, size, modified, hash FROM slides WHERE canonical = ?1");
-    Statement insert(database_, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)");
-    Statement place(database_, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5");
-    Statement identify(database_, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4");
+    // What is done from here on is this run's own.
+    database_.execute("DELETE FROM meta WHERE name = 'joined'");
+    EntryStatements with(database_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
-      const ManifestEntry& entry = manifest[i];
-      std::string state = "pending";
-      select.bind_blob(1, std::string_view(entry.canonical));
-      if (select.step()) {
-        slides_[i].id = select.integer(0);
-        state = select.text(1);
-        SlideIdentity before{static_cast<std::uint64_t>(select.integer(2)), select.integer(3), std::nullopt};
-        if (!select.is_null(4)) before.hash = static_cast<std::uint64_t>(select.integer(4));
-        select.reset();
-        if (entry.mine && (state == "done" || state == "failed") && found[i]) {
-          SlideIdentity& now = *found[i];
-          if (has_changed(before, now, hash_policy_, entry.path)) {
-            state = "pending";
-            start.changed.push_back(entry.path);
-          } else if (state == "done") {
-            // What was done without a hash gets it at the first start that asks for it.
-            const bool first_hash = hash_policy_ == ContentHashPolicy::always && !before.hash;
-            if (first_hash) now.hash = file_hash(entry.path);
-            if (first_hash || !before.same_file_state(now)) {
-              bind_identity(identify, 1, now);
-              identify.bind(4, slides_[i].id).run();
-            }
-          }
-        }
-        if (entry.mine && state == "done" && !found[i]) start.vanished.push_back(entry.path);
-        if (entry.mine && state == "failed" && retry_failed) state = "pending";
-        place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(i));
-        place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slides_[i].id).run();
-      } else {
-        insert.bind_blob(1, std::string_view(entry.canonical)).bind_blob(2, std::string_view(entry.path));
-        insert.bind(3, static_cast<std::int64_t>(i)).bind(4, std::int64_t{entry.mine});
-        if (found[i]) {
-          insert.bind(5, static_cast<std::int64_t>(found[i]->size));
-        } else {
-          insert.bind_null(5);
-        }
-        insert.run();
-        slides_[i].id = database_.last_row();
-      }
-      if (!entry.mine) continue;
+      const std::string state = enter(with, i, manifest[i], found[i], start);
+      if (!manifest[i].mine) continue;
       const std::uint64_t size = found[i] ? found[i]->size : 0;
-      slides_[i].path = entry.path;
+      slides_[i].path = manifest[i].path;
       ++start.mine;
       start.bytes += size;
       if (state == "done") {
         ++start.done;
-      } else if (state == "failed") {
+      } else if (state == "failed" && !retry_failed) {
         ++start.failed;
       } else {
+        if (state == "failed") redo_row(slides_[i].id);
         start.todo.push_back(i);
         start.todo_bytes.push_back(size);
         start.bytes_left += size;
       }
     }
-    Statement others(database_, "SELECT count(*) FROM slides WHERE position IS NULL");
+    Statement others(database_,
+                     "SELECT count(*) FROM slides WHERE (position IS NULL OR NOT mine) AND state IN ('done', "
+                     "'failed')");
     if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
   });
   return start;
+}
+
+void Ledger::redo_row(std::int64_t id) {
+  Statement update(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1");
+  update.bind(1, id).run();
+}
+
+void Ledger::redo(std::size_t slide) {
+  change([&] { redo_row(slides_.at(slide).id); });
 }
 
 void Ledger::forget_manifest() {
   database_.execute(
       "UPDATE slides SET position = NULL, mine = 0 WHERE position IS NOT NULL;"
       "UPDATE slides SET state = 'pending' WHERE state = 'running'");
-}
-
-void Ledger::adopt(const std::vector<ManifestEntry>& manifest) {
-  slides_.assign(manifest.size(), {});
-  change([&] {
-    forget_manifest();
-    Statement enter(
-        database_,
-        "INSERT INTO slides(canonical, path, position, mine) VALUES(?1, ?2, ?3, 1) ON CONFLICT(canonical) DO "
-        "UPDATE SET path = excluded.path, position = excluded.position, mine = 1");
-    Statement select(database_, "SELECT id FROM slides WHERE canonical = ?1");
-    for (std::size_t i = 0; i < manifest.size(); ++i) {
-      enter.bind_blob(1, std::string_view(manifest[i].canonical)).bind_blob(2, std::string_view(manifest[i].path));
-      enter.bind(3, static_cast<std::int64_t>(i)).run();
-      select.bind_blob(1, std::string_view(manifest[i].canonical));
-      if (select.step()) slides_[i].id = select.integer(0);
-      select.reset();
-      slides_[i].path = manifest[i].path;
-    }
-  });
-}
-
-Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
-  const Slide& entry = slides_.at(slide);
-  const SlideResult& result = other.result;
-  const std::size_t bins = result.sums.histogram.size();
-  Import outcome = Import::added;
-  const auto keep = [&] {
-    Statement select(
-        database_,
-        std::string("SELECT ") + row_columns +
-            ", ended_at, attempts, size, modified FROM slides WHERE id = ?1 AND state IN ('done', 'failed')");
-    select.bind(1, entry.id);
-    if (select.step()) {
-      const SlideResult before = read_row(select, bins, database_.file().string());
-      if (before.done && !result.done) {
-        // Of the same file a result goes before a failure. A later failure of another file under that name says that
-        // the result is no longer the slide's.
-        const SlideIdentity done_file{static_cast<std::uint64_t>(select.integer(row_column_count + 2)),
-                                      select.integer(row_column_count + 3), std::nullopt};
-        const bool other_file = other.identity && !other.identity->same_file_state(done_file);
-        const bool later = other.ended_at >= select.integer(row_column_count);
-        return outcome = other_file && later ? Import::different : Import::known, false;
-      }
-      if (before.done == result.done) {
-        outcome = Import::known;
-        if (before.done && (!same_result(before, result) || !has_map(entry.id, other))) {
-          return outcome = Import::different, false;
-        }
-        const auto order = [](const SlideResult& a, std::int64_t ended_at, std::int64_t attempts) {
-          return std::tuple(ended_at, attempts, a.seconds, a.backend, a.error, a.file_bytes);
-        };
-        if (!(order(result, other.ended_at, other.attempts) <
-              order(before, select.integer(row_column_count), select.integer(row_column_count + 1)))) {
-          return false;
-        }
-      }
-    }
-    return true;
-  };
-  change(
-      [&] {
-        if (!keep()) return;
-        Statement update(database_,
-                         std::string("UPDATE slides SET ") + row_assignments +
-                             ", size = ?23, modified = ?24, hash = ?25, ended_at = ?26, attempts = ?27 WHERE "
-                             "id = ?28");
-        bind_row(update, result, histogram_);
-        bind_identity(update, 23, other.identity);
-        update.bind(26, other.ended_at).bind(27, other.attempts).bind(28, entry.id).run();
-        Statement remove(database_, "DELETE FROM maps WHERE slide = ?1");
-        remove.bind(1, entry.id).run();
-        Statement insert(database_, "INSERT INTO maps VALUES(?1, ?2, ?3)");
-        std::int64_t part = 0;
-        other.for_each_map_part([&](std::span<const std::byte> bytes) {
-          insert.bind(1, entry.id).bind(2, part++).bind_blob(3, bytes).run();
-        });
-      },
-      Durability::hurried);
-  return outcome;
-}
-
-bool Ledger::has_map(std::int64_t id, const Imported& other) {
-  Statement select(database_, "SELECT bytes FROM maps WHERE slide = ?1 ORDER BY part");
-  select.bind(1, id);
-  bool same = true;
-  other.for_each_map_part([&](std::span<const std::byte> bytes) {
-    same = same && select.step() &&
-           select.bytes(0) == std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  });
-  return same && !select.step();
-}
-
-void Ledger::sync() {
-  change([] {});
 }
 
 void Ledger::started(std::size_t slide) {
@@ -433,21 +416,14 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
     }
   }
   change([&] {
+    const auto digest = store_map(database_, entry.id, parts_of(result.map));
     Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                    ", size = ?23, modified = ?24, hash = ?25, ended_at = ?26 WHERE id = ?27");
-    bind_row(update, result, histogram_);
-    static_assert(row_assignment_count == 22);
-    bind_identity(update, 23, entry.known ? std::optional(entry.identity) : std::nullopt);
-    update.bind(26, unix_now()).bind(27, entry.id).run();
-    Statement remove(database_, "DELETE FROM maps WHERE slide = ?1");
-    remove.bind(1, entry.id).run();
-    Statement insert(database_, "INSERT INTO maps VALUES(?1, ?2, ?3)");
-    auto values = std::as_bytes(std::span(result.map.values));
-    for (std::int64_t part = 0; !values.empty(); ++part) {
-      const auto bytes = values.first(std::min(values.size(), map_part_bytes));
-      insert.bind(1, entry.id).bind(2, part).bind_blob(3, bytes).run();
-      values = values.subspan(bytes.size());
-    }
+                                    ", size = ?25, modified = ?26, hash = ?27, ended_at = ?28 WHERE id = ?29");
+    static_assert(row_assignment_count == 24);
+    bind_row(update, result, digest, histogram_);
+    bind_identity(update, 25, entry.known ? std::optional(entry.identity) : std::nullopt);
+    update.bind(28, unix_now()).bind(29, entry.id).run();
+    seal_row(database_, entry.id);
   });
 }
 

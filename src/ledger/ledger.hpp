@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -7,9 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <slidestream/config.hpp>
@@ -17,6 +16,7 @@
 
 #include "ledger/database.hpp"
 #include "ledger/identity.hpp"
+#include "ledger/stored_map.hpp"
 
 namespace slidestream {
 
@@ -29,16 +29,17 @@ struct ManifestEntry {
 
 /// What a run finds in its ledger.
 struct LedgerStart {
-  std::vector<std::size_t> todo;          ///< places in the manifest, in order
-  std::size_t mine = 0;                   ///< slides of this shard
-  std::size_t done = 0;                   ///< of them, done before
-  std::size_t failed = 0;                 ///< of them, failed before, and not tried again
-  std::size_t left_out = 0;               ///< slides of earlier runs in this folder that the manifest doesn't name
-  std::uint64_t bytes = 0;                ///< of this shard's files
-  std::uint64_t bytes_left = 0;           ///< of the files of `todo`
+  std::vector<std::size_t> todo;  ///< places in the manifest, in order
+  std::size_t mine = 0;           ///< slides of this shard
+  std::size_t done = 0;           ///< of them, done before
+  std::size_t failed = 0;         ///< of them, failed before, and not tried again
+  std::size_t left_out = 0;      ///< slides that ended in earlier runs here and that the manifest, or its shard, hasn't
+  std::uint64_t bytes = 0;       ///< of this shard's files
+  std::uint64_t bytes_left = 0;  ///< of the files of `todo`
   std::vector<std::uint64_t> todo_bytes;  ///< of each file of `todo`
   std::vector<std::string> changed;       ///< paths of slides that had ended and are another file now
   std::vector<std::string> vanished;      ///< paths of slides that were done and can't be looked at now
+  std::vector<std::string> damaged;       ///< what is wrong with rows that can't be read; their slides are to be done
 };
 
 /// The memory of a run: `run.sqlite` in the output folder, one row a slide, one transaction for each that ends. What is
@@ -54,8 +55,8 @@ class Ledger {
   };
 
   /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process.
-  /// \throws ConfigError when its settings are others (naming the first and both values) or a living process has it
-  /// (naming host and number); OutputError when it can't be used.
+  /// \throws ConfigError when its settings are others (naming the first and both values), a living process has it
+  /// (naming host and number), or results lie there without it; OutputError when it can't be used.
   Ledger(const Config& config, const Options& options);
   explicit Ledger(const Config& config) : Ledger(config, Options{}) {}
   /// Gives it back.
@@ -63,31 +64,35 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Moves an earlier run in `config.output.dir` into its folder `earlier-N` and returns that; empty where there was
-  /// none. \throws ConfigError when a living process has it; OutputError.
+  /// Moves what an earlier run left in `config.output.dir` into its folder `earlier-N` and returns that; empty where
+  /// there was nothing. \throws ConfigError when a living process has it; OutputError.
   static std::string move_aside(const Config& config, const Options& options);
 
   /// Enters the manifest and finds what is to be done.
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed);
 
-  /// Enters a manifest whose files aren't looked at, for `import`.
-  void adopt(const std::vector<ManifestEntry>& manifest);
+  /// Has a slide of the manifest done again although it was done: its map can't be read.
+  void redo(std::size_t slide);
+
+  /// Makes the ledger that of joined runs, in one transaction: enters a manifest, whose files aren't looked at, and
+  /// calls `work`, which calls `import` for every slide that was found. Nothing changes when it throws.
+  /// \throws ConfigError where that would lose something: a run's own results, or slides of an earlier joining that
+  /// aren't imported this time.
+  void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work);
   /// A slide that another ledger has.
   struct Imported {
     SlideResult result;  ///< without the map's values
     std::optional<SlideIdentity> identity;
     std::int64_t attempts = 0;
     std::int64_t ended_at = 0;
-    /// Visits the parts of its map, in order.
-    std::function<void(const std::function<void(std::span<const std::byte>)>& visit)> for_each_map_part;
+    std::optional<std::uint64_t> map_digest;  ///< as it was written
+    MapParts map;
   };
-  enum class Import { added, known, different };
-  /// Takes over a slide of the manifest. One that is done goes before one that failed; of two that say the same, the
-  /// one is kept that any order of imports keeps. `different`: both are done and don't say the same, or another file
-  /// under that name failed later; nothing changes.
+  enum class Import { added, known, different, damaged };
+  /// Takes over a slide of the manifest while `join` works. One that is done goes before one that failed; of two that
+  /// say the same, the one is kept that any order of imports keeps. `different`: both are done and don't say the same,
+  /// or another file under that name failed later. `damaged`: its map isn't what was written. `work` has to throw then.
   Import import(std::size_t slide, const Imported& other);
-  /// Waits until all imports are on the disk.
-  void sync();
 
   /// Notes that a slide of the manifest is being worked on.
   void started(std::size_t slide);
@@ -96,8 +101,11 @@ class Ledger {
   void ended(std::size_t slide, SlideResult& result);
   /// Notes the name of a map's file that was written again.
   void map_renamed(std::size_t slide, const std::string& name);
-  /// Shows others that this process lives: to be called every few seconds. \throws OutputError when another took over.
+  /// Shows others that this process lives, and makes sure that the ledger is still its own: to be called every few
+  /// seconds. \throws OutputError when another took over, or the file isn't where it was.
   void beat();
+  /// Whether the folder isn't this process's any more: another took over, or it was moved or deleted.
+  bool is_lost() const noexcept { return lost_; }
 
   const std::filesystem::path& file() const noexcept { return database_.file(); }
 
@@ -111,20 +119,28 @@ class Ledger {
 
   void take_over(const Options& options);
   void check_settings(const Config& config);
+  struct EntryStatements;
+  std::string enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
+                    std::optional<SlideIdentity>& now, LedgerStart& start);
+  bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
+                     const Slide& slide, const std::string& path) const;
+  void redo_row(std::int64_t id);
   void forget_manifest();
-  bool has_map(std::int64_t id, const Imported& other);
+  void check_that_joining_loses_nothing();
   void release();
   /// A transaction of this process: the ledger still belongs to it. What is only `hurried` may be lost with the power.
   enum class Durability { full, hurried };
-  template <class Work>
-  void change(Work&& work, Durability durability = Durability::full);
+  void change(const std::function<void()>& work, Durability durability = Durability::full);
 
   ContentHashPolicy hash_policy_;
+  std::size_t bins_;
+  std::atomic<bool> lost_ = false;
   std::mutex mutex_;  ///< of what follows
   Database database_;
   bool wal_ = false;
   std::string token_;          ///< this process's, in the ledger
   std::vector<Slide> slides_;  ///< as the manifest
+  std::vector<char> joined_;   ///< of them, what was imported
   std::vector<std::byte> histogram_;
 };
 

@@ -1,10 +1,8 @@
 #include "ledger/ledger_view.hpp"
 
-#include <cstring>
-#include <slidestream/error.hpp>
-
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/stored_map.hpp"
 
 namespace slidestream {
 
@@ -42,29 +40,10 @@ void LedgerView::for_each_map(const std::function<void(std::size_t position, con
   }
 }
 
-void LedgerView::read_map(std::size_t position, WindowMap& map) {
-  const auto damaged = [&] {
-    throw OutputError(database_.file().string() + ": damaged: a map isn't as large as its slide's windows");
-  };
-  Statement size(database_,
-                 "SELECT coalesce(sum(length(bytes)), 0) FROM maps JOIN slides ON slides.id = maps.slide WHERE "
-                 "position = ?1");
-  size.bind(1, static_cast<std::int64_t>(position));
-  const auto wanted = static_cast<Int128>(map.columns) * static_cast<Int128>(map.rows) * 8;
-  if (!size.step() || static_cast<Int128>(size.integer(0)) != wanted) damaged();
-  size.reset();
-  map.values.resize(static_cast<std::size_t>(wanted / sizeof(float)));
-  Statement select(database_,
-                   "SELECT bytes FROM maps JOIN slides ON slides.id = maps.slide WHERE position = ?1 ORDER BY part");
+bool LedgerView::read_map(std::size_t position, WindowMap& map) {
+  Statement select(database_, "SELECT id FROM slides WHERE position = ?1");
   select.bind(1, static_cast<std::int64_t>(position));
-  const std::span<std::byte> room = std::as_writable_bytes(std::span(map.values));
-  std::size_t at = 0;
-  while (select.step()) {
-    const std::string_view bytes = select.bytes(0);
-    if (bytes.size() > room.size() - at) damaged();
-    std::memcpy(room.data() + at, bytes.data(), bytes.size());
-    at += bytes.size();
-  }
+  return select.step() && read_stored_map(database_, select.integer(0), map);
 }
 
 }  // namespace slidestream

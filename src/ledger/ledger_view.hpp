@@ -28,8 +28,8 @@ class LedgerView final : public SlideSource {
 
   /// Visits slides with a map: the place in the manifest, and the result without the map's values.
   void for_each_map(const std::function<void(std::size_t position, const SlideResult&)>& visit);
-  /// Fills in the values of a map of that place's slide.
-  void read_map(std::size_t position, WindowMap& map);
+  /// Fills in the values of a map of that place's slide; false when they aren't what was written.
+  bool read_map(std::size_t position, WindowMap& map);
 
  private:
   Database database_;

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <slidestream/pipeline.hpp>
-#include <system_error>
 #include <utility>
 
 #include "ledger/ledger_view.hpp"
@@ -16,24 +15,29 @@ std::vector<std::string> map_files(const Config& config, const std::vector<std::
   return files;
 }
 
-void write_missing_maps(const Config& config, Ledger& ledger, const std::vector<std::string>& files) {
-  if (files.empty()) return;
+std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger,
+                                            const std::vector<std::string>& files) {
+  if (files.empty()) return {};
   const std::filesystem::path folder = std::filesystem::path(config.output.dir) / "maps";
   LedgerView view(ledger.file(), static_cast<std::size_t>(config.analysis.bins));
   std::vector<std::pair<std::size_t, SlideResult>> wanted;
   view.for_each_map([&](std::size_t place, const SlideResult& slide) {
-    std::error_code code;
-    if (slide.map_file == files.at(place) && std::filesystem::is_regular_file(folder / slide.map_file, code)) return;
+    if (slide.map_file == files.at(place) && is_whole_map(config, slide.map, folder / slide.map_file)) return;
     wanted.emplace_back(place, slide);
     wanted.back().second.sums = {};
   });
+  std::vector<std::size_t> unreadable;
   for (auto& [place, slide] : wanted) {
-    view.read_map(place, slide.map);
+    if (!view.read_map(place, slide.map)) {
+      unreadable.push_back(place);
+      continue;
+    }
     const std::string& file = files.at(place);
     write_map(config, slide, file.substr(0, file.rfind('.')));
     slide.map = {};
     if (slide.map_file != file) ledger.map_renamed(place, file);
   }
+  return unreadable;
 }
 
 }  // namespace slidestream

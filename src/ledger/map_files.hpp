@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace slidestream {
 /// The names of maps' files by place in the manifest, with suffix; empty without maps.
 std::vector<std::string> map_files(const Config& config, const std::vector<std::string>& slides);
 
-/// Writes the maps of the ledger's slides that have no file, or one of another name. \throws OutputError.
-void write_missing_maps(const Config& config, Ledger& ledger, const std::vector<std::string>& files);
+/// Writes the maps of the ledger's slides that have no whole file, or one of another name. Returns the places of slides
+/// whose map in the ledger isn't what was written. \throws OutputError.
+[[nodiscard]] std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger,
+                                                          const std::vector<std::string>& files);
 
 }  // namespace slidestream

@@ -50,18 +50,14 @@ Part open_part(const std::string& folder) {
   return part;
 }
 
-std::map<std::string, std::string> settings_of(Part& part) {
-  std::map<std::string, std::string> settings;
-  Statement select(*part.database, "SELECT name, value FROM settings");
-  while (select.step()) settings.emplace(select.text(0), select.text(1));
-  return settings;
-}
-
 void check_settings(std::vector<Part>& parts) {
   for (Part& part : parts) {
     // Against the present program's version and against the first part.
-    if (const auto difference = first_difference(deciding_settings(parts.front().config), settings_of(part))) {
-      throw ConfigError(part.folder + ": " + *difference + " (here: " + parts.front().folder + ")");
+    const auto wanted = deciding_settings(parts.front().config);
+    if (const auto difference = first_difference(wanted, stored_settings(*part.database))) {
+      const bool version = difference->key == wanted.front().first;
+      throw ConfigError(part.folder + ": " + difference->key + " is " + difference->before + " there, and " +
+                        difference->now + (version ? " here" : " in " + parts.front().folder));
     }
   }
 }
@@ -84,6 +80,15 @@ void add_places(Part& part, Places& places) {
   }
 }
 
+/// Slides that the part's last start didn't name, and that are in none of its files of results, either.
+void tell_left_out(Part& part, MergeResult& result) {
+  Statement select(*part.database,
+                   "SELECT count(*) FROM slides WHERE position IS NULL AND state IN ('done', 'failed')");
+  if (!select.step() || select.integer(0) == 0) return;
+  result.warnings.push_back(part.folder + ": " + std::to_string(select.integer(0)) +
+                            " slides of its earlier runs weren't among its last inputs, and are left out");
+}
+
 /// By position where the manifests agree; paths settle the rest.
 std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<const Places::value_type*> order;
@@ -95,10 +100,13 @@ std::vector<ManifestEntry> make_manifest(const Places& places) {
   return manifest;
 }
 
+/// Ends a merge that was told to stop.
+struct Stopped {};
+
 class Joiner {
  public:
-  Joiner(Ledger& ledger, const std::vector<ManifestEntry>& manifest, std::size_t bins, MergeResult& result)
-      : ledger_(ledger), manifest_(manifest), bins_(bins), result_(result), has_(manifest.size()) {
+  Joiner(Ledger& ledger, const std::vector<ManifestEntry>& manifest, std::size_t bins, const MergeOptions& options)
+      : ledger_(ledger), manifest_(manifest), bins_(bins), options_(options), has_(manifest.size()) {
     for (std::size_t i = 0; i < manifest.size(); ++i) by_canonical_.emplace(manifest[i].canonical, i);
   }
 
@@ -109,41 +117,41 @@ class Joiner {
                                          "position IS NOT NULL AND state IN ('done', 'failed')");
     constexpr int more = row_column_count;
     while (select.step()) {
+      if (options_.stopped && options_.stopped()) throw Stopped();
       const auto found = by_canonical_.find(select.text(more));
       if (found == by_canonical_.end()) throw OutputError(file + ": changes while it is read");
       const std::size_t place = found->second;
       Ledger::Imported slide;
+      slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = read_row(select, bins_, file);
       if (!select.is_null(more + 2)) {
-        slide.identity =
-            SlideIdentity{static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3), {}};
-        if (!select.is_null(more + 4)) slide.identity->hash = static_cast<std::uint64_t>(select.integer(more + 4));
+        slide.identity = SlideIdentity{static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3),
+                                       unsigned_or_null(select, more + 4)};
       }
       slide.attempts = select.integer(more + 5);
       slide.ended_at = select.integer(more + 6);
-      slide.for_each_map_part = [&part, id = select.integer(more + 1)](const auto& visit) {
-        Statement parts(*part.database, "SELECT bytes FROM maps WHERE slide = ?1 ORDER BY part");
-        parts.bind(1, id);
-        while (parts.step()) {
-          const std::string_view bytes = parts.bytes(0);
-          visit(std::as_bytes(std::span(bytes.data(), bytes.size())));
-        }
-      };
+      slide.map = parts_of(*part.database, select.integer(more + 1));
       const Ledger::Import outcome = ledger_.import(place, slide);
+      if (outcome == Ledger::Import::damaged) {
+        throw OutputError(file + ": damaged: the map of " + one_line(slide.result.path) + " isn't what was written");
+      }
       if (outcome == Ledger::Import::different) {
         throw ConfigError(one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +
-                          (has_[place].empty() ? "the folder for results" : has_[place]));
+                          has_[place]);
       }
-      if (!has_[place].empty() && has_[place] != part.folder) ++result_.twice;
+      if (outcome == Ledger::Import::known && has_[place] != part.folder) ++twice_;
       has_[place] = part.folder;
     }
   }
+  /// Slides that several parts have, with the same result.
+  std::size_t twice() const noexcept { return twice_; }
 
  private:
   Ledger& ledger_;
   const std::vector<ManifestEntry>& manifest_;
   std::size_t bins_;
-  MergeResult& result_;
+  const MergeOptions& options_;
+  std::size_t twice_ = 0;
   std::unordered_map<std::string, std::size_t> by_canonical_;
   std::vector<std::string> has_;  ///< the folder that a slide was in
 };
@@ -162,7 +170,8 @@ RunResult run_of(SlideSource& slides) {
 
 }  // namespace
 
-MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::string& out) {
+MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::string& out,
+                          const MergeOptions& options) {
   std::vector<Part> parts;
   MergeResult result;
   for (const std::string& folder : folders) {
@@ -172,6 +181,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
     if (const auto owner = read_owner(*parts.back().database); owner && is_alive(owner->process).value_or(true)) {
       result.warnings.push_back(folder + ": its run on " + owner->process.name() + " hasn't ended");
     }
+    tell_left_out(parts.back(), result);
   }
   check_settings(parts);
   // What doesn't decide results may differ between parts; which is kept mustn't depend on their order.
@@ -181,18 +191,28 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   for (Part& part : parts) add_places(part, places);
   const std::vector<ManifestEntry> manifest = make_manifest(places);
 
+  if (options.fresh) result.aside = Ledger::move_aside(result.config, {});
   prepare_output(result.config);
   Ledger ledger(result.config);
-  ledger.adopt(manifest);
   const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
-  Joiner joiner(ledger, manifest, bins, result);
-  for (Part& part : parts) joiner.add(part);
-  ledger.sync();
+  Joiner joiner(ledger, manifest, bins, options);
+  try {
+    ledger.join(manifest, [&] {
+      for (Part& part : parts) joiner.add(part);
+    });
+  } catch (const Stopped&) {
+    result.stopped = true;
+    return result;
+  }
+  result.twice = joiner.twice();
 
   std::vector<std::string> paths;
   paths.reserve(manifest.size());
   for (const ManifestEntry& entry : manifest) paths.push_back(entry.path);
-  write_missing_maps(result.config, ledger, map_files(result.config, paths));
+  // All of them were read and found whole a moment ago.
+  if (!write_missing_maps(result.config, ledger, map_files(result.config, paths)).empty()) {
+    throw OutputError(ledger.file().string() + ": damaged: a map isn't what was written");
+  }
   LedgerView view(ledger.file(), bins);
   result.missing = view.missing();
   RunResult run = run_of(view);

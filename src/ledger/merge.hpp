@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@
 
 namespace slidestream {
 
+struct MergeOptions {
+  bool fresh = false;  ///< moves what is in the folder for joined results aside, once the folders were found to fit
+  std::function<bool()> stopped;  ///< asked between slides; true: nothing is merged. May be empty
+};
+
 /// What a merge found.
 struct MergeResult {
   Config config;                      ///< of the merged run
@@ -20,12 +26,15 @@ struct MergeResult {
   std::size_t twice = 0;              ///< slides that several folders have, with the same result
   std::vector<std::string> missing;   ///< paths of slides of the manifest that no folder has
   std::vector<std::string> warnings;  ///< one line each
+  std::string aside;                  ///< where the earlier results are now; empty: there were none, or it wasn't asked
+  bool stopped = false;               ///< nothing was merged
 };
 
-/// Joins the ledgers of several output folders in `out`, and writes the files of results there. The order of `folders`
-/// makes no difference to any byte of those.
-/// \throws ConfigError when they can't be joined: other settings or versions, the same slide with different results;
-/// OutputError when one can't be read or `out` can't be written.
-MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::string& out);
+/// Joins the ledgers of several output folders in `out`, all or nothing, and writes the files of results there. They
+/// follow from `folders` alone, in any order: what an earlier merge left in `out` is replaced.
+/// \throws ConfigError when they can't be joined: other settings or versions, the same slide with different results, or
+/// `out` holds slides that none of them has; OutputError when one can't be read or `out` can't be written.
+MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::string& out,
+                          const MergeOptions& options = {});
 
 }  // namespace slidestream

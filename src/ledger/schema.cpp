@@ -15,7 +15,7 @@ constexpr std::int64_t schema_version = 1;
 
 // Paths are bytes and needn't be UTF-8. `position` and `mine` belong to the manifest of the last start: a slide that
 // it didn't name has none. Counts are unsigned 64-bit numbers, the lowest byte first; sums decimal text, for they have
-// 128 bits.
+// 128 bits. Digests are XXH64, of a row's result (slide_row.hpp) and of a map's bytes; what has none isn't checked.
 constexpr const char* tables = R"sql(
 CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE settings(name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -38,7 +38,7 @@ CREATE TABLE slides(
   missing_tiles INTEGER, bad_tiles INTEGER, backend TEXT, seconds REAL, file_bytes INTEGER,
   windows INTEGER, value_count INTEGER, clipped INTEGER, value_sum TEXT, square_sum TEXT,
   map_columns INTEGER, map_rows INTEGER, map_name BLOB,
-  histogram BLOB);
+  histogram BLOB, gpu_fallback_tiles INTEGER, map_digest INTEGER, digest INTEGER);
 CREATE INDEX slides_by_position ON slides(position);
 CREATE TABLE maps(
   slide INTEGER NOT NULL REFERENCES slides(id), part INTEGER NOT NULL, bytes BLOB NOT NULL, UNIQUE(slide, part));

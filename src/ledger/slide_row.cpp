@@ -1,9 +1,12 @@
 #include "ledger/slide_row.hpp"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <slidestream/error.hpp>
 
 #include "config/suggest.hpp"
+#include "ledger/content_hash.hpp"
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -20,6 +23,43 @@ void to_bytes(const std::vector<std::uint64_t>& counts, std::vector<std::byte>& 
   for (std::size_t i = 0; i < counts.size(); ++i) {
     for (std::size_t k = 0; k < count_bytes; ++k) bytes[i * count_bytes + k] = std::byte(counts[i] >> (8 * k) & 0xff);
   }
+}
+
+constexpr int path_column = 0;
+constexpr int map_name_column = 21;
+constexpr int digest_column = row_column_count - 1;
+
+/// Each column as its type, its length where that varies, and its bytes, the lowest first.
+std::uint64_t row_digest(const Statement& row) {
+  ContentHash hash;
+  const auto add_number = [&hash](std::uint64_t value) {
+    std::array<std::byte, 8> bytes{};
+    for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = std::byte(value >> (8 * k) & 0xff);
+    hash.add(bytes);
+  };
+  for (int column = 0; column < digest_column; ++column) {
+    if (column == path_column || column == map_name_column) continue;
+    const Statement::Type type = row.type(column);
+    add_number(static_cast<std::uint64_t>(type));
+    switch (type) {
+      case Statement::Type::integer:
+        add_number(static_cast<std::uint64_t>(row.integer(column)));
+        break;
+      case Statement::Type::real:
+        add_number(std::bit_cast<std::uint64_t>(row.real(column)));
+        break;
+      case Statement::Type::text:
+      case Statement::Type::blob: {
+        const std::string_view bytes = row.bytes(column);
+        add_number(bytes.size());
+        hash.add(std::as_bytes(std::span(bytes.data(), bytes.size())));
+        break;
+      }
+      case Statement::Type::null:
+        break;
+    }
+  }
+  return hash.value();
 }
 
 /// Reads a row and says where it is wrong.
@@ -47,7 +87,12 @@ class RowReader {
     slide_.seconds = row_.real(12);
     require(std::isfinite(slide_.seconds), "seconds");
     slide_.file_bytes = count(13, "file_bytes");
+    slide_.gpu_fallback_tiles = count(23, "gpu_fallback_tiles");
     read_sums();
+    const auto digest = unsigned_or_null(row_, digest_column);
+    if (digest && *digest != row_digest(row_)) {
+      throw OutputError(file_ + ": damaged: the row of " + one_line(slide_.path) + " isn't what was written");
+    }
     return std::move(slide_);
   }
 
@@ -122,7 +167,35 @@ bool parse_decimal(std::string_view text, Int128& value) noexcept {
   return true;
 }
 
-void bind_row(Statement& statement, const SlideResult& slide, std::vector<std::byte>& histogram) {
+std::optional<std::uint64_t> unsigned_or_null(const Statement& statement, int column) noexcept {
+  if (statement.is_null(column)) return std::nullopt;
+  return static_cast<std::uint64_t>(statement.integer(column));
+}
+
+void bind_identity(Statement& statement, int first, const std::optional<SlideIdentity>& identity) {
+  if (!identity) {
+    statement.bind_null(first).bind_null(first + 1).bind_null(first + 2);
+    return;
+  }
+  statement.bind(first, static_cast<std::int64_t>(identity->size)).bind(first + 1, identity->modified);
+  if (identity->hash) {
+    statement.bind(first + 2, static_cast<std::int64_t>(*identity->hash));
+  } else {
+    statement.bind_null(first + 2);
+  }
+}
+
+void seal_row(Database& database, std::int64_t id) {
+  Statement select(database, std::string("SELECT ") + row_columns + " FROM slides WHERE id = ?1");
+  if (!select.bind(1, id).step()) return;
+  const std::uint64_t digest = row_digest(select);
+  select.reset();
+  Statement update(database, "UPDATE slides SET digest = ?1 WHERE id = ?2");
+  update.bind(1, static_cast<std::int64_t>(digest)).bind(2, id).run();
+}
+
+void bind_row(Statement& statement, const SlideResult& slide, std::optional<std::uint64_t> map_digest,
+              std::vector<std::byte>& histogram) {
   const auto integer = [&](int index, std::uint64_t value) { statement.bind(index, static_cast<std::int64_t>(value)); };
   statement.bind(1, std::string_view(slide.done ? "done" : "failed"));
   statement.bind_blob(2, std::string_view(slide.error));
@@ -151,6 +224,12 @@ void bind_row(Statement& statement, const SlideResult& slide, std::vector<std::b
     statement.bind_blob(22, histogram);
   } else {
     statement.bind_null(22);
+  }
+  integer(23, slide.gpu_fallback_tiles);
+  if (map_digest) {
+    integer(24, *map_digest);
+  } else {
+    statement.bind_null(24);
   }
 }
 

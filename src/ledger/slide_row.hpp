@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <slidestream/results.hpp>
 
 #include "ledger/database.hpp"
+#include "ledger/identity.hpp"
 
 /// \file
 /// A slide's result as the columns of the table `slides`, and back. Whatever a ledger holds, what comes back is a
@@ -17,26 +19,40 @@ namespace slidestream {
 /// `SELECT` + these: what `read_row` reads, from column 0 on.
 inline constexpr const char* row_columns =
     "path, state, error, width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, "
-    "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, map_name, histogram";
-inline constexpr int row_column_count = 23;
+    "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, map_name, histogram, "
+    "gpu_fallback_tiles, map_digest, canonical, digest";
+inline constexpr int row_column_count = 27;
+/// Of them, the map's digest.
+inline constexpr int map_digest_column = 24;
 
 /// `UPDATE slides SET` + these: what `bind_row` binds, as ?1 on. The path isn't among them.
 inline constexpr const char* row_assignments =
     "state = ?1, error = ?2, width = ?3, height = ?4, codec = ?5, colour = ?6, level = ?7, mpp = ?8, "
     "missing_tiles = ?9, bad_tiles = ?10, backend = ?11, seconds = ?12, file_bytes = ?13, windows = ?14, "
     "value_count = ?15, clipped = ?16, value_sum = ?17, square_sum = ?18, map_columns = ?19, map_rows = ?20, "
-    "map_name = ?21, histogram = ?22";
-inline constexpr int row_assignment_count = 22;
+    "map_name = ?21, histogram = ?22, gpu_fallback_tiles = ?23, map_digest = ?24";
+inline constexpr int row_assignment_count = 24;
 
-/// `histogram` keeps the counts' bytes until the statement is reset.
-void bind_row(Statement& statement, const SlideResult& slide, std::vector<std::byte>& histogram);
+/// `histogram` keeps the counts' bytes until the statement is reset. `map_digest`: of the map, where there is one.
+void bind_row(Statement& statement, const SlideResult& slide, std::optional<std::uint64_t> map_digest,
+              std::vector<std::byte>& histogram);
+
+/// Gives a row that was written the digest of what is in it now: XXH64 over the columns of `row_columns` as SQLite
+/// stores them, without the path and the map's name, which later starts may change.
+void seal_row(Database& database, std::int64_t id);
 
 /// A slide that is done or failed, without its map's values. `map_file` is set where a map was stored.
-/// \throws OutputError naming `file` and the slide.
+/// \throws OutputError naming `file` and the slide where it can't be what was written, or its digest is another.
 SlideResult read_row(const Statement& statement, std::size_t bins, const std::string& file);
 
 /// Whether two results of the same slide say the same: all but where and how long.
 bool same_result(const SlideResult& a, const SlideResult& b);
+
+/// An unsigned number of 64 bits, which SQLite keeps as a signed one; nothing for NULL.
+std::optional<std::uint64_t> unsigned_or_null(const Statement& statement, int column) noexcept;
+
+/// Size, time and hash of a slide's file as three values from number `first` on.
+void bind_identity(Statement& statement, int first, const std::optional<SlideIdentity>& identity);
 
 /// A decimal number of 128 bits; false when the text isn't one.
 bool parse_decimal(std::string_view text, Int128& value) noexcept;

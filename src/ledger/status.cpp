@@ -33,7 +33,8 @@ void count_states(Database& database, LedgerStatus& status) {
 }
 
 void estimate(Database& database, LedgerStatus& status) {
-  if (!status.owner) return;
+  // A dead process has no speed.
+  if (!status.owner || !status.owner_is_alive.value_or(true)) return;
   Statement select(
       database,
       "SELECT coalesce(sum(size), 0) FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', "

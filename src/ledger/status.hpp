@@ -23,7 +23,7 @@ struct LedgerStatus {
   std::uint64_t windows = 0;
   std::optional<Owner> owner;          ///< of a run that hasn't given the ledger back
   std::optional<bool> owner_is_alive;  ///< nothing: it is another machine's
-  double bytes_per_second = 0.0;       ///< of the slides that ended since the owner began; 0: not known
+  double bytes_per_second = 0.0;       ///< of the slides that ended since a living owner began; 0: not known
   std::optional<double> seconds_left;
   std::vector<std::string> running_paths;
   struct Failure {

@@ -44,6 +44,15 @@ AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
+void AtomicFile::check(const std::filesystem::path& path) {
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) {
+    throw OutputError(path.string() + ": " + std::make_error_code(std::errc::is_a_directory).message());
+  }
+  // Only making a file shows whether one can be made.
+  const AtomicFile probe(path);
+}
+
 void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());

@@ -103,6 +103,7 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
   corpus["threads"] = result.threads;
   corpus["seconds"] = result.seconds;
   corpus["interrupted"] = result.interrupted;
+  corpus["gpu_fallback_tiles"] = found.gpu_fallback_tiles;
   corpus["totals"] = totals_json(config, found);
   corpus["stages"] = stages_json(result);
   if (result.overlap) corpus["overlap"] = overlap_json(*result.overlap);

@@ -3,10 +3,12 @@
 #include <tiffio.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <slidestream/error.hpp>
+#include <system_error>
 
 namespace slidestream {
 
@@ -44,6 +46,11 @@ struct MemoryFile {
   static int close(thandle_t) { return 0; }
   static toff_t size(thandle_t handle) { return of(handle).bytes.size(); }
 };
+
+int note_complaint(TIFF* /*tiff*/, void* noted, const char* /*module*/, const char* /*format*/, va_list /*values*/) {
+  *static_cast<bool*>(noted) = true;
+  return 1;
+}
 
 struct CloseTiff {
   void operator()(TIFF* tiff) const { TIFFClose(tiff); }
@@ -95,6 +102,31 @@ std::vector<std::byte> tiff_bytes(const WindowMap& map, std::optional<double> mi
   }
   if (TIFFWriteDirectory(out) != 1) throw OutputError("libtiff can't write a map's directory");
   return std::move(file.bytes);
+}
+
+bool is_whole_tiff(const std::filesystem::path& file, const WindowMap& map) {
+  const std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)> options(TIFFOpenOptionsAlloc(),
+                                                                                 &TIFFOpenOptionsFree);
+  bool complained = false;
+  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), note_complaint, &complained);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), note_complaint, &complained);
+  const std::unique_ptr<TIFF, CloseTiff> tiff(TIFFOpenExt(file.c_str(), "rm", options.get()));
+  if (!tiff || complained) return false;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width);
+  TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height);
+  if (width != map.columns || height != map.rows) return false;
+  std::error_code code;
+  const std::uint64_t size = std::filesystem::file_size(file, code);
+  std::uint64_t bytes = 0;
+  for (std::uint32_t strip = 0; strip < TIFFNumberOfStrips(tiff.get()); ++strip) {
+    const std::uint64_t offset = TIFFGetStrileOffset(tiff.get(), strip);
+    const std::uint64_t count = TIFFGetStrileByteCount(tiff.get(), strip);
+    if (offset > size || count > size - offset) return false;
+    bytes += count;
+  }
+  return !complained && bytes == std::uint64_t{width} * height * 2 * sizeof(float);
 }
 
 }  // namespace slidestream

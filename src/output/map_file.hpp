@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -12,5 +13,8 @@ namespace slidestream {
 /// where the size asks for it. `micrometres` is the step between windows; it becomes the resolution. \throws
 /// OutputError.
 std::vector<std::byte> tiff_bytes(const WindowMap& map, std::optional<double> micrometres);
+
+/// Whether the file is such a TIFF of that many windows, to its last byte. Its values aren't looked at.
+bool is_whole_tiff(const std::filesystem::path& file, const WindowMap& map);
 
 }  // namespace slidestream

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <stdexcept>
 #include <system_error>
 #include <unordered_map>
 #include <unordered_set>
@@ -101,7 +102,12 @@ void Corpus::add(const SlideResult& slide) {
   missing_tiles += slide.missing_tiles;
   bad_tiles += slide.bad_tiles;
   file_bytes += slide.file_bytes;
-  sums += slide.sums;
+  gpu_fallback_tiles += slide.gpu_fallback_tiles;
+  try {
+    sums += slide.sums;
+  } catch (const std::overflow_error& error) {
+    throw OutputError(slide.path + ": can't be added to the other slides: " + error.what());
+  }
   if (!slide.map_file.empty()) maps.emplace_back(slide.path, slide.map_file);
 }
 
@@ -167,6 +173,16 @@ std::vector<std::string> map_names(const std::vector<std::string>& slides) {
     taken.insert(name);
   }
   return names;
+}
+
+bool is_whole_map(const Config& config, const WindowMap& map, const fs::path& file) {
+  std::error_code code;
+  if (!fs::is_regular_file(file, code)) return false;
+  if (config.output.maps == MapFormat::tiff) return is_whole_tiff(file, map);
+  const auto rows = static_cast<std::uint64_t>(map.rows);
+  const auto columns = static_cast<std::uint64_t>(map.columns);
+  const std::uint64_t bytes = npy_header("f4", {rows, columns, 2}).size() + rows * columns * 2 * sizeof(float);
+  return fs::file_size(file, code) == bytes;
 }
 
 std::string write_map(const Config& config, const SlideResult& slide, const std::string& name) {

@@ -160,14 +160,7 @@ void write_device_records(EventWriter& out, const Trace& trace, const std::vecto
 
 }  // namespace
 
-void check_trace_file(const std::string& file) {
-  std::error_code code;
-  if (std::filesystem::is_directory(file, code)) {
-    throw OutputError(file + ": " + std::make_error_code(std::errc::is_a_directory).message());
-  }
-  // Only making a file shows whether one can be made. It goes away again.
-  const AtomicFile probe(file);
-}
+void check_trace_file(const std::string& file) { AtomicFile::check(file); }
 
 void write_trace(const std::string& file, const Trace& trace, const std::vector<std::string>& slides) {
   std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ struct Corpus {
   std::size_t failed = 0;
   std::uint64_t missing_tiles = 0;
   std::uint64_t bad_tiles = 0;
+  std::uint64_t gpu_fallback_tiles = 0;
   std::uint64_t file_bytes = 0;
   SpectrumSums sums;
   std::vector<std::pair<std::string, std::string>> maps;  ///< a slide's path and its map's file
@@ -37,5 +39,8 @@ struct Corpus {
 /// `run` is asked for everything but its slides; `corpus` is filled in before anything is written. \throws OutputError
 /// naming the file and the system's reason.
 void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus);
+
+/// Whether the file is a map of that many windows, of the kind that `write_map` writes, and nothing of it is cut off.
+bool is_whole_map(const Config& config, const WindowMap& map, const std::filesystem::path& file);
 
 }  // namespace slidestream

@@ -1,11 +1,10 @@
 #include "report/run_reader.hpp"
 
-#include <cstring>
 #include <slidestream/error.hpp>
-#include <span>
 
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/stored_map.hpp"
 
 namespace slidestream::report {
 
@@ -37,23 +36,7 @@ void RunReader::for_each(const std::function<void(const LedgerSlide&)>& visit) {
 }
 
 bool RunReader::read_map(std::int64_t id, WindowMap& map) {
-  if (map.columns <= 0 || map.rows <= 0) return false;
-  Statement size(*database_, "SELECT coalesce(sum(length(bytes)), 0) FROM maps WHERE slide = ?1");
-  size.bind(1, id);
-  const auto wanted = static_cast<Int128>(map.columns) * static_cast<Int128>(map.rows) * 8;
-  if (!size.step() || static_cast<Int128>(size.integer(0)) != wanted) return false;
-  map.values.resize(static_cast<std::size_t>(wanted / sizeof(float)));
-  const std::span<std::byte> room = std::as_writable_bytes(std::span(map.values));
-  Statement select(*database_, "SELECT bytes FROM maps WHERE slide = ?1 ORDER BY part");
-  select.bind(1, id);
-  std::size_t at = 0;
-  while (select.step()) {
-    const std::string_view bytes = select.bytes(0);
-    if (bytes.size() > room.size() - at) return false;
-    std::memcpy(room.data() + at, bytes.data(), bytes.size());
-    at += bytes.size();
-  }
-  return true;
+  return map.columns > 0 && map.rows > 0 && read_stored_map(*database_, id, map);
 }
 
 }  // namespace slidestream::report

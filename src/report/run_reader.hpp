@@ -33,7 +33,7 @@ class RunReader {
   std::uint64_t unfinished();
   /// Visits the slides that are done or failed, in the order of the manifest; the same ones every time.
   void for_each(const std::function<void(const LedgerSlide&)>& visit);
-  /// Fills in the values of a slide's map. False when the ledger has another number of them than the map's size says.
+  /// Fills in the values of a slide's map. False when the ledger hasn't what was written.
   bool read_map(std::int64_t id, WindowMap& map);
 
  private:

@@ -17,8 +17,10 @@ namespace {
 
 std::string system_reason(int error) { return std::generic_category().message(error); }
 
-/// Errors that storage over a network gives while it is away for a moment.
-bool may_pass(int error) { return error == EIO || error == ESTALE || error == ETIMEDOUT; }
+/// Errors that storage over a network gives while it is away for a moment, and a system whose file table is full.
+bool may_pass(int error) {
+  return error == EIO || error == ESTALE || error == ETIMEDOUT || error == EMFILE || error == ENFILE;
+}
 
 void wait_before_retry(int attempt) {
   constexpr auto longest = std::chrono::milliseconds(30'000);

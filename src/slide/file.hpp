@@ -19,8 +19,8 @@ std::string without_control_characters(std::string text);
 class File {
  public:
   /// `retries`: how often opening and reading are tried again after an error of storage that may pass (EIO, ESTALE,
-  /// ETIMEDOUT), first after 0.1 s and then twice as long each time, at most 30 s. \throws SlideError when it can't be
-  /// opened or isn't a regular file. Never waits for a FIFO's other end.
+  /// ETIMEDOUT, EMFILE, ENFILE), first after 0.1 s and then twice as long each time, at most 30 s. \throws SlideError
+  /// when it can't be opened or isn't a regular file. Never waits for a FIFO's other end.
   explicit File(const std::filesystem::path& path, int retries = 0);
   ~File();
   File(const File&) = delete;

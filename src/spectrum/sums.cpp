@@ -35,8 +35,10 @@ SpectrumSums& SpectrumSums::operator+=(const SpectrumSums& other) {
   windows += other.windows;
   values += other.values;
   clipped += other.clipped;
-  sum += other.sum;
-  sum_of_squares += other.sum_of_squares;
+  if (__builtin_add_overflow(sum, other.sum, &sum) ||
+      __builtin_add_overflow(sum_of_squares, other.sum_of_squares, &sum_of_squares)) {
+    throw std::overflow_error("sums of more than 128 bits");
+  }
   return *this;
 }
 

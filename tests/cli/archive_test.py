@@ -190,6 +190,61 @@ class Resume(ArchiveCase):
         self.assertEqual(results(self.out / "earlier-1"), before)
         self.assertNotEqual(results(self.out)["histograms.npy"], before["histograms.npy"])
 
+    def test_damaged_rows_and_maps_are_done_again(self):
+        slides = self.tiny_slides(4)
+        arguments = slides, "--out", self.out, "--maps", "npy"
+        self.assertEqual(run(*arguments).returncode, 0)
+        before = results(self.out)
+        self.sql("UPDATE slides SET value_sum = value_sum || '1' WHERE position = 1")
+        self.sql("UPDATE maps SET bytes = zeroblob(length(bytes)) WHERE slide = (SELECT id FROM slides WHERE position = 2)")
+        (self.out / "maps/slide-002.npy").unlink()
+        (self.out / "maps/slide-003.npy").write_bytes((self.out / "maps/slide-003.npy").read_bytes()[:-1])
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"run.sqlite: damaged: the row of {slides}/slide-001.svs isn't what was written: done again", result.stderr)
+        self.assertIn(f"run.sqlite: damaged: the map of {slides}/slide-002.svs isn't what was written: done again", result.stderr)
+        self.assertIn("2 of 4 slides are done already", result.stderr)
+        self.assertEqual(results(self.out), before)
+
+    def test_maps_that_were_cut_off_are_written_again(self):
+        slides = self.tiny_slides(2)
+        for kind, suffix in ("npy", "npy"), ("tiff", "tif"):
+            out = self.folder / kind
+            self.assertEqual(run(slides, "--out", out, "--maps", kind).returncode, 0)
+            file = out / f"maps/slide-001.{suffix}"
+            whole = file.read_bytes()
+            for size in 0, 1, 100, len(whole) // 2, len(whole) - 1:
+                file.write_bytes(whole[:size])
+                result = run(slides, "--out", out, "--maps", kind)
+                self.assertEqual((result.returncode, file.read_bytes() == whole), (0, True), f"{kind} {size}")
+
+    def test_results_without_a_ledger_are_not_written_over(self):
+        slides = self.tiny_slides(2)
+        self.assertEqual(run(slides, "--out", self.out, "--maps", "npy").returncode, 0)
+        before = results(self.out)
+        (self.out / "run.sqlite").unlink()
+        self.assertOneLine(run(slides, "--out", self.out), 2, "has slides.csv, but no run.sqlite", "--fresh")
+        (self.out / "run.sqlite").touch()
+        self.assertOneLine(run(slides, "--out", self.out), 2, "run.sqlite is empty")
+        result = run(slides, "--out", self.out, "--maps", "npy", "--fresh")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(results(self.out / "earlier-1"), before)
+        self.assertEqual(results(self.out), before)
+
+    def test_a_dry_run_knows_what_is_done(self):
+        slides = self.tiny_slides(4)
+        (slides / "slide-000.svs").write_text("no slide")
+        self.assertEqual(run(slides, "--out", self.out).returncode, 1)
+        os.utime(slides / "slide-003.svs", (1, 1))
+        before = {path.name: path.read_bytes() for path in self.out.iterdir()}
+        result = run(slides, "--out", self.out, "--dry-run")
+        self.assertIn("out: 2 done by an earlier run and skipped, 1 failed before and skipped (--retry-failed tries again), "
+                      "1 done again, for the file isn't what it was\n", result.stdout)
+        self.assertEqual(before, {path.name: path.read_bytes() for path in self.out.iterdir()})
+        result = run(slides, "--out", self.out, "--dry-run", "--set", "analysis.stride=64")
+        self.assertOneLine(result, 2, "analysis.stride is 64 here and was 128")
+        self.assertNotIn("earlier run", run(slides, "--out", self.folder / "new", "--dry-run").stdout)
+
     def test_checkpoints_show_what_is_done(self):
         process = subprocess.Popen([PIPELINE, str(self.slide()), str(self.large_slide()), "--out", str(self.out), "--set",
                                     "output.checkpoint_seconds=1"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -225,6 +280,46 @@ class Owners(ArchiveCase):
         third = run(self.slide(), "--out", self.out)
         self.assertEqual(third.returncode, 0, third.stderr)
 
+    def test_a_process_that_stands_still_is_named_and_a_dead_one_has_no_speed(self):
+        first = self.start(self.slide(), self.large_slide(), "--out", self.out, "--threads", 1)
+        deadline = time.monotonic() + 60
+        while json.loads(run("status", self.out, "--json").stdout)["done"] < 1:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        first.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        self.assertOneLine(run(self.slide(), "--out", self.out), 2, f"process {first.pid}")
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertGreater(json.loads(run("status", self.out, "--json").stdout)["bytes_per_second"], 0)
+        first.kill()
+        first.wait()
+        status = json.loads(run("status", self.out, "--json").stdout)
+        self.assertEqual((status["owner"]["alive"], status["bytes_per_second"], status["seconds_left"]), (False, 0, None))
+        text = run("status", self.out).stdout
+        self.assertIn("dead: the same command goes on from here", text)
+        self.assertNotIn("ETA", text)
+
+    def test_a_folder_that_goes_away_ends_the_run(self):
+        for how in "moved", "deleted", "replaced":
+            with self.subTest(how):
+                out = self.folder / how
+                elsewhere = self.folder / f"{how} elsewhere"
+                process = self.start(self.large_slide(), "--out", out, "--threads", 1, "--log-level", "info")
+                other = {}
+                if how == "deleted":
+                    shutil.rmtree(out)
+                else:
+                    out.rename(elsewhere)
+                if how == "replaced":
+                    self.assertEqual(run(self.slide(), "--out", out).returncode, 0)
+                    other = results(out)
+                _, errors = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 1)
+                lines = [line for line in errors.splitlines() if "error" in line]
+                self.assertEqual(len(lines), 1, errors)
+                self.assertIn("run.sqlite: was moved, replaced or deleted while it was in use", lines[0])
+                self.assertEqual(results(out) if out.exists() else {}, other)
+
     def test_a_first_signal_gives_the_ledger_back(self):
         process = self.start(self.slide(), self.large_slide(), "--out", self.out)
         time.sleep(1)
@@ -255,6 +350,15 @@ class Limits(ArchiveCase):
                 self.assertEqual(len(self.rows()), 10)
             else:
                 self.assertLess(len(self.rows()), 10)
+        # The same command again goes on: failures are counted anew.
+        shutil.rmtree(self.out)
+        for start in range(4):
+            result = run(slides, "--out", self.out, "--max-failures", 3, "--threads", 1)
+            self.assertEqual(result.returncode, 1)
+            if "stopped by" not in result.stderr:
+                break
+        self.assertIn("failed before and are skipped", result.stderr)
+        self.assertEqual(len(self.rows()), 10)
         for wrong in "0", "-1", "x", "0%", "101%", "5%%":
             self.assertOneLine(run(slides, "--out", self.out, "--max-failures", wrong), 2, "--max-failures")
 
@@ -299,11 +403,39 @@ class Shards(ArchiveCase):
         self.assertEqual(run(slides, "--out", self.folder / "1").returncode, 0)
         self.assertEqual(run(slides, "--out", self.folder / "2", "--set", "analysis.stride=64").returncode, 0)
         result = run("merge", self.folder / "1", self.folder / "2", "--out", self.out)
-        self.assertOneLine(result, 2, "analysis.stride is 128 here and was 64")
+        self.assertOneLine(result, 2, "2: analysis.stride is 64 there, and 128 in", "/1")
         shutil.copy(slides / "slide-001.svs", slides / "slide-000.svs")
         self.assertEqual(run(slides, "--out", self.folder / "3").returncode, 0)
         result = run("merge", self.folder / "1", self.folder / "3", "--out", self.out)
         self.assertOneLine(result, 2, "slide-000.svs: has another result in")
+
+    def test_a_repeated_merge_has_what_the_folders_have(self):
+        slides = self.tiny_slides(6)
+        parts = [self.folder / "1", self.folder / "2"]
+        for number, part in enumerate(parts, 1):
+            run(slides, "--out", part, "--shard", f"{number}/2")
+        self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
+        before = results(self.out)
+        self.assertOneLine(run("merge", parts[0], "--out", self.out), 2, "of an earlier joining that none of the folders has")
+        self.assertOneLine(run("merge", parts[0], "--out", parts[1]), 2, "of a run of its own")
+        self.assertEqual(results(self.out), before)
+        # A slide that was changed and done again.
+        shutil.copy(slides / "slide-001.svs", slides / "slide-000.svs")
+        for number, part in enumerate(parts, 1):
+            run(slides, "--out", part, "--shard", f"{number}/2")
+        self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
+        self.assertEqual(run(slides, "--out", self.folder / "whole").returncode, 0)
+        self.assertSameResults(self.out, self.folder / "whole")
+
+    def test_another_shard_in_the_same_folder_is_said_to_leave_slides_out(self):
+        slides = self.tiny_slides(12)
+        done = []
+        for number in 1, 2:
+            result = run(slides, "--out", self.out, "--shard", f"{number}/2")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            done.append(len(self.rows()))
+        self.assertEqual(sum(done), 12)
+        self.assertIn(f"{done[0]} of the slides of earlier runs in {self.out} aren't among these inputs", result.stderr)
 
     def test_an_empty_shard_is_well(self):
         result = run(self.slide(), "--out", self.out, "--shard", "1/2")
@@ -357,6 +489,9 @@ class Watching(ArchiveCase):
         for name in set(re.findall(r"^(\w+)\{", text, re.MULTILINE)):
             self.assertEqual(len(re.findall(rf"^# TYPE {name} (gauge|counter)$", text, re.MULTILINE)), 1, name)
         self.assertOneLine(run(slides, "--out", self.out, "--metrics", self.slide()), 2, "must end in .prom")
+        for wrong in self.folder / "none/x.prom", self.folder / "folder.prom":
+            (self.folder / "folder.prom").mkdir(exist_ok=True)
+            self.assertOneLine(run(slides, "--out", self.out, "--metrics", wrong), 2, str(wrong))
 
 
 class Manifests(ArchiveCase):
@@ -377,6 +512,14 @@ class Manifests(ArchiveCase):
         self.assertIn(b"counted once", result.stderr)
         again = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=60)
         self.assertIn(b"4 of 5 slides are done already", again.stderr)
+
+    def test_a_line_that_is_no_path_and_a_folder_that_is_not_there(self):
+        manifest = self.folder / "wrong.list"
+        manifest.write_text("a.svs\n" + "x" * 50_000_000)
+        result = run(manifest, "--out", self.out)
+        self.assertOneLine(result, 2, "wrong.list:2: 50000000 bytes; no path is as long")
+        self.assertOneLine(run(self.folder / "slidse", "--out", self.out), 2, "slidse: No such file or directory")
+        self.assertFalse(self.out.exists())
 
 
 if __name__ == "__main__":

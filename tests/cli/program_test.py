@@ -386,7 +386,7 @@ class Signals(Case):
             self.assertEqual([(pathlib.Path(row["path"]).name, row["status"]) for row in self.rows(out)],
                              [("small.svs", "done")])
             self.assertTrue(json.loads((out / "corpus.json").read_text())["interrupted"])
-            self.assertIn("of 2 slides 1 were done and 0 failed", stderr)
+            self.assertIn("1 of 2 slides are done and 0 failed", stderr)
             self.assertEqual([path.name for path in out.iterdir() if path.name.startswith(".")], [])
 
     def test_second_signal_stops_at_once(self):

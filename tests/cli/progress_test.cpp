@@ -9,6 +9,8 @@ using namespace slidestream::cli;
 
 namespace {
 
+constexpr Share usual{0.27, 0.27};
+
 Progress some_progress() {
   Progress progress;
   progress.slides_total = 1200;
@@ -47,18 +49,18 @@ SlideResult slide_of(std::int64_t width, std::int64_t height) {
 TEST_CASE("the live line fits every width and drops the least important first") {
   for (const Style style : {Style{}, Style{true, true, true}, Style{true, false, true}, Style{true, true, false}}) {
     for (int width = 0; width < 200; ++width) {
-      const std::string line = live_line(some_progress(), 0.27, false, width, style);
+      const std::string line = live_line(some_progress(), usual, false, width, style);
       CHECK(columns(line) <= static_cast<std::size_t>(std::max(width - 1, 0)));
     }
   }
-  const std::string wide = live_line(some_progress(), 0.27, false, 200, Style{});
+  const std::string wide = live_line(some_progress(), usual, false, 200, Style{});
   for (const char* part :
        {"317/1200 slides", "12 failed", "27 %", "1.23 Gpx/s", "450 MB/s", "ETA 4:30", "busiest compute", "######"}) {
     CHECK_MESSAGE(wide.find(part) != std::string::npos, wide);
   }
-  CHECK(live_line(some_progress(), 0.27, false, 20, Style{}) == "317/1200 slides");
-  CHECK(live_line(some_progress(), 0.27, false, 45, Style{}) == "317/1200 slides  12 failed  27 %  ETA 4:30");
-  CHECK(live_line(some_progress(), 0.27, true, 45, Style{}) == "317/1200 slides  12 failed  27 %  stopping");
+  CHECK(live_line(some_progress(), usual, false, 20, Style{}) == "317/1200 slides");
+  CHECK(live_line(some_progress(), usual, false, 45, Style{}) == "317/1200 slides  12 failed  27 %  ETA 4:30");
+  CHECK(live_line(some_progress(), usual, true, 45, Style{}) == "317/1200 slides  12 failed  27 %  stopping");
 }
 
 TEST_CASE("the share that is done: exact for one slide, never back, unopened slides as large as opened ones") {
@@ -146,6 +148,22 @@ TEST_CASE("where the sizes of the files are known the estimate goes by bytes") {
 TEST_CASE("slides that an earlier run has done are told") {
   Progress progress = some_progress();
   progress.slides_skipped = 300;
-  CHECK(live_line(progress, 0.27, false, 200, Style{}).find("300 skipped") != std::string::npos);
-  CHECK(progress_text(progress, 0.27).find("317/1200 slides, 12 failed, 300 of them skipped, 27 %") == 0);
+  CHECK(live_line(progress, usual, false, 200, Style{}).find("300 skipped") != std::string::npos);
+  CHECK(progress_text(progress, usual).find("317/1200 slides, 12 failed, 300 of them skipped, 27 %") == 0);
+}
+
+TEST_CASE("what earlier starts did counts as done, but says nothing of the speed") {
+  Estimate estimate(1000, 10, 3000);
+  Progress progress = some_progress();
+  progress.pixels = progress.pixels_started = 0;
+  CHECK(estimate.share(progress).start == 0.0);
+  CHECK(estimate.share(progress).all == doctest::Approx(0.75));
+  estimate.slide_ended(slide_of(10, 10), 500);
+  const Share share = estimate.share(progress);
+  CHECK(share.start == doctest::Approx(0.5));
+  CHECK(share.all == doctest::Approx(0.875));
+  // Half of this start's work took 100 s.
+  const std::string text = progress_text(progress, share);
+  CHECK_MESSAGE(text.find("87 %") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("ETA 1:40") != std::string::npos, text);
 }

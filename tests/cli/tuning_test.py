@@ -30,7 +30,7 @@ class DryRun(Case):
         done = run("--backend", "cpu", "--out", self.out, slide)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.rows()[0]["windows"], "35")
-        self.assertIn("are skipped", run("--out", self.out, "--dry-run", slide).stdout)
+        self.assertIn("1 done by an earlier run and skipped", run("--out", self.out, "--dry-run", slide).stdout)
 
     def test_slides_that_would_fail(self):
         result = run("--backend", "cpu", "--dry-run", self.folder / "none.svs", self.slide())

@@ -54,8 +54,11 @@ class Scene {
 TEST_CASE("slides are taken as they are named, missing ones too") {
   Scene scene;
   scene.file("a.svs");
+  scene.file("odd name");
   CHECK(scene.expand({scene / "missing.svs", scene / "a.svs", scene / "odd name"}) ==
         Paths{"missing.svs", "a.svs", "odd name"});
+  // What isn't there and has no slide's name is more likely a folder's with a slip in it.
+  CHECK_THROWS_AS(scene.expand({scene / "a.svs", scene / "slidse"}), ConfigError);
   CHECK(scene.warnings.empty());
   CHECK_THROWS_AS(expand_inputs({""}), ConfigError);
 }

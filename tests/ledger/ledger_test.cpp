@@ -135,7 +135,12 @@ TEST_CASE("it is durable as it says") {
 TEST_CASE("another configuration is refused with the key and both values") {
   const TemporaryFolder folder;
   Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  const auto use = [&] { Ledger(config).begin(manifest, false); };
+  config.analysis.window = 512;
   { const Ledger ledger(config); }
+  config.analysis.window = 256;  // nothing was decided by the other
+  use();
   config.pipeline.strip_height = 7;
   config.pipeline.threads = 3;
   config.pipeline.backend = Backend::cpu;
@@ -151,6 +156,10 @@ TEST_CASE("another configuration is refused with the key and both values") {
   config.decode.on_bad_tile = BadTilePolicy::white;
   CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
                  "decode.on_bad_tile is \"white\" here and was \"fail\""));
+  tamper(folder / "out/run.sqlite", "DELETE FROM settings WHERE name = 'analysis.bins'");
+  config = ledger_config(folder / "out");
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
+                 "analysis.bins is 5 here and was nothing"));
   CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-1").string());
   { const Ledger ledger(config); }
   CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-2").string());
@@ -336,7 +345,114 @@ TEST_CASE("damage is found, and named") {
   }
   CHECK(slides_in(ledger).size() == 1);
   tamper(ledger.file(), "UPDATE maps SET bytes = zeroblob(8)");
-  LedgerView view(ledger.file(), ledger_bins);
   WindowMap map{2, 1, {}};
-  CHECK(contains(message_of<OutputError>([&] { view.read_map(0, map); }), "a map isn't as large"));
+  CHECK_FALSE(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
+  tamper(ledger.file(), "UPDATE maps SET bytes = zeroblob(16)");
+  CHECK_FALSE(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
+  tamper(ledger.file(), "UPDATE slides SET map_digest = NULL, digest = NULL");
+  CHECK(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
+  CHECK(map.values == std::vector<float>(4, 0.0F));
+}
+
+TEST_CASE("any change of a result is found, and its slide done again") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 2);
+  Ledger ledger(config);
+  for (const char* change :
+       {"value_sum = replace(value_sum, '7', '3')", "square_sum = '-' || square_sum", "clipped = clipped + 1",
+        "windows = 1", "missing_tiles = 5", "mpp = 0.2", "codec = 'none'", "width = 1001", "map_rows = 2",
+        "map_columns = 7", "gpu_fallback_tiles = 1", "map_digest = map_digest + 1", "digest = digest - 1",
+        "seconds = 2.0", "backend = 'cuda'",
+        "histogram = substr(histogram, 9, 8) || substr(histogram, 1, 8) || substr(histogram, 17)"}) {
+    for (const std::size_t place : ledger.begin(manifest, true).todo) {
+      SlideResult slide = result_of(manifest[place].path, 3 + place);
+      ledger.started(place);
+      ledger.ended(place, slide);
+    }
+    REQUIRE(slides_in(ledger).size() == 2);
+    tamper(ledger.file(), std::string("UPDATE slides SET ") + change + " WHERE position = 1");
+    CHECK_MESSAGE(contains(message_of<OutputError>([&] { slides_in(ledger); }), "isn't what was written"), change);
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(start.todo == std::vector<std::size_t>{1});
+    REQUIRE(start.damaged.size() == 1);
+    CHECK(contains(start.damaged[0], "damaged: the row of " + manifest[1].path));
+    CHECK(slides_in(ledger).size() == 1);
+  }
+}
+
+TEST_CASE("results without their ledger aren't written over") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  { const Ledger ledger(config); }
+  std::ofstream(folder / "out/slides.csv") << "path\r\n";
+  { const Ledger ledger(config); }
+  const fs::path file = folder / "out/run.sqlite";
+  SUBCASE("empty") {
+    std::ofstream(file, std::ios::trunc).close();
+    CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
+                   "has slides.csv, but its run.sqlite is empty; name another folder, or use --fresh"));
+  }
+  SUBCASE("gone") {
+    fs::remove(file);
+    CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }), "has slides.csv, but no run.sqlite"));
+  }
+  CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-1").string());
+  CHECK(text_of(folder / "out/earlier-1/slides.csv") == "path\r\n");
+  { const Ledger ledger(config); }
+}
+
+TEST_CASE("a folder that is moved, replaced or deleted while it is used") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  ledger.beat();
+  SUBCASE("moved") { fs::rename(folder / "out", folder / "elsewhere"); }
+  SUBCASE("deleted") { fs::remove_all(folder / "out"); }
+  SUBCASE("replaced") {
+    fs::rename(folder / "out", folder / "elsewhere");
+    fs::create_directory(folder / "out");
+    const Ledger other(config);
+  }
+  CHECK_FALSE(ledger.is_lost());
+  SlideResult slide = result_of(manifest[0].path, 1);
+  CHECK(contains(message_of<OutputError>([&] { ledger.ended(0, slide); }),
+                 "run.sqlite: was moved, replaced or deleted while it was in use"));
+  CHECK(ledger.is_lost());
+}
+
+TEST_CASE("a process that stands still inside a transaction is named at once") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  config.output.journal = JournalMode::wal;
+  const Ledger ledger(config);
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open(ledger.file().c_str(), &database) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(database, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger second(config); }),
+                 "belongs to a run on " + this_process().host));
+  CHECK(contains(message_of<ConfigError>([&] { Ledger::move_aside(config, {}); }), "belongs to a run on"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+  sqlite3_close(database);
+}
+
+TEST_CASE("a slide of another shard that was done here is said to be left out") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  auto manifest = make_files(folder, 2);
+  Ledger ledger(config);
+  manifest[1].mine = false;
+  ledger.begin(manifest, false);
+  ledger.started(0);
+  SlideResult slide = result_of(manifest[0].path, 1);
+  ledger.ended(0, slide);
+  manifest[0].mine = false;
+  manifest[1].mine = true;
+  CHECK(ledger.begin(manifest, false).left_out == 1);
+  manifest[0].mine = true;
+  CHECK(ledger.begin(manifest, false).left_out == 0);
+  CHECK(slides_in(ledger).size() == 1);
 }

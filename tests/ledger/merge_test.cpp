@@ -104,7 +104,7 @@ TEST_CASE("what doesn't fit together is refused") {
     CHECK(contains(message_of<ConfigError>([&] {
                      merge_ledgers({a, b}, out);
                    }),
-                   b + ": analysis.stride is 128 here and was 64"));
+                   b + ": analysis.stride is 64 there, and 128 in " + a));
     CHECK_FALSE(fs::exists(out));
   }
   SUBCASE("version") {
@@ -119,6 +119,11 @@ TEST_CASE("what doesn't fit together is refused") {
   SUBCASE("maps") {
     make_part(config, manifest, {1, 2});
     tamper(folder / "b/run.sqlite", "UPDATE maps SET bytes = zeroblob(16)");
+    CHECK(contains(message_of<OutputError>([&] {
+                     merge_ledgers({a, b}, out);
+                   }),
+                   b + "/run.sqlite: damaged: the map of"));
+    tamper(folder / "b/run.sqlite", "UPDATE slides SET digest = NULL, map_digest = NULL");
     CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "has another result in " + b));
   }
   SUBCASE("a folder that is both") {
@@ -133,6 +138,102 @@ TEST_CASE("what doesn't fit together is refused") {
     tamper(folder / "b/run.sqlite", "UPDATE slides SET histogram = zeroblob(3) WHERE state = 'done'");
     CHECK(contains(message_of<OutputError>([&] { merge_ledgers({a, b}, out); }), "damaged: histogram"));
   }
+}
+
+TEST_CASE("what a merge gives follows from the folders alone, and a refused one changes nothing") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 4);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string out = (folder / "out").string();
+  make_part(ledger_config(a), manifest, {0, 1});
+  make_part(ledger_config(b), manifest, {2});
+  merge_ledgers({a, b}, out);
+  const std::string before = results_in(out);
+
+  // Done anew, with other results: the merge has them, as it would in an empty folder.
+  fs::remove_all(b);
+  make_part(ledger_config(b), manifest, {2, 3}, 7);
+  merge_ledgers({a, b}, out);
+  merge_ledgers({a, b}, (folder / "new").string());
+  CHECK(results_in(out) == results_in(folder / "new"));
+  CHECK(results_in(out) != before);
+  const std::string now = results_in(out);
+
+  // One that would lose slides is refused.
+  CHECK(
+      contains(message_of<ConfigError>([&] { merge_ledgers({a}, out); }),
+               out + ": holds 2 slides of an earlier joining that none of the folders has, first " + manifest[2].path));
+  const auto others = std::vector<ManifestEntry>{{folder.write("other", std::string("x")), folder / "other", true}};
+  make_part(ledger_config(folder / "c"), others, {0});
+  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({(folder / "c").string()}, out); }), "holds 4 slides"));
+  CHECK(results_in(out) == now);
+  // So is one that finds a conflict half-way; nothing of it stays.
+  make_part(ledger_config(folder / "d"), manifest, {0, 3}, 1);
+  CHECK(contains(message_of<ConfigError>([&] {
+                   merge_ledgers({a, b, (folder / "d").string()}, out);
+                 }),
+                 "has another result"));
+  CHECK(contains(message_of<ConfigError>([&] {
+                   merge_ledgers({b, a, (folder / "d").string()}, (folder / "fresh").string());
+                 }),
+                 "has another result"));
+  CHECK(LedgerView(folder / "fresh/run.sqlite", ledger_bins).missing().empty());
+  merge_ledgers({a, b}, out);
+  CHECK(results_in(out) == now);
+  // It can be told to stop.
+  int asked = 0;
+  CHECK(merge_ledgers({a, b}, out, {false, [&] { return ++asked == 3; }}).stopped);
+  CHECK(asked == 3);
+  CHECK(results_in(out) == now);
+  // With --fresh nothing is in the way, and nothing is moved before the folders are known to fit.
+  CHECK(message_of<OutputError>([&] { merge_ledgers({(folder / "none").string()}, out, {true, {}}); }) != "");
+  CHECK_FALSE(fs::exists(folder / "out/earlier-1"));
+  CHECK(merge_ledgers({a}, out, {true, {}}).aside == (folder / "out/earlier-1").string());
+  merge_ledgers({a}, (folder / "a alone").string());
+  CHECK(text_of(folder / "out/slides.csv") == text_of(folder / "a alone/slides.csv"));
+}
+
+TEST_CASE("a run's own results aren't joined over") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 3);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string out = (folder / "out").string();
+  make_part(ledger_config(a), manifest, {0, 1});
+  make_part(ledger_config(b), manifest, {2});
+  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a}, b); }), b + ": holds 1 slide of a run of its own"));
+  merge_ledgers({a}, out);
+  // A run that goes on where slides were joined makes the folder its own.
+  make_part(ledger_config(out), manifest, {2});
+  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "of a run of its own"));
+}
+
+TEST_CASE("slides that a part's last list didn't name are left out, and said to be") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 3);
+  const std::string a = (folder / "a").string();
+  make_part(ledger_config(a), manifest, {0, 1, 2});
+  make_part(ledger_config(a), {manifest[0]}, {});
+  const MergeResult merged = merge_ledgers({a}, (folder / "out").string());
+  CHECK(merged.corpus.done == 1);
+  REQUIRE(merged.warnings.size() == 1);
+  CHECK(contains(merged.warnings[0], a + ": 2 slides of its earlier runs weren't among its last inputs"));
+}
+
+TEST_CASE("sums that 128 bits don't hold are refused") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const std::string a = (folder / "a").string();
+  Ledger ledger(ledger_config(a));
+  ledger.begin(manifest, false);
+  for (const std::size_t i : {0, 1}) {
+    SlideResult slide = result_of(manifest[i].path, i);
+    slide.sums.sum_of_squares = Int128{1} << 126;
+    ledger.ended(i, slide);
+  }
+  CHECK(contains(message_of<OutputError>([&] { merge_ledgers({a}, (folder / "out").string()); }),
+                 "can't be added to the other slides: sums of more than 128 bits"));
 }
 
 TEST_CASE("a part that still runs is told") {

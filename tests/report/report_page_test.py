@@ -163,7 +163,7 @@ class Page(BrowserCase):
         broken.write_bytes((self.folder / "slides" / "a.svs").read_bytes()[:5000])
         self.assertEqual(run(self.folder / "slides", "--out", self.out).returncode, 1)
         database = sqlite3.connect(self.out / "run.sqlite")
-        database.execute("UPDATE slides SET missing_tiles = 7, bad_tiles = 2 WHERE CAST(path AS TEXT) LIKE '%c.svs'")
+        database.execute("UPDATE slides SET digest = NULL, missing_tiles = 7, bad_tiles = 2 WHERE CAST(path AS TEXT) LIKE '%c.svs'")
         database.commit()
         database.close()
         self.report()
@@ -223,6 +223,7 @@ class Archive(BrowserCase):
         links = self.folder / "slides"
         for number in range(len(rows), self.COUNT):
             row = dict(rows[number % 4])
+            row["digest"] = row["map_digest"] = None  # of what is changed below
             row["map_columns"], row["map_rows"] = columns, height
             name = links / f"TCGA-{chance.randrange(16**6):06x}-{number:04}.svs"
             name.symlink_to(links / f"slide-{number % 4}.svs")

@@ -152,10 +152,20 @@ for i in {{1..600}}; do sleep 0.05; done""")
         process = self.start(merge)
         self.assertEqual(process.wait(60), 0, process.stdout.read())
         self.assertEqual(len(self.rows()), 5)
-        shutil.rmtree(self.out / "part-2")
+        part = self.out / "part-2"
+        part.rename(self.folder / "elsewhere")
+        process = self.start(merge)
+        # What was joined before isn't given up for less.
+        self.assertEqual(process.wait(60), 2)
+        text = process.stdout.read()
+        self.assertIn("part-2: has no results", text)
+        self.assertIn("of an earlier joining that none of the folders has", text)
+        self.assertEqual(len(self.rows()), 5)
+        for name in "run.sqlite", "slides.csv", "failures.csv", "corpus.json", "histograms.npy":
+            (self.out / name).unlink()
         process = self.start(merge)
         self.assertEqual(process.wait(60), 1)
-        self.assertIn("part-2: has no results", process.stdout.read())
+        self.assertIn("are in none of the folders", process.stdout.read())
 
     def test_the_joining_goes_behind_tasks_that_came_back(self):
         _, merge = self.scripts(self.slide(), "--nodes", 1)

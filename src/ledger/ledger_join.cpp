@@ -1,0 +1,139 @@
+#include <slidestream/error.hpp>
+#include <tuple>
+
+#include "config/suggest.hpp"
+#include "ledger/ledger.hpp"
+#include "ledger/slide_row.hpp"
+
+namespace slidestream {
+
+namespace {
+
+/// A slide that was imported before, as the ledger has it.
+struct Before {
+  SlideResult result;
+  std::optional<std::uint64_t> map_digest;
+  std::int64_t ended_at = 0;
+  std::int64_t attempts = 0;
+  SlideIdentity file;
+};
+
+Before read_before(Database& database, std::int64_t id, std::size_t bins) {
+  Statement select(database, std::string("SELECT ") + row_columns +
+                                 ", ended_at, attempts, size, modified FROM slides WHERE id = ?1");
+  select.bind(1, id);
+  if (!select.step()) throw OutputError(database.file().string() + ": damaged: a slide has gone");
+  constexpr int more = row_column_count;
+  Before before;
+  before.map_digest = unsigned_or_null(select, map_digest_column);
+  before.result = read_row(select, bins, database.file().string());
+  before.ended_at = select.integer(more);
+  before.attempts = select.integer(more + 1);
+  before.file = {static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3), std::nullopt};
+  return before;
+}
+
+/// What a second finding of the same slide comes to; `added` where it is to replace the first.
+Ledger::Import judge(const Before& before, const Ledger::Imported& other) {
+  const SlideResult& result = other.result;
+  if (before.result.done && !result.done) {
+    // Of the same file a result goes before a failure. A later failure of another file under that name says that the
+    // result is no longer the slide's.
+    const bool other_file = other.identity && !other.identity->same_file_state(before.file);
+    return other_file && other.ended_at >= before.ended_at ? Ledger::Import::different : Ledger::Import::known;
+  }
+  if (before.result.done != result.done) return Ledger::Import::added;
+  if (result.done && (!same_result(before.result, result) || before.map_digest != other.map_digest)) {
+    return Ledger::Import::different;
+  }
+  const auto order = [](const SlideResult& slide, std::int64_t ended_at, std::int64_t attempts) {
+    return std::tuple(ended_at, attempts, slide.seconds, slide.backend, slide.gpu_fallback_tiles, slide.error,
+                      slide.file_bytes);
+  };
+  const bool goes_first =
+      order(result, other.ended_at, other.attempts) < order(before.result, before.ended_at, before.attempts);
+  return goes_first ? Ledger::Import::added : Ledger::Import::known;
+}
+
+}  // namespace
+
+void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work) {
+  change([&] {
+    Statement own(database_,
+                  "SELECT count(*) FROM slides WHERE state = 'done' AND NOT EXISTS (SELECT 1 FROM meta WHERE name = "
+                  "'joined')");
+    if (own.step() && own.integer(0) > 0) {
+      throw ConfigError(database_.file().parent_path().string() + ": holds " + std::to_string(own.integer(0)) +
+                        (own.integer(0) == 1 ? " slide" : " slides") +
+                        " of a run of its own; name it among the folders to be joined, and another for the "
+                        "joined results");
+    }
+    own.reset();
+    forget_manifest();
+    slides_.assign(manifest.size(), {});
+    joined_.assign(manifest.size(), 0);
+    Statement enter(
+        database_,
+        "INSERT INTO slides(canonical, path, position, mine) VALUES(?1, ?2, ?3, 1) ON CONFLICT(canonical) DO "
+        "UPDATE SET path = excluded.path, position = excluded.position, mine = 1");
+    Statement select(database_, "SELECT id FROM slides WHERE canonical = ?1");
+    for (std::size_t i = 0; i < manifest.size(); ++i) {
+      enter.bind_blob(1, std::string_view(manifest[i].canonical)).bind_blob(2, std::string_view(manifest[i].path));
+      enter.bind(3, static_cast<std::int64_t>(i)).run();
+      select.bind_blob(1, std::string_view(manifest[i].canonical));
+      if (select.step()) slides_[i].id = select.integer(0);
+      select.reset();
+      slides_[i].path = manifest[i].path;
+    }
+    work();
+    check_that_joining_loses_nothing();
+    database_.execute("INSERT OR REPLACE INTO meta VALUES('joined', 1)");
+  });
+}
+
+void Ledger::check_that_joining_loses_nothing() {
+  // What isn't imported now and failed before may as well be missing.
+  Statement reset(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1 AND state <> 'done'");
+  Statement lost(database_, "SELECT path FROM slides WHERE id = ?1 AND state = 'done'");
+  std::size_t count = 0;
+  std::string first;
+  for (std::size_t i = 0; i < slides_.size(); ++i) {
+    if (joined_[i] != 0) continue;
+    reset.bind(1, slides_[i].id).run();
+    lost.bind(1, slides_[i].id);
+    if (lost.step() && count++ == 0) first = lost.text(0);
+    lost.reset();
+  }
+  Statement others(database_, "SELECT path FROM slides WHERE position IS NULL AND state = 'done' ORDER BY canonical");
+  while (others.step()) {
+    if (count++ == 0) first = others.text(0);
+  }
+  if (count == 0) return;
+  throw ConfigError(database_.file().parent_path().string() + ": holds " + std::to_string(count) +
+                    (count == 1 ? " slide" : " slides") +
+                    " of an earlier joining that none of the folders has, first " + one_line(first) +
+                    "; name its folder, too, or use --fresh to move the earlier results aside");
+}
+
+Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
+  const std::int64_t id = slides_.at(slide).id;
+  if (joined_[slide] != 0) {
+    const Import outcome = judge(read_before(database_, id, bins_), other);
+    if (outcome != Import::added) return outcome;
+  }
+  const bool known = joined_[slide] != 0;
+  joined_[slide] = 1;
+  const auto digest = store_map(database_, id, other.map);
+  if (other.map_digest && digest != other.map_digest) return Import::damaged;
+  Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
+                                  ", size = ?25, modified = ?26, hash = ?27, ended_at = ?28, attempts = ?29 WHERE "
+                                  "id = ?30");
+  static_assert(row_assignment_count == 24);
+  bind_row(update, other.result, digest, histogram_);
+  bind_identity(update, 25, other.identity);
+  update.bind(28, other.ended_at).bind(29, other.attempts).bind(30, id).run();
+  seal_row(database_, id);
+  return known ? Import::known : Import::added;
+}
+
+}  // namespace slidestream

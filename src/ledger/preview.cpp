@@ -1,0 +1,45 @@
+#include "ledger/preview.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "ledger/fingerprint.hpp"
+#include "ledger/identity.hpp"
+#include "ledger/owner.hpp"
+#include "ledger/schema.hpp"
+
+namespace slidestream {
+
+std::optional<LedgerPreview> preview_start(const Config& config, const std::vector<std::string>& slides,
+                                           const std::vector<std::string>& canonical) {
+  const std::filesystem::path file = std::filesystem::path(config.output.dir) / ledger_name;
+  std::error_code code;
+  if (!std::filesystem::exists(file, code)) return std::nullopt;
+  const std::unique_ptr<Database> database = open_to_read(file);
+  database->execute("BEGIN");
+  LedgerPreview preview;
+  if (const auto owner = read_owner(*database); owner && is_alive(owner->process).value_or(true)) {
+    preview.refusal = "belongs to a run on " + owner->process.name();
+  } else if (const auto difference = first_difference(deciding_settings(config), stored_settings(*database))) {
+    preview.refusal = difference->text();
+  }
+  Statement select(*database, "SELECT state, size, modified FROM slides WHERE canonical = ?1");
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    select.bind_blob(1, std::string_view(canonical[i]));
+    if (!select.step()) continue;
+    const std::string state = select.text(0);
+    const SlideIdentity before{static_cast<std::uint64_t>(select.integer(1)), select.integer(2), std::nullopt};
+    select.reset();
+    if (state != "done" && state != "failed") continue;
+    const auto now = look_at(slides[i]);
+    if (now && !now->same_file_state(before)) {
+      ++preview.changed;
+    } else {
+      ++(state == "done" ? preview.done : preview.failed);
+    }
+  }
+  return preview;
+}
+
+}  // namespace slidestream
