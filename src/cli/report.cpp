@@ -58,6 +58,10 @@ std::string summary_text(const Config& config, const RunResult& result, const Co
   text += ", " + count_text(corpus.sums.windows) + " windows";
   if (corpus.done > 0) text += ", " + statistics_text(corpus.sums, unit, style);
   text += ", " + seconds_text(result.seconds) + "\n";
+  if (corpus.gpu_fallback_tiles > 0) {
+    text += style.bold("tiles") + "    " + count_text(corpus.gpu_fallback_tiles) +
+            " were decoded by the CPU, for the GPU didn't vouch for them\n";
+  }
   text += style.bold("results") + "  " + printable(config.output.dir) + ": slides.csv, corpus.json, histograms.npy";
   if (corpus.failed > 0) text += ", failures.csv";
   if (!corpus.maps.empty()) text += ", maps/ (" + std::to_string(corpus.maps.size()) + ")";

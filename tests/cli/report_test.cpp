@@ -42,6 +42,10 @@ TEST_CASE("the summary names slides, failures and where results lie") {
   CHECK(text.find("and 5 more in slides.csv") != std::string::npos);
   CHECK(text.find("24 slides done (7 before), 1 failed, 24 windows, 30.0000 +- 10.0000 dB") != std::string::npos);
   CHECK(text.find("out: slides.csv, corpus.json, histograms.npy, failures.csv, maps/ (2)") != std::string::npos);
+  CHECK(text.find("tiles") == std::string::npos);
+  corpus.gpu_fallback_tiles = 1234;
+  CHECK(summary_text(config, run, corpus, 7, 100, Style{}).find("tiles    1,234 were decoded by the CPU") !=
+        std::string::npos);
 }
 
 TEST_CASE("names in the summary don't steer the terminal") {

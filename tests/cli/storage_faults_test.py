@@ -119,7 +119,7 @@ class Reads(FaultCase):
     def test_errors_that_pass_are_waited_for(self):
         slides = self.tiny_slides(2)
         self.assertEqual(run(slides, "--out", self.folder / "whole").returncode, 0)
-        for number in errno.EIO, errno.ESTALE, errno.ETIMEDOUT:
+        for number in errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE:
             out = self.folder / str(number)
             result, _ = self.faulty(f"read:{number}:3", slides, slides, "--out", out)
             self.assertEqual(result.returncode, 0, result.stderr)
