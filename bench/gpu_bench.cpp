@@ -1,45 +1,40 @@
-#include <fcntl.h>
-#include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include <slidestream/error.hpp>
-#include <slidestream/pipeline.hpp>
-#include <slidestream/slide.hpp>
 #include <slidestream/trace.hpp>
 
+#include "gpu_limits.hpp"
+#include "gpu_runs.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/completion.hpp"
 #include "runtime/cuda/devices.hpp"
 #include "runtime/cuda/resources.hpp"
-#include "runtime/host_memory.hpp"
 #include "runtime/machine.hpp"
-#include "synth/synth.hpp"
 
 /// \file
-/// The whole pipeline on a machine with GPUs: figures of whole slides, from the file in the page cache to the result.
+/// The whole pipeline on a machine with GPUs: figures of whole slides, from the file to the result.
 ///   gpu_bench [--json FILE] [--only NAME[,NAME...]] [--size WxH] [--dir FOLDER]
-/// Slides are made in FOLDER (a temporary one by default, kept for the next run).
+/// Slides are made in FOLDER (a temporary one by default, kept for the next run). With smaller headline slides all
+/// others are smaller, too: to see that all of it runs.
 
-namespace slidestream {
+namespace slidestream::bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,206 +43,9 @@ using runtime::cuda::DeviceScope;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-struct Figure {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  double target = 0;
-  std::string direction;  ///< "at_most", "at_least" or "report"
-};
-
-class Bench {
- public:
-  Bench(fs::path folder, std::int64_t width, std::int64_t height)
-      : folder_(std::move(folder)), width_(width), height_(height) {
-    fs::create_directories(folder_);
-  }
-
-  std::vector<Figure> figures;
-
-  void add(const std::string& name, double value, const std::string& unit, const std::string& direction = "report",
-           double target = 0) {
-    figures.push_back({name, value, unit, target, direction});
-    std::printf("%-42s %12.4f %s\n", name.c_str(), value, unit.c_str());
-    std::fflush(stdout);
-  }
-
-  /// A slide of the headline size, or of another, under `count` names.
-  std::vector<std::string> slides(SynthCodec codec, int count, std::int64_t width, std::int64_t height,
-                                  int tile = 256) {
-    const std::string stem = "c" + std::to_string(static_cast<int>(codec)) + "-" + std::to_string(width) + "x" +
-                             std::to_string(height) + "-t" + std::to_string(tile);
-    const fs::path file = folder_ / (stem + ".svs");
-    if (!fs::exists(file)) {
-      SynthOptions options;
-      options.width = width;
-      options.height = height;
-      options.tile = tile;
-      options.codec = codec;
-      options.distinct = 300;
-      options.levels = 1;
-      write_synthetic_slide(file, options);
-    }
-    warm(file);
-    std::vector<std::string> names;
-    for (int i = 0; i < count; ++i) {
-      const fs::path link = folder_ / (stem + "-" + std::to_string(i) + ".svs");
-      if (!fs::exists(link)) fs::create_symlink(file, link);
-      names.push_back(link);
-    }
-    return names;
-  }
-  std::vector<std::string> headline(SynthCodec codec, int count) { return slides(codec, count, width_, height_); }
-
- private:
-  static void warm(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::vector<char> buffer(8 << 20);
-    while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()))) {
-    }
-  }
-
-  fs::path folder_;
-  std::int64_t width_;
-  std::int64_t height_;
-};
-
-struct Run {
-  RunResult result;
-  double seconds_a_slide = 0;  ///< between the first slide that ended and the last
-  double seconds = 0;          ///< of all
-};
-
-Run run(const Config& config, const std::vector<std::string>& slides) {
-  Run run;
-  std::vector<Clock::time_point> ends;
-  RunControl control;
-  control.on_slide = [&](SlideResult& slide) {
-    ends.push_back(Clock::now());
-    if (!slide.done) std::cerr << slide.path << ": " << slide.error << '\n';
-  };
-  run.result = run_pipeline(config, slides, control);
-  if (!run.result.failure.empty()) throw Error(run.result.failure);
-  run.seconds = run.result.seconds;
-  if (ends.size() > 1) {
-    run.seconds_a_slide =
-        std::chrono::duration<double>(ends.back() - ends.front()).count() / static_cast<double>(ends.size() - 1);
-  }
-  return run;
-}
-
-Config config_for(DecodeDevice decode, int memory_mib, int queue_depth) {
-  Config config;
-  config.pipeline.backend = Backend::cuda;
-  config.pipeline.memory_mib = memory_mib;
-  config.pipeline.queue_depth = queue_depth;
-  config.decode.device = decode;
-  config.gpu.devices = {0};
-  config.gpu.split_slides = SplitSlides::never;
-  return config;
-}
-
-/// Every tile of a slide decoded from memory by all cores, nothing else. Its rows go to memory, as those of a pipeline
-/// must, of which `rows` are kept; 0: every tile to the same place in the cache, where nobody could use it.
-double decode_alone(const std::string& path, std::int64_t rows) {
-  const auto slide = Slide::open(path);
-  const Level& level = slide->info().levels[0];
-  const std::int64_t tiles = level.columns * level.rows;
-  std::vector<std::vector<std::byte>> bytes(static_cast<std::size_t>(tiles));
-  for (std::int64_t i = 0; i < tiles; ++i) {
-    const TileRange range = slide->tile(0, i);
-    bytes[static_cast<std::size_t>(i)].resize(range.length);
-    slide->read(range.offset, bytes[static_cast<std::size_t>(i)]);
-  }
-  struct Local {
-    TileDecoder decoder;
-    std::vector<std::uint8_t> pixels;
-  };
-  tbb::enumerable_thread_specific<Local> locals;
-  std::vector<double> times;
-  const std::int64_t kept = rows / level.tile_height * level.tile_height;
-  const runtime::HostMemory memory(static_cast<std::size_t>(kept * level.width));
-  if (kept > 0) std::memset(memory.bytes().data(), 1, memory.bytes().size());
-  for (int round = 0; round < 3; ++round) {
-    const auto start = Clock::now();
-    tbb::parallel_for(std::int64_t{0}, tiles, [&](std::int64_t i) {
-      Local& local = locals.local();
-      local.pixels.resize(static_cast<std::size_t>(level.tile_width * level.tile_height));
-      const std::int64_t left = i % level.columns * level.tile_width;
-      const std::int64_t top = i / level.columns * level.tile_height;
-      auto* whole = reinterpret_cast<std::uint8_t*>(memory.bytes().data());
-      const LuminanceView out = {kept > 0 ? whole + top % kept * level.width + left : local.pixels.data(),
-                                 static_cast<std::ptrdiff_t>(kept > 0 ? level.width : level.tile_width),
-                                 std::min(level.tile_width, level.width - left),
-                                 std::min(level.tile_height, level.height - top)};
-      local.decoder.decode(*slide, 0, i, bytes[static_cast<std::size_t>(i)], 0, 0, out);
-    });
-    times.push_back(seconds_since(start));
-  }
-  return median(times);
-}
-
-/// Pinned host memory to the device and nothing else, bytes a second.
-double pinned_copy_rate(int device) {
-  const DeviceScope scope(device);
-  constexpr std::size_t size = std::size_t{256} << 20;
-  const runtime::HostMemory host(size);
-  const runtime::cuda::PinnedRange pinned(host.bytes());
-  const runtime::cuda::DeviceMemory memory(size);
-  const runtime::cuda::Stream stream;
-  std::vector<double> times;
-  for (int i = 0; i < 8; ++i) {
-    const auto start = Clock::now();
-    for (int j = 0; j < 8; ++j) {
-      SLIDESTREAM_CUDA(
-          cudaMemcpyAsync(memory.bytes().data(), host.bytes().data(), size, cudaMemcpyHostToDevice, stream.get()));
-    }
-    SLIDESTREAM_CUDA(cudaStreamSynchronize(stream.get()));
-    times.push_back(seconds_since(start));
-  }
-  return 8.0 * static_cast<double>(size) / median(times);
-}
-
-/// A file from the page cache into memory that was touched before, with as many threads as the pipeline reads with.
-double read_rate(const std::string& path, int threads) {
-  const std::uint64_t size = fs::file_size(path);
-  constexpr std::size_t chunk = std::size_t{16} << 20;
-  std::vector<double> times;
-  for (int round = 0; round < 3; ++round) {
-    std::atomic<std::uint64_t> next{0};
-    std::vector<runtime::HostMemory> buffers;
-    buffers.reserve(static_cast<std::size_t>(threads));
-    for (int i = 0; i < threads; ++i) {
-      buffers.emplace_back(chunk);
-      std::memset(buffers.back().bytes().data(), 1, chunk);
-    }
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const auto start = Clock::now();
-    std::vector<std::thread> readers;
-    readers.reserve(static_cast<std::size_t>(threads));
-    for (int i = 0; i < threads; ++i) {
-      readers.emplace_back([&, i] {
-        for (std::uint64_t at = next.fetch_add(chunk); at < size; at = next.fetch_add(chunk)) {
-          if (pread(file, buffers[static_cast<std::size_t>(i)].bytes().data(), chunk, static_cast<off_t>(at)) < 0)
-            return;
-        }
-      });
-    }
-    for (std::thread& reader : readers) reader.join();
-    times.push_back(seconds_since(start));
-    close(file);
-  }
-  return static_cast<double>(size) / median(times);
-}
-
-void bench_cpu_decode(Bench& bench) {
+void bench_cpu_decode(GpuBench& bench) {
   const auto slides = bench.headline(SynthCodec::jpeg_420, 9);
-  const Config config = config_for(DecodeDevice::cpu, 2048, 6);
+  const Config config = bench.config(DecodeDevice::cpu, 2048, 6);
   run(config, {slides[0]});
   std::vector<double> whole;
   std::vector<double> alone;
@@ -269,25 +67,28 @@ void bench_cpu_decode(Bench& bench) {
   bench.add("cpu_decode_copy_covered", overlap->copy_covered_share().value_or(0) * 100, "%", "at_least", 95);
 }
 
-void bench_uncompressed(Bench& bench) {
-  const auto slides = bench.slides(SynthCodec::none, 9, 32768, 32768);
-  const Config config = config_for(DecodeDevice::automatic, 4096, 6);
+void bench_uncompressed(GpuBench& bench) {
+  const std::int64_t side = bench.scaled(32768);
+  const auto slides = bench.slides(SynthCodec::none, 9, side, side);
+  const Config config = bench.config(DecodeDevice::automatic, 4096, 6);
   const double bytes = static_cast<double>(fs::file_size(slides[0]));
   run(config, {slides[0]});
   std::vector<double> rates;
   rates.reserve(3);
   for (int round = 0; round < 3; ++round) rates.push_back(bytes / run(config, slides).seconds_a_slide);
   const double copy = pinned_copy_rate(0);
-  const double read = read_rate(slides[0], 4);
+  std::vector<double> reads;
+  for (int round = 0; round < 3; ++round) reads.push_back(read_seconds({slides[0]}, 4));
+  const double read = bytes / median(reads);
   bench.add("pinned_copy_GBps", copy * 1e-9, "GB/s");
   bench.add("read_GBps", read * 1e-9, "GB/s");
   bench.add("uncompressed_GBps", median(rates) * 1e-9, "GB/s");
   bench.add("uncompressed_over_limit", median(rates) / std::min(copy, read), "", "at_least", 0.8);
 }
 
-void bench_gpu_decode(Bench& bench) {
+void bench_gpu_decode(GpuBench& bench) {
   const auto slides = bench.headline(SynthCodec::jpeg_420, 40);
-  const Config config = config_for(DecodeDevice::automatic, 8192, 8);
+  const Config config = bench.config(DecodeDevice::automatic, 8192, 8);
   run(config, {slides[0]});
   std::vector<double> times;
   std::uint64_t fallback = 0;
@@ -307,19 +108,17 @@ void bench_gpu_decode(Bench& bench) {
   bench.add("gpu_decode_gpu_busy", overlap->busy_share() * 100, "%", "at_least", 95);
 }
 
-void bench_several_gpus(Bench& bench) {
+/// Slides of one size on one GPU and on several: what each more brings.
+void bench_several_gpus(GpuBench& bench) {
   const int devices = static_cast<int>(runtime::cuda::find_devices().found.size());
-  const auto one = bench.headline(SynthCodec::jpeg_420, 1);
-  const auto raw = bench.slides(SynthCodec::none, 32 * devices, 16384, 16384);
+  const std::int64_t side = bench.scaled(16384);
+  const auto raw = bench.slides(SynthCodec::none, 32 * devices, side, side);
   const auto jpeg = bench.headline(SynthCodec::jpeg_420, 32 * devices);
   for (const bool compressed : {false, true}) {
     const std::string kind = compressed ? "jpeg" : "uncompressed";
     double single_rate = 0;
     for (int count = 1; count <= devices; count *= 2) {
-      Config config = config_for(DecodeDevice::automatic, 8192 * count, 8);
-      config.gpu.devices.clear();
-      for (int i = 0; i < count; ++i) config.gpu.devices.push_back(i);
-      config.gpu.split_slides = SplitSlides::automatic;
+      const Config config = bench.config(DecodeDevice::automatic, 8192, 8, count);
       const auto& all = compressed ? jpeg : raw;
       const std::vector<std::string> slides(all.begin(), all.begin() + 32 * count);
       run(config, {slides[0]});
@@ -333,19 +132,102 @@ void bench_several_gpus(Bench& bench) {
     }
   }
   if (devices >= 4) {
-    Config config = config_for(DecodeDevice::automatic, 8192, 4);
-    run(config, one);
-    const double alone = run(config, one).seconds;
-    config.gpu.devices = {0, 1, 2, 3};
-    config.gpu.split_slides = SplitSlides::automatic;
-    config.pipeline.memory_mib *= 4;
-    run(config, one);
-    bench.add("one_slide_speedup_4_gpus", alone / run(config, one).seconds, "x", "at_least", 3);
+    const auto one = bench.headline(SynthCodec::jpeg_420, 1);
+    const Config single = bench.config(DecodeDevice::automatic, 8192, 4);
+    run(single, one);
+    const double alone = run(single, one).seconds;
+    const Config four = bench.config(DecodeDevice::automatic, 8192, 4, 4);
+    run(four, one);
+    bench.add("one_slide_speedup_4_gpus", alone / run(four, one).seconds, "x", "at_least", 3);
   }
 }
 
+/// 512 slides of eight sizes, mixed, from start to end, beside the rate at which large ones go through; on four GPUs,
+/// too, where there are as many.
+void bench_archive(GpuBench& bench) {
+  constexpr int count = 512;
+  constexpr double sizes[] = {1, 0.05, 0.8, 0.1, 0.6, 0.15, 0.4, 0.25};
+  constexpr int distinct = static_cast<int>(std::size(sizes));
+  std::vector<std::vector<std::string>> names;
+  for (const double size : sizes) {
+    const auto side = [size](std::int64_t whole) {
+      return std::max<std::int64_t>(512, static_cast<std::int64_t>(static_cast<double>(whole) * size) / 16 * 16);
+    };
+    names.push_back(bench.slides(SynthCodec::jpeg_420, count / distinct, side(bench.width()), side(bench.height())));
+  }
+  std::vector<std::string> slides;
+  for (int i = 0; i < count; ++i) {
+    slides.push_back(names[static_cast<std::size_t>(i % distinct)][static_cast<std::size_t>(i / distinct)]);
+  }
+  const Config config = bench.config(DecodeDevice::automatic, 8192, 8);
+  const auto large = bench.headline(SynthCodec::jpeg_420, 40);
+  run(config, {large[0]});
+  std::vector<double> steady;
+  std::vector<double> mixed;
+  double cores = 0;
+  for (int round = 0; round < 3; ++round) {
+    const Run alone = run(config, large);
+    steady.push_back(static_cast<double>(alone.pixels) / 40 / alone.seconds_a_slide);
+    const Run all = run(config, slides);
+    mixed.push_back(static_cast<double>(all.pixels) / all.seconds);
+    cores = all.cores;
+  }
+  bench.add("archive_Gpxps", median(mixed) * 1e-9, "Gpx/s");
+  bench.add("archive_over_steady", median(mixed) / median(steady), "", "at_least", 0.9);
+  bench.add("archive_host_cores", cores, "cores");
+  bench.add("archive_host_memory_GB", static_cast<double>(peak_memory()) * 1e-9, "GB");
+  if (runtime::cuda::find_devices().found.size() < 4) return;
+  const Config four = bench.config(DecodeDevice::automatic, 8192, 8, 4);
+  std::vector<double> on_four;
+  for (int round = 0; round < 3; ++round) {
+    const Run all = run(four, slides);
+    on_four.push_back(static_cast<double>(all.pixels) / all.seconds);
+    cores = all.cores;
+  }
+  bench.add("archive_Gpxps_4_gpus", median(on_four) * 1e-9, "Gpx/s");
+  bench.add("archive_efficiency_4_gpus", median(on_four) / (4 * median(mixed)) * 100, "%", "at_least", 97);
+  bench.add("archive_host_cores_4_gpus", cores, "cores");
+  bench.add("archive_host_memory_GB_4_gpus", static_cast<double>(peak_memory()) * 1e-9, "GB");
+}
+
+/// Uncompressed slides that aren't in the page cache, beside reading their files and nothing else.
+void bench_storage(GpuBench& bench) {
+  constexpr int count = 5;
+  const std::int64_t side = bench.scaled(24576);
+  const std::string slide = bench.slides(SynthCodec::none, 1, side, side)[0];
+  const double bytes = static_cast<double>(fs::file_size(slide));
+  const Config config = bench.config(DecodeDevice::automatic, 4096, 6);
+  run(config, {slide});
+  std::vector<double> reads;
+  std::vector<double> runs;
+  for (int round = 0; round < 3; ++round) {
+    reads.push_back(bytes * count / read_seconds(bench.cold_copies(slide, count), 4));
+    runs.push_back(bytes / run(config, bench.cold_copies(slide, count)).seconds_a_slide);
+  }
+  bench.add("storage_read_GBps", median(reads) * 1e-9, "GB/s");
+  bench.add("storage_GBps", median(runs) * 1e-9, "GB/s");
+  bench.add("storage_over_read", median(runs) / median(reads), "", "at_least", 0.9);
+}
+
+/// JPEG 2000, which the CPU decodes for the GPU, beside its decoder alone on the same cores.
+void bench_jpeg2000(GpuBench& bench) {
+  const std::int64_t side = bench.scaled(16384);
+  const auto slides = bench.slides(SynthCodec::jpeg2000, 5, side, side);
+  const Config config = bench.config(DecodeDevice::automatic, 2048, 6);
+  run(config, {slides[0]});
+  std::vector<double> whole;
+  std::vector<double> alone;
+  for (int round = 0; round < 3; ++round) {
+    alone.push_back(decode_alone(slides[0], 0));
+    whole.push_back(run(config, slides).seconds_a_slide);
+  }
+  bench.add("jpeg2000_slide_s", median(whole), "s");
+  bench.add("jpeg2000_decode_alone_s", median(alone), "s");
+  bench.add("jpeg2000_over_decode_alone", median(alone) / median(whole), "", "at_least", 0.95);
+}
+
 /// What it costs to hear of the end of small pieces of work: a thread that waits for events, against host functions.
-void bench_completion(Bench& bench) {
+void bench_completion(GpuBench& bench) {
   const DeviceScope scope(0);
   constexpr int count = 2000;
   const runtime::cuda::DeviceMemory memory(1 << 16);
@@ -432,14 +314,13 @@ int bench_main(int argc, char** argv) {
   if (devices.found.empty()) throw Error("no GPU: " + devices.why_none);
   const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
                                         static_cast<std::size_t>(runtime::available_processors()));
-  Bench bench(options.folder, options.width, options.height);
+  GpuBench bench(options.folder, options.width, options.height);
   std::printf("%zu x %s, %d processors\n", devices.found.size(), devices.found[0].name.c_str(),
               runtime::available_processors());
-  const std::vector<std::pair<std::string, void (*)(Bench&)>> parts = {{"completion", bench_completion},
-                                                                       {"cpu_decode", bench_cpu_decode},
-                                                                       {"uncompressed", bench_uncompressed},
-                                                                       {"gpu_decode", bench_gpu_decode},
-                                                                       {"several_gpus", bench_several_gpus}};
+  const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {
+      {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode},    {"uncompressed", bench_uncompressed},
+      {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},          {"storage", bench_storage},
+      {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus}};
   for (const auto& [name, part] : parts) {
     if (options.only.empty() || options.only.contains(name)) part(bench);
   }
@@ -457,11 +338,11 @@ int bench_main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace slidestream
+}  // namespace slidestream::bench
 
 int main(int argc, char** argv) {
   try {
-    return slidestream::bench_main(argc, argv);
+    return slidestream::bench::bench_main(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "gpu_bench: " << error.what() << '\n';
     return 2;

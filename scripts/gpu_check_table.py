@@ -9,7 +9,8 @@
 Figures are {"device": ..., "figures": [{"name", "value", "unit", "target", "direction"}, ...]}: direction is at_most,
 at_least, or report for a figure that has no target; value null means that it could not be measured; "note" (may be
 absent) is a line for below the table; "skipped" (may be absent) says why this machine can't have the figure, and such a
-row is no failure. jpeg_gpu_bench gives a list with a row for each batch instead: these become figures here.
+row is no failure. jpeg_gpu_bench gives a list with a row for each batch instead, bench/published/compare.py its rows:
+these become figures here.
 
 A line of FILE names a program and one of its figures, which must be there, and then, in any order, `gpus N` when it
 takes more than one and `at_least N` or `at_most N` when the program gives no target.
@@ -165,12 +166,28 @@ def batch_figures(batches):
     return figures
 
 
+def published_figures(rows):
+    """The fastest of the published architectures and of the program's configurations, and how they compare."""
+    def fastest(own):
+        times = [row["seconds_per_slide"] for row in rows if row["architecture"].startswith("slidestream") == own]
+        times = [seconds for seconds in times if seconds]
+        return min(times) if times else None
+
+    best, own = fastest(False), fastest(True)
+    why = "; ".join(f"{row['architecture']} {row['decode']}: {row['note']}" for row in rows if not row["seconds_per_slide"])
+    return [figure("best_published_s", best, None, "report", "s"), figure("own_s", own, None, "report", "s"),
+            figure("best_over_own", best / own if best and own else None, None, "report", "x", why)]
+
+
 def read_report(file):
     """(program, figures) of a JSON file; one that can't be read gives a row that says so."""
     program = file.name.split(".")[0]
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
-        figures = batch_figures(report) if isinstance(report, list) and report else report["figures"]
+        if isinstance(report, list) and report:
+            figures = batch_figures(report)
+        else:
+            figures = published_figures(report["rows"]) if "rows" in report else report["figures"]
         for entry in figures:
             for key in ("value", "target"):
                 if entry.get(key) is not None and not math.isfinite(entry[key]):

@@ -141,6 +141,22 @@ class Table(unittest.TestCase):
         self.assertEqual(self.table({"a": json.dumps([batch])}, "a s_1024 at_least 25\n")[0], 0)
         self.assertEqual(self.table({"a": json.dumps([dict(batch, wrong=1)])})[0], 1)
 
+    def test_published_architectures(self):
+        def measured(name, seconds):
+            return {"architecture": name, "decode": "cpu", "seconds_per_slide": seconds, "note": "" if seconds else "no room"}
+
+        rows = [measured("B", 5.5), measured("B+", 3.5), measured("slidestream, a", 0.05), measured("slidestream, b", 0.06)]
+        status, text = self.table({"published": json.dumps({"rows": rows})}, "published best_over_own at_least 70\n")
+        self.assertEqual(status, 0, text)
+        self.assertIn("| published: best_over_own | 70 x | >= 70 x | pass |", text)
+        rows[1:2] = [measured("B+", None)]
+        self.assertIn("| published: best_over_own | 110 x |", self.table({"published": json.dumps({"rows": rows})})[1])
+        rows[2:] = [measured("slidestream, a", None)]
+        status, text = self.table({"published": json.dumps({"rows": rows})}, "published best_over_own at_least 70\n")
+        self.assertEqual(status, 1)
+        self.assertIn("| published: best_over_own |  | >= 70 x | missing |", text)
+        self.assertIn("B+ cpu: no room; slidestream, a cpu: no room", text)
+
     def test_reports_that_make_no_sense(self):
         for text in ("", "{", '[{"slide": "s"}]', "[3]", '{"figures": [{"value": 1}]}', '{"figures": [{"name": "a", "value": NaN}]}',
                      '{"figures": [{"name": "a", "value": "1"}]}', '{"figures": 3}', "[]",
@@ -208,6 +224,24 @@ shift 4
             self.assertNotIn(absent, quick)
         self.assertNotIn("bench", self.check("--only", "tests").stdout.split("\n", 1)[1])
         self.assertNotIn("tests", self.check("--only", "bench").stdout)
+
+    def test_published_architectures(self):
+        with open(self.bundle / "bench" / "gpu_figures.txt", "a", encoding="utf-8") as file:
+            file.write("published best_over_own at_least 70\n")
+        self.program("bin/pipeline", 'echo made >"$3"\n')
+        (self.bundle / "bench" / "published").mkdir()
+        compare = self.bundle / "bench" / "published" / "compare.py"
+        rows = [{"architecture": name, "decode": "", "seconds_per_slide": seconds, "note": ""}
+                for name, seconds in (("B+", 3.0), ("slidestream", 0.03))]
+        for text, status, row in (
+                (f"import os, sys\nassert os.path.exists(sys.argv[1])\nprint({json.dumps({'rows': rows})!r})\n", 0,
+                 "best_over_own | 100 x | >= 70 x | pass"),
+                ("raise SystemExit(2)\n", 0, "best_over_own |  | >= 70 | skipped"),
+                ("raise SystemExit(1)\n", 1, "report |  |  | missing")):
+            compare.write_text(text)
+            run = self.check("--only", "bench")
+            self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+            self.assertIn(f"| published: {row} |", run.stdout)
 
     def test_failures_of_each_part(self):
         self.program("bin/a_test", "exit 139\n")

@@ -1,0 +1,156 @@
+#include "gpu_runs.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+
+namespace slidestream::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+void warm(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::vector<char> buffer(8 << 20);
+  while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()))) {
+  }
+}
+
+/// Of the headline slide.
+constexpr std::int64_t usual_width = 65664;
+
+double seconds_of(const ::timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+/// Of all threads of this process.
+double processor_seconds() {
+  ::rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
+}  // namespace
+
+GpuBench::GpuBench(fs::path folder, std::int64_t width, std::int64_t height)
+    : folder_(std::move(folder)), width_(width), height_(height) {
+  fs::create_directories(folder_);
+}
+
+void GpuBench::add(const std::string& name, double value, const std::string& unit, const std::string& direction,
+                   double target) {
+  figures.push_back({name, value, unit, target, direction});
+  std::printf("%-42s %12.4f %s\n", name.c_str(), value, unit.c_str());
+  std::fflush(stdout);
+}
+
+std::vector<std::string> GpuBench::slides(SynthCodec codec, int count, std::int64_t width, std::int64_t height) {
+  const std::string stem =
+      "c" + std::to_string(static_cast<int>(codec)) + "-" + std::to_string(width) + "x" + std::to_string(height);
+  const fs::path file = folder_ / (stem + ".svs");
+  if (!fs::exists(file)) {
+    SynthOptions options;
+    options.width = width;
+    options.height = height;
+    options.codec = codec;
+    options.distinct = 300;
+    options.levels = 1;
+    write_synthetic_slide(file, options);
+  }
+  warm(file);
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    const fs::path link = folder_ / (stem + "-" + std::to_string(i) + ".svs");
+    if (!fs::exists(link)) fs::create_symlink(file, link);
+    names.push_back(link);
+  }
+  return names;
+}
+
+std::vector<std::string> GpuBench::cold_copies(const std::string& slide, int count) {
+  const fs::path file = fs::canonical(slide);
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    const fs::path copy = folder_ / (file.stem().string() + "-copy-" + std::to_string(i) + ".svs");
+    if (!fs::exists(copy)) fs::copy_file(file, copy);
+    forget(copy);
+    names.push_back(copy);
+  }
+  return names;
+}
+
+Config GpuBench::config(DecodeDevice decode, int memory_mib, int queue_depth, int gpus) const {
+  constexpr std::int64_t smallest = 64;
+  Config config;
+  config.pipeline.backend = Backend::cuda;
+  config.pipeline.memory_mib =
+      static_cast<int>(std::max(smallest, std::min<std::int64_t>(memory_mib, memory_mib * width_ / usual_width))) *
+      gpus;
+  config.pipeline.queue_depth = queue_depth;
+  config.decode.device = decode;
+  for (int i = 0; i < gpus; ++i) config.gpu.devices.push_back(i);
+  config.gpu.split_slides = gpus > 1 ? SplitSlides::automatic : SplitSlides::never;
+  return config;
+}
+
+std::int64_t GpuBench::scaled(std::int64_t side) const {
+  constexpr std::int64_t smallest = 512;
+  return std::max(smallest, std::min(side, side * width_ / usual_width / 16 * 16));
+}
+
+void forget(const fs::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw Error(file.string() + ": can't be opened");
+  // Only what is on the disk can be dropped.
+  ::fsync(descriptor);
+  const int failed = ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(descriptor);
+  if (failed != 0) throw Error(file.string() + ": can't be taken out of the page cache");
+}
+
+Run run(const Config& config, const std::vector<std::string>& slides) {
+  Run run;
+  std::vector<Clock::time_point> ends;
+  std::string failure;
+  RunControl control;
+  control.on_slide = [&](SlideResult& slide) {
+    ends.push_back(Clock::now());
+    run.pixels += static_cast<std::uint64_t>(slide.width) * static_cast<std::uint64_t>(slide.height);
+    if (!slide.done && failure.empty()) failure = slide.path + ": " + slide.error;
+  };
+  const double before = processor_seconds();
+  run.result = run_pipeline(config, slides, control);
+  if (!run.result.failure.empty()) throw Error(run.result.failure);
+  if (!failure.empty()) throw Error(failure);
+  run.seconds = run.result.seconds;
+  run.cores = (processor_seconds() - before) / run.seconds;
+  if (ends.size() > 1) {
+    run.seconds_a_slide =
+        std::chrono::duration<double>(ends.back() - ends.front()).count() / static_cast<double>(ends.size() - 1);
+  }
+  return run;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::uint64_t peak_memory() {
+  ::rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace slidestream::bench

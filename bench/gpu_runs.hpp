@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/results.hpp>
+
+#include "synth/synth.hpp"
+
+namespace slidestream::bench {
+
+struct Figure {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  double target = 0;
+  std::string direction;  ///< "at_most", "at_least" or "report"
+};
+
+/// Slides to be run over, and what was found.
+class GpuBench {
+ public:
+  /// Slides are made in `folder` and kept there; the headline slide has that size.
+  GpuBench(std::filesystem::path folder, std::int64_t width, std::int64_t height);
+
+  std::vector<Figure> figures;
+
+  /// Takes a figure down, and prints it.
+  void add(const std::string& name, double value, const std::string& unit, const std::string& direction = "report",
+           double target = 0);
+
+  /// A slide of the headline size, or of another, under `count` names; all of it is in the page cache.
+  std::vector<std::string> slides(SynthCodec codec, int count, std::int64_t width, std::int64_t height);
+  std::vector<std::string> headline(SynthCodec codec, int count) { return slides(codec, count, width_, height_); }
+  /// `count` files of the same content, none of which is in the page cache.
+  std::vector<std::string> cold_copies(const std::string& slide, int count);
+
+  /// Of a run on the first `gpus` GPUs. `memory_mib` and `queue_depth` are each one's; memory shrinks with the slides.
+  Config config(DecodeDevice decode, int memory_mib, int queue_depth, int gpus = 1) const;
+
+  std::int64_t width() const noexcept { return width_; }
+  std::int64_t height() const noexcept { return height_; }
+  /// A side that is as long as that in a bench of the usual size, and shorter in one of small slides.
+  std::int64_t scaled(std::int64_t side) const;
+
+ private:
+  std::filesystem::path folder_;
+  std::int64_t width_;
+  std::int64_t height_;
+};
+
+/// Takes a file out of the page cache.
+void forget(const std::filesystem::path& file);
+
+struct Run {
+  RunResult result;
+  double seconds_a_slide = 0;  ///< between the first slide that ended and the last
+  double seconds = 0;          ///< of all
+  double cores = 0;            ///< of the CPU that were busy on average
+  std::uint64_t pixels = 0;    ///< of all slides
+};
+
+/// \throws Error when a slide fails, or the run.
+Run run(const Config& config, const std::vector<std::string>& slides);
+
+double median(std::vector<double> values);
+
+/// The most memory that this process ever had, in bytes.
+std::uint64_t peak_memory();
+
+}  // namespace slidestream::bench
