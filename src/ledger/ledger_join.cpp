@@ -117,11 +117,13 @@ void Ledger::check_that_joining_loses_nothing() {
 
 Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   const std::int64_t id = slides_.at(slide).id;
+  bool known = false;
   if (joined_[slide] != 0) {
-    const Import outcome = judge(read_before(database_, id, bins_), other);
+    const Before before = read_before(database_, id, bins_);
+    const Import outcome = judge(before, other);
     if (outcome != Import::added) return outcome;
+    known = before.result.done == other.result.done;
   }
-  const bool known = joined_[slide] != 0;
   joined_[slide] = 1;
   const auto digest = store_map(database_, id, other.map);
   if (other.map_digest && digest != other.map_digest) return Import::damaged;

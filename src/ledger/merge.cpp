@@ -139,7 +139,7 @@ class Joiner {
         throw ConfigError(one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +
                           has_[place]);
       }
-      if (outcome == Ledger::Import::known && has_[place] != part.folder) ++twice_;
+      if (outcome == Ledger::Import::known && slide.result.done && has_[place] != part.folder) ++twice_;
       has_[place] = part.folder;
     }
   }
