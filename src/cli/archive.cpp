@@ -56,6 +56,7 @@ FailureLimit FailureLimit::parse(const std::string& text) {
   FailureLimit limit;
   if (text.empty()) return limit;
   limit.any_ = true;
+  limit.text_ = text;
   const bool percent = text.ends_with('%');
   const char* const end = text.data() + text.size() - (percent ? 1 : 0);
   if (percent) {
@@ -135,9 +136,14 @@ void Archive::tell_start() const {
     spdlog::warn("{} of {} slides failed before and are skipped; --retry-failed tries them again", start_.failed,
                  start_.mine);
   }
+  if (start_.joined && !start_.todo.empty()) {
+    spdlog::warn("{}: holds joined results; with slides of its own the folders can't be joined into it again",
+                 config_.output.dir);
+  }
   if (start_.left_out > 0) {
     spdlog::warn(
-        "{} of the slides of earlier runs in {} aren't among these inputs: they stay in {} and are in no other file",
+        "{} of the slides of earlier runs in {} aren't among these inputs: they stay in {} and are in no table of "
+        "results",
         start_.left_out, config_.output.dir, ledger_name);
   }
 }
@@ -235,8 +241,7 @@ void Archive::fail(const std::string& what) {
 void Archive::check_failures() {
   const std::lock_guard lock(mutex_);
   if (!stopped_.empty() || !limit_.reached(failed_now_, start_.mine)) return;
-  stopped_ = "stopped by --max-failures: " + std::to_string(failed_now_) + " of " + std::to_string(start_.mine) +
-             " slides failed since the start";
+  stopped_ = "stopped by --max-failures " + limit_.text();
   if (control_ != nullptr) control_->request_stop();
 }
 
@@ -323,9 +328,9 @@ void Archive::checkpoint() {
     RunResult run;
     run.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     run.interrupted = true;
-    LedgerView view(ledger_->file(), static_cast<std::size_t>(config_.analysis.bins));
+    LedgerView view(*ledger_, static_cast<std::size_t>(config_.analysis.bins));
     Corpus corpus(static_cast<std::size_t>(config_.analysis.bins));
-    write_views(config_, run, view, corpus);
+    write_views(config_, run, view, corpus, [this] { ledger_->check_place(); });
   } catch (const std::exception& error) {
     // The ledger has everything; the files are written again.
     spdlog::warn("{}", error.what());
@@ -366,9 +371,9 @@ void Archive::write_files(const RunResult& run) {
   } catch (const OutputError& error) {
     first_failure = error.what();
   }
-  LedgerView view(ledger_->file(), static_cast<std::size_t>(config_.analysis.bins));
+  LedgerView view(*ledger_, static_cast<std::size_t>(config_.analysis.bins));
   FirstKept slides(view, first_slides_);
-  write_views(config_, run, slides, corpus_);
+  write_views(config_, run, slides, corpus_, [this] { ledger_->check_place(); });
   if (!first_failure.empty()) throw OutputError(first_failure);
 }
 

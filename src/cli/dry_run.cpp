@@ -126,12 +126,12 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
   return text;
 }
 
-int dry_run(const Config& config, const ExpandedInputs& inputs, const std::string& assumed_gpu) {
+int dry_run(const Config& config, const ExpandedInputs& inputs, const std::string& assumed_gpu, bool fresh) {
   ForecastOptions options;
   if (!assumed_gpu.empty()) options.assumed = gpu_model(assumed_gpu);
   const RunForecast forecast = forecast_run(config, inputs.slides, options);
   const Style style = Style::of(1);
-  const auto begun = preview_start(config, inputs.slides, inputs.canonical);
+  const auto begun = fresh ? std::nullopt : preview_start(config, inputs.slides, inputs.canonical);
   std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style) << style.bold("results")
             << "  " << results_text(config, begun) << '\n';
   if (begun && !begun->refusal.empty()) throw ConfigError(config.output.dir + ": " + begun->refusal);

@@ -25,6 +25,7 @@ struct MergeArguments {
   std::vector<std::string> folders;
   std::string out;
   bool fresh = false;
+  bool quiet = false;
 };
 
 int merge(const MergeArguments& options) {
@@ -38,12 +39,18 @@ int merge(const MergeArguments& options) {
     return 128 + SignalScope::received();
   }
   for (const std::string& warning : merged.warnings) spdlog::warn("{}", warning);
-  for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
-    spdlog::error("{}: in none of the folders", merged.missing[i]);
+  if (!merged.not_written.empty()) {
+    spdlog::error("{}; all is merged, and the same command writes the files again", merged.not_written);
+    return exit_some_failed;
   }
-  if (!merged.missing.empty()) spdlog::error("{} slides are in none of the folders", merged.missing.size());
+  for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
+    spdlog::error("{}: done in none of the folders", merged.missing[i]);
+  }
+  if (!merged.missing.empty()) {
+    spdlog::error("{} slides aren't done in any of the folders; they have no row in slides.csv", merged.missing.size());
+  }
   if (merged.twice > 0) spdlog::info("{} slides are in several folders with the same result", merged.twice);
-  std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, 120, Style::of(1));
+  if (!options.quiet) std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, 120, Style::of(1));
   return merged.missing.empty() && merged.corpus.failed == 0 ? exit_done : exit_some_failed;
 }
 
@@ -59,8 +66,10 @@ void add_merge_command(CLI::App& app, Action& action) {
       ->required();
   command->add_flag("--fresh", options->fresh,
                     "Move an earlier run in the folder for results aside, to its earlier-N, and start anew");
+  command->add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors");
   command->footer(
-      "Ends with 1 when a slide failed, or is in none of the folders. Repeated, it replaces what it joined before.\n\n"
+      "Ends with 1 when a slide failed, or is done in none of the folders. Repeated, it replaces what it joined "
+      "before.\n\n"
       "Examples:\n"
       "  pipeline merge part-1 part-2 part-3 --out results");
   command->callback([&action, options] { action = [options] { return merge(*options); }; });

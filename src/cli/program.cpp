@@ -17,6 +17,7 @@
 #include "cli/merge_command.hpp"
 #include "cli/report_command.hpp"
 #include "cli/run_command.hpp"
+#include "cli/signals.hpp"
 #include "cli/status_command.hpp"
 #include "cli/sweep_command.hpp"
 #include "cli/synth_command.hpp"
@@ -216,6 +217,7 @@ int guarded_main(int argc, const char* const* argv) {
 
 int run_program(int argc, const char* const* argv) {
   set_up_logging({});
+  ignore_file_size_signal();
   const int status = guarded_main(argc, argv);
   errno = 0;
   if (!std::cout.flush()) {

@@ -173,7 +173,11 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
     spdlog::warn("{} of {} values lie outside analysis.range and were counted in the end bins", clipped,
                  corpus.sums.values);
   }
-  if (!archive.stopped().empty()) spdlog::error("{}", archive.stopped());
+  // A limit that is reached by the last slides has stopped nothing.
+  const std::size_t left = archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
+  if (!archive.stopped().empty() && left > 0) {
+    spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
+  }
   if (const int signal = SignalScope::received(); signal != 0) {
     spdlog::warn("interrupted: {} of {} slides are done and {} failed; the same command does the others", corpus.done,
                  archive.start().mine, corpus.failed);
@@ -184,11 +188,11 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
 
 int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
   log_with_time();
+  RunControl control;
+  const SignalScope signals(control);
   Archive archive(config, inputs, options);
   const std::vector<std::string> slides = archive.todo();
   const LedgerStart& start = archive.start();
-  RunControl control;
-  const SignalScope signals(control);
   ProgressDisplay display(options.quiet, options.log_json,
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
@@ -321,7 +325,7 @@ int run(const RunOptions& options) {
   }
   if (!options.dry_run && !options.assume_gpu.empty()) throw ConfigError("--assume-gpu goes with --dry-run");
   if (options.dry_run && !options.shard.empty()) throw ConfigError("--dry-run plans all slides: leave --shard out");
-  if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options.assume_gpu);
+  if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options.assume_gpu, options.fresh);
   if (config.input.slides.empty()) {
     throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
   }
@@ -331,7 +335,7 @@ int run(const RunOptions& options) {
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
-  if (options.dry_run) return dry_run(config, inputs, options.assume_gpu);
+  if (options.dry_run) return dry_run(config, inputs, options.assume_gpu, options.fresh);
   check_runnable(config);
   const bool trace_among_results = lies_in(options.trace, config.output.dir);
   if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);

@@ -36,8 +36,6 @@ SignalScope::SignalScope(RunControl& control) {
   install(SIGINT, on_signal);
   install(SIGTERM, on_signal);
   install(SIGPIPE, SIG_IGN);
-  // A file beyond the process's limit is an error of its write.
-  install(SIGXFSZ, SIG_IGN);
 }
 
 SignalScope::~SignalScope() {
@@ -45,6 +43,8 @@ SignalScope::~SignalScope() {
   install(SIGTERM, SIG_DFL);
   stopped_control = nullptr;
 }
+
+void ignore_file_size_signal() { install(SIGXFSZ, SIG_IGN); }
 
 int SignalScope::received() noexcept { return first_signal.load(); }
 

@@ -4,6 +4,9 @@
 
 namespace slidestream::cli {
 
+/// From now on a file beyond the process's limit (`ulimit -f`) is an error of its write, not the process's end.
+void ignore_file_size_signal();
+
 /// While it lives, the first SIGINT or SIGTERM asks the run to stop, and the second ends the process at once with
 /// status 128 + its number; SIGPIPE is ignored from then on, so that a reader that goes away doesn't cost the results.
 /// One at a time.

@@ -41,11 +41,40 @@ std::string read_manifest(const std::string& path) {
   return text;
 }
 
-/// The file behind a path, for telling whether two paths name the same slide.
+/// The file behind a path, for telling whether two paths name the same slide: absolute and without links, also while
+/// the file, folders above it or what a link leads to aren't there.
 std::string identity(const std::string& path) {
+  constexpr int most_links = 40;
   std::error_code code;
-  const fs::path canonical = fs::weakly_canonical(path, code);
-  return code ? fs::absolute(path, code).lexically_normal().string() : canonical.string();
+  const fs::path whole = fs::absolute(path, code);
+  if (code) return fs::path(path).lexically_normal().string();
+  fs::path found = whole.root_path();
+  // What is left to be looked at; the next comes last.
+  std::vector<fs::path> left;
+  const auto push = [&left](const fs::path& parts) {
+    const std::vector<fs::path> names(parts.begin(), parts.end());
+    left.insert(left.end(), names.rbegin(), names.rend());
+  };
+  push(whole.relative_path());
+  int links = 0;
+  while (!left.empty()) {
+    const fs::path name = std::move(left.back());
+    left.pop_back();
+    if (name.empty() || name == ".") continue;
+    if (name == "..") {
+      found = found.parent_path();
+      continue;
+    }
+    const fs::path target = ++links <= most_links ? fs::read_symlink(found / name, code) : fs::path();
+    if (target.empty() || code) {
+      --links;
+      found /= name;
+    } else {
+      if (target.is_absolute()) found = target.root_path();
+      push(target.relative_path());
+    }
+  }
+  return found.string();
 }
 
 class Expander {

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <slidestream/error.hpp>
@@ -54,20 +55,38 @@ int why_no_file(const std::filesystem::path& folder) {
   return 0;
 }
 
+/// Opening a FIFO would wait for its other end.
+void check_regular(const std::filesystem::path& file) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    const std::filesystem::path path = file.string() + suffix;
+    std::error_code code;
+    const auto status = std::filesystem::status(path, code);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+      throw OutputError(path.string() + ": isn't a regular file");
+    }
+  }
+}
+
+/// What helps a run whose own ledger is damaged; of others' it isn't for this program to say.
+const char* remedy_for(DatabaseAccess access) {
+  return access == DatabaseAccess::create ? "; --fresh moves such a run aside and starts anew" : "";
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 void Statement::Finalise::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 
 Database::Database(const std::filesystem::path& file, DatabaseAccess access, std::chrono::milliseconds busy)
-    : file_(file), busy_(busy) {
+    : file_(file), access_(access) {
+  check_regular(file);
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   sqlite3_extended_result_codes(handle, 1);
-  sqlite3_busy_timeout(handle, static_cast<int>(busy_.count()));
+  set_patience(busy);
   // A ledger may come from anywhere: nothing in its schema is to run, and damage is to be found.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -106,15 +125,23 @@ void Database::fail(int code) const {
   if (system != 0 && (cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN)) {
     text += ": " + std::generic_category().message(system);
   }
-  if (cause == SQLITE_BUSY) {
-    text += ": another process has had it locked for " +
-            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(busy_).count()) + " s";
-  }
-  if (cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB) text += "; --fresh moves such a run aside and starts anew";
+  if (cause == SQLITE_BUSY) text += ": another process has it locked";
+  if (cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB) text += remedy_for(access_);
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
   }
   throw OutputError(text);
+}
+
+void Database::fail_damaged(const std::string& what) const {
+  std::string text = file_.string() + ": damaged: " + what + remedy_for(access_);
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  throw OutputError(text);
+}
+
+void Database::set_patience(std::chrono::milliseconds busy) noexcept {
+  sqlite3_busy_timeout(handle_.get(), static_cast<int>(busy.count()));
 }
 
 Statement::Statement(Database& database, std::string_view sql) : database_(database) {

@@ -37,6 +37,9 @@ class Database {
 
   const std::filesystem::path& file() const noexcept { return file_; }
 
+  /// How long it waits for another connection's lock from now on.
+  void set_patience(std::chrono::milliseconds busy) noexcept;
+
   /// Statements without values or rows.
   void execute(const char* sql);
   std::int64_t last_row() const noexcept;
@@ -47,6 +50,8 @@ class Database {
   bool has_moved() const noexcept;
 
   [[noreturn]] void fail(int code) const;
+  /// Of what is in the file.
+  [[noreturn]] void fail_damaged(const std::string& what) const;
   sqlite3* handle() const noexcept { return handle_.get(); }
 
  private:
@@ -55,7 +60,7 @@ class Database {
   };
 
   std::filesystem::path file_;
-  std::chrono::milliseconds busy_;
+  DatabaseAccess access_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <limits>
+
 #include "ledger/content_hash.hpp"
 
 namespace slidestream {
@@ -11,7 +13,12 @@ std::optional<SlideIdentity> look_at(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
   SlideIdentity identity;
   identity.size = static_cast<std::uint64_t>(status.st_size);
-  identity.modified = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  // Beyond the years 1678 to 2262 all times are one.
+  if (__builtin_mul_overflow(std::int64_t{status.st_mtim.tv_sec}, 1'000'000'000, &identity.modified) ||
+      __builtin_add_overflow(identity.modified, std::int64_t{status.st_mtim.tv_nsec}, &identity.modified)) {
+    identity.modified =
+        status.st_mtim.tv_sec < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+  }
   return identity;
 }
 

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <random>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <system_error>
+#include <thread>
 
 #include "ledger/content_hash.hpp"
 #include "ledger/fingerprint.hpp"
@@ -113,10 +115,44 @@ void refuse_if_owned(const fs::path& file) {
 
 /// The same, before the ledger is opened or made.
 fs::path usable_file(const Config& config) {
-  const fs::path file = ledger_file(config);
+  fs::path file = ledger_file(config);
   check_that_nothing_is_there_without_ledger(file);
   refuse_if_owned(file);
   return file;
+}
+
+/// Enters this process as the owner, where there is none or a dead one; returns its token.
+std::string claim(Database& database, const Ledger::Options& options) {
+  std::string token = new_token();
+  while (true) {
+    const auto judged = read_owner(database);
+    if (judged && !is_dead(database, *judged, options.watch, options.on_watch)) refuse(database.file(), *judged);
+    Transaction transaction(database);
+    // While it was being judged another may have taken it.
+    const auto owner = read_owner(database);
+    if (owner && (!judged || !(owner->process == judged->process) || owner->beats != judged->beats)) continue;
+    const ProcessIdentity self = this_process();
+    Statement write(database, "INSERT OR REPLACE INTO owner VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?7)");
+    write.bind(1, std::string_view(token)).bind(2, std::string_view(self.host)).bind(3, std::string_view(self.boot));
+    write.bind(4, std::string_view(self.pid_space)).bind(5, self.pid).bind(6, self.start).bind(7, unix_now()).run();
+    transaction.commit();
+    return token;
+  }
+}
+
+/// In one file, so that one renaming moves it: a write-ahead log left behind would hold the last slides. Readers of the
+/// log are waited for; SQLite itself doesn't.
+void fold_log(Database& database) {
+  constexpr int most_tries = 100;
+  for (int tries = 1;; ++tries) {
+    try {
+      set_up_writer(database, JournalMode::rollback);
+      return;
+    } catch (const OutputError&) {
+      if (tries == most_tries) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
 }
 
 /// Whether it is a ledger of a version that this program knows: what isn't belongs to nobody.
@@ -156,14 +192,17 @@ Ledger::Ledger(const Config& config, const Options& options)
     create_or_check_schema(database_);
     transaction.commit();
   }
+  check_slides_table(database_);
   sync_folder(config.output.dir);
-  take_over(options);
+  token_ = claim(database_, options);
   try {
     check_settings(config);
   } catch (...) {
     release();
     throw;
   }
+  // From here on giving up costs a run: who reads for long, such as a merge over a network, is waited for.
+  database_.set_patience(std::chrono::minutes(10));
 }
 
 Ledger::~Ledger() {
@@ -174,30 +213,12 @@ Ledger::~Ledger() {
   }
 }
 
-void Ledger::take_over(const Options& options) {
-  token_ = new_token();
-  while (true) {
-    const auto judged = read_owner(database_);
-    if (judged && !is_dead(database_, *judged, options.watch, options.on_watch)) refuse(database_.file(), *judged);
-    Transaction transaction(database_);
-    // While it was being judged another may have taken it.
-    const auto owner = read_owner(database_);
-    if (owner && (!judged || !(owner->process == judged->process) || owner->beats != judged->beats)) continue;
-    const ProcessIdentity self = this_process();
-    Statement write(database_, "INSERT OR REPLACE INTO owner VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?7)");
-    write.bind(1, std::string_view(token_)).bind(2, std::string_view(self.host)).bind(3, std::string_view(self.boot));
-    write.bind(4, std::string_view(self.pid_space)).bind(5, self.pid).bind(6, self.start).bind(7, unix_now()).run();
-    transaction.commit();
-    return;
-  }
-}
-
 void Ledger::check_settings(const Config& config) {
   const auto now = deciding_settings(config);
   const auto before = stored_settings(database_);
   // Without a slide there is nothing that they decided.
   Statement slides(database_, "SELECT EXISTS (SELECT 1 FROM slides)");
-  if (slides.step() && slides.integer(0) != 0 && !before.empty()) {
+  if (slides.step() && slides.integer(0) != 0) {
     if (const auto difference = first_difference(now, before)) {
       throw ConfigError(config.output.dir + ": " + difference->text() +
                         "; name another folder, or use --fresh to move that run aside");
@@ -216,10 +237,7 @@ void Ledger::check_settings(const Config& config) {
 void Ledger::change(const std::function<void()>& work, Durability durability) {
   const std::lock_guard lock(mutex_);
   const Synchronous synchronous(database_, durability == Durability::hurried && wal_);
-  if (database_.has_moved()) {
-    lost_ = true;
-    throw OutputError(database_.file().string() + ": was moved, replaced or deleted while it was in use");
-  }
+  check_that_it_has_not_moved();
   Transaction transaction(database_);
   Statement beat(database_, "UPDATE owner SET beats = beats + 1, beat_at = ?1 WHERE token = ?2");
   beat.bind(1, unix_now()).bind(2, std::string_view(token_)).run();
@@ -231,6 +249,17 @@ void Ledger::change(const std::function<void()>& work, Durability durability) {
   }
   work();
   transaction.commit();
+}
+
+void Ledger::check_that_it_has_not_moved() {
+  if (!database_.has_moved()) return;
+  lost_ = true;
+  throw OutputError(database_.file().string() + ": was moved, replaced or deleted while it was in use");
+}
+
+void Ledger::check_place() {
+  const std::lock_guard lock(mutex_);
+  check_that_it_has_not_moved();
 }
 
 void Ledger::beat() {
@@ -251,13 +280,11 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   std::error_code code;
   if (!fs::exists(folder / ledger_name, code) && first_result(folder).empty()) return {};
   refuse_if_owned(folder / ledger_name);
+  std::unique_ptr<Database> database;
   if (is_readable(folder / ledger_name)) {
-    Database database(folder / ledger_name, DatabaseAccess::read_write);
-    if (const auto owner = read_owner(database); owner && !is_dead(database, *owner, options.watch, options.on_watch)) {
-      refuse(folder / ledger_name, *owner);
-    }
-    // In one file, so that one renaming moves it: a write-ahead log left behind would hold the last slides.
-    set_up_writer(database, JournalMode::rollback);
+    database = std::make_unique<Database>(folder / ledger_name, DatabaseAccess::read_write);
+    claim(*database, options);
+    fold_log(*database);
   }
   fs::path aside;
   for (int number = 1;; ++number) {
@@ -273,7 +300,9 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   for (const char* name : run_files) move(name);
   // There only where the ledger couldn't be read.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) move((std::string(ledger_name) + suffix).c_str());
+  if (database) database->execute("DELETE FROM owner");
   move(ledger_name);
+  database.reset();
   sync_folder(aside);
   sync_folder(folder);
   return aside.string();
@@ -313,18 +342,21 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   }
   slide.id = with.select.integer(more);
   std::string state = with.select.text(1);
-  const bool ended = entry.mine && (state == "done" || state == "failed");
+  const bool has_ended = state == "done" || state == "failed";
+  const bool ended = entry.mine && has_ended;
+  const bool renamed = with.select.bytes(0) != entry.path;
   const SlideIdentity before{static_cast<std::uint64_t>(with.select.integer(more + 1)), with.select.integer(more + 2),
                              unsigned_or_null(with.select, more + 3)};
   bool readable = true;
   try {
-    if (ended) read_row(with.select, bins_, database_.file().string());
+    if (has_ended) read_row(with.select, bins_, database_.file().string());
   } catch (const OutputError& error) {
     readable = false;
-    start.damaged.emplace_back(error.what());
+    if (ended) start.damaged.emplace_back(error.what());
   }
   with.select.reset();
   if (!readable) {
+    // Another shard's is no row to keep, either.
     state = "pending";
   } else if (ended && now && is_other_file(with, before, *now, state == "done", slide, entry.path)) {
     state = "pending";
@@ -333,6 +365,7 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
   with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
   with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
+  if (renamed && (state == "done" || state == "failed")) seal_row(database_, slide.id);
   return state;
 }
 
@@ -345,8 +378,6 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   slides_.assign(manifest.size(), {});
   change([&] {
     forget_manifest();
-    // What is done from here on is this run's own.
-    database_.execute("DELETE FROM meta WHERE name = 'joined'");
     EntryStatements with(database_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
       const std::string state = enter(with, i, manifest[i], found[i], start);
@@ -369,6 +400,13 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     Statement others(database_,
                      "SELECT count(*) FROM slides WHERE (position IS NULL OR NOT mine) AND state IN ('done', "
                      "'failed')");
+    Statement joined(database_, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
+    start.joined = joined.step() && joined.integer(0) != 0;
+    // Two entries for one row are no manifest's doing.
+    Statement placed(database_, "SELECT count(*) FROM slides WHERE position IS NOT NULL");
+    if (placed.step() && placed.integer(0) != static_cast<std::int64_t>(manifest.size())) {
+      database_.fail_damaged("slides and their index don't agree");
+    }
     if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
   });
   return start;
@@ -416,6 +454,8 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
     }
   }
   change([&] {
+    // From here on the folder has something of its own.
+    database_.execute("DELETE FROM meta WHERE name = 'joined'");
     const auto digest = store_map(database_, entry.id, parts_of(result.map));
     Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
                                     ", size = ?25, modified = ?26, hash = ?27, ended_at = ?28 WHERE id = ?29");

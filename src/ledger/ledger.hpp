@@ -22,9 +22,10 @@ namespace slidestream {
 
 /// One slide of a run's manifest.
 struct ManifestEntry {
-  std::string path;       ///< as it was named
-  std::string canonical;  ///< the file behind it: what tells slides apart
-  bool mine = true;       ///< of this process's shard
+  std::string path;         ///< as it was named
+  std::string canonical;    ///< the file behind it: what tells slides apart
+  bool mine = true;         ///< of this process's shard
+  std::uint64_t bytes = 0;  ///< of its file, for `join`, which doesn't look
 };
 
 /// What a run finds in its ledger.
@@ -34,6 +35,7 @@ struct LedgerStart {
   std::size_t done = 0;           ///< of them, done before
   std::size_t failed = 0;         ///< of them, failed before, and not tried again
   std::size_t left_out = 0;      ///< slides that ended in earlier runs here and that the manifest, or its shard, hasn't
+  bool joined = false;           ///< what is there was joined from other folders
   std::uint64_t bytes = 0;       ///< of this shard's files
   std::uint64_t bytes_left = 0;  ///< of the files of `todo`
   std::vector<std::uint64_t> todo_bytes;  ///< of each file of `todo`
@@ -90,8 +92,8 @@ class Ledger {
   };
   enum class Import { added, known, different, damaged };
   /// Takes over a slide of the manifest while `join` works. One that is done goes before one that failed; of two that
-  /// say the same, the one is kept that any order of imports keeps. `different`: both are done and don't say the same,
-  /// or another file under that name failed later. `damaged`: its map isn't what was written. `work` has to throw then.
+  /// say the same, the one is kept that any order of imports keeps. `different`: both are done and don't say the same.
+  /// `damaged`: its map isn't what was written. `work` has to throw then.
   Import import(std::size_t slide, const Imported& other);
 
   /// Notes that a slide of the manifest is being worked on.
@@ -104,6 +106,9 @@ class Ledger {
   /// Shows others that this process lives, and makes sure that the ledger is still its own: to be called every few
   /// seconds. \throws OutputError when another took over, or the file isn't where it was.
   void beat();
+  /// Makes sure that the file is where it was, so that what is written beside it is written into the same folder.
+  /// \throws OutputError.
+  void check_place();
   /// Whether the folder isn't this process's any more: another took over, or it was moved or deleted.
   bool is_lost() const noexcept { return lost_; }
 
@@ -117,7 +122,6 @@ class Ledger {
     bool known = false;      ///< the file could be looked at then
   };
 
-  void take_over(const Options& options);
   void check_settings(const Config& config);
   struct EntryStatements;
   std::string enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
@@ -125,6 +129,7 @@ class Ledger {
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
   void redo_row(std::int64_t id);
+  void check_that_it_has_not_moved();
   void forget_manifest();
   void check_that_joining_loses_nothing();
   void release();

@@ -15,12 +15,10 @@ struct Before {
   std::optional<std::uint64_t> map_digest;
   std::int64_t ended_at = 0;
   std::int64_t attempts = 0;
-  SlideIdentity file;
 };
 
 Before read_before(Database& database, std::int64_t id, std::size_t bins) {
-  Statement select(database, std::string("SELECT ") + row_columns +
-                                 ", ended_at, attempts, size, modified FROM slides WHERE id = ?1");
+  Statement select(database, std::string("SELECT ") + row_columns + ", ended_at, attempts FROM slides WHERE id = ?1");
   select.bind(1, id);
   if (!select.step()) throw OutputError(database.file().string() + ": damaged: a slide has gone");
   constexpr int more = row_column_count;
@@ -29,20 +27,13 @@ Before read_before(Database& database, std::int64_t id, std::size_t bins) {
   before.result = read_row(select, bins, database.file().string());
   before.ended_at = select.integer(more);
   before.attempts = select.integer(more + 1);
-  before.file = {static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3), std::nullopt};
   return before;
 }
 
 /// What a second finding of the same slide comes to; `added` where it is to replace the first.
 Ledger::Import judge(const Before& before, const Ledger::Imported& other) {
   const SlideResult& result = other.result;
-  if (before.result.done && !result.done) {
-    // Of the same file a result goes before a failure. A later failure of another file under that name says that the
-    // result is no longer the slide's.
-    const bool other_file = other.identity && !other.identity->same_file_state(before.file);
-    return other_file && other.ended_at >= before.ended_at ? Ledger::Import::different : Ledger::Import::known;
-  }
-  if (before.result.done != result.done) return Ledger::Import::added;
+  if (before.result.done != result.done) return result.done ? Ledger::Import::added : Ledger::Import::known;
   if (result.done && (!same_result(before.result, result) || before.map_digest != other.map_digest)) {
     return Ledger::Import::different;
   }
@@ -74,12 +65,12 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
     joined_.assign(manifest.size(), 0);
     Statement enter(
         database_,
-        "INSERT INTO slides(canonical, path, position, mine) VALUES(?1, ?2, ?3, 1) ON CONFLICT(canonical) DO "
-        "UPDATE SET path = excluded.path, position = excluded.position, mine = 1");
+        "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, 1, ?4) ON CONFLICT(canonical) DO "
+        "UPDATE SET path = excluded.path, position = excluded.position, mine = 1, size = excluded.size");
     Statement select(database_, "SELECT id FROM slides WHERE canonical = ?1");
     for (std::size_t i = 0; i < manifest.size(); ++i) {
       enter.bind_blob(1, std::string_view(manifest[i].canonical)).bind_blob(2, std::string_view(manifest[i].path));
-      enter.bind(3, static_cast<std::int64_t>(i)).run();
+      enter.bind(3, static_cast<std::int64_t>(i)).bind(4, static_cast<std::int64_t>(manifest[i].bytes)).run();
       select.bind_blob(1, std::string_view(manifest[i].canonical));
       if (select.step()) slides_[i].id = select.integer(0);
       select.reset();

@@ -12,6 +12,8 @@ LedgerView::LedgerView(const std::filesystem::path& file, std::size_t bins)
   database_.execute("BEGIN");
 }
 
+LedgerView::LedgerView(Ledger& ledger, std::size_t bins) : LedgerView(ledger.file(), bins) { ledger.check_place(); }
+
 LedgerView::~LedgerView() = default;
 
 void LedgerView::for_each(const std::function<void(const SlideResult&)>& visit) {

@@ -9,6 +9,7 @@
 #include <slidestream/results.hpp>
 
 #include "ledger/database.hpp"
+#include "ledger/ledger.hpp"
 #include "output/views.hpp"
 
 namespace slidestream {
@@ -19,6 +20,8 @@ class LedgerView final : public SlideSource {
  public:
   /// \throws OutputError.
   LedgerView(const std::filesystem::path& file, std::size_t bins);
+  /// Of a ledger in use: of that one, whatever lies under its name now.
+  LedgerView(Ledger& ledger, std::size_t bins);
   ~LedgerView() override;
 
   void for_each(const std::function<void(const SlideResult&)>& visit) override;

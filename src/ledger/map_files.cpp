@@ -19,7 +19,7 @@ std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger
                                             const std::vector<std::string>& files) {
   if (files.empty()) return {};
   const std::filesystem::path folder = std::filesystem::path(config.output.dir) / "maps";
-  LedgerView view(ledger.file(), static_cast<std::size_t>(config.analysis.bins));
+  LedgerView view(ledger, static_cast<std::size_t>(config.analysis.bins));
   std::vector<std::pair<std::size_t, SlideResult>> wanted;
   view.for_each_map([&](std::size_t place, const SlideResult& slide) {
     if (slide.map_file == files.at(place) && is_whole_map(config, slide.map, folder / slide.map_file)) return;
@@ -33,6 +33,7 @@ std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger
       continue;
     }
     const std::string& file = files.at(place);
+    ledger.check_place();
     write_map(config, slide, file.substr(0, file.rfind('.')));
     slide.map = {};
     if (slide.map_file != file) ledger.map_renamed(place, file);

@@ -35,6 +35,7 @@ struct Part {
 struct Place {
   std::int64_t position = 0;  ///< the first that a manifest gives it
   std::string path;
+  std::uint64_t bytes = 0;  ///< of its file, the most that a part knows
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
@@ -42,7 +43,7 @@ Part open_part(const std::string& folder) {
   Part part;
   part.folder = folder;
   part.database = open_to_read(fs::path(folder) / ledger_name);
-  part.database->execute("BEGIN");
+  check_slides_table(*part.database);
   Statement select(*part.database, "SELECT value FROM meta WHERE name = 'configuration'");
   if (!select.step()) throw OutputError(folder + ": its ledger holds no run");
   part.configuration = select.text(0);
@@ -63,9 +64,10 @@ void check_settings(std::vector<Part>& parts) {
 }
 
 void add_places(Part& part, Places& places) {
-  Statement select(*part.database, "SELECT canonical, path, position FROM slides WHERE position IS NOT NULL");
+  Statement select(*part.database, "SELECT canonical, path, position, size FROM slides WHERE position IS NOT NULL");
   while (select.step()) {
-    const Place place{select.integer(2), select.text(1)};
+    const Place place{select.integer(2), select.text(1),
+                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3)))};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -77,6 +79,7 @@ void add_places(Part& part, Places& places) {
     if (is_new) continue;
     entry->second.position = std::min(entry->second.position, place.position);
     entry->second.path = std::min(entry->second.path, place.path);
+    entry->second.bytes = std::max(entry->second.bytes, place.bytes);
   }
 }
 
@@ -96,7 +99,7 @@ std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::ranges::stable_sort(order, {}, [](const auto* place) { return place->second.position; });
   std::vector<ManifestEntry> manifest;
   manifest.reserve(order.size());
-  for (const auto* place : order) manifest.push_back({place->second.path, place->first, true});
+  for (const auto* place : order) manifest.push_back({place->second.path, place->first, true, place->second.bytes});
   return manifest;
 }
 
@@ -106,7 +109,7 @@ struct Stopped {};
 class Joiner {
  public:
   Joiner(Ledger& ledger, const std::vector<ManifestEntry>& manifest, std::size_t bins, const MergeOptions& options)
-      : ledger_(ledger), manifest_(manifest), bins_(bins), options_(options), has_(manifest.size()) {
+      : ledger_(ledger), manifest_(manifest), bins_(bins), options_(options), totals_(bins), has_(manifest.size()) {
     for (std::size_t i = 0; i < manifest.size(); ++i) by_canonical_.emplace(manifest[i].canonical, i);
   }
 
@@ -139,21 +142,49 @@ class Joiner {
         throw ConfigError(one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +
                           has_[place]);
       }
+      if (outcome == Ledger::Import::added) totals_.add(slide.result);
+      seen_[place].push_back({slide.result.done, slide.identity, slide.ended_at, part.folder});
       if (outcome == Ledger::Import::known && slide.result.done && has_[place] != part.folder) ++twice_;
       has_[place] = part.folder;
+    }
+  }
+  /// Of the same file a result goes before a failure. A failure of another file under that name, later than every
+  /// result, says that these are no longer the slide's. \throws ConfigError.
+  void check_failures() const {
+    for (const auto& [place, seen] : seen_) {
+      for (const Seen& failure : seen) {
+        if (failure.done || !failure.file) continue;
+        const auto stands = [&failure](const Seen& one) {
+          return one.done && (!one.file || one.file->same_file_state(*failure.file) || one.ended_at > failure.ended_at);
+        };
+        const auto done = std::ranges::find_if(seen, &Seen::done);
+        if (done == seen.end() || std::ranges::any_of(seen, stands)) continue;
+        throw ConfigError(one_line(manifest_[place].path) + ": is done in " + done->folder + ", and failed in " +
+                          failure.folder + " later, as another file");
+      }
     }
   }
   /// Slides that several parts have, with the same result.
   std::size_t twice() const noexcept { return twice_; }
 
  private:
+  /// That a part has a slide.
+  struct Seen {
+    bool done = false;
+    std::optional<SlideIdentity> file;
+    std::int64_t ended_at = 0;
+    std::string folder;
+  };
+
   Ledger& ledger_;
   const std::vector<ManifestEntry>& manifest_;
   std::size_t bins_;
   const MergeOptions& options_;
+  Corpus totals_;  ///< so that what can't be added up is found before anything stays
   std::size_t twice_ = 0;
   std::unordered_map<std::string, std::size_t> by_canonical_;
   std::vector<std::string> has_;  ///< the folder that a slide was in
+  std::map<std::size_t, std::vector<Seen>> seen_;
 };
 
 /// Adds up what one machine can't say: the time that the slides took.
@@ -166,6 +197,42 @@ RunResult run_of(SlideSource& slides) {
   });
   for (const std::string& backend : backends) run.backend += (run.backend.empty() ? "" : "+") + backend;
   return run;
+}
+
+/// Brings the parts into the ledger, and writes the files of results. `result` has the configuration.
+void join(std::vector<Part>& parts, const std::vector<ManifestEntry>& manifest, const MergeOptions& options,
+          MergeResult& result) {
+  Ledger ledger(result.config);
+  const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
+  Joiner joiner(ledger, manifest, bins, options);
+  ledger.join(manifest, [&] {
+    for (Part& part : parts) {
+      // No longer than it takes: where the part's own run goes on, its writes may have to wait.
+      part.database->execute("BEGIN");
+      joiner.add(part);
+      part.database->execute("COMMIT");
+    }
+    joiner.check_failures();
+  });
+  result.twice = joiner.twice();
+  // From here on the results are kept; only their files may be missing.
+  try {
+    std::vector<std::string> paths;
+    paths.reserve(manifest.size());
+    for (const ManifestEntry& entry : manifest) paths.push_back(entry.path);
+    // All of them were read and found whole a moment ago.
+    if (!write_missing_maps(result.config, ledger, map_files(result.config, paths)).empty()) {
+      throw OutputError(ledger.file().string() + ": damaged: a map isn't what was written");
+    }
+    LedgerView view(ledger, bins);
+    result.missing = view.missing();
+    RunResult run = run_of(view);
+    run.interrupted = !result.missing.empty();
+    result.corpus = Corpus(bins);
+    write_views(result.config, run, view, result.corpus, [&ledger] { ledger.check_place(); });
+  } catch (const OutputError& error) {
+    result.not_written = error.what();
+  }
 }
 
 }  // namespace
@@ -190,35 +257,24 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   Places places;
   for (Part& part : parts) add_places(part, places);
   const std::vector<ManifestEntry> manifest = make_manifest(places);
+  if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");
 
   if (options.fresh) result.aside = Ledger::move_aside(result.config, {});
   prepare_output(result.config);
-  Ledger ledger(result.config);
-  const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
-  Joiner joiner(ledger, manifest, bins, options);
+  std::error_code code;
+  const fs::path file = fs::path(out) / ledger_name;
+  const bool is_new = !fs::exists(file, code);
   try {
-    ledger.join(manifest, [&] {
-      for (Part& part : parts) joiner.add(part);
-    });
+    join(parts, manifest, options, result);
   } catch (const Stopped&) {
     result.stopped = true;
-    return result;
+  } catch (...) {
+    // What wasn't there before isn't left behind.
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+      if (is_new) fs::remove(file.string() + suffix, code);
+    }
+    throw;
   }
-  result.twice = joiner.twice();
-
-  std::vector<std::string> paths;
-  paths.reserve(manifest.size());
-  for (const ManifestEntry& entry : manifest) paths.push_back(entry.path);
-  // All of them were read and found whole a moment ago.
-  if (!write_missing_maps(result.config, ledger, map_files(result.config, paths)).empty()) {
-    throw OutputError(ledger.file().string() + ": damaged: a map isn't what was written");
-  }
-  LedgerView view(ledger.file(), bins);
-  result.missing = view.missing();
-  RunResult run = run_of(view);
-  run.interrupted = !result.missing.empty();
-  result.corpus = Corpus(bins);
-  write_views(result.config, run, view, result.corpus);
   return result;
 }
 

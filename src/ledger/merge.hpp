@@ -28,12 +28,14 @@ struct MergeResult {
   std::vector<std::string> warnings;  ///< one line each
   std::string aside;                  ///< where the earlier results are now; empty: there were none, or it wasn't asked
   bool stopped = false;               ///< nothing was merged
+  std::string not_written;            ///< why a file of results isn't there, though all is merged; empty: all are
 };
 
 /// Joins the ledgers of several output folders in `out`, all or nothing, and writes the files of results there. They
 /// follow from `folders` alone, in any order: what an earlier merge left in `out` is replaced.
 /// \throws ConfigError when they can't be joined: other settings or versions, the same slide with different results, or
-/// `out` holds slides that none of them has; OutputError when one can't be read or `out` can't be written.
+/// `out` holds slides that none of them has; OutputError when one can't be read or the ledger in `out`
+/// can't be written.
 MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::string& out,
                           const MergeOptions& options = {});
 

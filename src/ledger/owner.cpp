@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
@@ -74,8 +75,10 @@ std::optional<Owner> read_owner(Database& database) {
   Owner owner;
   owner.process = {select.text(0), select.text(1), select.text(2), select.integer(3), select.integer(4)};
   owner.beats = select.integer(5);
-  owner.beat_at = select.integer(6);
-  owner.since = select.integer(7);
+  // Times that no clock gives; their differences are taken.
+  const auto time = [](std::int64_t seconds) { return std::clamp<std::int64_t>(seconds, 0, std::int64_t{1} << 40); };
+  owner.beat_at = time(select.integer(6));
+  owner.since = time(select.integer(7));
   return owner;
 }
 

@@ -99,6 +99,17 @@ void check_schema(Database& database) {
     throw OutputError(database.file().string() + ": has schema version " + std::to_string(version) +
                       ", and this program knows up to " + std::to_string(schema_version));
   }
+  // Statements name columns alone: they must be what they were made to be, and nothing that is computed.
+  std::string_view left = tables;
+  Statement select(database, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1");
+  for (const char* name : {"meta", "settings", "owner", "slides", "maps"}) {
+    left.remove_prefix(left.find("CREATE TABLE"));
+    const std::string_view wanted = left.substr(0, left.find(';'));
+    left.remove_prefix(wanted.size());
+    select.bind(1, std::string_view(name));
+    if (!select.step() || select.bytes(0) != wanted) database.fail_damaged(std::string("table ") + name);
+    select.reset();
+  }
 }
 
 std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
@@ -132,6 +143,11 @@ std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
     if (std::filesystem::exists(file.string() + "-journal", code)) throw;
   }
   return open(DatabaseAccess::immutable);
+}
+
+void check_slides_table(Database& database) {
+  Statement check(database, "PRAGMA integrity_check(slides)");
+  if (check.step() && check.text(0) != "ok") database.fail_damaged(check.text(0));
 }
 
 void create_or_check_schema(Database& database) {

@@ -28,5 +28,7 @@ std::unique_ptr<Database> open_to_read(const std::filesystem::path& file);
 
 /// Checks alone. \throws OutputError when it isn't a ledger, or a newer program's.
 void check_schema(Database& database);
+/// Whether the table of slides and its indices agree with each other, down to every page. \throws OutputError.
+void check_slides_table(Database& database);
 
 }  // namespace slidestream

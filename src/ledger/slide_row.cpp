@@ -25,7 +25,6 @@ void to_bytes(const std::vector<std::uint64_t>& counts, std::vector<std::byte>& 
   }
 }
 
-constexpr int path_column = 0;
 constexpr int map_name_column = 21;
 constexpr int digest_column = row_column_count - 1;
 
@@ -38,7 +37,7 @@ std::uint64_t row_digest(const Statement& row) {
     hash.add(bytes);
   };
   for (int column = 0; column < digest_column; ++column) {
-    if (column == path_column || column == map_name_column) continue;
+    if (column == map_name_column) continue;
     const Statement::Type type = row.type(column);
     add_number(static_cast<std::uint64_t>(type));
     switch (type) {

@@ -38,7 +38,7 @@ void bind_row(Statement& statement, const SlideResult& slide, std::optional<std:
               std::vector<std::byte>& histogram);
 
 /// Gives a row that was written the digest of what is in it now: XXH64 over the columns of `row_columns` as SQLite
-/// stores them, without the path and the map's name, which later starts may change.
+/// stores them, without the map's name, which may change without the rest.
 void seal_row(Database& database, std::int64_t id);
 
 /// A slide that is done or failed, without its map's values. `map_file` is set where a map was stored.

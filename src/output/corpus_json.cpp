@@ -95,7 +95,8 @@ std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', f
 
 }  // namespace
 
-std::string corpus_json(const Config& config, const RunResult& result, const Corpus& found) {
+std::string corpus_json(const Config& config, const RunResult& result, const Corpus& found,
+                        const std::string& earlier) {
   Json corpus;
   corpus["settings"] = settings_json(config);
   corpus["versions"] = versions_json();
@@ -107,6 +108,10 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
   corpus["totals"] = totals_json(config, found);
   corpus["stages"] = stages_json(result);
   if (result.overlap) corpus["overlap"] = overlap_json(*result.overlap);
+  const Json before = Json::parse(earlier, nullptr, false);
+  for (const char* key : {"backend", "threads", "seconds", "stages", "overlap"}) {
+    if (before.is_object() && before.contains(key)) corpus[key] = before[key];
+  }
   if (config.output.maps != MapFormat::none) {
     Json& maps = corpus["maps"] = Json::object();
     for (const auto& [path, file] : found.maps) maps[path] = file;

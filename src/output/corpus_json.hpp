@@ -11,7 +11,8 @@ namespace slidestream {
 
 /// The text of corpus.json: settings, versions, totals, stages, and last the merged histogram. What a run did (times,
 /// threads, stages) comes from `result`; what was found, which is the same for every run of the same slides, from
-/// `found`.
-std::string corpus_json(const Config& config, const RunResult& result, const Corpus& found);
+/// `found`. `earlier`: such a text whose backend, threads, times and stages stay; empty, or anything else: none.
+std::string corpus_json(const Config& config, const RunResult& result, const Corpus& found,
+                        const std::string& earlier = {});
 
 }  // namespace slidestream

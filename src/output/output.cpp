@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <stdexcept>
@@ -45,6 +47,12 @@ void write_histograms(AtomicFile& file, const Config& config, const Corpus& corp
     if (slide.done) std::copy_n(slide.sums.histogram.begin(), std::min(bins, slide.sums.histogram.size()), row.begin());
     file.write(std::as_bytes(std::span(row)));
   });
+}
+
+/// A file as a text; empty where it can't be read.
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 /// A text that grows slide by slide and is written in pieces.
@@ -111,17 +119,23 @@ void Corpus::add(const SlideResult& slide) {
   if (!slide.map_file.empty()) maps.emplace_back(slide.path, slide.map_file);
 }
 
-void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus) {
+void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
+                 const std::function<void()>& before_each) {
   slides.for_each([&](const SlideResult& slide) { corpus.add(slide); });
   const fs::path folder = config.output.dir;
-  make_folder(folder);
   std::string first_failure;
+  const auto check = [&before_each] {
+    if (before_each) before_each();
+  };
   const auto write = [&](const char* name, const auto& fill) {
+    check();
     try {
       AtomicFile file(folder / name);
       fill(file);
+      check();
       file.commit();
     } catch (const OutputError& error) {
+      check();
       if (first_failure.empty()) first_failure = error.what();
       // What an earlier run left under this name belongs to other slides than its new neighbours.
       std::error_code ignored;
@@ -141,7 +155,11 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
     });
     text.end();
   });
-  write(corpus_name, [&](AtomicFile& file) { file.write(corpus_json(config, run, corpus)); });
+  write(corpus_name, [&](AtomicFile& file) {
+    // A start that had nothing to do leaves what is said of the last that had.
+    const bool idle = run.backend.empty() && run.stages.empty();
+    file.write(corpus_json(config, run, corpus, idle ? text_of(folder / corpus_name) : std::string()));
+  });
   write(histograms_name, [&](AtomicFile& file) { write_histograms(file, config, corpus, slides); });
   if (!first_failure.empty()) throw OutputError(first_failure);
 }
@@ -149,6 +167,7 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
 void write_results(const Config& config, const RunResult& result) {
   RunSlides slides(result);
   Corpus corpus(static_cast<std::size_t>(config.analysis.bins));
+  make_folder(config.output.dir);
   write_views(config, result, slides, corpus);
 }
 

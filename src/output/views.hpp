@@ -37,8 +37,10 @@ struct Corpus {
 
 /// Writes slides.csv, failures.csv, corpus.json and histograms.npy into `config.output.dir` as `write_results` does.
 /// `run` is asked for everything but its slides; `corpus` is filled in before anything is written. \throws OutputError
-/// naming the file and the system's reason.
-void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus);
+/// naming the file and the system's reason. `before_each` is called before a file is put in its place; what it throws
+/// ends the writing. It may be empty.
+void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
+                 const std::function<void()>& before_each = {});
 
 /// Whether the file is a map of that many windows, of the kind that `write_map` writes, and nothing of it is cut off.
 bool is_whole_map(const Config& config, const WindowMap& map, const std::filesystem::path& file);

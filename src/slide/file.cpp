@@ -37,7 +37,9 @@ int open_file(const std::filesystem::path& path, int& descriptor) {
 }
 
 std::int64_t modification_time(const struct stat& status) {
-  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  // Compared alone: a time that 64 bits don't hold may as well come round again.
+  const auto seconds = static_cast<std::uint64_t>(status.st_mtim.tv_sec);
+  return static_cast<std::int64_t>(seconds * 1'000'000'000 + static_cast<std::uint64_t>(status.st_mtim.tv_nsec));
 }
 
 const char* kind_of(mode_t mode) {

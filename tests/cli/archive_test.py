@@ -231,6 +231,26 @@ class Resume(ArchiveCase):
         self.assertEqual(results(self.out / "earlier-1"), before)
         self.assertEqual(results(self.out), before)
 
+    def test_a_start_with_nothing_to_do_keeps_the_times_of_the_last(self):
+        slides = self.tiny_slides(2)
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+        before = (self.out / "corpus.json").read_bytes()
+        self.assertGreater(json.loads(before)["seconds"], 0)
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+        self.assertEqual((self.out / "corpus.json").read_bytes(), before)
+        (self.out / "corpus.json").write_text("[1")
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+        self.assertEqual(json.loads((self.out / "corpus.json").read_text())["totals"], json.loads(before)["totals"])
+
+    def test_a_file_beyond_the_limit_is_an_error_of_one_line(self):
+        slides = self.tiny_slides(2)
+        limited = subprocess.run(["bash", "-c", 'ulimit -f 20; exec "$0" "$@"', PIPELINE, slides, "--out", self.out],
+                                 capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+        self.assertIn(limited.returncode, (1, 2), limited.stderr)
+        self.assertEqual(len([line for line in limited.stderr.splitlines() if " error: " in line]), 1, limited.stderr)
+        self.assertIn("File too large", limited.stderr)
+        self.assertEqual(run(slides, "--out", self.out).returncode, 0)
+
     def test_a_dry_run_knows_what_is_done(self):
         slides = self.tiny_slides(4)
         (slides / "slide-000.svs").write_text("no slide")
@@ -244,6 +264,7 @@ class Resume(ArchiveCase):
         result = run(slides, "--out", self.out, "--dry-run", "--set", "analysis.stride=64")
         self.assertOneLine(result, 2, "analysis.stride is 64 here and was 128")
         self.assertNotIn("earlier run", run(slides, "--out", self.folder / "new", "--dry-run").stdout)
+        self.assertNotIn("earlier run", run(slides, "--out", self.out, "--dry-run", "--fresh").stdout)
 
     def test_checkpoints_show_what_is_done(self):
         process = subprocess.Popen([PIPELINE, str(self.slide()), str(self.large_slide()), "--out", str(self.out), "--set",
@@ -320,6 +341,31 @@ class Owners(ArchiveCase):
                 self.assertIn("run.sqlite: was moved, replaced or deleted while it was in use", lines[0])
                 self.assertEqual(results(out) if out.exists() else {}, other)
 
+    def test_a_folder_that_goes_away_while_files_are_written(self):
+        # Many slides that are done: all that is left is to write.
+        slides = self.folder / "many"
+        slides.mkdir()
+        small = self.slide("tiny-1-384x320", "384x320", "--seed", "2", "--tile", "128")
+        for number in range(1500):
+            os.link(small, slides / f"{number}.svs") if number else shutil.copy(small, slides / "0.svs")
+        self.assertEqual(run(slides, "--out", self.out, "-q").returncode, 0)
+        for number, delay in enumerate((0.1, 0.2, 0.3, 0.4, 0.5, 0.6)):
+            elsewhere = self.folder / f"elsewhere-{number}"
+            process = subprocess.Popen([PIPELINE, str(slides), "--out", str(self.out), "-q"], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+            time.sleep(delay)
+            self.out.rename(elsewhere)
+            self.out.mkdir()
+            _, errors = process.communicate(timeout=60)
+            if process.returncode == 0:
+                # It had ended, or hadn't begun.
+                self.assertIn(sorted(path.name for path in self.out.iterdir())[:1], ([], ["corpus.json"]))
+            else:
+                self.assertEqual(len(errors.splitlines()), 1, errors)
+                self.assertEqual([path.name for path in self.out.iterdir()], [], f"after {delay} s: {errors}")
+            shutil.rmtree(self.out)
+            elsewhere.rename(self.out)
+
     def test_a_first_signal_gives_the_ledger_back(self):
         process = self.start(self.slide(), self.large_slide(), "--out", self.out)
         time.sleep(1)
@@ -350,6 +396,9 @@ class Limits(ArchiveCase):
                 self.assertEqual(len(self.rows()), 10)
             else:
                 self.assertLess(len(self.rows()), 10)
+        result = run(slides, "--out", self.folder / "all fail", "--max-failures", 5, "--threads", 1)
+        if len(self.rows(self.folder / "all fail")) == 10:
+            self.assertNotIn("stopped by", result.stderr)
         # The same command again goes on: failures are counted anew.
         shutil.rmtree(self.out)
         for start in range(4):
@@ -394,8 +443,10 @@ class Shards(ArchiveCase):
         whole = {str(path) for path in slides.iterdir()}
         there = {row["path"] for row in self.rows()}
         for path in whole - there:
-            self.assertIn(f"{path}: in none of the folders", missing.stderr)
-        self.assertIn(f"{len(whole - there)} slides are in none of the folders", missing.stderr)
+            self.assertIn(f"{path}: done in none of the folders", missing.stderr)
+        self.assertIn(f"{len(whole - there)} slides aren't done in any of the folders", missing.stderr)
+        status = json.loads(run("status", self.out, "--json").stdout)
+        self.assertEqual((status["slides"], status["pending"]), (40, len(whole - there)))
         self.assertTrue(json.loads((self.out / "corpus.json").read_text())["interrupted"])
 
     def test_other_results_and_settings_are_refused(self):
@@ -419,6 +470,10 @@ class Shards(ArchiveCase):
         self.assertOneLine(run("merge", parts[0], "--out", self.out), 2, "of an earlier joining that none of the folders has")
         self.assertOneLine(run("merge", parts[0], "--out", parts[1]), 2, "of a run of its own")
         self.assertEqual(results(self.out), before)
+        # A run that has nothing to do leaves them joined.
+        self.assertNotIn("joined", run(slides, "--out", self.out).stderr)
+        self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
+        self.assertEqual(run("merge", *parts, "--out", self.out, "-q").stdout, "")
         # A slide that was changed and done again.
         shutil.copy(slides / "slide-001.svs", slides / "slide-000.svs")
         for number, part in enumerate(parts, 1):
@@ -426,6 +481,9 @@ class Shards(ArchiveCase):
         self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
         self.assertEqual(run(slides, "--out", self.folder / "whole").returncode, 0)
         self.assertSameResults(self.out, self.folder / "whole")
+        shutil.copy(slides / "slide-002.svs", slides / "slide-000.svs")
+        self.assertIn("holds joined results", run(slides, "--out", self.out).stderr)
+        self.assertOneLine(run("merge", *parts, "--out", self.out), 2, "of a run of its own")
 
     def test_another_shard_in_the_same_folder_is_said_to_leave_slides_out(self):
         slides = self.tiny_slides(12)

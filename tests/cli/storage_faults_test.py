@@ -86,6 +86,32 @@ class FullDisk(FaultCase):
         tell(f"full disk: at each of {counts['full']} writes, statuses {dict(statuses)}")
 
 
+    def test_at_every_write_of_a_merge(self):
+        slides = self.tiny_slides(4)
+        parts = [self.folder / "1", self.folder / "2"]
+        for number, part in enumerate(parts, 1):
+            self.assertEqual(run(slides, "--out", part, "--maps", "npy", "--shard", f"{number}/2").returncode, 0)
+        arguments = ["merge", *parts, "--out", self.out]
+        result, counts = self.faulty("count", self.out, *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        shutil.copytree(self.out, self.folder / "whole")
+        statuses = collections.Counter()
+        for number in range(1, counts["full"] + 1):
+            shutil.rmtree(self.out)
+            result, _ = self.faulty(f"full:{number}", self.out, *arguments)
+            statuses[result.returncode] += 1
+            with self.subTest(write=number, stderr=result.stderr):
+                done = self.assertLedgerIsWhole() if self.out.exists() else set()
+                if result.returncode != 0:
+                    self.assertEqual(result.returncode, 1 if done else 2)
+                    self.assertOneLine(result, result.returncode, str(self.out))
+                self.assertIn(len(done), (0, 4))
+                again = run(*arguments)
+                self.assertEqual(again.returncode, 0, again.stderr)
+                self.assertSameResults(self.out, self.folder / "whole")
+        tell(f"full disk: at each of {counts['full']} writes of a merge, statuses {dict(statuses)}")
+
+
 class FailedCalls(FaultCase):
     def test_every_sync_and_every_rename(self):
         slides = self.tiny_slides(2)

@@ -63,6 +63,40 @@ TEST_CASE("slides are taken as they are named, missing ones too") {
   CHECK_THROWS_AS(expand_inputs({""}), ConfigError);
 }
 
+TEST_CASE("a slide is the same one whether its file, its folder or a link's end is there or not") {
+  Scene scene;
+  scene.file("a/s.svs");
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(scene / "a").parent_path();
+  fs::create_directory_symlink("a", root / "link");
+  fs::create_symlink("../a/s.svs", root / "a/other.svs");
+  const fs::path before = fs::current_path();
+  fs::current_path(root);
+  const std::vector<std::string> names = {"a/s.svs",
+                                          "./a/s.svs",
+                                          "a/../a//s.svs",
+                                          "link/s.svs",
+                                          "a/s2.svs",
+                                          "link/s2.svs",
+                                          (root / "link/s2.svs").string()};
+  const auto canonical = [&] {
+    std::vector<std::string> found;
+    for (const std::string& name : names) found.push_back(expand_inputs({name}).canonical.at(0));
+    return found;
+  };
+  const std::string real = fs::canonical("a").string();
+  std::vector<std::string> expected(4, real + "/s.svs");
+  expected.resize(7, real + "/s2.svs");
+  CHECK(canonical() == expected);
+  CHECK(expand_inputs({"a/other.svs", "link/s.svs"}).slides.size() == 1);
+  fs::rename("a", "away");
+  CHECK(canonical() == expected);
+  // Links in a circle lead nowhere, and end.
+  fs::create_symlink("loop.svs", "loop.svs");
+  CHECK(expand_inputs({"loop.svs"}).slides.size() == 1);
+  fs::current_path(before);
+}
+
 TEST_CASE("a folder means its slides, sorted bytewise by path") {
   Scene scene;
   for (const char* name : {"s/b.svs", "s/A.TIF", "s/a.tiff", "s/z.BTF", "s/sub/c.svs", "s/sub-x.svs", "s/sub.svs",

@@ -1,6 +1,8 @@
 #include "ledger/ledger.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <thread>
 
 #include "ledger/content_hash.hpp"
+#include "ledger/merge.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
@@ -379,6 +382,82 @@ TEST_CASE("any change of a result is found, and its slide done again") {
     CHECK(contains(start.damaged[0], "damaged: the row of " + manifest[1].path));
     CHECK(slides_in(ledger).size() == 1);
   }
+}
+
+TEST_CASE("damage that no row shows") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  {
+    Ledger ledger(config);
+    for (const std::size_t place : ledger.begin(manifest, false).todo) {
+      ledger.started(place);
+      SlideResult slide = result_of(manifest[place].path, place);
+      ledger.ended(place, slide);
+    }
+  }
+  const auto opened = [&] { return message_of<OutputError>([&] { const Ledger ledger(config); }); };
+  SUBCASE("an index that leads to another row") {
+    const auto index = [&](const std::string& where) {
+      tamper(file,
+             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX slides_by_position ON "
+             "slides(position)" +
+                 where + "' WHERE name = 'slides_by_position'");
+    };
+    index(" WHERE position > 9");
+    tamper(file, "UPDATE slides SET position = 7 WHERE id = 2");
+    index("");
+    CHECK_MESSAGE(contains(opened(), "run.sqlite: damaged: "), opened());
+    CHECK(contains(opened(), "; --fresh moves such a run aside"));
+    CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }),
+                   "run.sqlite: damaged: "));
+  }
+  SUBCASE("a path that is another's") {
+    tamper(file, "UPDATE slides SET path = replace(path, 'slide-1', 'slide-2') WHERE position = 1");
+    CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }),
+                   "isn't what was written"));
+  }
+  SUBCASE("a column that is computed") {
+    tamper(
+        file,
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'path BLOB NOT NULL', 'path BLOB AS "
+        "(zeroblob(9))') WHERE name = 'slides'");
+    CHECK_MESSAGE(contains(opened(), "damaged: table slides"), opened());
+  }
+  SUBCASE("no settings") {
+    tamper(file, "DELETE FROM settings");
+    CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }), "was nothing"));
+  }
+  SUBCASE("a FIFO for a journal") {
+    const fs::path fifo = folder / "out/run.sqlite-journal";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    CHECK(contains(opened(), "run.sqlite-journal: isn't a regular file"));
+    CHECK(contains(message_of<OutputError>([&] { read_status(folder / "out"); }), "isn't a regular file"));
+  }
+}
+
+TEST_CASE("times that no clock gives") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+  }
+  tamper(folder / "out/run.sqlite",
+         "INSERT INTO owner VALUES(1, 'x', 'far', 'y', 'z', 7, 8, 9223372036854775807, 10, -9223372036854775807)");
+  CHECK(read_status(folder / "out").bytes_per_second == 0);
+  std::string told;
+  {
+    const Ledger ledger(config, {std::chrono::milliseconds(100), [&](const std::string& line) { told = line; }});
+  }
+  CHECK(contains(told, "far, process 7"));
+  // A file's own.
+  fs::resize_file(manifest[0].path, 1);
+  const ::timespec late[2] = {{std::int64_t{1} << 34, 0}, {std::int64_t{1} << 34, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, manifest[0].path.c_str(), late, 0) == 0);
+  CHECK(look_at(manifest[0].path)->modified > 0);
 }
 
 TEST_CASE("results without their ledger aren't written over") {

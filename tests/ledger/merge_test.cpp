@@ -178,7 +178,7 @@ TEST_CASE("what a merge gives follows from the folders alone, and a refused one 
                    merge_ledgers({b, a, (folder / "d").string()}, (folder / "fresh").string());
                  }),
                  "has another result"));
-  CHECK(LedgerView(folder / "fresh/run.sqlite", ledger_bins).missing().empty());
+  CHECK_FALSE(fs::exists(folder / "fresh/run.sqlite"));
   merge_ledgers({a, b}, out);
   CHECK(results_in(out) == now);
   // It can be told to stop.
@@ -194,6 +194,50 @@ TEST_CASE("what a merge gives follows from the folders alone, and a refused one 
   CHECK(text_of(folder / "out/slides.csv") == text_of(folder / "a alone/slides.csv"));
 }
 
+TEST_CASE("a later failure of another file refuses a merge, in any order of the folders") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 1);
+  const std::string slide = manifest[0].path;
+  std::vector<std::string> parts;
+  const auto make = [&](const char* name, bool done, const char* size, int ended_at) {
+    parts.push_back((folder / name).string());
+    {
+      Ledger ledger(ledger_config(parts.back()));
+      ledger.begin(manifest, false);
+      ledger.started(0);
+      SlideResult result = done ? result_of(slide, 1) : failure_of(slide, "read: gone");
+      ledger.ended(0, result);
+    }
+    tamper(fs::path(parts.back()) / "run.sqlite",
+           std::string("UPDATE slides SET size = ") + size + ", ended_at = " + std::to_string(ended_at));
+  };
+  make("done early", true, "1", 10);
+  make("failed", false, "2", 20);
+  const auto outcomes = [&] {
+    std::vector<std::string> found;
+    int number = 0;
+    std::ranges::sort(parts);
+    do {
+      const std::string out = (folder / ("out-" + std::to_string(number++))).string();
+      fs::remove_all(out);
+      found.push_back(message_of<ConfigError>([&] { merge_ledgers(parts, out); }));
+      CHECK(fs::exists(fs::path(out) / "run.sqlite") == found.back().empty());
+    } while (std::ranges::next_permutation(parts).found);
+    return found;
+  };
+  for (const std::string& message : outcomes()) {
+    CHECK(message == slide + ": is done in " + (folder / "done early").string() + ", and failed in " +
+                         (folder / "failed").string() + " later, as another file");
+  }
+  // A result later than the failure, or one of the file that failed, stands.
+  make("done late", true, "1", 30);
+  for (const std::string& message : outcomes()) CHECK(message == "");
+  parts.pop_back();
+  make("done too", true, "2", 10);
+  parts = {(folder / "done too").string(), (folder / "failed").string()};
+  for (const std::string& message : outcomes()) CHECK(message == "");
+}
+
 TEST_CASE("a run's own results aren't joined over") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 3);
@@ -204,7 +248,9 @@ TEST_CASE("a run's own results aren't joined over") {
   make_part(ledger_config(b), manifest, {2});
   CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a}, b); }), b + ": holds 1 slide of a run of its own"));
   merge_ledgers({a}, out);
-  // A run that goes on where slides were joined makes the folder its own.
+  // A run that goes on where slides were joined makes the folder its own with its first slide.
+  make_part(ledger_config(out), manifest, {});
+  merge_ledgers({a}, out);
   make_part(ledger_config(out), manifest, {2});
   CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "of a run of its own"));
 }

@@ -72,6 +72,8 @@ class Arguments(SubmitCase):
                 ([*good, "--pipeline", self.folder / "none"], "no such program"),
                 ([*good, "--", "--set", "analysis.bin=1"], "analysis.bins"),
                 ([*good, "--", "--fresh"], "--fresh can't be"),
+                ([*good, "--", "-ox"], "-o can't be"),
+                ([*good, "--", "-qcx"], "-c can't be"),
                 ([*good, "--", "--shard=1/2"], "--shard can't be")):
             self.assertOneLine(submit(*arguments), 2, "slidestream-submit: ", part)
         self.assertFalse(self.out.exists())
@@ -81,6 +83,8 @@ class Arguments(SubmitCase):
                                 capture_output=True, text=True, timeout=60,
                                 env={**os.environ, "PATH": str(self.folder)})
         self.assertOneLine(result, 1, "sbatch is missing")
+        # It binds nobody to its number of shards.
+        self.assertEqual(submit(self.slide(), "--nodes", 2, "--out", self.out, "--dry-run").returncode, 0)
 
     def test_other_shards_than_before_are_refused(self):
         self.submit_to_nothing("--nodes", 2)
@@ -165,7 +169,7 @@ for i in {{1..600}}; do sleep 0.05; done""")
             (self.out / name).unlink()
         process = self.start(merge)
         self.assertEqual(process.wait(60), 1)
-        self.assertIn("are in none of the folders", process.stdout.read())
+        self.assertIn("aren't done in any of the folders", process.stdout.read())
 
     def test_the_joining_goes_behind_tasks_that_came_back(self):
         _, merge = self.scripts(self.slide(), "--nodes", 1)
