@@ -27,14 +27,15 @@ struct Progress {
   std::string busiest_stage;  ///< the stage with the largest busy share so far
 };
 
-/// How a caller watches and stops a run. All members may be used from any thread while it runs.
+/// How a caller watches and stops a run. All members may be used from any thread while it runs. What `on_slide`,
+/// `on_progress` and `on_message` throw stops the run and comes out of it.
 class RunControl {
  public:
   /// Asks the run to stop: strips in flight are finished, slides already complete are kept.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
 
-  /// Called from any thread before a slide is opened.
+  /// Called from any thread before a slide is opened. What it throws fails the slide.
   std::function<void(const std::string& path)> on_start;
   /// Called from a worker thread, one call at a time, when a slide is done or failed. It may take `map` and
   /// `sums` out of the result.

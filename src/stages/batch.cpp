@@ -35,6 +35,17 @@ double SlideRun::working_seconds() const noexcept {
       .count();
 }
 
+void RunContext::fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure) const noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const CudaError&) {
+    slide.fail(stage, current_cause(slide.path));
+    if (on_fatal) on_fatal(failure);
+  } catch (...) {
+    slide.fail(stage, current_cause(slide.path));
+  }
+}
+
 void RunContext::check_time(const SlideRun& slide) const {
   const int limit = config.input.max_seconds;
   if (limit > 0 && slide.working_seconds() > limit) {

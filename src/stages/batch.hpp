@@ -61,7 +61,7 @@ struct SlideRun {
   /// Notes the first failure; the batches still on their way pass through without work. Thread-safe.
   void fail(const char* stage, const std::string& cause);
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
-  /// Its first strip is being sent. Thread-safe.
+  /// Somebody reads its first strip now. Thread-safe.
   void begin_work() noexcept;
   /// Seconds since then.
   double working_seconds() const noexcept;
@@ -174,6 +174,9 @@ struct RunContext {
   /// Called with an error that ends the run, such as a lost device. Any thread, as often as it happens.
   std::function<void(const std::exception_ptr&)> on_fatal;
 
+  /// Notes what went wrong with a slide in a stage. What a device failed with ends the run: what was finished is kept.
+  void fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure) const noexcept;
+
   /// \throws Error when the slide has taken longer than one may.
   void check_time(const SlideRun& slide) const;
   void check_fault(const char* stage, const SlideRun& slide, std::size_t strip) const {
@@ -192,12 +195,8 @@ void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& 
     context.check_fault(stage, *batch.slide, batch.strip_index);
     context.check_time(*batch.slide);
     work();
-  } catch (const CudaError&) {
-    // The device is lost, and the run with it: what was finished is kept.
-    batch.slide->fail(stage, current_cause(batch.slide->path));
-    if (context.on_fatal) context.on_fatal(std::current_exception());
   } catch (...) {
-    batch.slide->fail(stage, current_cause(batch.slide->path));
+    context.fail(stage, *batch.slide, std::current_exception());
   }
 }
 

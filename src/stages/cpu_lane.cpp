@@ -20,14 +20,16 @@ class CpuLane final : public Lane {
             flow::node_priority_t{3}),
         compute_(
             shared.graph, flow::unlimited, [this](const ComputeTask& task, auto& ports) { compute(task, ports); },
-            flow::node_priority_t{2}) {
-    connect_decoded(carry_);
-    flow::make_edge(flow::output_port<0>(carry_), compute_);
-    flow::make_edge(flow::output_port<1>(carry_), shared.reduce);
-    flow::make_edge(flow::output_port<0>(compute_), shared.reduce);
-  }
+            flow::node_priority_t{2}) {}
 
  private:
+  void connect() override {
+    Lane::connect(carry_);
+    flow::make_edge(flow::output_port<0>(carry_), compute_);
+    flow::make_edge(flow::output_port<1>(carry_), shared_.reduce);
+    flow::make_edge(flow::output_port<0>(compute_), shared_.reduce);
+  }
+
   template <class Ports>
   void carry(Batch& batch, Ports& ports) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);

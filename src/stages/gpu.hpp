@@ -51,8 +51,13 @@ class GpuSet {
   /// Whether this level's tiles are decoded on the devices. Thread-safe.
   virtual bool decodes(const Slide& slide, std::size_t level) const = 0;
 
-  /// Pins a lane's slots, near its device, for as long as this object lives.
-  virtual void adopt(std::size_t lane, runtime::SlotPool& slots) = 0;
+  /// A lane's slots, pinned near its device. Goes away before the slots do, and waits for what the device does with
+  /// them.
+  class PinnedSlots {
+   public:
+    virtual ~PinnedSlots() = default;
+  };
+  virtual std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots) = 0;
 
   /// Describes the tiles of a batch that is decoded on its device. Thread-safe for different batches. What the device
   /// can't decode is flagged.

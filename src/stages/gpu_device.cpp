@@ -53,18 +53,34 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
   }
 }
 
-GpuDevice::~GpuDevice() {
-  // What is still under way reads and writes memory that goes away now.
+/// Slots of a lane. What is still under way reads and writes memory that goes away after it.
+class GpuDevice::Pins final : public GpuSet::PinnedSlots {
+ public:
+  Pins(GpuDevice& device, runtime::SlotPool& slots) : device_(device) {
+    const DeviceScope scope(device.device_.ordinal);
+    ranges_.reserve(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      runtime::place_on_node(slots.memory(i), device.device_.numa_node);
+      ranges_.emplace_back(slots.memory(i));
+    }
+  }
+  ~Pins() override { device_.finish(); }
+
+ private:
+  GpuDevice& device_;
+  std::vector<runtime::cuda::PinnedRange> ranges_;
+};
+
+std::unique_ptr<GpuSet::PinnedSlots> GpuDevice::pin(runtime::SlotPool& slots) {
+  return std::make_unique<Pins>(*this, slots);
+}
+
+GpuDevice::~GpuDevice() { finish(); }
+
+void GpuDevice::finish() noexcept {
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
   for (const auto& compute : compute_streams_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute->stream.get()));
   for (const auto& slot : slots_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
-}
-
-void GpuDevice::adopt(runtime::SlotPool& slots) {
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    runtime::place_on_node(slots.memory(i), device_.numa_node);
-    pinned_slots_.emplace_back(slots.memory(i));
-  }
 }
 
 void GpuDevice::upload(Batch& batch) {

@@ -28,7 +28,7 @@ class GpuDevice {
             std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout);
   ~GpuDevice();
 
-  void adopt(runtime::SlotPool& slots);
+  std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots);
   void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);
   void decode(Batch& batch, const GpuSet::Done& done);
@@ -71,7 +71,10 @@ class GpuDevice {
     bool was_used = false;
   };
 
+  void finish() noexcept;
   ComputeStream& stream_of(Chain& chain);
+  class Pins;
+
   void enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on);
   std::byte* carry_buffer(Chain& chain, cudaStream_t stream);
   void release_carry(Chain& chain, cudaStream_t stream);
@@ -91,7 +94,6 @@ class GpuDevice {
 
   runtime::HostMemory host_memory_;  ///< results and the decoders' part
   runtime::cuda::PinnedRange pinned_memory_;
-  std::vector<runtime::cuda::PinnedRange> pinned_slots_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
   runtime::cuda::Stream copy_stream_;
   runtime::cuda::CompletionThread decode_completion_;

@@ -19,6 +19,7 @@ class GpuLane final : public Lane {
   GpuLane(const Shared& shared, std::size_t index, GpuSet& gpus)
       : Lane(shared, index),
         gpus_(gpus),
+        pinned_slots_(gpus.pin(index, slots())),
         carry_stage_(make_device_carry_stage(shared.context)),
         // Serial, so that copies and their events follow each other on the stream as they belong together.
         upload_(
@@ -48,8 +49,13 @@ class GpuLane final : public Lane {
             flow::node_priority_t{3}),
         collect_(
             shared.graph, flow::unlimited, [this](Batch* batch) { return collect(*batch); }, flow::node_priority_t{2}) {
-    gpus.adopt(index, slots());
-    connect_decoded(upload_);
+  }
+
+ private:
+  using AsyncNode = flow::async_node<Batch*, Batch*>;
+
+  void connect() override {
+    Lane::connect(upload_);
     flow::make_edge(flow::output_port<0>(upload_), carry_);
     flow::make_edge(flow::output_port<1>(upload_), decode_);
     flow::make_edge(decode_, check_);
@@ -59,11 +65,8 @@ class GpuLane final : public Lane {
     flow::make_edge(place_, check_);
     flow::make_edge(flow::output_port<0>(carry_), compute_);
     flow::make_edge(compute_, collect_);
-    flow::make_edge(collect_, shared.reduce);
+    flow::make_edge(collect_, shared_.reduce);
   }
-
- private:
-  using AsyncNode = flow::async_node<Batch*, Batch*>;
 
   template <class Ports>
   void upload(Batch& batch, Ports& ports) {
@@ -86,7 +89,6 @@ class GpuLane final : public Lane {
     take(batch);
     shared_.context.device_decode.add_wait(batch.ready);
     const runtime::StageMeter::Handing handing(shared_.context.device_decode, payload_of(batch));
-    gateway.reserve_wait();
     guarded(shared_.context, "decode-gpu", batch, [] {});
     gpus_.decode(batch, come_back(batch, gateway, "decode-gpu"));
   }
@@ -126,7 +128,6 @@ class GpuLane final : public Lane {
   void place(Batch& batch, AsyncNode::gateway_type& gateway) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
-    gateway.reserve_wait();
     gpus_.patch(batch, come_back(batch, gateway, "upload"));
   }
 
@@ -145,7 +146,6 @@ class GpuLane final : public Lane {
     take(batch);
     shared_.context.compute.add_wait(batch.ready);
     const runtime::StageMeter::Handing handing(shared_.context.compute, payload_of(batch));
-    gateway.reserve_wait();
     gpus_.compute(batch, come_back(batch, gateway, "compute"));
   }
 
@@ -161,18 +161,24 @@ class GpuLane final : public Lane {
     return give(batch);
   }
 
-  /// How a batch comes back into the graph from a device's stream.
+  /// How a batch comes back into the graph from a device's stream. From now on the graph waits for it.
   GpuSet::Done come_back(Batch& batch, AsyncNode::gateway_type& gateway, const char* stage) {
-    return [this, &batch, &gateway, stage](const std::exception_ptr& failure) {
-      const runtime::GraphLifetime::Body body(shared_.lifetime);
-      take(batch);
-      if (failure) guarded(shared_.context, stage, batch, [&] { std::rethrow_exception(failure); });
-      gateway.try_put(give(batch));
+    GpuSet::Done done = [this, &batch, &gateway, stage](const std::exception_ptr& failure) {
+      {
+        const runtime::GraphLifetime::Body body(shared_.lifetime);
+        take(batch);
+        if (failure) shared_.context.fail(stage, *batch.slide, failure);
+        gateway.try_put(give(batch));
+      }
+      // The device's thread outlives the graph, which may go away as soon as it doesn't wait any more.
       gateway.release_wait();
     };
+    gateway.reserve_wait();
+    return done;
   }
 
   GpuSet& gpus_;
+  std::unique_ptr<GpuSet::PinnedSlots> pinned_slots_;
   std::unique_ptr<CarryStage> carry_stage_;
   flow::multifunction_node<Batch*, std::tuple<Batch*, Batch*>> upload_;
   AsyncNode decode_;

@@ -64,12 +64,23 @@ void check_memory(const Config& config, const runtime::cuda::Device& device, std
                     ") or raise gpu.memory_fraction");
 }
 
+/// What fits every one of several devices, of which one may have less memory free, or another engine.
+SlotLimits common_limits(std::vector<SlotLimits> all) {
+  SlotLimits common = all.front();
+  for (const SlotLimits& limits : all) common.carry_bytes = std::min(common.carry_bytes, limits.carry_bytes);
+  common.fits = [all = std::move(all)](const BatchNeeds& needs) {
+    return std::ranges::all_of(all, [&needs](const SlotLimits& limits) { return limits.fits(needs); });
+  };
+  return common;
+}
+
 class Gpus final : public GpuSet {
  public:
   Gpus(RunContext& context, const std::vector<int>& ordinals) : context_(context) {
     const Config& config = context.config;
     const std::size_t slot_bytes = device_slot_bytes(config.pipeline, ordinals.size());
     const runtime::cuda::Devices all = runtime::cuda::find_devices();
+    std::vector<SlotLimits> limits;
     for (const int ordinal : ordinals) {
       const auto device = std::find_if(all.found.begin(), all.found.end(),
                                        [ordinal](const auto& found) { return found.ordinal == ordinal; });
@@ -80,21 +91,24 @@ class Gpus final : public GpuSet {
       const DeviceLayout layout = lay_out(config, slot_bytes, sizing, allowed_memory(config));
       check_memory(config, *device, layout.total());
       if (devices_.empty()) {
-        // The engine outlives every plan: it belongs to the first device.
-        limits_ = device_slot_limits(slot_bytes, layout, sizing);
         description_ = device->name + ", " + engine->name();
         if (ordinals.size() > 1) description_ = std::to_string(ordinals.size()) + " x " + description_;
       }
+      // The engine outlives every plan: it belongs to its device.
+      limits.push_back(device_slot_limits(slot_bytes, layout, sizing));
       std::vector<std::unique_ptr<cuda::WindowEngine>> engines;
       engines.push_back(std::move(engine));
       while (engines.size() < layout.streams) engines.push_back(cuda::make_window_engine(config.analysis));
       devices_.push_back(std::make_unique<GpuDevice>(context, *device, std::move(engines), layout));
     }
+    limits_ = common_limits(std::move(limits));
   }
 
   const SlotLimits& limits() const noexcept override { return limits_; }
   std::string description() const override { return description_; }
-  void adopt(std::size_t lane, runtime::SlotPool& slots) override { devices_[lane]->adopt(slots); }
+  std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots) override {
+    return devices_[lane]->pin(slots);
+  }
   bool decodes(const Slide& slide, std::size_t level) const override {
     return device_decodes(context_.config, slide, level);
   }

@@ -58,6 +58,7 @@ SlotDecoder::SlotDecoder(const TileLimits& limits, std::span<std::byte> compress
 
 void SlotDecoder::describe(Batch& batch) {
   batch.flagged.clear();
+  batch.flagged.reserve(batch.tiles.size());
   if (level_of(batch).codec == Codec::jpeg) {
     describe_jpeg(batch);
   } else {
@@ -152,7 +153,7 @@ void SlotDecoder::decode(const Batch& batch, std::byte* own_rows, cudaStream_t s
                     stream);
 }
 
-void SlotDecoder::check(Batch& batch) const {
+void SlotDecoder::check(Batch& batch) const noexcept {
   if (level_of(batch).codec != Codec::jpeg) return;
   const auto* verdicts = reinterpret_cast<const std::uint32_t*>(host_verdicts_.data());
   for (std::size_t i = 0; i < numbers_.size(); ++i) {

@@ -39,7 +39,7 @@ class SlotDecoder {
   void decode(const Batch& batch, std::byte* own_rows, cudaStream_t stream);
 
   /// Flags the tiles that the device didn't vouch for, once the stream has passed `decode`.
-  void check(Batch& batch) const;
+  void check(Batch& batch) const noexcept;
 
  private:
   void describe_jpeg(Batch& batch);

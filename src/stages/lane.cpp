@@ -24,7 +24,7 @@ Lane::Lane(const Shared& shared, std::size_t index)
       depth_(static_cast<std::size_t>(shared.context.config.pipeline.queue_depth)),
       batches_(depth_),
       tokens_(shared.graph),
-      pool_(depth_, shared.context.limits.slot_bytes, [this] { tokens_.try_put({}); }),
+      pool_(depth_, shared.context.limits.slot_bytes, [this] { give_token(); }),
       io_(readers(shared.context)),
       source_(shared.graph, [this](tbb::flow_control& flow_control) { return next_strip(flow_control); }),
       join_(shared.graph),
@@ -48,16 +48,14 @@ Lane::Lane(const Shared& shared, std::size_t index)
             shared_.decode.run(tiles);
             join_tasks(*tiles.batch, std::get<0>(ports));
           },
-          flow::node_priority_t{1}) {
-  flow::make_edge(source_, flow::input_port<0>(join_));
-  flow::make_edge(tokens_, flow::input_port<1>(join_));
-  flow::make_edge(join_, admit_);
-  flow::make_edge(admit_, read_);
-  flow::make_edge(read_, split_);
-  flow::make_edge(flow::output_port<0>(split_), decode_);
+          flow::node_priority_t{1}) {}
+
+void Lane::give_token() {
+  if (!ending_) tokens_.try_put({});
 }
 
 Lane::~Lane() {
+  ending_ = true;
   // Matters after an exception only: slots go back while their pools live.
   for (Batch& batch : batches_) {
     batch.slide.reset();
@@ -65,12 +63,19 @@ Lane::~Lane() {
   }
 }
 
-void Lane::connect_decoded(flow::receiver<Batch*>& next) {
-  flow::make_edge(flow::output_port<1>(split_), next);
-  flow::make_edge(flow::output_port<0>(decode_), next);
+void Lane::connect(flow::receiver<Batch*>& decoded) {
+  flow::make_edge(source_, flow::input_port<0>(join_));
+  flow::make_edge(tokens_, flow::input_port<1>(join_));
+  flow::make_edge(join_, admit_);
+  flow::make_edge(admit_, read_);
+  flow::make_edge(read_, split_);
+  flow::make_edge(flow::output_port<0>(split_), decode_);
+  flow::make_edge(flow::output_port<1>(split_), decoded);
+  flow::make_edge(flow::output_port<0>(decode_), decoded);
 }
 
 void Lane::start() {
+  connect();
   for (std::size_t i = 0; i < depth_; ++i) tokens_.try_put({});
   source_.activate();
 }

@@ -36,15 +36,17 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  /// Sends the first strips.
+  /// Joins the nodes and sends the first strips: before, nothing of the lane is under way, and it may go away.
   void start();
   runtime::SlotPool& slots() noexcept { return pool_; }
 
  protected:
   Lane(const Shared& shared, std::size_t index);
 
-  /// Where batches with luminance in their slots go.
-  void connect_decoded(tbb::flow::receiver<Batch*>& next);
+  /// Joins the nodes behind this part, and this part to them. (An edge makes tasks at once, which refer to nodes.)
+  virtual void connect() = 0;
+  /// `decoded` takes batches with luminance in their slots.
+  void connect(tbb::flow::receiver<Batch*>& decoded);
 
   static void take(Batch& batch) { batch.handoff.take(); }
   static Batch* give(Batch& batch) {
@@ -84,11 +86,13 @@ class Lane {
 
   StripMessage next_strip(tbb::flow_control& flow_control);
   Batch* admit(const Admission& admission);
+  void give_token();
   void start_read(Batch& batch, ReadNode::gateway_type& gateway);
   void read(Batch& batch, ReadNode::gateway_type& gateway);
 
   std::size_t index_;
   std::size_t depth_;
+  bool ending_ = false;         ///< nobody waits for slots any more
   std::vector<Batch> batches_;  ///< one a slot
   runtime::Handoff source_turn_;
   tbb::flow::buffer_node<SlotToken> tokens_;

@@ -115,7 +115,18 @@ class ProgressThread {
       : context_(context), reduce_(reduce), control_(control), slides_(slides) {
     if (control.on_progress) thread_ = std::thread([this] { loop(); });
   }
-  ~ProgressThread() {
+  ~ProgressThread() { join(); }
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+  /// The last call. \throws what one of the calls threw.
+  void end() {
+    join();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void join() {
     if (!thread_.joinable()) return;
     {
       const std::lock_guard lock(mutex_);
@@ -124,16 +135,18 @@ class ProgressThread {
     changed_.notify_one();
     thread_.join();
   }
-  ProgressThread(const ProgressThread&) = delete;
-  ProgressThread& operator=(const ProgressThread&) = delete;
 
- private:
-  void loop() {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return ended_; })) {
+  void loop() noexcept {
+    try {
+      std::unique_lock lock(mutex_);
+      while (!changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return ended_; })) {
+        control_.on_progress(now());
+      }
       control_.on_progress(now());
+    } catch (...) {
+      error_ = std::current_exception();
+      control_.request_stop();
     }
-    control_.on_progress(now());
   }
 
   Progress now() const {
@@ -160,6 +173,7 @@ class ProgressThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;
+  std::exception_ptr error_;
   std::thread thread_;
 };
 
@@ -243,8 +257,9 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
       if (control.on_message) control.on_message("transforms: " + graph.transforms());
       const auto start = runtime::Clock::now();
       {
-        const ProgressThread progress(context, graph.reduce_stage(), control, slides.size());
+        ProgressThread progress(context, graph.reduce_stage(), control, slides.size());
         graph.run();
+        progress.end();
       }
       result.seconds = std::chrono::duration<double>(runtime::Clock::now() - start).count();
       graph.reduce_stage().finish(result);

@@ -33,6 +33,7 @@ class Read final : public ReadStage {
 
   std::size_t begin(Batch& batch) override {
     context_.read.add_wait(batch.ready);
+    batch.slide->begin_work();
     std::size_t chunks = 0;
     guarded(context_, "read", batch, [&] {
       lay_out(batch);

@@ -34,8 +34,7 @@ class Source final : public SourceStage {
     Chain& chain = *sending->chain;
     const std::size_t strip = chain.plan.first_strip + sending->next_strip;
     const runtime::StageMeter::Busy busy(context_.source, payload_of(slide, strip));
-    if (sending->next_strip == 0) slide.begin_work();
-    if (sending->next_strip > 0) {
+    if (strip > 0) {
       if (control_.stop_requested()) slide.abandoned.store(true);
       try {
         context_.check_fault("source", slide, strip);
@@ -80,23 +79,21 @@ class Source final : public SourceStage {
   /// others as well when the GPU has nothing to decode.
   Sending* choose(std::size_t lane) {
     LaneSending& sending = lanes_[lane];
-    if (context_.gpus == nullptr) return has_chain(sending.on_cpu, false) ? &sending.on_cpu : nullptr;
     const std::size_t half = (static_cast<std::size_t>(context_.config.pipeline.queue_depth) + 1) / 2;
-    const bool cpu_first = context_.lane_loads[lane].decoded_on_cpu.load() < half;
+    const bool cpu_first = context_.gpus == nullptr || context_.lane_loads[lane].decoded_on_cpu.load() < half;
+    Sending& preferred = cpu_first ? sending.on_cpu : sending.on_device;
+    if (preferred.slide != nullptr) return &preferred;
+    // One lock for both: chains that other lanes take in between could make a lane believe that nothing is left.
+    const std::lock_guard lock(mutex_);
     for (const bool on_cpu : {cpu_first, !cpu_first}) {
       Sending& candidate = on_cpu ? sending.on_cpu : sending.on_device;
-      if (has_chain(candidate, !on_cpu)) return &candidate;
+      if (candidate.slide != nullptr || take_chain(candidate, !on_cpu)) return &candidate;
     }
     return nullptr;
   }
 
-  bool has_chain(Sending& sending, bool on_device) {
-    return sending.slide != nullptr || take_chain(sending, on_device);
-  }
-
-  /// The next chain that no lane has taken, of slides that are decoded as asked for.
+  /// The next chain that no lane has taken, of slides that are decoded as asked for. Under the lock.
   bool take_chain(Sending& sending, bool on_device) {
-    const std::lock_guard lock(mutex_);
     if (control_.stop_requested()) return false;
     for (std::size_t i = 0;; ++i) {
       if (i == opened_.size()) {

@@ -12,27 +12,6 @@ using namespace slidestream::test;
 
 namespace {
 
-/// Cuts all windows into blocks at random places.
-std::vector<WindowBlock> random_blocks(const WindowBlock& all, std::mt19937_64& random) {
-  const auto cuts = [&](std::int64_t count) {
-    std::vector<std::int64_t> at = {0, count};
-    for (int i = 0; i < 2; ++i) at.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)));
-    std::sort(at.begin(), at.end());
-    at.erase(std::unique(at.begin(), at.end()), at.end());
-    return at;
-  };
-  const std::vector<std::int64_t> columns = cuts(all.columns);
-  const std::vector<std::int64_t> rows = cuts(all.rows);
-  std::vector<WindowBlock> blocks;
-  for (std::size_t y = 0; y + 1 < rows.size(); ++y) {
-    for (std::size_t x = 0; x + 1 < columns.size(); ++x) {
-      blocks.push_back({columns[x], columns[x + 1] - columns[x], rows[y], rows[y + 1] - rows[y]});
-    }
-  }
-  std::shuffle(blocks.begin(), blocks.end(), random);
-  return blocks;
-}
-
 void check_cuts(const AnalysisConfig& config, Engine which, std::int64_t width, std::int64_t height, int rounds) {
   const Image image = textured_image(width, height, 21);
   const auto engine = make_engine(config, which);

@@ -16,7 +16,8 @@
 #include "cuda/spectrum/engines.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "runtime/cuda/check.hpp"
-#include "spectrum/engine_runs.hpp"
+#include "support/engine_cases.hpp"
+#include "support/engine_runs.hpp"
 #include "support/test_data.hpp"
 
 /// \file
@@ -69,26 +70,6 @@ class DeviceBuffer {
   void* data_ = nullptr;
   std::size_t bytes_;
 };
-
-/// A rectangle of pixels.
-struct Rectangle {
-  std::int64_t left = 0;
-  std::int64_t top = 0;
-  std::int64_t right = 0;
-  std::int64_t bottom = 0;
-};
-
-/// What a block of windows needs of an image and not a pixel more.
-inline Rectangle needed(const Image& image, const AnalysisConfig& config, const WindowBlock& block) {
-  const auto along = [&](std::int64_t first, std::int64_t count, std::int64_t size) {
-    const std::int64_t begin = first * config.stride - config.smoothing_radius;
-    const std::int64_t end = (first + count - 1) * config.stride + config.window + config.smoothing_radius;
-    return std::pair(std::max<std::int64_t>(begin, 0), std::min(end, size));
-  };
-  const auto [left, right] = along(block.first_column, block.columns, image.width);
-  const auto [top, bottom] = along(block.first_row, block.rows, image.height);
-  return {left, top, right, bottom};
-}
 
 /// Part of an image on the device. Its first pixel lies `shift` bytes off an aligned address.
 class DeviceImage {
@@ -157,23 +138,6 @@ inline Outcome run_whole(cuda::WindowEngine& engine, const Image& image, const A
   const DeviceImage on_device(image, whole(image));
   run_block(outcome, engine, on_device.plane(), all_windows(image, config), config);
   return outcome;
-}
-
-/// Another engine's outcome as what is expected.
-inline ReferenceResult as_reference(const Outcome& outcome) {
-  ReferenceResult expected;
-  expected.columns = outcome.map.columns;
-  expected.rows = outcome.map.rows;
-  expected.histogram = outcome.sums.histogram;
-  expected.values = outcome.sums.values;
-  expected.clipped = outcome.sums.clipped;
-  expected.mean = outcome.sums.mean();
-  expected.standard_deviation = outcome.sums.standard_deviation();
-  for (std::size_t i = 0; i < outcome.map.values.size(); i += 2) {
-    expected.window_means.push_back(outcome.map.values[i]);
-    expected.window_standard_deviations.push_back(outcome.map.values[i + 1]);
-  }
-  return expected;
 }
 
 }  // namespace slidestream::test

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "spectrum/engine.hpp"
-#include "spectrum/engine_runs.hpp"
+#include "support/engine_cases.hpp"
+#include "support/engine_runs.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -19,13 +20,7 @@ namespace {
 class Cutout {
  public:
   Cutout(const Image& image, const AnalysisConfig& config, const WindowBlock& block) {
-    const auto along = [&](std::int64_t first, std::int64_t count, std::int64_t size) {
-      const std::int64_t begin = first * config.stride - config.smoothing_radius;
-      const std::int64_t end = (first + count - 1) * config.stride + config.window + config.smoothing_radius;
-      return std::pair(std::max<std::int64_t>(begin, 0), std::min(end, size));
-    };
-    const auto [left, right] = along(block.first_column, block.columns, image.width);
-    const auto [top, bottom] = along(block.first_row, block.rows, image.height);
+    const auto [left, top, right, bottom] = needed(image, config, block);
     const std::size_t width = static_cast<std::size_t>(right - left);
     const std::size_t height = static_cast<std::size_t>(bottom - top);
     pixels_ = std::make_unique<std::uint8_t[]>(width * height);
@@ -42,27 +37,6 @@ class Cutout {
   std::unique_ptr<std::uint8_t[]> pixels_;  // exactly as large as promised: sanitizers see a step beyond
   LuminancePlane plane_;
 };
-
-/// Cuts all windows into blocks at random places.
-std::vector<WindowBlock> random_blocks(const WindowBlock& all, std::mt19937_64& random) {
-  const auto cuts = [&](std::int64_t count) {
-    std::vector<std::int64_t> at = {0, count};
-    for (int i = 0; i < 2; ++i) at.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)));
-    std::sort(at.begin(), at.end());
-    at.erase(std::unique(at.begin(), at.end()), at.end());
-    return at;
-  };
-  const std::vector<std::int64_t> columns = cuts(all.columns);
-  const std::vector<std::int64_t> rows = cuts(all.rows);
-  std::vector<WindowBlock> blocks;
-  for (std::size_t y = 0; y + 1 < rows.size(); ++y) {
-    for (std::size_t x = 0; x + 1 < columns.size(); ++x) {
-      blocks.push_back({columns[x], columns[x + 1] - columns[x], rows[y], rows[y + 1] - rows[y]});
-    }
-  }
-  std::shuffle(blocks.begin(), blocks.end(), random);
-  return blocks;
-}
 
 void check_cuts(const AnalysisConfig& config, EngineKind kind, std::int64_t width, std::int64_t height) {
   const Image image = textured_image(width, height, 21);

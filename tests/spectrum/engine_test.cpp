@@ -13,23 +13,13 @@
 
 #include <slidestream/error.hpp>
 
-#include "spectrum/engine_runs.hpp"
+#include "support/engine_cases.hpp"
+#include "support/engine_runs.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
 
 namespace {
-
-AnalysisConfig analysis(int window, int stride, int radius, ValueKind value) {
-  AnalysisConfig config;
-  config.window = window;
-  config.stride = stride;
-  config.smoothing_radius = radius;
-  config.value = value;
-  config.bins = 700;
-  if (value == ValueKind::linear) config.range = {0.0, 20000.0};
-  return config;
-}
 
 void check_against_reference(const Image& image, const AnalysisConfig& config,
                              std::initializer_list<EngineKind> kinds) {
@@ -44,21 +34,6 @@ void check_against_reference(const Image& image, const AnalysisConfig& config,
 
 constexpr auto plain = EngineKind::fftw;
 constexpr auto fast = EngineKind::highway;
-
-/// Images whose spectra are known, or extreme.
-std::vector<Image> plain_images(std::int64_t width, std::int64_t height) {
-  const std::size_t count = static_cast<std::size_t>(width * height);
-  std::vector<Image> images;
-  for (const int grey : {0, 1, 128, 255}) {
-    images.push_back({width, height, std::vector<std::uint8_t>(count, static_cast<std::uint8_t>(grey))});
-  }
-  for (const std::size_t at : {count / 2 + static_cast<std::size_t>(width) / 2, std::size_t{0}, count - 1}) {
-    Image impulse{width, height, std::vector<std::uint8_t>(count, 0)};
-    impulse.pixels[at] = 255;
-    images.push_back(impulse);
-  }
-  return images;
-}
 
 }  // namespace
 
@@ -100,10 +75,7 @@ TEST_CASE("the vectorised engine agrees with the definition") {
 
 TEST_CASE("both engines divide any range, and count what lies outside") {
   const Image image = textured_image(500, 400, 13);
-  const std::vector<std::pair<int, std::array<double, 2>>> divisions = {
-      {350, {10.0, 90.0}},  {1200, {-20.0, 100.0}}, {1, {0.0, 150.0}},     {64, {50.0, 50.5}},
-      {4093, {0.0, 160.0}}, {100, {-90.0, -10.0}},  {100, {200.0, 300.0}}, {7, {0.0, 144.0}}};
-  for (const auto& [bins, range] : divisions) {
+  for (const auto& [bins, range] : divisions()) {
     AnalysisConfig config;
     config.bins = bins;
     config.range = range;

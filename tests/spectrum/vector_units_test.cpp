@@ -5,7 +5,7 @@
 #include <string>
 
 #include "spectrum/engine.hpp"
-#include "spectrum/engine_runs.hpp"
+#include "support/engine_runs.hpp"
 #include "support/test_data.hpp"
 
 using namespace slidestream;

@@ -1,90 +1,239 @@
+// What goes wrong with a slide stays with that slide, on every backend that is here.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
-#include <new>
-#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
 
-#include "stages/pipeline.hpp"
+#include "support/failing_reads.hpp"
+#include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
 
 using namespace slidestream;
+using test::check_same;
+using test::config_for;
+using test::run;
 
 namespace {
 
-/// Throws in one stage at one strip of the slides whose name says so.
-struct Planned {
-  const char* stage = nullptr;
-  std::size_t strip = 0;
-  bool out_of_memory = false;
+/// Stages that a batch goes through.
+std::vector<const char*> stages_of(Backend backend, test::Coding coding) {
+  if (backend == Backend::cpu) return {"source", "read", "decode", "carry", "compute", "reduce"};
+  if (coding == test::Coding::lzw)
+    return {"source", "read", "decode", "upload", "carry", "compute", "collect", "reduce"};
+  return {"source", "read", "decode", "upload", "decode-gpu", "carry", "compute", "collect", "reduce"};
+}
 
-  static void fault(void* data, const char* stage, const std::string& path, std::size_t strip) {
-    const Planned& planned = *static_cast<const Planned*>(data);
-    if (path.find("victim") == std::string::npos || strip != planned.strip || std::strcmp(stage, planned.stage) != 0) {
-      return;
+Config config_of_small_strips(Backend backend) {
+  Config config = config_for(backend);
+  config.pipeline.strip_height = 128;
+  config.pipeline.batch_strips = 1;
+  return config;
+}
+
+bool is_named(const SlideResult& slide, const char* name) { return slide.path.find(name) != std::string::npos; }
+
+/// Every sound slide is as `expected`; returns the others.
+std::vector<SlideResult> check_sound(const RunResult& result, const SlideResult& expected) {
+  std::vector<SlideResult> others;
+  CHECK(result.failure == "");
+  CHECK_FALSE(result.interrupted);
+  for (const SlideResult& slide : result.slides) {
+    if (!is_named(slide, "sound")) {
+      others.push_back(slide);
+      continue;
     }
-    if (planned.out_of_memory) throw std::bad_alloc();
-    throw std::runtime_error("planted");
+    CHECK_MESSAGE(slide.done, slide.error);
+    CHECK(slide.sums.sum == expected.sums.sum);
+    CHECK(slide.map.values == expected.map.values);
+  }
+  return others;
+}
+
+/// Makes slides take their time, each as its name says: in one strip's reading or decoding, or half a second for
+/// every strip that is read; or in so many strips' reading that nobody is left to read.
+struct Slowness {
+  std::atomic<int> strips_read{0};
+  FaultInjection injection() { return {dawdle, this}; }
+
+ private:
+  static void dawdle(void* data, const char* stage, const std::string& path, std::size_t strip) {
+    const auto named = [&path](const std::string& name) { return path.find(name) != std::string::npos; };
+    const bool reads = std::strcmp(stage, "read") == 0;
+    const bool once = strip == 1 && named("slow-" + std::string(stage));
+    if (once || (reads && strip < 2 && named("stuck"))) std::this_thread::sleep_for(std::chrono::milliseconds(2300));
+    if (reads && named("slow-strips")) {
+      ++static_cast<Slowness*>(data)->strips_read;
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
   }
 };
 
 }  // namespace
 
 TEST_CASE("an exception in any stage at any strip ends its slide alone and nothing hangs") {
-  const test::TemporaryFolder folder;
-  test::Image image = test::textured_image(400, 700, 9);
-  std::vector<std::string> slides;
-  for (int i = 0; i < 24; ++i) {
-    slides.push_back(folder / ((i % 3 == 1 ? "victim" : "sound") + std::to_string(i) + ".tif"));
-    test::write_test_slide(slides.back(), image);
-  }
-  Config config;
-  config.pipeline.backend = Backend::cpu;
-  config.pipeline.strip_height = 128;
-  config.pipeline.queue_depth = 6;
-  config.pipeline.threads = 4;
-  RunControl undisturbed;
-  const RunResult expected = run_pipeline(config, {slides[0]}, undisturbed);
-  const std::size_t strips = 6;  // 700 rows in strips of 128
-
-  for (const char* stage : {"source", "read", "decode", "carry", "compute", "reduce"}) {
-    for (std::size_t strip = 0; strip < strips; ++strip) {
-      Planned planned{stage, strip, strip == 2};
-      // The first two strips complete no window of 256 rows with their margin: nothing is computed there.
-      const bool reached = !(std::strcmp(stage, "compute") == 0 && strip < 2);
-      RunControl control;
-      const RunResult result = run_pipeline_with_faults(config, slides, control, {Planned::fault, &planned});
-      CAPTURE(stage);
-      CAPTURE(strip);
-      REQUIRE(result.slides.size() == slides.size());
-      for (const SlideResult& slide : result.slides) {
-        const bool victim = reached && slide.path.find("victim") != std::string::npos;
-        CHECK(slide.done == !victim);
-        if (victim) {
-          CHECK(slide.error == std::string(stage) + ": " + (planned.out_of_memory ? "out of memory" : "planted"));
-          CHECK(slide.sums.windows == 0);
-        } else {
-          CHECK(slide.sums.sum == expected.slides[0].sums.sum);
+  for (const Backend backend : test::backends()) {
+    for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
+      if (backend == Backend::cpu && coding != test::Coding::none) continue;
+      const test::TemporaryFolder folder;
+      const std::vector<std::string> slides = test::equal_slides(folder, 12, coding);
+      Config config = config_of_small_strips(backend);
+      config.pipeline.queue_depth = 6;
+      const RunResult expected = run(config, {slides[0]});
+      test::require_done(expected);
+      for (const char* stage : stages_of(backend, coding)) {
+        for (std::size_t strip = 0; strip < 6; ++strip) {  // 700 rows in strips of 128
+          if (coding != test::Coding::none && strip % 3 != 0) continue;
+          // The first two strips complete no window of 256 rows with their margin: nothing is computed there.
+          const bool reached = !(backend == Backend::cpu && std::strcmp(stage, "compute") == 0 && strip < 2);
+          test::PlannedFault planned{stage, strip, strip == 2};
+          const RunResult result = run(config, slides, planned.injection());
+          INFO(result.backend, ", ", stage, ", strip ", strip);
+          REQUIRE(result.slides.size() == slides.size());
+          for (const SlideResult& slide : check_sound(result, expected.slides[0])) {
+            CHECK(slide.done == !reached);
+            if (!reached) continue;
+            CHECK(slide.error == planned.error());
+            CHECK(slide.sums.windows == 0);
+          }
         }
       }
     }
   }
 }
 
-TEST_CASE("what the caller's own callback throws ends the run and reaches the caller") {
+TEST_CASE("bad and missing tiles count once however the level is cut") {
   const test::TemporaryFolder folder;
-  test::Image image = test::textured_image(400, 400, 9);
-  std::vector<std::string> slides;
-  for (int i = 0; i < 8; ++i) {
-    slides.push_back(folder / (std::to_string(i) + ".tif"));
-    test::write_test_slide(slides.back(), image);
+  test::Image image = test::textured_image(2000, 600, 3);
+  const std::string path = folder / "a.tif";
+  test::write_test_slide(path, image, {.coding = test::Coding::jpeg, .missing = {0, 5, 40, 41}});
+  {
+    // Damage the entropy-coded data of one tile.
+    const auto slide = Slide::open(path);
+    const TileRange range = slide->tile(0, 70);
+    FILE* file = fopen(path.c_str(), "r+b");
+    REQUIRE(file != nullptr);
+    fseek(file, static_cast<long>(range.offset + range.length / 2), SEEK_SET);
+    for (int i = 0; i < 40; ++i) fputc(0xff, file);
+    fclose(file);
   }
-  Config config;
-  config.pipeline.backend = Backend::cpu;
-  RunControl control;
-  control.on_slide = [](SlideResult&) { throw OutputError("disk full"); };
-  CHECK_THROWS_WITH_AS(run_pipeline(config, slides, control), "disk full", OutputError);
+  for (const Backend backend : test::backends()) {
+    Config config = config_for(backend);
+    const RunResult failed = run(config, {path});
+    CHECK_FALSE(failed.slides[0].done);
+    CHECK(failed.slides[0].error.find("decode: tile 70 (column 6, row 2) is bad: ") == 0);
+    CHECK(failed.slides[0].sums.windows == 0);
+    CHECK(failed.corpus.windows == 0);
+
+    config.decode.on_bad_tile = BadTilePolicy::white;
+    const RunResult whole = run(config, {path});
+    config.pipeline.memory_mib = 4;
+    const RunResult panels = run(config, {path});
+    CHECK(whole.slides[0].bad_tiles == 1);
+    CHECK(whole.slides[0].missing_tiles == 4);
+    check_same(panels, whole);
+    config.gpu.split_slides = SplitSlides::always;
+    check_same(run(config, {path}), whole);
+  }
+}
+
+TEST_CASE("a slide that takes too long fails with one line, and the others go on") {
+  struct Kind {
+    const char* name;
+    test::Coding coding;
+  };
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    std::vector<std::string> slides;
+    const test::Image large = test::textured_image(300, 2500, 9);
+    const test::Image small = test::textured_image(300, 400, 9);
+    // Decoded on the GPU where there is one; there, and then on the CPU after all; and on the CPU.
+    for (const Kind& kind : {Kind{"sound", test::Coding::none}, Kind{"slow-read", test::Coding::none},
+                             Kind{"slow-decode", test::Coding::jpeg}, Kind{"slow-strips", test::Coding::lzw},
+                             Kind{"sound", test::Coding::jpeg}, Kind{"sound", test::Coding::lzw}}) {
+      slides.push_back(folder / (kind.name + std::to_string(slides.size()) + ".tif"));
+      test::Image image = std::strcmp(kind.name, "sound") == 0 ? small : large;
+      test::write_test_slide(slides.back(), image, {.coding = kind.coding});
+    }
+    Config config = config_of_small_strips(backend);
+    config.pipeline.threads = 8;  // somebody to read for each of the four slots: nobody waits for the slow ones
+    config.input.max_seconds = 2;
+    Slowness slowness;
+    const RunResult result = run(config, slides, slowness.injection());
+    CAPTURE(result.backend);
+    CHECK(result.failure == "");
+    REQUIRE(result.slides.size() == slides.size());
+    for (const SlideResult& slide : result.slides) {
+      CAPTURE(slide.path);
+      CHECK_MESSAGE(slide.done == is_named(slide, "sound"), slide.error);
+      if (slide.done) continue;
+      CHECK(slide.error.ends_with(": took longer than input.max_seconds = 2"));
+      CHECK(slide.error.find('\n') == std::string::npos);
+      CHECK(slide.sums.windows == 0);
+    }
+    CHECK(slowness.strips_read < 20);  // what is left of a failed slide isn't read
+  }
+}
+
+TEST_CASE("the time that a slide waits to be read isn't counted as its own") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    std::vector<std::string> slides;
+    for (const char* name : {"stuck.tif", "sound.tif"}) {
+      test::Image image = test::textured_image(400, slides.empty() ? 700 : 350, 9);
+      slides.push_back(folder / name);
+      test::write_test_slide(slides.back(), image);
+    }
+    Config config = config_for(backend);
+    config.pipeline.strip_height = 384;  // two strips and one, and two threads that read
+    config.pipeline.batch_strips = 1;
+    config.input.max_seconds = 2;
+    Slowness slowness;
+    const RunResult result = run(config, slides, slowness.injection());
+    CHECK_FALSE(result.slides[0].done);
+    CHECK_MESSAGE(result.slides[1].done, result.slides[1].error);
+  }
+}
+
+TEST_CASE("errors of reading that pass are waited for, and those that stay fail their slide alone") {
+  for (const Backend backend : test::backends()) {
+    for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
+      const test::TemporaryFolder folder;
+      const std::vector<std::string> slides = test::equal_slides(folder, 6, coding);
+      Config config = config_of_small_strips(backend);
+      const RunResult expected = run(config, slides);
+      test::require_done(expected);
+      config.input.retries = 2;
+      test::fail_reads("victim1", 2, EIO);
+      check_same(run(config, slides), expected);
+      CHECK(test::reads_seen() > 2);
+      config.input.retries = 0;
+      test::fail_reads("victim1", 1, EACCES);
+      CHECK(run(config, slides).slides[1].error.find("source: can't be read at byte 0: Permission denied") == 0);
+      const FaultInjection storage_goes_away = {
+          [](void*, const char* stage, const std::string& path, std::size_t strip) {
+            if (std::strcmp(stage, "read") == 0 && strip == 2 && path.find("victim1") != std::string::npos) {
+              test::fail_reads("victim1", 1'000'000, EIO);
+            }
+          },
+          nullptr};
+      const RunResult result = run(config, slides, storage_goes_away);
+      REQUIRE(result.slides.size() == slides.size());
+      for (std::size_t i = 0; i < slides.size(); ++i) {
+        CHECK(result.slides[i].done == (i != 1));
+        if (i != 1) check_same(result.slides[i], expected.slides[i]);
+      }
+      CHECK(result.slides[1].error.find("read: can't be read at byte ") == 0);
+      CHECK(result.slides[1].error.ends_with(": Input/output error"));
+      test::fail_reads("", 0, 0);
+    }
+  }
 }

@@ -58,10 +58,14 @@ Image textured_image(std::int64_t width, std::int64_t height, std::uint64_t seed
 
 /// How far an engine's result may be off the reference (DESIGN, accuracy), with room for chance where values are few.
 struct Tolerance {
-  double moment = 1e-3;  ///< of mean and standard deviation, of the whole and of every window, in the value's unit
+  double moment = 1e-3;         ///< of the whole's mean and standard deviation, in the value's unit
+  double window_moment = 1e-3;  ///< and of every window's
   double cumulative = 3e-4;
   double histogram = 1e-3;  ///< L1 distance
 };
+
+/// Another engine's result as what is expected.
+ReferenceResult as_reference(const SpectrumSums& sums, const WindowMap& map);
 
 /// What differs by more than is tolerated, one line; empty when all is well.
 std::string difference(const SpectrumSums& sums, const WindowMap& map, const ReferenceResult& expected,

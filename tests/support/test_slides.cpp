@@ -89,4 +89,40 @@ void write_test_slide(const std::filesystem::path& file, Image& image, const Tes
   if (options.coding == Coding::jpeg) read_back(file, image, options);
 }
 
+std::vector<std::string> varied_slides(const TemporaryFolder& folder, int count) {
+  std::vector<std::string> slides;
+  constexpr std::uint32_t tile_sizes[][2] = {{64, 64}, {240, 240}, {256, 32}, {48, 112}};
+  for (int i = 0; i < count; ++i) {
+    Image image = textured_image(700 + 133 * (i % 5), 1500 + 40 * (i % 3), static_cast<std::uint64_t>(i));
+    slides.push_back(folder / ("s" + std::to_string(i) + ".tif"));
+    write_test_slide(slides.back(), image,
+                     {.tile_width = tile_sizes[i % 4][0],
+                      .tile_height = tile_sizes[i % 4][1],
+                      .coding = static_cast<Coding>(i % 3)});
+  }
+  return slides;
+}
+
+std::vector<std::string> equal_slides(const TemporaryFolder& folder, int count, Coding coding) {
+  std::vector<std::string> slides;
+  const Image image = textured_image(400, 700, 9);
+  for (int i = 0; i < count; ++i) {
+    slides.push_back(folder / ((i % 3 == 1 ? "victim" : "sound") + std::to_string(i) + ".tif"));
+    Image decoded = image;
+    write_test_slide(slides.back(), decoded, {.coding = coding});
+  }
+  return slides;
+}
+
+std::vector<std::string> mixed_slides(const TemporaryFolder& folder, int count) {
+  std::vector<std::string> slides;
+  const Image image = textured_image(400, 700, 9);
+  for (int i = 0; i < count; ++i) {
+    slides.push_back(folder / ("mixed" + std::to_string(i) + ".tif"));
+    Image decoded = image;
+    write_test_slide(slides.back(), decoded, {.coding = static_cast<Coding>(i % 3)});
+  }
+  return slides;
+}
+
 }  // namespace slidestream::test

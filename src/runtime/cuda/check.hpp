@@ -10,7 +10,7 @@ namespace slidestream::runtime::cuda {
 /// \throws CudaError "CUDA: WHAT (NAME) from EXPRESSION, FILE:LINE" unless `code` is success.
 void check(cudaError_t code, const char* expression, const char* file, int line);
 
-/// For destructors: says on standard error what failed, once a process, and goes on.
+/// For destructors: a failure is passed over.
 void check_noexcept(cudaError_t code, const char* expression, const char* file, int line) noexcept;
 
 }  // namespace slidestream::runtime::cuda

@@ -1,21 +1,83 @@
 // The part of the CUDA runtime that the graph uses, on the host: device memory is host memory, and each stream a thread
 // that works through its queue. So the GPU's lane runs, asynchronously, where there is no GPU, under every sanitizer.
 
-#include <cuda_runtime_api.h>
+#include "support/fake_cuda/fake_cuda.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 
-#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/random_pause.hpp"
+
+namespace slidestream::test {
+namespace {
+
+struct Machine {
+  std::mutex mutex;
+  std::vector<std::size_t> free_bytes{std::size_t{4} << 30, std::size_t{4} << 30};
+  std::map<const std::byte*, std::size_t> pinned;  ///< host memory
+};
+
+Machine& machine() {
+  static Machine made;
+  return made;
+}
+
+std::atomic<bool> lost{false};
+std::atomic<bool> failed{false};
+std::atomic<int> calls_to_failure{-1};
+std::atomic<FakeFailure> planned{FakeFailure::once};
+std::atomic<bool> dawdling{false};
+thread_local int current_device = 0;
+
+[[noreturn]] void broken(const char* rule) {
+  std::fprintf(stderr, "CUDA was used wrongly: %s\n", rule);
+  std::abort();
+}
+
+/// What a call that can fail comes to.
+cudaError_t call() {
+  if (calls_to_failure.load() >= 0 && calls_to_failure.fetch_sub(1) == 0) {
+    failed = true;
+    if (planned == FakeFailure::for_ever) lost = true;
+    return cudaErrorLaunchFailure;
+  }
+  return lost ? cudaErrorLaunchFailure : cudaSuccess;
+}
+
+void check_pinned(const void* memory, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(memory);
+  const std::lock_guard lock(machine().mutex);
+  auto range = machine().pinned.upper_bound(begin);
+  if (range == machine().pinned.begin()) broken("a copy of host memory that isn't pinned");
+  --range;
+  if (begin + bytes > range->first + range->second) broken("a copy of host memory that isn't pinned");
+}
+
+void check_mapped(const std::byte* begin, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((bytes + page - 1) / page);
+  if (mincore(const_cast<std::byte*>(begin), bytes, pages.data()) != 0) broken("pinned memory went away");
+}
+
+}  // namespace
+}  // namespace slidestream::test
+
+using namespace slidestream::test;
 
 struct CUstream_st {
-  CUstream_st() : thread([this] { work(); }) {}
+  CUstream_st() : device(current_device), thread([this] { work(); }) {}
   ~CUstream_st() {
     push({});
     thread.join();
@@ -38,7 +100,10 @@ struct CUstream_st {
       changed.wait(lock, [this] { return !tasks.empty(); });
       const std::function<void()> task = tasks.front();
       lock.unlock();
-      if (task) task();
+      if (task) {
+        if (dawdling) random_pause();
+        task();
+      }
       lock.lock();
       tasks.pop_front();
       changed.notify_all();
@@ -46,6 +111,7 @@ struct CUstream_st {
     }
   }
 
+  int device;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void()>> tasks;  ///< the first is under way
@@ -53,6 +119,7 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
+  int device = current_device;
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t recorded = 0;
@@ -80,26 +147,51 @@ struct CUevent_st {
 };
 
 namespace slidestream::test {
-
 namespace {
-std::atomic<bool> lost{false};
-std::atomic<int> device_count{1};
-thread_local int current_device = 0;
 
-cudaError_t state() { return lost ? cudaErrorLaunchFailure : cudaSuccess; }
+/// Work that a lost device doesn't do any more.
+void put(cudaStream_t stream, std::function<void()> work) {
+  stream->push([work = std::move(work)] {
+    if (!lost) work();
+  });
+}
+
 }  // namespace
 
-void fake_launch(cudaStream_t stream, std::function<void()> work) { stream->push(std::move(work)); }
-void fake_lose_device(bool is_lost) { lost = is_lost; }
-void fake_set_devices(int count) { device_count = count; }
+cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work) {
+  if (stream->device != current_device) broken("a kernel on another device's stream");
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  put(stream, std::move(work));
+  return cudaSuccess;
+}
+
+void fake_dawdle(bool on) { dawdling = on; }
+
+void fake_set_devices(const std::vector<std::size_t>& free_bytes) {
+  const std::lock_guard lock(machine().mutex);
+  machine().free_bytes = free_bytes;
+}
+
+void fake_fail_call(int number, FakeFailure failure) {
+  failed = lost = false;
+  planned = failure;
+  calls_to_failure = number;
+}
+
+bool fake_recover() {
+  calls_to_failure = -1;
+  lost = false;
+  return failed.exchange(false);
+}
 
 }  // namespace slidestream::test
 
-using namespace slidestream::test;
-
 extern "C" {
 
-cudaError_t cudaGetDeviceCount(int* count) { return *count = device_count, cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) {
+  const std::lock_guard lock(machine().mutex);
+  return *count = static_cast<int>(machine().free_bytes.size()), cudaSuccess;
+}
 cudaError_t cudaDriverGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::strcpy(properties->name, "Fake GPU");
@@ -108,69 +200,101 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int, int) { return *id = 0, cudaSuccess; }
-cudaError_t cudaGetDevice(int* device) { return *device = current_device, state(); }
-cudaError_t cudaSetDevice(int device) { return current_device = device, state(); }
+cudaError_t cudaGetDevice(int* device) { return *device = current_device, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  current_device = device;
+  return call();
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = *total = std::size_t{4} << 30;
-  return cudaSuccess;
+  const std::lock_guard lock(machine().mutex);
+  *free = *total = machine().free_bytes[static_cast<std::size_t>(current_device)];
+  return call();
 }
 const char* cudaGetErrorString(cudaError_t) { return "unspecified launch failure"; }
 const char* cudaGetErrorName(cudaError_t) { return "cudaErrorLaunchFailure"; }
-cudaError_t cudaGetLastError() { return state(); }
+cudaError_t cudaGetLastError() { return lost ? cudaErrorLaunchFailure : cudaSuccess; }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
   *memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) { return std::free(memory), cudaSuccess; }
-cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  const std::lock_guard lock(machine().mutex);
+  machine().pinned[static_cast<std::byte*>(memory)] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  const std::lock_guard lock(machine().mutex);
+  const auto range = machine().pinned.find(static_cast<std::byte*>(memory));
+  if (range == machine().pinned.end()) broken("memory is unpinned that wasn't pinned");
+  check_mapped(range->first, range->second);
+  machine().pinned.erase(range);
+  return cudaSuccess;
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
   *stream = new CUstream_st;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return stream->drain(), state(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return stream->drain(), call(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
   const std::uint64_t number = event->newest();
   stream->push([event, number] { event->wait(number); });
-  return state();
+  return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return *event = new CUevent_st, cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  return *event = new CUevent_st, cudaSuccess;
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (event->device != stream->device) broken("an event on another device's stream");
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
   const std::uint64_t number = event->record();
   stream->push([event, number] { event->reach(number); });
-  return state();
+  return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return event->wait(event->newest()), state(); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) { return event->wait(event->newest()), call(); }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  const std::lock_guard lock(start->mutex);
+  if (start->device != end->device) broken("time between events of two devices");
+  const std::scoped_lock lock(start->mutex, end->mutex);
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
-  return state();
+  return call();
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  stream->push([=] { function(data); });
-  return state();
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  put(stream, [=] { function(data); });
+  return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  stream->push([=] { std::memset(to, value, bytes); });
-  return state();
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  put(stream, [=] { std::memset(to, value, bytes); });
+  return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  stream->push([=] { std::memcpy(to, from, bytes); });
-  return state();
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (kind == cudaMemcpyHostToDevice) check_pinned(from, bytes);
+  if (kind == cudaMemcpyDeviceToHost) check_pinned(to, bytes);
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  put(stream, [=] { std::memcpy(to, from, bytes); });
+  return cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                              std::size_t width, std::size_t height, cudaMemcpyKind, cudaStream_t stream) {
-  stream->push([=] {
+                              std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (kind == cudaMemcpyHostToDevice) check_pinned(from, from_pitch * (height - 1) + width);
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  put(stream, [=] {
     for (std::size_t y = 0; y < height; ++y) {
       std::memcpy(static_cast<char*>(to) + y * to_pitch, static_cast<const char*>(from) + y * from_pitch, width);
     }
   });
-  return state();
+  return cudaSuccess;
 }
 
 }  // extern "C"

@@ -2,18 +2,36 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
+#include <cstddef>
 #include <functional>
+#include <vector>
+
+/// \file
+/// What tests ask of the CUDA runtime that stands in for the real one. It ends the program, with a line that says why,
+/// when the rules are broken that a real one may leave unsaid: an asynchronous copy of host memory that isn't pinned,
+/// pinned memory that goes away, a kernel or an event on another device's stream.
 
 namespace slidestream::test {
 
 /// Puts work on a fake stream, as a kernel would be.
-void fake_launch(cudaStream_t stream, std::function<void()> work);
+cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work);
 
-/// From now on every call fails, as after a kernel's fault.
-void fake_lose_device(bool is_lost);
+/// Streams sleep a moment before whatever they do.
+void fake_dawdle(bool on);
 
-/// Devices that are found.
-void fake_set_devices(int count);
+/// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB.
+void fake_set_devices(const std::vector<std::size_t>& free_bytes);
+
+/// What becomes of a call that fails.
+enum class FakeFailure {
+  once,      ///< the next call succeeds: too little memory, a wrong argument
+  for_ever,  ///< as after a kernel's fault: every call fails, and work on streams isn't done any more
+};
+
+/// The `number`-th call from now on fails, counted from 0 over all calls that can fail.
+void fake_fail_call(int number, FakeFailure failure);
+
+/// Takes a failure back, the planned one too. \returns whether there was a call that failed.
+bool fake_recover();
 
 }  // namespace slidestream::test

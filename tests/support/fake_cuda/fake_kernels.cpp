@@ -8,6 +8,7 @@
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
+#include "runtime/cuda/check.hpp"
 #include "slide/luminance.hpp"
 #include "spectrum/engine.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
@@ -16,7 +17,7 @@ namespace slidestream::cuda {
 
 void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
                  std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
-  test::fake_launch(stream, [=] {
+  const auto work = [=] {
     for (const PlacedTile* tile = tiles; tile != tiles + count; ++tile) {
       for (std::uint32_t y = 0; y < tile->height; ++y) {
         std::uint8_t* to = plane + tile->destination + static_cast<std::ptrdiff_t>(y) * pitch;
@@ -29,7 +30,8 @@ void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* byt
         }
       }
     }
-  });
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
 
 // Vouches for no tile and writes none: the CPU's decoder gets them all, as many at a time as there is room for.
@@ -39,7 +41,7 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
 std::uint32_t JpegBatchDecoder::lanes() const noexcept { return 1024; }
 void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
                                std::span<const std::byte>, cudaStream_t stream) {
-  test::fake_launch(stream, [plane, verdicts, &batch] {
+  const auto work = [plane, verdicts, &batch] {
     std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(JpegReason::wrong_length));
     const auto* rectangles =
         reinterpret_cast<const JpegDeviceRectangle*>(batch.upload().data() + batch.layout().rectangles);
@@ -48,7 +50,8 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
         std::memset(plane + rectangles[i].offset + std::size_t{y} * rectangles[i].pitch, 255, rectangles[i].width);
       }
     }
-  });
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
 
 namespace {
@@ -67,7 +70,7 @@ class FakeEngine final : public WindowEngine {
   }
   void enqueue(const DeviceSums& sums, const DevicePlane& plane, const WindowBlock& block, std::span<std::byte> scratch,
                cudaStream_t stream) override {
-    test::fake_launch(stream, [=, this] {
+    const auto work = [=, this] {
       std::memset(scratch.data(), 0xAA, std::min<std::size_t>(scratch.size(), 4096));
       const LuminancePlane view = {plane.data,  plane.pitch,  plane.x0,          plane.y0,
                                    plane.width, plane.height, plane.image_width, plane.image_height};
@@ -85,7 +88,8 @@ class FakeEngine final : public WindowEngine {
           moments[1] = std::ldexp(static_cast<double>(one.sum_of_squares), -SpectrumSums::square_fraction_bits);
         }
       }
-    });
+    };
+    SLIDESTREAM_CUDA(test::fake_launch(stream, work));
   }
 
  private:

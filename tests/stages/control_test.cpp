@@ -1,0 +1,186 @@
+// How a caller watches and stops a run, on every backend that is here.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <slidestream/error.hpp>
+
+#include "support/pipeline_runs.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+using test::config_for;
+using test::run;
+
+TEST_CASE("on_start is called once for each slide, before anything of it is read") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    std::vector<std::string> slides = test::mixed_slides(folder, 18);
+    const RunResult expected = run(config_for(backend), slides);
+    // Files that are there only from then on.
+    for (const std::string& slide : slides) std::filesystem::rename(slide, slide + ".absent");
+    std::mutex mutex;
+    std::map<std::string, int> started;
+    RunControl control;
+    control.on_start = [&](const std::string& path) {
+      const std::lock_guard lock(mutex);
+      if (++started[path] == 1) std::filesystem::rename(path + ".absent", path);
+    };
+    std::atomic<int> ended_too_early{0};
+    control.on_slide = [&](SlideResult& slide) {
+      const std::lock_guard lock(mutex);
+      if (started[slide.path] != 1) ++ended_too_early;
+    };
+    Config config = config_for(backend);
+    config.gpu.split_slides = SplitSlides::always;
+    const RunResult result = run_pipeline(config, slides, control);
+    CHECK(ended_too_early == 0);
+    CHECK(started.size() == slides.size());
+    for (const auto& [path, times] : started) CHECK_MESSAGE(times == 1, path);
+    test::check_same(result, expected);
+  }
+}
+
+TEST_CASE("what on_start throws fails its slide alone, which isn't opened") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    const std::vector<std::string> slides = test::equal_slides(folder, 9);
+    const RunResult expected = run(config_for(backend), slides);
+    RunControl control;
+    control.on_start = [](const std::string& path) {
+      if (path.find("victim") == std::string::npos) return;
+      std::filesystem::remove(path);
+      throw std::runtime_error("planted");
+    };
+    const RunResult result = run_pipeline(config_for(backend), slides, control);
+    REQUIRE(result.slides.size() == slides.size());
+    for (std::size_t i = 0; i < slides.size(); ++i) {
+      if (i % 3 == 1) {
+        CHECK(result.slides[i].error == "source: planted");
+      } else {
+        test::check_same(result.slides[i], expected.slides[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("what the caller's own callback throws ends the run and reaches the caller") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    const std::vector<std::string> slides = test::mixed_slides(folder, 9);
+    const Config config = config_for(backend);
+    const auto throws = [](auto&&...) { throw OutputError("disk full"); };
+    {
+      RunControl control;
+      control.on_slide = throws;
+      CHECK_THROWS_WITH_AS(run_pipeline(config, slides, control), "disk full", OutputError);
+    }
+    {
+      RunControl control;
+      control.on_progress = throws;
+      CHECK_THROWS_WITH_AS(run_pipeline(config, slides, control), "disk full", OutputError);
+    }
+    {
+      RunControl control;
+      control.on_message = throws;
+      CHECK_THROWS_WITH_AS(run_pipeline(config, slides, control), "disk full", OutputError);
+    }
+  }
+}
+
+TEST_CASE("a stop keeps finished slides and drops those that are under way") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    const std::vector<std::string> slides = test::mixed_slides(folder, 40);
+    Config config = config_for(backend);
+    config.pipeline.strip_height = 64;
+    config.pipeline.batch_strips = 1;
+    const RunResult expected = run(config, slides);
+    test::require_done(expected);
+    RunControl control;
+    std::atomic<int> seen{0};
+    control.on_slide = [&](SlideResult&) {
+      if (++seen == 5) control.request_stop();
+    };
+    const RunResult result = run_pipeline(config, slides, control);
+    CHECK(result.interrupted);
+    CHECK(result.slides.size() >= 5);
+    CHECK(result.slides.size() < slides.size());
+    CHECK(result.slides.size() == static_cast<std::size_t>(seen));
+    std::size_t i = 0;
+    for (const SlideResult& slide : result.slides) {
+      while (expected.slides[i].path != slide.path) ++i;
+      test::check_same(slide, expected.slides[i]);
+    }
+  }
+}
+
+namespace {
+
+/// Asks for a stop when a stage meets the third strip of a certain slide.
+struct StopAt {
+  const char* stage;
+  RunControl& control;
+  FaultInjection injection() { return {stop, this}; }
+
+ private:
+  static void stop(void* data, const char* stage, const std::string& path, std::size_t strip) {
+    const StopAt& at = *static_cast<const StopAt*>(data);
+    const bool hit = strip == 2 && path.find("mixed6") != std::string::npos;
+    if (hit && std::strcmp(stage, at.stage) == 0) at.control.request_stop();
+    test::random_pause();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a stop may come in the middle of any stage") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    const std::vector<std::string> slides = test::mixed_slides(folder, 15);
+    Config config = config_for(backend);
+    config.pipeline.strip_height = 128;
+    config.pipeline.batch_strips = 1;
+    const RunResult expected = run(config, slides);
+    for (const char* stage :
+         {"source", "read", "decode", "upload", "decode-gpu", "carry", "compute", "collect", "reduce"}) {
+      CAPTURE(stage);
+      RunControl control;
+      StopAt at{stage, control};
+      const RunResult result = run_pipeline_with_faults(config, slides, control, at.injection());
+      CHECK(result.failure == "");
+      CHECK(result.interrupted == (result.slides.size() < slides.size()));
+      for (const SlideResult& slide : result.slides) {
+        CHECK_MESSAGE(slide.done, slide.error);
+        CHECK(slide.sums.windows == expected.slides[0].sums.windows);
+      }
+    }
+  }
+}
+
+TEST_CASE("progress ends with every slide accounted for") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    test::Image image = test::textured_image(600, 1200, 1);
+    test::write_test_slide(folder / "a.tif", image);
+    RunControl control;
+    Progress last;
+    control.on_progress = [&](const Progress& progress) { last = progress; };
+    run_pipeline(config_for(backend), {folder / "a.tif", folder / "absent.tif"}, control);
+    CHECK(last.slides_total == 2);
+    CHECK(last.slides_done == 1);
+    CHECK(last.slides_failed == 1);
+    CHECK(last.pixels == 600 * 1200);
+    CHECK(last.pixels_started == 600 * 1200);
+    CHECK(last.bytes_read >= 600 * 1200);
+  }
+}

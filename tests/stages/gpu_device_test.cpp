@@ -1,0 +1,161 @@
+// What goes wrong with GPUs, and what they have in common, with GPUs that are made up.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <slidestream/error.hpp>
+
+#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/pipeline_runs.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+using test::FakeFailure;
+using test::run;
+
+namespace {
+
+constexpr std::size_t gib = std::size_t{1} << 30;
+
+/// The machine is as it was when the test ends.
+struct FakeMachine {
+  explicit FakeMachine(const std::vector<std::size_t>& free_bytes) { test::fake_set_devices(free_bytes); }
+  ~FakeMachine() {
+    test::fake_recover();
+    test::fake_dawdle(false);
+    test::fake_set_devices({4 * gib, 4 * gib});
+  }
+  FakeMachine(const FakeMachine&) = delete;
+  FakeMachine& operator=(const FakeMachine&) = delete;
+};
+
+Config small_strips() {
+  Config config = test::config_for(Backend::cuda);
+  config.pipeline.strip_height = 128;
+  config.pipeline.batch_strips = 1;
+  config.pipeline.queue_depth = 3;
+  config.pipeline.memory_mib = 64;
+  return config;
+}
+
+/// What is left of a run in which a call failed: one line, and finished slides that are right.
+void check_ended(const RunResult& result, const RunResult& expected) {
+  CHECK(result.failure.find("CUDA: ") == 0);
+  CHECK(result.failure.find('\n') == std::string::npos);
+  for (const SlideResult& slide : result.slides) {
+    if (!slide.done) {
+      CHECK(slide.error.find("CUDA: ") != std::string::npos);
+      continue;
+    }
+    const auto same = std::find_if(expected.slides.begin(), expected.slides.end(),
+                                   [&](const SlideResult& other) { return other.path == slide.path; });
+    test::check_same(slide, *same);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps what was finished") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::mixed_slides(folder, 6);
+  for (const std::size_t devices : {1U, 2U}) {
+    const FakeMachine machine(std::vector<std::size_t>(devices, gib));
+    Config config = small_strips();
+    config.pipeline.memory_mib = 16;
+    const RunResult expected = run(config, slides);
+    test::require_done(expected);
+    test::fake_dawdle(devices == 2);
+    for (const FakeFailure failure : {FakeFailure::once, FakeFailure::for_ever}) {
+      int ran = 0;
+      for (int number = 0;; number += 1 + number / 12) {
+        CAPTURE(devices);
+        CAPTURE(number);
+        test::fake_fail_call(number, failure);
+        try {
+          const RunResult result = run(config, slides);
+          if (!test::fake_recover()) break;  // there were no so many calls
+          if (result.failure.empty()) {
+            // Something that may fail: a time that was asked for, or giving something back.
+            test::check_same(result, expected);
+          } else {
+            check_ended(result, expected);
+            ++ran;
+          }
+        } catch (const CudaError& error) {
+          // Nothing had begun.
+          CHECK(std::string(error.what()).find("CUDA: ") == 0);
+          test::fake_recover();
+        }
+      }
+      CHECK(ran > 20);
+    }
+  }
+}
+
+TEST_CASE("more GPUs than there is work for, and none of it") {
+  const FakeMachine machine(std::vector<std::size_t>(5, gib));
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(300, 400, 9);
+  test::write_test_slide(folder / "small.tif", image);
+  const std::vector<std::string> slides = test::mixed_slides(folder, 3);
+  for (const SplitSlides split : {SplitSlides::never, SplitSlides::automatic, SplitSlides::always}) {
+    Config one = small_strips();
+    one.gpu.devices = {0};
+    one.gpu.split_slides = SplitSlides::never;
+    Config config = small_strips();
+    config.gpu.split_slides = split;
+    CHECK(run(config, {}).slides.empty());
+    for (const std::vector<std::string>& some :
+         {std::vector<std::string>{folder / "small.tif"}, {folder / "absent.tif"}, slides}) {
+      const RunResult result = run(config, some);
+      CHECK(result.devices == 5);
+      test::check_same(result, run(one, some));
+    }
+  }
+}
+
+TEST_CASE("batches fit the GPU that has the least memory free") {
+  const test::TemporaryFolder folder;
+  // JPEG, which takes little of a slot and much of a plane.
+  std::vector<std::string> slides;
+  for (int i = 0; i < 4; ++i) {
+    test::Image image{3000, 3000, std::vector<std::uint8_t>(3000 * 3000)};
+    for (std::size_t at = 0; at < image.pixels.size(); ++at) {
+      image.pixels[at] = static_cast<std::uint8_t>(at % 3000 / 32 + at / 3000 / 32 + static_cast<std::size_t>(i) * 9);
+    }
+    slides.push_back(folder / (std::to_string(i) + ".tif"));
+    test::write_test_slide(slides.back(), image, {.tile_width = 256, .tile_height = 256, .coding = test::Coding::jpeg});
+  }
+  Config config = test::config_for(Backend::cuda);
+  config.pipeline.memory_mib = 2;
+  config.pipeline.queue_depth = 1;
+  config.gpu.split_slides = SplitSlides::never;
+  const RunResult expected = [&] {
+    const FakeMachine machine({gib, gib});
+    return run(config, slides);
+  }();
+  test::require_done(expected);
+  const std::size_t little = 92 << 20;  // with most of it for scratch
+  for (const std::vector<std::size_t>& free : {std::vector<std::size_t>{gib, little}, {little, gib}}) {
+    const FakeMachine machine(free);
+    test::check_same(run(config, slides), expected);
+  }
+}
+
+TEST_CASE("a device that is lost ends the run, also when its slides have failed for other reasons") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::mixed_slides(folder, 1);
+  const FakeMachine machine({gib});
+  const FaultInjection fault = {[](void*, const char* stage, const std::string&, std::size_t strip) {
+                                  if (std::strcmp(stage, "carry") != 0 || strip != 2) return;
+                                  test::fake_fail_call(0, FakeFailure::for_ever);
+                                  throw Error("planted");
+                                },
+                                nullptr};
+  const RunResult result = run(small_strips(), slides, fault);
+  CHECK(result.failure.find("CUDA: ") == 0);
+  CHECK(result.slides[0].error == "carry: planted");
+}

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <slidestream/pipeline.hpp>
+
+#include "stages/gpu.hpp"
+#include "stages/pipeline.hpp"
+#include "support/random_pause.hpp"
+
+/// \file
+/// Runs of the pipeline, for tests of its stages.
+
+namespace slidestream::test {
+
+/// A few threads, and maps.
+inline Config config_for(Backend backend) {
+  Config config;
+  config.pipeline.backend = backend;
+  config.pipeline.threads = backend == Backend::cpu ? 2 : 4;
+  config.output.maps = MapFormat::npy;
+  return config;
+}
+
+/// The backends that there are here.
+inline std::vector<Backend> backends() {
+  if (choose_gpus({}).devices.empty()) return {Backend::cpu};
+  return {Backend::cpu, Backend::cuda};
+}
+
+/// A run that nobody watches.
+inline RunResult run(const Config& config, const std::vector<std::string>& slides, const FaultInjection& faults = {}) {
+  RunControl control;
+  return run_pipeline_with_faults(config, slides, control, faults);
+}
+
+/// Every bit that a slide's result has, but for its time.
+inline void check_same(const SlideResult& a, const SlideResult& b) {
+  CHECK(a.path == b.path);
+  CHECK(a.done == b.done);
+  CHECK(a.error == b.error);
+  CHECK(a.sums.histogram == b.sums.histogram);
+  CHECK(a.sums.windows == b.sums.windows);
+  CHECK(a.sums.values == b.sums.values);
+  CHECK(a.sums.clipped == b.sums.clipped);
+  CHECK(a.sums.sum == b.sums.sum);
+  CHECK(a.sums.sum_of_squares == b.sums.sum_of_squares);
+  CHECK(a.map.values == b.map.values);
+  CHECK(a.missing_tiles == b.missing_tiles);
+  CHECK(a.bad_tiles == b.bad_tiles);
+}
+
+/// The same slides, the same bits, and the same corpus.
+inline void check_same(const RunResult& a, const RunResult& b) {
+  REQUIRE(a.slides.size() == b.slides.size());
+  for (std::size_t i = 0; i < a.slides.size(); ++i) check_same(a.slides[i], b.slides[i]);
+  CHECK(a.corpus.sum == b.corpus.sum);
+  CHECK(a.corpus.histogram == b.corpus.histogram);
+}
+
+inline void require_done(const RunResult& result) {
+  for (const SlideResult& slide : result.slides) REQUIRE_MESSAGE(slide.done, slide.error);
+}
+
+/// Sleeps a moment in every stage, so that batches complete in another order each time.
+inline const FaultInjection dawdling = {[](void*, const char*, const std::string&, std::size_t) { random_pause(); },
+                                        nullptr};
+
+/// Throws in one stage at one strip of the slides whose name says "victim".
+struct PlannedFault {
+  const char* stage = nullptr;
+  std::size_t strip = 0;
+  bool out_of_memory = false;
+
+  FaultInjection injection() { return {throw_it, this}; }
+  std::string error() const { return std::string(stage) + ": " + (out_of_memory ? "out of memory" : "planted"); }
+
+ private:
+  static void throw_it(void* data, const char* stage, const std::string& path, std::size_t strip) {
+    const PlannedFault& planned = *static_cast<const PlannedFault*>(data);
+    if (path.find("victim") == std::string::npos || strip != planned.strip || std::strcmp(stage, planned.stage) != 0) {
+      return;
+    }
+    if (planned.out_of_memory) throw std::bad_alloc();
+    throw std::runtime_error("planted");
+  }
+};
+
+}  // namespace slidestream::test
