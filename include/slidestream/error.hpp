@@ -28,6 +28,12 @@ class SlideError : public Error {
   using Error::Error;
 };
 
+/// The storage of a slide failed in a way that may pass, and still did after all retries.
+class StorageError : public SlideError {
+ public:
+  using SlideError::SlideError;
+};
+
 /// One tile can't be decoded: what `decode.on_bad_tile` applies to. The message names the cause only; whoever
 /// knows the slide adds its path.
 class TileError : public Error {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -70,13 +71,16 @@ struct LuminanceView {
 struct OpenOptions {
   std::int64_t max_pixels = std::int64_t{1} << 36;  ///< larger levels 0 are refused
   int retries = 0;  ///< of a read that failed for a reason that may pass; `input.retries` says how long they take
+  bool retry_opening = true;           ///< false: the retries are for what is read later
+  std::function<bool()> give_up = {};  ///< asked, by any thread, while a retry is waited for: true ends the retries
 };
 
 /// An open slide. Its directories were read and checked at opening; tiles are read by position, so that any number of
 /// threads may use one object at the same time. Nothing is mapped into memory: a file that shrinks gives an error.
 class Slide {
  public:
-  /// \throws SlideError "PATH: cause" when it isn't a slide that can be read, naming the tag where one is at fault.
+  /// \throws SlideError "PATH: cause" when it isn't a slide that can be read, naming the tag where one is at fault;
+  /// StorageError when it may be one, and its storage failed.
   static std::shared_ptr<const Slide> open(const std::filesystem::path& path, const OpenOptions& options = {});
   ~Slide();
   Slide(const Slide&) = delete;

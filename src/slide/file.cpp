@@ -11,6 +11,7 @@
 #include <slidestream/error.hpp>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace slidestream {
 namespace {
@@ -22,9 +23,10 @@ bool may_pass(int error) {
   return error == EIO || error == ESTALE || error == ETIMEDOUT || error == EMFILE || error == ENFILE;
 }
 
-void wait_before_retry(int attempt) {
-  constexpr auto longest = std::chrono::milliseconds(30'000);
-  std::this_thread::sleep_for(std::min(longest, std::chrono::milliseconds(100) * (1 << std::min(attempt, 12))));
+[[noreturn]] void throw_storage_error(const std::filesystem::path& path, const std::string& what, int error) {
+  const std::string text = path.string() + ": " + what + ": " + system_reason(error);
+  if (may_pass(error)) throw StorageError(text);
+  throw SlideError(text);
 }
 
 /// 0, or the error.
@@ -62,13 +64,16 @@ void throw_slide_error(const std::filesystem::path& path, const std::string& cau
   throw SlideError(path.string() + ": " + without_control_characters(cause));
 }
 
-File::File(const std::filesystem::path& path, int retries) : path_(path), retries_(retries) {
+std::chrono::milliseconds pause_before_retry(int attempt) noexcept {
+  constexpr auto longest = std::chrono::milliseconds(30'000);
+  return std::min(longest, std::chrono::milliseconds(100) * (1 << std::clamp(attempt, 0, 12)));
+}
+
+File::File(const std::filesystem::path& path, int retries, std::function<bool()> give_up)
+    : path_(path), retries_(retries), give_up_(std::move(give_up)) {
   int error = open_file(path, descriptor_);
-  for (int attempt = 0; may_pass(error) && attempt < retries; ++attempt) {
-    wait_before_retry(attempt);
-    error = open_file(path, descriptor_);
-  }
-  if (error != 0) throw_slide_error(path, "can't be opened: " + system_reason(error));
+  for (int attempt = 0; may_pass(error) && wait_for_retry(attempt); ++attempt) error = open_file(path, descriptor_);
+  if (error != 0) throw_storage_error(path, "can't be opened", error);
   struct stat status {};
   error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISREG(status.st_mode)) {
@@ -79,6 +84,17 @@ File::File(const std::filesystem::path& path, int retries) : path_(path), retrie
   ::close(descriptor_);
   if (error != 0) throw_slide_error(path, "can't be examined: " + system_reason(error));
   throw_slide_error(path, std::string("is ") + kind_of(status.st_mode) + ", expected a regular file");
+}
+
+bool File::wait_for_retry(int attempt) const {
+  constexpr auto slice = std::chrono::milliseconds(20);
+  if (attempt >= retries_) return false;
+  const auto end = std::chrono::steady_clock::now() + pause_before_retry(attempt);
+  while (std::chrono::steady_clock::now() < end) {
+    if (give_up_ && give_up_()) return false;
+    std::this_thread::sleep_for(slice);
+  }
+  return true;
 }
 
 File::~File() { ::close(descriptor_); }
@@ -92,8 +108,7 @@ std::int64_t File::read_once(int descriptor, std::uint64_t offset, std::span<std
 }
 
 std::int64_t File::read_again(int error, std::uint64_t offset, std::span<std::byte> to) const {
-  for (int attempt = 0; may_pass(error) && attempt < retries_; ++attempt) {
-    wait_before_retry(attempt);
+  for (int attempt = 0; may_pass(error) && wait_for_retry(attempt); ++attempt) {
     int descriptor = -1;
     error = open_file(path_, descriptor);
     if (error != 0) continue;
@@ -120,8 +135,7 @@ std::size_t File::read_some(std::uint64_t offset, std::span<std::byte> to) const
     std::int64_t got = read_once(descriptor_, at, room);
     if (got < 0) got = read_again(static_cast<int>(-got), at, room);
     if (got < 0) {
-      throw_slide_error(path_,
-                        "can't be read at byte " + std::to_string(at) + ": " + system_reason(static_cast<int>(-got)));
+      throw_storage_error(path_, "can't be read at byte " + std::to_string(at), static_cast<int>(-got));
     }
     if (got == 0) break;
     done += static_cast<std::size_t>(got);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -15,23 +17,31 @@ std::string without_control_characters(std::string text);
 /// line.
 [[noreturn]] void throw_slide_error(const std::filesystem::path& path, const std::string& cause);
 
+/// How long the retry after so many is waited for.
+std::chrono::milliseconds pause_before_retry(int attempt) noexcept;
+
 /// A regular file open for positional reads; any number of threads may read at the same time.
 class File {
  public:
   /// `retries`: how often opening and reading are tried again after an error of storage that may pass (EIO, ESTALE,
   /// ETIMEDOUT, EMFILE, ENFILE), first after 0.1 s and then twice as long each time, at most 30 s. \throws SlideError
-  /// when it can't be opened or isn't a regular file. Never waits for a FIFO's other end.
-  explicit File(const std::filesystem::path& path, int retries = 0);
+  /// when it can't be opened or isn't a regular file, StorageError when that may pass. Never waits for a FIFO's other
+  /// end.
+  /// `give_up`: asked by any thread that waits for a retry; true: there are no more. May be empty.
+  explicit File(const std::filesystem::path& path, int retries = 0, std::function<bool()> give_up = {});
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
+
+  /// From now on. Not while it is read.
+  void set_retries(int retries) noexcept { retries_ = retries; }
 
   const std::filesystem::path& path() const noexcept { return path_; }
   /// Bytes at opening.
   std::uint64_t size() const noexcept { return size_; }
 
   /// Fills `to` from byte `offset`, or as far as the file goes, and returns the bytes read.
-  /// \throws SlideError with the system's reason.
+  /// \throws SlideError with the system's reason, StorageError when that may pass.
   std::size_t read_some(std::uint64_t offset, std::span<std::byte> to) const;
 
   /// Fills all of `to`. \throws SlideError when the file ends before, or the system fails.
@@ -43,6 +53,8 @@ class File {
   }
 
  private:
+  /// Waits for the next retry; false: there is none.
+  bool wait_for_retry(int attempt) const;
   /// One read of at most as many bytes; what it returns, or minus the error.
   std::int64_t read_once(int descriptor, std::uint64_t offset, std::span<std::byte> to) const;
   /// The same after `error`, which may pass, through a descriptor of its own each time: one that is stale stays so.
@@ -50,6 +62,7 @@ class File {
 
   std::filesystem::path path_;
   int retries_ = 0;
+  std::function<bool()> give_up_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
   std::int64_t modified_ = 0;  ///< nanoseconds since 1970

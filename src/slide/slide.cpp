@@ -51,10 +51,11 @@ Slide::Slide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Slide::~Slide() = default;
 
 std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, const OpenOptions& options) {
-  auto impl = std::make_unique<Impl>(path, options.retries);
+  auto impl = std::make_unique<Impl>(path, options);
   impl->info.path = path;
   impl->info.file_size = impl->file.size();
   read_directories(*impl, options);
+  impl->file.set_retries(options.retries);
   return std::shared_ptr<const Slide>(new Slide(std::move(impl)));
 }
 

@@ -34,7 +34,8 @@ class TiffPool {
 };
 
 struct Slide::Impl {
-  Impl(const std::filesystem::path& path, int retries) : file(path, retries) {}
+  Impl(const std::filesystem::path& path, const OpenOptions& options)
+      : file(path, options.retry_opening ? options.retries : 0, options.give_up) {}
 
   File file;
   SlideInfo info;

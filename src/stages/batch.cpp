@@ -1,5 +1,6 @@
 #include "stages/batch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -16,11 +17,19 @@ std::vector<const runtime::StageMeter*> RunContext::meters() const {
   return {&source, &read, &decode, &carry, &compute, &reduce};
 }
 
-void SlideRun::fail(const char* stage, const std::string& cause) {
+std::uint64_t SlideRun::packed(Place place) noexcept {
+  constexpr int item_bits = 36;
+  constexpr std::uint64_t most_items = (std::uint64_t{1} << item_bits) - 1;
+  constexpr std::uint64_t most_strips = (std::uint64_t{1} << (64 - item_bits)) - 2;
+  return std::min<std::uint64_t>(place.strip, most_strips) << item_bits |
+         std::min(static_cast<std::uint64_t>(place.item), most_items);
+}
+
+void SlideRun::fail(const char* stage, const std::string& cause, Place place) {
   const std::lock_guard lock(mutex_);
-  if (failed_.load(std::memory_order_relaxed)) return;
+  if (packed(place) >= failed_at_.load(std::memory_order_relaxed)) return;
   result.error = std::string(stage) + ": " + cause;
-  failed_.store(true, std::memory_order_release);
+  failed_at_.store(packed(place), std::memory_order_release);
 }
 
 void SlideRun::begin_work() noexcept {
@@ -35,14 +44,15 @@ double SlideRun::working_seconds() const noexcept {
       .count();
 }
 
-void RunContext::fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure) const noexcept {
+void RunContext::fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure,
+                      SlideRun::Place place) const noexcept {
   try {
     std::rethrow_exception(failure);
   } catch (const CudaError&) {
-    slide.fail(stage, current_cause(slide.path));
+    slide.fail(stage, current_cause(slide.path), place);
     if (on_fatal) on_fatal(failure);
   } catch (...) {
-    slide.fail(stage, current_cause(slide.path));
+    slide.fail(stage, current_cause(slide.path), place);
   }
 }
 

@@ -58,9 +58,19 @@ struct SlideRun {
   SlideResult result;         ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
   runtime::Clock::time_point start;
 
-  /// Notes the first failure; the batches still on their way pass through without work. Thread-safe.
-  void fail(const char* stage, const std::string& cause);
-  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// Where something went wrong: the strip, and an item of it in the stage's own order, such as a tile.
+  struct Place {
+    std::size_t strip = 0;
+    std::int64_t item = 0;
+  };
+  static constexpr std::int64_t all_items = INT64_MAX;
+
+  /// Notes a failure. Of several the one that comes first in the slide stands, not in time: what is before a failure
+  /// goes on, so that the cause doesn't depend on who was faster; what is behind it passes through without work.
+  /// Thread-safe.
+  void fail(const char* stage, const std::string& cause, Place place);
+  bool failed() const noexcept { return failed_at_.load(std::memory_order_acquire) != nowhere; }
+  bool failed_before(Place place) const noexcept { return failed_at_.load(std::memory_order_acquire) < packed(place); }
   /// Somebody reads its first strip now. Thread-safe.
   void begin_work() noexcept;
   /// Seconds since then.
@@ -71,8 +81,12 @@ struct SlideRun {
   std::size_t chains_reduced = 0;  ///< used by the reduce stage alone
 
  private:
+  static constexpr std::uint64_t nowhere = UINT64_MAX;
+  /// In order; strips in the upper half. No level has more tiles than the lower half holds.
+  static std::uint64_t packed(Place place) noexcept;
+
   std::mutex mutex_;
-  std::atomic<bool> failed_{false};
+  std::atomic<std::uint64_t> failed_at_{nowhere};
   std::atomic<runtime::Clock::rep> working_since_{0};  ///< 0: not yet
 };
 
@@ -130,7 +144,10 @@ struct Batch {
   runtime::Handoff handoff;                 ///< orders what one stage wrote before what the next one reads
 
   const PanelPlan& panel() const { return slide->plan.panels[strip.panel]; }
-  bool skip() const noexcept { return empty || slide->failed(); }
+  /// Whether nothing is to be done for it, or from an item of its on.
+  bool skip(std::int64_t item = SlideRun::all_items) const noexcept {
+    return empty || slide->abandoned.load(std::memory_order_relaxed) || slide->failed_before({strip_index, item});
+  }
   std::size_t strip_of_chain() const noexcept { return strip_index - chain->plan.first_strip; }
 };
 
@@ -171,11 +188,16 @@ struct RunContext {
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;
   void* fault_data = nullptr;
 
+  /// Whether the run was told to stop. May be empty.
+  std::function<bool()> stop_requested;
+  bool stopping() const { return stop_requested && stop_requested(); }
+
   /// Called with an error that ends the run, such as a lost device. Any thread, as often as it happens.
   std::function<void(const std::exception_ptr&)> on_fatal;
 
   /// Notes what went wrong with a slide in a stage. What a device failed with ends the run: what was finished is kept.
-  void fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure) const noexcept;
+  void fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure,
+            SlideRun::Place place) const noexcept;
 
   /// \throws Error when the slide has taken longer than one may.
   void check_time(const SlideRun& slide) const;
@@ -187,16 +209,18 @@ struct RunContext {
 /// The message of the exception being handled, without the slide's path in front.
 std::string current_cause(const std::string& path);
 
-/// Runs `work` as `stage` on the batch's slide: whatever it throws fails that slide alone.
+/// Runs `work` as `stage` on the batch's slide, or from an item of the batch on: whatever it throws fails that slide
+/// alone.
 template <class Work>
-void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& work) noexcept {
-  if (batch.skip()) return;
+void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& work,
+             std::int64_t item = SlideRun::all_items) noexcept {
+  if (batch.skip(item)) return;
   try {
     context.check_fault(stage, *batch.slide, batch.strip_index);
     context.check_time(*batch.slide);
     work();
   } catch (...) {
-    context.fail(stage, *batch.slide, std::current_exception());
+    context.fail(stage, *batch.slide, std::current_exception(), {batch.strip_index, 0});
   }
 }
 

@@ -36,42 +36,52 @@ class Decode final : public DecodeStage {
   void run(const TileRun& tiles) override {
     Batch& batch = *tiles.batch;
     runtime::StageMeter::Busy busy(context_.decode, payload_of(batch));
-    guarded(context_, "decode", batch, [&] {
-      if (batch.decode_on_device) {
-        context_.gpus->prepare(batch);
-        busy.add(tiles.count, 0);
-        return;
-      }
-      TileDecoder& decoder = decoders_.local();
-      std::uint64_t bytes = 0;
-      for (std::size_t i = tiles.first; i < tiles.first + tiles.count && !batch.slide->failed(); ++i) {
-        decode(batch, batch.tiles[i], decoder);
-        bytes += static_cast<std::uint64_t>(batch.tiles[i].out.width * batch.tiles[i].out.height);
-      }
-      busy.add(tiles.count, bytes);
-    });
+    guarded(
+        context_, "decode", batch,
+        [&] {
+          if (batch.decode_on_device) {
+            context_.gpus->prepare(batch);
+            busy.add(tiles.count, 0);
+            return;
+          }
+          TileDecoder& decoder = decoders_.local();
+          std::uint64_t bytes = 0;
+          for (std::size_t i = tiles.first; i < tiles.first + tiles.count && !batch.skip(batch.tiles[i].index); ++i) {
+            decode(batch, batch.tiles[i], decoder);
+            bytes += static_cast<std::uint64_t>(batch.tiles[i].out.width * batch.tiles[i].out.height);
+          }
+          busy.add(tiles.count, bytes);
+        },
+        first_tile(batch, tiles.first));
   }
 
   void run_flagged(const TileRun& tiles) override {
     runtime::StageMeter::Busy busy(context_.decode, payload_of(*tiles.batch));
     Batch& batch = *tiles.batch;
-    guarded(context_, "decode", batch, [&] {
-      const Level& level = batch.slide->slide->info().levels[batch.slide->level];
-      const std::int64_t tile_pixels = level.tile_width * level.tile_height;
-      TileDecoder& decoder = decoders_.local();
-      for (std::size_t i = tiles.first; i < tiles.first + tiles.count && !batch.slide->failed(); ++i) {
-        BatchTile& tile = batch.tiles[batch.flagged[i]];
-        tile.out.data = reinterpret_cast<std::uint8_t*>(batch.slot.memory().data() + batch.patches_offset) +
-                        static_cast<std::int64_t>(i - batch.patched) * tile_pixels;
-        tile.out.pitch = tile.out.width;
-        if (tile.source == BatchTile::Source::file) ++batch.fallback_tiles;
-        decode(batch, tile, decoder);
-        busy.add(1, static_cast<std::uint64_t>(tile.out.width * tile.out.height));
-      }
-    });
+    guarded(
+        context_, "decode", batch,
+        [&] {
+          const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+          const std::int64_t tile_pixels = level.tile_width * level.tile_height;
+          TileDecoder& decoder = decoders_.local();
+          for (std::size_t i = tiles.first; i < tiles.first + tiles.count; ++i) {
+            BatchTile& tile = batch.tiles[batch.flagged[i]];
+            if (batch.skip(tile.index)) break;
+            tile.out.data = reinterpret_cast<std::uint8_t*>(batch.slot.memory().data() + batch.patches_offset) +
+                            static_cast<std::int64_t>(i - batch.patched) * tile_pixels;
+            tile.out.pitch = tile.out.width;
+            if (tile.source == BatchTile::Source::file) ++batch.fallback_tiles;
+            decode(batch, tile, decoder);
+            busy.add(1, static_cast<std::uint64_t>(tile.out.width * tile.out.height));
+          }
+        },
+        batch.tiles[batch.flagged[tiles.first]].index);
   }
 
  private:
+  static std::int64_t first_tile(const Batch& batch, std::size_t i) {
+    return i < batch.tiles.size() ? batch.tiles[i].index : SlideRun::all_items;
+  }
   static std::size_t run_length(const Batch& batch) {
     // Described to the device in one go, a microsecond a tile.
     if (batch.decode_on_device) return std::max<std::size_t>(1, batch.tiles.size());
@@ -96,8 +106,11 @@ class Decode final : public DecodeStage {
     } catch (const TileError& error) {
       if (context_.config.decode.on_bad_tile == BadTilePolicy::fail) {
         const std::int64_t columns = batch.slide->slide->info().levels[batch.slide->level].columns;
-        throw SlideError("tile " + std::to_string(tile.index) + " (column " + std::to_string(tile.index % columns) +
-                         ", row " + std::to_string(tile.index / columns) + ") is bad: " + error.what());
+        batch.slide->fail("decode",
+                          "tile " + std::to_string(tile.index) + " (column " + std::to_string(tile.index % columns) +
+                              ", row " + std::to_string(tile.index / columns) + ") is bad: " + error.what(),
+                          {batch.strip_index, tile.index});
+        return;
       }
       fill_white(tile.out);
       if (tile.owned) ++batch.bad_tiles;

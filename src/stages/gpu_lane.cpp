@@ -167,7 +167,7 @@ class GpuLane final : public Lane {
       {
         const runtime::GraphLifetime::Body body(shared_.lifetime);
         take(batch);
-        if (failure) shared_.context.fail(stage, *batch.slide, failure);
+        if (failure) shared_.context.fail(stage, *batch.slide, failure, {batch.strip_index, 0});
         gateway.try_put(give(batch));
       }
       // The device's thread outlives the graph, which may go away as soon as it doesn't wait any more.

@@ -226,6 +226,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   RunContext context(config, threads);
   context.fault = faults.fault;
   context.fault_data = faults.data;
+  context.stop_requested = [&control] { return control.stop_requested(); };
 
   RunResult result;
   result.threads = threads;

@@ -46,22 +46,38 @@ class Read final : public ReadStage {
   }
 
   void run(Batch& batch) override {
-    if (batch.skip()) return;
+    if (batch.skip(0)) return;
     runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
+    std::size_t next = 0;
     try {
       for (;;) {
-        const std::size_t next = batch.next_chunk.fetch_add(1, std::memory_order_relaxed);
-        if (next >= batch.chunks.size() || batch.slide->failed()) return;
+        next = batch.next_chunk.fetch_add(1, std::memory_order_relaxed);
+        if (next >= batch.chunks.size() || batch.skip(static_cast<std::int64_t>(next))) return;
         const ReadChunk& chunk = batch.chunks[next];
         batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
         busy.add(0, chunk.length);
       }
     } catch (...) {
-      batch.slide->fail("read", current_cause(batch.slide->path));
+      fail(batch, std::current_exception(), static_cast<std::int64_t>(next));
     }
   }
 
  private:
+  /// Storage that doesn't come back may have been waited for until a stop, which leaves the slide, or until its time
+  /// was over, which is the cause then.
+  void fail(Batch& batch, std::exception_ptr failure, std::int64_t chunk) const {
+    if (context_.stopping()) {
+      batch.slide->abandoned.store(true);
+      return;
+    }
+    try {
+      context_.check_time(*batch.slide);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    context_.fail("read", *batch.slide, failure, {batch.strip_index, chunk});
+  }
+
   /// Slot: carried rows (where rows are carried on the host), own rows, compressed bytes. When a device decodes:
   /// compressed bytes, descriptors of the tiles, room for patches.
   void lay_out(Batch& batch) const {

@@ -1,13 +1,18 @@
 #include "stages/source.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <future>
 #include <mutex>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <slidestream/error.hpp>
 
+#include "slide/file.hpp"
 #include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/tile_ranges.hpp"
@@ -39,13 +44,13 @@ class Source final : public SourceStage {
       try {
         context_.check_fault("source", slide, strip);
       } catch (...) {
-        slide.fail("source", current_cause(slide.path));
+        slide.fail("source", current_cause(slide.path), {strip, 0});
       }
     }
     message.slide = sending->slide;
     message.chain = &chain;
     message.strip_index = strip;
-    message.empty = slide.failed() || slide.abandoned.load();
+    message.empty = slide.failed_before({strip, SlideRun::all_items}) || slide.abandoned.load();
     message.last = message.empty || ++sending->next_strip == chain.plan.strips;
     if (!slide.decode_on_device) ++context_.lane_loads[lane].decoded_on_cpu;
     if (message.last) *sending = {};
@@ -70,6 +75,14 @@ class Source final : public SourceStage {
   struct Opened {
     std::shared_ptr<SlideRun> slide;
     std::size_t next_chain = 0;
+  };
+
+  /// A slide to be opened, or to be opened again after a pause.
+  struct PutOff {
+    std::size_t index = 0;
+    int attempt = 0;
+    runtime::Clock::time_point begin;  ///< of the first attempt
+    runtime::Clock::time_point due;
   };
 
   /// Slides that are opened at most to find one that is decoded elsewhere than those before it.
@@ -98,9 +111,14 @@ class Source final : public SourceStage {
     for (std::size_t i = 0;; ++i) {
       if (i == opened_.size()) {
         if (ahead_.empty() || opened_.size() == most_opened) return false;
-        opened_.push_back({ahead_.front().get()});
+        const std::shared_ptr<SlideRun> opened = ahead_.front().get();
         ahead_.pop_front();
         open_ahead();
+        if (opened == nullptr) {
+          --i;  // put off: the next one takes its place
+          continue;
+        }
+        opened_.push_back({opened});
       }
       Opened& opened = opened_[i];
       if (opened.slide->decode_on_device != on_device) continue;
@@ -112,20 +130,49 @@ class Source final : public SourceStage {
     }
   }
 
-  /// Keeps as many slides opened, or being opened, as there are lanes to want one.
+  /// Keeps as many slides opened, or being opened, as there are lanes to want one. Those whose storage failed have
+  /// their turn again when their pause is over, and others go first.
   void open_ahead() {
-    while (ahead_.size() < context_.lanes && next_slide_ < slides_.size() && !control_.stop_requested()) {
+    while (ahead_.size() < context_.lanes && !control_.stop_requested()) {
+      PutOff slide;
+      if (!take_put_off(slide, next_slide_ == slides_.size())) {
+        if (next_slide_ == slides_.size()) return;
+        slide.index = next_slide_++;
+      }
       auto promise = std::make_shared<std::promise<std::shared_ptr<SlideRun>>>();
       ahead_.push_back(promise->get_future());
-      io_.submit([this, promise, index = next_slide_++] { promise->set_value(open(index)); });
+      io_.submit([this, promise, slide] {
+        while (runtime::Clock::now() < slide.due && !control_.stop_requested()) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        promise->set_value(open(slide));
+      });
     }
+  }
+
+  /// The slide that has waited longest for its turn again, and whose pause is over unless it may be `early`.
+  bool take_put_off(PutOff& slide, bool early) {
+    const std::lock_guard lock(put_off_mutex_);
+    const auto next = std::ranges::min_element(put_off_, {}, &PutOff::due);
+    if (next == put_off_.end() || (!early && next->due > runtime::Clock::now())) return false;
+    slide = *next;
+    put_off_.erase(next);
+    return true;
   }
 
   std::int64_t fragments(std::size_t index) const {
     return fragments_of_slide(context_.config.gpu.split_slides, slides_.size() - index, context_.lanes);
   }
 
-  std::shared_ptr<SlideRun> open(std::size_t index) const {
+  /// Whether the slide has taken longer than one may, the time to open it counted.
+  bool is_late(runtime::Clock::time_point begin) const {
+    const int limit = context_.config.input.max_seconds;
+    return limit > 0 && runtime::Clock::now() - begin > std::chrono::seconds(limit);
+  }
+
+  /// Null: its storage failed in a way that may pass, and it was put off.
+  std::shared_ptr<SlideRun> open(PutOff slide) {
+    const std::size_t index = slide.index;
     auto run = std::make_shared<SlideRun>();
     run->index = index;
     run->path = slides_[index];
@@ -134,11 +181,21 @@ class Source final : public SourceStage {
     result.path = run->path;
     result.level = context_.config.input.level;
     try {
-      if (control_.on_start) control_.on_start(run->path);
+      if (slide.attempt == 0) {
+        slide.begin = run->start;
+        if (control_.on_start) control_.on_start(run->path);
+      }
       const runtime::StageMeter::Busy busy(context_.source, {static_cast<std::int64_t>(index)});
       context_.check_fault("source", *run, 0);
-      run->slide = Slide::open(
-          run->path, {.max_pixels = context_.config.input.max_pixels, .retries = context_.config.input.retries});
+      // The slide doesn't outlive its run.
+      const auto give_up = [this, reading = run.get()] {
+        const int limit = context_.config.input.max_seconds;
+        return control_.stop_requested() || (limit > 0 && reading->working_seconds() > limit);
+      };
+      run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
+                                           .retries = context_.config.input.retries,
+                                           .retry_opening = false,
+                                           .give_up = give_up});
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
@@ -153,8 +210,22 @@ class Source final : public SourceStage {
         result.map.values.assign(static_cast<std::size_t>(run->plan.windows_x * run->plan.windows_y) * 2, 0.0F);
       }
       context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
+    } catch (const StorageError&) {
+      if (control_.stop_requested()) {
+        run->abandoned.store(true);
+      } else if (is_late(slide.begin)) {
+        run->fail("source", "took longer than input.max_seconds = " + std::to_string(context_.config.input.max_seconds),
+                  {});
+      } else if (slide.attempt < context_.config.input.retries) {
+        slide.due = runtime::Clock::now() + pause_before_retry(slide.attempt++);
+        const std::lock_guard lock(put_off_mutex_);
+        put_off_.push_back(slide);
+        return nullptr;
+      } else {
+        run->fail("source", current_cause(run->path), {});
+      }
     } catch (...) {
-      run->fail("source", current_cause(run->path));
+      run->fail("source", current_cause(run->path), {});
     }
     if (run->chains.empty()) {
       run->chains = std::vector<Chain>(1);
@@ -189,6 +260,9 @@ class Source final : public SourceStage {
   const RunControl& control_;
   runtime::IoThreads& io_;
   std::vector<LaneSending> lanes_;  ///< each used by its lane alone
+
+  std::mutex put_off_mutex_;
+  std::vector<PutOff> put_off_;  ///< guarded by put_off_mutex_
 
   std::mutex mutex_;  ///< of what follows
   std::size_t next_slide_ = 0;
