@@ -143,7 +143,8 @@ class BrowserCase(ReportCase):
 class Page(BrowserCase):
     def test_one_slide(self):
         self.assertEqual(self.analysed(["only.svs"], "--maps", "npy", size="2048x1536").returncode, 0)
-        self.report()
+        told = self.report()
+        self.assertIn("1 slide, 1 thumbnail, 1 map,", told.stdout)
         self.look("one-slide")
         self.assertEqual(self.ask("document.querySelectorAll('tr.row').length"), 1)
         self.assertTrue(self.ask("document.querySelector('.stage img').complete"))
