@@ -44,7 +44,7 @@ class Pictures(unittest.TestCase):
             self.assertEqual(sizes.pop("report.png"), (1280, 1720))
             # As wide as the page's window, twice as fine, and no more than the section.
             self.assertEqual(set(sizes), {"sweep.png", "timeline.png"})
-            for name, window in ("sweep.png", 780), ("timeline.png", 880):
+            for name, window in ("sweep.png", 720), ("timeline.png", 880):
                 width, height = sizes[name]
                 self.assertTrue(1.8 * window < width <= 2 * window, sizes)
                 self.assertTrue(400 < height < 1400, sizes)
