@@ -62,7 +62,8 @@ class Install(unittest.TestCase):
     def test_documents_lead_to_each_other(self):
         folder = next(self.prefix.glob("share/doc/*/README.md")).parent
         for document in [*folder.glob("*.md"), *folder.glob("docs/*.md")]:
-            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+            text = document.read_text(encoding="utf-8")
+            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text) + re.findall(r'src="([^":]+)"', text):
                 self.assertTrue((document.parent / target).exists(), f"{document.name} leads to {target}")
 
     @unittest.skipUnless(shutil.which("man"), "needs man")
