@@ -1,4 +1,5 @@
-# `cmake --install`: the program, the library with its headers and CMake package, and what a user reads.
+# `cmake --install`: the programs, the library with its headers and CMake package, and what a user reads. The man page and
+# completions come from src/cli.
 include(CMakePackageConfigHelpers)
 
 set(SLIDESTREAM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/slidestream")
@@ -12,8 +13,11 @@ write_basic_package_version_file(slidestreamConfigVersion.cmake COMPATIBILITY Sa
 install(FILES "${PROJECT_BINARY_DIR}/slidestreamConfig.cmake" "${PROJECT_BINARY_DIR}/slidestreamConfigVersion.cmake"
   DESTINATION "${SLIDESTREAM_CMAKE_DIR}")
 
-install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# As they lie here, so that they lead to each other.
+install(FILES LICENSE README.md ARCHITECTURE.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY configs DESTINATION "${CMAKE_INSTALL_DATADIR}/slidestream")
 if(TARGET pipeline)
   install(TARGETS pipeline RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(PROGRAMS scripts/slurm/slidestream-submit DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()

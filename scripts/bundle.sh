@@ -105,6 +105,7 @@ if [[ -f "$cupti" ]]; then
 fi
 
 cp -r "$root/configs" "$stage/configs"
+if has program; then cp "$root/scripts/slurm/slidestream-submit" "$stage/bin/"; fi
 cp "$root/LICENSE" "$stage/LICENSE"
 if has tests || has benchmarks; then
   cp "$root/scripts/gpu-check.sh" "$root/scripts/gpu_check_table.py" "$stage/bin/"
@@ -133,6 +134,7 @@ slidestream, as a folder that needs no installation. Copy it anywhere; its progr
   bin/pipeline --help
   bin/pipeline synth --out demo.svs && bin/pipeline demo.svs --out results
   bin/pipeline --config configs/h100.toml slides/ --out results
+  bin/slidestream-submit --help     with Slurm; needs python3
 
 Needs: Linux on $(uname -m), glibc ${glibc#GLIBC_} or newer (ldd --version). No root, no LD_LIBRARY_PATH. For the GPU, NVIDIA's
 driver for CUDA 13 (580 or newer); without one, or without a GPU, everything runs on the CPU.

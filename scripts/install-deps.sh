@@ -14,7 +14,8 @@ packages=(
 # or not at all.
 test_packages=(
   doctest-dev libbenchmark-dev git python3 python3-numpy openslide-tools libvips-tools
-  'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib
+  'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib python3-pil
+  'python3-tifffile?'
   clang clang-format clang-tidy 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?'
 )

@@ -41,10 +41,11 @@ int write(Options options) {
   const report::ReportResult result = report::write_report(wanted);
   for (const std::string& warning : result.warnings) spdlog::warn("{}", warning);
   const Style style = Style::of(1);
-  std::string text = style.bold(printable(wanted.html)) + ": " + count_text(result.slides) + " slides";
+  const auto counted = [](std::size_t n, const char* thing) { return count_text(n) + thing + (n == 1 ? "" : "s"); };
+  std::string text = style.bold(printable(wanted.html)) + ": " + counted(result.slides, " slide");
   if (result.failed > 0) text += " (" + style.red(count_text(result.failed) + " failed") + ")";
-  text += ", " + count_text(result.thumbnails) + " thumbnails, " + count_text(result.maps) + " maps";
-  if (result.sweeps > 0) text += ", " + count_text(result.sweeps) + (result.sweeps == 1 ? " sweep" : " sweeps");
+  text += ", " + counted(result.thumbnails, " thumbnail") + ", " + counted(result.maps, " map");
+  if (result.sweeps > 0) text += ", " + counted(result.sweeps, " sweep");
   std::cout << text << ", " << bytes_text(static_cast<double>(result.bytes)) << '\n';
   return exit_done;
 }

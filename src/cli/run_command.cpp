@@ -221,6 +221,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     return conclude(config, result, slides, archive, tracing, options.quiet);
   }
   archive.end_watch();
+  if (!options.trace.empty()) spdlog::warn("{}: isn't written, for no slide is left to do", options.trace);
   return conclude(config, result, slides, archive, Tracing(config, ""), options.quiet);
 }
 

@@ -180,7 +180,15 @@ class Builder {
                         {"base", point.base},
                         {"note", point.note}});
     }
-    return {{"folder", folder.string()}, {"keys", table.keys}, {"points", std::move(points)}};
+    Json json = {{"folder", folder.string()}, {"keys", table.keys}, {"points", std::move(points)}};
+    if (const std::optional<SweepVerdict> verdict = verdict_of(table)) {
+      const TimeComparison& times = verdict->times;
+      json["verdict"] = {{"winner", verdict->winner},       {"seconds", times.winner.median},
+                         {"runs", times.winner.runs},       {"base_seconds", times.base.median},
+                         {"base_runs", times.base.runs},    {"probability", times.probability},
+                         {"significant", times.significant}};
+    }
+    return json;
   }
 
   void add_up() {

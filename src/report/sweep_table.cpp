@@ -72,12 +72,7 @@ std::vector<std::string> keys_of(const std::vector<CsvRecord>& records) {
 
 }  // namespace
 
-double SweepPoint::median() const {
-  std::vector<double> sorted = seconds;
-  std::ranges::sort(sorted);
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
+double SweepPoint::median() const { return summarise(seconds).median; }
 
 SweepTable read_sweep(std::string_view text, std::string_view origin) {
   const std::vector<CsvRecord> records = parse_csv(text, origin);
@@ -91,20 +86,35 @@ SweepTable read_sweep(std::string_view text, std::string_view origin) {
   std::map<std::vector<std::string>, std::size_t> places;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const Row row(header, records[i].fields);
-    if (!row["phase"].empty() && row["phase"] != "grid") continue;
     std::vector<std::string> values;
     for (const std::string& key : table.keys) values.push_back(row[key]);
     const auto [place, is_new] = places.try_emplace(values, table.points.size());
     if (is_new) table.points.push_back({.values = values, .seconds = {}, .note = {}});
     SweepPoint& point = table.points[place->second];
     point.base = point.base || row["base"] == "yes";
-    if (const std::optional<double> seconds = number(row["seconds"])) {
+    const std::optional<double> seconds = number(row["seconds"]);
+    if (!row["phase"].empty() && row["phase"] != "grid") {
+      if (seconds) point.again.push_back(*seconds);
+    } else if (seconds) {
       point.seconds.push_back(*seconds);
     } else if (point.note.empty()) {
       point.note = row["reason"].empty() ? row["status"] : row["reason"];
     }
   }
   return table;
+}
+
+std::optional<SweepVerdict> verdict_of(const SweepTable& table) {
+  const auto base = std::ranges::find_if(table.points, [](const SweepPoint& point) { return point.base; });
+  if (base == table.points.end() || base->again.empty()) return std::nullopt;
+  std::optional<std::size_t> winner;
+  for (std::size_t i = 0; i < table.points.size(); ++i) {
+    const SweepPoint& point = table.points[i];
+    if (point.base || point.seconds.empty() || point.again.empty()) continue;
+    if (!winner || point.median() < table.points[*winner].median()) winner = i;
+  }
+  if (!winner) return std::nullopt;
+  return SweepVerdict{*winner, compare_times(table.points[*winner].again, base->again)};
 }
 
 }  // namespace slidestream::report

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sweep/statistics.hpp"
 
 namespace slidestream::report {
 
@@ -11,6 +14,7 @@ namespace slidestream::report {
 struct SweepPoint {
   std::vector<std::string> values;  ///< of the keys, as they were written
   std::vector<double> seconds;      ///< of its runs; empty: none succeeded
+  std::vector<double> again;        ///< of runs after the choice, of the winner and the base
   std::string note;                 ///< why there are none, where that is said
   bool base = false;                ///< what the others are compared with; it may lie off the grid
 
@@ -23,10 +27,19 @@ struct SweepTable {
   std::vector<SweepPoint> points;
 };
 
+/// The combination that was chosen, against the base.
+struct SweepVerdict {
+  std::size_t winner = 0;  ///< place among the points
+  TimeComparison times;
+};
+
 /// Reads the text of a sweep.csv: columns with a dot in their name are keys, of which `swept` names those that count,
-/// else all that vary do; `seconds` is what a run took, and where that is empty `reason` or `status` say why. Only rows
-/// whose `phase` is "grid" or empty count: the others repeat single combinations.
+/// else all that vary do; `seconds` is what a run took, and where that is empty `reason` or `status` say why. Rows
+/// whose `phase` is neither "grid" nor empty repeat single combinations after the choice.
 /// \throws ConfigError when there is no key or no `seconds`.
 SweepTable read_sweep(std::string_view text, std::string_view origin);
+
+/// Nothing when no combination was run once more beside the base; of several the fastest.
+std::optional<SweepVerdict> verdict_of(const SweepTable& table);
 
 }  // namespace slidestream::report

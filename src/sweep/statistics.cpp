@@ -4,6 +4,18 @@
 
 namespace slidestream {
 
+namespace {
+
+constexpr double significant_below = 0.05;
+
+/// Earlier starts may have added to them.
+std::vector<double> latest(const std::vector<double>& seconds) {
+  const std::size_t kept = std::min<std::size_t>(seconds.size(), most_confirmations);
+  return {seconds.end() - static_cast<std::ptrdiff_t>(kept), seconds.end()};
+}
+
+}  // namespace
+
 TimeSummary summarise(std::vector<double> seconds) {
   if (seconds.empty()) return {};
   std::ranges::sort(seconds);
@@ -47,6 +59,15 @@ double rank_sum_probability(const std::vector<double>& a, const std::vector<doub
     if (s <= sum) as_low += ways[a.size()][s];
   }
   return as_low / every;
+}
+
+TimeComparison compare_times(const std::vector<double>& winner, const std::vector<double>& base) {
+  const std::vector<double> fast = latest(winner);
+  const std::vector<double> slow = latest(base);
+  TimeComparison found{.winner = summarise(fast), .base = summarise(slow)};
+  found.probability = rank_sum_probability(fast, slow);
+  found.significant = found.probability < significant_below && found.winner.median < found.base.median;
+  return found;
 }
 
 }  // namespace slidestream

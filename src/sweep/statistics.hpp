@@ -25,4 +25,19 @@ bool cannot_win(const TimeSummary& times, const TimeSummary& best) noexcept;
 /// rank sum (Mann and Whitney's U), one-sided, exact, equal times counting half. 1 when either is empty.
 double rank_sum_probability(const std::vector<double>& a, const std::vector<double>& b);
 
+/// Runs after the choice that a comparison takes, at most: an exact test of more takes memory, and they tell all that
+/// there is to tell.
+inline constexpr int most_confirmations = 25;
+
+/// The chosen combination against the base.
+struct TimeComparison {
+  TimeSummary winner;
+  TimeSummary base;
+  double probability = 1.0;  ///< that of `rank_sum_probability`
+  bool significant = false;  ///< p < 0.05, and the winner's median is the lower one
+};
+
+/// By runs taken after the choice, in the order in which they were; of each the last `most_confirmations` count.
+TimeComparison compare_times(const std::vector<double>& winner, const std::vector<double>& base);
+
 }  // namespace slidestream

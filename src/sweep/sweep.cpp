@@ -30,11 +30,8 @@ using State = CombinationState::State;
 constexpr double still_cold = 0.02;
 /// A file that was just read and is cached less than this doesn't fit the cache.
 constexpr double still_warm = 0.98;
-/// Runs after the choice, at least: with fewer no difference is ever significant; and at most: an exact test of more
-/// takes memory, and they tell all that there is to tell.
+/// Runs after the choice, at least: with fewer no difference is ever significant.
 constexpr int least_confirmations = 4;
-constexpr int most_confirmations = 25;
-constexpr double significant_below = 0.05;
 /// Of a budget, kept at most for the runs after the choice.
 constexpr double most_reserved = 0.4;
 
@@ -77,12 +74,6 @@ std::uint64_t hash_of(const SlideResult& slide) {
   add_to(hash, sums.sum);
   add_to(hash, sums.sum_of_squares);
   return hash.value();
-}
-
-/// Earlier starts may have added to them.
-std::vector<double> latest(const std::vector<double>& seconds) {
-  const std::size_t kept = std::min<std::size_t>(seconds.size(), most_confirmations);
-  return {seconds.end() - static_cast<std::ptrdiff_t>(kept), seconds.end()};
 }
 
 std::string deciding_text(const Config& config) {
@@ -193,14 +184,15 @@ std::optional<Verdict> Sweep::verdict() const {
   Verdict verdict;
   verdict.winner = *winner;
   verdict.base = base_;
-  const std::vector<double> fast = latest(states_[*winner].confirm_seconds);
-  const std::vector<double> slow = latest(states_[base_].confirm_seconds);
-  verdict.confirmed = *winner != base_ && !fast.empty() && !slow.empty();
-  verdict.winner_times = summarise(verdict.confirmed ? fast : states_[*winner].seconds);
-  verdict.base_times = summarise(verdict.confirmed ? slow : states_[base_].seconds);
-  if (verdict.confirmed) verdict.probability = rank_sum_probability(fast, slow);
-  verdict.significant = verdict.confirmed && verdict.probability < significant_below &&
-                        verdict.winner_times.median < verdict.base_times.median;
+  const std::vector<double>& again = states_[*winner].confirm_seconds;
+  const std::vector<double>& base_again = states_[base_].confirm_seconds;
+  verdict.confirmed = *winner != base_ && !again.empty() && !base_again.empty();
+  if (verdict.confirmed) {
+    verdict.times = compare_times(again, base_again);
+  } else {
+    verdict.times.winner = summarise(states_[*winner].seconds);
+    verdict.times.base = summarise(states_[base_].seconds);
+  }
   return verdict;
 }
 

@@ -52,11 +52,8 @@ struct CombinationState {
 struct Verdict {
   std::size_t winner = 0;
   std::size_t base = 0;
-  TimeSummary winner_times;
-  TimeSummary base_times;
-  double probability = 1.0;
+  TimeComparison times;
   bool confirmed = false;  ///< there were such runs; else the times are those of the choice
-  bool significant = false;
 };
 
 /// Runs every combination over the same slides, in one process, in an order in which rounds of all follow each other,

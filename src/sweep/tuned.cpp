@@ -22,8 +22,8 @@ std::string runs_text(std::size_t runs) { return std::to_string(runs) + (runs ==
 }  // namespace
 
 std::string verdict_text(const Verdict& verdict) {
-  const TimeSummary& winner = verdict.winner_times;
-  const TimeSummary& base = verdict.base_times;
+  const TimeSummary& winner = verdict.times.winner;
+  const TimeSummary& base = verdict.times.base;
   if (verdict.winner == verdict.base) {
     return "the base itself is the fastest: median " + rounded(winner.median, 4) + " s of " + runs_text(winner.runs);
   }
@@ -32,12 +32,12 @@ std::string verdict_text(const Verdict& verdict) {
       "median " + rounded(winner.median, 4) + " s against " + rounded(base.median, 4) + " s of the base";
   const std::string test = runs_text(winner.runs) + " against " + std::to_string(base.runs) +
                            (verdict.confirmed ? ", taken after the choice" : ", those that it was chosen by");
-  if (!verdict.significant) {
+  if (!verdict.times.significant) {
     return "no significant difference: " + medians + " (" + test +
-           (verdict.confirmed ? "; rank-sum test, one-sided p = " + rounded(verdict.probability, 3) : "") + ")";
+           (verdict.confirmed ? "; rank-sum test, one-sided p = " + rounded(verdict.times.probability, 3) : "") + ")";
   }
   return medians + ", " + rounded((1 - winner.median / base.median) * 100, 1) + " % less time (" + test +
-         "; rank-sum test, one-sided p = " + rounded(verdict.probability, 3) + ")";
+         "; rank-sum test, one-sided p = " + rounded(verdict.times.probability, 3) + ")";
 }
 
 std::string tuned_toml(const Sweep& sweep, const Verdict& verdict) {

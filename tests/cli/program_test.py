@@ -466,6 +466,15 @@ class Tracing(Case):
             self.assertEqual(run(self.slide(), "--out", self.folder / name, *options).returncode, 0)
         self.assertEqual(*[(self.folder / name / "histograms.npy").read_bytes() for name in ("with", "without")])
 
+    def test_with_nothing_left_to_do_it_says_that_there_is_none(self):
+        small = self.slide()
+        file = self.folder / "trace.json"
+        self.assertEqual(run(small, "--out", self.out).returncode, 0)
+        again = run(small, "--out", self.out, "--trace", file)
+        self.assertEqual(again.returncode, 0)
+        self.assertIn(f"{file}: isn't written, for no slide is left to do", again.stderr)
+        self.assertFalse(file.exists())
+
     def test_what_is_in_the_way_is_told_before_anything_starts(self):
         small = self.slide()
         content = small.read_bytes()

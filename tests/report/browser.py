@@ -97,9 +97,10 @@ class Browser:
                 return answer["result"]
             self.events.append(answer)
 
-    def open(self, file, width=1280, height=900, dark=False):
+    def open(self, file, width=1280, height=900, dark=False, scale=1):
         """Opens a file; returns the milliseconds until its script was through, or None when it never was."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
+                  mobile=width < 600)
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.events.clear()
@@ -128,6 +129,18 @@ class Browser:
         # What scrolls at its own pace has drawn itself after two frames.
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         picture = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        pathlib.Path(file).write_bytes(base64.b64decode(picture["data"]))
+
+    def picture_of(self, selector, file, margin=16):
+        """The part of the page that holds everything that the selector finds, and some of what is around it."""
+        left, top, right, bottom = self.evaluate(f"""(() => {{
+          const boxes = [...document.querySelectorAll({json.dumps(selector)})].map((one) => one.getBoundingClientRect());
+          return [Math.min(...boxes.map((box) => box.left)) + scrollX, Math.min(...boxes.map((box) => box.top)) + scrollY,
+            Math.max(...boxes.map((box) => box.right)) + scrollX, Math.max(...boxes.map((box) => box.bottom)) + scrollY];
+        }})()""")
+        clip = {"x": left - margin, "y": top - margin, "width": right - left + 2 * margin,
+                "height": bottom - top + 2 * margin, "scale": 1}
+        picture = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
         pathlib.Path(file).write_bytes(base64.b64decode(picture["data"]))
 
     def print(self, file):

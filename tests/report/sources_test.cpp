@@ -73,6 +73,30 @@ TEST_CASE("a sweep's combinations, their medians and what didn't run") {
   CHECK(table.points[1].seconds.empty());
   CHECK(table.points[1].note == "doesn't fit");
   CHECK(table.points[2].base);
+  CHECK(table.points[0].again == std::vector<double>{99});
+  CHECK_FALSE(verdict_of(table).has_value());
+}
+
+TEST_CASE("runs after the choice alone decide whether the winner is faster than the base") {
+  const std::string header = "swept,phase,base,a.x,seconds\n";
+  const std::string grid = "a.x,grid,no,1,1.0\na.x,grid,no,2,2.0\na.x,grid,yes,3,3.0\n";
+  std::string again;
+  for (const char* seconds : {"1.1", "1.2", "1.3", "1.4"}) again += std::string("a.x,confirm,no,1,") + seconds + "\n";
+  CHECK_FALSE(verdict_of(read_sweep(header + grid + again, "sweep.csv")).has_value());
+  std::string slower;
+  for (const char* seconds : {"1.5", "1.6", "1.7", "1.9"}) slower += std::string("a.x,confirm,yes,3,") + seconds + "\n";
+  const auto faster = verdict_of(read_sweep(header + grid + again + slower, "sweep.csv"));
+  REQUIRE(faster.has_value());
+  CHECK(faster->winner == 0);
+  CHECK(faster->times.winner.median == doctest::Approx(1.25));
+  CHECK(faster->times.base.median == doctest::Approx(1.65));
+  CHECK(faster->times.base.runs == 4);
+  CHECK(faster->times.probability == doctest::Approx(1.0 / 70));
+  CHECK(faster->times.significant);
+  // An earlier start may have chosen another one, slower in the grid.
+  const auto chosen = verdict_of(read_sweep(header + grid + "a.x,confirm,no,2,0.1\n" + again + slower, "sweep.csv"));
+  REQUIRE(chosen.has_value());
+  CHECK(chosen->winner == 0);
 }
 
 TEST_CASE("of a sweep that doesn't say what it varied, the keys that vary count") {

@@ -34,6 +34,10 @@ class Bundle(unittest.TestCase):
             run = subprocess.run([moved / "bin" / "pipeline", *arguments], cwd=self.folder, env={}, capture_output=True,
                                  text=True)
             self.assertEqual(run.returncode, 0, run.stderr)
+        submit = subprocess.run([moved / "bin" / "slidestream-submit", "s.svs", "--nodes", "1", "--out", "o", "--dry-run"],
+                                cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(submit.returncode, 0, submit.stderr)
+        self.assertIn("a name with spaces/bin/pipeline", submit.stdout)
         loaded = subprocess.run(["ldd", moved / "bin" / "pipeline"], capture_output=True, text=True).stdout
         for name in ("libtiff", "libtbb", "libwebp", "libstdc++"):
             self.assertRegex(loaded, rf"{name}\S* => {moved}/bin/\.\./lib/")

@@ -38,6 +38,20 @@ double by_enumeration(const std::vector<double>& a, const std::vector<double>& b
 
 }  // namespace
 
+TEST_CASE("a difference is significant where the latest runs say so, and only towards the faster") {
+  const std::vector<double> fast = {1.0, 1.1, 1.2, 1.3};
+  const std::vector<double> slow = {2.0, 2.1, 2.2, 2.3};
+  CHECK(compare_times(fast, slow).significant);
+  CHECK(compare_times(fast, slow).probability == doctest::Approx(1.0 / 70));
+  CHECK_FALSE(compare_times(slow, fast).significant);
+  CHECK_FALSE(compare_times(fast, fast).significant);
+  CHECK_FALSE(compare_times(fast, {}).significant);
+  std::vector<double> many(100, 9.0);
+  many.insert(many.end(), 25, 1.0);
+  CHECK(compare_times(many, slow).winner.runs == 25);
+  CHECK(compare_times(many, slow).winner.most == 1.0);
+}
+
 TEST_CASE("summaries") {
   CHECK(summarise({}).runs == 0);
   const TimeSummary odd = summarise({3, 1, 2});

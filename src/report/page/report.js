@@ -79,7 +79,12 @@
     return viridis[below].map((from, i) => Math.round(from + (viridis[below + 1][i] - from) * (place - below)));
   }
   const css = (rgb) => `rgb(${rgb.join(' ')})`;
-  const readableOn = (rgb) => 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2] > 140 ? '#111' : '#fff';
+
+  /** Black or white, whichever stands out more: by relative luminance, as WCAG defines contrast. */
+  function readableOn(rgb) {
+    const [r, g, b] = rgb.map((value) => value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000' : '#fff';
+  }
   const ramp = (back) => {
     const stops = viridis.map(css);
     return `linear-gradient(to right, ${(back ? stops.reverse() : stops).join(', ')})`;
@@ -95,7 +100,7 @@
     if (!(high > low)) return [low];
     const rough = (high - low) / wanted;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+    const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough);
     const found = [];
     for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) found.push(i * step);
     return found;
@@ -704,6 +709,14 @@
 
   // Sweeps
 
+  /** What runs after the choice say: those that it was chosen by flatter it. */
+  function verdict(found, name) {
+    const less = `${fixed((1 - found.seconds / found.base_seconds) * 100, 1)} % less time`;
+    return `${name ? `${name}, once` : 'Once'} more against the base, after the choice: ${found.significant ? less : 'no significant difference'} ` +
+      `(median ${seconds(found.seconds)} of ${some(found.runs, 'run', 'runs')} against ${seconds(found.base_seconds)} of ${grouped(found.base_runs)}; ` +
+      `rank-sum test, one-sided p = ${fixed(found.probability, 3)}).`;
+  }
+
   function sweep(found) {
     // A base off the grid would add a row and a column for itself.
     const regular = found.points.filter((point) => !point.base);
@@ -733,7 +746,7 @@
         return make('td', { class: 'none', title: point ? point.note : 'not measured' }, point && point.note ? point.note.slice(0, 24) : '–');
       }
       const rgb = colour(high > low ? 1 - (point.seconds - low) / (high - low) : 1);
-      const made = make('td', { class: point.seconds === low ? 'best' : null,
+      const made = make('td', { class: point.seconds === low ? 'best' : point.base ? 'base' : null,
         title: `median of ${some(point.runs, 'run', 'runs')}, ${seconds(point.least)} to ${seconds(point.most)}` }, seconds(point.seconds));
       made.style.background = css(rgb);
       made.style.color = readableOn(rgb);
@@ -758,10 +771,12 @@
     draw();
     const best = points.find((point) => point.seconds === low);
     const base = found.points.find((point) => point.base && isNumber(point.seconds));
+    const named = (point) => found.keys.map((key, k) => `${key} = ${point.values[k]}`).join(', ');
     box.append(holder, make('div', { class: 'heat-legend' }, scaleBar(low, high, 'seconds a run, median; yellow is faster', true)),
-      make('p', {}, 'Fastest: ', make('strong', {}, found.keys.map((key, k) => `${key} = ${best.values[k]}`).join(', ')), `, ${seconds(low)}` +
+      make('p', {}, 'Fastest: ', make('strong', {}, named(best)), `, ${seconds(low)}` +
         (high > low ? `; the slowest takes ${fixed(high / low, 2)} times as long.` : '.') +
-        (base ? ` The base (${found.keys.map((key, k) => `${key} = ${base.values[k]}`).join(', ')}) takes ${seconds(base.seconds)}.` : '')));
+        (base === best ? ' It is the base.' : base ? ` The base (${named(base)}${points.includes(base) ? ', dashed' : ''}) takes ${seconds(base.seconds)}.` : '')));
+    if (found.verdict) box.append(make('p', {}, verdict(found.verdict, found.points[found.verdict.winner] === best ? '' : named(found.points[found.verdict.winner]))));
     return box;
   }
 
@@ -781,7 +796,9 @@
       const cells = [make('span', {}, one.name), canvas, make('span', { class: 'amount' }, share(one.busy, found.seconds)), make('span', { class: 'amount' }, share(one.overlapped, one.busy))];
       rows.append(...(narrow.matches ? [cells[0], cells[2], cells[3], cells[1]] : cells));
     }
-    const axis = tickRow(0, found.seconds, 6, seconds);
+    // One unit for all of it.
+    const [size, name] = found.seconds >= 1 ? [1, 's'] : found.seconds >= 1e-3 ? [1e-3, 'ms'] : [1e-6, 'µs'];
+    const axis = tickRow(0, found.seconds, 6, (value) => found.seconds >= 120 ? seconds(value) : `${tickText(value / size)} ${name}`);
     axis.classList.add('axis');
     rows.append(axis);
     const draw = () => {
@@ -791,7 +808,8 @@
         const context = canvas.getContext('2d');
         context.fillStyle = style(`--${one.kind === 'host' ? 'host' : one.kind === 'kernel' ? 'kernel' : 'copy'}`);
         load.forEach((value, x) => {
-          context.globalAlpha = Math.min(1, value / Math.max(1, one.most));
+          // However short a piece of work, it can be seen.
+          context.globalAlpha = Math.min(1, 0.25 + 0.75 * value / Math.max(1, one.most));
           if (value > 0) context.fillRect(x, 0, 1, 1);
         });
       }

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""Takes README's pictures from real runs: `make-pictures.py PIPELINE [--only NAME,...] [--out DIR]`.
+
+result    a synthetic slide, the map of its windows' means, and its histogram, drawn side by side
+report    the upper part of a report of synthetic slides of two kinds
+sweep     the heat map of a sweep over strip height and queue depth, from the report
+timeline  the stages of a run with --trace over time, from the report
+
+Needs python3-numpy, python3-pil, fonts-dejavu-core, libvips-tools and chromium. A sweep takes minutes, and means
+something on a machine that does nothing else.
+"""
+
+import argparse
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+from PIL import Image, ImageDraw, ImageFont
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "report"))
+from browser import Browser, find_browser  # noqa: E402
+
+PANEL_WIDTH, PANEL_HEIGHT = 520, 390
+MARGIN, TITLE, FOOT = 24, 40, 72
+INK, FAINT, BAR = (36, 41, 47), (208, 215, 222), (49, 104, 142)
+# Points of viridis, evenly spaced.
+VIRIDIS = numpy.array([
+    (68, 1, 84), (71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173, 129), (92, 200, 99),
+    (170, 220, 50), (253, 231, 37)], float)
+
+# These look the same with a palette, and take less than half the bytes.
+FEW_COLOURS = {"sweep.png", "timeline.png"}
+
+
+def font(size):
+    return ImageFont.truetype("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", size)
+
+
+def coloured(values):
+    """Values from 0 to 1 as RGB."""
+    place = values * (len(VIRIDIS) - 1)
+    below = numpy.minimum(place.astype(int), len(VIRIDIS) - 2)
+    part = (place - below)[..., None]
+    return (VIRIDIS[below] * (1 - part) + VIRIDIS[below + 1] * part + 0.5).astype(numpy.uint8)
+
+
+def centred(draw, x, y, text, size):
+    draw.text((x, y), text, INK, font(size), anchor="mm")
+
+
+def draw_map(picture, draw, left, means):
+    low, high = means.min(), means.max()
+    image = Image.fromarray(coloured((means - low) / (high - low)))
+    picture.paste(image.resize((PANEL_WIDTH, PANEL_HEIGHT), Image.NEAREST), (left, TITLE))
+    top = TITLE + PANEL_HEIGHT + 12
+    ramp = Image.fromarray(coloured(numpy.linspace(0, 1, PANEL_WIDTH)[None].repeat(14, 0)))
+    picture.paste(ramp, (left, top))
+    draw.text((left, top + 30), f"{low:.0f} dB", INK, font(14), anchor="lm")
+    draw.text((left + PANEL_WIDTH, top + 30), f"{high:.0f} dB", INK, font(14), anchor="rm")
+
+
+def draw_histogram(draw, left, histogram, last):
+    """Share of all values in bins of 1 dB, from 0 to `last` dB."""
+    shares = histogram.reshape(-1, 10).sum(1)[:last] / histogram.sum()
+    highest = shares.max() * 1.05
+    bottom = TITLE + PANEL_HEIGHT
+    for decibel in range(0, last + 1, 20):
+        x = left + PANEL_WIDTH * decibel / last
+        draw.line((x, TITLE, x, bottom + 5), FAINT)
+        centred(draw, x, bottom + 18, str(decibel), 14)
+    for i, share in enumerate(shares):
+        x0, x1 = (left + PANEL_WIDTH * (i + part) / last for part in (0.1, 0.9))
+        draw.rectangle((x0, bottom - PANEL_HEIGHT * share / highest, x1, bottom), BAR)
+    draw.line((left, bottom, left + PANEL_WIDTH, bottom), INK)
+    centred(draw, left + PANEL_WIDTH / 2, bottom + 42, "20 log10(1 + |F|), dB", 14)
+
+
+class Studio:
+    """Runs the program in a folder of its own and keeps the pictures."""
+
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+
+    def run(self, *arguments, statuses=(0,)):
+        done = subprocess.run([self.options.pipeline, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              check=False)
+        if done.returncode not in statuses:
+            raise RuntimeError(f"pipeline {arguments[0]} ended with status {done.returncode}")
+
+    def slide(self, name, size, *options):
+        if not (self.folder / name).exists():
+            self.run("synth", "--out", name, "--size", size, *options)
+        return name
+
+    def report(self, name, *arguments):
+        self.run("report", *arguments, "--html", name)
+        return self.folder / name
+
+    def keep(self, name):
+        picture = Image.open(self.folder / name).convert("RGB")
+        if name in FEW_COLOURS:
+            picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT, kmeans=5, dither=Image.Dither.NONE)
+        self.options.out.mkdir(parents=True, exist_ok=True)
+        picture.save(self.options.out / name, optimize=True)
+        print(f"{self.options.out / name}: {picture.width} x {picture.height}, "
+              f"{(self.options.out / name).stat().st_size // 1000} kB")
+
+    def result(self):
+        slide = self.slide("slide.svs", self.options.size or "8192x6144")
+        self.run(slide, "--out", "results", "--maps", "npy")
+        subprocess.run(["vips", "thumbnail", slide, "thumbnail.png", str(PANEL_WIDTH), "--height", str(PANEL_HEIGHT)],
+                       cwd=self.folder, check=True)
+        results = self.folder / "results"
+        means = numpy.load(results / "maps" / "slide.npy")[:, :, 0]
+        histogram = numpy.load(results / "histograms.npy")[0].astype(float)
+        with open(results / "slides.csv", newline="", encoding="utf-8") as file:
+            row = next(csv.DictReader(file))
+        picture = Image.new("RGB", (3 * PANEL_WIDTH + 4 * MARGIN, TITLE + PANEL_HEIGHT + FOOT), "white")
+        draw = ImageDraw.Draw(picture)
+        lefts = [MARGIN + i * (PANEL_WIDTH + MARGIN) for i in range(3)]
+        titles = (f"a slide, {row['width']} x {row['height']} pixels",
+                  f"mean of each of its {int(row['windows']):,} windows' spectra",
+                  f"all {int(histogram.sum()):,} coefficients")
+        for left, title in zip(lefts, titles):
+            centred(draw, left + PANEL_WIDTH / 2, TITLE / 2, title, 17)
+        thumbnail = Image.open(self.folder / "thumbnail.png").convert("RGB")
+        picture.paste(thumbnail, (lefts[0], TITLE))
+        draw.rectangle((lefts[0], TITLE, lefts[0] + PANEL_WIDTH - 1, TITLE + PANEL_HEIGHT - 1), outline=FAINT)
+        draw_map(picture, draw, lefts[1], means)
+        draw_histogram(draw, lefts[2], histogram, 120)
+        picture.save(self.folder / "result.png")
+
+    def report_page(self):
+        (self.folder / "slides").mkdir()
+        rows = ["path,quality"]
+        for seed in range(1, 13):
+            # A low quality stands for a scanner that loses the finest detail.
+            quality = "60" if seed % 3 == 0 else "85"
+            slide = self.slide(f"slides/case-{seed:02}.svs", self.options.size or f"{5000 + 300 * seed}x{4200 + 100 * seed}",
+                               "--seed", seed, "--quality", quality)
+            rows.append(f"{slide},quality {quality}")
+        (self.folder / "cohort.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        # One slide fails, on purpose.
+        whole = (self.folder / "slides" / "case-01.svs").read_bytes()
+        (self.folder / "slides" / "case-13.svs").write_bytes(whole[:100_000])
+        self.run("slides", "--out", "results-of-cohort", "--maps", "npy", statuses=(1,))
+        html = self.report("report.html", "results-of-cohort", "--manifest", "cohort.csv", "--cohort", "quality")
+        with Browser(find_browser()) as browser:
+            browser.open(html, 1280, 1720)
+            browser.screenshot(self.folder / "report.png", whole=False)
+
+    def sweep(self):
+        slide = self.slide("large.svs", self.options.size or "16384x16384")
+        # The page shows it.
+        name = "strip height and queue depth"
+        self.run("sweep", slide, "--over", "pipeline.strip_height=256,512,1024,2048", "--over",
+                 "pipeline.queue_depth=1,2,4,8", "--repeat", self.options.repeat, "--out", name)
+        html = self.report("sweep.html", name)
+        with Browser(find_browser()) as browser:
+            browser.open(html, 720, scale=2)
+            browser.picture_of("#sweeps h2, #sweep-list", self.folder / "sweep.png")
+        # What the caption must say.
+        print("".join(line for line in (self.folder / name / "tuned.toml").read_text().splitlines(True)
+                      if line.startswith("#")), end="")
+
+    def timeline(self):
+        slide = self.slide("large.svs", self.options.size or "16384x16384")
+        self.run(slide, "--out", "traced", "--trace", "trace.json")
+        html = self.report("timeline.html", "traced", "--trace", "trace.json")
+        with Browser(find_browser()) as browser:
+            browser.open(html, 880, scale=2)
+            browser.picture_of("#timeline h2, #timeline-lead, #timeline-rows", self.folder / "timeline.png")
+
+
+PICTURES = {"result": Studio.result, "report": Studio.report_page, "sweep": Studio.sweep, "timeline": Studio.timeline}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Takes README's pictures from real runs.")
+    parser.add_argument("pipeline", metavar="PIPELINE", type=os.path.abspath)
+    parser.add_argument("--only", metavar="NAME,...", default=",".join(PICTURES), help="of " + ", ".join(PICTURES))
+    parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--size", metavar="WxH", help="of the slides, for trying")
+    parser.add_argument("--repeat", metavar="N", default="5", help="runs of each of the sweep's combinations")
+    options = parser.parse_args()
+    names = options.only.split(",")
+    for name in names:
+        if name not in PICTURES:
+            parser.error(f"{name}: no such picture; there are {', '.join(PICTURES)}")
+    if not find_browser() and names != ["result"]:
+        parser.error("Chromium is missing: apt-get install chromium")
+    with tempfile.TemporaryDirectory() as folder:
+        studio = Studio(options, pathlib.Path(folder))
+        for name in names:
+            PICTURES[name](studio)
+            studio.keep(f"{name}.png")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+        sys.exit(f"make-pictures.py: {error}")

@@ -1,0 +1,41 @@
+"""README.md's list of uses, run from top to bottom in an empty folder: `PIPELINE=path/to/pipeline readme_test.py`."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PIPELINE = pathlib.Path(os.environ["PIPELINE"])
+
+
+class Readme(unittest.TestCase):
+    def test_every_use_works_after_those_above_it(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        lines = re.search(r"^## Use\n\n```\n(.*?)^```", text, re.S | re.M).group(1).splitlines()
+        self.assertGreater(len(lines), 10)
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            shutil.copytree(ROOT / "configs", folder / "configs")
+            (folder / "slides").mkdir()
+            (folder / "more.list").write_text("slide.svs\n")
+            environment = {**os.environ, "PATH": f"{PIPELINE.parent}:{os.environ['PATH']}"}
+            for line in lines:
+                command, what = re.fullmatch(r"(pipeline .*?) {2,}(\S.*)", line).groups()
+                # Smaller, so that all of it takes seconds.
+                command = command.replace("8192x6144", "2048x1536")
+                done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, timeout=120, check=False)
+                self.assertEqual(done.returncode, 0, f"{command} ({what}):\n{done.stderr}")
+                if not list((folder / "slides").iterdir()):
+                    shutil.copy(folder / "slide.svs", folder / "slides" / "other.svs")
+            for made in ("slidestream-out/slides.csv", "many/maps/other.npy", "demo/maps/slide.npy", "denser/corpus.json",
+                         "my.toml", "trace.json", "swept/tuned.toml", "report.html"):
+                self.assertTrue((folder / made).exists(), f"{made} is missing")
+
+
+if __name__ == "__main__":
+    unittest.main()
