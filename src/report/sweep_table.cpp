@@ -89,7 +89,7 @@ SweepTable read_sweep(std::string_view text, std::string_view origin) {
     std::vector<std::string> values;
     for (const std::string& key : table.keys) values.push_back(row[key]);
     const auto [place, is_new] = places.try_emplace(values, table.points.size());
-    if (is_new) table.points.push_back({.values = values, .seconds = {}, .note = {}});
+    if (is_new) table.points.push_back({.values = values, .seconds = {}, .again = {}, .note = {}});
     SweepPoint& point = table.points[place->second];
     point.base = point.base || row["base"] == "yes";
     const std::optional<double> seconds = number(row["seconds"]);

@@ -96,21 +96,29 @@ class Source final : public SourceStage {
     const bool cpu_first = context_.gpus == nullptr || context_.lane_loads[lane].decoded_on_cpu.load() < half;
     Sending& preferred = cpu_first ? sending.on_cpu : sending.on_device;
     if (preferred.slide != nullptr) return &preferred;
-    // One lock for both: chains that other lanes take in between could make a lane believe that nothing is left.
-    const std::lock_guard lock(mutex_);
-    for (const bool on_cpu : {cpu_first, !cpu_first}) {
-      Sending& candidate = on_cpu ? sending.on_cpu : sending.on_device;
-      if (candidate.slide != nullptr || take_chain(candidate, !on_cpu)) return &candidate;
+    Sending& other = cpu_first ? sending.on_device : sending.on_cpu;
+    // One lock for both: chains that other lanes take in between could make a lane believe that nothing is left. Who
+    // has something to send doesn't wait for it: whoever holds it may be waiting for a slide to be opened.
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (other.slide == nullptr) {
+      lock.lock();
+    } else if (!lock.try_lock()) {
+      return &other;
     }
+    if (take_chain(preferred, !cpu_first, other.slide == nullptr)) return &preferred;
+    if (other.slide != nullptr || take_chain(other, cpu_first, true)) return &other;
     return nullptr;
   }
 
-  /// The next chain that no lane has taken, of slides that are decoded as asked for. Under the lock.
-  bool take_chain(Sending& sending, bool on_device) {
+  /// The next chain that no lane has taken, of slides that are decoded as asked for. Under the lock. It waits for a
+  /// slide that is being opened when it may, and when there is no other.
+  bool take_chain(Sending& sending, bool on_device, bool may_wait) {
     if (control_.stop_requested()) return false;
     for (std::size_t i = 0;; ++i) {
       if (i == opened_.size()) {
         if (ahead_.empty() || opened_.size() == most_opened) return false;
+        const bool ready = ahead_.front().wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+        if (!ready && !(may_wait && opened_.empty())) return false;
         const std::shared_ptr<SlideRun> opened = ahead_.front().get();
         ahead_.pop_front();
         open_ahead();

@@ -157,5 +157,7 @@ TEST_CASE("a device that is lost ends the run, also when its slides have failed 
                                 nullptr};
   const RunResult result = run(small_strips(), slides, fault);
   CHECK(result.failure.find("CUDA: ") == 0);
-  CHECK(result.slides[0].error == "carry: planted");
+  // Strips before the one that failed go on, and may meet the device's end.
+  const std::string& error = result.slides[0].error;
+  CHECK_MESSAGE((error == "carry: planted" || error.find(": CUDA: ") != std::string::npos), error);
 }
