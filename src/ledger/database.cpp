@@ -105,11 +105,6 @@ void Database::execute(const char* sql) {
 std::int64_t Database::last_row() const noexcept { return sqlite3_last_insert_rowid(handle_.get()); }
 std::int64_t Database::changed() const noexcept { return sqlite3_changes64(handle_.get()); }
 
-bool Database::has_moved() const noexcept {
-  int moved = 0;
-  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
-}
-
 void Database::fail(int code) const {
   // SQLite doesn't pass the system's reason on from every place.
   const int last = errno;

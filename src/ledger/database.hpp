@@ -46,9 +46,6 @@ class Database {
   /// Rows that the last statement changed.
   std::int64_t changed() const noexcept;
 
-  /// Whether the file was renamed, deleted or replaced since it was opened.
-  bool has_moved() const noexcept;
-
   [[noreturn]] void fail(int code) const;
   /// Of what is in the file.
   [[noreturn]] void fail_damaged(const std::string& what) const;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -155,6 +156,10 @@ void fold_log(Database& database) {
   }
 }
 
+OutputError moved(const fs::path& file) {
+  return OutputError(file.string() + ": was moved, replaced or deleted while it was in use");
+}
+
 /// Whether it is a ledger of a version that this program knows: what isn't belongs to nobody.
 bool is_readable(const fs::path& file) {
   try {
@@ -193,6 +198,7 @@ Ledger::Ledger(const Config& config, const Options& options)
     transaction.commit();
   }
   check_slides_table(database_);
+  number_ = number_of(file());
   sync_folder(config.output.dir);
   token_ = claim(database_, options);
   try {
@@ -237,7 +243,7 @@ void Ledger::check_settings(const Config& config) {
 void Ledger::change(const std::function<void()>& work, Durability durability) {
   const std::lock_guard lock(mutex_);
   const Synchronous synchronous(database_, durability == Durability::hurried && wal_);
-  check_that_it_has_not_moved();
+  check_place();
   Transaction transaction(database_);
   Statement beat(database_, "UPDATE owner SET beats = beats + 1, beat_at = ?1 WHERE token = ?2");
   beat.bind(1, unix_now()).bind(2, std::string_view(token_)).run();
@@ -251,15 +257,16 @@ void Ledger::change(const std::function<void()>& work, Durability durability) {
   transaction.commit();
 }
 
-void Ledger::check_that_it_has_not_moved() {
-  if (!database_.has_moved()) return;
+void Ledger::check_place() {
+  if (number_of(file()) == number_) return;
   lost_ = true;
-  throw OutputError(database_.file().string() + ": was moved, replaced or deleted while it was in use");
+  throw moved(file());
 }
 
-void Ledger::check_place() {
-  const std::lock_guard lock(mutex_);
-  check_that_it_has_not_moved();
+Ledger::FileNumber Ledger::number_of(const fs::path& file) noexcept {
+  struct ::stat status {};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
 }
 
 void Ledger::beat() {

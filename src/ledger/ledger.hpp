@@ -107,7 +107,7 @@ class Ledger {
   /// seconds. \throws OutputError when another took over, or the file isn't where it was.
   void beat();
   /// Makes sure that the file is where it was, so that what is written beside it is written into the same folder.
-  /// \throws OutputError.
+  /// Doesn't wait for a transaction, which may wait for the caller. \throws OutputError.
   void check_place();
   /// Whether the folder isn't this process's any more: another took over, or it was moved or deleted.
   bool is_lost() const noexcept { return lost_; }
@@ -115,6 +115,14 @@ class Ledger {
   const std::filesystem::path& file() const noexcept { return database_.file(); }
 
  private:
+  /// What tells a file from another that has its name now.
+  struct FileNumber {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    bool operator==(const FileNumber&) const = default;
+  };
+  static FileNumber number_of(const std::filesystem::path& file) noexcept;
+
   struct Slide {
     std::int64_t id = 0;
     std::string path;
@@ -129,7 +137,6 @@ class Ledger {
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
   void redo_row(std::int64_t id);
-  void check_that_it_has_not_moved();
   void forget_manifest();
   void check_that_joining_loses_nothing();
   void release();
@@ -140,7 +147,8 @@ class Ledger {
   ContentHashPolicy hash_policy_;
   std::size_t bins_;
   std::atomic<bool> lost_ = false;
-  std::mutex mutex_;  ///< of what follows
+  FileNumber number_;  ///< of the ledger's file
+  std::mutex mutex_;   ///< of what follows
   Database database_;
   bool wal_ = false;
   std::string token_;          ///< this process's, in the ledger
