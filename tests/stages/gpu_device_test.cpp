@@ -70,7 +70,7 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
     test::fake_dawdle(devices == 2);
     for (const FakeFailure failure : {FakeFailure::once, FakeFailure::for_ever}) {
       int ran = 0;
-      for (int number = 0;; number += 1 + number / 12) {
+      for (int number = 0;; number += 1 + number / 8) {
         CAPTURE(devices);
         CAPTURE(number);
         test::fake_fail_call(number, failure);
@@ -90,7 +90,7 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
           test::fake_recover();
         }
       }
-      CHECK(ran > 20);
+      CHECK(ran >= 10);
     }
   }
 }
@@ -121,7 +121,7 @@ TEST_CASE("batches fit the GPU that has the least memory free") {
   const test::TemporaryFolder folder;
   // JPEG, which takes little of a slot and much of a plane.
   std::vector<std::string> slides;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 2; ++i) {
     test::Image image{3000, 3000, std::vector<std::uint8_t>(3000 * 3000)};
     for (std::size_t at = 0; at < image.pixels.size(); ++at) {
       image.pixels[at] = static_cast<std::uint8_t>(at % 3000 / 32 + at / 3000 / 32 + static_cast<std::size_t>(i) * 9);
