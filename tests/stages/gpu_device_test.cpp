@@ -2,11 +2,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <slidestream/error.hpp>
+#include <slidestream/forecast.hpp>
 
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/pipeline_runs.hpp"
@@ -143,6 +147,28 @@ TEST_CASE("batches fit the GPU that has the least memory free") {
     const FakeMachine machine(free);
     test::check_same(run(config, slides), expected);
   }
+}
+
+TEST_CASE("a forecast counts the maps of all slides that are open at a time") {
+  const FakeMachine machine({4 * gib});
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 50);
+  const Config config = small_strips();
+  const RunForecast forecast = forecast_run(config, slides);
+  const RunResult first = run(config, {slides[0]});
+  const std::size_t maps = forecast.maps_bytes / (first.slides[0].map.values.size() * sizeof(float));
+  std::atomic<std::size_t> started{0};
+  std::size_t ended = 0;
+  std::size_t most_open = 0;
+  RunControl control;
+  control.on_start = [&](const std::string&) { ++started; };
+  control.on_slide = [&](SlideResult&) {
+    if (ended == 10) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    most_open = std::max(most_open, started.load() - ended++);
+  };
+  run_pipeline(config, slides, control);
+  CHECK(most_open <= maps);
+  CHECK(maps < slides.size());
 }
 
 TEST_CASE("a device that is lost ends the run, also when its slides have failed for other reasons") {
