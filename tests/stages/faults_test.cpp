@@ -37,7 +37,6 @@ Config config_of_small_strips(Backend backend) {
   Config config = config_for(backend);
   config.pipeline.strip_height = 128;
   config.pipeline.batch_strips = 1;
-  config.pipeline.memory_mib = 64;
   return config;
 }
 

@@ -41,7 +41,7 @@ Config small_strips() {
   config.pipeline.strip_height = 128;
   config.pipeline.batch_strips = 1;
   config.pipeline.queue_depth = 3;
-  config.pipeline.memory_mib = 64;
+  config.gpu.memory_fraction = 0.4;
   return config;
 }
 
@@ -134,6 +134,7 @@ TEST_CASE("batches fit the GPU that has the least memory free") {
     test::write_test_slide(slides.back(), image, {.tile_width = 256, .tile_height = 256, .coding = test::Coding::jpeg});
   }
   Config config = test::config_for(Backend::cuda);
+  config.gpu.memory_fraction = 0.8;
   config.pipeline.memory_mib = 2;
   config.pipeline.queue_depth = 1;
   config.gpu.split_slides = SplitSlides::never;

@@ -19,11 +19,13 @@
 
 namespace slidestream::test {
 
-/// A few threads, and maps.
+/// A few threads, little memory, and maps.
 inline Config config_for(Backend backend) {
   Config config;
   config.pipeline.backend = backend;
   config.pipeline.threads = backend == Backend::cpu ? 2 : 4;
+  config.pipeline.memory_mib = 32;
+  config.gpu.memory_fraction = 0.1;
   config.output.maps = MapFormat::npy;
   return config;
 }
