@@ -49,7 +49,8 @@ UBSAN_OPTIONS=print_stacktrace=1 run_tests --test-dir build/asan -LE slow
 # ThreadSanitizer wants the address space laid out as it knows it; newer kernels randomise more of it.
 fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
 if ! "${fixed_addresses[@]}" true 2>/dev/null; then fixed_addresses=(); fi
-export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp"
+# A longer history: what is left out is known by stacks, which a short one forgets.
+export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp history_size=7"
 step 'ThreadSanitizer: build'
 cmake --preset tsan --log-level=WARNING "${configure_options[@]}" >/dev/null
 "${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet tests/runtime/all tests/stages/all

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cuda/spectrum/fused_layout.hpp"
 #include "cuda/spectrum/smoothing.hpp"
 
 /// \file
@@ -11,16 +12,10 @@
 
 namespace slidestream::cuda {
 
-/// Values are in powers of two here: log2(1 + |F|) = `value` / decibels_per_octave.
-constexpr double decibels_per_octave = 6.0205999132796239;  // 20 log10(2)
-
 /// Per-window sums are integers: sums of log2(1 + |F|) times 2^fused_sum_bits, of its square times 2^fused_square_bits,
 /// over half of the spectrum (columns 0 and N/2 weigh a half).
 constexpr int fused_sum_bits = 14;
 constexpr int fused_square_bits = 9;
-
-/// No value of an 8-bit image is as large: |F| is at most 255 x 65536, just below 2^24.
-constexpr double fused_most_octaves = 24.01;
 
 /// One block of windows.
 struct FusedTask {

@@ -213,17 +213,6 @@ unsigned blocks_for(std::int64_t count, int per_block) {
 
 }  // namespace
 
-SmoothedPlane smoothed_plane_of(const WindowBlock& block, int window, int stride) {
-  SmoothedPlane plane;
-  plane.x0 = block.first_column * stride;
-  plane.y0 = block.first_row * stride;
-  if (block.columns <= 0 || block.rows <= 0) return plane;
-  plane.width = (block.columns - 1) * stride + window;
-  plane.height = (block.rows - 1) * stride + window;
-  plane.pitch = (plane.width + 63) / 64 * 64;
-  return plane;
-}
-
 SmoothingTaps smoothing_taps(const AnalysisConfig& config, float scale) {
   const GaussianTaps gaussian = gaussian_taps(config.smoothing_radius, config.smoothing_sigma);
   SmoothingTaps taps;

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
+#include <optional>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
 #include "cuda/jpeg/decoder_memory.hpp"
 #include "cuda/jpeg/jpeg_header.hpp"
+#include "cuda/spectrum/cufft_layout.hpp"
+#include "cuda/spectrum/fused_layout.hpp"
 #include "slide/slide_impl.hpp"
 #include "stages/gpu.hpp"
 #include "stages/tile_ranges.hpp"
@@ -60,23 +62,13 @@ bool takes_jpeg(const Slide& slide, std::size_t level_index) {
   return true;
 }
 
-std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+/// Bins to a decibel at most with which the fused engine is certain to find room in shared memory, on any GPU.
+constexpr double most_certain_bins = 10.0;
 
-/// Smoothed luminance of a block of windows, in float32.
-std::size_t smoothed_bytes(const AnalysisConfig& analysis, std::int64_t columns, std::int64_t rows) {
-  const std::int64_t width = (columns - 1) * analysis.stride + analysis.window;
-  const std::int64_t height = (rows - 1) * analysis.stride + analysis.window;
-  return rounded(static_cast<std::size_t>((width + 63) / 64 * 64 * height) * sizeof(float));
-}
-
-/// Bins of all values that there are, which the fused kernel fills; 0 where it doesn't take the configuration for
-/// certain, on any GPU.
-std::size_t fused_bins(const AnalysisConfig& analysis) {
-  if (analysis.window != 256 || analysis.stride != 128 || analysis.value != ValueKind::log1p_db) return 0;
-  const double per_decibel = analysis.bins / (analysis.range[1] - analysis.range[0]);
-  const double zero = -analysis.range[0] * per_decibel;
-  if (zero != std::floor(zero) || per_decibel > 10.0) return 0;
-  return static_cast<std::size_t>(6.0205999132796239 * 24.01 * per_decibel) + 3;
+/// The fused engine's bins, where it takes the configuration on every GPU.
+std::optional<cuda::FusedBins> certain_fused_bins(const AnalysisConfig& analysis) {
+  if (analysis.bins / (analysis.range[1] - analysis.range[0]) > most_certain_bins) return {};
+  return cuda::fused_bins(analysis);
 }
 
 }  // namespace
@@ -184,15 +176,14 @@ DeviceFacts facts_of(const Config& config, const GpuModel& model) {
   DeviceFacts facts;
   facts.name = model.name;
   facts.free = model.memory;
-  const std::size_t bins = fused_bins(config.analysis);
-  facts.engine = bins > 0 ? "fused-256" : "cufft-" + std::to_string(config.analysis.window);
-  if (bins == 0) facts.unknown = "the work area of cuFFT's plans, which only the library on that GPU can tell";
+  const std::optional<cuda::FusedBins> bins = certain_fused_bins(config.analysis);
+  facts.engine = bins ? "fused-256" : "cufft-" + std::to_string(config.analysis.window);
+  if (!bins) facts.unknown = "the work area of cuFFT's plans, which only the library on that GPU can tell";
   facts.sizing.windows = [analysis = config.analysis, bins](std::int64_t, std::int64_t, std::int64_t columns,
                                                             std::int64_t rows) -> std::size_t {
-    if (columns <= 0 || rows <= 0) return 0;
-    const auto windows = static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
-    const std::size_t smoothed = smoothed_bytes(analysis, columns, rows);
-    return smoothed + rounded(bins * sizeof(std::uint64_t)) + rounded(windows * 2 * sizeof(double));
+    const WindowBlock block = {0, columns, 0, rows};
+    if (bins) return cuda::FusedScratch(block, *bins).bytes;
+    return cuda::CufftScratch(block, analysis.window, analysis.stride, {}).bytes;
   };
   facts.sizing.decoder = [multiprocessors =
                               static_cast<std::uint32_t>(model.multiprocessors)](const TileLimits& limits) {

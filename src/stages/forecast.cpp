@@ -135,9 +135,9 @@ class Planner {
     forecast_.carry_touched_bytes =
         std::min(forecast_.carry_bytes, (static_cast<std::uint64_t>(forecast_.slots) + 1) * carried_);
     forecast_.slots_used = static_cast<int>(std::min<std::int64_t>(forecast_.slots, batches));
-    // Slides whose batches are in slots, those that are being sent, and those that were opened ahead.
     std::ranges::sort(maps_, std::greater{});
-    maps_.resize(std::min(maps_.size(), static_cast<std::size_t>(forecast_.slots) + 2 * machine_.lanes));
+    maps_.resize(std::min(maps_.size(),
+                          most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu)));
     for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
   }
 

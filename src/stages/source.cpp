@@ -85,9 +85,6 @@ class Source final : public SourceStage {
     runtime::Clock::time_point due;
   };
 
-  /// Slides that are opened at most to find one that is decoded elsewhere than those before it.
-  static constexpr std::size_t most_opened = 16;
-
   /// What the lane sends next; null when there is nothing. Batches that the CPU decodes get half of the slots, and the
   /// others as well when the GPU has nothing to decode.
   Sending* choose(std::size_t lane) {

@@ -34,6 +34,14 @@ class SourceStage {
 /// slides of a run are cut, one fragment for each lane. `slides_left`: with this one.
 std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std::size_t lanes) noexcept;
 
+/// Slides that lanes of GPUs open at most to find one that is decoded elsewhere than those before it.
+constexpr std::size_t most_opened = 16;
+
+/// Slides that are open at a time, at most: with batches in slots, being sent, and opened ahead.
+constexpr std::size_t most_open_slides(std::size_t slots, std::size_t lanes, bool on_gpus) noexcept {
+  return slots + (on_gpus ? 2 * lanes + most_opened : lanes) + lanes;
+}
+
 extern const runtime::StageContract source_contract;
 
 std::unique_ptr<SourceStage> make_source_stage(RunContext& context, const std::vector<std::string>& slides,

@@ -100,7 +100,7 @@ TEST_CASE("what the caller's own callback throws ends the run and reaches the ca
 TEST_CASE("a stop keeps finished slides and drops those that are under way") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
-    const std::vector<std::string> slides = test::mixed_slides(folder, 40);
+    const std::vector<std::string> slides = test::mixed_slides(folder, 25);
     Config config = config_for(backend);
     config.pipeline.strip_height = 64;
     config.pipeline.batch_strips = 1;
@@ -146,7 +146,7 @@ struct StopAt {
 TEST_CASE("a stop may come in the middle of any stage") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
-    const std::vector<std::string> slides = test::mixed_slides(folder, 15);
+    const std::vector<std::string> slides = test::mixed_slides(folder, 9);
     Config config = config_for(backend);
     config.pipeline.strip_height = 128;
     config.pipeline.batch_strips = 1;

@@ -112,6 +112,8 @@ TEST_CASE("memory of GPUs that aren't here") {
   Config other = config;
   other.analysis.window = 128;
   CHECK(forecast_run(other, {}, {gpu_model("a40")}).gpu_unknown.find("cuFFT") != std::string::npos);
+  // The rest of it isn't: a batch of windows with their spectra, 2^26 samples.
+  CHECK(facts_of(other, gpu_model("a40")).sizing.windows(0, 0, 1, 1) > std::size_t{8} << 26);
 
   config.pipeline.backend = Backend::cpu;
   CHECK_THROWS_AS(forecast_run(config, {}, {gpu_model("a40")}), ConfigError);

@@ -26,6 +26,11 @@ TEST_CASE("what is assumed of a GPU's memory is what the GPU says") {
       CHECK(there.sizing.windows(width, height, columns, rows) == assumed.sizing.windows(width, height, columns, rows));
     }
   }
+  // All but what the library tells.
+  config.analysis.window = 128;
+  const DeviceFacts cufft = facts_of_device(config, 0);
+  const std::size_t told = facts_of(config, {"this one", there.free, multiprocessors}).sizing.windows(0, 0, 40, 30);
+  CHECK(cufft.sizing.windows(0, 0, 40, 30) >= told);
   for (const std::size_t slot : {std::size_t{1} << 20, std::size_t{1} << 28, std::size_t{1} << 31}) {
     CHECK(there.sizing.decoder({slot, 4096}) == assumed.sizing.decoder({slot, 4096}));
   }

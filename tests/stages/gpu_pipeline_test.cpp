@@ -48,7 +48,9 @@ TEST_CASE("real slides give on the GPU what they give on the CPU") {
   for (const auto& entry : std::filesystem::directory_iterator(*root / "data")) {
     if (entry.path().extension() == ".svs") slides.push_back(entry.path().string());
   }
-  const Config config = gpu_config();
+  Config config = gpu_config();
+  config.pipeline.memory_mib = 640;
+  config.gpu.memory_fraction = 0.8;
   const RunResult gpu = run(config, slides);
   const RunResult cpu = run_on_cpu(config, slides);
   REQUIRE(gpu.slides.size() == slides.size());
@@ -87,9 +89,9 @@ TEST_CASE("strips, batches, depth, memory, fragments, devices and order of compl
       bool all_devices = false;
     };
     for (const Variant v :
-         {Variant{128, 1, 1, 640}, Variant{256, 2, 2, 640}, Variant{1000, 1, 16, 640}, Variant{1024, 1, 3, 4},
-          Variant{4096, 1, 4, 640}, Variant{16, 3, 5, 8}, Variant{128, 1, 4, 640, SplitSlides::always},
-          Variant{256, 1, 3, 640, SplitSlides::always, true}, Variant{256, 1, 3, 640, SplitSlides::automatic, true}}) {
+         {Variant{128, 1, 1, 32}, Variant{256, 2, 2, 32}, Variant{1000, 1, 16, 32}, Variant{1024, 1, 3, 4},
+          Variant{4096, 1, 4, 32}, Variant{16, 3, 5, 8}, Variant{128, 1, 4, 32, SplitSlides::always},
+          Variant{256, 1, 3, 32, SplitSlides::always, true}, Variant{256, 1, 3, 32, SplitSlides::automatic, true}}) {
       config.pipeline.strip_height = v.strip_height;
       config.pipeline.batch_strips = v.batch_strips;
       config.pipeline.queue_depth = v.queue_depth;

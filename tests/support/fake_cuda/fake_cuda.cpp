@@ -38,7 +38,7 @@ std::atomic<bool> lost{false};
 std::atomic<bool> failed{false};
 std::atomic<int> calls_to_failure{-1};
 std::atomic<FakeFailure> planned{FakeFailure::once};
-std::atomic<bool> dawdling{false};
+std::atomic<bool> dawdling{std::getenv("SLIDESTREAM_TEST_SEED") != nullptr};
 thread_local int current_device = 0;
 
 [[noreturn]] void broken(const char* rule) {

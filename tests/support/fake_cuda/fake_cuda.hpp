@@ -16,7 +16,7 @@ namespace slidestream::test {
 /// Puts work on a fake stream, as a kernel would be.
 cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work);
 
-/// Streams sleep a moment before whatever they do.
+/// Streams sleep a moment before whatever they do. At first where $SLIDESTREAM_TEST_SEED is set.
 void fake_dawdle(bool on);
 
 /// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB.
