@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <random>
 #include <slidestream/error.hpp>
@@ -198,7 +199,7 @@ Ledger::Ledger(const Config& config, const Options& options)
     transaction.commit();
   }
   check_slides_table(database_);
-  number_ = number_of(file());
+  number_ = number_of(file()).value_or(FileNumber{});
   sync_folder(config.output.dir);
   token_ = claim(database_, options);
   try {
@@ -258,15 +259,18 @@ void Ledger::change(const std::function<void()>& work, Durability durability) {
 }
 
 void Ledger::check_place() {
-  if (number_of(file()) == number_) return;
+  const auto now = number_of(file());
+  // Storage that doesn't answer for a moment has moved nothing.
+  if (!now || *now == number_) return;
   lost_ = true;
   throw moved(file());
 }
 
-Ledger::FileNumber Ledger::number_of(const fs::path& file) noexcept {
+std::optional<Ledger::FileNumber> Ledger::number_of(const fs::path& file) noexcept {
   struct ::stat status {};
-  if (::stat(file.c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
+  if (::stat(file.c_str(), &status) == 0) return FileNumber{status.st_dev, status.st_ino};
+  if (errno == ENOENT || errno == ENOTDIR) return FileNumber{};
+  return std::nullopt;
 }
 
 void Ledger::beat() {

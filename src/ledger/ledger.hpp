@@ -121,7 +121,8 @@ class Ledger {
     std::uint64_t inode = 0;
     bool operator==(const FileNumber&) const = default;
   };
-  static FileNumber number_of(const std::filesystem::path& file) noexcept;
+  /// Of no file: zeros. Nothing where that can't be said.
+  static std::optional<FileNumber> number_of(const std::filesystem::path& file) noexcept;
 
   struct Slide {
     std::int64_t id = 0;
