@@ -159,6 +159,8 @@ void SlotDecoder::check(Batch& batch) const noexcept {
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
     if (verdicts[i] != static_cast<std::uint32_t>(cuda::JpegReason::none)) flag(batch, numbers_[i]);
   }
+  // The first bad tile is the cause of a failure, and what comes behind it isn't decoded.
+  std::ranges::sort(batch.flagged);
 }
 
 }  // namespace slidestream

@@ -38,7 +38,8 @@ class SlotDecoder {
   /// `own_rows`. \throws CudaError.
   void decode(const Batch& batch, std::byte* own_rows, cudaStream_t stream);
 
-  /// Flags the tiles that the device didn't vouch for, once the stream has passed `decode`.
+  /// Flags the tiles that the device didn't vouch for, once the stream has passed `decode`. Flagged tiles are in order
+  /// then.
   void check(Batch& batch) const noexcept;
 
  private:

@@ -268,6 +268,28 @@ TEST_CASE("the bad tile that is named is the first of its slide, whoever is fast
   }
 }
 
+TEST_CASE("the first bad tile is named also where a GPU refuses a later one at once, and few are decoded at a time") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    const std::vector<std::string> slides = test::equal_slides(folder, 2, test::Coding::jpeg);
+    {
+      const auto slide = Slide::open(slides[1]);
+      std::fstream file(slides[1], std::ios::binary | std::ios::in | std::ios::out);
+      const TileRange first = slide->tile(0, 9);
+      file.seekp(static_cast<std::streamoff>(first.offset + first.length / 2));
+      file << std::string(40, '\xff');
+      file.seekp(static_cast<std::streamoff>(slide->tile(0, 13).offset));
+      file.write("none", 4);
+    }
+    Config config = config_for(backend);
+    if (backend == Backend::cuda) config.pipeline.memory_mib = 1;
+    const RunResult result = run(config, slides);
+    CHECK(result.slides[0].done);
+    CHECK_MESSAGE(result.slides[1].error.find("decode: tile 9 (column 2, row 1) is bad: ") == 0,
+                  result.slides[1].error);
+  }
+}
+
 TEST_CASE("a slide whose storage is away at its opening holds up nobody; a stop and the time limit end the waiting") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
