@@ -78,6 +78,7 @@ void bench_uncompressed(GpuBench& bench) {
   for (int round = 0; round < 3; ++round) rates.push_back(bytes / run(config, slides).seconds_a_slide);
   const double copy = pinned_copy_rate(0);
   std::vector<double> reads;
+  reads.reserve(3);
   for (int round = 0; round < 3; ++round) reads.push_back(read_seconds({slides[0]}, 4));
   const double read = bytes / median(reads);
   bench.add("pinned_copy_GBps", copy * 1e-9, "GB/s");
@@ -156,6 +157,7 @@ void bench_archive(GpuBench& bench) {
     names.push_back(bench.slides(SynthCodec::jpeg_420, count / distinct, side(bench.width()), side(bench.height())));
   }
   std::vector<std::string> slides;
+  slides.reserve(count);
   for (int i = 0; i < count; ++i) {
     slides.push_back(names[static_cast<std::size_t>(i % distinct)][static_cast<std::size_t>(i / distinct)]);
   }
