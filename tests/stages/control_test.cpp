@@ -45,7 +45,7 @@ TEST_CASE("on_start is called once for each slide, before anything of it is read
     const RunResult result = run_pipeline(config, slides, control);
     CHECK(ended_too_early == 0);
     CHECK(started.size() == slides.size());
-    for (const auto& [path, times] : started) CHECK_MESSAGE(times == 1, path);
+    for (const auto& slide : started) CHECK_MESSAGE(slide.second == 1, slide.first);
     test::check_same(result, expected);
   }
 }
