@@ -14,15 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json settings_json(const Config& config) {
-  Json settings = Json::object();
-  for (const ConfigKey& key : config_keys()) {
-    std::visit([&](const auto& value) { settings[std::string(key.section)][std::string(key.name)] = value; },
-               key.get(config));
-  }
-  return settings;
-}
-
 Json versions_json() {
   const std::string tiff = TIFFGetVersion();
   return {{"slidestream", version()},
@@ -94,6 +85,15 @@ Json overlap_json(const Overlap& overlap) {
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
+
+nlohmann::ordered_json settings_json(const Config& config) {
+  Json settings = Json::object();
+  for (const ConfigKey& key : config_keys()) {
+    std::visit([&](const auto& value) { settings[std::string(key.section)][std::string(key.name)] = value; },
+               key.get(config));
+  }
+  return settings;
+}
 
 std::string corpus_json(const Config& config, const RunResult& result, const Corpus& found,
                         const std::string& earlier) {

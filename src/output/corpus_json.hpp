@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include <slidestream/config.hpp>
@@ -8,6 +9,9 @@
 #include "output/views.hpp"
 
 namespace slidestream {
+
+/// All keys, by section and name.
+nlohmann::ordered_json settings_json(const Config& config);
 
 /// The text of corpus.json: settings, versions, totals, stages, and last the merged histogram. What a run did (times,
 /// threads, stages) comes from `result`; what was found, which is the same for every run of the same slides, from

@@ -13,6 +13,7 @@
 
 #include "config/keys.hpp"
 #include "output/atomic_file.hpp"
+#include "output/corpus_json.hpp"
 #include "report/cohorts.hpp"
 #include "report/distribution.hpp"
 #include "report/page.hpp"
@@ -73,15 +74,6 @@ Json packed(const std::vector<double>& values) {
     bytes += static_cast<char>(level >> 8);
   }
   return Json::array({most, base64(bytes)});
-}
-
-Json settings_json(const Config& config) {
-  Json settings = Json::object();
-  for (const ConfigKey& key : config_keys()) {
-    std::visit([&](const auto& value) { settings[std::string(key.section)][std::string(key.name)] = value; },
-               key.get(config));
-  }
-  return settings;
 }
 
 /// What corpus.json says of how the run went. The run may not have written it yet, and anybody may have changed it.

@@ -13,8 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 /// A part that has done the named slides.
 void make_part(const Config& config, const std::vector<ManifestEntry>& manifest, const std::vector<std::size_t>& done,
                std::uint64_t seed = 0) {

@@ -1,0 +1,198 @@
+// What a ledger may have become, and what is made of it.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "ledger/identity.hpp"
+#include "ledger/ledger.hpp"
+#include "ledger/merge.hpp"
+#include "ledger/status.hpp"
+#include "ledger_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace fs = std::filesystem;
+
+TEST_CASE("a ledger that isn't one, or a newer one, is refused") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const fs::path file = folder / "out/run.sqlite";
+  std::ofstream(file)
+      << "not a database, but longer than a database's header, which has 100 bytes, all the same: yes, it is";
+  CHECK(contains(message_of<OutputError>([&] { const Ledger ledger(config); }), "run.sqlite: file is not a database"));
+  fs::remove(file);
+  tamper(file, "CREATE TABLE x(y)");
+  CHECK(contains(message_of<OutputError>([&] { const Ledger ledger(config); }), "isn't a ledger of this program"));
+  fs::remove(file);
+  { const Ledger ledger(config); }
+  tamper(file, "PRAGMA user_version = 99");
+  CHECK(contains(message_of<OutputError>([&] { const Ledger ledger(config); }), "schema version 99"));
+  CHECK(contains(message_of<OutputError>([&] { read_status(folder / "none"); }), "No such file or directory"));
+}
+
+TEST_CASE("damage is found, and named") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  SlideResult slide = result_of(manifest[0].path, 3);
+  ledger.ended(0, slide);
+  for (const auto& damage : std::vector<std::pair<std::string, std::string>>{
+           {"histogram = zeroblob(40)", "histogram"},
+           {"histogram = zeroblob(39)", "histogram"},
+           {"histogram = NULL", "histogram"},
+           {"value_count = value_count + 1", "histogram"},
+           {"windows = -1", "windows"},
+           {"value_sum = '1e5'", "value_sum"},
+           {"square_sum = NULL", "square_sum"},
+           {"path = x'00'", "path"},
+           {"width = -5", "width"},
+           {"map_rows = -1", "map_rows"},
+           {"map_name = '../x'", "map_name"},
+           {"seconds = 9e999", "seconds"},
+       }) {
+    const std::string sql = damage.first;
+    const std::string column = damage.second;
+    tamper(ledger.file(), "CREATE TABLE saved AS SELECT * FROM slides; UPDATE slides SET " + sql);
+    const std::string message = message_of<OutputError>([&] { slides_in(ledger); });
+    CHECK_MESSAGE(contains(message, "damaged: " + column), sql);
+    tamper(ledger.file(), "DELETE FROM slides; INSERT INTO slides SELECT * FROM saved; DROP TABLE saved");
+  }
+  CHECK(slides_in(ledger).size() == 1);
+  tamper(ledger.file(), "UPDATE maps SET bytes = zeroblob(8)");
+  WindowMap map{2, 1, {}};
+  CHECK_FALSE(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
+  tamper(ledger.file(), "UPDATE maps SET bytes = zeroblob(16)");
+  CHECK_FALSE(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
+  tamper(ledger.file(), "UPDATE slides SET map_digest = NULL, digest = NULL");
+  CHECK(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
+  CHECK(map.values == std::vector<float>(4, 0.0F));
+}
+
+TEST_CASE("any change of a result is found, and its slide done again") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 2);
+  Ledger ledger(config);
+  for (const char* change :
+       {"value_sum = replace(value_sum, '7', '3')", "square_sum = '-' || square_sum", "clipped = clipped + 1",
+        "windows = 1", "missing_tiles = 5", "mpp = 0.2", "codec = 'none'", "width = 1001", "map_rows = 2",
+        "map_columns = 7", "gpu_fallback_tiles = 1", "map_digest = map_digest + 1", "digest = digest - 1",
+        "seconds = 2.0", "backend = 'cuda'",
+        "histogram = substr(histogram, 9, 8) || substr(histogram, 1, 8) || substr(histogram, 17)"}) {
+    for (const std::size_t place : ledger.begin(manifest, true).todo) {
+      SlideResult slide = result_of(manifest[place].path, 3 + place);
+      ledger.started(place);
+      ledger.ended(place, slide);
+    }
+    REQUIRE(slides_in(ledger).size() == 2);
+    tamper(ledger.file(), std::string("UPDATE slides SET ") + change + " WHERE position = 1");
+    CHECK_MESSAGE(contains(message_of<OutputError>([&] { slides_in(ledger); }), "isn't what was written"), change);
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(start.todo == std::vector<std::size_t>{1});
+    REQUIRE(start.damaged.size() == 1);
+    CHECK(contains(start.damaged[0], "damaged: the row of " + manifest[1].path));
+    CHECK(slides_in(ledger).size() == 1);
+  }
+}
+
+TEST_CASE("damage that no row shows") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  {
+    Ledger ledger(config);
+    for (const std::size_t place : ledger.begin(manifest, false).todo) {
+      ledger.started(place);
+      SlideResult slide = result_of(manifest[place].path, place);
+      ledger.ended(place, slide);
+    }
+  }
+  const auto opened = [&] { return message_of<OutputError>([&] { const Ledger ledger(config); }); };
+  SUBCASE("an index that leads to another row") {
+    const auto index = [&](const std::string& where) {
+      tamper(file,
+             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX slides_by_position ON "
+             "slides(position)" +
+                 where + "' WHERE name = 'slides_by_position'");
+    };
+    index(" WHERE position > 9");
+    tamper(file, "UPDATE slides SET position = 7 WHERE id = 2");
+    index("");
+    CHECK_MESSAGE(contains(opened(), "run.sqlite: damaged: "), opened());
+    CHECK(contains(opened(), "; --fresh moves such a run aside"));
+    CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }),
+                   "run.sqlite: damaged: "));
+  }
+  SUBCASE("a path that is another's") {
+    tamper(file, "UPDATE slides SET path = replace(path, 'slide-1', 'slide-2') WHERE position = 1");
+    CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }),
+                   "isn't what was written"));
+  }
+  SUBCASE("a column that is computed") {
+    tamper(
+        file,
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'path BLOB NOT NULL', 'path BLOB AS "
+        "(zeroblob(9))') WHERE name = 'slides'");
+    CHECK_MESSAGE(contains(opened(), "damaged: table slides"), opened());
+  }
+  SUBCASE("no settings") {
+    tamper(file, "DELETE FROM settings");
+    CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }), "was nothing"));
+  }
+  SUBCASE("a FIFO for a journal") {
+    const fs::path fifo = folder / "out/run.sqlite-journal";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    CHECK(contains(opened(), "run.sqlite-journal: isn't a regular file"));
+    CHECK(contains(message_of<OutputError>([&] { read_status(folder / "out"); }), "isn't a regular file"));
+  }
+}
+
+TEST_CASE("times that no clock gives") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+  }
+  tamper(folder / "out/run.sqlite",
+         "INSERT INTO owner VALUES(1, 'x', 'far', 'y', 'z', 7, 8, 9223372036854775807, 10, -9223372036854775807)");
+  CHECK(read_status(folder / "out").bytes_per_second == 0);
+  std::string told;
+  {
+    const Ledger ledger(config, {std::chrono::milliseconds(100), [&](const std::string& line) { told = line; }});
+  }
+  CHECK(contains(told, "far, process 7"));
+  // A file's own.
+  fs::resize_file(manifest[0].path, 1);
+  const ::timespec late[2] = {{std::int64_t{1} << 34, 0}, {std::int64_t{1} << 34, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, manifest[0].path.c_str(), late, 0) == 0);
+  CHECK(look_at(manifest[0].path)->modified > 0);
+}
+
+TEST_CASE("results without their ledger aren't written over") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  { const Ledger ledger(config); }
+  std::ofstream(folder / "out/slides.csv") << "path\r\n";
+  { const Ledger ledger(config); }
+  const fs::path file = folder / "out/run.sqlite";
+  SUBCASE("empty") {
+    std::ofstream(file, std::ios::trunc).close();
+    CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
+                   "has slides.csv, but its run.sqlite is empty; name another folder, or use --fresh"));
+  }
+  SUBCASE("gone") {
+    fs::remove(file);
+    CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }), "has slides.csv, but no run.sqlite"));
+  }
+  CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-1").string());
+  CHECK(text_of(folder / "out/earlier-1/slides.csv") == "path\r\n");
+  { const Ledger ledger(config); }
+}
