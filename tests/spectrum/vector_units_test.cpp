@@ -6,27 +6,13 @@
 
 #include "spectrum/engine.hpp"
 #include "support/engine_runs.hpp"
+#include "support/forced_target.hpp"
 #include "support/test_data.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
 
 namespace {
-
-/// Dispatches to one vector unit while it lives.
-class ForcedTarget {
- public:
-  explicit ForcedTarget(std::int64_t target) { choose(target); }
-  ~ForcedTarget() { choose(0); }
-  ForcedTarget(const ForcedTarget&) = delete;
-  ForcedTarget& operator=(const ForcedTarget&) = delete;
-
- private:
-  static void choose(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
 
 void check_unit(std::int64_t target, const std::string& name) {
   if ((hwy::SupportedTargets() & target) == 0) {
