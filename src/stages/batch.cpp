@@ -6,10 +6,15 @@
 #include <new>
 #include <string>
 
+#include "spectrum/footprint.hpp"
+
 namespace slidestream {
 
 RunContext::RunContext(const Config& run_config, int run_threads)
-    : config(run_config), threads(run_threads), limits(slot_limits(run_config.pipeline)) {}
+    : config(run_config),
+      threads(run_threads),
+      limits(slot_limits(run_config.pipeline)),
+      operators{spectrum_footprint(run_config.analysis)} {}
 
 std::vector<const runtime::StageMeter*> RunContext::meters() const {
   if (lanes_are_devices())

@@ -144,6 +144,9 @@ struct Batch {
   runtime::Handoff handoff;                 ///< orders what one stage wrote before what the next one reads
 
   const PanelPlan& panel() const { return slide->plan.panels[strip.panel]; }
+  /// Columns and rows of outputs that the batch completes for an operator.
+  const OutputRange& columns(std::size_t op) const { return slide->plan.columns(strip.panel, op); }
+  const OutputRange& rows(std::size_t op) const { return slide->plan.rows(strip_index, op); }
   /// Whether nothing is to be done for it, or from an item of its on.
   bool skip(std::int64_t item = SlideRun::all_items) const noexcept {
     return empty || slide->abandoned.load(std::memory_order_relaxed) || slide->failed_before({strip_index, item});
@@ -156,6 +159,9 @@ struct LaneLoad {
   std::atomic<std::size_t> decoded_on_cpu{0};  ///< batches
 };
 
+/// Number of the spectrum among a run's operators.
+constexpr std::size_t spectrum_operator = 0;
+
 /// What the stages share for one run.
 struct RunContext {
   RunContext(const Config& run_config, int run_threads);
@@ -167,7 +173,8 @@ struct RunContext {
   const char* backend = "cpu";
   bool carried_on_device = false;  ///< rows between strips never pass through the slots
   SlotLimits limits;
-  class GpuSet* gpus = nullptr;  ///< null on the CPU
+  std::vector<Footprint> operators;  ///< that the run's pixels are for; the first is the spectrum
+  class GpuSet* gpus = nullptr;      ///< null on the CPU
   runtime::StageMeter source{"source"};
   runtime::StageMeter read{"read"};
   runtime::StageMeter decode{"decode"};

@@ -33,18 +33,17 @@ class Compute final : public ComputeStage {
         }) {}
 
   std::size_t tasks(const Batch& batch) const override {
-    if (batch.skip() || batch.strip.window_rows == 0) return 0;
+    if (batch.skip() || batch.rows(spectrum_operator).count == 0) return 0;
     const std::int64_t step = engine_->columns_per_task();
-    return static_cast<std::size_t>((batch.panel().window_columns + step - 1) / step);
+    return static_cast<std::size_t>((batch.columns(spectrum_operator).count + step - 1) / step);
   }
 
   ComputeTask task(Batch& batch, std::size_t i) const override {
-    const PanelPlan& panel = batch.panel();
+    const OutputRange& columns = batch.columns(spectrum_operator);
+    const OutputRange& rows = batch.rows(spectrum_operator);
     const std::int64_t step = engine_->columns_per_task();
     const std::int64_t first = static_cast<std::int64_t>(i) * step;
-    return {&batch,
-            {panel.first_window_column + first, std::min(step, panel.window_columns - first),
-             batch.strip.first_window_row, batch.strip.window_rows}};
+    return {&batch, {columns.first + first, std::min(step, columns.count - first), rows.first, rows.count}};
   }
 
   void run(const ComputeTask& task) override {

@@ -146,8 +146,9 @@ SlotLimits device_slot_limits(std::size_t slot_bytes, const DeviceLayout& layout
       return false;
     }
     if (bytes(rows * needs.pitch) > layout.plane) return false;
-    if (bytes(needs.window_columns) * bytes(needs.window_rows) > layout.windows) return false;
-    return windows(needs.width, rows, needs.window_columns, needs.window_rows) <= layout.scratch;
+    const OutputCount& completed = needs.outputs.front();
+    if (bytes(completed.columns) * bytes(completed.rows) > layout.windows) return false;
+    return windows(needs.width, rows, completed.columns, completed.rows) <= layout.scratch;
   };
   return limits;
 }

@@ -6,6 +6,7 @@
 #include <slidestream/error.hpp>
 
 #include "runtime/machine.hpp"
+#include "spectrum/footprint.hpp"
 #include "stages/batch.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
@@ -113,7 +114,7 @@ Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRang
 class Planner {
  public:
   Planner(const Config& config, const Machine& machine, RunForecast& forecast)
-      : config_(config), machine_(machine), forecast_(forecast) {}
+      : config_(config), machine_(machine), operators_{spectrum_footprint(config.analysis)}, forecast_(forecast) {}
 
   void add(const std::string& path, std::size_t slides_left) {
     SlideForecast slide;
@@ -158,10 +159,10 @@ class Planner {
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, *opened, index);
     const TileRanges ranges{*opened, index};
     const LevelPlan plan =
-        plan_level(level, config_.analysis, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
+        plan_level(level, operators_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
                    {fragments_of_slide(config_.gpu.split_slides, slides_left, machine_.lanes), slide.decoded_on_gpu});
-    slide.windows_x = plan.windows_x;
-    slide.windows_y = plan.windows_y;
+    slide.windows_x = plan.outputs[spectrum_operator].width;
+    slide.windows_y = plan.outputs[spectrum_operator].height;
     slide.batches = static_cast<std::int64_t>(plan.strips.size());
     slide.panels = static_cast<std::int64_t>(plan.panels.size());
     slide.fragments = static_cast<std::int64_t>(plan.chains.size());
@@ -176,6 +177,7 @@ class Planner {
 
   const Config& config_;
   const Machine& machine_;
+  std::vector<Footprint> operators_;
   RunForecast& forecast_;
   std::uint64_t carried_ = 0;
   std::vector<std::uint64_t> maps_;

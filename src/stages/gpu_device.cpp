@@ -197,9 +197,10 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
                                      plane + bytes(strip.carry_out_y0 - strip.carry_in_y0),
                                      bytes(strip.y1 - strip.carry_out_y0), cudaMemcpyDeviceToDevice, stream));
   }
-  if (strip.window_rows > 0) {
-    const WindowBlock block = {panel.first_window_column, panel.window_columns, strip.first_window_row,
-                               strip.window_rows};
+  const OutputRange& columns = batch.columns(spectrum_operator);
+  const OutputRange& rows = batch.rows(spectrum_operator);
+  if (rows.count > 0) {
+    const WindowBlock block = {columns.first, columns.count, rows.first, rows.count};
     const cuda::DevicePlane view = {reinterpret_cast<const std::uint8_t*>(plane),
                                     panel.pitch,
                                     panel.x0,
@@ -250,7 +251,8 @@ void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
   }
   if (cudaEventElapsedTime(&computing, slot.compute_begun.get(), slot.computed.get()) == cudaSuccess) {
     context_.compute.add_busy(std::chrono::duration<float, std::milli>(computing));
-    const auto windows = static_cast<std::uint64_t>(batch.strip.window_rows * batch.panel().window_columns);
+    const auto windows =
+        static_cast<std::uint64_t>(batch.rows(spectrum_operator).count * batch.columns(spectrum_operator).count);
     const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
     context_.compute.add(windows, windows * side * side);
   }
@@ -259,23 +261,22 @@ void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
 
 void GpuDevice::collect(Batch& batch) {
   const DeviceSlot& slot = slot_of(batch);
-  const StripPlan& strip = batch.strip;
-  const PanelPlan& panel = batch.panel();
-  if (strip.window_rows == 0) return;
+  const OutputRange& columns = batch.columns(spectrum_operator);
+  const OutputRange& rows = batch.rows(spectrum_operator);
+  if (rows.count == 0) return;
   const auto* counts = reinterpret_cast<const std::uint64_t*>(slot.host_results.data());
   const auto* moments = reinterpret_cast<const double*>(slot.host_results.data() + layout_.counts_bytes());
   std::copy_n(counts, layout_.bins, batch.sums.histogram.begin());
   batch.sums.clipped = counts[layout_.bins];
   const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
   WindowMap& map = batch.slide->result.map;
-  for (std::int64_t row = 0; row < strip.window_rows; ++row) {
-    for (std::int64_t column = 0; column < panel.window_columns; ++column, moments += 2) {
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    for (std::int64_t column = 0; column < columns.count; ++column, moments += 2) {
       batch.sums.add_window(moments[0], moments[1], side * side);
       if (map.values.empty()) continue;
       const double mean = moments[0] / static_cast<double>(side * side);
       const double variance = moments[1] / static_cast<double>(side * side) - mean * mean;
-      float* cell =
-          map.values.data() + ((strip.first_window_row + row) * map.columns + panel.first_window_column + column) * 2;
+      float* cell = map.values.data() + ((rows.first + row) * map.columns + columns.first + column) * 2;
       cell[0] = static_cast<float>(mean);
       cell[1] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
     }

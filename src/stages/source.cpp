@@ -204,15 +204,16 @@ class Source final : public SourceStage {
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
-      run->plan = plan_level(run->slide->info().levels[run->level], context_.config.analysis, context_.config.pipeline,
+      run->plan = plan_level(run->slide->info().levels[run->level], context_.operators, context_.config.pipeline,
                              context_.limits, &TileRanges::compressed_bytes, &ranges,
                              {fragments(index), run->decode_on_device});
       run->chains = std::vector<Chain>(run->plan.chains.size());
       result.sums.histogram.assign(static_cast<std::size_t>(context_.config.analysis.bins), 0);
       if (context_.config.output.maps != MapFormat::none) {
-        result.map.columns = run->plan.windows_x;
-        result.map.rows = run->plan.windows_y;
-        result.map.values.assign(static_cast<std::size_t>(run->plan.windows_x * run->plan.windows_y) * 2, 0.0F);
+        const Size& windows = run->plan.outputs[spectrum_operator];
+        result.map.columns = windows.width;
+        result.map.rows = windows.height;
+        result.map.values.assign(static_cast<std::size_t>(windows.width * windows.height) * 2, 0.0F);
       }
       context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
     } catch (const StorageError&) {

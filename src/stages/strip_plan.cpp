@@ -21,34 +21,56 @@ std::int64_t pitch_for(std::int64_t width) {
 
 struct Planner {
   const Level& level;
-  const AnalysisConfig& analysis;
+  std::span<const Footprint> operators;
   const PipelineConfig& pipeline;
   const SlotLimits& limits;
   CompressedBytes compressed_bytes;
   const void* context;
   PlanOptions options;
+  std::vector<Size> outputs;  ///< by operator
 
-  std::int64_t windows_along(std::int64_t size) const { return (size - analysis.window) / analysis.stride + 1; }
-
-  /// Rows [first needed by window row `wy`'s smoothing, ...) of the level.
-  std::int64_t first_row_of(std::int64_t wy) const {
-    return std::max<std::int64_t>(0, wy * analysis.stride - analysis.smoothing_radius);
+  /// Rows [first needed by output row `y`, ...) of the level.
+  static std::int64_t first_row_of(const Footprint& op, std::int64_t y) {
+    return std::max<std::int64_t>(0, y * op.step.height - op.halo.top);
+  }
+  static std::int64_t first_column_of(const Footprint& op, std::int64_t x) {
+    return std::max<std::int64_t>(0, x * op.step.width - op.halo.left);
+  }
+  /// One past the last that output row `y` needs, which may be beyond the level.
+  static std::int64_t end_row_of(const Footprint& op, std::int64_t y) {
+    return y * op.step.height + op.window.height + op.halo.bottom;
+  }
+  static std::int64_t end_column_of(const Footprint& op, std::int64_t x) {
+    return x * op.step.width + op.window.width + op.halo.right;
   }
 
   /// Most rows that a strip ever hands to the next one.
-  std::int64_t most_carried_rows() const { return analysis.window + 2 * std::int64_t{analysis.smoothing_radius}; }
+  std::int64_t most_carried_rows() const {
+    std::int64_t most = 0;
+    for (const Footprint& op : operators) most = std::max(most, op.window.height + op.halo.top + op.halo.bottom);
+    return most;
+  }
 
-  std::vector<PanelPlan> cut_panels(std::int64_t count, std::int64_t windows_x) const {
+  /// The `i`th of `count` parts of `all` outputs.
+  static OutputRange part(std::int64_t all, std::int64_t i, std::int64_t count) {
+    const std::int64_t first = all * i / count;
+    return {first, all * (i + 1) / count - first};
+  }
+
+  /// The least number of columns, or rows, of outputs that an operator has: more parts would leave some empty.
+  std::int64_t least(std::int64_t Size::*side) const { return (*std::ranges::min_element(outputs, {}, side)).*side; }
+
+  std::vector<PanelPlan> cut_panels(std::int64_t count) const {
     std::vector<PanelPlan> panels(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
       PanelPlan& panel = panels[static_cast<std::size_t>(i)];
-      panel.first_window_column = windows_x * i / count;
-      panel.window_columns = windows_x * (i + 1) / count - panel.first_window_column;
-      const std::int64_t radius = analysis.smoothing_radius;
-      const std::int64_t last = panel.first_window_column + panel.window_columns - 1;
-      panel.x0 = i == 0 ? 0 : std::max<std::int64_t>(0, panel.first_window_column * analysis.stride - radius);
-      panel.x1 = std::min(level.width, last * analysis.stride + analysis.window + radius);
-      if (i + 1 == count) panel.x1 = level.width;
+      panel.x0 = i == 0 ? 0 : level.width;
+      panel.x1 = i + 1 == count ? level.width : 0;
+      for (std::size_t k = 0; k < operators.size(); ++k) {
+        const OutputRange columns = part(outputs[k].width, i, count);
+        panel.x0 = std::min(panel.x0, first_column_of(operators[k], columns.first));
+        panel.x1 = std::max(panel.x1, std::min(level.width, end_column_of(operators[k], columns.end() - 1)));
+      }
     }
     for (std::int64_t i = 0; i < count; ++i) {
       PanelPlan& panel = panels[static_cast<std::size_t>(i)];
@@ -68,7 +90,7 @@ struct Planner {
     return std::min(level.tile_height, level.height - tile_row * level.tile_height);
   }
 
-  BatchNeeds needs_of_rows(const PanelPlan& panel, std::int64_t tile_row) const {
+  BatchNeeds needs_of_rows(const PanelPlan& panel, std::span<const OutputRange> columns, std::int64_t tile_row) const {
     BatchNeeds needs;
     needs.pitch = panel.pitch;
     needs.width = panel.x1 - panel.x0;
@@ -76,34 +98,43 @@ struct Planner {
     needs.rows = tile_row_height(tile_row);
     needs.compressed_bytes = compressed_bytes(context, tile_row, panel.first_tile_column, panel.tile_columns);
     needs.tiles = panel.tile_columns;
-    needs.window_columns = panel.window_columns;
     needs.tile_pixels = level.tile_width * level.tile_height;
     needs.decoded_on_device = options.decoded_on_device;
+    for (const OutputRange& range : columns) needs.outputs.push_back({range.count, 0});
     return needs;
   }
 
-  /// Rows of windows that a batch of so many rows completes at most, wherever it lies.
-  std::int64_t most_window_rows(std::int64_t rows) const {
-    return (rows + analysis.smoothing_radius) / analysis.stride + 2;
-  }
-
-  bool fits(BatchNeeds needs) const {
-    needs.window_rows = most_window_rows(needs.rows);
+  /// Whether a batch that completes as many rows of outputs as it can, wherever it lies, fits.
+  bool fits(BatchNeeds& needs) const {
+    for (std::size_t k = 0; k < operators.size(); ++k) {
+      const Footprint& op = operators[k];
+      needs.outputs[k].rows = (needs.rows + op.halo.bottom) / op.step.height + 2;
+    }
     return limits.fits(needs);
   }
 
-  bool fits(const PanelPlan& panel) const {
+  bool fits(const PanelPlan& panel, std::span<const OutputRange> columns) const {
     for (std::int64_t row = 0; row < level.rows; ++row) {
-      if (!fits(needs_of_rows(panel, row))) return false;
+      BatchNeeds needs = needs_of_rows(panel, columns, row);
+      if (!fits(needs)) return false;
     }
     return true;
   }
 
-  std::vector<PanelPlan> choose_panels(std::int64_t windows_x) const {
-    for (std::int64_t count = 1;; count = std::min(count * 2, windows_x)) {
-      std::vector<PanelPlan> panels = cut_panels(count, windows_x);
-      if (std::all_of(panels.begin(), panels.end(), [this](const PanelPlan& p) { return fits(p); })) return panels;
-      if (count == windows_x) {
+  void choose_panels(LevelPlan& plan) const {
+    const std::int64_t most = least(&Size::width);
+    for (std::int64_t count = 1;; count = std::min(count * 2, most)) {
+      plan.panels = cut_panels(count);
+      plan.panel_columns.clear();
+      for (std::int64_t i = 0; i < count; ++i) {
+        for (const Size& size : outputs) plan.panel_columns.push_back(part(size.width, i, count));
+      }
+      bool all_fit = true;
+      for (std::size_t i = 0; all_fit && i < plan.panels.size(); ++i) {
+        all_fit = fits(plan.panels[i], columns_of(plan, i));
+      }
+      if (all_fit) return;
+      if (count == most) {
         throw Error("a row of tiles of " + std::to_string(level.tile_width) + " x " +
                     std::to_string(level.tile_height) + " pixels doesn't fit a slot of " +
                     std::to_string(limits.slot_bytes >> 10) + " KiB; raise pipeline.memory_mib or lower " +
@@ -112,28 +143,34 @@ struct Planner {
     }
   }
 
-  /// Rows of windows [first, end) and the tile rows that they need.
+  std::span<const OutputRange> columns_of(const LevelPlan& plan, std::size_t panel) const {
+    return std::span(plan.panel_columns).subspan(panel * operators.size(), operators.size());
+  }
+
+  /// Rows of outputs and the tile rows that they need.
   struct Fragment {
-    std::int64_t first_window_row = 0;
-    std::int64_t end_window_row = 0;
+    std::vector<OutputRange> rows;  ///< by operator
     std::int64_t first_tile_row = 0;
     std::int64_t end_tile_row = 0;
     std::int64_t first_owned_tile_row = 0;
   };
 
-  std::vector<Fragment> cut_fragments(std::int64_t count, std::int64_t windows_y) const {
+  std::vector<Fragment> cut_fragments(std::int64_t count) const {
     std::vector<Fragment> fragments(static_cast<std::size_t>(count));
     std::int64_t owned_until = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       Fragment& fragment = fragments[static_cast<std::size_t>(i)];
-      fragment.first_window_row = windows_y * i / count;
-      fragment.end_window_row = windows_y * (i + 1) / count;
       // Windows further apart than they are high leave rows that nobody needs: they are decoded all the same.
-      const std::int64_t first = i == 0 ? 0 : first_row_of(fragment.first_window_row) / level.tile_height;
-      fragment.first_tile_row = std::min(first, owned_until);
-      const std::int64_t end =
-          (fragment.end_window_row - 1) * analysis.stride + analysis.window + analysis.smoothing_radius;
-      fragment.end_tile_row = i + 1 == count ? level.rows : std::min(level.rows, ceil_div(end, level.tile_height));
+      fragment.first_tile_row = i == 0 ? 0 : owned_until;
+      fragment.end_tile_row = i + 1 == count ? level.rows : 0;
+      for (std::size_t k = 0; k < operators.size(); ++k) {
+        const Footprint& op = operators[k];
+        const OutputRange rows = fragment.rows.emplace_back(part(outputs[k].height, i, count));
+        const std::int64_t first = first_row_of(op, rows.first) / level.tile_height;
+        fragment.first_tile_row = std::min(fragment.first_tile_row, first);
+        const std::int64_t end = ceil_div(end_row_of(op, rows.end() - 1), level.tile_height);
+        fragment.end_tile_row = std::max(fragment.end_tile_row, std::min(level.rows, end));
+      }
       fragment.first_owned_tile_row = owned_until;
       owned_until = fragment.end_tile_row;
     }
@@ -154,8 +191,10 @@ struct Planner {
   void cut_strips(LevelPlan& plan, const Fragment& fragment, std::size_t panel_index) const {
     const PanelPlan& panel = plan.panels[panel_index];
     const std::int64_t wanted_tile_rows = wanted_tile_rows_of(fragment, panel);
+    const std::span<const OutputRange> columns = columns_of(plan, panel_index);
+    std::vector<std::int64_t> next(operators.size());  // row of outputs that isn't complete, by operator
+    for (std::size_t k = 0; k < next.size(); ++k) next[k] = fragment.rows[k].first;
     std::int64_t tile_row = fragment.first_tile_row;
-    std::int64_t window_row = fragment.first_window_row;
     std::int64_t carried_from = tile_row * level.tile_height;
     while (tile_row < fragment.end_tile_row) {
       StripPlan strip;
@@ -164,7 +203,7 @@ struct Planner {
       strip.first_owned_tile_row = fragment.first_owned_tile_row;
       BatchNeeds needs;
       while (tile_row < fragment.end_tile_row && strip.tile_rows < wanted_tile_rows) {
-        BatchNeeds more = needs_of_rows(panel, tile_row);
+        BatchNeeds more = needs_of_rows(panel, columns, tile_row);
         more.rows += needs.rows;
         more.compressed_bytes += needs.compressed_bytes;
         more.tiles += needs.tiles;
@@ -177,19 +216,21 @@ struct Planner {
       strip.y1 = std::min(level.height, tile_row * level.tile_height);
       const bool last = tile_row == fragment.end_tile_row;
       strip.carry_in_y0 = carried_from;
-      strip.first_window_row = window_row;
-      if (last) {
-        window_row = fragment.end_window_row;
-      } else {
-        // The last row that a window's smoothing touches must have been decoded.
-        const std::int64_t reach = strip.y1 - analysis.window - analysis.smoothing_radius;
-        if (reach >= 0) {
-          window_row = std::clamp(reach / analysis.stride + 1, window_row, fragment.end_window_row);
+      strip.carry_out_y0 = strip.y1;
+      for (std::size_t k = 0; k < operators.size(); ++k) {
+        const Footprint& op = operators[k];
+        const OutputRange& all = fragment.rows[k];
+        const std::int64_t first = next[k];
+        if (last) {
+          next[k] = all.end();
+        } else {
+          // The last row that an output needs must have been decoded.
+          const std::int64_t reach = strip.y1 - end_row_of(op, 0);
+          if (reach >= 0) next[k] = std::clamp(reach / op.step.height + 1, first, all.end());
         }
+        plan.strip_rows.push_back({first, next[k] - first});
+        if (next[k] < all.end()) strip.carry_out_y0 = std::min(strip.carry_out_y0, first_row_of(op, next[k]));
       }
-      strip.window_rows = window_row - strip.first_window_row;
-      strip.carry_out_y0 =
-          last || window_row == fragment.end_window_row ? strip.y1 : std::min(strip.y1, first_row_of(window_row));
       // Rows above the fragment's own are nobody's.
       strip.carry_out_y0 = std::max(strip.carry_out_y0, strip.carry_in_y0);
       carried_from = strip.carry_out_y0;
@@ -216,21 +257,21 @@ SlotLimits slot_limits(const PipelineConfig& config) {
   return slot_limits(total / (5 * depth + 1) / 4096 * 4096);
 }
 
-LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
+LevelPlan plan_level(const Level& level, std::span<const Footprint> operators, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
                      const PlanOptions& options) {
-  if (level.width < analysis.window || level.height < analysis.window) {
-    throw Error("the level has " + std::to_string(level.width) + " x " + std::to_string(level.height) +
-                " pixels, less than one window of " + std::to_string(analysis.window) + " x " +
-                std::to_string(analysis.window));
-  }
-  const Planner planner{level, analysis, pipeline, limits, compressed_bytes, context, options};
   LevelPlan plan;
-  plan.windows_x = planner.windows_along(level.width);
-  plan.windows_y = planner.windows_along(level.height);
-  plan.panels = planner.choose_panels(plan.windows_x);
+  for (const Footprint& op : operators) {
+    plan.outputs.push_back(op.outputs({level.width, level.height}));
+    if (plan.outputs.back().width > 0 && plan.outputs.back().height > 0) continue;
+    throw Error("the level has " + std::to_string(level.width) + " x " + std::to_string(level.height) +
+                " pixels, less than one window of " + std::to_string(op.window.width) + " x " +
+                std::to_string(op.window.height));
+  }
+  const Planner planner{level, operators, pipeline, limits, compressed_bytes, context, options, plan.outputs};
+  planner.choose_panels(plan);
   for (const Planner::Fragment& fragment :
-       planner.cut_fragments(std::clamp<std::int64_t>(options.fragments, 1, plan.windows_y), plan.windows_y)) {
+       planner.cut_fragments(std::clamp<std::int64_t>(options.fragments, 1, planner.least(&Size::height)))) {
     ChainPlan chain{plan.strips.size(), 0};
     for (std::size_t panel = 0; panel < plan.panels.size(); ++panel) planner.cut_strips(plan, fragment, panel);
     chain.strips = plan.strips.size() - chain.first_strip;

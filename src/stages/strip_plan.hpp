@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <slidestream/config.hpp>
+#include <slidestream/operator.hpp>
 #include <slidestream/slide.hpp>
 
 /// \file
@@ -14,11 +15,17 @@
 
 namespace slidestream {
 
+/// Outputs [first, first + count) of an operator along one axis.
+struct OutputRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+
+  std::int64_t end() const noexcept { return first + count; }
+};
+
 /// Columns of the level that are worked through from top to bottom together. A level whose strips fit the slots is one
 /// panel; a wider one is cut into several, which overlap where their windows do.
 struct PanelPlan {
-  std::int64_t first_window_column = 0;
-  std::int64_t window_columns = 0;
   std::int64_t x0 = 0;  ///< first pixel column that is decoded
   std::int64_t x1 = 0;  ///< one past the last
   std::int64_t first_tile_column = 0;
@@ -27,17 +34,15 @@ struct PanelPlan {
   std::ptrdiff_t pitch = 0;                  ///< bytes from a row to the next in a slot
 };
 
-/// Whole tile rows of one panel, the windows that they complete, and the rows that the next strip needs again.
+/// Whole tile rows of one panel, and the rows that the next strip needs again.
 struct StripPlan {
   std::size_t panel = 0;
   std::int64_t first_tile_row = 0;
   std::int64_t tile_rows = 0;
-  std::int64_t y0 = 0;            ///< first row that is decoded
-  std::int64_t y1 = 0;            ///< one past the last
-  std::int64_t carry_in_y0 = 0;   ///< rows [carry_in_y0, y0) come from the strip before
-  std::int64_t carry_out_y0 = 0;  ///< rows [carry_out_y0, y1) go to the strip after
-  std::int64_t first_window_row = 0;
-  std::int64_t window_rows = 0;           ///< window rows that this strip completes
+  std::int64_t y0 = 0;                    ///< first row that is decoded
+  std::int64_t y1 = 0;                    ///< one past the last
+  std::int64_t carry_in_y0 = 0;           ///< rows [carry_in_y0, y0) come from the strip before
+  std::int64_t carry_out_y0 = 0;          ///< rows [carry_out_y0, y1) go to the strip after
   std::int64_t first_owned_tile_row = 0;  ///< tiles above it count as the fragment's before
 };
 
@@ -48,13 +53,29 @@ struct ChainPlan {
   std::size_t strips = 0;
 };
 
-/// All strips of a level, fragment by fragment, in them panel by panel, in them top to bottom.
+/// All strips of a level, fragment by fragment, in them panel by panel, in them top to bottom. Each output of each
+/// operator belongs to one panel and to one strip of it.
 struct LevelPlan {
-  std::int64_t windows_x = 0;
-  std::int64_t windows_y = 0;
+  std::vector<Size> outputs;  ///< of the level, by operator
   std::vector<PanelPlan> panels;
   std::vector<StripPlan> strips;
   std::vector<ChainPlan> chains;  ///< one a fragment
+
+  /// Columns of outputs that are a panel's.
+  const OutputRange& columns(std::size_t panel, std::size_t op) const {
+    return panel_columns[panel * outputs.size() + op];
+  }
+  /// Rows of outputs that a strip completes, in its panel's columns.
+  const OutputRange& rows(std::size_t strip, std::size_t op) const { return strip_rows[strip * outputs.size() + op]; }
+
+  std::vector<OutputRange> panel_columns;  ///< by panel, in it by operator
+  std::vector<OutputRange> strip_rows;     ///< by strip, in it by operator
+};
+
+/// Outputs of an operator.
+struct OutputCount {
+  std::int64_t columns = 0;
+  std::int64_t rows = 0;
 };
 
 /// What a batch of some whole tile rows of a panel needs at most.
@@ -65,10 +86,9 @@ struct BatchNeeds {
   std::int64_t rows = 0;          ///< its own
   std::int64_t compressed_bytes = 0;
   std::int64_t tiles = 0;
-  std::int64_t window_columns = 0;
-  std::int64_t window_rows = 0;    ///< that it completes
-  std::int64_t tile_pixels = 0;    ///< of a tile
-  bool decoded_on_device = false;  ///< compressed tiles cross the bus, not rows
+  std::int64_t tile_pixels = 0;      ///< of a tile
+  bool decoded_on_device = false;    ///< compressed tiles cross the bus, not rows
+  std::vector<OutputCount> outputs;  ///< that it completes, by operator
 };
 
 /// What batches must fit.
@@ -102,11 +122,12 @@ struct PlanOptions {
 /// launch has enough to do.
 constexpr std::int64_t device_batch_pixels = std::int64_t{1} << 30;
 
-/// Cuts a level into fragments of about equal height (fewer when there are fewer rows of windows), each a chain of
-/// strips that needs nothing of the others: tiles at their edges are decoded for both. Strips have about `strip_height`
-/// x `batch_strips` rows, in whole tile rows, and fewer where the slot is too small for them. \throws Error when a
-/// single row of tiles doesn't fit a slot, however narrow; the message names the key to turn.
-LevelPlan plan_level(const Level& level, const AnalysisConfig& analysis, const PipelineConfig& pipeline,
+/// Cuts a level for operators that share its pixels: into fragments of about equal height (fewer when there are fewer
+/// rows of outputs), each a chain of strips that needs nothing of the others: tiles at their edges are decoded for
+/// both. Strips have about `strip_height` x `batch_strips` rows, in whole tile rows, and fewer where the slot is too
+/// small for them. There is at least one operator. \throws Error when the level is smaller than a window, or a single
+/// row of tiles doesn't fit a slot, however narrow; the message names the key to turn.
+LevelPlan plan_level(const Level& level, std::span<const Footprint> operators, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
                      const PlanOptions& options = {});
 

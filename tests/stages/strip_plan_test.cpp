@@ -6,8 +6,11 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <slidestream/error.hpp>
+
+#include "spectrum/footprint.hpp"
 
 using namespace slidestream;
 
@@ -26,22 +29,39 @@ Level make_level(std::int64_t width, std::int64_t height, std::int64_t tile_widt
 
 std::int64_t hundred_a_tile(const void*, std::int64_t, std::int64_t, std::int64_t columns) { return columns * 100; }
 
+/// Columns of outputs whose pixels a panel must have, or rows a strip, along one axis of `size` pixels.
+struct Reach {
+  std::int64_t first;
+  std::int64_t end;
+};
+Reach reach(const OutputRange& range, std::int64_t window, std::int64_t step, std::int64_t before, std::int64_t after,
+            std::int64_t size) {
+  return {std::max<std::int64_t>(0, range.first * step - before),
+          std::min(size, (range.end() - 1) * step + window + after)};
+}
+
 /// Everything that the stages rely on.
-void check_plan(const Level& level, const AnalysisConfig& analysis, const SlotLimits& limits, const LevelPlan& plan) {
-  std::int64_t next_window_column = 0;
+void check_plan(const Level& level, const std::vector<Footprint>& operators, const SlotLimits& limits,
+                const LevelPlan& plan) {
+  REQUIRE(plan.outputs.size() == operators.size());
+  std::vector<std::int64_t> next_column(operators.size());
   std::int64_t covered = 0;
   std::int64_t next_owned = 0;
-  for (const PanelPlan& panel : plan.panels) {
-    REQUIRE(panel.first_window_column == next_window_column);
-    REQUIRE(panel.window_columns > 0);
-    next_window_column += panel.window_columns;
+  for (std::size_t i = 0; i < plan.panels.size(); ++i) {
+    const PanelPlan& panel = plan.panels[i];
     REQUIRE(panel.x0 <= covered);
     covered = panel.x1;
-    // Smoothing's neighbours are there, or the image ends.
-    const std::int64_t last = next_window_column - 1;
-    REQUIRE(panel.x0 <=
-            std::max<std::int64_t>(0, panel.first_window_column * analysis.stride - analysis.smoothing_radius));
-    REQUIRE(panel.x1 >= std::min(level.width, last * analysis.stride + analysis.window + analysis.smoothing_radius));
+    for (std::size_t k = 0; k < operators.size(); ++k) {
+      const Footprint& op = operators[k];
+      const OutputRange& columns = plan.columns(i, k);
+      REQUIRE(columns.first == next_column[k]);
+      REQUIRE(columns.count > 0);
+      next_column[k] = columns.end();
+      // What windows and halos reach is there, or the image ends.
+      const Reach needed = reach(columns, op.window.width, op.step.width, op.halo.left, op.halo.right, level.width);
+      REQUIRE(panel.x0 <= needed.first);
+      REQUIRE(panel.x1 >= needed.end);
+    }
     REQUIRE(panel.pitch >= panel.x1 - panel.x0);
     REQUIRE(panel.first_tile_column * level.tile_width <= panel.x0);
     REQUIRE((panel.first_tile_column + panel.tile_columns) * level.tile_width >= panel.x1);
@@ -49,7 +69,7 @@ void check_plan(const Level& level, const AnalysisConfig& analysis, const SlotLi
     REQUIRE(panel.first_owned_tile_column == next_owned);
     next_owned = std::max(next_owned, panel.first_tile_column + panel.tile_columns);
   }
-  REQUIRE(next_window_column == plan.windows_x);
+  for (std::size_t k = 0; k < operators.size(); ++k) REQUIRE(next_column[k] == plan.outputs[k].width);
   REQUIRE(covered == level.width);
   REQUIRE(next_owned == level.columns);
 
@@ -62,16 +82,16 @@ void check_plan(const Level& level, const AnalysisConfig& analysis, const SlotLi
   }
   REQUIRE(next_strip == plan.strips.size());
 
-  std::int64_t fragment_begin = 0;  // of windows
-  std::int64_t rows_owned = 0;      // of tiles
+  std::vector<std::int64_t> fragment_begin(operators.size());  // of outputs
+  std::int64_t rows_owned = 0;                                 // of tiles
   for (const ChainPlan& chain : plan.chains) {
-    std::int64_t fragment_end = 0;
+    std::vector<std::int64_t> fragment_end;
     std::int64_t last_tile_row = 0;
     std::size_t strip_index = chain.first_strip;
     for (std::size_t panel_index = 0; panel_index < plan.panels.size(); ++panel_index) {
       const PanelPlan& panel = plan.panels[panel_index];
       std::int64_t next_row = plan.strips[strip_index].y0;
-      std::int64_t next_window_row = fragment_begin;
+      std::vector<std::int64_t> next_output = fragment_begin;
       std::int64_t carried_from = next_row;
       for (; strip_index < chain.first_strip + chain.strips && plan.strips[strip_index].panel == panel_index;
            ++strip_index) {
@@ -85,21 +105,22 @@ void check_plan(const Level& level, const AnalysisConfig& analysis, const SlotLi
         REQUIRE(strip.carry_in_y0 == carried_from);
         REQUIRE(strip.carry_out_y0 >= strip.carry_in_y0);
         carried_from = strip.carry_out_y0;
-        REQUIRE(strip.first_window_row == next_window_row);
-        REQUIRE(strip.window_rows >= 0);
-        next_window_row += strip.window_rows;
-        if (strip.window_rows > 0) {
-          const std::int64_t first = strip.first_window_row * analysis.stride - analysis.smoothing_radius;
-          const std::int64_t last =
-              (next_window_row - 1) * analysis.stride + analysis.window + analysis.smoothing_radius;
-          REQUIRE(strip.carry_in_y0 <= std::max<std::int64_t>(0, first));
-          REQUIRE(strip.y1 >= std::min(level.height, last));
+        for (std::size_t k = 0; k < operators.size(); ++k) {
+          const Footprint& op = operators[k];
+          const OutputRange& rows = plan.rows(strip_index, k);
+          REQUIRE(rows.first == next_output[k]);
+          REQUIRE(rows.count >= 0);
+          next_output[k] = rows.end();
+          if (rows.count == 0) continue;
+          const Reach needed = reach(rows, op.window.height, op.step.height, op.halo.top, op.halo.bottom, level.height);
+          REQUIRE(strip.carry_in_y0 <= needed.first);
+          REQUIRE(strip.y1 >= needed.end);
         }
         REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_out_y0) * panel.pitch) <= limits.carry_bytes);
         REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_in_y0) * panel.pitch) <= limits.slot_bytes);
       }
-      REQUIRE((panel_index == 0 || next_window_row == fragment_end));
-      fragment_end = next_window_row;
+      REQUIRE((panel_index == 0 || next_output == fragment_end));
+      fragment_end = next_output;
     }
     REQUIRE(strip_index == chain.first_strip + chain.strips);
     // Every tile row is owned once.
@@ -107,52 +128,63 @@ void check_plan(const Level& level, const AnalysisConfig& analysis, const SlotLi
     rows_owned = std::max(rows_owned, last_tile_row);
     fragment_begin = fragment_end;
   }
-  REQUIRE(fragment_begin == plan.windows_y);
+  for (std::size_t k = 0; k < operators.size(); ++k) REQUIRE(fragment_begin[k] == plan.outputs[k].height);
   REQUIRE(rows_owned == level.rows);
 }
 
+/// The spectrum's alone.
+const std::vector<Footprint> windows = {spectrum_footprint({})};
+
 }  // namespace
 
-TEST_CASE("plans of random levels cover every row, tile and window once") {
+TEST_CASE("plans of random levels for one to three operators cover every row, tile and output once") {
   std::mt19937 random(7);
   const auto in = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   for (int i = 0; i < 400; ++i) {
-    AnalysisConfig analysis;
-    analysis.window = 8 * in(1, 40);
-    analysis.stride = in(1, 2 * analysis.window);
-    analysis.smoothing_radius = in(0, 4);
+    std::vector<Footprint> operators(static_cast<std::size_t>(in(1, 3)));
+    Size largest;
+    for (Footprint& op : operators) {
+      // Windows of an image are single pixels.
+      const bool image = in(0, 2) == 0;
+      if (!image) {
+        op.window = {8 * in(1, 40), 8 * in(1, 40)};
+        op.step = {in(1, 2 * static_cast<int>(op.window.width)), in(1, 2 * static_cast<int>(op.window.height))};
+      }
+      op.halo = {in(0, 4), in(0, 4), in(0, 4), in(0, 4)};
+      largest = {std::max(largest.width, op.window.width), std::max(largest.height, op.window.height)};
+    }
     PipelineConfig pipeline;
     pipeline.strip_height = in(1, 600);
     pipeline.batch_strips = in(0, 3);
-    const Level level =
-        make_level(in(analysis.window, 3000), in(analysis.window, 3000), 16 * in(1, 20), 16 * in(1, 20));
+    const Level level = make_level(in(static_cast<int>(largest.width), 3000),
+                                   in(static_cast<int>(largest.height), 3000), 16 * in(1, 20), 16 * in(1, 20));
     // Rooms from ample to so small that the level falls into panels.
-    const auto carry = static_cast<std::size_t>(in(1, 8)) * static_cast<std::size_t>(analysis.window + 8) * 1024;
+    const auto carry = static_cast<std::size_t>(in(1, 8)) * static_cast<std::size_t>(largest.height + 8) * 1024;
     const SlotLimits limits = slot_limits(carry);
     LevelPlan plan;
     try {
-      plan = plan_level(level, analysis, pipeline, limits, hundred_a_tile, nullptr,
+      plan = plan_level(level, operators, pipeline, limits, hundred_a_tile, nullptr,
                         {.fragments = in(1, 6), .decoded_on_device = i % 3 == 0});
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("pipeline.memory_mib") != std::string::npos);
       continue;
     }
     CAPTURE(i);
-    check_plan(level, analysis, limits, plan);
+    check_plan(level, operators, limits, plan);
   }
 }
 
 TEST_CASE("a wide level falls into panels when slots are small, and into one when they are large") {
   const Level level = make_level(20000, 2000, 256, 256);
-  const AnalysisConfig analysis;
+  const std::vector<Footprint> operators = windows;
   PipelineConfig pipeline;
   pipeline.queue_depth = 2;
   pipeline.memory_mib = 8;
-  const LevelPlan narrow = plan_level(level, analysis, pipeline, slot_limits(pipeline), hundred_a_tile, nullptr);
+  const LevelPlan narrow = plan_level(level, operators, pipeline, slot_limits(pipeline), hundred_a_tile, nullptr);
   CHECK(narrow.panels.size() > 1);
-  check_plan(level, analysis, slot_limits(pipeline), narrow);
+  check_plan(level, operators, slot_limits(pipeline), narrow);
   pipeline.memory_mib = 640;
-  const LevelPlan wide = plan_level(level, analysis, pipeline, slot_limits(pipeline), hundred_a_tile, nullptr);
+  const LevelPlan wide = plan_level(level, operators, pipeline, slot_limits(pipeline), hundred_a_tile, nullptr);
   CHECK(wide.panels.size() == 1);
 }
 
@@ -160,8 +192,8 @@ TEST_CASE("the default memory takes a strip of a large slide whole") {
   const Level level = make_level(65664, 43264, 256, 256);
   const PipelineConfig pipeline;
   const auto compressed = [](const void*, std::int64_t, std::int64_t, std::int64_t columns) { return columns * 15000; };
-  const LevelPlan plan = plan_level(level, {}, pipeline, slot_limits(pipeline), compressed, nullptr);
-  CHECK(plan.windows_x * plan.windows_y == 172544);
+  const LevelPlan plan = plan_level(level, windows, pipeline, slot_limits(pipeline), compressed, nullptr);
+  CHECK(plan.outputs[0].width * plan.outputs[0].height == 172544);
   CHECK(plan.panels.size() == 1);
   CHECK(plan.strips.front().y1 == 1024);
 }
@@ -178,12 +210,13 @@ TEST_CASE("slots and carry buffers together stay within the memory asked for") {
 }
 
 TEST_CASE("a level smaller than a window is refused with its size") {
-  CHECK_THROWS_WITH_AS(plan_level(make_level(255, 4000, 256, 256), {}, {}, slot_limits({}), hundred_a_tile, nullptr),
-                       "the level has 255 x 4000 pixels, less than one window of 256 x 256", Error);
+  CHECK_THROWS_WITH_AS(
+      plan_level(make_level(255, 4000, 256, 256), windows, {}, slot_limits({}), hundred_a_tile, nullptr),
+      "the level has 255 x 4000 pixels, less than one window of 256 x 256", Error);
 }
 
 TEST_CASE("a tile that fits no slot names the key to turn") {
   const auto huge = [](const void*, std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{1} << 40; };
-  CHECK_THROWS_WITH_AS(plan_level(make_level(4000, 4000, 256, 256), {}, {}, slot_limits({}), huge, nullptr),
+  CHECK_THROWS_WITH_AS(plan_level(make_level(4000, 4000, 256, 256), windows, {}, slot_limits({}), huge, nullptr),
                        doctest::Contains("raise pipeline.memory_mib"), Error);
 }
