@@ -12,6 +12,7 @@ import sys
 ALLOWED = {
     "include": {"public"},
     "src/runtime": set(),  # knows nothing of slides
+    "src/image": {"public"},
     "src/slide": {"public"},  # knows nothing of graphs
     "src/spectrum": {"public"},
     "src/config": {"public"},
@@ -20,7 +21,8 @@ ALLOWED = {
     "cuda/spectrum": {"public", "runtime", "spectrum"},
     "cuda/tiles": {"public", "runtime"},
     "cuda/jpeg": {"public", "runtime"},  # knows nothing of slides and graphs
-    "src/stages": {"public", "runtime", "slide", "spectrum", "cuda"},  # the only one that knows runtime and slide both
+    "src/operators": {"public", "spectrum"},  # knows nothing of graphs
+    "src/stages": {"public", "runtime", "slide", "spectrum", "operators", "cuda"},  # the only one that knows runtime and slide both
     "src/ledger": {"public", "config", "output"},
     "src/sweep": {"public", "config", "output", "ledger"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},

@@ -1,9 +1,16 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
 #include <slidestream/image.hpp>
+#include <slidestream/results.hpp>
 
 /// \file
-/// What is computed from the pixels of slides.
+/// What is computed from the pixels of slides: operators, and the kernels that they give to whoever runs them.
 
 namespace slidestream {
 
@@ -20,6 +27,78 @@ struct Footprint {
     return {image.width < window.width ? 0 : (image.width - window.width) / step.width + 1,
             image.height < window.height ? 0 : (image.height - window.height) / step.height + 1};
   }
+};
+
+/// One thing that an operator makes of a slide.
+struct Product {
+  enum class Kind {
+    sums,   ///< exact, order-free, small
+    field,  ///< a vector of float32 for each output
+    image,  ///< a pixel for each output
+  };
+
+  std::string name;
+  Kind kind = Kind::sums;
+  PixelFormat format;  ///< of an image: a pixel; of a field: as many channels as a vector has entries
+};
+
+/// A rectangle of outputs: columns [column, column + columns), rows [row, row + rows).
+struct OutputBlock {
+  std::int64_t column = 0;
+  std::int64_t columns = 0;
+  std::int64_t row = 0;
+  std::int64_t rows = 0;
+};
+
+/// Vectors of a whole slide's outputs, row by row; `values` is null where nobody wants them.
+struct FieldView {
+  float* values = nullptr;
+  std::int64_t columns = 0;  ///< outputs in a row
+};
+
+/// Where a kernel puts what it makes. Host memory.
+struct OutputViews {
+  SpectrumSums* sums = nullptr;        ///< adds to them; the caller's own. Null without a product of sums
+  FieldView field;                     ///< writes the block's vectors
+  PixelView<MemorySpace::host> image;  ///< writes the block's pixels; holds at least those
+};
+
+/// What an operator found out about a slide before its pixels pass by, such as how it is stained. Immutable.
+class SlideParameters {
+ public:
+  virtual ~SlideParameters() = default;
+};
+
+/// An operator at work on one thread of the host. Keeps its buffers between calls and doesn't allocate once warm.
+class HostKernel {
+ public:
+  virtual ~HostKernel() = default;
+
+  /// Columns of outputs that a task takes best.
+  virtual std::int64_t columns_per_task() const noexcept = 0;
+
+  /// Makes a block of outputs; what it gives depends on the image's pixels alone, never on how the work is cut.
+  /// \param pixels  in the operator's input format, host memory: the windows of the block with their halos, as far as
+  ///   they lie inside the image.
+  /// \param parameters  what `prepare` gave for the slide.
+  virtual void run(const ConstPixelView<MemorySpace::host>& pixels, const OutputBlock& block, const OutputViews& to,
+                   const SlideParameters* parameters) = 0;
+};
+
+/// Something that is computed from the pixels of slides. Immutable, shared by all threads of a run.
+class Operator {
+ public:
+  virtual ~Operator() = default;
+
+  /// As it stands in `operators.run`.
+  virtual std::string name() const = 0;
+  /// `luminance_format` or `rgb_format`.
+  virtual PixelFormat input() const = 0;
+  virtual Footprint footprint() const = 0;
+  virtual std::vector<Product> products() const = 0;
+  /// How it computes on the host, for logs: "highway-256 AVX3".
+  virtual std::string host_description() const = 0;
+  virtual std::unique_ptr<HostKernel> host_kernel() const = 0;
 };
 
 }  // namespace slidestream

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "spectrum/footprint.hpp"
+#include "operators/registry.hpp"
 
 namespace slidestream {
 
@@ -14,7 +14,14 @@ RunContext::RunContext(const Config& run_config, int run_threads)
     : config(run_config),
       threads(run_threads),
       limits(slot_limits(run_config.pipeline)),
-      operators{spectrum_footprint(run_config.analysis)} {}
+      operators(operators::make_operators(run_config)),
+      footprints(footprints_of(operators)) {}
+
+std::vector<Footprint> footprints_of(const std::vector<std::shared_ptr<const Operator>>& operators) {
+  std::vector<Footprint> footprints;
+  for (const auto& op : operators) footprints.push_back(op->footprint());
+  return footprints;
+}
 
 std::vector<const runtime::StageMeter*> RunContext::meters() const {
   if (lanes_are_devices())

@@ -13,6 +13,7 @@
 
 #include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
+#include <slidestream/operator.hpp>
 #include <slidestream/results.hpp>
 #include <slidestream/slide.hpp>
 
@@ -162,6 +163,8 @@ struct LaneLoad {
 /// Number of the spectrum among a run's operators.
 constexpr std::size_t spectrum_operator = 0;
 
+std::vector<Footprint> footprints_of(const std::vector<std::shared_ptr<const Operator>>& operators);
+
 /// What the stages share for one run.
 struct RunContext {
   RunContext(const Config& run_config, int run_threads);
@@ -173,8 +176,9 @@ struct RunContext {
   const char* backend = "cpu";
   bool carried_on_device = false;  ///< rows between strips never pass through the slots
   SlotLimits limits;
-  std::vector<Footprint> operators;  ///< that the run's pixels are for; the first is the spectrum
-  class GpuSet* gpus = nullptr;      ///< null on the CPU
+  std::vector<std::shared_ptr<const Operator>> operators;  ///< that the run's pixels are for; the first is the spectrum
+  std::vector<Footprint> footprints;                       ///< theirs
+  class GpuSet* gpus = nullptr;                            ///< null on the CPU
   runtime::StageMeter source{"source"};
   runtime::StageMeter read{"read"};
   runtime::StageMeter decode{"decode"};

@@ -10,9 +10,9 @@
 namespace slidestream {
 namespace {
 
-/// One thread's buffers.
+/// One thread's kernels, and what it sums up.
 struct Local {
-  std::unique_ptr<SpectrumEngine::Workspace> workspace;
+  std::vector<std::unique_ptr<HostKernel>> kernels;  ///< by operator
   SpectrumSums sums;
 };
 
@@ -25,25 +25,34 @@ void clear(SpectrumSums& sums) {
 class Compute final : public ComputeStage {
  public:
   explicit Compute(RunContext& context)
-      : context_(context), engine_(make_spectrum_engine(context.config.analysis)), locals_([this] {
+      : context_(context), locals_([this] {
           Local local;
-          local.workspace = engine_->make_workspace();
+          for (const auto& op : context_.operators) local.kernels.push_back(op->host_kernel());
           local.sums.histogram.assign(static_cast<std::size_t>(context_.config.analysis.bins), 0);
           return local;
-        }) {}
+        }) {
+    // Fails here rather than with the first slide.
+    for (const auto& kernel : locals_.local().kernels) columns_per_task_.push_back(kernel->columns_per_task());
+  }
 
   std::size_t tasks(const Batch& batch) const override {
-    if (batch.skip() || batch.rows(spectrum_operator).count == 0) return 0;
-    const std::int64_t step = engine_->columns_per_task();
-    return static_cast<std::size_t>((batch.columns(spectrum_operator).count + step - 1) / step);
+    if (batch.skip()) return 0;
+    std::size_t tasks = 0;
+    for (std::size_t op = 0; op < columns_per_task_.size(); ++op) tasks += tasks_of(batch, op);
+    return tasks;
   }
 
   ComputeTask task(Batch& batch, std::size_t i) const override {
-    const OutputRange& columns = batch.columns(spectrum_operator);
-    const OutputRange& rows = batch.rows(spectrum_operator);
-    const std::int64_t step = engine_->columns_per_task();
+    std::size_t op = 0;
+    for (std::size_t tasks = tasks_of(batch, op); i >= tasks; tasks = tasks_of(batch, op)) {
+      i -= tasks;
+      ++op;
+    }
+    const OutputRange& columns = batch.columns(op);
+    const OutputRange& rows = batch.rows(op);
+    const std::int64_t step = columns_per_task_[op];
     const std::int64_t first = static_cast<std::int64_t>(i) * step;
-    return {&batch, {columns.first + first, std::min(step, columns.count - first), rows.first, rows.count}};
+    return {&batch, op, {columns.first + first, std::min(step, columns.count - first), rows.first, rows.count}};
   }
 
   void run(const ComputeTask& task) override {
@@ -56,29 +65,39 @@ class Compute final : public ComputeStage {
       const Level& level = slide.slide->info().levels[slide.level];
       const PanelPlan& panel = batch.panel();
       const StripPlan& strip = batch.strip;
-      const LuminancePlane plane = {batch.own_rows - (strip.y0 - strip.carry_in_y0) * panel.pitch,
-                                    panel.pitch,
-                                    panel.x0,
-                                    strip.carry_in_y0,
-                                    panel.x1 - panel.x0,
-                                    strip.y1 - strip.carry_in_y0,
-                                    level.width,
-                                    level.height};
+      const ConstPixelView<MemorySpace::host> pixels = {
+          reinterpret_cast<const std::byte*>(batch.own_rows - (strip.y0 - strip.carry_in_y0) * panel.pitch),
+          panel.pitch,
+          {panel.x0, strip.carry_in_y0, panel.x1 - panel.x0, strip.y1 - strip.carry_in_y0},
+          {level.width, level.height},
+          luminance_format};
       WindowMap& map = slide.result.map;
-      engine_->run(local.sums, {map.values.empty() ? nullptr : map.values.data(), map.columns}, plane, task.block,
-                   *local.workspace);
+      OutputViews to;
+      to.sums = &local.sums;
+      to.field = {map.values.empty() ? nullptr : map.values.data(), map.columns};
+      local.kernels[task.op]->run(pixels, task.block, to, nullptr);
       busy.add(local.sums.windows, local.sums.values);
       const std::lock_guard lock(batch.sums_mutex);
       batch.sums += local.sums;
     });
   }
 
-  const char* engine() const noexcept override { return engine_->name(); }
+  std::string description() const override {
+    std::string text;
+    for (const auto& op : context_.operators) text += (text.empty() ? "" : ", ") + op->host_description();
+    return text;
+  }
 
  private:
+  std::size_t tasks_of(const Batch& batch, std::size_t op) const {
+    if (batch.rows(op).count == 0) return 0;
+    const std::int64_t step = columns_per_task_[op];
+    return static_cast<std::size_t>((batch.columns(op).count + step - 1) / step);
+  }
+
   RunContext& context_;
-  std::unique_ptr<SpectrumEngine> engine_;
   tbb::enumerable_thread_specific<Local> locals_;
+  std::vector<std::int64_t> columns_per_task_;  ///< by operator
 };
 
 }  // namespace

@@ -1,30 +1,32 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "runtime/stage_contract.hpp"
-#include "spectrum/engine.hpp"
 #include "stages/batch.hpp"
 
 namespace slidestream {
 
-/// Some window columns of a batch: one task.
+/// Some columns of an operator's outputs of a batch: one task.
 struct ComputeTask {
   Batch* batch = nullptr;
-  WindowBlock block;
+  std::size_t op = 0;
+  OutputBlock block;
 };
 
-/// Turns complete batches into partial sums, on the CPU.
+/// Has the operators' kernels make what complete batches hold, on the CPU.
 class ComputeStage {
  public:
   virtual ~ComputeStage() = default;
-  /// Number of tasks that the batch is worth; 0 when it completes no window.
+  /// Number of tasks that the batch is worth; 0 when it completes no output.
   virtual std::size_t tasks(const Batch& batch) const = 0;
   virtual ComputeTask task(Batch& batch, std::size_t i) const = 0;
-  /// Adds the task's windows to the batch's sums; thread-safe. A failure fails the batch's slide.
+  /// Makes the task's outputs, and adds what adds up to the batch's sums; thread-safe. A failure fails the batch's
+  /// slide.
   virtual void run(const ComputeTask& task) = 0;
-  /// The engine's name, for logs.
-  virtual const char* engine() const noexcept = 0;
+  /// How operators compute, for logs.
+  virtual std::string description() const = 0;
 };
 
 extern const runtime::StageContract compute_contract;

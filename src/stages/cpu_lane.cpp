@@ -48,9 +48,7 @@ class CpuLane final : public Lane {
   void compute(const ComputeTask& task, Ports& ports) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(*task.batch);
-    if (task.block.first_column == task.batch->columns(spectrum_operator).first) {
-      shared_.context.compute.add_wait(task.batch->ready);
-    }
+    if (task.block.column == task.batch->columns(task.op).first) shared_.context.compute.add_wait(task.batch->ready);
     // Only the last task of a batch may touch it after this.
     compute_stage_.run(task);
     join_tasks(*task.batch, std::get<0>(ports));

@@ -5,8 +5,8 @@
 
 #include <slidestream/error.hpp>
 
+#include "operators/registry.hpp"
 #include "runtime/machine.hpp"
-#include "spectrum/footprint.hpp"
 #include "stages/batch.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
@@ -114,7 +114,10 @@ Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRang
 class Planner {
  public:
   Planner(const Config& config, const Machine& machine, RunForecast& forecast)
-      : config_(config), machine_(machine), operators_{spectrum_footprint(config.analysis)}, forecast_(forecast) {}
+      : config_(config),
+        machine_(machine),
+        footprints_(footprints_of(operators::make_operators(config))),
+        forecast_(forecast) {}
 
   void add(const std::string& path, std::size_t slides_left) {
     SlideForecast slide;
@@ -159,7 +162,7 @@ class Planner {
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, *opened, index);
     const TileRanges ranges{*opened, index};
     const LevelPlan plan =
-        plan_level(level, operators_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
+        plan_level(level, footprints_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
                    {fragments_of_slide(config_.gpu.split_slides, slides_left, machine_.lanes), slide.decoded_on_gpu});
     slide.windows_x = plan.outputs[spectrum_operator].width;
     slide.windows_y = plan.outputs[spectrum_operator].height;
@@ -177,7 +180,7 @@ class Planner {
 
   const Config& config_;
   const Machine& machine_;
-  std::vector<Footprint> operators_;
+  std::vector<Footprint> footprints_;
   RunForecast& forecast_;
   std::uint64_t carried_ = 0;
   std::vector<std::uint64_t> maps_;

@@ -17,6 +17,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "operators/registry.hpp"
 #include "runtime/machine.hpp"
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
@@ -51,7 +52,7 @@ class Graph {
       carry_stage_ = make_carry_stage(context);
       compute_stage_ = make_compute_stage(context);
       lanes_.push_back(make_cpu_lane(shared, *carry_stage_, *compute_stage_));
-      transforms_ = compute_stage_->engine();
+      transforms_ = compute_stage_->description();
     } else {
       chain.insert(chain.end(), {&upload_contract, &device_carry_contract, &device_compute_contract, &reduce_contract});
       for (std::size_t i = 0; i < context.lanes; ++i) lanes_.push_back(make_gpu_lane(shared, i, *gpus));
@@ -283,7 +284,7 @@ void check_runnable(const Config& config) {
   std::string why;
   const std::vector<int> devices = choose_backend(config, why);
   if (devices.empty()) {
-    make_spectrum_engine(config.analysis);
+    for (const auto& op : operators::make_operators(config)) op->host_description();
     return;
   }
   RunContext context(config, 1);

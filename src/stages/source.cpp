@@ -204,7 +204,7 @@ class Source final : public SourceStage {
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
-      run->plan = plan_level(run->slide->info().levels[run->level], context_.operators, context_.config.pipeline,
+      run->plan = plan_level(run->slide->info().levels[run->level], context_.footprints, context_.config.pipeline,
                              context_.limits, &TileRanges::compressed_bytes, &ranges,
                              {fragments(index), run->decode_on_device});
       run->chains = std::vector<Chain>(run->plan.chains.size());

@@ -10,7 +10,7 @@
 
 #include <slidestream/error.hpp>
 
-#include "spectrum/footprint.hpp"
+#include "operators/spectrum/spectrum_operator.hpp"
 
 using namespace slidestream;
 
@@ -133,7 +133,7 @@ void check_plan(const Level& level, const std::vector<Footprint>& operators, con
 }
 
 /// The spectrum's alone.
-const std::vector<Footprint> windows = {spectrum_footprint({})};
+const std::vector<Footprint> windows = {operators::SpectrumOperator({}).footprint()};
 
 }  // namespace
 
