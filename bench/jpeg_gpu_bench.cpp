@@ -64,7 +64,7 @@ struct Tiles {
   std::string name;
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  cuda::JpegColour colour = cuda::JpegColour::luminance;
+  Colour colour = Colour::ycbcr;
   std::vector<std::byte> tables;
   std::vector<std::vector<std::byte>> bytes;
   std::vector<std::vector<std::uint8_t>> pixels;
@@ -78,7 +78,7 @@ Tiles read_tiles(const std::string& path) {
   tiles.name = std::filesystem::path(path).stem().string();
   tiles.width = static_cast<std::uint32_t>(level.tile_width);
   tiles.height = static_cast<std::uint32_t>(level.tile_height);
-  tiles.colour = level.colour == Colour::rgb ? cuda::JpegColour::rgb : cuda::JpegColour::luminance;
+  tiles.colour = level.colour;
   tiles.tables = slide->impl().details.at(0).jpeg_tables;
   TileDecoder decoder;
   for (std::int64_t i = 0; i < level.columns * level.rows && tiles.bytes.size() < 50000; ++i) {
@@ -138,6 +138,7 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   SLIDESTREAM_CUDA(cudaMemset(plane.get(), 0xA5, plane_bytes));
 
   const cuda::JpegLevelTables tables(tiles.tables);
+  const TileDemand demand{tiles.colour, tiles.width, tiles.height, tiles.width, tiles.height};
   double host_add = 0;
   double host_finish = 0;
   for (int round = 0; round < 2; ++round) {  // the second is warm
@@ -149,10 +150,9 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
                                           0,
                                           0,
                                           tiles.width,
-                                          tiles.height,
-                                          false};
-      const cuda::JpegReason reason = batch.add({host.data() + offsets[i], tiles.bytes[chosen[i]].size()}, offsets[i],
-                                                tables, tiles.colour, placement);
+                                          tiles.height};
+      const cuda::JpegReason reason =
+          batch.add({host.data() + offsets[i], tiles.bytes[chosen[i]].size()}, offsets[i], tables, demand, placement);
       if (reason != cuda::JpegReason::none)
         throw SlideError(std::string("a tile isn't for the device: ") + describe(reason));
     }

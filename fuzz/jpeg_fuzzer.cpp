@@ -1,6 +1,6 @@
 // Any bytes are flagged by the code that the GPU runs, or decoded as libjpeg-turbo does without finding damage.
 //
-// The first byte chooses the colour; the rest is the tile.
+// The first byte chooses the slide's colour and the tile's size; the rest is the tile.
 
 #include <algorithm>
 #include <cstddef>
@@ -34,17 +34,16 @@ const Slide& no_slide() {
 }
 
 /// The tile as the CPU's decoder has it; false when it is bad.
-bool decode_on_cpu(std::span<const std::byte> bytes, const cuda::HostJpegDecoder& decoded, Colour colour,
-                   std::vector<std::uint8_t>& pixels) {
+bool decode_on_cpu(std::span<const std::byte> bytes, const TileDemand& demand, std::vector<std::uint8_t>& pixels) {
   Level level;
-  level.tile_width = decoded.width();
-  level.tile_height = decoded.height();
-  level.colour = colour;
+  level.tile_width = demand.width;
+  level.tile_height = demand.height;
+  level.colour = demand.colour;
   const LevelDetail detail;
-  pixels.assign(decoded.luminance().size(), 0);
+  pixels.assign(static_cast<std::size_t>(demand.width * demand.height), 0);
   const LuminanceView view{pixels.data(), level.tile_width, level.tile_width, level.tile_height};
   try {
-    JpegDecoder().decode({no_slide(), 0, level, detail, 0, level.tile_width, level.tile_height, 0, 0, view}, bytes);
+    JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
     return false;
   }
@@ -55,16 +54,25 @@ bool decode_on_cpu(std::span<const std::byte> bytes, const cuda::HostJpegDecoder
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
-  const bool rgb = (data[0] & 1U) != 0;
+  constexpr Colour colours[] = {Colour::ycbcr, Colour::rgb, Colour::grey, Colour::grey_inverted};
   const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
   static cuda::HostJpegDecoder decoder;
   static std::vector<std::uint8_t> pixels;
   cuda::JpegHeader header;
   if (cuda::parse_jpeg_header(bytes, {}, header) != cuda::JpegReason::none) return 0;
   if (std::uint64_t{header.width} * header.height > most_pixels) return 0;
-  const cuda::JpegColour colour = rgb ? cuda::JpegColour::rgb : cuda::JpegColour::luminance;
-  if (decoder.decode(bytes, {}, colour) != cuda::JpegReason::none) return 0;
-  require(decode_on_cpu(bytes, decoder, rgb ? Colour::rgb : Colour::ycbcr, pixels));
-  require(std::equal(pixels.begin(), pixels.end(), decoder.luminance().begin()));
+  // The tile has the frame's size, or the image's edge goes through it; or it doesn't fit by a pixel.
+  constexpr std::int64_t more[][2] = {{0, 0}, {1, 0}, {1, 1}, {-1, -1}};
+  const auto& across = more[data[0] >> 2 & 3U];
+  const auto& down = more[data[0] >> 4 & 3U];
+  const TileDemand demand{colours[data[0] & 3U], header.width + across[0], header.height + down[0],
+                          header.width + across[1], header.height + down[1]};
+  if (demand.width < 1 || demand.height < 1) return 0;
+  if (decoder.decode(bytes, {}, demand) != cuda::JpegReason::none) return 0;
+  require(decode_on_cpu(bytes, demand, pixels));
+  for (std::uint32_t y = 0; y < decoder.height(); ++y) {
+    const auto row = decoder.luminance().subspan(std::size_t{y} * decoder.width(), decoder.width());
+    require(std::equal(row.begin(), row.end(), pixels.begin() + y * demand.width));
+  }
   return 0;
 }

@@ -13,23 +13,25 @@ ALLOWED = {
     "include": {"public"},
     "src/runtime": set(),  # knows nothing of slides
     "src/image": {"public"},
-    "src/slide": {"public"},  # knows nothing of graphs
+    "src/codec": {"public"},  # what the CPU's and the GPU's decoders ask alike
+    "src/slide": {"public", "codec"},  # knows nothing of graphs
     "src/spectrum": {"public"},
     "src/config": {"public"},
     "src/output": {"public", "config"},  # corpus.json lists the settings
     "src/synth": {"public"},
     "cuda/spectrum": {"public", "runtime", "spectrum"},
     "cuda/tiles": {"public", "runtime"},
-    "cuda/jpeg": {"public", "runtime"},  # knows nothing of slides and graphs
+    "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
     "src/operators": {"public", "spectrum"},  # knows nothing of graphs
-    "src/stages": {"public", "runtime", "slide", "spectrum", "operators", "cuda"},  # the only one that knows runtime and slide both
+    # The only one that knows runtime and slide both.
+    "src/stages": {"public", "runtime", "codec", "slide", "spectrum", "operators", "cuda"},
     "src/ledger": {"public", "config", "output"},
     "src/sweep": {"public", "config", "output", "ledger"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},
     "src/report": {"public", "config", "output", "ledger", "sweep"},  # what a sweep's times tell
     "src/cli": {"public", "config", "output", "ledger", "synth", "sweep", "compare", "report"},
     "examples": {"public"},
-    "fuzz": {"config", "ledger", "public", "slide", "cuda"},
+    "fuzz": {"codec", "config", "ledger", "public", "slide", "cuda"},
 }
 # Tests and benchmarks look inside everything.
 UNCHECKED = {"bench", "tests"}

@@ -118,8 +118,8 @@ std::int32_t add_wrapping(std::int32_t a, std::int32_t b) {
 /// Transforms the blocks of an event and places their pixels.
 class EventWriter {
  public:
-  EventWriter(const JpegGeometry& geometry, const JpegHeader& header, std::uint32_t first_cycle, std::uint8_t* to)
-      : geometry_(geometry), width_(header.width), height_(header.height), cycle_(first_cycle), to_(to) {}
+  EventWriter(const JpegGeometry& geometry, const HostTarget& target, std::uint32_t first_cycle)
+      : geometry_(geometry), target_(target), cycle_(first_cycle) {}
 
   /// False when the result can't be vouched for.
   bool write(HostArena& arena, std::uint32_t blocks) {
@@ -136,15 +136,12 @@ class EventWriter {
     const std::uint32_t y = (cycle_ / geometry_.cycles_across * geometry_.events_down + down_) * 8;
     for (std::uint32_t b = 0; b < (geometry_.mode == LaneMode::pairs ? 2U : 1U); ++b) {
       for (std::uint32_t i = 0; i < 64; ++i) {
-        const std::uint32_t pixel_x = x + 8 * b + i % 8;
-        const std::uint32_t pixel_y = y + i / 8;
-        if (pixel_x >= width_ || pixel_y >= height_) continue;
-        std::uint8_t& pixel = to_[std::size_t{pixel_y} * width_ + pixel_x];
-        pixel = samples[b][i];
+        std::uint8_t value = samples[b][i];
         if (geometry_.mode == LaneMode::rgb) {
-          pixel = static_cast<std::uint8_t>(
+          value = static_cast<std::uint8_t>(
               (19595U * samples[0][i] + 38470U * samples[1][i] + 7471U * samples[2][i] + 32768U) >> 16);
         }
+        put(x + 8 * b + i % 8, y + i / 8, value);
       }
     }
     arena.clear(blocks, 128 * per_event);
@@ -153,6 +150,13 @@ class EventWriter {
   }
 
  private:
+  void put(std::uint32_t x, std::uint32_t y, std::uint8_t value) {
+    // Unsigned, so that what lies before the rectangle is far behind it.
+    if (x - target_.first_column >= target_.columns || y - target_.first_row >= target_.rows) return;
+    target_.plane[target_.origin + std::int64_t{y} * target_.pitch + x] =
+        target_.inverted ? static_cast<std::uint8_t>(255 - value) : value;
+  }
+
   void advance() {
     if (++across_ < geometry_.events_across) return;
     across_ = 0;
@@ -162,13 +166,11 @@ class EventWriter {
   }
 
   JpegGeometry geometry_;
-  std::uint32_t width_;
-  std::uint32_t height_;
+  HostTarget target_;
   std::uint32_t cycle_;
   std::uint32_t across_ = 0;
   std::uint32_t down_ = 0;
   std::int32_t predictions_[3] = {};
-  std::uint8_t* to_;
 };
 
 }  // namespace
@@ -202,34 +204,33 @@ JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, Unst
 }
 
 void HostJpegDecoder::prepare_arena() {
-  const JpegGeometry geometry = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
-  const HostLayout layout(geometry.mode, coding_.lookup_words);
+  const HostLayout layout(geometry_.mode, coding_.lookup_words);
   arena_.assign(layout.size, 0);
   HostArena arena(arena_);
-  for (std::uint32_t i = 0; i < zigzag_regions(geometry.mode) * zigzag_entries; ++i) {
+  for (std::uint32_t i = 0; i < zigzag_regions(geometry_.mode) * zigzag_entries; ++i) {
     arena.put(layout.arena.zigzag + 8 * i,
-              zigzag_entry(coding_, geometry.mode, i / zigzag_entries, i % zigzag_entries));
+              zigzag_entry(coding_, geometry_.mode, i / zigzag_entries, i % zigzag_entries));
   }
-  for (std::uint32_t i = 0; i < geometry.blocks_in_cycle; ++i) {
-    arena.put(layout.arena.cycle + 16 * i, cycle_entry(coding_, geometry.mode, layout.arena, i));
+  for (std::uint32_t i = 0; i < geometry_.blocks_in_cycle; ++i) {
+    arena.put(layout.arena.cycle + 16 * i, cycle_entry(coding_, geometry_.mode, layout.arena, i));
   }
   for (std::uint32_t i = 0; i < coding_.lookup_words; ++i) {
     arena.put(layout.arena.lookup + 4 * i, lookup_word(coding_, i, layout.arena.lookup));
   }
 }
 
-JpegReason HostJpegDecoder::decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles) {
-  const JpegGeometry geometry = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
-  const HostLayout layout(geometry.mode, coding_.lookup_words);
+JpegReason HostJpegDecoder::decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles,
+                                            const HostTarget& target) {
+  const HostLayout layout(geometry_.mode, coding_.lookup_words);
   HostArena arena(arena_);
   const std::uint32_t start = 8 * scan_.intervals[index];
   const std::uint32_t end = 8 * scan_.intervals[index + 1];
   HostRing ring(scan_.words, start / 128, layout.ring);
   ring.begin(arena);
-  arena.clear(layout.blocks, lane_block_bytes(geometry.mode));
+  arena.clear(layout.blocks, lane_block_bytes(geometry_.mode));
   EntropyLane lane;
-  lane.begin(arena, layout.ring, layout.arena.cycle, start % 128, cycles * geometry.blocks_in_cycle);
-  EventWriter writer(geometry, header_, first_cycle, luminance_.data());
+  lane.begin(arena, layout.ring, layout.arena.cycle, start % 128, cycles * geometry_.blocks_in_cycle);
+  EventWriter writer(geometry_, target, first_cycle);
   const std::uint32_t origin = start / 128 * 128;
   bool in_range = true;
   while (true) {
@@ -244,35 +245,67 @@ JpegReason HostJpegDecoder::decode_interval(std::size_t index, std::uint32_t fir
   }
   const std::uint32_t position = origin + lane.position - 32;
   if (position > end || end - position >= 8) return JpegReason::wrong_length;
-  if (arena.load(layout.blocks + error_offset(geometry.mode)) != 0) return JpegReason::bad_code;
+  if (arena.load(layout.blocks + error_offset(geometry_.mode)) != 0) return JpegReason::bad_code;
   return in_range ? JpegReason::none : JpegReason::out_of_range;
 }
 
-JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegTableReferences& tables,
-                                   JpegColour colour) {
-  JpegReason reason = parse_jpeg_header(bytes, tables, header_);
-  if (reason == JpegReason::none) reason = make_jpeg_coding(header_, colour, coding_);
+JpegReason HostJpegDecoder::decode_scan(std::span<const std::byte> bytes, std::uint32_t per_interval,
+                                        const HostTarget& target) {
+  JpegReason reason = unstuff_on_host(bytes, per_interval != 0, scan_);
   if (reason != JpegReason::none) return reason;
-  if (bytes.size() > std::size_t{1} << 28) return JpegReason::no_room;
-  reason = unstuff_on_host(bytes.subspan(header_.scan_offset), header_.restart_interval != 0, scan_);
-  if (reason != JpegReason::none) return reason;
-  const JpegGeometry geometry = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
-  const std::uint32_t cycles = geometry.cycles_across * geometry.cycle_rows;
-  const std::uint32_t per_interval = header_.restart_interval == 0
-                                         ? cycles
-                                         : header_.restart_interval / mcus_per_cycle(geometry.mode, coding_.horizontal);
+  const std::uint32_t cycles = geometry_.cycles_across * geometry_.cycle_rows;
+  if (per_interval == 0) per_interval = cycles;
   // Every block takes two bits at least.
-  if (std::uint64_t{cycles} * geometry.blocks_in_cycle * 2 > 8 * std::uint64_t{scan_.intervals.back()})
+  if (std::uint64_t{cycles} * geometry_.blocks_in_cycle * 2 > 8 * std::uint64_t{scan_.intervals.back()})
     return JpegReason::wrong_length;
   if ((cycles + per_interval - 1) / per_interval + 1 != scan_.intervals.size()) return JpegReason::wrong_marker;
   prepare_arena();
-  luminance_.assign(std::size_t{header_.width} * header_.height, 0);
   for (std::size_t i = 0; i + 1 < scan_.intervals.size(); ++i) {
     const auto first = static_cast<std::uint32_t>(i) * per_interval;
-    reason = decode_interval(i, first, std::min(per_interval, cycles - first));
+    reason = decode_interval(i, first, std::min(per_interval, cycles - first), target);
     if (reason != JpegReason::none) return reason;
   }
   return JpegReason::none;
+}
+
+JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegTableReferences& tables,
+                                   const TileDemand& demand) {
+  LuminanceOf luminance_of{};
+  JpegReason reason = parse_jpeg_tile(bytes, tables, demand, header_, luminance_of);
+  if (reason == JpegReason::none) reason = make_jpeg_coding(header_, luminance_of, coding_);
+  if (reason != JpegReason::none) return reason;
+  if (bytes.size() > std::size_t{1} << 28) return JpegReason::no_room;
+  geometry_ = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
+  luminance_.assign(std::size_t{header_.width} * header_.height, 0);
+  HostTarget target;
+  target.plane = luminance_.data();
+  target.pitch = header_.width;
+  target.columns = header_.width;
+  target.rows = header_.height;
+  target.inverted = luminance_of == LuminanceOf::first_inverted;
+  return decode_scan(bytes.subspan(header_.scan_offset),
+                     header_.restart_interval / mcus_per_cycle(geometry_.mode, coding_.horizontal), target);
+}
+
+JpegReason HostJpegDecoder::decode(std::uint8_t* plane, const JpegBatch& batch, std::uint32_t number,
+                                   std::span<const std::byte> compressed) {
+  const std::byte* upload = batch.upload().data();
+  const auto& tile = reinterpret_cast<const JpegDeviceTile*>(upload + batch.layout().tiles)[number];
+  coding_ = reinterpret_cast<const JpegCoding*>(upload + batch.layout().codings)[tile.coding];
+  // The frame as far as whole cycles tell it: how many MCUs a cycle has says which mode the tile is decoded in.
+  const std::uint32_t mcus = tile.blocks_in_cycle / coding_.block_count;
+  geometry_ = jpeg_geometry(coding_, 8U * coding_.horizontal * mcus * tile.cycles_across,
+                            8U * coding_.vertical * tile.cycle_rows, mcus * tile.cycles_per_interval);
+  HostTarget target;
+  target.plane = plane;
+  target.origin = tile.origin;
+  target.pitch = tile.pitch;
+  target.first_column = tile.first_column;
+  target.first_row = tile.first_row;
+  target.columns = tile.columns;
+  target.rows = tile.rows;
+  target.inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
+  return decode_scan(compressed.subspan(tile.scan_offset, tile.scan_bytes), tile.cycles_per_interval, target);
 }
 
 }  // namespace slidestream::cuda

@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg/jpeg_coding.hpp"
+#include "cuda/jpeg/jpeg_geometry.hpp"
 #include "cuda/jpeg/jpeg_header.hpp"
 
 /// \file
@@ -24,22 +26,42 @@ struct UnstuffedScan {
 /// with `bytes`: anything else the device doesn't vouch for.
 JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan);
 
-/// Decodes a whole tile to `width` x `height` bytes of luminance.
+/// Where a decoded tile's luminance goes, and which part of it.
+struct HostTarget {
+  std::uint8_t* plane = nullptr;
+  std::int64_t origin = 0;  ///< bytes from there to the tile's own pixel (0, 0), which may lie outside
+  std::int64_t pitch = 0;   ///< bytes from a row to the next
+  std::uint32_t first_column = 0;
+  std::uint32_t first_row = 0;
+  std::uint32_t columns = 0;
+  std::uint32_t rows = 0;
+  bool inverted = false;
+};
+
+/// Decodes tiles as the device does.
 class HostJpegDecoder {
  public:
-  /// \returns why the result can't be vouched for.
-  JpegReason decode(std::span<const std::byte> bytes, const JpegTableReferences& tables, JpegColour colour);
+  /// Decodes a tile to `width` x `height` bytes of luminance. \returns why the result can't be vouched for.
+  JpegReason decode(std::span<const std::byte> bytes, const JpegTableReferences& tables, const TileDemand& demand);
+
+  /// Decodes tile `number` of a finished batch from what the device is told of it, into the batch's plane. \returns the
+  /// tile's verdict.
+  JpegReason decode(std::uint8_t* plane, const JpegBatch& batch, std::uint32_t number,
+                    std::span<const std::byte> compressed);
 
   std::uint32_t width() const { return header_.width; }
   std::uint32_t height() const { return header_.height; }
   std::span<const std::uint8_t> luminance() const { return luminance_; }
 
  private:
-  JpegReason decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles);
+  JpegReason decode_scan(std::span<const std::byte> bytes, std::uint32_t per_interval, const HostTarget& target);
+  JpegReason decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles,
+                             const HostTarget& target);
   void prepare_arena();
 
   JpegHeader header_;
   JpegCoding coding_;
+  JpegGeometry geometry_;
   UnstuffedScan scan_;
   std::vector<std::uint8_t> arena_;
   std::vector<std::uint8_t> luminance_;

@@ -74,8 +74,8 @@ void JpegBatch::clear() {
   }
 }
 
-JpegReason JpegBatch::make_coding(const JpegHeader& header, JpegColour colour, std::uint32_t& coding) {
-  const JpegCodingKey key(header, colour);
+JpegReason JpegBatch::make_coding(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding) {
+  const JpegCodingKey key(header, luminance_of);
   const std::span<const std::byte> bytes = key.bytes();
   const std::uint64_t hash = key.hash();
   const auto [first, last] = by_hash_.equal_range(hash);
@@ -88,7 +88,7 @@ JpegReason JpegBatch::make_coding(const JpegHeader& header, JpegColour colour, s
   }
   if (coding_count_ == layout_.limits.codings) return JpegReason::no_room;
   JpegCoding& made = part<JpegCoding>(layout_.codings)[coding_count_];
-  const JpegReason reason = make_jpeg_coding(header, colour, made);
+  const JpegReason reason = make_jpeg_coding(header, luminance_of, made);
   if (reason != JpegReason::none) return reason;
   keys_.emplace_back(bytes.begin(), bytes.end());
   by_hash_.emplace(hash, coding_count_);
@@ -96,17 +96,17 @@ JpegReason JpegBatch::make_coding(const JpegHeader& header, JpegColour colour, s
   return JpegReason::none;
 }
 
-JpegReason JpegBatch::coding_for(const JpegHeader& header, JpegColour colour, std::uint32_t& coding) {
+JpegReason JpegBatch::coding_for(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding) {
   // Only within a batch: after it the bytes that the references lead to may be others.
-  if (has_last_ && colour == last_colour_ && same_frame(header, last_header_)) {
+  if (has_last_ && luminance_of == last_luminance_of_ && same_frame(header, last_header_)) {
     coding = last_coding_;
     return JpegReason::none;
   }
-  const JpegReason reason = make_coding(header, colour, coding);
+  const JpegReason reason = make_coding(header, luminance_of, coding);
   if (reason != JpegReason::none) return reason;
   has_last_ = true;
   last_header_ = header;
-  last_colour_ = colour;
+  last_luminance_of_ = luminance_of;
   last_coding_ = coding;
   return JpegReason::none;
 }
@@ -121,20 +121,20 @@ std::uint32_t JpegBatch::group_for(std::uint32_t coding, LaneMode mode) {
 }
 
 JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
-                          JpegColour colour, const JpegPlacement& placement) {
+                          const TileDemand& demand, const JpegPlacement& placement) {
   if (tables.reason != JpegReason::none) return tables.reason;
   if (tile_count_ == layout_.limits.tiles) return JpegReason::no_room;
   JpegHeader header;
-  JpegReason reason = parse_jpeg_header(bytes, tables.references, header);
+  LuminanceOf luminance_of{};
+  JpegReason reason = parse_jpeg_tile(bytes, tables.references, demand, header, luminance_of);
   if (reason != JpegReason::none) return reason;
   const bool inside = std::uint64_t{placement.from_x} + placement.width <= header.width &&
                       std::uint64_t{placement.from_y} + placement.height <= header.height;
   if (!inside || placement.width == 0 || placement.height == 0) return JpegReason::size;
-  if (placement.inverted && header.component_count != 1) return JpegReason::components;
   const std::uint64_t scan_bytes = bytes.size() - header.scan_offset;
   if (scan_bytes > most_scan_bytes) return JpegReason::no_room;
   std::uint32_t coding = 0;
-  reason = coding_for(header, colour, coding);
+  reason = coding_for(header, luminance_of, coding);
   if (reason != JpegReason::none) return reason;
 
   const JpegCoding& made = part<JpegCoding>(layout_.codings)[coding];
@@ -167,7 +167,7 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   tile.cycles_across = static_cast<std::uint16_t>(geometry.cycles_across);
   tile.cycle_rows = static_cast<std::uint16_t>(geometry.cycle_rows);
   tile.cycles_per_interval = per_interval;
-  tile.flags = static_cast<std::uint16_t>((placement.inverted ? JpegDeviceTile::inverted : 0) |
+  tile.flags = static_cast<std::uint16_t>((luminance_of == LuminanceOf::first_inverted ? JpegDeviceTile::inverted : 0) |
                                           (made.uniform != 0 ? JpegDeviceTile::uniform : 0));
   tile.blocks_in_cycle = static_cast<std::uint16_t>(geometry.blocks_in_cycle);
   group_of_tile_[tile_count_] = group_for(coding, geometry.mode);

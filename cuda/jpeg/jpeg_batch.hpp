@@ -37,7 +37,6 @@ struct JpegPlacement {
   std::uint32_t from_y = 0;
   std::uint32_t width = 0;  ///< pixels; the rectangle must lie inside the frame, or the tile isn't for the device
   std::uint32_t height = 0;
-  bool inverted = false;  ///< 255 - v, for a single component
 };
 
 /// A tile as the device sees it.
@@ -118,10 +117,11 @@ class JpegBatch {
   void clear();
 
   /// Adds a tile whose compressed bytes will lie `offset` bytes into the compressed buffer on the device. Parses the
-  /// header in `bytes`; the scan's data aren't touched. \returns none, and the tile has number `tiles() - 1`; else why
-  /// the tile isn't for the device: nothing was added, and the CPU's decoder has to say what it is.
+  /// header in `bytes`, and asks the rule whether it is what `demand` wants; the scan's data aren't touched. \returns
+  /// none, and the tile has number `tiles() - 1`; else why the tile isn't for the device: nothing was added, and the
+  /// CPU's decoder has to say what it is.
   JpegReason add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
-                 JpegColour colour, const JpegPlacement& placement);
+                 const TileDemand& demand, const JpegPlacement& placement);
 
   /// Fills a rectangle with white: a missing tile. False when there is no room.
   bool add_white(const JpegPlacement& placement);
@@ -155,8 +155,8 @@ class JpegBatch {
   };
   struct Seen;
 
-  JpegReason coding_for(const JpegHeader& header, JpegColour colour, std::uint32_t& coding);
-  JpegReason make_coding(const JpegHeader& header, JpegColour colour, std::uint32_t& coding);
+  JpegReason coding_for(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding);
+  JpegReason make_coding(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding);
   std::uint32_t group_for(std::uint32_t coding, LaneMode mode);
   void cut_into_pieces(std::uint32_t lanes);
   void order_queue();
@@ -183,7 +183,7 @@ class JpegBatch {
   std::vector<std::vector<std::byte>> keys_;
   // The header before, if its tables were the level's own: tiles of a slide differ in their data alone.
   JpegHeader last_header_;
-  JpegColour last_colour_ = JpegColour::luminance;
+  LuminanceOf last_luminance_of_ = LuminanceOf::first;
   std::uint32_t last_coding_ = 0;
   bool has_last_ = false;
 

@@ -13,12 +13,6 @@
 
 namespace slidestream::cuda {
 
-/// What the components of a tile become.
-enum class JpegColour : std::uint8_t {
-  luminance,  ///< the first component as it is: YCbCr, grey
-  rgb,        ///< three components by the formula of luminance; of one component, its samples
-};
-
 /// A canonical Huffman code.
 struct HuffmanCode {
   std::uint16_t limit[16];  ///< of the codes of length i + 1, left-aligned to 16 bits: the first that is longer
@@ -60,12 +54,12 @@ struct JpegCoding {
 };
 
 /// Makes the coding of a parsed header. \returns why there is none.
-JpegReason make_jpeg_coding(const JpegHeader& header, JpegColour colour, JpegCoding& coding) noexcept;
+JpegReason make_jpeg_coding(const JpegHeader& header, LuminanceOf luminance_of, JpegCoding& coding) noexcept;
 
 /// What distinguishes codings, as bytes: equal keys make equal codings.
 class JpegCodingKey {
  public:
-  JpegCodingKey(const JpegHeader& header, JpegColour colour) noexcept;
+  JpegCodingKey(const JpegHeader& header, LuminanceOf luminance_of) noexcept;
   std::span<const std::byte> bytes() const noexcept { return {bytes_, size_}; }
   std::uint64_t hash() const noexcept;
 

@@ -250,4 +250,21 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
   }
 }
 
+JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableReferences& tables,
+                           const TileDemand& demand, JpegHeader& header, LuminanceOf& luminance_of) noexcept {
+  const JpegReason reason = parse_jpeg_header(bytes, tables, header);
+  if (reason != JpegReason::none) return reason;
+  const FrameVerdict verdict = judge_frame(demand, {header.width, header.height, header.component_count});
+  luminance_of = verdict.luminance;
+  switch (verdict.fault) {
+    case FrameFault::components:
+      return JpegReason::components;
+    case FrameFault::size:
+      return JpegReason::size;
+    case FrameFault::none:
+      break;
+  }
+  return JpegReason::none;
+}
+
 }  // namespace slidestream::cuda

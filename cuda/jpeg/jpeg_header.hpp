@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "codec/tile_rule.hpp"
+
 /// \file
 /// What the header of a JPEG says, as far as the GPU's decoder must know it. Nothing is copied: tables are references
 /// into the bytes that were parsed, and the scan's data aren't looked at.
@@ -20,12 +22,12 @@ enum class JpegReason : std::uint32_t {
   damaged_header,  ///< segments that don't add up, bytes between them, a table that libjpeg wouldn't take
   other_coding,    ///< progressive, lossless, hierarchical, arithmetic
   precision,       ///< not 8 bits
-  components,      ///< neither one nor three, or not what the colour asks for
+  components,      ///< neither one nor three, or not what the slide's colour asks for
   sampling,        ///< luminance isn't the component sampled most densely; RGB with subsampling
   several_scans,   ///< the first scan doesn't hold all components
   missing_table,   ///< libjpeg-turbo would take its default tables
   unusual_table,   ///< DC categories above 11, or codes so long that their lookup doesn't fit the device's memory
-  size,            ///< the frame doesn't hold the rectangle that is wanted
+  size,            ///< not the tile's size, or the frame doesn't hold the rectangle that is wanted
   odd_marker,      ///< a marker that stands in few files: DNL, DAC, RSTn in the header and the like
   no_room,         ///< the batch has no room for it (tiles, table sets, segments, compressed bytes)
   // Said by the device.
@@ -77,5 +79,10 @@ struct JpegHeader {
 /// `bytes`. \returns JpegReason::none when `header` is filled.
 JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableReferences& tables,
                              JpegHeader& header) noexcept;
+
+/// The same for a tile of which the slide asks something: the rule that the CPU's decoder asks must take it, too.
+/// `luminance_of` is what luminance is of it.
+JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableReferences& tables,
+                           const TileDemand& demand, JpegHeader& header, LuminanceOf& luminance_of) noexcept;
 
 }  // namespace slidestream::cuda

@@ -98,18 +98,6 @@ StreamHandle open_stream(Memory& memory) {
   return stream;
 }
 
-/// The components that luminance needs: 1 or 3.
-unsigned needed_components(const Level& level, const Codestream& codestream) {
-  const std::size_t present = codestream.components.size();
-  const bool grey = level.colour == Colour::grey || level.colour == Colour::grey_inverted;
-  if (grey ? present > 2 : present != 1 && present != 3 && present != 4) {
-    throw TileError(std::to_string(present) + " JPEG 2000 components, which don't fit the slide's " +
-                    name(level.colour));
-  }
-  if (present == 1 || level.colour != Colour::rgb || codestream.irreversible_colour_transform) return 1;
-  return 3;
-}
-
 void check_components(const Codestream& codestream, unsigned needed) {
   for (unsigned i = 0; i < needed; ++i) {
     const Codestream::Component& component = codestream.components[i];
@@ -183,9 +171,9 @@ std::uint8_t to_8_bits(OPJ_INT32 value) noexcept {
   return static_cast<std::uint8_t>(std::clamp<OPJ_INT32>(value, 0, 255));
 }
 
-void write_first(const TileJob& job, const Codestream& codestream, const opj_image_t& image) {
+void write_first(const TileJob& job, const Codestream& codestream, const opj_image_t& image, bool inverted) {
   const Plane plane(image.comps[0], codestream);
-  const int flip = job.level.colour == Colour::grey_inverted ? 255 : 0;
+  const int flip = inverted ? 255 : 0;
   const std::int64_t end_y = std::min<std::int64_t>(job.from_y + job.out.height, image.comps[0].h);
   const std::int64_t count = std::clamp<std::int64_t>(image.comps[0].w - job.from_x, 0, job.out.width);
   for (std::int64_t y = job.from_y; y < end_y; ++y) {
@@ -213,18 +201,21 @@ void write_rgb(const TileJob& job, const Codestream& codestream, const opj_image
 
 void decode_jpeg2000(const TileJob& job, std::span<const std::byte> bytes) {
   const Codestream codestream = parse_codestream(bytes);
-  check_decoded_size(job, codestream.width, codestream.height);
-  const unsigned needed = needed_components(job.level, codestream);
+  const LuminanceOf luminance_of = check_frame(
+      job,
+      {codestream.width, codestream.height, codestream.components.size(), codestream.irreversible_colour_transform},
+      "JPEG 2000 codestream");
+  const unsigned needed = luminance_of == LuminanceOf::rgb ? 3 : 1;
   check_components(codestream, needed);
   const ImageHandle image = decode_components(codestream, needed);
   const opj_image_comp_t& first = image->comps[0];
   if (first.w != codestream.width || first.h != codestream.height) {
     throw TileError("OpenJPEG gave an image of another size than its header's");
   }
-  if (needed == 1) {
-    write_first(job, codestream, *image);
-  } else {
+  if (luminance_of == LuminanceOf::rgb) {
     write_rgb(job, codestream, *image);
+  } else {
+    write_first(job, codestream, *image, luminance_of == LuminanceOf::first_inverted);
   }
   whiten_beyond(job, codestream.width, codestream.height);
 }

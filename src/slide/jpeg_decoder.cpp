@@ -56,26 +56,31 @@ bool read_tables(JpegSession& session, std::span<const std::byte> tables) {
   return true;
 }
 
-/// What the components of a frame become.
+/// What libjpeg is told that the components of a frame are, and what it is asked for.
 struct Plan {
   J_COLOR_SPACE coded;
   J_COLOR_SPACE decoded;
-  Colour colour;  // of the decoded samples
 };
 
-Plan plan_for(Colour colour, int components) {
+Plan plan_for(LuminanceOf luminance_of, int components) {
   // Grey output makes libjpeg decode Y alone; the same space on both sides makes it convert nothing.
-  if (components == 1) {
-    return {JCS_GRAYSCALE, JCS_GRAYSCALE, colour == Colour::grey_inverted ? Colour::grey_inverted : Colour::grey};
-  }
-  if (components == 3 && colour == Colour::ycbcr) return {JCS_YCbCr, JCS_GRAYSCALE, Colour::grey};
-  if (components == 3 && colour == Colour::rgb) return {JCS_RGB, JCS_RGB, Colour::rgb};
-  return {JCS_UNKNOWN, JCS_UNKNOWN, colour};
+  if (components == 1) return {JCS_GRAYSCALE, JCS_GRAYSCALE};
+  if (components == 3 && luminance_of == LuminanceOf::first) return {JCS_YCbCr, JCS_GRAYSCALE};
+  if (components == 3 && luminance_of == LuminanceOf::rgb) return {JCS_RGB, JCS_RGB};
+  return {JCS_UNKNOWN, JCS_UNKNOWN};
 }
 
-bool components_fit(Colour colour, int components) {
-  const bool grey = colour == Colour::grey || colour == Colour::grey_inverted;
-  return components == 1 || (grey ? components == 2 : components == 3 || components == 4);
+/// The colour of samples that give this luminance.
+Colour colour_of(LuminanceOf luminance_of) {
+  switch (luminance_of) {
+    case LuminanceOf::rgb:
+      return Colour::rgb;
+    case LuminanceOf::first_inverted:
+      return Colour::grey_inverted;
+    case LuminanceOf::first:
+      break;
+  }
+  return Colour::grey;
 }
 
 /// Decodes all rows: also those that aren't wanted, since damage anywhere makes the tile bad, whichever rows are asked
@@ -131,14 +136,14 @@ bool read_header(JpegSession& session, std::span<const std::byte> tables, std::s
   return true;
 }
 
-bool read_image(JpegSession& session, const TileJob& job, const Plan& plan, std::uint8_t* scratch) {
+bool read_image(JpegSession& session, const TileJob& job, const Plan& plan, Colour colour, std::uint8_t* scratch) {
   if (setjmp(session.jump) != 0) return false;
   jpeg_decompress_struct& jpeg = session.decompressor;
   jpeg.jpeg_color_space = plan.coded;
   jpeg.out_color_space = plan.decoded;
   jpeg.dct_method = JDCT_ISLOW;
   jpeg_start_decompress(&jpeg);
-  read_rows(session, job, plan.colour, scratch);
+  read_rows(session, job, colour, scratch);
   // Before the end is read: that also takes a marker after the last scan for the end of the data.
   check_completeness(session);
   jpeg_finish_decompress(&jpeg);
@@ -161,14 +166,11 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   if (!read_header(session, job.detail.jpeg_tables, bytes)) throw TileError(session.message);
   const jpeg_decompress_struct& jpeg = session.decompressor;
   const int components = jpeg.num_components;
-  if (!components_fit(job.level.colour, components)) {
-    throw TileError("the JPEG frame has " + std::to_string(components) + " components, which don't fit the slide's " +
-                    name(job.level.colour));
-  }
-  check_decoded_size(job, jpeg.image_width, jpeg.image_height);
+  const LuminanceOf luminance_of =
+      check_frame(job, {jpeg.image_width, jpeg.image_height, static_cast<std::size_t>(components)}, "JPEG frame");
   scratch_.resize(static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
-  const Plan plan = plan_for(job.level.colour, components);
-  if (!read_image(session, job, plan, scratch_.data())) throw TileError(session.message);
+  const Plan plan = plan_for(luminance_of, components);
+  if (!read_image(session, job, plan, colour_of(luminance_of), scratch_.data())) throw TileError(session.message);
   whiten_beyond(job, jpeg.image_width, jpeg.image_height);
 }
 

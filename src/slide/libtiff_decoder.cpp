@@ -10,11 +10,9 @@ namespace slidestream {
 namespace {
 
 /// Rows that the tile must hold: all, or at the slide's lower edge those inside.
-std::int64_t needed_rows(const TileJob& job) { return job.inside_height; }
+std::int64_t needed_rows(const TileJob& job) { return job.demand.inside_height; }
 
-std::size_t needed_bytes(const TileJob& job) {
-  return static_cast<std::size_t>(needed_rows(job) * job.level.tile_width * job.detail.samples);
-}
+std::size_t needed_bytes(const TileJob& job) { return least_uncompressed_bytes(job.demand, job.detail.samples); }
 
 void write_interleaved(const TileJob& job, const std::byte* samples) {
   const std::int64_t pitch = job.level.tile_width * job.detail.samples;

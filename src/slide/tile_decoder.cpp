@@ -12,12 +12,20 @@
 
 namespace slidestream {
 
-void check_decoded_size(const TileJob& job, std::int64_t width, std::int64_t height) {
-  const bool fits = width >= job.inside_width && width <= job.level.tile_width && height >= job.inside_height &&
-                    height <= job.level.tile_height;
-  if (fits) return;
-  throw TileError("decodes to " + std::to_string(width) + " x " + std::to_string(height) + " pixels, expected " +
-                  std::to_string(job.level.tile_width) + " x " + std::to_string(job.level.tile_height));
+LuminanceOf check_frame(const TileJob& job, const CodedFrame& frame, const char* coded) {
+  const FrameVerdict verdict = judge_frame(job.demand, frame);
+  switch (verdict.fault) {
+    case FrameFault::components:
+      throw TileError("the " + std::string(coded) + " has " + std::to_string(frame.components) +
+                      " components, which don't fit the slide's " + name(job.demand.colour));
+    case FrameFault::size:
+      throw TileError("decodes to " + std::to_string(frame.width) + " x " + std::to_string(frame.height) +
+                      " pixels, expected " + std::to_string(job.demand.width) + " x " +
+                      std::to_string(job.demand.height));
+    case FrameFault::none:
+      break;
+  }
+  return verdict.luminance;
 }
 
 void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height) {
@@ -47,18 +55,8 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
                       out.width <= level.tile_width - from_x && out.height <= level.tile_height - from_y;
   if (!inside) throw std::invalid_argument("TileDecoder: the rectangle lies outside the tile");
   if (bytes.empty()) throw TileError("has no bytes");
-  const std::int64_t x = index % level.columns * level.tile_width;
-  const std::int64_t y = index / level.columns * level.tile_height;
-  const TileJob job{slide,
-                    level_index,
-                    level,
-                    slide.impl().details[level_index],
-                    index,
-                    std::min(level.tile_width, level.width - x),
-                    std::min(level.tile_height, level.height - y),
-                    from_x,
-                    from_y,
-                    out};
+  const TileJob job{slide,  level_index, level, slide.impl().details[level_index], index, demand_for(level, index),
+                    from_x, from_y,      out};
   switch (level.codec) {
     case Codec::jpeg:
       return impl_->jpeg.decode(job, bytes);

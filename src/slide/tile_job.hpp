@@ -2,6 +2,7 @@
 
 #include <slidestream/slide.hpp>
 
+#include "codec/tile_rule.hpp"
 #include "slide/slide_impl.hpp"
 
 namespace slidestream {
@@ -12,10 +13,9 @@ struct TileJob {
   std::size_t level_index;
   const Level& level;
   const LevelDetail& detail;
-  std::int64_t index;          ///< of the tile
-  std::int64_t inside_width;   ///< part of the tile inside the image
-  std::int64_t inside_height;  ///< part of the tile inside the image
-  std::int64_t from_x;         ///< first tile pixel wanted
+  std::int64_t index;   ///< of the tile
+  TileDemand demand;    ///< what the tile must be
+  std::int64_t from_x;  ///< first tile pixel wanted
   std::int64_t from_y;
   const LuminanceView& out;
 
@@ -26,8 +26,8 @@ struct TileJob {
   }
 };
 
-/// Checks a decoded tile's size: the tile's own, or at the slide's edge at least the part inside. \throws TileError.
-void check_decoded_size(const TileJob& job, std::int64_t width, std::int64_t height);
+/// What luminance is of a frame that the rule takes; `coded` is what the frame is called. \throws TileError.
+LuminanceOf check_frame(const TileJob& job, const CodedFrame& frame, const char* coded);
 
 /// Makes white what lies beyond the decoded `width` x `height` of an edge tile.
 void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codec/tile_rule.hpp"
 #include "cuda/tiles/place.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
@@ -27,13 +28,6 @@ cuda::SampleLayout sample_layout(const Batch& batch) {
   const Level& level = level_of(batch);
   const int samples = detail_of(batch).samples;
   return {static_cast<std::uint32_t>(level.tile_width * samples), static_cast<std::uint32_t>(samples), level.colour};
-}
-
-/// The CPU's rule for tiles without a codec: all rows inside the image are there.
-bool has_all_rows(const BatchTile& tile, const Level& level, int samples) {
-  const std::int64_t row = tile.index / level.columns;
-  const std::int64_t inside = std::min(level.tile_height, level.height - row * level.tile_height);
-  return tile.length >= static_cast<std::size_t>(inside * level.tile_width * samples);
 }
 
 void flag(Batch& batch, std::size_t tile) { batch.flagged.push_back(static_cast<std::uint32_t>(tile)); }
@@ -71,7 +65,6 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
   numbers_.clear();
   const Level& level = level_of(batch);
   const cuda::JpegLevelTables tables(detail_of(batch).jpeg_tables);
-  const cuda::JpegColour colour = level.colour == Colour::rgb ? cuda::JpegColour::rgb : cuda::JpegColour::luminance;
   for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
     const BatchTile& tile = batch.tiles[i];
     cuda::JpegPlacement placement;
@@ -81,14 +74,13 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
     placement.from_y = static_cast<std::uint32_t>(tile.from_y);
     placement.width = static_cast<std::uint32_t>(tile.out.width);
     placement.height = static_cast<std::uint32_t>(tile.out.height);
-    placement.inverted = level.colour == Colour::grey_inverted;
     if (tile.source == BatchTile::Source::missing && jpeg_.add_white(placement)) {
       if (tile.owned) ++batch.missing_tiles;
       continue;
     }
     const std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
     if (tile.source == BatchTile::Source::file &&
-        jpeg_.add(bytes, tile.offset, tables, colour, placement) == cuda::JpegReason::none) {
+        jpeg_.add(bytes, tile.offset, tables, demand_for(level, tile.index), placement) == cuda::JpegReason::none) {
       numbers_.push_back(static_cast<std::uint32_t>(i));
     } else {
       // The CPU's decoder says what it is.
@@ -108,7 +100,8 @@ void SlotDecoder::describe_plain(Batch& batch) {
     placed = {};
     const bool missing = tile.source == BatchTile::Source::missing;
     const bool whole =
-        tile.source == BatchTile::Source::file && has_all_rows(tile, level, static_cast<int>(layout.samples));
+        tile.source == BatchTile::Source::file &&
+        tile.length >= least_uncompressed_bytes(demand_for(level, tile.index), static_cast<int>(layout.samples));
     if (!missing && !whole) {
       flag(batch, i);
       continue;

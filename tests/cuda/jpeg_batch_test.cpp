@@ -15,7 +15,6 @@ namespace {
 
 using cuda::JpegBatch;
 using cuda::JpegBatchLimits;
-using cuda::JpegColour;
 using cuda::JpegLevelTables;
 using cuda::JpegPlacement;
 using cuda::JpegReason;
@@ -35,7 +34,7 @@ struct OwnBatch {
     placement.pitch = 4096;
     placement.width = static_cast<std::uint32_t>(tile.width);
     placement.height = static_cast<std::uint32_t>(tile.height);
-    return batch.add(tile.bytes, offset, tables, tile.colour, placement);
+    return batch.add(tile.bytes, offset, tables, whole_tile(tile.colour, tile.width, tile.height), placement);
   }
   JpegLevelTables tables;
 
@@ -76,15 +75,14 @@ TEST_CASE("rectangles must lie inside the frame") {
   const NamedTile tile = make_tile(64, 48, {}, 1);
   OwnBatch own(roomy);
   const auto reason_for = [&](std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height,
-                              bool inverted = false) {
+                              const TileDemand& demand = whole_tile(Colour::ycbcr, 64, 48)) {
     JpegPlacement placement;
     placement.pitch = 64;
     placement.from_x = x;
     placement.from_y = y;
     placement.width = width;
     placement.height = height;
-    placement.inverted = inverted;
-    return own.batch.add(tile.bytes, 0, own.tables, JpegColour::luminance, placement);
+    return own.batch.add(tile.bytes, 0, own.tables, demand, placement);
   };
   CHECK(reason_for(0, 0, 64, 48) == JpegReason::none);
   CHECK(reason_for(63, 47, 1, 1) == JpegReason::none);
@@ -92,7 +90,13 @@ TEST_CASE("rectangles must lie inside the frame") {
   CHECK(reason_for(0, 1, 64, 48) == JpegReason::size);
   CHECK(reason_for(0xFFFFFFFFU, 0, 2, 1) == JpegReason::size);
   CHECK(reason_for(0, 0, 0, 48) == JpegReason::size);
-  CHECK(reason_for(0, 0, 64, 48, true) == JpegReason::components);
+  // Whatever is wanted of it, the frame must be the tile's.
+  CHECK(reason_for(0, 0, 64, 48, whole_tile(Colour::grey_inverted, 64, 48)) == JpegReason::components);
+  CHECK(reason_for(0, 0, 64, 48, whole_tile(Colour::grey, 64, 48)) == JpegReason::components);
+  CHECK(reason_for(0, 0, 8, 8, whole_tile(Colour::ycbcr, 72, 48)) == JpegReason::size);
+  CHECK(reason_for(0, 0, 8, 8, whole_tile(Colour::ycbcr, 64, 40)) == JpegReason::size);
+  CHECK(reason_for(0, 0, 8, 8, {Colour::ycbcr, 72, 56, 64, 48}) == JpegReason::none);
+  CHECK(reason_for(0, 0, 8, 8, {Colour::ycbcr, 72, 56, 64, 49}) == JpegReason::size);
 }
 
 TEST_CASE("every segment stands in the queue once, in its coding's group") {
@@ -143,8 +147,8 @@ TEST_CASE("damaged tables keep a level's tiles from the device") {
   CHECK(JpegLevelTables(cut).reason == JpegReason::none);  // too short to hold a table
   OwnBatch own(roomy);
   const NamedTile tile = make_tile(16, 16, {}, 1);
-  CHECK(own.batch.add(tile.bytes, 0, tables, tile.colour, {.pitch = 16, .width = 16, .height = 16}) ==
-        JpegReason::damaged_header);
+  CHECK(own.batch.add(tile.bytes, 0, tables, whole_tile(tile.colour, 16, 16),
+                      {.pitch = 16, .width = 16, .height = 16}) == JpegReason::damaged_header);
 }
 
 }  // namespace

@@ -95,8 +95,7 @@ std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, 
     placement.from_y = static_cast<std::uint32_t>(tile.from_y);
     placement.width = static_cast<std::uint32_t>(tile.width);
     placement.height = static_cast<std::uint32_t>(tile.height);
-    placement.inverted = tile.inverted;
-    results[i].reason = impl.batch.add(*tile.bytes, packed.size(), level, tile.colour, placement);
+    results[i].reason = impl.batch.add(*tile.bytes, packed.size(), level, tile.demand, placement);
     if (results[i].reason != cuda::JpegReason::none) continue;
     number[i] = impl.batch.tiles();
     packed.insert(packed.end(), tile.bytes->begin(), tile.bytes->end());

@@ -23,7 +23,6 @@ namespace slidestream::test {
 namespace {
 
 using cuda::HostJpegDecoder;
-using cuda::JpegColour;
 using cuda::JpegReason;
 using cuda::JpegTableReferences;
 
@@ -33,18 +32,26 @@ struct Decoded {
   std::vector<std::uint8_t> pixels;
 };
 
-Decoded decode(const Bytes& jpeg, JpegColour colour, const Bytes& tables = {}) {
+Decoded decode(const Bytes& jpeg, Colour colour, const Bytes& tables = {}) {
   JpegTableReferences references;
   const JpegReason reason = cuda::parse_jpeg_tables(tables, references);
   if (reason != JpegReason::none) return {reason, {}};
+  // Where the header isn't for the device, any demand does.
+  const TileDemand demand = demand_of_frame(jpeg, colour, tables).value_or(whole_tile(colour, 64, 64));
   HostJpegDecoder decoder;
-  Decoded decoded{decoder.decode(jpeg, references, colour), {}};
+  Decoded decoded{decoder.decode(jpeg, references, demand), {}};
   if (decoded.reason == JpegReason::none) decoded.pixels.assign(decoder.luminance().begin(), decoder.luminance().end());
   return decoded;
 }
 
-void check_equal(const Bytes& jpeg, JpegColour colour) {
-  const std::optional<std::vector<std::uint8_t>> expected = decode_with_libjpeg(jpeg, colour);
+/// The CPU's decoder for a slide whose tiles have the frame's size.
+std::optional<std::vector<std::uint8_t>> decode_on_cpu(const Bytes& jpeg, Colour colour) {
+  const std::optional<TileDemand> demand = demand_of_frame(jpeg, colour);
+  return demand ? decode_with_libjpeg(jpeg, *demand) : std::nullopt;
+}
+
+void check_equal(const Bytes& jpeg, Colour colour) {
+  const std::optional<std::vector<std::uint8_t>> expected = decode_on_cpu(jpeg, colour);
   REQUIRE(expected.has_value());
   const Decoded decoded = decode(jpeg, colour);
   CHECK_MESSAGE(decoded.reason == JpegReason::none, cuda::describe(decoded.reason));
@@ -52,13 +59,13 @@ void check_equal(const Bytes& jpeg, JpegColour colour) {
 }
 
 /// Flagged, or what libjpeg-turbo makes of it without finding damage.
-bool flagged_or_equal(const Bytes& jpeg, JpegColour colour, std::size_t& flagged) {
+bool flagged_or_equal(const Bytes& jpeg, Colour colour, std::size_t& flagged) {
   const Decoded decoded = decode(jpeg, colour);
   if (decoded.reason != JpegReason::none) {
     ++flagged;
     return true;
   }
-  const std::optional<std::vector<std::uint8_t>> expected = decode_with_libjpeg(jpeg, colour);
+  const std::optional<std::vector<std::uint8_t>> expected = decode_on_cpu(jpeg, colour);
   return expected.has_value() && decoded.pixels == *expected;
 }
 
@@ -76,32 +83,32 @@ TEST_CASE("tables may come from elsewhere") {
   const Bytes abbreviated = encode_jpeg(picture, options);
   options.without_tables = false;
   const Bytes whole = encode_jpeg(picture, options);
-  const Decoded decoded = decode(abbreviated, JpegColour::luminance, encode_jpeg_tables(options));
+  const Decoded decoded = decode(abbreviated, Colour::ycbcr, encode_jpeg_tables(options));
   CHECK(decoded.reason == JpegReason::none);
-  CHECK(decoded.pixels == decode(whole, JpegColour::luminance).pixels);
-  CHECK(decode(abbreviated, JpegColour::luminance).reason == JpegReason::missing_table);
+  CHECK(decoded.pixels == decode(whole, Colour::ycbcr).pixels);
+  CHECK(decode(abbreviated, Colour::ycbcr).reason == JpegReason::missing_table);
 }
 
 TEST_CASE("what isn't for the device is said") {
   const Picture picture = make_picture(40, 40, 3, 7);
-  const auto reason_for = [&picture](const JpegOptions& options, JpegColour colour = JpegColour::luminance) {
+  const auto reason_for = [&picture](const JpegOptions& options, Colour colour = Colour::ycbcr) {
     return decode(encode_jpeg(picture, options), colour).reason;
   };
   CHECK(reason_for({.progressive = true}) == JpegReason::other_coding);
   CHECK(reason_for({.arithmetic = true}) == JpegReason::other_coding);
-  CHECK(decode({}, JpegColour::luminance).reason == JpegReason::not_a_jpeg);
+  CHECK(decode({}, Colour::ycbcr).reason == JpegReason::not_a_jpeg);
   Bytes jpeg = encode_jpeg(picture);
   jpeg.resize(jpeg.size() - 100);
-  CHECK(decode(jpeg, JpegColour::luminance).reason == JpegReason::wrong_length);
+  CHECK(decode(jpeg, Colour::ycbcr).reason == JpegReason::wrong_length);
   // Components of the scan in another order than the frame's: libjpeg takes some such orders, and refuses others.
   Bytes shuffled = encode_jpeg(picture, {.coding = JpegOptions::Coding::rgb});
   const std::array<std::byte, 2> sos = {std::byte{0xFF}, std::byte{0xDA}};
   const auto scan = std::search(shuffled.begin(), shuffled.end(), sos.begin(), sos.end());
   REQUIRE(scan != shuffled.end());
   std::swap(scan[7], scan[9]);
-  CHECK(decode(shuffled, JpegColour::rgb).reason == JpegReason::components);
+  CHECK(decode(shuffled, Colour::rgb).reason == JpegReason::components);
   const Picture two{16, 16, 2, std::vector<std::uint8_t>(512, 9)};
-  CHECK(decode(encode_jpeg(two, {.coding = JpegOptions::Coding::unknown}), JpegColour::luminance).reason ==
+  CHECK(decode(encode_jpeg(two, {.coding = JpegOptions::Coding::unknown}), Colour::ycbcr).reason ==
         JpegReason::components);
 }
 
@@ -156,7 +163,7 @@ TEST_CASE("headers of real slides' tiles are understood") {
     slide->read(range.offset, bytes);
     reference.decode(*slide, 0, index, bytes, 0, 0,
                      {expected.data(), level.tile_width, level.tile_width, level.tile_height});
-    const Decoded decoded = decode(bytes, JpegColour::rgb, tables);
+    const Decoded decoded = decode(bytes, Colour::rgb, tables);
     CHECK_MESSAGE(decoded.reason == JpegReason::none, cuda::describe(decoded.reason));
     CHECK(decoded.pixels == expected);
   }

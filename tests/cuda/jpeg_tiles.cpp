@@ -16,7 +16,6 @@
 namespace slidestream::test {
 namespace {
 
-using cuda::JpegColour;
 using Coding = TileOptions::Coding;
 using Content = TileOptions::Content;
 
@@ -104,23 +103,12 @@ const Slide& no_slide() {
   return reinterpret_cast<const Slide&>(storage);
 }
 
-/// The size that a frame header names, as far as it can be found.
-bool frame_size(std::span<const std::byte> bytes, const Bytes& tables, std::int64_t& width, std::int64_t& height) {
-  cuda::JpegTableReferences references;
-  cuda::parse_jpeg_tables(tables, references);
-  cuda::JpegHeader header;
-  if (cuda::parse_jpeg_header(bytes, references, header) != cuda::JpegReason::none) return false;
-  width = header.width;
-  height = header.height;
-  return true;
-}
-
 }  // namespace
 
 NamedTile make_tile(int width, int height, const TileOptions& options, unsigned seed) {
   NamedTile tile;
   tile.bytes = encode(width, height, options, seed);
-  tile.colour = options.coding == Coding::rgb ? JpegColour::rgb : JpegColour::luminance;
+  tile.colour = options.coding == Coding::rgb ? Colour::rgb : Colour::ycbcr;
   tile.width = width;
   tile.height = height;
   tile.name = std::string(name(options.coding)) + ' ' + std::to_string(options.horizontal) + 'x' +
@@ -211,17 +199,30 @@ Bytes mutate(const Bytes& tile, std::mt19937& random) {
   return mutant;
 }
 
-std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std::byte> bytes, JpegColour colour,
+TileDemand whole_tile(Colour colour, std::int64_t width, std::int64_t height) {
+  return {colour, width, height, width, height};
+}
+
+std::optional<TileDemand> demand_of_frame(std::span<const std::byte> bytes, Colour colour, const Bytes& tables) {
+  cuda::JpegTableReferences references;
+  cuda::parse_jpeg_tables(tables, references);
+  cuda::JpegHeader header;
+  if (cuda::parse_jpeg_header(bytes, references, header) != cuda::JpegReason::none) return std::nullopt;
+  return whole_tile(colour, header.width, header.height);
+}
+
+std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std::byte> bytes, const TileDemand& demand,
                                                              const Bytes& tables) {
   Level level;
-  if (!frame_size(bytes, tables, level.tile_width, level.tile_height)) return std::nullopt;
-  level.colour = colour == JpegColour::rgb ? Colour::rgb : Colour::ycbcr;
+  level.tile_width = demand.width;
+  level.tile_height = demand.height;
+  level.colour = demand.colour;
   LevelDetail detail;
   detail.jpeg_tables = tables;
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(level.tile_width * level.tile_height));
-  const LuminanceView view{pixels.data(), level.tile_width, level.tile_width, level.tile_height};
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(demand.width * demand.height));
+  const LuminanceView view{pixels.data(), demand.width, demand.width, demand.height};
   try {
-    JpegDecoder().decode({no_slide(), 0, level, detail, 0, level.tile_width, level.tile_height, 0, 0, view}, bytes);
+    JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
     return std::nullopt;
   }

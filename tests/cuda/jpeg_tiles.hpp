@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cuda/jpeg/jpeg_coding.hpp"
+#include "codec/tile_rule.hpp"
+#include "cuda/jpeg/jpeg_header.hpp"
 #include "slide/test_tiff.hpp"
 
 /// \file
@@ -19,7 +20,7 @@ namespace slidestream::test {
 struct NamedTile {
   std::string name;
   Bytes bytes;
-  cuda::JpegColour colour = cuda::JpegColour::luminance;
+  Colour colour = Colour::ycbcr;
   int width = 0;
   int height = 0;
 };
@@ -44,9 +45,31 @@ std::vector<NamedTile> tiles_of_every_kind();
 /// A few bytes changed, removed, added or moved, most of them in the scan.
 Bytes mutate(const Bytes& tile, std::mt19937& random);
 
-/// All of a tile through the CPU's decoder, for a slide whose tiles have the frame's size; nothing when it is bad.
-std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std::byte> bytes, cuda::JpegColour colour,
+/// What a slide asks of a tile that lies inside the image in whole.
+TileDemand whole_tile(Colour colour, std::int64_t width, std::int64_t height);
+
+/// The same, the tile's size being what its frame header says; nothing where the header isn't for the device.
+std::optional<TileDemand> demand_of_frame(std::span<const std::byte> bytes, Colour colour, const Bytes& tables = {});
+
+/// All of a tile through the CPU's decoder, in the tile's size, white beyond the frame; nothing when it is bad.
+std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std::byte> bytes, const TileDemand& demand,
                                                              const Bytes& tables = {});
+
+/// A tile to decode, the part of it that is wanted, and how its part of the plane lies.
+struct DeviceTile {
+  const Bytes* bytes = nullptr;
+  TileDemand demand;
+  int from_x = 0;
+  int from_y = 0;
+  int width = 0;
+  int height = 0;
+  int misalignment = 0;  ///< bytes; 0: as slides' tiles lie, in rows of a multiple of 64 bytes
+};
+
+struct DeviceResult {
+  cuda::JpegReason reason;  ///< the parser's, or the decoder's verdict
+  std::vector<std::uint8_t> pixels;
+};
 
 /// The JPEGTables of a level.
 Bytes level_tables(const Slide& slide, std::size_t level);

@@ -1,10 +1,12 @@
 // What the kernels do, with the CPU's own code.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
 
+#include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
@@ -12,6 +14,17 @@
 #include "slide/luminance.hpp"
 #include "spectrum/engine.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
+
+namespace slidestream {
+namespace {
+
+std::atomic<bool> jpeg_decoding{false};
+
+}  // namespace
+
+void test::fake_jpeg_decoding(bool on) { jpeg_decoding = on; }
+
+}  // namespace slidestream
 
 namespace slidestream::cuda {
 
@@ -34,15 +47,20 @@ void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* byt
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
 
-// Vouches for no tile and writes none: the CPU's decoder gets them all, as many at a time as there is room for.
+// Where decoding is off it vouches for no tile and writes none: the CPU's decoder gets them all, as many at a time as
+// there is room for.
 std::size_t JpegBatchDecoder::device_bytes(const JpegBatchLimits&) { return 256; }
 JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std::byte> device)
     : layout_(limits), device_limits_(), upload_(device.data()) {}
 std::uint32_t JpegBatchDecoder::lanes() const noexcept { return 1024; }
 void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
-                               std::span<const std::byte>, cudaStream_t stream) {
-  const auto work = [plane, verdicts, &batch] {
+                               std::span<const std::byte> compressed, cudaStream_t stream) {
+  const auto work = [plane, verdicts, &batch, compressed] {
     std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(JpegReason::wrong_length));
+    HostJpegDecoder decoder;
+    for (std::uint32_t i = 0; jpeg_decoding && i < batch.tiles(); ++i) {
+      verdicts[i] = static_cast<std::uint32_t>(decoder.decode(plane, batch, i, compressed));
+    }
     const auto* rectangles =
         reinterpret_cast<const JpegDeviceRectangle*>(batch.upload().data() + batch.layout().rectangles);
     for (std::uint32_t i = 0; i < batch.white_rectangles(); ++i) {

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <slidestream/slide.hpp>
+
+/// \file
+/// The rule that decides whether a tile is what its slide says, and what luminance is of it. Every decoder asks it, on
+/// the CPU and for the GPU, so that a tile's verdict doesn't depend on who decodes it. A GPU's codec may leave more to
+/// the CPU; it must not vouch for what the rule refuses.
+
+namespace slidestream {
+
+/// What a slide asks of one of its tiles. Sizes are pixels.
+struct TileDemand {
+  Colour colour = Colour::rgb;
+  std::int64_t width = 0;  ///< of the level's tiles
+  std::int64_t height = 0;
+  std::int64_t inside_width = 0;  ///< the part inside the image
+  std::int64_t inside_height = 0;
+
+  bool operator==(const TileDemand&) const = default;
+};
+
+/// What the level asks of its tile `index`.
+inline TileDemand demand_for(const Level& level, std::int64_t index) noexcept {
+  const std::int64_t x = index % level.columns * level.tile_width;
+  const std::int64_t y = index / level.columns * level.tile_height;
+  return {level.colour, level.tile_width, level.tile_height, std::min(level.tile_width, level.width - x),
+          std::min(level.tile_height, level.height - y)};
+}
+
+/// What a compressed tile's header says.
+struct CodedFrame {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::size_t components = 0;
+  bool luminance_is_coded = false;  ///< whatever the colour: component 0 is luminance by the codec's own transform
+};
+
+/// Why a frame isn't a tile of its slide.
+enum class FrameFault : std::uint8_t {
+  none,
+  components,  ///< their number doesn't fit the slide's colour
+  size,        ///< neither the tile's size nor, at the slide's edge, at least the part inside
+};
+
+/// What a tile's luminance is made of.
+enum class LuminanceOf : std::uint8_t {
+  first,           ///< the first component as it is
+  first_inverted,  ///< 255 minus the first component
+  rgb,             ///< the first three components, by the formula of `luminance`
+};
+
+struct FrameVerdict {
+  FrameFault fault = FrameFault::none;
+  LuminanceOf luminance = LuminanceOf::first;  ///< where there is no fault
+};
+
+constexpr bool is_grey(Colour colour) noexcept { return colour == Colour::grey || colour == Colour::grey_inverted; }
+
+/// Grey has a component and perhaps an extra one, colour has three and perhaps an extra one; a single component stands
+/// for luminance, whatever the colour. The slide's photometric tag says what components are: their identifiers and the
+/// markers of an application don't count.
+constexpr bool components_fit(Colour colour, std::size_t components) noexcept {
+  return components == 1 || (is_grey(colour) ? components == 2 : components == 3 || components == 4);
+}
+
+/// The tile's own size, or at the slide's edge at least the part inside.
+constexpr bool size_fits(const TileDemand& demand, std::int64_t width, std::int64_t height) noexcept {
+  return width >= demand.inside_width && width <= demand.width && height >= demand.inside_height &&
+         height <= demand.height;
+}
+
+/// The verdict on a frame, before any of its samples are decoded.
+constexpr FrameVerdict judge_frame(const TileDemand& demand, const CodedFrame& frame) noexcept {
+  if (!components_fit(demand.colour, frame.components)) return {FrameFault::components};
+  if (!size_fits(demand, frame.width, frame.height)) return {FrameFault::size};
+  if (demand.colour == Colour::grey_inverted) return {FrameFault::none, LuminanceOf::first_inverted};
+  const bool rgb = demand.colour == Colour::rgb && frame.components >= 3 && !frame.luminance_is_coded;
+  return {FrameFault::none, rgb ? LuminanceOf::rgb : LuminanceOf::first};
+}
+
+/// Bytes that a tile without compression must have at least: all rows inside the image.
+constexpr std::size_t least_uncompressed_bytes(const TileDemand& demand, int samples) noexcept {
+  return static_cast<std::size_t>(demand.inside_height * demand.width * samples);
+}
+
+}  // namespace slidestream
