@@ -1,0 +1,148 @@
+// Tiles that aren't what their slide says: whoever decodes, the CPU or a GPU, they are refused alike.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <slidestream/pipeline.hpp>
+
+#include "slide/test_images.hpp"
+#include "support/gpu.hpp"
+#include "support/pipeline_runs.hpp"
+#include "support/reference.hpp"
+#ifdef SLIDESTREAM_FAKE_CUDA
+#include "support/fake_cuda/fake_cuda.hpp"
+#endif
+
+using namespace slidestream;
+using test::Bytes;
+using test::JpegOptions;
+using test::run;
+
+namespace {
+
+constexpr int tile_size = 64;
+constexpr int columns = 7;
+constexpr int rows = 9;
+constexpr int bad = 12;
+
+/// Where GPUs are made up, they decode JPEG as a real one does.
+struct DecodingGpu {
+#ifdef SLIDESTREAM_FAKE_CUDA
+  DecodingGpu() { test::fake_jpeg_decoding(true); }
+  ~DecodingGpu() { test::fake_jpeg_decoding(false); }
+#else
+  DecodingGpu() = default;
+#endif
+  DecodingGpu(const DecodingGpu&) = delete;
+  DecodingGpu& operator=(const DecodingGpu&) = delete;
+};
+
+Bytes jpeg(int samples, JpegOptions::Coding coding, unsigned seed, int width = tile_size, int height = tile_size) {
+  return test::encode_jpeg(test::make_picture(width, height, samples, seed), {.coding = coding});
+}
+
+/// A slide that ends inside its last tiles. Every fifth tile, twelve in all, is `odd`.
+std::string write_slide(const test::TemporaryFolder& folder, const std::string& name, std::uint64_t photometric,
+                        const Bytes& odd) {
+  const int samples = photometric < 2 ? 1 : 3;
+  const auto coding = photometric == 2   ? JpegOptions::Coding::rgb
+                      : photometric == 6 ? JpegOptions::Coding::ycbcr
+                                         : JpegOptions::Coding::grey;
+  test::TestTiff tiff;
+  tiff.directories.push_back(
+      test::tiled_directory(columns * tile_size - 10, rows * tile_size - 20, tile_size, tile_size, samples));
+  tiff.directories[0].set_short(259, 7).set_short(262, photometric);
+  for (int i = 0; i < columns * rows; ++i) {
+    const bool is_odd = i % 5 == 2 && i / 5 < bad;
+    tiff.directories[0].tiles.push_back(is_odd ? odd : jpeg(samples, coding, static_cast<unsigned>(i)));
+  }
+  return folder.write(name + ".tif", tiff.bytes()).string();
+}
+
+/// The same verdict, the same counts, and what results may differ by.
+void check_alike(const SlideResult& gpu, const SlideResult& cpu) {
+  CHECK(gpu.done == cpu.done);
+  CHECK(gpu.error == cpu.error);
+  CHECK(gpu.bad_tiles == cpu.bad_tiles);
+  CHECK(gpu.missing_tiles == cpu.missing_tiles);
+  if (!gpu.done || !cpu.done) return;
+  CHECK(gpu.backend == "cuda");
+  test::Tolerance tolerance;
+  tolerance.moment = 1e-4;
+  CHECK(test::difference(gpu.sums, gpu.map, test::as_reference(cpu.sums, cpu.map), tolerance) == "");
+}
+
+/// Runs on both, over cuts that want tiles in parts. `flagged` tiles the GPU leaves to the CPU, and vouches for all
+/// others.
+void check_slide(const std::string& slide, std::int64_t expected_bad, const std::string& cause, std::uint64_t flagged) {
+  for (const BadTilePolicy policy : {BadTilePolicy::fail, BadTilePolicy::white}) {
+    Config config = test::config_for(Backend::cpu);
+    config.decode.on_bad_tile = policy;
+    const RunResult cpu = run(config, {slide});
+    REQUIRE(cpu.slides.size() == 1);
+    CAPTURE(cpu.slides[0].error);
+    if (policy == BadTilePolicy::fail && expected_bad > 0) {
+      CHECK_FALSE(cpu.slides[0].done);
+      CHECK(cpu.slides[0].error.find("tile 2 (column 2, row 0) is bad: ") != std::string::npos);
+      CHECK(cpu.slides[0].error.find(cause) != std::string::npos);
+    } else {
+      CHECK(cpu.slides[0].done);
+      CHECK(cpu.slides[0].bad_tiles == expected_bad);
+    }
+    for (const int strip_height : {48, 1024}) {
+      for (const SplitSlides split : {SplitSlides::never, SplitSlides::always}) {
+        CAPTURE(strip_height);
+        config = test::config_for(Backend::cuda);
+        config.decode.on_bad_tile = policy;
+        config.pipeline.strip_height = strip_height;
+        config.pipeline.batch_strips = 1;
+        config.gpu.split_slides = split;
+        const RunResult gpu = run(config, {slide});
+        REQUIRE(gpu.slides.size() == 1);
+        check_alike(gpu.slides[0], cpu.slides[0]);
+        const bool whole = strip_height == 1024 && split == SplitSlides::never;
+        if (whole && gpu.slides[0].done) CHECK(gpu.slides[0].gpu_fallback_tiles == flagged);
+      }
+    }
+  }
+}
+
+using Coding = JpegOptions::Coding;
+
+}  // namespace
+
+TEST_CASE("tiles whose components don't fit the slide's colour are bad on the GPU as on the CPU") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  check_slide(write_slide(folder, "grey", 1, jpeg(3, Coding::ycbcr, 99)), bad,
+              "the JPEG frame has 3 components, which don't fit the slide's grey", bad);
+  check_slide(write_slide(folder, "white-is-zero", 0, jpeg(3, Coding::rgb, 99)), bad,
+              "which don't fit the slide's grey", bad);
+  check_slide(write_slide(folder, "rgb", 2, jpeg(2, Coding::unknown, 99)), bad, "which don't fit the slide's rgb", bad);
+}
+
+TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever rows are wanted") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  for (const auto& [width, height] : {std::pair(72, 64), {64, 72}, {56, 64}, {64, 56}, {128, 128}}) {
+    const std::string size = std::to_string(width) + " x " + std::to_string(height);
+    CAPTURE(size);
+    // One of the twelve stands in the last column, another in the last row: there the part inside is enough.
+    const int refused = width < tile_size || height < tile_size ? bad - 1 : bad;
+    check_slide(write_slide(folder, "ycbcr", 6, jpeg(3, Coding::ycbcr, 99, width, height)), refused,
+                "decodes to " + size, static_cast<std::uint64_t>(refused));
+  }
+}
+
+TEST_CASE("what is odd and fits is decoded on the GPU as on the CPU") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  check_slide(write_slide(folder, "ycbcr", 6, jpeg(1, Coding::grey, 99)), 0, "", 0);
+  check_slide(write_slide(folder, "rgb", 2, jpeg(4, Coding::unknown, 99)), 0, "", bad);
+  check_slide(write_slide(folder, "white-is-zero", 0, jpeg(2, Coding::unknown, 99)), 0, "", bad);
+}
