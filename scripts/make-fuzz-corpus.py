@@ -133,17 +133,23 @@ def first_directory(slide):
 
 
 def write_tiles(slides, folder):
-    """What jpeg_fuzzer takes: a byte that says whether the tile is RGB, and a JPEG with its tables."""
+    """What jpeg_fuzzer takes: a byte that says the slide's colour and how the frame fits the tile, and a JPEG with its
+    tables, which may also come first, after their length."""
     for slide in slides:
         content = slide.read_bytes()
         tags = first_directory(content)
         tables = bytes(tags.get(347, b"\xff\xd8\xff\xd9"))[2:-2]
         for number, (offset, length) in enumerate(list(zip(tags[324], tags[325]))[:3]):
             tile = content[offset:offset + length]
-            rgb = bytes([tags[262][0] == 2])
+            colour = {6: 0, 2: 1, 1: 2, 0: 3}[tags[262][0]]
+            whole = bytes([colour])
             for name, head in (("", b""), ("-restarts", b"\xff\xdd\0\4\0\2")):
-                (folder / f"{slide.stem}-{number}{name}").write_bytes(rgb + tile[:2] + head + tables + tile[2:])
-            (folder / f"{slide.stem}-{number}-short").write_bytes(rgb + tile[:2] + tables + tile[2:length // 2])
+                (folder / f"{slide.stem}-{number}{name}").write_bytes(whole + tile[:2] + head + tables + tile[2:])
+            (folder / f"{slide.stem}-{number}-short").write_bytes(whole + tile[:2] + tables + tile[2:length // 2])
+            outside = b"\xff\xd8" + tables + b"\xff\xd9"
+            at_edge = bytes([colour | 1 << 2 | 1 << 4 | 1 << 6])
+            (folder / f"{slide.stem}-{number}-tables").write_bytes(
+                at_edge + struct.pack(">H", len(outside)) + outside + tile)
 
 
 def write_manifests(folder):

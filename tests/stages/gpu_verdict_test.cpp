@@ -27,14 +27,16 @@ constexpr int columns = 7;
 constexpr int rows = 9;
 constexpr int bad = 12;
 
-/// Where GPUs are made up, they decode JPEG as a real one does.
-struct DecodingGpu {
+void decode_on_made_up_gpus([[maybe_unused]] bool on) {
 #ifdef SLIDESTREAM_FAKE_CUDA
-  DecodingGpu() { test::fake_jpeg_decoding(true); }
-  ~DecodingGpu() { test::fake_jpeg_decoding(false); }
-#else
-  DecodingGpu() = default;
+  test::fake_jpeg_decoding(on);
 #endif
+}
+
+/// Where GPUs are made up, they decode JPEG as real ones do.
+struct DecodingGpu {
+  DecodingGpu() { decode_on_made_up_gpus(true); }
+  ~DecodingGpu() { decode_on_made_up_gpus(false); }
   DecodingGpu(const DecodingGpu&) = delete;
   DecodingGpu& operator=(const DecodingGpu&) = delete;
 };
