@@ -68,7 +68,7 @@ class Place {
       ledger.ended(0, slide);
       slide = {};
       slide.path = "/b.svs";
-      slide.error = "read: gone";
+      slide.fail({"decode", 3, "gone"});
       slide.sums.histogram.assign(bins, 0);
       ledger.ended(1, slide);
     }
@@ -107,7 +107,7 @@ void change(sqlite3* database, std::uint8_t what, std::uint8_t kind, std::string
       "UPDATE slides SET path = ?1 WHERE id = 1",
       "UPDATE slides SET position = ?1 WHERE id = 1",
       "UPDATE slides SET state = ?1 WHERE id = 2",
-      "UPDATE slides SET error = ?1 WHERE id = 2",
+      "UPDATE slides SET stage = ?1, tile = ?1, cause = ?1 WHERE id = 2",
       "UPDATE slides SET width = ?1, height = ?1 WHERE id = 1",
       "UPDATE slides SET codec = ?1 WHERE id = 1",
       "UPDATE slides SET level = ?1 WHERE id = 1",
