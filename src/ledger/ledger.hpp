@@ -56,7 +56,7 @@ class Ledger {
     /// Called with one line before that.
     std::function<void(const std::string&)> on_watch;
     /// For what is joined: the settings that it was made with, when these aren't this program's.
-    std::vector<std::pair<std::string, std::string>> settings;
+    std::vector<std::pair<std::string, std::string>> settings = {};
   };
 
   /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process.
