@@ -50,7 +50,7 @@ struct WindowMap {
 
 /// Why a slide failed, and where.
 struct SlideFailure {
-  std::string stage;  ///< named as in `StageReport`, such as "decode"; empty where that isn't known
+  std::string stage;                 ///< named as in `StageReport`, such as "decode"; empty where that isn't known
   std::optional<std::int64_t> tile;  ///< number of the tile at fault in its level, row by row; empty where none is
   std::string cause;                 ///< one line
 

@@ -178,8 +178,7 @@ bool is_readable(const fs::path& file) {
 /// What a manifest's entries are entered by: prepared once, for there may be a million of them.
 struct Ledger::EntryStatements {
   explicit EntryStatements(Database& database)
-      : select(database,
-               "SELECT " + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
+      : select(database, "SELECT " + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
         insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
         place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
         identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4") {}

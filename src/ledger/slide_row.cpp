@@ -152,8 +152,8 @@ void bind_identity(Statement& statement, int first, const std::optional<SlideIde
 }
 
 void seal_row(Database& database, std::int64_t id) {
-  Statement update(database, std::string("UPDATE slides SET digest = row_digest(") + row_digest_columns +
-                                 ") WHERE id = ?1");
+  Statement update(database,
+                   std::string("UPDATE slides SET digest = row_digest(") + row_digest_columns + ") WHERE id = ?1");
   update.bind(1, id).run();
 }
 

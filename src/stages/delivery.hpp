@@ -33,8 +33,7 @@ class Delivery {
   /// `on_slide` may be empty. What it throws reaches `on_error`, on the same thread; results that come later are handed
   /// over all the same. The graph isn't idle while results wait, and must outlive this object.
   Delivery(std::size_t slides, std::size_t lanes, std::function<void(SlideResult&)> on_slide,
-           std::function<void(std::exception_ptr)> on_error, tbb::flow::graph& graph,
-           runtime::GraphLifetime& lifetime);
+           std::function<void(std::exception_ptr)> on_error, tbb::flow::graph& graph, runtime::GraphLifetime& lifetime);
 
   /// A slide that finished, the one of that index in the input, and its last slot. One caller at a time; doesn't block.
   void put(SlideResult&& result, std::size_t index, runtime::Slot slot);

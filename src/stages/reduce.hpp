@@ -14,7 +14,8 @@ namespace slidestream {
 class ReduceStage {
  public:
   virtual ~ReduceStage() = default;
-  /// Takes a batch's sums and gives its slot back, or hands it on with the slide that it finished. One caller at a time.
+  /// Takes a batch's sums and gives its slot back, or hands it on with the slide that it finished. One caller at a
+  /// time.
   virtual void run(Batch& batch) = 0;
   /// Moves the corpus into `result`, after the run.
   virtual void finish(RunResult& result) = 0;

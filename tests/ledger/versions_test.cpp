@@ -94,8 +94,7 @@ TEST_CASE("an earlier version's ledger is read: status, report, comparison") {
   CHECK(status.done == 1);
   REQUIRE(status.failures.size() == 1);
   const SlideFailure& why = status.failures[0].why;
-  CHECK(why.text() ==
-        "decode: tile 1 (column 1, row 0) is bad: Corrupt JPEG data: premature end of data segment");
+  CHECK(why.text() == "decode: tile 1 (column 1, row 0) is bad: Corrupt JPEG data: premature end of data segment");
   // A text, not taken apart.
   CHECK(why.stage.empty());
   CHECK_FALSE(why.tile);
@@ -177,9 +176,7 @@ TEST_CASE("damage of an earlier version's ledger is found") {
   const TemporaryFolder folder;
   const auto parts = parts_of_version(folder, 1);
   const fs::path file = fs::path(parts[0]) / ledger_name;
-  const auto merged = [&] {
-    return message_of<OutputError>([&] { merge_ledgers(parts, (folder / "out").string()); });
-  };
+  const auto merged = [&] { return message_of<OutputError>([&] { merge_ledgers(parts, (folder / "out").string()); }); };
   SUBCASE("a value") {
     tamper(file, "UPDATE slides SET clipped = clipped + 1 WHERE state = 'done'");
     CHECK(contains(merged(), "damaged: the row of /tmp/slides/s2.svs isn't what was written"));

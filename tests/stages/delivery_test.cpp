@@ -108,7 +108,8 @@ TEST_CASE("a slow end of a slide leaves the workers to the others, and few resul
     const auto lanes = static_cast<std::size_t>(std::max(1, expected.devices));
     // While the first is handed over: results wait, and then all slots are theirs.
     const std::size_t finished = Delivery::most_waiting(lanes) + 3 * lanes;
-    const std::size_t open = most_open_slides(3 * lanes, lanes, backend == Backend::cuda) + Delivery::most_waiting(lanes);
+    const std::size_t open =
+        most_open_slides(3 * lanes, lanes, backend == Backend::cuda) + Delivery::most_waiting(lanes);
     REQUIRE(open < slides.size());
     reduced = 0;
     std::atomic<std::size_t> started{0};
