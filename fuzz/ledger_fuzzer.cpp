@@ -1,6 +1,7 @@
 // Any bytes are a ledger that can be merged and looked at, or an error of one line. An input that begins with 'R' is a
-// file as it is; every other is a list of changes to a sound ledger: what is behind SQLite's own checks is reached so,
-// and half of them get sound digests again, for what is behind those.
+// file as it is; every other is a list of changes to a sound ledger, of the first version where it begins with 'V' and
+// of the current one where it doesn't: what is behind SQLite's own checks is reached so, and half of them get sound
+// digests again, or none, for what is behind those.
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -68,12 +69,13 @@ class Place {
       ledger.ended(0, slide);
       slide = {};
       slide.path = "/b.svs";
-      slide.error = "read: gone";
+      slide.fail({"decode", 3, "gone"});
       slide.sums.histogram.assign(bins, 0);
       ledger.ended(1, slide);
     }
-    std::ifstream in(file(), std::ios::binary);
-    sound_.assign(std::istreambuf_iterator<char>(in), {});
+    sound_ = bytes_of(file());
+    first_version_ = bytes_of(SLIDESTREAM_LEDGER_DATA "/version-1/part-1.sqlite");
+    require(!first_version_.empty());
   }
   ~Place() {
     std::error_code ignored;
@@ -86,6 +88,7 @@ class Place {
   std::string out() const { return (root_ / "out").string(); }
   std::string file() const { return (root_ / "part/run.sqlite").string(); }
   const std::string& sound() const { return sound_; }
+  const std::string& first_version() const { return first_version_; }
 
   void write(std::string_view bytes) const {
     fs::remove(file() + "-wal");
@@ -96,33 +99,40 @@ class Place {
   }
 
  private:
+  static std::string bytes_of(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
   fs::path root_;
   std::string sound_;
+  std::string first_version_;
 };
 
 /// Sets a column of a row, or a setting, to a value of the input's.
 void change(sqlite3* database, std::uint8_t what, std::uint8_t kind, std::string_view value) {
   constexpr std::array statements = {
-      "UPDATE slides SET canonical = ?1 WHERE id = 1",
-      "UPDATE slides SET path = ?1 WHERE id = 1",
-      "UPDATE slides SET position = ?1 WHERE id = 1",
-      "UPDATE slides SET state = ?1 WHERE id = 2",
-      "UPDATE slides SET error = ?1 WHERE id = 2",
-      "UPDATE slides SET width = ?1, height = ?1 WHERE id = 1",
-      "UPDATE slides SET codec = ?1 WHERE id = 1",
-      "UPDATE slides SET level = ?1 WHERE id = 1",
-      "UPDATE slides SET mpp = ?1 WHERE id = 1",
-      "UPDATE slides SET missing_tiles = ?1 WHERE id = 1",
-      "UPDATE slides SET seconds = ?1 WHERE id = 1",
-      "UPDATE slides SET windows = ?1 WHERE id = 1",
-      "UPDATE slides SET value_count = ?1 WHERE id = 1",
-      "UPDATE slides SET clipped = ?1 WHERE id = 1",
-      "UPDATE slides SET value_sum = ?1 WHERE id = 1",
-      "UPDATE slides SET square_sum = ?1 WHERE id = 1",
-      "UPDATE slides SET map_columns = ?1 WHERE id = 1",
-      "UPDATE slides SET map_rows = ?1 WHERE id = 1",
-      "UPDATE slides SET map_name = ?1 WHERE id = 1",
-      "UPDATE slides SET histogram = ?1 WHERE id = 1",
+      "UPDATE slides SET canonical = ?1 WHERE windows > 0",
+      "UPDATE slides SET path = ?1 WHERE windows > 0",
+      "UPDATE slides SET position = ?1 WHERE windows > 0",
+      "UPDATE slides SET state = ?1 WHERE state = 'failed'",
+      "UPDATE slides SET stage = ?1, tile = ?1, cause = ?1 WHERE state = 'failed'",
+      "UPDATE slides SET error = ?1 WHERE state = 'failed'",
+      "UPDATE slides SET width = ?1, height = ?1 WHERE windows > 0",
+      "UPDATE slides SET codec = ?1 WHERE windows > 0",
+      "UPDATE slides SET level = ?1 WHERE windows > 0",
+      "UPDATE slides SET mpp = ?1 WHERE windows > 0",
+      "UPDATE slides SET missing_tiles = ?1 WHERE windows > 0",
+      "UPDATE slides SET seconds = ?1 WHERE windows > 0",
+      "UPDATE slides SET windows = ?1 WHERE windows > 0",
+      "UPDATE slides SET value_count = ?1 WHERE windows > 0",
+      "UPDATE slides SET clipped = ?1 WHERE windows > 0",
+      "UPDATE slides SET value_sum = ?1 WHERE windows > 0",
+      "UPDATE slides SET square_sum = ?1 WHERE windows > 0",
+      "UPDATE slides SET map_columns = ?1 WHERE windows > 0",
+      "UPDATE slides SET map_rows = ?1 WHERE windows > 0",
+      "UPDATE slides SET map_name = ?1 WHERE windows > 0",
+      "UPDATE slides SET histogram = ?1 WHERE windows > 0",
       "UPDATE slides SET size = ?1, modified = ?1, hash = ?1",
       "UPDATE slides SET attempts = ?1, ended_at = ?1",
       "UPDATE maps SET bytes = ?1",
@@ -170,9 +180,10 @@ void change_all(const std::string& file, std::string_view input) {
   sqlite3_close(database);
 }
 
-/// Gives every row the digest of what is in it now.
-void seal_all(const std::string& file) {
+/// Gives every row the digest of what is in it now, or none where it is another version's.
+void seal_all(const std::string& file, bool current) {
   Database database(file, DatabaseAccess::read_write);
+  if (!current) return database.execute("UPDATE slides SET digest = NULL");
   for (const std::int64_t id : {1, 2, 3, 4}) seal_row(database, id);
 }
 
@@ -194,10 +205,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (input.starts_with('R')) {
     place.write(input.substr(1));
   } else {
-    place.write(place.sound());
+    const bool current = !input.starts_with('V');
+    if (!current) input.remove_prefix(1);
+    place.write(current ? place.sound() : place.first_version());
     const bool seal = !input.empty() && (input.front() & 1) != 0;
     change_all(place.file(), input.empty() ? input : input.substr(1));
-    if (seal) attempt([] { seal_all(place.file()); });
+    if (seal) attempt([current] { seal_all(place.file(), current); });
   }
   attempt([] { read_status(place.part()); });
   attempt([] {

@@ -160,15 +160,18 @@ def write_manifests(folder):
 
 
 def write_ledgers(pipeline, slides, folder):
-    """Two ledgers as files, each behind an R, and changes to one: whether it is sealed, then statement, type, length, value."""
+    """Two ledgers as files, each behind an R, and changes to one: whether it is sealed, then statement, type, length, value;
+    behind a V the same to one of the first version."""
     for name, options in ("plain", ()), ("maps", ("--maps", "npy")):
         with tempfile.TemporaryDirectory() as out:
             subprocess.run([pipeline, *slides, "--out", out, "--set", "analysis.bins=3", "--set", "analysis.window=32",
                             *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             (folder / name).write_bytes(b"R" + pathlib.Path(out, "run.sqlite").read_bytes())
-    for statement in range(27):
+    for statement in range(28):
         for kind in range(4):
-            (folder / f"change-{statement}-{kind}").write_bytes(bytes([kind, statement, kind, 2]) + b"17")
+            change = bytes([kind, statement, kind, 2]) + b"17"
+            (folder / f"change-{statement}-{kind}").write_bytes(change)
+            (folder / f"version-1-change-{statement}-{kind}").write_bytes(b"V" + change)
 
 
 def main(arguments):

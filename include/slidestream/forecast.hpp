@@ -72,7 +72,7 @@ struct RunForecast {
   std::uint64_t slot_bytes = 0;
   std::uint64_t carry_bytes = 0;          ///< all buffers of carried rows on the host
   std::uint64_t results_bytes = 0;        ///< pinned on the host besides the slots
-  std::uint64_t maps_bytes = 0;           ///< of slides in flight, at most
+  std::uint64_t maps_bytes = 0;           ///< of slides in flight and of results that wait, at most
   int slots_used = 0;                     ///< as many as these slides have batches for
   std::uint64_t carry_touched_bytes = 0;  ///< of `carry_bytes`, by these slides
   bool pinned = false;                    ///< slots are taken at the start, not as they are touched

@@ -37,8 +37,9 @@ class RunControl {
 
   /// Called from any thread before a slide is opened. What it throws fails the slide.
   std::function<void(const std::string& path)> on_start;
-  /// Called from a worker thread, one call at a time, when a slide is done or failed. It may take `map` and
-  /// `sums` out of the result.
+  /// Called when a slide is done or failed, one call at a time, in the order in which slides ended, from a thread of
+  /// its own: it may block, and other slides go on meanwhile. Few of them: while results wait, their slots aren't used
+  /// again. All calls have returned when the run does. It may take `map` and `sums` out of the result.
   std::function<void(SlideResult&)> on_slide;
   /// Called about ten times a second from a thread of its own.
   std::function<void(const Progress&)> on_progress;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slidestream/trace.hpp>
@@ -47,11 +48,22 @@ struct WindowMap {
   std::vector<float> values;
 };
 
+/// Why a slide failed, and where.
+struct SlideFailure {
+  std::string stage;                 ///< named as in `StageReport`, such as "decode"; empty where that isn't known
+  std::optional<std::int64_t> tile;  ///< number of the tile at fault in its level, row by row; empty where none is
+  std::string cause;                 ///< one line
+
+  /// Both in one line: "decode: tile 7 is bad".
+  std::string text() const { return stage.empty() ? cause : stage + ": " + cause; }
+};
+
 /// One slide's line of `slides.csv`.
 struct SlideResult {
   std::string path;
-  bool done = false;  ///< false: failed, and `error` says why
-  std::string error;  ///< one line: cause, with the stage where it happened
+  bool done = false;     ///< false: failed, and `failure` says why
+  std::string error;     ///< `failure` as text; set by `fail`
+  SlideFailure failure;  ///< empty when done
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::string codec;
@@ -68,6 +80,13 @@ struct SlideResult {
   SpectrumSums sums;
   WindowMap map;         ///< empty unless maps are asked for
   std::string map_file;  ///< its file's name in `maps/`, once it was written
+
+  /// Makes it a failed one. Sums and map stay as they are.
+  void fail(SlideFailure why) {
+    done = false;
+    failure = std::move(why);
+    error = failure.text();
+  }
 };
 
 /// What one stage did during a run.

@@ -34,7 +34,12 @@ std::string state_of(const LedgerStatus& status) {
 Json status_json(const LedgerStatus& status) {
   Json failures = Json::array();
   for (const LedgerStatus::Failure& failure : status.failures) {
-    failures.push_back({{"path", failure.path}, {"error", failure.error}, {"attempts", failure.attempts}});
+    const SlideFailure& why = failure.why;
+    failures.push_back({{"path", failure.path},
+                        {"error", why.text()},
+                        {"stage", why.stage.empty() ? Json() : Json(why.stage)},
+                        {"tile", why.tile ? Json(*why.tile) : Json()},
+                        {"attempts", failure.attempts}});
   }
   Json owner;
   if (status.owner) {
@@ -76,7 +81,7 @@ std::string status_text(const LedgerStatus& status, const Style& style) {
   for (const std::string& path : status.running_paths) text += style.bold("running") + "   " + printable(path) + "\n";
   for (std::size_t i = 0; i < std::min(status.failures.size(), most_named); ++i) {
     const LedgerStatus::Failure& failure = status.failures[i];
-    text += style.red("failed") + "    " + printable(failure.path) + ": " + printable(failure.error) + "\n";
+    text += style.red("failed") + "    " + printable(failure.path) + ": " + printable(failure.why.text()) + "\n";
   }
   if (status.failures.size() > most_named) {
     text += "          and " + std::to_string(status.failures.size() - most_named) + " more in failures.csv\n";

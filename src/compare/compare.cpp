@@ -52,7 +52,7 @@ class Run {
   }
 
   SpectrumSums sums_of(const ListedSlide& slide) {
-    Statement select(*database_, std::string("SELECT ") + row_columns + " FROM slides WHERE id = ?1");
+    Statement select(*database_, "SELECT " + row_columns + " FROM slides WHERE id = ?1");
     select.bind(1, slide.id);
     if (!select.step()) throw OutputError(database_->file().string() + ": damaged: a slide has gone");
     return read_row(select, static_cast<std::size_t>(config_.analysis.bins), database_->file().string()).sums;

@@ -11,6 +11,8 @@
 #include <string>
 #include <system_error>
 
+#include "ledger/row_digest.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -93,6 +95,7 @@ Database::Database(const std::filesystem::path& file, DatabaseAccess access, std
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   execute("PRAGMA cell_size_check = ON");
+  if (const int added = add_row_digest(handle); added != SQLITE_OK) fail(added);
 }
 
 Database::~Database() = default;

@@ -4,10 +4,12 @@
 #include <array>
 #include <slidestream/pipeline.hpp>
 #include <string_view>
+#include <utility>
 
 #include "config/keys.hpp"
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
+#include "ledger/versions.hpp"
 
 namespace slidestream {
 
@@ -23,10 +25,17 @@ bool decides(const ConfigKey& key) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
-  std::vector<std::pair<std::string, std::string>> settings = {{"the program's version", version()}};
+  std::vector<std::pair<std::string, std::string>> settings = {{program_version_key, version()}};
   for (const ConfigKey& key : config_keys()) {
     if (decides(key)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
+  return settings;
+}
+
+std::vector<std::pair<std::string, std::string>> ledger_settings(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> settings = {
+      {ledger_version_key, std::to_string(current_ledger_version)}};
+  for (auto& setting : deciding_settings(config)) settings.push_back(std::move(setting));
   return settings;
 }
 

@@ -16,6 +16,13 @@ namespace slidestream {
 /// comes first. Where the work is done, how much memory it takes and what is done about failures isn't among them.
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config);
 
+inline constexpr const char* program_version_key = "the program's version";
+inline constexpr const char* ledger_version_key = "the ledger's version";
+
+/// What a ledger of this program says of how its results came about: `deciding_settings`, and the version that the
+/// ledger has.
+std::vector<std::pair<std::string, std::string>> ledger_settings(const Config& config);
+
 /// A setting that two runs have otherwise.
 struct SettingDifference {
   std::string key;

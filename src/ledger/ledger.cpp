@@ -100,26 +100,27 @@ class Synchronous {
 }
 
 /// Before anything is written: a living process on this machine is told from its number alone, also where it has the
-/// ledger locked. Whatever can't be read is for the caller to find.
-void refuse_if_owned(const fs::path& file) {
+/// ledger locked. Nor is one of an earlier version written to when it is to be gone on with. Whatever can't be read is
+/// for the caller to find.
+void refuse_if_in_use(const fs::path& file, bool to_go_on) {
   std::error_code code;
   if (!fs::is_regular_file(file, code) || fs::file_size(file, code) == 0) return;
-  std::optional<Owner> owner;
   try {
     Database database(file, DatabaseAccess::read, std::chrono::seconds(5));
-    check_schema(database);
-    owner = read_owner(database);
+    const std::int64_t version = check_schema(database);
+    const auto owner = read_owner(database);
+    if (owner && is_alive(owner->process).value_or(false)) refuse(file, *owner);
+    if (to_go_on) refuse_older(database, version);
   } catch (const OutputError&) {
-    return;
+    // The caller finds it, too.
   }
-  if (owner && is_alive(owner->process).value_or(false)) refuse(file, *owner);
 }
 
 /// The same, before the ledger is opened or made.
 fs::path usable_file(const Config& config) {
   fs::path file = ledger_file(config);
   check_that_nothing_is_there_without_ledger(file);
-  refuse_if_owned(file);
+  refuse_if_in_use(file, true);
   return file;
 }
 
@@ -177,8 +178,7 @@ bool is_readable(const fs::path& file) {
 /// What a manifest's entries are entered by: prepared once, for there may be a million of them.
 struct Ledger::EntryStatements {
   explicit EntryStatements(Database& database)
-      : select(database,
-               std::string("SELECT ") + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
+      : select(database, "SELECT " + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
         insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
         place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
         identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4") {}
@@ -203,7 +203,7 @@ Ledger::Ledger(const Config& config, const Options& options)
   sync_folder(config.output.dir);
   token_ = claim(database_, options);
   try {
-    check_settings(config);
+    check_settings(config, options);
   } catch (...) {
     release();
     throw;
@@ -220,8 +220,8 @@ Ledger::~Ledger() {
   }
 }
 
-void Ledger::check_settings(const Config& config) {
-  const auto now = deciding_settings(config);
+void Ledger::check_settings(const Config& config, const Options& options) {
+  const auto now = options.settings.empty() ? ledger_settings(config) : options.settings;
   const auto before = stored_settings(database_);
   // Without a slide there is nothing that they decided.
   Statement slides(database_, "SELECT EXISTS (SELECT 1 FROM slides)");
@@ -232,7 +232,8 @@ void Ledger::check_settings(const Config& config) {
     }
   }
   change([&] {
-    Statement setting(database_, "INSERT OR REPLACE INTO settings VALUES(?1, ?2)");
+    database_.execute("DELETE FROM settings");
+    Statement setting(database_, "INSERT INTO settings VALUES(?1, ?2)");
     for (const auto& [name, value] : now)
       setting.bind(1, std::string_view(name)).bind(2, std::string_view(value)).run();
     Statement meta(database_, "INSERT OR REPLACE INTO meta VALUES('configuration', ?1)");
@@ -290,7 +291,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   const fs::path folder = config.output.dir;
   std::error_code code;
   if (!fs::exists(folder / ledger_name, code) && first_result(folder).empty()) return {};
-  refuse_if_owned(folder / ledger_name);
+  refuse_if_in_use(folder / ledger_name, false);
   std::unique_ptr<Database> database;
   if (is_readable(folder / ledger_name)) {
     database = std::make_unique<Database>(folder / ledger_name, DatabaseAccess::read_write);
@@ -457,8 +458,7 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
   if (result.done && entry.known) {
     if (const auto now = look_at(entry.path); !now || !now->same_file_state(entry.identity)) {
       const std::size_t bins = result.sums.histogram.size();
-      result.done = false;
-      result.error = "source: the file changed while it was read";
+      result.fail({"source", {}, "the file changed while it was read"});
       result.sums = {};
       result.sums.histogram.assign(bins, 0);
       result.map = {};
@@ -469,11 +469,11 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
     const auto digest = store_map(database_, entry.id, parts_of(result.map));
     Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                    ", size = ?25, modified = ?26, hash = ?27, ended_at = ?28 WHERE id = ?29");
-    static_assert(row_assignment_count == 24);
+                                    ", size = ?27, modified = ?28, hash = ?29, ended_at = ?30 WHERE id = ?31");
+    static_assert(row_assignment_count == 26);
     bind_row(update, result, digest, histogram_);
-    bind_identity(update, 25, entry.known ? std::optional(entry.identity) : std::nullopt);
-    update.bind(28, unix_now()).bind(29, entry.id).run();
+    bind_identity(update, 27, entry.known ? std::optional(entry.identity) : std::nullopt);
+    update.bind(30, unix_now()).bind(31, entry.id).run();
     seal_row(database_, entry.id);
   });
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slidestream/config.hpp>
@@ -54,11 +55,14 @@ class Ledger {
     std::chrono::milliseconds watch{45'000};
     /// Called with one line before that.
     std::function<void(const std::string&)> on_watch;
+    /// For what is joined: the settings that it was made with, when these aren't this program's.
+    std::vector<std::pair<std::string, std::string>> settings = {};
   };
 
   /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process.
-  /// \throws ConfigError when its settings are others (naming the first and both values), a living process has it
-  /// (naming host and number), or results lie there without it; OutputError when it can't be used.
+  /// \throws ConfigError when its settings are others (naming the first and both values), it is of an earlier version
+  /// (naming both), a living process has it (naming host and number), or results lie there without it; OutputError when
+  /// it can't be used.
   Ledger(const Config& config, const Options& options);
   explicit Ledger(const Config& config) : Ledger(config, Options{}) {}
   /// Gives it back.
@@ -131,7 +135,7 @@ class Ledger {
     bool known = false;      ///< the file could be looked at then
   };
 
-  void check_settings(const Config& config);
+  void check_settings(const Config& config, const Options& options);
   struct EntryStatements;
   std::string enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
                     std::optional<SlideIdentity>& now, LedgerStart& start);

@@ -18,7 +18,7 @@ struct Before {
 };
 
 Before read_before(Database& database, std::int64_t id, std::size_t bins) {
-  Statement select(database, std::string("SELECT ") + row_columns + ", ended_at, attempts FROM slides WHERE id = ?1");
+  Statement select(database, "SELECT " + row_columns + ", ended_at, attempts FROM slides WHERE id = ?1");
   select.bind(1, id);
   if (!select.step()) throw OutputError(database.file().string() + ": damaged: a slide has gone");
   constexpr int more = row_column_count;
@@ -119,12 +119,12 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   const auto digest = store_map(database_, id, other.map);
   if (other.map_digest && digest != other.map_digest) return Import::damaged;
   Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                  ", size = ?25, modified = ?26, hash = ?27, ended_at = ?28, attempts = ?29 WHERE "
-                                  "id = ?30");
-  static_assert(row_assignment_count == 24);
+                                  ", size = ?27, modified = ?28, hash = ?29, ended_at = ?30, attempts = ?31 WHERE "
+                                  "id = ?32");
+  static_assert(row_assignment_count == 26);
   bind_row(update, other.result, digest, histogram_);
-  bind_identity(update, 25, other.identity);
-  update.bind(28, other.ended_at).bind(29, other.attempts).bind(30, id).run();
+  bind_identity(update, 27, other.identity);
+  update.bind(30, other.ended_at).bind(31, other.attempts).bind(32, id).run();
   seal_row(database_, id);
   return known ? Import::known : Import::added;
 }

@@ -8,7 +8,7 @@ namespace slidestream {
 
 LedgerView::LedgerView(const std::filesystem::path& file, std::size_t bins)
     : database_(file, DatabaseAccess::read), bins_(bins) {
-  check_schema(database_);
+  show_as_current(database_, check_schema(database_));
   database_.execute("BEGIN");
 }
 
@@ -17,7 +17,7 @@ LedgerView::LedgerView(Ledger& ledger, std::size_t bins) : LedgerView(ledger.fil
 LedgerView::~LedgerView() = default;
 
 void LedgerView::for_each(const std::function<void(const SlideResult&)>& visit) {
-  Statement select(database_, std::string("SELECT ") + row_columns +
+  Statement select(database_, "SELECT " + row_columns +
                                   " FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', 'failed') "
                                   "ORDER BY position");
   while (select.step()) visit(read_row(select, bins_, database_.file().string()));
@@ -33,7 +33,7 @@ std::vector<std::string> LedgerView::missing() {
 }
 
 void LedgerView::for_each_map(const std::function<void(std::size_t position, const SlideResult&)>& visit) {
-  Statement select(database_, std::string("SELECT ") + row_columns +
+  Statement select(database_, "SELECT " + row_columns +
                                   ", position FROM slides WHERE position IS NOT NULL AND mine AND state = 'done' AND "
                                   "map_columns > 0 AND map_rows > 0 ORDER BY position");
   while (select.step()) {

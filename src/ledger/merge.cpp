@@ -8,6 +8,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <unordered_map>
+#include <utility>
 
 #include "config/suggest.hpp"
 #include "ledger/fingerprint.hpp"
@@ -51,16 +52,32 @@ Part open_part(const std::string& folder) {
   return part;
 }
 
-void check_settings(std::vector<Part>& parts) {
-  for (Part& part : parts) {
-    // Against the present program's version and against the first part.
-    const auto wanted = deciding_settings(parts.front().config);
-    if (const auto difference = first_difference(wanted, stored_settings(*part.database))) {
-      const bool version = difference->key == wanted.front().first;
-      throw ConfigError(part.folder + ": " + difference->key + " is " + difference->before + " there, and " +
-                        difference->now + (version ? " here" : " in " + parts.front().folder));
-    }
+/// The settings that all parts were made with. They may be those of another version of the program or of the ledger,
+/// when all are of that one. \throws ConfigError.
+std::vector<std::pair<std::string, std::string>> check_settings(std::vector<Part>& parts) {
+  Part& front = parts.front();
+  auto wanted = ledger_settings(front.config);
+  const auto in_front = stored_settings(*front.database);
+  const auto is_version = [](const std::string& key) {
+    return key == program_version_key || key == ledger_version_key;
+  };
+  const bool is_other = std::ranges::any_of(wanted, [&](const auto& own) {
+    const auto found = in_front.find(own.first);
+    return is_version(own.first) && found != in_front.end() && found->second != own.second;
+  });
+  if (is_other) {
+    // What decided there is for those who made it to know.
+    wanted.assign(in_front.begin(), in_front.end());
+    std::ranges::stable_partition(wanted, [&](const auto& setting) { return is_version(setting.first); });
   }
+  for (Part& part : parts) {
+    const auto difference = first_difference(wanted, stored_settings(*part.database));
+    if (!difference) continue;
+    throw ConfigError(part.folder + ": " + difference->key + " is " + difference->before + " there, and " +
+                      difference->now + " in " + front.folder +
+                      (is_version(difference->key) ? "; join the folders of each version by themselves" : ""));
+  }
+  return wanted;
 }
 
 void add_places(Part& part, Places& places) {
@@ -115,7 +132,7 @@ class Joiner {
 
   void add(Part& part) {
     const std::string file = part.database->file().string();
-    Statement select(*part.database, std::string("SELECT ") + row_columns +
+    Statement select(*part.database, "SELECT " + row_columns +
                                          ", canonical, id, size, modified, hash, attempts, ended_at FROM slides WHERE "
                                          "position IS NOT NULL AND state IN ('done', 'failed')");
     constexpr int more = row_column_count;
@@ -200,9 +217,11 @@ RunResult run_of(SlideSource& slides) {
 }
 
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration.
-void join(std::vector<Part>& parts, const std::vector<ManifestEntry>& manifest, const MergeOptions& options,
-          MergeResult& result) {
-  Ledger ledger(result.config);
+void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
+          const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result) {
+  Ledger::Options ledger_options;
+  ledger_options.settings = settings;
+  Ledger ledger(result.config, ledger_options);
   const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
   Joiner joiner(ledger, manifest, bins, options);
   ledger.join(manifest, [&] {
@@ -250,7 +269,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
     }
     tell_left_out(parts.back(), result);
   }
-  check_settings(parts);
+  const auto settings = check_settings(parts);
   // What doesn't decide results may differ between parts; which is kept mustn't depend on their order.
   result.config = std::ranges::min_element(parts, {}, &Part::configuration)->config;
   result.config.output.dir = out;
@@ -265,7 +284,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   const fs::path file = fs::path(out) / ledger_name;
   const bool is_new = !fs::exists(file, code);
   try {
-    join(parts, manifest, options, result);
+    join(parts, settings, manifest, options, result);
   } catch (const Stopped&) {
     result.stopped = true;
   } catch (...) {

@@ -21,7 +21,7 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
   LedgerPreview preview;
   if (const auto owner = read_owner(*database); owner && is_alive(owner->process).value_or(true)) {
     preview.refusal = "belongs to a run on " + owner->process.name();
-  } else if (const auto difference = first_difference(deciding_settings(config), stored_settings(*database))) {
+  } else if (const auto difference = first_difference(ledger_settings(config), stored_settings(*database))) {
     preview.refusal = difference->text();
   }
   Statement select(*database, "SELECT state, size, modified FROM slides WHERE canonical = ?1");

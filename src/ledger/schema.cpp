@@ -2,47 +2,22 @@
 
 #include <sys/vfs.h>
 
+#include <map>
 #include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
 #include <system_error>
 #include <utility>
+
+#include "config/suggest.hpp"
+#include "ledger/fingerprint.hpp"
+#include "ledger/versions.hpp"
 
 namespace slidestream {
 
 namespace {
 
 constexpr std::int64_t application_id = 0x536c5374;  // "SlSt"
-constexpr std::int64_t schema_version = 1;
-
-// Paths are bytes and needn't be UTF-8. `position` and `mine` belong to the manifest of the last start: a slide that
-// it didn't name has none. Counts are unsigned 64-bit numbers, the lowest byte first; sums decimal text, for they have
-// 128 bits. Digests are XXH64, of a row's result (slide_row.hpp) and of a map's bytes; what has none isn't checked.
-constexpr const char* tables = R"sql(
-CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE settings(name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE owner(
-  one INTEGER PRIMARY KEY CHECK(one = 1), token TEXT NOT NULL, host TEXT NOT NULL, boot TEXT NOT NULL,
-  pid_space TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL, since INTEGER NOT NULL,
-  beats INTEGER NOT NULL, beat_at INTEGER NOT NULL);
-CREATE TABLE slides(
-  id INTEGER PRIMARY KEY,
-  canonical BLOB NOT NULL UNIQUE,
-  path BLOB NOT NULL,
-  position INTEGER,
-  mine INTEGER NOT NULL DEFAULT 0,
-  state TEXT NOT NULL DEFAULT 'pending' CHECK(state IN ('pending', 'running', 'done', 'failed')),
-  attempts INTEGER NOT NULL DEFAULT 0,
-  size INTEGER, modified INTEGER, hash INTEGER,
-  ended_at INTEGER,
-  error BLOB,
-  width INTEGER, height INTEGER, codec TEXT, colour TEXT, level INTEGER, mpp REAL,
-  missing_tiles INTEGER, bad_tiles INTEGER, backend TEXT, seconds REAL, file_bytes INTEGER,
-  windows INTEGER, value_count INTEGER, clipped INTEGER, value_sum TEXT, square_sum TEXT,
-  map_columns INTEGER, map_rows INTEGER, map_name BLOB,
-  histogram BLOB, gpu_fallback_tiles INTEGER, map_digest INTEGER, digest INTEGER);
-CREATE INDEX slides_by_position ON slides(position);
-CREATE TABLE maps(
-  slide INTEGER NOT NULL REFERENCES slides(id), part INTEGER NOT NULL, bytes BLOB NOT NULL, UNIQUE(slide, part));
-)sql";
+const LedgerVersion& version_of(std::int64_t number) { return ledger_versions()[static_cast<std::size_t>(number - 1)]; }
 
 std::int64_t pragma(Database& database, const char* sql) {
   Statement statement(database, sql);
@@ -90,26 +65,49 @@ JournalMode set_up_writer(Database& database, JournalMode journal) {
   return journal;
 }
 
-void check_schema(Database& database) {
-  const std::int64_t version = pragma(database, "PRAGMA user_version");
-  if (pragma(database, "PRAGMA application_id") != application_id || version < 1) {
+std::int64_t check_schema(Database& database) {
+  const std::int64_t number = pragma(database, "PRAGMA user_version");
+  if (pragma(database, "PRAGMA application_id") != application_id || number < 1) {
     throw OutputError(database.file().string() + ": isn't a ledger of this program");
   }
-  if (version > schema_version) {
-    throw OutputError(database.file().string() + ": has schema version " + std::to_string(version) +
-                      ", and this program knows up to " + std::to_string(schema_version));
+  if (number > current_ledger_version) {
+    throw OutputError(database.file().string() + ": has schema version " + std::to_string(number) +
+                      ", and this program knows up to " + std::to_string(current_ledger_version) +
+                      "; a newer slidestream made it, and can read it");
   }
   // Statements name columns alone: they must be what they were made to be, and nothing that is computed.
-  std::string_view left = tables;
-  Statement select(database, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1");
-  for (const char* name : {"meta", "settings", "owner", "slides", "maps"}) {
-    left.remove_prefix(left.find("CREATE TABLE"));
-    const std::string_view wanted = left.substr(0, left.find(';'));
-    left.remove_prefix(wanted.size());
-    select.bind(1, std::string_view(name));
-    if (!select.step() || select.bytes(0) != wanted) database.fail_damaged(std::string("table ") + name);
+  Statement select(database, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1");
+  for (const LedgerTable& table : version_of(number).tables) {
+    select.bind(1, table.name);
+    if (!select.step() || select.bytes(0) != table.create) {
+      database.fail_damaged("table " + std::string(table.name));
+    }
     select.reset();
   }
+  return number;
+}
+
+void show_as_current(Database& database, std::int64_t number) {
+  if (number == current_ledger_version) return;
+  std::string views = "PRAGMA temp_store = MEMORY;";
+  const auto show = [&views](std::string_view name, std::string_view as, const std::string& select) {
+    views += "CREATE TEMP VIEW " + std::string(name) + std::string(as) + " AS " + select + ";";
+  };
+  const auto suffix = [](std::int64_t version) { return "_" + std::to_string(version); };
+  for (const LedgerTable& table : version_of(number).tables) {
+    show(table.name, suffix(number), "SELECT * FROM main." + std::string(table.name));
+  }
+  for (std::int64_t next = number + 1; next <= current_ledger_version; ++next) {
+    for (const LedgerTable& table : version_of(next).tables) {
+      const bool same = table.from_before.empty();
+      show(table.name, suffix(next),
+           same ? "SELECT * FROM " + std::string(table.name) + suffix(next - 1) : table.from_before);
+    }
+  }
+  for (const LedgerTable& table : version_of(current_ledger_version).tables) {
+    show(table.name, "", "SELECT * FROM " + std::string(table.name) + suffix(current_ledger_version));
+  }
+  database.execute(views.c_str());
 }
 
 std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
@@ -122,8 +120,8 @@ std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
   if (!std::filesystem::is_regular_file(file, code)) throw OutputError(file.string() + ": isn't a regular file");
   const auto open = [&](DatabaseAccess access) {
     auto database = std::make_unique<Database>(file, access);
+    show_as_current(*database, check_schema(*database));
     database->execute("PRAGMA query_only = ON");
-    check_schema(*database);
     return database;
   };
   // A connection that may write recovers what a dead process left, and leaves no files behind. Over a network the
@@ -146,16 +144,29 @@ std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
 }
 
 void check_slides_table(Database& database) {
-  Statement check(database, "PRAGMA integrity_check(slides)");
+  Statement check(database, "PRAGMA main.integrity_check(slides)");
   if (check.step() && check.text(0) != "ok") database.fail_damaged(check.text(0));
+}
+
+void refuse_older(Database& database, std::int64_t number) {
+  if (number == current_ledger_version) return;
+  const std::map<std::string, std::string> settings = stored_settings(database);
+  const auto program = settings.find(program_version_key);
+  throw ConfigError(database.file().parent_path().string() + ": has a ledger of version " + std::to_string(number) +
+                    (program == settings.end() ? "" : ", which slidestream " + one_line(program->second) + " made") +
+                    ", and this is slidestream " + version() + ", which goes on with version " +
+                    std::to_string(current_ledger_version) +
+                    "; go on with the program that made it, or use --fresh to move that run aside");
 }
 
 void create_or_check_schema(Database& database) {
   const bool empty = pragma(database, "SELECT count(*) FROM sqlite_schema") == 0;
-  if (!empty) return check_schema(database);
-  database.execute(tables);
+  if (!empty) return refuse_older(database, check_schema(database));
+  const LedgerVersion& current = version_of(current_ledger_version);
+  for (const LedgerTable& table : current.tables) database.execute(std::string(table.create).c_str());
+  database.execute(std::string(current.indices).c_str());
   database.execute(("PRAGMA application_id = " + std::to_string(application_id)).c_str());
-  database.execute(("PRAGMA user_version = " + std::to_string(schema_version)).c_str());
+  database.execute(("PRAGMA user_version = " + std::to_string(current_ledger_version)).c_str());
 }
 
 }  // namespace slidestream

@@ -19,15 +19,23 @@ std::string network_file_system(const std::filesystem::path& folder);
 /// Sets the connection up to write: durable commits, and a journal that fits the file system. Returns which.
 JournalMode set_up_writer(Database& database, JournalMode journal);
 
-/// Makes the tables of an empty database; in another, checks that they are this program's. \throws OutputError.
+/// Makes the tables of an empty database; in another, checks that they are of the version that this program writes.
+/// \throws OutputError; ConfigError as `refuse_older`.
 void create_or_check_schema(Database& database);
 
 /// A connection that changes nothing in a ledger, whoever writes it and whether or not this process may write there.
-/// \throws OutputError.
+/// Its tables are seen as the current version has them. \throws OutputError.
 std::unique_ptr<Database> open_to_read(const std::filesystem::path& file);
 
-/// Checks alone. \throws OutputError when it isn't a ledger, or a newer program's.
-void check_schema(Database& database);
+/// The version of a ledger, whose tables are as that version makes them. \throws OutputError when it isn't a ledger,
+/// or a newer program's.
+std::int64_t check_schema(Database& database);
+/// Shows the tables of a ledger of an earlier version as the current one's: views of this connection alone, one above
+/// the other for each version in between. The file stays as it is, and can't be written through them.
+void show_as_current(Database& database, std::int64_t version);
+/// \throws ConfigError, naming both versions, when the ledger's isn't the current one: who writes doesn't go on with
+/// what another version began.
+void refuse_older(Database& database, std::int64_t version);
 /// Whether the table of slides and its indices agree with each other, down to every page. \throws OutputError.
 void check_slides_table(Database& database);
 

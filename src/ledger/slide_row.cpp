@@ -1,12 +1,10 @@
 #include "ledger/slide_row.hpp"
 
-#include <array>
-#include <bit>
 #include <cmath>
 #include <slidestream/error.hpp>
+#include <utility>
 
 #include "config/suggest.hpp"
-#include "ledger/content_hash.hpp"
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -25,42 +23,6 @@ void to_bytes(const std::vector<std::uint64_t>& counts, std::vector<std::byte>& 
   }
 }
 
-constexpr int map_name_column = 21;
-constexpr int digest_column = row_column_count - 1;
-
-/// Each column as its type, its length where that varies, and its bytes, the lowest first.
-std::uint64_t row_digest(const Statement& row) {
-  ContentHash hash;
-  const auto add_number = [&hash](std::uint64_t value) {
-    std::array<std::byte, 8> bytes{};
-    for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = std::byte(value >> (8 * k) & 0xff);
-    hash.add(bytes);
-  };
-  for (int column = 0; column < digest_column; ++column) {
-    if (column == map_name_column) continue;
-    const Statement::Type type = row.type(column);
-    add_number(static_cast<std::uint64_t>(type));
-    switch (type) {
-      case Statement::Type::integer:
-        add_number(static_cast<std::uint64_t>(row.integer(column)));
-        break;
-      case Statement::Type::real:
-        add_number(std::bit_cast<std::uint64_t>(row.real(column)));
-        break;
-      case Statement::Type::text:
-      case Statement::Type::blob: {
-        const std::string_view bytes = row.bytes(column);
-        add_number(bytes.size());
-        hash.add(std::as_bytes(std::span(bytes.data(), bytes.size())));
-        break;
-      }
-      case Statement::Type::null:
-        break;
-    }
-  }
-  return hash.value();
-}
-
 /// Reads a row and says where it is wrong.
 class RowReader {
  public:
@@ -72,7 +34,7 @@ class RowReader {
     const std::string_view state = row_.bytes(1);
     require(state == "done" || state == "failed", "state");
     slide_.done = state == "done";
-    slide_.error = row_.text(2);
+    read_failure();
     slide_.width = within(3, 0, largest_side, "width");
     slide_.height = within(4, 0, largest_side, "height");
     slide_.codec = row_.text(5);
@@ -88,14 +50,19 @@ class RowReader {
     slide_.file_bytes = count(13, "file_bytes");
     slide_.gpu_fallback_tiles = count(23, "gpu_fallback_tiles");
     read_sums();
-    const auto digest = unsigned_or_null(row_, digest_column);
-    if (digest && *digest != row_digest(row_)) {
+    if (row_.integer(27) == 0) {
       throw OutputError(file_ + ": damaged: the row of " + one_line(slide_.path) + " isn't what was written");
     }
     return std::move(slide_);
   }
 
  private:
+  void read_failure() {
+    SlideFailure failure{row_.text(25), {}, row_.text(2)};
+    if (!row_.is_null(26)) failure.tile = within(26, 0, std::int64_t{1} << 62, "tile");
+    if (!slide_.done) slide_.fail(std::move(failure));
+  }
+
   void read_sums() {
     SpectrumSums& sums = slide_.sums;
     sums.histogram.assign(bins_, 0);
@@ -185,19 +152,16 @@ void bind_identity(Statement& statement, int first, const std::optional<SlideIde
 }
 
 void seal_row(Database& database, std::int64_t id) {
-  Statement select(database, std::string("SELECT ") + row_columns + " FROM slides WHERE id = ?1");
-  if (!select.bind(1, id).step()) return;
-  const std::uint64_t digest = row_digest(select);
-  select.reset();
-  Statement update(database, "UPDATE slides SET digest = ?1 WHERE id = ?2");
-  update.bind(1, static_cast<std::int64_t>(digest)).bind(2, id).run();
+  Statement update(database,
+                   std::string("UPDATE slides SET digest = row_digest(") + row_digest_columns + ") WHERE id = ?1");
+  update.bind(1, id).run();
 }
 
 void bind_row(Statement& statement, const SlideResult& slide, std::optional<std::uint64_t> map_digest,
               std::vector<std::byte>& histogram) {
   const auto integer = [&](int index, std::uint64_t value) { statement.bind(index, static_cast<std::int64_t>(value)); };
   statement.bind(1, std::string_view(slide.done ? "done" : "failed"));
-  statement.bind_blob(2, std::string_view(slide.error));
+  statement.bind_blob(2, std::string_view(slide.failure.cause));
   statement.bind(3, slide.width).bind(4, slide.height);
   statement.bind(5, std::string_view(slide.codec)).bind(6, std::string_view(slide.colour));
   statement.bind(7, std::int64_t{slide.level});
@@ -229,6 +193,16 @@ void bind_row(Statement& statement, const SlideResult& slide, std::optional<std:
     integer(24, *map_digest);
   } else {
     statement.bind_null(24);
+  }
+  if (slide.failure.stage.empty()) {
+    statement.bind_null(25);
+  } else {
+    statement.bind(25, std::string_view(slide.failure.stage));
+  }
+  if (slide.failure.tile) {
+    statement.bind(26, *slide.failure.tile);
+  } else {
+    statement.bind_null(26);
   }
 }
 

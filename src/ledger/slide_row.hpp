@@ -16,29 +16,35 @@
 
 namespace slidestream {
 
-/// `SELECT` + these: what `read_row` reads, from column 0 on.
-inline constexpr const char* row_columns =
-    "path, state, error, width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, "
+/// What a row's digest is of, in order: all that is a result but for the map's name, which may change without the rest.
+inline constexpr const char* row_digest_columns =
+    "path, state, cause, width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, "
+    "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, histogram, "
+    "gpu_fallback_tiles, map_digest, canonical, stage, tile";
+
+/// `SELECT` + these: what `read_row` reads, from column 0 on. The last says whether the digest is the row's.
+inline const std::string row_columns =
+    "path, state, cause, width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, "
     "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, map_name, histogram, "
-    "gpu_fallback_tiles, map_digest, canonical, digest";
-inline constexpr int row_column_count = 27;
+    "gpu_fallback_tiles, map_digest, stage, tile, digest IS NULL OR digest = row_digest(" +
+    std::string(row_digest_columns) + ")";
+inline constexpr int row_column_count = 28;
 /// Of them, the map's digest.
 inline constexpr int map_digest_column = 24;
 
 /// `UPDATE slides SET` + these: what `bind_row` binds, as ?1 on. The path isn't among them.
 inline constexpr const char* row_assignments =
-    "state = ?1, error = ?2, width = ?3, height = ?4, codec = ?5, colour = ?6, level = ?7, mpp = ?8, "
+    "state = ?1, cause = ?2, width = ?3, height = ?4, codec = ?5, colour = ?6, level = ?7, mpp = ?8, "
     "missing_tiles = ?9, bad_tiles = ?10, backend = ?11, seconds = ?12, file_bytes = ?13, windows = ?14, "
     "value_count = ?15, clipped = ?16, value_sum = ?17, square_sum = ?18, map_columns = ?19, map_rows = ?20, "
-    "map_name = ?21, histogram = ?22, gpu_fallback_tiles = ?23, map_digest = ?24";
-inline constexpr int row_assignment_count = 24;
+    "map_name = ?21, histogram = ?22, gpu_fallback_tiles = ?23, map_digest = ?24, stage = ?25, tile = ?26";
+inline constexpr int row_assignment_count = 26;
 
 /// `histogram` keeps the counts' bytes until the statement is reset. `map_digest`: of the map, where there is one.
 void bind_row(Statement& statement, const SlideResult& slide, std::optional<std::uint64_t> map_digest,
               std::vector<std::byte>& histogram);
 
-/// Gives a row that was written the digest of what is in it now: XXH64 over the columns of `row_columns` as SQLite
-/// stores them, without the map's name, which may change without the rest.
+/// Gives a row that was written the digest of what is in it now.
 void seal_row(Database& database, std::int64_t id);
 
 /// A slide that is done or failed, without its map's values. `map_file` is set where a map was stored.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "ledger/schema.hpp"
 
@@ -63,10 +64,15 @@ LedgerStatus read_status(const std::filesystem::path& folder) {
                     "SELECT path FROM slides WHERE position IS NOT NULL AND mine AND state = 'running' ORDER BY "
                     "position");
   while (running.step()) status.running_paths.push_back(running.text(0));
-  Statement failed(*database,
-                   "SELECT path, error, attempts FROM slides WHERE position IS NOT NULL AND mine AND state = 'failed' "
-                   "ORDER BY position");
-  while (failed.step()) status.failures.push_back({failed.text(0), failed.text(1), failed.integer(2)});
+  Statement failed(
+      *database,
+      "SELECT path, stage, tile, cause, attempts FROM slides WHERE position IS NOT NULL AND mine AND state = 'failed' "
+      "ORDER BY position");
+  while (failed.step()) {
+    SlideFailure why{failed.text(1), {}, failed.text(3)};
+    if (!failed.is_null(2)) why.tile = failed.integer(2);
+    status.failures.push_back({failed.text(0), std::move(why), failed.integer(4)});
+  }
   return status;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <slidestream/results.hpp>
+
 #include "ledger/owner.hpp"
 
 namespace slidestream {
@@ -28,7 +30,7 @@ struct LedgerStatus {
   std::vector<std::string> running_paths;
   struct Failure {
     std::string path;
-    std::string error;
+    SlideFailure why;
     std::int64_t attempts = 0;
   };
   std::vector<Failure> failures;  ///< in order

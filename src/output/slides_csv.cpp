@@ -1,7 +1,5 @@
 #include "output/slides_csv.hpp"
 
-#include <algorithm>
-
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -25,18 +23,6 @@ class Record {
   std::string text_;
   bool first_ = true;
 };
-
-/// The number behind the word "tile"; empty when the cause names none.
-std::string tile_of(std::string_view cause) {
-  constexpr std::string_view word = "tile ";
-  for (std::size_t at = cause.find(word); at != std::string_view::npos; at = cause.find(word, at + 1)) {
-    if (at > 0 && cause[at - 1] != ' ') continue;
-    const std::string_view rest = cause.substr(at + word.size());
-    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-    if (digits > 0) return std::string(rest.substr(0, digits));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -73,12 +59,9 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide) {
 std::string failures_csv_header() { return "path,stage,tile,cause\r\n"; }
 
 std::string failures_csv_record(const SlideResult& slide) {
-  // Errors begin with the stage.
-  const std::size_t colon = slide.error.find(": ");
-  const bool staged = colon != std::string::npos && slide.error.find(' ') > colon;
-  const std::string cause = staged ? slide.error.substr(colon + 2) : slide.error;
+  const SlideFailure& failure = slide.failure;
   Record record;
-  record << slide.path << (staged ? slide.error.substr(0, colon) : "") << tile_of(cause) << cause;
+  record << slide.path << failure.stage << (failure.tile ? std::to_string(*failure.tile) : "") << failure.cause;
   return record.line();
 }
 

@@ -22,7 +22,7 @@ std::uint64_t RunReader::unfinished() {
 }
 
 void RunReader::for_each(const std::function<void(const LedgerSlide&)>& visit) {
-  Statement select(*database_, std::string("SELECT ") + row_columns +
+  Statement select(*database_, "SELECT " + row_columns +
                                    ", canonical, id FROM slides WHERE position IS NOT NULL AND state IN ('done', "
                                    "'failed') ORDER BY position, id");
   const auto bins = static_cast<std::size_t>(config_.analysis.bins);

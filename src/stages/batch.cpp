@@ -37,10 +37,10 @@ std::uint64_t SlideRun::packed(Place place) noexcept {
          std::min(static_cast<std::uint64_t>(place.item), most_items);
 }
 
-void SlideRun::fail(const char* stage, const std::string& cause, Place place) {
+void SlideRun::fail(const char* stage, const std::string& cause, Place place, std::optional<std::int64_t> tile) {
   const std::lock_guard lock(mutex_);
   if (packed(place) >= failed_at_.load(std::memory_order_relaxed)) return;
-  result.error = std::string(stage) + ": " + cause;
+  result.fail({stage, tile, cause});
   failed_at_.store(packed(place), std::memory_order_release);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,8 +69,8 @@ struct SlideRun {
 
   /// Notes a failure. Of several the one that comes first in the slide stands, not in time: what is before a failure
   /// goes on, so that the cause doesn't depend on who was faster; what is behind it passes through without work.
-  /// Thread-safe.
-  void fail(const char* stage, const std::string& cause, Place place);
+  /// `tile`: the one at fault, by its number in the level. Thread-safe.
+  void fail(const char* stage, const std::string& cause, Place place, std::optional<std::int64_t> tile = {});
   bool failed() const noexcept { return failed_at_.load(std::memory_order_acquire) != nowhere; }
   bool failed_before(Place place) const noexcept { return failed_at_.load(std::memory_order_acquire) < packed(place); }
   /// Somebody reads its first strip now. Thread-safe.

@@ -109,7 +109,7 @@ class Decode final : public DecodeStage {
         batch.slide->fail("decode",
                           "tile " + std::to_string(tile.index) + " (column " + std::to_string(tile.index % columns) +
                               ", row " + std::to_string(tile.index / columns) + ") is bad: " + error.what(),
-                          {batch.strip_index, tile.index});
+                          {batch.strip_index, tile.index}, tile.index);
         return;
       }
       fill_white(tile.out);

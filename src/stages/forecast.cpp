@@ -8,6 +8,7 @@
 #include "operators/registry.hpp"
 #include "runtime/machine.hpp"
 #include "stages/batch.hpp"
+#include "stages/delivery.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
 #include "stages/source.hpp"
@@ -140,8 +141,8 @@ class Planner {
         std::min(forecast_.carry_bytes, (static_cast<std::uint64_t>(forecast_.slots) + 1) * carried_);
     forecast_.slots_used = static_cast<int>(std::min<std::int64_t>(forecast_.slots, batches));
     std::ranges::sort(maps_, std::greater{});
-    maps_.resize(std::min(maps_.size(),
-                          most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu)));
+    const std::size_t open = most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu);
+    maps_.resize(std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes)));
     for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
   }
 

@@ -39,12 +39,14 @@ class Graph {
         control_(control),
         read_stage_(make_read_stage(context)),
         decode_stage_(make_decode_stage(context)),
-        reduce_stage_(make_reduce_stage(context, slides.size(), control.on_slide,
-                                        [this](const std::exception_ptr& error) { abort(error); })),
+        reduce_stage_(make_reduce_stage(context, delivery_)),
         opener_(context.lanes),
         source_stage_(make_source_stage(context, slides, control, opener_)),
         reduce_(
-            graph_, flow::serial, [this](Batch* batch) { return reduce(*batch); }, flow::node_priority_t{3}) {
+            graph_, flow::serial, [this](Batch* batch) { return reduce(*batch); }, flow::node_priority_t{3}),
+        delivery_(
+            slides.size(), context.lanes, control.on_slide, [this](const std::exception_ptr& error) { abort(error); },
+            graph_, lifetime_) {
     const Lane::Shared shared = {context, graph_, lifetime_, *source_stage_, *decode_stage_, *read_stage_, reduce_};
     std::vector<const runtime::StageContract*> chain = {&source_contract, &read_contract, &decode_contract};
     if (gpus == nullptr) {
@@ -72,12 +74,17 @@ class Graph {
     if (error_) std::rethrow_exception(error_);
   }
 
-  ReduceStage& reduce_stage() { return *reduce_stage_; }
+  const Delivery& delivery() const { return delivery_; }
+  /// After `run`.
+  void finish(RunResult& result) {
+    reduce_stage_->finish(result);
+    delivery_.finish(result);
+  }
   const std::string& transforms() const { return transforms_; }
 
  private:
   void abort(const std::exception_ptr& error) {
-    // Only the serial reduce stage calls this, and the graph is idle when `run` looks.
+    // Only the delivery's one thread calls this, and the graph is idle when `run` looks.
     if (!error_) error_ = error;
     control_.request_stop();
   }
@@ -107,13 +114,14 @@ class Graph {
   flow::graph graph_;
   flow::function_node<Batch*> reduce_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  Delivery delivery_;  ///< has slots of the lanes
 };
 
 /// Calls `on_progress` while it lives.
 class ProgressThread {
  public:
-  ProgressThread(const RunContext& context, const ReduceStage& reduce, RunControl& control, std::uint64_t slides)
-      : context_(context), reduce_(reduce), control_(control), slides_(slides) {
+  ProgressThread(const RunContext& context, const Delivery& delivery, RunControl& control, std::uint64_t slides)
+      : context_(context), delivery_(delivery), control_(control), slides_(slides) {
     if (control.on_progress) thread_ = std::thread([this] { loop(); });
   }
   ~ProgressThread() { join(); }
@@ -153,8 +161,8 @@ class ProgressThread {
   Progress now() const {
     Progress progress;
     progress.slides_total = slides_;
-    progress.slides_done = reduce_.slides_done();
-    progress.slides_failed = reduce_.slides_failed();
+    progress.slides_done = delivery_.slides_done();
+    progress.slides_failed = delivery_.slides_failed();
     progress.pixels = context_.pixels_done.load(std::memory_order_relaxed);
     progress.pixels_started = context_.pixels_started.load(std::memory_order_relaxed);
     progress.bytes_read = context_.read.bytes();
@@ -167,7 +175,7 @@ class ProgressThread {
   }
 
   const RunContext& context_;
-  const ReduceStage& reduce_;
+  const Delivery& delivery_;
   RunControl& control_;
   std::uint64_t slides_;
   runtime::Clock::time_point start_ = runtime::Clock::now();
@@ -259,12 +267,12 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
       if (control.on_message) control.on_message("transforms: " + graph.transforms());
       const auto start = runtime::Clock::now();
       {
-        ProgressThread progress(context, graph.reduce_stage(), control, slides.size());
+        ProgressThread progress(context, graph.delivery(), control, slides.size());
         graph.run();
         progress.end();
       }
       result.seconds = std::chrono::duration<double>(runtime::Clock::now() - start).count();
-      graph.reduce_stage().finish(result);
+      graph.finish(result);
     });
   } catch (const std::system_error& error) {
     throw Error(std::string("a thread can't be started: ") + error.code().message() +

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <optional>
 #include <utility>
 
 #include "runtime/handoff.hpp"
@@ -14,9 +12,7 @@ namespace {
 
 class Reduce final : public ReduceStage {
  public:
-  Reduce(RunContext& context, std::size_t slides, std::function<void(SlideResult&)> on_slide,
-         std::function<void(std::exception_ptr)> on_error)
-      : context_(context), on_slide_(std::move(on_slide)), on_error_(std::move(on_error)), finished_(slides) {
+  Reduce(RunContext& context, Delivery& delivery) : context_(context), delivery_(delivery) {
     corpus_.histogram.assign(static_cast<std::size_t>(context.config.analysis.bins), 0);
   }
 
@@ -28,21 +24,15 @@ class Reduce final : public ReduceStage {
     Chain& chain = *batch.chain;
     if (batch.last) chain.strips_expected = batch.strip_of_chain() + 1;
     if (!batch.decode_on_device) --context_.lane_loads[batch.lane].decoded_on_cpu;
-    batch.slot.reset();
+    runtime::Slot slot = std::move(batch.slot);
     if (++chain.strips_reduced == chain.strips_expected && ++slide->chains_reduced == slide->chains.size()) {
-      complete(*slide);
+      complete(*slide, std::move(slot));
     }
   }
-
-  std::uint64_t slides_done() const noexcept override { return done_.load(std::memory_order_relaxed); }
-  std::uint64_t slides_failed() const noexcept override { return failed_.load(std::memory_order_relaxed); }
 
   void finish(RunResult& result) override {
     const runtime::Turn turn(turn_);
     result.corpus = std::move(corpus_);
-    for (std::optional<SlideResult>& slide : finished_) {
-      if (slide) result.slides.push_back(std::move(*slide));
-    }
   }
 
  private:
@@ -61,7 +51,7 @@ class Reduce final : public ReduceStage {
     context_.reduce.add(1, batch.sums.histogram.size() * sizeof(std::uint64_t));
   }
 
-  void complete(SlideRun& slide) {
+  void complete(SlideRun& slide, runtime::Slot slot) {
     if (slide.abandoned.load() && !slide.failed()) return;
     SlideResult& result = slide.result;
     result.done = !slide.failed();
@@ -69,30 +59,19 @@ class Reduce final : public ReduceStage {
     result.backend = context_.backend;
     if (result.done) {
       corpus_ += result.sums;
-      done_.fetch_add(1, std::memory_order_relaxed);
     } else {
       // Nothing half-done is kept.
       const std::size_t bins = corpus_.histogram.size();
       result.sums = {};
       result.sums.histogram.assign(bins, 0);
       result.map = {};
-      failed_.fetch_add(1, std::memory_order_relaxed);
     }
-    try {
-      if (on_slide_) on_slide_(result);
-    } catch (...) {
-      on_error_(std::current_exception());
-    }
-    finished_[slide.index] = std::move(result);
+    delivery_.put(std::move(result), slide.index, std::move(slot));
   }
 
   RunContext& context_;
-  std::function<void(SlideResult&)> on_slide_;
-  std::function<void(std::exception_ptr)> on_error_;
+  Delivery& delivery_;
   SpectrumSums corpus_;
-  std::vector<std::optional<SlideResult>> finished_;
-  std::atomic<std::uint64_t> done_{0};
-  std::atomic<std::uint64_t> failed_{0};
   runtime::Handoff turn_;
 };
 
@@ -107,10 +86,8 @@ const runtime::StageContract reduce_contract = {
     runtime::Concurrency::serial,
 };
 
-std::unique_ptr<ReduceStage> make_reduce_stage(RunContext& context, std::size_t slides,
-                                               std::function<void(SlideResult&)> on_slide,
-                                               std::function<void(std::exception_ptr)> on_error) {
-  return std::make_unique<Reduce>(context, slides, std::move(on_slide), std::move(on_error));
+std::unique_ptr<ReduceStage> make_reduce_stage(RunContext& context, Delivery& delivery) {
+  return std::make_unique<Reduce>(context, delivery);
 }
 
 }  // namespace slidestream

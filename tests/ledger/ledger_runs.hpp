@@ -66,10 +66,10 @@ inline SlideResult result_of(const std::string& path, std::uint64_t seed) {
   return slide;
 }
 
-inline SlideResult failure_of(const std::string& path, const std::string& error) {
+inline SlideResult failure_of(const std::string& path, SlideFailure why) {
   SlideResult slide;
   slide.path = path;
-  slide.error = error;
+  slide.fail(std::move(why));
   slide.sums.histogram.assign(ledger_bins, 0);
   return slide;
 }

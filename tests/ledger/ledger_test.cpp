@@ -84,7 +84,7 @@ TEST_CASE("what was kept comes back exactly, in the manifest's order") {
     CHECK(start.bytes_left == 6);
     for (const std::size_t i : {2, 3, 0}) {
       ledger.started(i);
-      SlideResult slide = i == 3 ? failure_of(manifest[3].path, "read: \xfe") : result_of(manifest[i].path, i);
+      SlideResult slide = i == 3 ? failure_of(manifest[3].path, {"decode", 7, "\xfe"}) : result_of(manifest[i].path, i);
       ledger.ended(i, slide);
       kept.push_back(slide);
     }
@@ -107,7 +107,10 @@ TEST_CASE("what was kept comes back exactly, in the manifest's order") {
     CHECK(slide.map_file == "map.npy");
   }
   CHECK(slides[2].path == manifest[3].path);
-  CHECK(slides[2].error == "read: \xfe");
+  CHECK(slides[2].error == "decode: \xfe");
+  CHECK(slides[2].failure.stage == "decode");
+  CHECK(slides[2].failure.tile == 7);
+  CHECK(slides[2].failure.cause == "\xfe");
   LedgerView view(ledger.file(), ledger_bins);
   std::size_t maps = 0;
   view.for_each_map([&](std::size_t place, const SlideResult& slide) {

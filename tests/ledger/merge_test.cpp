@@ -58,9 +58,9 @@ TEST_CASE("parts in any order give the same bytes") {
   {
     Ledger ledger(ledger_config(folder / "c"));
     ledger.begin(manifest, false);
-    SlideResult slide = failure_of(manifest[5].path, "read: gone");
+    SlideResult slide = failure_of(manifest[5].path, {"read", {}, "gone"});
     ledger.ended(5, slide);
-    slide = failure_of(manifest[4].path, "read: gone");
+    slide = failure_of(manifest[4].path, {"read", {}, "gone"});
     ledger.ended(4, slide);
   }
   std::vector<std::string> parts = {(folder / "a").string(), (folder / "b").string(), (folder / "c").string()};
@@ -203,7 +203,7 @@ TEST_CASE("a later failure of another file refuses a merge, in any order of the 
       Ledger ledger(ledger_config(parts.back()));
       ledger.begin(manifest, false);
       ledger.started(0);
-      SlideResult result = done ? result_of(slide, 1) : failure_of(slide, "read: gone");
+      SlideResult result = done ? result_of(slide, 1) : failure_of(slide, {"read", {}, "gone"});
       ledger.ended(0, result);
     }
     tamper(fs::path(parts.back()) / "run.sqlite",

@@ -78,16 +78,17 @@ TEST_CASE("failures.csv names stage, tile and cause") {
   const test::TemporaryFolder folder;
   const Config config = config_for(folder);
   RunResult run = test::sample_run(bins);
-  const std::vector<std::pair<std::string, std::vector<std::string>>> failures = {
-      {"read: the file ends, early", {"read", "", "the file ends, early"}},
-      {"decode: tile 17 (column 1, row 4): bad", {"decode", "17", "tile 17 (column 1, row 4): bad"}},
-      {"decode: a textile 5 of tiles 6: tile 7", {"decode", "7", "a textile 5 of tiles 6: tile 7"}},
-      {"no stage at all", {"", "", "no stage at all"}},
-      {"two words: and a colon", {"", "", "two words: and a colon"}},
-      {"", {"", "", ""}},
+  // No word of a cause is taken for a field.
+  const std::vector<std::pair<SlideFailure, std::vector<std::string>>> failures = {
+      {{"read", {}, "the file ends, early"}, {"read", "", "the file ends, early"}},
+      {{"decode", 17, "tile 17 (column 1, row 4): bad"}, {"decode", "17", "tile 17 (column 1, row 4): bad"}},
+      {{"decode", 0, "not the tile 5 that is named"}, {"decode", "0", "not the tile 5 that is named"}},
+      {{"read", {}, "tile 5: stays a text"}, {"read", "", "tile 5: stays a text"}},
+      {{"", {}, "decode: no stage at all"}, {"", "", "decode: no stage at all"}},
+      {{}, {"", "", ""}},
   };
-  for (const auto& [error, fields] : failures) {
-    run.slides[1].error = error;
+  for (const auto& [why, fields] : failures) {
+    run.slides[1].fail(why);
     write_results(config, run);
     const auto records = parse_csv(test::file_text(folder / "deep/out/failures.csv"), "failures.csv");
     REQUIRE(records.size() == 2);

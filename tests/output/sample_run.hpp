@@ -36,7 +36,7 @@ inline RunResult sample_run(int bins) {
   RunResult run;
   run.slides = {sample_slide("a, \"b\"\n.svs", bins, 1.0), {}, sample_slide("c.svs", bins, 7.0)};
   run.slides[1].path = "failed.svs";
-  run.slides[1].error = "read: the file ends, early";
+  run.slides[1].fail({"read", {}, "the file ends, early"});
   run.corpus.histogram.assign(static_cast<std::size_t>(bins), 0);
   for (const SlideResult& slide : run.slides) {
     if (slide.done) run.corpus += slide.sums;

@@ -287,6 +287,9 @@ TEST_CASE("the first bad tile is named also where a GPU refuses a later one at o
     CHECK(result.slides[0].done);
     CHECK_MESSAGE(result.slides[1].error.find("decode: tile 9 (column 2, row 1) is bad: ") == 0,
                   result.slides[1].error);
+    CHECK(result.slides[1].failure.stage == "decode");
+    CHECK(result.slides[1].failure.tile == 9);
+    CHECK(result.slides[1].failure.text() == result.slides[1].error);
   }
 }
 

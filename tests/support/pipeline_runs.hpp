@@ -51,6 +51,8 @@ inline void check_same(const SlideResult& a, const SlideResult& b) {
   CHECK(a.path == b.path);
   CHECK(a.done == b.done);
   CHECK(a.error == b.error);
+  CHECK(a.failure.stage == b.failure.stage);
+  CHECK(a.failure.tile == b.failure.tile);
   CHECK(a.sums.histogram == b.sums.histogram);
   CHECK(a.sums.windows == b.sums.windows);
   CHECK(a.sums.values == b.sums.values);

@@ -1,0 +1,111 @@
+#include "ledger/versions.hpp"
+
+#include <array>
+#include <string>
+
+namespace slidestream {
+
+namespace {
+
+// Paths are bytes and needn't be UTF-8. `position` and `mine` belong to the manifest of the last start: a slide that
+// it didn't name has none. Counts are unsigned 64-bit numbers, the lowest byte first; sums decimal text, for they have
+// 128 bits. Digests are XXH64, of a row's result (row_digest.hpp) and of a map's bytes; what has none isn't checked.
+
+constexpr std::string_view meta = "CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL)";
+
+constexpr std::string_view settings = "CREATE TABLE settings(name TEXT PRIMARY KEY, value TEXT NOT NULL)";
+
+constexpr std::string_view owner = R"sql(CREATE TABLE owner(
+  one INTEGER PRIMARY KEY CHECK(one = 1), token TEXT NOT NULL, host TEXT NOT NULL, boot TEXT NOT NULL,
+  pid_space TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL, since INTEGER NOT NULL,
+  beats INTEGER NOT NULL, beat_at INTEGER NOT NULL))sql";
+
+constexpr std::string_view maps = R"sql(CREATE TABLE maps(
+  slide INTEGER NOT NULL REFERENCES slides(id), part INTEGER NOT NULL, bytes BLOB NOT NULL, UNIQUE(slide, part)))sql";
+
+constexpr std::string_view slides_by_position = "CREATE INDEX slides_by_position ON slides(position)";
+
+// Version 1: a failure is text, "STAGE: CAUSE".
+
+constexpr std::string_view slides_1 = R"sql(CREATE TABLE slides(
+  id INTEGER PRIMARY KEY,
+  canonical BLOB NOT NULL UNIQUE,
+  path BLOB NOT NULL,
+  position INTEGER,
+  mine INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'pending' CHECK(state IN ('pending', 'running', 'done', 'failed')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  size INTEGER, modified INTEGER, hash INTEGER,
+  ended_at INTEGER,
+  error BLOB,
+  width INTEGER, height INTEGER, codec TEXT, colour TEXT, level INTEGER, mpp REAL,
+  missing_tiles INTEGER, bad_tiles INTEGER, backend TEXT, seconds REAL, file_bytes INTEGER,
+  windows INTEGER, value_count INTEGER, clipped INTEGER, value_sum TEXT, square_sum TEXT,
+  map_columns INTEGER, map_rows INTEGER, map_name BLOB,
+  histogram BLOB, gpu_fallback_tiles INTEGER, map_digest INTEGER, digest INTEGER))sql";
+
+LedgerVersion version_1() {
+  return {1,
+          {{"meta", meta, ""},
+           {"settings", settings, ""},
+           {"owner", owner, ""},
+           {"slides", slides_1, ""},
+           {"maps", maps, ""}},
+          slides_by_position};
+}
+
+// Version 2: stage, tile and cause of a failure are columns of their own, and `settings` says which version the results
+// were written in, also where they were joined into a ledger of a later one. What version 1 says of a failure is the
+// cause, as it stands. A digest that is right becomes the right one of the row as it is seen now, a wrong one a wrong
+// one.
+
+constexpr std::string_view slides_2 = R"sql(CREATE TABLE slides(
+  id INTEGER PRIMARY KEY,
+  canonical BLOB NOT NULL UNIQUE,
+  path BLOB NOT NULL,
+  position INTEGER,
+  mine INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'pending' CHECK(state IN ('pending', 'running', 'done', 'failed')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  size INTEGER, modified INTEGER, hash INTEGER,
+  ended_at INTEGER,
+  stage TEXT, tile INTEGER, cause BLOB,
+  width INTEGER, height INTEGER, codec TEXT, colour TEXT, level INTEGER, mpp REAL,
+  missing_tiles INTEGER, bad_tiles INTEGER, backend TEXT, seconds REAL, file_bytes INTEGER,
+  windows INTEGER, value_count INTEGER, clipped INTEGER, value_sum TEXT, square_sum TEXT,
+  map_columns INTEGER, map_rows INTEGER, map_name BLOB,
+  histogram BLOB, gpu_fallback_tiles INTEGER, map_digest INTEGER, digest INTEGER))sql";
+
+LedgerVersion version_2() {
+  const std::string results =
+      "width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, file_bytes, windows, "
+      "value_count, clipped, value_sum, square_sum, map_columns, map_rows, ";
+  const std::string digested =
+      "path, state, error, " + results + "histogram, gpu_fallback_tiles, map_digest, canonical";
+  const std::string digest = "row_digest(" + digested + ", NULL, NULL)";
+  return {2,
+          {{"meta", meta, ""},
+           {"settings", settings,
+            "SELECT name, value FROM settings_1 WHERE name <> 'the ledger''s version' "
+            "UNION ALL SELECT 'the ledger''s version', '1'"},
+           {"owner", owner, ""},
+           {"slides", slides_2,
+            "SELECT id, canonical, path, position, mine, state, attempts, size, modified, hash, ended_at, NULL AS "
+            "stage, NULL AS tile, error AS cause, " +
+                results +
+                "map_name, histogram, gpu_fallback_tiles, map_digest, CASE WHEN digest IS NULL THEN NULL WHEN digest = "
+                "row_digest(" +
+                digested + ") THEN " + digest + " ELSE ~" + digest + " END AS digest FROM slides_1"},
+           {"maps", maps, ""}},
+          slides_by_position};
+}
+
+}  // namespace
+
+std::span<const LedgerVersion> ledger_versions() {
+  static const std::array versions = {version_1(), version_2()};
+  static_assert(versions.size() == current_ledger_version);
+  return versions;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,65 @@
+#include "stages/delivery.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace slidestream {
+
+Delivery::Delivery(std::size_t slides, std::size_t lanes, std::function<void(SlideResult&)> on_slide,
+                   std::function<void(std::exception_ptr)> on_error, tbb::flow::graph& graph,
+                   runtime::GraphLifetime& lifetime)
+    : most_waiting_(most_waiting(lanes)),
+      on_slide_(std::move(on_slide)),
+      on_error_(std::move(on_error)),
+      graph_(graph),
+      lifetime_(lifetime),
+      finished_(slides),
+      thread_(1) {}
+
+void Delivery::put(SlideResult&& result, std::size_t index, runtime::Slot slot) {
+  const auto waiting = std::make_shared<Waiting>();
+  waiting->result = std::move(result);
+  waiting->index = index;
+  if (waiting_.fetch_add(1, std::memory_order_relaxed) >= most_waiting_) waiting->slot = std::move(slot);
+  waiting->handoff.give();
+  // Without this the graph could be idle, and the run at its end, while all slots wait here.
+  graph_.reserve_wait();
+  try {
+    thread_.submit([this, waiting] {
+      {
+        const runtime::GraphLifetime::Body body(lifetime_);
+        hand_over(*waiting);
+      }
+      graph_.release_wait();
+    });
+  } catch (...) {
+    graph_.release_wait();
+    throw;
+  }
+}
+
+void Delivery::hand_over(Waiting& waiting) noexcept {
+  waiting.handoff.take();
+  SlideResult& result = waiting.result;
+  try {
+    if (on_slide_) on_slide_(result);
+  } catch (...) {
+    on_error_(std::current_exception());
+  }
+  (result.done ? done_ : failed_).fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    finished_[waiting.index] = std::move(result);
+  }
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  waiting.slot.reset();
+}
+
+void Delivery::finish(RunResult& result) {
+  const std::lock_guard lock(mutex_);
+  for (std::optional<SlideResult>& slide : finished_) {
+    if (slide) result.slides.push_back(std::move(*slide));
+  }
+}
+
+}  // namespace slidestream

@@ -1,0 +1,209 @@
+// Ledgers of earlier versions: read by this program, and gone on with by theirs alone.
+#include "ledger/versions.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "compare/compare.hpp"
+#include "ledger/merge.hpp"
+#include "ledger/preview.hpp"
+#include "ledger/schema.hpp"
+#include "ledger/status.hpp"
+#include "ledger_runs.hpp"
+#include "report/run_reader.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path kept(std::int64_t version) {
+  return fs::path(SLIDESTREAM_SOURCE_DIR) / "tests/ledger/data" / ("version-" + std::to_string(version));
+}
+
+/// Two shards of a run by a program of that version: part-1 with a done slide and a bad one, part-2 with two done ones
+/// and a file that is no slide. Returns their folders.
+std::vector<std::string> parts_of_version(const TemporaryFolder& folder, std::int64_t version) {
+  std::vector<std::string> parts;
+  for (const char* part : {"part-1", "part-2"}) {
+    parts.push_back((folder / ("v" + std::to_string(version)) / part).string());
+    fs::create_directories(parts.back());
+    fs::copy_file(kept(version) / (std::string(part) + ".sqlite"), fs::path(parts.back()) / ledger_name);
+  }
+  return parts;
+}
+
+Config config_of(const std::string& folder) {
+  Config config = report::RunReader(folder).config();
+  config.output.dir = folder;
+  return config;
+}
+
+/// The names of a table's columns, in order.
+std::vector<std::string> columns_of(Database& database, std::string_view table) {
+  std::vector<std::string> names;
+  sqlite3_stmt* statement = nullptr;
+  const std::string sql = "SELECT * FROM " + std::string(table);
+  REQUIRE(sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &statement, nullptr) == SQLITE_OK);
+  for (int i = 0; i < sqlite3_column_count(statement); ++i) names.emplace_back(sqlite3_column_name(statement, i));
+  sqlite3_finalize(statement);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("versions follow each other, each with a kept ledger, and all know the owner") {
+  const auto versions = ledger_versions();
+  REQUIRE(versions.back().number == current_ledger_version);
+  std::set<std::string_view> owners;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    CHECK(versions[i].number == static_cast<std::int64_t>(i + 1));
+    for (const LedgerTable& table : versions[i].tables) {
+      CHECK(table.create.starts_with("CREATE TABLE " + std::string(table.name) + "("));
+      if (table.name == "owner") owners.insert(table.create);
+    }
+    if (versions[i].number < current_ledger_version) CHECK(fs::exists(kept(versions[i].number)));
+  }
+  CHECK(owners.size() == 1);
+}
+
+TEST_CASE("every step shows the columns that the current version has") {
+  const TemporaryFolder folder;
+  { const Ledger made(ledger_config(folder / "now")); }
+  const auto now = open_to_read(folder / "now" / ledger_name);
+  for (std::int64_t version = 1; version < current_ledger_version; ++version) {
+    CAPTURE(version);
+    const auto before = open_to_read(fs::path(parts_of_version(folder, version)[0]) / ledger_name);
+    for (const LedgerTable& table : ledger_versions().back().tables) {
+      CHECK_MESSAGE(columns_of(*before, table.name) == columns_of(*now, table.name), table.name);
+    }
+  }
+}
+
+TEST_CASE("an earlier version's ledger is read: status, report, comparison") {
+  const TemporaryFolder folder;
+  const auto parts = parts_of_version(folder, 1);
+  const std::string before = text_of(fs::path(parts[0]) / ledger_name);
+
+  const LedgerStatus status = read_status(parts[0]);
+  CHECK(status.slides == 2);
+  CHECK(status.other_shards == 3);
+  CHECK(status.done == 1);
+  REQUIRE(status.failures.size() == 1);
+  const SlideFailure& why = status.failures[0].why;
+  CHECK(why.text() == "decode: tile 1 (column 1, row 0) is bad: Corrupt JPEG data: premature end of data segment");
+  // A text, not taken apart.
+  CHECK(why.stage.empty());
+  CHECK_FALSE(why.tile);
+
+  report::RunReader reader(parts[0]);
+  std::size_t slides = 0;
+  reader.for_each([&](const report::LedgerSlide& slide) {
+    ++slides;
+    if (!slide.result.done) return;
+    CHECK(slide.result.path == "/tmp/slides/s2.svs");
+    CHECK(slide.result.sums.windows == 30);
+    CHECK(slide.result.sums.mean() == 34.86824998208408);
+    WindowMap map = slide.result.map;
+    CHECK(reader.read_map(slide.id, map));
+    CHECK(map.values.size() == 60);
+  });
+  CHECK(slides == 2);
+
+  const Comparison same = compare_runs(parts[0], parts[0]);
+  REQUIRE(same.slides.size() == 1);
+  CHECK(same.slides[0].difference.largest() == 0);
+  CHECK(text_of(fs::path(parts[0]) / ledger_name) == before);
+}
+
+TEST_CASE("ledgers of one earlier version are merged, and say what that version's own merge said") {
+  const TemporaryFolder folder;
+  const auto parts = parts_of_version(folder, 1);
+  const std::string out = (folder / "out").string();
+  for (int again = 0; again < 2; ++again) {
+    const MergeResult merged = merge_ledgers(parts, out);
+    CHECK(merged.corpus.done == 3);
+    CHECK(merged.corpus.failed == 2);
+    CHECK(merged.missing.empty());
+    CHECK(text_of(folder / "out/slides.csv") == text_of(kept(1) / "slides.csv"));
+  }
+  CHECK(fs::exists(folder / "out/maps/s3.npy"));
+  // Joined, they are still that version's.
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config_of(out)); }),
+                 "the ledger's version is 2 here and was 1"));
+  CHECK(merge_ledgers({out}, (folder / "again").string()).corpus.done == 3);
+}
+
+TEST_CASE("versions aren't mixed, nor gone on with by another") {
+  const TemporaryFolder folder;
+  const auto parts = parts_of_version(folder, 1);
+  const Config config = config_of(parts[0]);
+  const fs::path file = fs::path(parts[0]) / ledger_name;
+  const std::string before = text_of(file);
+  const std::string refusal = message_of<ConfigError>([&] { const Ledger ledger(config); });
+  CHECK(contains(refusal, parts[0] + ": has a ledger of version 1, which slidestream 0.1.0 made"));
+  CHECK(contains(refusal, "which goes on with version 2"));
+  CHECK(contains(refusal, "--fresh"));
+  CHECK_FALSE(contains(refusal, "\n"));
+  CHECK(text_of(file) == before);
+  CHECK_FALSE(fs::exists(file.string() + "-wal"));
+  CHECK(contains(preview_start(config, {}, {})->refusal, "the ledger's version is 2 here and was 1"));
+
+  Config own = config;
+  own.output.dir = (folder / "own").string();
+  fs::create_directory(own.output.dir);
+  {
+    Ledger ledger(own);
+    ledger.begin(make_files(folder, 1), false);
+  }
+  for (const auto& mixed : {std::vector{parts[0], own.output.dir}, std::vector{own.output.dir, parts[0]}}) {
+    const std::string message = message_of<ConfigError>([&] { merge_ledgers(mixed, (folder / "m").string()); });
+    CHECK_MESSAGE(contains(message, "the ledger's version is "), message);
+    CHECK(contains(message, mixed[1]));
+    CHECK(contains(message, "join the folders of each version by themselves"));
+    CHECK_FALSE(fs::exists(folder / "m" / ledger_name));
+  }
+
+  CHECK(Ledger::move_aside(config, {}) == (fs::path(parts[0]) / "earlier-1").string());
+  { const Ledger ledger(config); }
+  CHECK(read_status(fs::path(parts[0]) / "earlier-1").done == 1);
+}
+
+TEST_CASE("damage of an earlier version's ledger is found") {
+  const TemporaryFolder folder;
+  const auto parts = parts_of_version(folder, 1);
+  const fs::path file = fs::path(parts[0]) / ledger_name;
+  const auto merged = [&] { return message_of<OutputError>([&] { merge_ledgers(parts, (folder / "out").string()); }); };
+  SUBCASE("a value") {
+    tamper(file, "UPDATE slides SET clipped = clipped + 1 WHERE state = 'done'");
+    CHECK(contains(merged(), "damaged: the row of /tmp/slides/s2.svs isn't what was written"));
+  }
+  SUBCASE("a digest") {
+    tamper(file, "UPDATE slides SET digest = digest + 1 WHERE state = 'failed'");
+    CHECK(contains(merged(), "damaged: the row of /tmp/slides/bad.svs isn't what was written"));
+  }
+  SUBCASE("a map") {
+    tamper(file, "UPDATE maps SET bytes = zeroblob(length(bytes))");
+    CHECK(contains(merged(), "damaged: the map of /tmp/slides/s2.svs isn't what was written"));
+  }
+  SUBCASE("a table of another version") {
+    tamper(file, "PRAGMA user_version = 2");
+    CHECK(contains(merged(), "damaged: table slides"));
+  }
+  SUBCASE("a table with a column more") {
+    tamper(file, "ALTER TABLE slides ADD COLUMN more");
+    CHECK(contains(merged(), "damaged: table slides"));
+  }
+  SUBCASE("a version that isn't there yet") {
+    tamper(file, "PRAGMA user_version = 3");
+    CHECK(contains(merged(), "has schema version 3, and this program knows up to 2; a newer slidestream made it"));
+  }
+  SUBCASE("views of its own under the names of those that show it") {
+    tamper(file, "CREATE VIEW slides_2 AS SELECT 1; CREATE VIEW settings_1 AS SELECT 2");
+    CHECK(merged().empty());
+    CHECK(text_of(folder / "out/slides.csv") == text_of(kept(1) / "slides.csv"));
+  }
+}
