@@ -71,6 +71,6 @@ mkdir "$work/made"
 strip --strip-unneeded -o "$work/made/$soname" "$library"
 cp source/debian/copyright "$work/made/copyright"
 dpkg-parsechangelog -l source/debian/changelog -S Version >"$work/made/source-version"
-rm -rf "$made"
-mv "$work/made" "$made"
+# Another call may have been as fast.
+mv -T "$work/made" "$made" 2>>"$log" || [[ -f "$made/$soname" ]] || fail "$made can't be written"
 echo "$made/$soname"
