@@ -16,7 +16,7 @@ library_path='$ORIGIN/../lib'
 # glibc comes with the machine and fits its kernel; libcuda comes with the driver.
 left_to_the_machine='^(linux-vdso|ld-linux-[^/]*|libc|libm|libpthread|libdl|librt|libresolv|libutil|libcuda)\.so'
 # Libraries under the GPL alone would put what is passed on under it, too.
-under_the_gpl='^lib(jbig)'
+under_the_gpl='^lib(jbig|fftw3)'
 # What programs have in them of other projects' sources, by the packages that have their licences.
 compiled_in=(libcli11-dev libconcurrentqueue-dev libjs-chart.js nlohmann-json3-dev)
 marker=.slidestream-bundle
