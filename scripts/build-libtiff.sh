@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the distribution's libtiff without JBIG-KIT, which is under the GPL and which Debian's own links, for
-# scripts/bundle.sh: `build-libtiff.sh` prints the path of the library, in build/libtiff-VERSION/, VERSION being that of the
-# installed libtiff-dev. Made once: the second call only prints. The first takes the source package that the
+# scripts/bundle.sh: `build-libtiff.sh` prints the path of the library, in build/libtiff-VERSION/, VERSION being that of
+# the installed libtiff-dev. Made once: the second call only prints. The first takes the source package that the
 # distribution's archive has for this release (apt checks its signature and hashes), so it needs the network, and nothing
 # of the system is changed; needs dpkg-dev and libtiff-dev, which scripts/install-deps.sh installs. Every other codec of
 # the distribution's library stays, and so do its name and the versions of its symbols.

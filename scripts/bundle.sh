@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes a folder that runs where nothing is installed: `bundle.sh [--parts LIST] [--test-data DIR] [BUILD_DIR] [OUT_DIR]`.
-# LIST names what goes in: program, and of what gpu-check.sh runs there, tests and benchmarks. Without it all three, but for
-# what BUILD_DIR hasn't got, and a line says what that is. DIR is a folder with `data/` and `oracle/`, for the tests that
+# LIST names what goes in: program, and of what gpu-check.sh runs there, tests and benchmarks. Without it all three, but
+# for what BUILD_DIR hasn't got, and a line says what that is. DIR is a folder with `data/` and `oracle/`, for the tests that
 # want real slides. BUILD_DIR is build/cuda and OUT_DIR build/bundle unless named. The libtiff in it is built by
 # build-libtiff.sh, which needs the network the first time: the distribution's links JBIG-KIT, which is under the GPL.
 set -euo pipefail

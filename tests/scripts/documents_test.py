@@ -269,8 +269,8 @@ class Cloned(Running):
         if not re.search(r"^CMAKE_CXX_COMPILER_LAUNCHER:\w+=.*ccache", cache, re.M) or shutil.which("ccache") is None:
             print("SKIPPED: this build is without ccache, and a fresh clone would take as long as it did")
             self.skipTest("no ccache")
-        files = subprocess.run(["git", "ls-files", "-z", "-c", "-o", "--exclude-standard"], cwd=ROOT, capture_output=True,
-                               text=True, check=True).stdout
+        files = subprocess.run(["git", "ls-files", "-z", "-c", "-o", "--exclude-standard"], cwd=ROOT,
+                               capture_output=True, text=True, check=True).stdout
         for name in filter(None, files.split("\0")):
             if (ROOT / name).is_file():
                 (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -290,10 +290,14 @@ class Cloned(Running):
                   if not re.search(rf"\b{re.escape(name)}\b", lists["packages"])]
         self.assertIn("libbenchmark-dev", hidden)
         files = subprocess.run(["dpkg", "-L", *hidden], capture_output=True, text=True, check=False).stdout.split("\n")
-        names = sorted({match.group(1) for match in re.finditer(r"/([^/\n]+?)(?:-config|Config)\.cmake\n", "\n".join(files))})
+        names = sorted({match.group(1) for match in map(re.compile(r".*/(.+?)(?:-config|Config)\.cmake").fullmatch, files)
+                        if match})
         self.assertIn("benchmark", names)
         toolchain = self.tools / "hide.cmake"
-        toolchain.write_text("".join(f"set(CMAKE_DISABLE_FIND_PACKAGE_{name} ON)\n" for name in names))
+        # For the GPUs of this build, which the compiler's cache has.
+        gpus = re.search(r"^SLIDESTREAM_CUDA_ARCHITECTURES:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
+        toolchain.write_text("".join(f"set(CMAKE_DISABLE_FIND_PACKAGE_{name} ON)\n" for name in names)
+                             + (f'set(SLIDESTREAM_CUDA_ARCHITECTURES "{gpus.group(1)}" CACHE STRING "")\n' if gpus else ""))
         self.environment["CMAKE_TOOLCHAIN_FILE"] = str(toolchain)
         left = self.tools / "pkgconfig"
         left.mkdir()
