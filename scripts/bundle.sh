@@ -1,7 +1,9 @@
 #!/bin/bash
 # Makes a folder that runs where nothing is installed: `bundle.sh [--parts LIST] [--test-data DIR] [BUILD_DIR] [OUT_DIR]`.
-# LIST names what goes in, of program,tests,benchmarks (all three by default); DIR is a folder with `data/` and
-# `oracle/`, for the tests that want real slides. BUILD_DIR is build/cuda and OUT_DIR build/bundle unless named.
+# LIST names what goes in: program, and of what gpu-check.sh runs there, tests and benchmarks. Without it all three, but
+# for what BUILD_DIR hasn't got, and a line says what that is. DIR is a folder with `data/` and `oracle/`, for the tests that
+# want real slides. BUILD_DIR is build/cuda and OUT_DIR build/bundle unless named. The libtiff in it is built by
+# build-libtiff.sh, which needs the network the first time: the distribution's links JBIG-KIT, which is under the GPL.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
@@ -13,12 +15,16 @@ trap 'echo "bundle.sh: line $LINENO failed" >&2' ERR
 library_path='$ORIGIN/../lib'
 # glibc comes with the machine and fits its kernel; libcuda comes with the driver.
 left_to_the_machine='^(linux-vdso|ld-linux-[^/]*|libc|libm|libpthread|libdl|librt|libresolv|libutil|libcuda)\.so'
+# Libraries under the GPL alone would put what is passed on under it, too.
+under_the_gpl='^lib(jbig|fftw3)'
+# What programs have in them of other projects' sources, by the packages that have their licences.
+compiled_in=(libcli11-dev libconcurrentqueue-dev libjs-chart.js nlohmann-json3-dev)
 marker=.slidestream-bundle
 
 fail() { echo "bundle.sh: $*" >&2; exit 1; }
 usage() { echo "usage: $0 [--parts program,tests,benchmarks] [--test-data DIR] [BUILD_DIR] [OUT_DIR]" >&2; exit 2; }
 
-parts=program,tests,benchmarks
+parts=
 test_data=
 places=()
 while (($#)); do
@@ -34,36 +40,51 @@ done
 build="${places[0]:-$root/build/cuda}"
 out="${places[1]:-$root/build/bundle}"
 
-IFS=, read -r -a wanted <<<"$parts"
+chosen="$parts"
+IFS=, read -r -a wanted <<<"${chosen:=program,tests,benchmarks}"
 for part in "${wanted[@]}"; do
   [[ "$part" =~ ^(program|tests|benchmarks)$ ]] || usage
 done
-has() { [[ ",$parts," == *",$1,"* ]]; }
+has() { [[ ",$chosen," == *",$1,"* ]]; }
 [[ -f "$build/CMakeCache.txt" ]] || fail "$build holds no build: cmake --preset cuda && ninja -C build/cuda"
 if [[ -e "$out" && ! -e "$out/$marker" ]] && [[ -n "$(ls -A "$out")" ]]; then
   fail "$out is there and is no bundle: name another folder, or remove it"
 fi
 [[ -z "$test_data" || -d "$test_data/data" ]] || fail "$test_data has no folder data/"
 
-is_program() { [[ "$(head -c 4 "$1")" == $'\x7fELF' ]] && readelf -lW "$1" 2>/dev/null | grep -q INTERP; }
-programs_below() {
-  find "$1" -name CMakeFiles -prune -o -type f -executable -print0 2>/dev/null | sort -z |
-    while IFS= read -r -d '' file; do if is_program "$file"; then printf '%s\n' "$file"; fi; done
+# What gpu-check.sh runs: programs with tests that want a GPU, and the benchmarks whose figures it judges.
+gpu_tests() { "$root/scripts/gpu-check.sh" --list-tests "$build"; }
+gpu_benchmarks() {
+  sed -n "s|^\([a-z_]*_bench\) .*|$build/bench/\1|p" "$root/bench/gpu_figures.txt" | uniq |
+    while read -r file; do if [[ -x "$file" ]]; then echo "$file"; fi; done
 }
+have_cuda=
+if grep -q -- -DSLIDESTREAM_HAVE_CUDA=1 "$build/build.ninja" 2>/dev/null; then have_cuda=yes; fi
 
 programs=()
 if has program; then
   [[ -x "$build/pipeline" ]] || fail "$build/pipeline is missing: ninja -C $build pipeline"
   programs+=("$build/pipeline")
 fi
+left_out=()
 for part in tests benchmarks; do
   has "$part" || continue
-  folder="$build/$part"
-  if [[ "$part" == benchmarks ]]; then folder="$build/bench"; fi
-  mapfile -t found < <(programs_below "$folder")
-  ((${#found[@]})) || fail "$folder holds no programs: build $part, or leave them out with --parts"
-  programs+=("${found[@]}")
+  found=()
+  [[ -z "$have_cuda" ]] || mapfile -t found < <("gpu_$part")
+  if ((${#found[@]})); then
+    programs+=("${found[@]}")
+    continue
+  fi
+  why="$build has none for a GPU"
+  [[ -n "$have_cuda" ]] || why="$build is without CUDA"
+  [[ -z "$parts" ]] || fail "no $part to bundle: $why; leave them out with --parts"
+  left_out+=("$part")
+  chosen=",$chosen,"
+  chosen="${chosen/,$part,/,}"
 done
+((${#left_out[@]} == 0)) || echo "bundle.sh: left out, as $why: ${left_out[*]}" >&2
+
+libtiff="$("$root/scripts/build-libtiff.sh")" || exit 1
 
 stage="$(mktemp -d "$(mkdir -p "$(dirname "$out")" && cd "$(dirname "$out")" && pwd)/.bundle.XXXXXX")"
 trap 'rm -rf "$stage"' EXIT
@@ -88,21 +109,59 @@ add_library() {
   chmod 644 "$stage/lib/$soname"
   package="$(dpkg-query -S "$(realpath "$file")" 2>/dev/null || dpkg-query -S "*/${file##*/}" 2>/dev/null || true)"
   package="${package%%:*}"
-  if [[ -f "/usr/share/doc/$package/copyright" ]]; then
-    cp -L "/usr/share/doc/$package/copyright" "$stage/licences/$package"
-  fi
+  add_licence "$package" "/usr/share/doc/$package/copyright"
+  origin+=("lib/$soname|$package $(dpkg-query -W -f='${Version}' "$package" 2>/dev/null)")
+}
+origin=()
+add_licence() {
+  [[ -f "$2" ]] || fail "the licence of ${1:-a library} is not on this machine ($2)"
+  cp -L "$2" "$stage/licences/$1"
+  chmod 644 "$stage/licences/$1"
 }
 while read -r soname file _; do
-  [[ "$soname" =~ $left_to_the_machine ]] && continue
+  [[ "$soname" =~ $left_to_the_machine || "$soname" == libjbig.* ]] && continue
   [[ "$file" == /* ]] || fail "$soname is not found on this machine"
+  [[ ! "$soname" =~ $under_the_gpl ]] || fail "$soname is under the GPL, and is not passed on: build without it"
+  if [[ "$soname" == libtiff.* ]]; then
+    [[ "$soname" == "${libtiff##*/}" ]] || fail "the programs want $soname, and build-libtiff.sh made ${libtiff##*/}"
+    cp "$libtiff" "$stage/lib/$soname"
+    chmod 644 "$stage/lib/$soname"
+    add_licence libtiff "${libtiff%/*}/copyright"
+    origin+=("lib/$soname|tiff $(cat "${libtiff%/*}/source-version"), built without JBIG (licences/libtiff)")
+    continue
+  fi
   add_library "$soname" "$file"
 done < <(libraries_of "${programs[@]}")
 
 # CUPTI is loaded when a trace is asked for, and CUDA installations without developers' tools lack it.
-cupti="$(sed -n 's/^CUDA_cupti_LIBRARY:[A-Z]*=//p' "$build/CMakeCache.txt")"
-if [[ -f "$cupti" ]]; then
-  add_library "$(readelf -dW "$cupti" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" "$cupti"
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+if [[ -n "$have_cuda" ]]; then
+  cuda="$(realpath "$(dirname "$(cached CMAKE_CUDA_COMPILER)")/..")"
+  cupti="$(cached CUDA_cupti_LIBRARY)"
+  if [[ -f "$cupti" ]]; then
+    soname="$(readelf -dW "$cupti" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
+    cp -L "$cupti" "$stage/lib/$soname"
+    chmod 644 "$stage/lib/$soname"
+    origin+=("lib/$soname|CUDA's CUPTI (licences/cuda)")
+  fi
+  # Its runtime is in the programs. Where the licence lies depends on how CUDA was installed.
+  for eula in "$cuda"/EULA.txt "$cuda"/LICENSE /usr/share/doc/cuda-cudart-*/copyright \
+    "$cuda"/dist-info/nvidia_cuda_runtime-*/licenses/License.txt; do
+    if [[ -f "$eula" ]]; then break; fi
+  done
+  add_licence cuda "$eula"
 fi
+if has tests; then compiled_in+=(doctest-dev); fi
+for package in "${compiled_in[@]}"; do add_licence "$package" "/usr/share/doc/$package/copyright"; done
+if [[ -n "$have_cuda" ]]; then compiled_in+=("cuda (its runtime)"); fi
+
+# What is in the bundle finds all that it looks for there, or on any machine.
+for file in "$stage"/bin/* "$stage"/lib/*; do
+  while read -r soname; do
+    [[ "$soname" =~ $left_to_the_machine || -e "$stage/lib/$soname" ]] ||
+      fail "${file#"$stage/"} wants $soname, which is not in the bundle"
+  done < <(readelf -dW "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+done
 
 cp -r "$root/configs" "$stage/configs"
 if has program; then cp "$root/scripts/slurm/slidestream-submit" "$stage/bin/"; fi
@@ -118,7 +177,7 @@ if has benchmarks; then
 fi
 if has tests; then
   # CTest knows which tests want a GPU, and isn't on the node.
-  "$root/scripts/gpu-check.sh" --list-tests "$build" | sed 's|.*/||' >"$stage/gpu-tests.txt"
+  gpu_tests | sed 's|.*/||' >"$stage/gpu-tests.txt"
 fi
 if [[ -n "$test_data" ]]; then
   mkdir "$stage/test-data"
@@ -148,8 +207,13 @@ compute-sanitizer too, and writes a table of figures and verdicts; it needs pyth
 compute-sanitizer. Tests that want real slides find them in test-data/ here, else in the folder that
 SLIDESTREAM_TEST_DATA names, else are skipped.
 
-slidestream is under the Apache License 2.0 (LICENSE); the libraries in lib/ are under the licences in licences/. FFTW
-is under the GPL, so the programs are passed on under its terms.
+slidestream is under the Apache License 2.0 (LICENSE). licences/ has the terms of everything else, by the distribution's
+package: of the libraries in lib/, and of what is compiled into the programs:
+$(printf '  %s\n' "${compiled_in[@]}")
+None is under the GPL alone: libgcc and libstdc++ are with the exception for programs that use them, and libtiff is built
+without JBIG-KIT, so that it refuses files with JBIG compression.
+
+$(printf '%s\n' "${origin[@]}" | sort -u | awk -F'|' '{printf "  %-26s %s\n", $1, $2}')
 EOF_README
 
 bytes="$(du -sb "$stage" | cut -f1)"

@@ -1,0 +1,349 @@
+"""Every command of README.md, ARCHITECTURE.md, docs/ and configs/, run as it stands, or listed with the reason why not:
+`documents_test.py BUILD_DIR [CLASS ...]`. A command that isn't in COMMANDS below fails."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", *sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("docs/*.md")),
+             *sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("configs/**/*.toml"))]
+
+# What a command line begins with, where one stands in a sentence or a comment.
+BEGINS = (r"(?:pipeline|slidestream-submit|cmake|ninja|ctest|python3|taskset|scp|ssh|sbatch|scancel|nsys|ncu"
+          r"|(?:scripts|build|bench|bin)/\S+|\w+_bench) +[^ :]")
+# A name in a sentence, not a command; a form with a place for the reader's own words.
+NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info)|scripts/\S+")
+FORM = re.compile(r"(?:^|[ ./])[A-Z]{3,}(?![a-z0-9_.]*\.(?:md|toml))")
+
+# Where a command is run: in a folder with what the page names (page), in a fresh clone (clone; cuda where there is
+# CUDA's compiler), in one with the tests' build (built).
+GPU = "needs a GPU"
+COMMANDS = {
+    "README.md": {
+        "scripts/quickstart.sh": "clone",
+        "scripts/test.sh": "not: this test is part of it, and .ci/run begins with it",
+        "cmake --install build/release --prefix ~/.local": "clone",
+        "cmake --preset cuda && ninja -C build/cuda": "cuda",
+        "scripts/bundle.sh": "cuda",
+        "scp -r build/bundle node: && ssh node bundle/bin/pipeline --help": "cuda",
+        "cmake --preset cuda": "cuda",
+        "scripts/make-pictures.py build/release/pipeline": "by: tests/scripts/make_pictures_test.py",
+        "pipeline --print-config": "page",
+        # The list under "Use".
+        "pipeline synth --out slide.svs --size 8192x6144": "by: tests/scripts/readme_test.py",
+        "pipeline slide.svs": "by: tests/scripts/readme_test.py",
+        "pipeline slides/ more.list -o many --maps npy": "by: tests/scripts/readme_test.py",
+        "pipeline slide.svs -c configs/demo.toml -o demo": "by: tests/scripts/readme_test.py",
+        "pipeline slide.svs -s analysis.stride=64 -o denser": "by: tests/scripts/readme_test.py",
+        "pipeline --print-config > my.toml": "by: tests/scripts/readme_test.py",
+        "pipeline slides/ -c my.toml --dry-run": "by: tests/scripts/readme_test.py",
+        "pipeline slide.svs -o traced --trace trace.json": "by: tests/scripts/readme_test.py",
+        "pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4": "by: tests/scripts/readme_test.py",
+        "pipeline compare slidestream-out denser": "by: tests/scripts/readme_test.py",
+        "pipeline report many --html report.html": "by: tests/scripts/readme_test.py",
+        "pipeline info slide.svs": "by: tests/scripts/readme_test.py",
+        "pipeline --help": "by: tests/scripts/readme_test.py",
+    },
+    "docs/clusters.md": {
+        "pipeline --print-config > cohort.toml": "page",
+        "pipeline cohort.list --shard 1/3 --out results/part-1": "page",
+        "pipeline cohort.list --shard 2/3 --out results/part-2": "page",
+        "pipeline cohort.list --shard 3/3 --out results/part-3": "page",
+        "pipeline merge results/part-* --out results": "page",
+        "pipeline status results/part-1": "page",
+        "slidestream-submit cohort.list --nodes 4 --gpus-per-node 1 --config cohort.toml --out cohort": "page",
+    },
+    "docs/configuration.md": {"pipeline --print-config": "page"},
+    "docs/performance.md": {
+        "build/release/bench/pipeline_bench --benchmark_filter=whole_over_floor": "built",
+        "pipeline synth --out headline.svs --size 65664x43264 --distinct 300": "page",
+        "build/release/bench/spectrum_bench --benchmark_min_time=0.5": "built",
+        "build/release/bench/pipeline_bench --benchmark_filter=decode": "built",
+        "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
+        "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
+            "not: " + GPU + ", cuCIM, CuPy and PyTorch",
+        "pipeline synth --out strip.svs --size 65664x4096 --distinct 300": "page",
+    },
+    "docs/tuning.md": {
+        "pipeline --print-config > base.toml": "page",
+        "pipeline --config configs/h200x4.toml cohort.csv --dry-run": "page",
+        "pipeline --config configs/h200x4.toml --dry-run --assume-gpu h200": "page",
+        "pipeline sweep --config base.toml slide.svs --over pipeline.strip_height=256,512,1024,2048 "
+        "--over pipeline.queue_depth=1,2,4,8 --out sweep": "page",
+        "pipeline --config sweep/tuned.toml slides/": "page",
+        "pipeline report sweep --html sweep.html": "page",
+        "pipeline compare baseline optimised --tolerance 0.001": "page",
+    },
+    "docs/using-results.md": {
+        "pipeline report results --html report.html": "page",
+        "pipeline report results --html report.html --manifest cohort.csv --cohort stain": "page",
+        "pipeline report scanner-a scanner-b --html both.html": "page",
+        "pipeline report results --html report.html --trace trace.json": "page",
+        "pipeline report swept --html sweep.html": "page",
+    },
+    "configs/cpu.toml": {
+        "pipeline --config configs/cpu.toml cohort.csv --out results": "page",
+        "pipeline --config configs/cpu.toml --dry-run": "page",
+    },
+    "configs/demo.toml": {
+        "pipeline --config configs/demo.toml slide.svs": "page",
+        "pipeline --print-config": "page",
+        "pipeline --config configs/demo.toml --dry-run --backend cpu": "page",
+    },
+    **{f"configs/{name}{gpus}.toml": {
+        f"pipeline --config configs/{name}{gpus}.toml cohort.csv --out results": "not: " + GPU,
+        f"pipeline --config configs/{name}{gpus}.toml --dry-run --assume-gpu {name}": "page",
+    } for name, gpus in (("a40", "x4"), ("h100", ""), ("h200", "x4"))},
+    **{f"configs/published/{name}.toml": {f"pipeline --config configs/published/{name}.toml slide.svs": "not: " + GPU}
+       for name in ("a", "b", "bplus")},
+}
+
+
+def commands_of_block(block):
+    """Lines of a block of commands, joined where they go on, without what is said of them behind two blanks."""
+    for line in re.sub(r"\\\n\s*", "", block).splitlines():
+        command = re.split(r" {2,}", line.strip())[0]
+        if command:
+            yield command
+
+
+def commands_of(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    if document.endswith(".toml"):
+        text = "\n".join(line[1:] for line in text.splitlines() if line.startswith("#"))
+        yield from (match.group(1) for match in re.finditer(rf"^ {{3}}({BEGINS}.*)$", text, re.M))
+    else:
+        for language, block in re.findall(r"^```(\w*)[^\n]*\n(.*?)^```", text, re.S | re.M):
+            if language in ("", "sh", "bash", "console"):
+                yield from commands_of_block(block)
+        text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    for span in re.findall(r"`([^`]+)`", text):
+        span = " ".join(span.split())
+        if re.match(BEGINS, span) and not NAME.fullmatch(span) and not FORM.search(span):
+            yield span
+
+
+class Listed(unittest.TestCase):
+    def test_every_command_is_run_or_has_a_reason(self):
+        count = 0
+        for document in DOCUMENTS:
+            found = set(commands_of(document))
+            count += len(found)
+            with self.subTest(document=document):
+                self.assertEqual(sorted(found), sorted(COMMANDS.get(document, {})),
+                                 f"list every command of it, and no other, in {pathlib.Path(__file__).name}")
+        self.assertGreater(count, 40)
+        self.assertEqual(set(COMMANDS) - set(DOCUMENTS), set())
+
+    def test_those_that_others_run_are_read_there(self):
+        for document, commands in COMMANDS.items():
+            for command, how in commands.items():
+                kind, _, what = how.partition(": ")
+                self.assertIn(kind, ("page", "clone", "cuda", "built", "by", "not"), command)
+                self.assertEqual(kind in ("by", "not"), bool(what), command)
+                if kind == "by":
+                    self.assertTrue((ROOT / what).is_file(), f"{document}: {command}: {what}")
+
+    def test_blocks_are_found(self):
+        self.assertEqual(list(commands_of_block("a b \\\n    c  # what\n\nd      it does d\n")), ["a b c", "d"])
+
+
+class Running(unittest.TestCase):
+    """Runs commands of documents in self.folder."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name, "here")
+        self.folder.mkdir()
+        self.tools = pathlib.Path(folder.name, "tools")
+        self.tools.mkdir()
+        self.home = pathlib.Path(folder.name, "home")
+        self.home.mkdir()
+        self.environment = {**os.environ, "HOME": str(self.home), "PATH": f"{self.tools}:{os.environ['PATH']}"}
+
+    def tool(self, name, text):
+        (self.tools / name).write_text("#!/bin/bash\n" + text)
+        (self.tools / name).chmod(0o755)
+
+    def sh(self, command, timeout=600):
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=timeout, check=False)
+        self.assertEqual(done.returncode, 0, f"{command}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+        return done.stdout
+
+    def run_commands(self, document, where):
+        ran = 0
+        for command in dict.fromkeys(commands_of(document)):
+            if COMMANDS[document].get(command) == where:
+                self.sh(command, timeout=1500)
+                ran += 1
+        return ran
+
+
+class Pages(Running):
+    """Commands that want the program and slides."""
+
+    def setUp(self):
+        super().setUp()
+        (self.tools / "pipeline").symlink_to(BUILD / "pipeline")
+        (self.tools / "slidestream-submit").symlink_to(ROOT / "scripts" / "slurm" / "slidestream-submit")
+        self.tool("sbatch", "echo 1\n")
+        shutil.copytree(ROOT / "configs", self.folder / "configs")
+        self.sh("pipeline synth --out slide.svs --size 1024x768 && mkdir slides"
+                " && pipeline synth --out slides/one.svs --size 512x768 --seed 2"
+                " && pipeline synth --out slides/two.svs --size 768x512 --seed 3")
+        (self.folder / "cohort.list").write_text("slides/one.svs\nslides/two.svs\nslide.svs\n")
+        (self.folder / "cohort.csv").write_text("path,stain\nslides/one.svs,HE\nslides/two.svs,PAS\n")
+
+    def runs(self):
+        """Those that docs/using-results.md and docs/tuning.md speak of."""
+        self.sh("pipeline slides/ -o results --maps npy --trace trace.json"
+                " && pipeline slides/one.svs -o scanner-a && pipeline slides/two.svs -o scanner-b"
+                " && pipeline slide.svs -o baseline && pipeline slide.svs -o optimised -s pipeline.strip_height=256"
+                " && pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4 --repeat 2")
+
+    def test_readme(self):
+        self.assertEqual(self.run_commands("README.md", "page"), 1)
+
+    def test_configuration(self):
+        self.assertEqual(self.run_commands("docs/configuration.md", "page"), 1)
+
+    def test_clusters(self):
+        # Blocks come before what stands in sentences.
+        self.sh("pipeline --print-config > cohort.toml")
+        self.assertEqual(self.run_commands("docs/clusters.md", "page"), 7)
+        table = (self.folder / "results" / "slides.csv").read_text().splitlines()
+        self.assertEqual([line.split(",")[1] for line in table], ["status", "done", "done", "done"])
+        self.assertTrue(list((self.folder / "cohort" / "slurm").glob("*.sh")))
+
+    def test_tuning(self):
+        self.runs()
+        self.sh("pipeline --print-config > base.toml")
+        self.assertEqual(self.run_commands("docs/tuning.md", "page"), 7)
+        self.assertIn("strip_height", (self.folder / "sweep" / "tuned.toml").read_text())
+
+    def test_using_results(self):
+        self.runs()
+        self.assertEqual(self.run_commands("docs/using-results.md", "page"), 5)
+        for name in "report.html", "both.html", "sweep.html":
+            self.assertIn("</html>", (self.folder / name).read_text())
+
+    def test_configurations(self):
+        for document in COMMANDS:
+            if not document.startswith("configs/"):
+                continue
+            self.run_commands(document, "page")
+            for name, done in (("results", "configs/cpu.toml"), ("slidestream-out", "configs/demo.toml")):
+                table = self.folder / name / "slides.csv"
+                self.assertEqual(table.exists() and ",done," in table.read_text(), document == done)
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def test_performance(self):
+        self.assertEqual(self.run_commands("docs/performance.md", "page"), 2)
+
+
+class Benchmarks(Running):
+    def test_performance(self):
+        (self.folder / "build").mkdir()
+        (self.folder / "build" / "release").symlink_to(BUILD)
+        if not (BUILD / "bench" / "pipeline_bench").exists():
+            print("SKIPPED: this build is without pipeline_bench")
+            self.skipTest("no benchmarks")
+        self.assertEqual(self.run_commands("docs/performance.md", "built"), 3)
+
+
+class Cloned(Running):
+    """Commands for a fresh clone, which build. The compiler's cache has what the build of these tests made."""
+
+    def setUp(self):
+        super().setUp()
+        cache = (BUILD / "CMakeCache.txt").read_text()
+        if not re.search(r"^CMAKE_CXX_COMPILER_LAUNCHER:\w+=.*ccache", cache, re.M) or shutil.which("ccache") is None:
+            print("SKIPPED: this build is without ccache, and a fresh clone would take as long as it did")
+            self.skipTest("no ccache")
+        files = subprocess.run(["git", "ls-files", "-z", "-c", "-o", "--exclude-standard"], cwd=ROOT,
+                               capture_output=True, text=True, check=True).stdout
+        for name in filter(None, files.split("\0")):
+            if (ROOT / name).is_file():
+                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, self.folder / name)
+        location = subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True, check=True)
+        self.environment.update(
+            CCACHE_DIR=location.stdout.strip(), CCACHE_BASEDIR=str(self.folder), CCACHE_NOHASHDIR="1",
+            CMAKE_C_COMPILER_LAUNCHER="ccache", CMAKE_CXX_COMPILER_LAUNCHER="ccache", CMAKE_CUDA_COMPILER_LAUNCHER="ccache")
+        for name in "BUILD_TYPE", "CMAKE_BUILD_TYPE", "CUDAARCHS":
+            self.environment.pop(name, None)
+
+    def hide_packages_for_tests(self):
+        """What `install-deps.sh --tests` installs, and `install-deps.sh` alone doesn't, isn't found by CMake."""
+        text = (ROOT / "scripts" / "install-deps.sh").read_text()
+        lists = dict(re.findall(r"^(\w*packages)=\((.*?)\)$", text, re.S | re.M))
+        hidden = [name for name in re.findall(r"[\w.+-]+-dev\b", lists["test_packages"])
+                  if not re.search(rf"\b{re.escape(name)}\b", lists["packages"])]
+        self.assertIn("libbenchmark-dev", hidden)
+        files = subprocess.run(["dpkg", "-L", *hidden], capture_output=True, text=True, check=False).stdout.split("\n")
+        names = sorted({match.group(1) for match in map(re.compile(r".*/(.+?)(?:-config|Config)\.cmake").fullmatch, files)
+                        if match})
+        self.assertIn("benchmark", names)
+        toolchain = self.tools / "hide.cmake"
+        # For the GPUs of this build, which the compiler's cache has.
+        gpus = re.search(r"^SLIDESTREAM_CUDA_ARCHITECTURES:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
+        toolchain.write_text("".join(f"set(CMAKE_DISABLE_FIND_PACKAGE_{name} ON)\n" for name in names)
+                             + (f'set(SLIDESTREAM_CUDA_ARCHITECTURES "{gpus.group(1)}" CACHE STRING "")\n' if gpus else ""))
+        self.environment["CMAKE_TOOLCHAIN_FILE"] = str(toolchain)
+        left = self.tools / "pkgconfig"
+        left.mkdir()
+        searched = subprocess.run(["pkg-config", "--variable", "pc_path", "pkg-config"], capture_output=True, text=True,
+                                  check=True).stdout.strip()
+        for folder in searched.split(":"):
+            for file in pathlib.Path(folder).glob("*.pc"):
+                if str(file) not in files and not (left / file.name).exists():
+                    (left / file.name).symlink_to(file)
+        self.environment["PKG_CONFIG_LIBDIR"] = str(left)
+
+
+class Clone(Cloned):
+    def test_readme(self):
+        self.hide_packages_for_tests()
+        self.assertEqual(self.run_commands("README.md", "clone"), 2)
+        self.assertIn(",done,", (self.folder / "slidestream-demo" / "results" / "slides.csv").read_text())
+        shown = subprocess.run([self.home / ".local" / "bin" / "pipeline", "--help"], capture_output=True, text=True)
+        self.assertIn("Usage: pipeline", shown.stdout)
+
+
+class CudaClone(Cloned):
+    def test_readme(self):
+        if "-DSLIDESTREAM_HAVE_CUDA=1" not in (BUILD / "build.ninja").read_text():
+            print("SKIPPED: no CUDA here (12.8 or newer, nvcc on the PATH)")
+            self.skipTest("no CUDA")
+        self.hide_packages_for_tests()
+        # The libtiff for bundles that this tree has, or has from now on.
+        made = subprocess.run([ROOT / "scripts" / "build-libtiff.sh"], capture_output=True, text=True)
+        if "no source package" in made.stderr:
+            print("SKIPPED: " + made.stderr.strip())
+            self.skipTest("no libtiff for bundles")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        (self.folder / "build").mkdir(exist_ok=True)
+        made = pathlib.Path(made.stdout.strip()).parent
+        (self.folder / "build" / made.name).symlink_to(made)
+        node = self.home / "node"
+        node.mkdir()
+        self.tool("scp", f'[[ "$1 $3" == "-r node:" ]] && cp -r "$2" "{node}/"\n')
+        self.tool("ssh", f'[[ "$1" == node ]] && cd "{node}" && env -i bash -c "${{*:2}}" >"{node}/said"\n')
+        self.assertEqual(self.run_commands("README.md", "cuda"), 4)
+        self.assertIn("Usage: pipeline", (node / "said").read_text())
+        names = {entry.name for entry in (node / "bundle" / "bin").iterdir()}
+        self.assertLessEqual({"pipeline", "gpu-check.sh", "gpu_pipeline_test", "gpu_bench", "jpeg_gpu_bench"}, names)
+        self.assertFalse((self.folder / "build" / "cuda" / "bench" / "pipeline_bench").exists(), "packages were not hidden")
+
+
+if __name__ == "__main__":
+    unittest.main()
