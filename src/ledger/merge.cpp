@@ -68,7 +68,7 @@ std::vector<std::pair<std::string, std::string>> check_settings(std::vector<Part
   if (is_other) {
     // What decided there is for those who made it to know.
     wanted.assign(in_front.begin(), in_front.end());
-    std::ranges::stable_partition(wanted, [&](const auto& setting) { return is_version(setting.first); });
+    std::stable_partition(wanted.begin(), wanted.end(), [&](const auto& setting) { return is_version(setting.first); });
   }
   for (Part& part : parts) {
     const auto difference = first_difference(wanted, stored_settings(*part.database));
