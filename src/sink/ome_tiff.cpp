@@ -24,18 +24,29 @@ namespace {
 constexpr std::size_t most_tiles_at_once = 256;
 constexpr std::uint64_t most_bytes_at_once = std::uint64_t{8} << 20;
 
-// A frame that decoders of zstd skip: its number and its length, then as many bytes.
-constexpr std::uint32_t skippable_frame = 0x184D2A50;
-constexpr std::uint64_t skippable_header = 8;
-using SkippableHeader = std::array<std::byte, skippable_header>;
+/// Frames of zstd that hold nothing, for filling up a tile. Skippable frames are meant for that, but Bio-Formats doesn't
+/// read them. A frame is a magic number, a descriptor, a window, a size of 0, 4 or 8 bytes and blocks of nothing of
+/// 3 bytes each (RFC 8878, section 3.1).
+namespace empty_frame {
 
-SkippableHeader skippable(std::uint64_t length) {
-  SkippableHeader header{};
-  const auto of_contents = static_cast<std::uint32_t>(length - skippable_header);
-  std::memcpy(header.data(), &skippable_frame, sizeof skippable_frame);
-  std::memcpy(header.data() + sizeof skippable_frame, &of_contents, sizeof of_contents);
-  return header;
+constexpr std::uint64_t least = 9;
+
+/// Of its head, which is what the number of blocks can't change.
+constexpr std::uint64_t size_field(std::uint64_t length) { return length % 3 * 4; }
+
+constexpr bool is_possible(std::uint64_t length) { return length >= least + size_field(length); }
+
+std::vector<std::byte> make(std::uint64_t length) {
+  constexpr std::array<unsigned char, 4> magic{0x28, 0xB5, 0x2F, 0xFD};
+  constexpr std::array<unsigned char, 3> descriptors{0x00, 0x80, 0xC0};  // by the size's bytes: 0, 4, 8
+  std::vector<std::byte> frame(length);
+  std::memcpy(frame.data(), magic.data(), magic.size());
+  frame[magic.size()] = static_cast<std::byte>(descriptors[length % 3]);
+  frame[length - 3] = std::byte{1};  // the last block
+  return frame;
 }
+
+}  // namespace empty_frame
 
 /// A tile of nothing: white, and of labels the class 0.
 std::vector<std::byte> blank_pixels(const ImageDescription& description, int tile) {
@@ -62,8 +73,8 @@ Placeholder make_placeholder(const ImageDescription& description, const ImageOpt
   Placeholder made;
   made.tile = encoder.encode({pixels.data(), pitch, {0, 0, side.width, side.height}, side, description.format});
   if (options.compression == TileCompression::zstd) {
-    const SkippableHeader empty = skippable(skippable_header);
-    const std::size_t largest = ZSTD_compressBound(pixels.size()) + 2 * skippable_header;
+    const std::vector<std::byte> empty = empty_frame::make(empty_frame::least);
+    const std::size_t largest = ZSTD_compressBound(pixels.size()) + 4 * empty.size();
     while (made.behind.size() < largest) made.behind.insert(made.behind.end(), empty.begin(), empty.end());
   }
   return made;
@@ -83,7 +94,7 @@ class OmeTiffSink final : public ImageSink {
     TiffHead head = make_tiff_head(layout_, description, compression_, encoder->tables(), placeholder);
     tables_ = std::move(head.levels);
     least_length_ = head.placeholder_length;
-    zeros_.resize(std::max<std::size_t>(least_length_, 2 * skippable_header));
+    zeros_.resize(std::max<std::size_t>(least_length_, 1));
     end_ = std::max<std::uint64_t>(head.bytes.size(), data_at);
     file_.write(0, head.bytes);
   }
@@ -174,11 +185,12 @@ class OmeTiffSink final : public ImageSink {
     std::uint64_t wanted = std::max(length, least_length_);
     // TIFF wants tiles to begin at even bytes.
     if (compression_ == TileCompression::jpeg) return wanted + wanted % 2 - length;
-    // For zstd, with as many whole frames behind the placeholder as are in the place of this tile's bytes.
-    while ((wanted - least_length_) % skippable_header != 0 ||
-           (wanted != length && wanted < length + skippable_header)) {
-      ++wanted;
-    }
+    // For zstd, so that whole empty frames behind the placeholder fill the same length.
+    const auto fits = [&] {
+      return (wanted - least_length_) % empty_frame::least == 0 &&
+             (wanted == length || empty_frame::is_possible(wanted - length));
+    };
+    while (!fits()) ++wanted;
     return wanted - length;
   }
 
@@ -187,21 +199,18 @@ class OmeTiffSink final : public ImageSink {
     std::vector<::iovec> pieces;
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> lengths;
-    std::deque<SkippableHeader> headers;  // their addresses stay
+    std::deque<std::vector<std::byte>> frames;
     std::uint64_t end = end_;
     for (const Tile& each : tiles) {
       const std::span<const std::byte> bytes = each.tile.bytes;
-      std::uint64_t pad = padding(bytes.size());
+      const std::uint64_t pad = padding(bytes.size());
       offsets.push_back(end);
       lengths.push_back(bytes.size() + pad);
       end += lengths.back();
       pieces.push_back({const_cast<std::byte*>(bytes.data()), bytes.size()});
-      if (pad > 0 && compression_ == TileCompression::zstd) {
-        headers.push_back(skippable(pad));
-        pieces.push_back({headers.back().data(), skippable_header});
-        pad -= skippable_header;
-      }
-      if (pad > 0) pieces.push_back({zeros_.data(), pad});
+      if (pad == 0) continue;
+      if (compression_ == TileCompression::zstd) frames.push_back(empty_frame::make(pad));
+      pieces.push_back({compression_ == TileCompression::zstd ? frames.back().data() : zeros_.data(), pad});
     }
     file_.write(end_, pieces);
     end_ = end;

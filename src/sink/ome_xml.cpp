@@ -17,43 +17,52 @@ std::uint32_t take_character(std::string_view& text) {
   const std::uint32_t first = byte(0);
   const std::size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
   constexpr std::array<std::uint32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
-  if (length == 0 || text.size() < length) {
-    text.remove_prefix(1);
-    return replacement;
-  }
+  bool whole = length > 0 && text.size() >= length;
   std::uint32_t character = length == 1 ? first : first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if (byte(i) >> 6 != 2) {
-      text.remove_prefix(1);
-      return replacement;
-    }
+  for (std::size_t i = 1; whole && i < length; ++i) {
+    whole = byte(i) >> 6 == 2;
     character = character << 6 | (byte(i) & 0x3F);
   }
-  if (character < smallest[length]) {
-    text.remove_prefix(1);
-    return replacement;
-  }
-  text.remove_prefix(length);
-  return character;
+  whole = whole && character >= smallest[length];
+  text.remove_prefix(whole ? length : 1);
+  return whole ? character : replacement;
 }
 
 bool is_xml(std::uint32_t character) {
-  const bool control = character < 0x20 && character != '\t' && character != '\n' && character != '\r';
-  return !control && (character < 0xD800 || character > 0xDFFF) && character != 0xFFFE && character != 0xFFFF &&
-         character <= 0x10FFFF;
+  return character >= 0x20 && (character < 0xD800 || character > 0xDFFF) && character != 0xFFFE &&
+         character != 0xFFFF && character <= 0x10FFFF;
 }
 
+/// Named references only: Bio-Formats takes others for text.
 std::string escaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    std::uint32_t character = take_character(text);
-    if (!is_xml(character)) character = replacement;
-    const bool plain = character >= 0x20 && character < 0x7F && character != '<' && character != '>' &&
-                       character != '&' && character != '"' && character != '\'';
-    if (plain) {
-      result += static_cast<char>(character);
-    } else {
-      result += "&#" + std::to_string(character) + ";";
+    const std::string_view before = text;
+    const std::uint32_t character = take_character(text);
+    switch (character) {
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '&':
+        result += "&amp;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\t':
+      case '\n':
+      case '\r':
+        result += ' ';
+        break;
+      default:
+        if (character == replacement || !is_xml(character)) {
+          result += "\xEF\xBF\xBD";  // U+FFFD
+        } else {
+          result += before.substr(0, before.size() - text.size());
+        }
     }
   }
   return result;
@@ -103,9 +112,9 @@ std::string ome_xml(const ImageDescription& description) {
          attribute("SizeY", std::to_string(description.size.height)) + attribute("SizeC", channels) +
          " SizeZ=\"1\" SizeT=\"1\"";
   if (description.mpp) {
+    // The schema's unit, when none is given, is the micrometre.
     const std::string size = shortest(*description.mpp);
-    xml += attribute("PhysicalSizeX", size) + " PhysicalSizeXUnit=\"&#181;m\"" + attribute("PhysicalSizeY", size) +
-           " PhysicalSizeYUnit=\"&#181;m\"";
+    xml += attribute("PhysicalSizeX", size) + attribute("PhysicalSizeY", size);
   }
   xml += "><Channel ID=\"Channel:0:0\"" + attribute("SamplesPerPixel", channels);
   if (const std::string name = channel_name(description); !name.empty()) xml += attribute("Name", name);
