@@ -87,6 +87,8 @@ class Made:
         kind, channels = TYPES[form] if form in TYPES else ("u1", int(form[5:]))
         self.pixels = numpy.fromfile(raw, kind).reshape(height, width, channels)
         self.compression = compression
+        self.tile = options.get("tile", 256)
+        self.mpp = options.get("mpp")
         with BigTiff(self.file) as tiff:
             self.levels = [self.pixels]
             for level in range(1, len(tiff.chain)):
@@ -258,40 +260,61 @@ class Vips(Case):
                         found = numpy.fromfile(self.folder / "out.raw", expected.dtype)
                         self.assertSamePixels(found, expected, option)
                 resolution = float(self.call("vipsheader", "-f", "xres", made.file))
-                self.assertAlmostEqual(resolution * (0.25 if made.pixels.shape[0] == 530 else 0.5) / 1e3, 1.0, 5)
+                self.assertAlmostEqual(resolution * made.mpp / 1e3, 1.0, 5)
+
+
+class OpenSlideCase(Case):
+    """OpenSlide takes places in level 0's pixels and rounds them where sizes aren't whole multiples, and cuts regions in
+    pieces of 4,096 pixels: pixels are compared where it can say which ones it is to read."""
+
+    def slides(self):
+        for form, compression in (("rgb8", "none"), ("rgb8", "jpeg"), ("rgb8", "zstd"), ("grey8", "jpeg")):
+            yield self.made(1024, 640, form, compression, tile=64, mpp=0.25)
+        yield from (made for made in self.all_kinds() if made.pixels.dtype == "u1")
+
+    def levels(self, made):
+        """Those that can be compared."""
+        for level, expected in enumerate(made.levels):
+            height, width, _ = made.levels[0].shape
+            if width % (1 << level) == 0 and height % (1 << level) == 0 and expected.shape[1] <= 4096:
+                yield level, expected
 
 
 @unittest.skipUnless(shutil.which("openslide-write-png"), "no openslide-write-png (openslide-tools)")
-class OpenSlideTools(Case):
+class OpenSlideTools(OpenSlideCase):
     def test_levels(self):
-        for made in self.all_kinds():
-            if made.pixels.dtype != "u1":
-                continue
+        compared = 0
+        for made in self.slides():
             with self.subTest(made.file.name):
                 properties = self.call("openslide-show-properties", made.file)
                 self.assertIn(f"openslide.level-count: '{len(made.levels)}'", properties)
                 for level, expected in enumerate(made.levels):
-                    height, width = expected.shape[:2]
+                    self.assertIn(f"openslide.level[{level}].height: '{expected.shape[0]}'", properties)
+                    self.assertIn(f"openslide.level[{level}].width: '{expected.shape[1]}'", properties)
+                for level, expected in self.levels(made):
+                    height, width, channels = expected.shape
+                    side = made.tile
+                    if (made.compression != "jpeg" or channels == 1) and min(width, height) < side:
+                        continue  # libtiff 4.5.0 shifts tiles that are larger than the image, other writers' too
                     self.call("openslide-write-png", made.file, 0, 0, level, width, height, self.folder / "out.png")
                     found = numpy.asarray(Image.open(self.folder / "out.png"))
                     self.assertTrue((found[..., 3] == 255).all())
-                    self.assertSamePixels(found[..., :expected.shape[2]], expected, f"level {level}")
+                    self.assertSamePixels(found[..., :channels], expected, f"level {level}")
+                    compared += 1
+        self.assertGreater(compared, 20)
 
 
 @unittest.skipUnless(has("openslide"), "no package openslide")
-class OpenSlidePython(Case):
+class OpenSlidePython(OpenSlideCase):
     def test_levels(self):
         import openslide
-        for made in self.all_kinds():
-            if made.pixels.dtype != "u1":
-                continue
+        for made in self.slides():
             with self.subTest(made.file.name), openslide.OpenSlide(made.file) as slide:
                 sizes = [level.shape[1::-1] for level in made.levels]
                 self.assertEqual(list(slide.level_dimensions), sizes)
                 if int(openslide.__library_version__.split(".")[0]) >= 4:
-                    self.assertAlmostEqual(float(slide.properties["openslide.mpp-x"]) /
-                                           (0.25 if made.pixels.shape[0] == 530 else 0.5), 1.0, 6)
-                for level, expected in enumerate(made.levels):
+                    self.assertAlmostEqual(float(slide.properties["openslide.mpp-x"]) / made.mpp, 1.0, 6)
+                for level, expected in self.levels(made):
                     found = numpy.asarray(slide.read_region((0, 0), level, sizes[level]))
                     self.assertSamePixels(found[..., :expected.shape[2]], expected, f"level {level}")
 
@@ -309,7 +332,8 @@ class Tifffile(Case):
                 self.assertEqual(len(pyramid.levels), len(made.levels))
                 for level, expected in enumerate(made.levels):
                     self.assertSamePixels(pyramid.levels[level].asarray(), expected, f"SubIFD {level}")
-                    self.assertSamePixels(tiff.pages[level].asarray(), expected, f"page {level}")
+                    page = tifffile.imread(made.file, key=level, is_ome=False)
+                    self.assertSamePixels(page, expected, f"page {level}")
 
 
 @unittest.skipUnless(PIPELINE, "no PIPELINE")
@@ -322,7 +346,7 @@ class Pipeline(Case):
             info = info[0] if isinstance(info, list) else info
             sizes = [(level["height"], level["width"]) for level in info["levels"]]
             self.assertEqual(sizes, [level.shape[:2] for level in made.levels])
-            self.assertEqual(info["mpp"], 0.25 if made.pixels.shape[0] == 530 else 0.5)
+            self.assertEqual(info["mpp"], made.mpp)
             self.assertEqual(info["associated"], [])
 
     @unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
@@ -356,7 +380,7 @@ class BioFormats(Case):
         for made, folder in all_made:
             line, = (line for line in text.splitlines() if line.startswith(f"file={made.file} "))
             self.assertIn(f"format=OME-TIFF series=1 levels={len(made.levels)} images=1 ", line)
-            self.assertIn(f"mpp={0.25 if made.pixels.shape[0] == 530 else 0.5} ", line)
+            self.assertIn(f"mpp={made.mpp} ", line)
             for level, expected in enumerate(made.levels):
                 found = numpy.fromfile(folder / f"{level}.raw", expected.dtype)
                 if made.compression == "jpeg":
