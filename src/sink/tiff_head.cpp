@@ -134,6 +134,7 @@ class HeadMaker {
     const int levels = layout_.levels();
     // The main chain, then level 0's SubIFDs.
     std::vector<Directory> directories;
+    directories.reserve(2 * static_cast<std::size_t>(levels));
     for (int level = 0; level < levels; ++level) directories.push_back(directory(level));
     for (int level = 1; level < levels; ++level) directories.push_back(directories[static_cast<std::size_t>(level)]);
     std::vector<std::size_t> places;
