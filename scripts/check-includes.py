@@ -13,12 +13,13 @@ ALLOWED = {
     "include": {"public"},
     "src/runtime": set(),  # knows nothing of slides
     "src/image": {"public"},
-    "src/codec": {"public"},  # what the CPU's and the GPU's decoders ask alike
+    "src/codec": {"public", "image"},  # what the CPU's and the GPU's decoders ask alike, and tile encoders
+    "src/sink": {"public", "image", "codec"},  # knows neither slides nor graphs
     "src/slide": {"public", "codec"},  # knows nothing of graphs
     "src/spectrum": {"public"},
     "src/config": {"public"},
-    "src/output": {"public", "config"},  # corpus.json lists the settings
-    "src/synth": {"public"},
+    "src/output": {"public", "config", "sink"},  # corpus.json lists the settings
+    "src/synth": {"public", "codec", "sink"},
     "cuda/spectrum": {"public", "runtime", "spectrum"},
     "cuda/tiles": {"public", "runtime"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs

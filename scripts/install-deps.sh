@@ -8,7 +8,7 @@ packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libfftw3-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
-  libsqlite3-dev libjs-chart.js doctest-dev dpkg-dev
+  libsqlite3-dev libzstd-dev libjs-chart.js doctest-dev dpkg-dev
 )
 # To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
 # or not at all.

@@ -12,6 +12,8 @@
 #include <slidestream/error.hpp>
 #include <system_error>
 
+#include "sink/file_calls.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -71,13 +73,8 @@ void AtomicFile::commit() {
   if (closed != 0) fail(errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   temporary_.clear();
-  // The name lies in the folder, and is durable when the folder is. Some file systems don't sync folders (EINVAL).
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  const int synced = ::fsync(folder);
-  const int code = errno;
-  ::close(folder);
-  if (synced != 0 && code != EINVAL) fail(code);
+  // The name lies in the folder, and is durable when the folder is.
+  if (const int code = sync_folder_of(path_); code != 0) fail(code);
 }
 
 void AtomicFile::fail(int code) const {

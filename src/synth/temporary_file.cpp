@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstddef>
 #include <system_error>
 #include <utility>
 
+#include "sink/file_calls.hpp"
 #include "slidestream/error.hpp"
 
 namespace slidestream::synth {
@@ -39,32 +39,16 @@ TemporaryFile::~TemporaryFile() {
 }
 
 bool TemporaryFile::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) noexcept {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      if (failure_ == 0) failure_ = written < 0 ? errno : EIO;
-      return false;
-    }
-    offset += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-    size_ = std::max(size_, offset);
-  }
-  return true;
+  const int code = write_at(descriptor_, offset, std::as_bytes(bytes));
+  if (code == 0) size_ = std::max(size_, offset + bytes.size());
+  if (failure_ == 0) failure_ = code;
+  return code == 0;
 }
 
 bool TemporaryFile::read(std::uint64_t offset, std::span<std::uint8_t> bytes) noexcept {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      if (failure_ == 0) failure_ = count < 0 ? errno : EIO;
-      return false;
-    }
-    offset += static_cast<std::uint64_t>(count);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-  return true;
+  const int code = read_at(descriptor_, offset, std::as_writable_bytes(bytes));
+  if (failure_ == 0) failure_ = code;
+  return code == 0;
 }
 
 void TemporaryFile::publish() {

@@ -3,16 +3,11 @@
 #include <openjpeg.h>
 
 #include <algorithm>
-#include <csetjmp>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 
+#include "codec/jpeg_compressor.hpp"
 #include "slidestream/error.hpp"
-// jpeglib.h needs <cstdio> before it.
-#include <jpeglib.h>
 
 namespace slidestream::synth {
 
@@ -28,99 +23,39 @@ struct PlainEncoder final : TileEncoder::Impl {
   Bytes encode(std::span<const std::uint8_t> rgb) override { return {rgb.begin(), rgb.end()}; }
 };
 
-/// libjpeg reports by this instead of ending the program.
-struct JpegErrors {
-  jpeg_error_mgr manager{};  // first: libjpeg hands out a pointer to it
-  std::jmp_buf escape{};
-  char message[JMSG_LENGTH_MAX] = {};
-};
-
-extern "C" {
-static void escape_from_jpeg(j_common_ptr info) {
-  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
-  info->err->format_message(info, errors->message);
-  std::longjmp(errors->escape, 1);
-}
-static void ignore_jpeg_message(j_common_ptr) {}
+JpegColour jpeg_colour(SynthCodec codec) {
+  switch (codec) {
+    case SynthCodec::jpeg_grey:
+      return JpegColour::grey_of_rgb;
+    case SynthCodec::jpeg_rgb:
+      return JpegColour::rgb;
+    case SynthCodec::jpeg_422:
+      return JpegColour::ycbcr_422;
+    case SynthCodec::jpeg_444:
+      return JpegColour::ycbcr_444;
+    default:
+      return JpegColour::ycbcr_420;
+  }
 }
 
 struct JpegEncoder final : TileEncoder::Impl {
-  JpegEncoder(SynthCodec codec, int quality, int side) : rows_(side), tile_(side) {
-    info_.err = jpeg_std_error(&errors_.manager);
-    errors_.manager.error_exit = escape_from_jpeg;
-    errors_.manager.output_message = ignore_jpeg_message;
-    if (setjmp(errors_.escape) != 0) throw Error(std::string("libjpeg: ") + errors_.message);
-    jpeg_create_compress(&info_);
-    info_.image_width = static_cast<JDIMENSION>(side);
-    info_.image_height = static_cast<JDIMENSION>(side);
-    info_.input_components = 3;
-    info_.in_color_space = JCS_RGB;
-    jpeg_set_defaults(&info_);
-    if (codec == SynthCodec::jpeg_grey) jpeg_set_colorspace(&info_, JCS_GRAYSCALE);
-    if (codec == SynthCodec::jpeg_rgb) {
-      jpeg_set_colorspace(&info_, JCS_RGB);
-      // Aperio's components are called 0, 1, 2: without an Adobe marker only the TIFF says that they are R, G, B.
-      for (int i = 0; i < 3; ++i) info_.comp_info[i].component_id = i;
-    }
-    jpeg_set_quality(&info_, quality, TRUE);
-    info_.write_JFIF_header = FALSE;
-    info_.write_Adobe_marker = FALSE;
-    if (codec == SynthCodec::jpeg_422) info_.comp_info[0].v_samp_factor = 1;
-    if (codec == SynthCodec::jpeg_444) info_.comp_info[0].h_samp_factor = info_.comp_info[0].v_samp_factor = 1;
-    one_table_ = codec == SynthCodec::jpeg_grey || codec == SynthCodec::jpeg_rgb;
-  }
-  JpegEncoder(const JpegEncoder&) = delete;
-  JpegEncoder& operator=(const JpegEncoder&) = delete;
-  ~JpegEncoder() override {
-    jpeg_destroy_compress(&info_);
-    std::free(buffer_);
-  }
+  JpegEncoder(SynthCodec codec, int quality, int side) : compressor_(jpeg_colour(codec), quality, side), rows_(side) {}
 
-  Bytes tables() override {
-    if (setjmp(errors_.escape) != 0) throw Error(std::string("libjpeg: ") + errors_.message);
-    jpeg_suppress_tables(&info_, FALSE);
-    if (one_table_) {
-      info_.quant_tbl_ptrs[1]->sent_table = TRUE;
-      info_.dc_huff_tbl_ptrs[1]->sent_table = TRUE;
-      info_.ac_huff_tbl_ptrs[1]->sent_table = TRUE;
-    }
-    begin_output();
-    jpeg_write_tables(&info_);
-    return take_output();
-  }
+  Bytes tables() override { return copy_of(compressor_.tables()); }
 
   Bytes encode(std::span<const std::uint8_t> rgb) override {
-    for (int y = 0; y < tile_; ++y) {
-      // libjpeg takes pointers to mutable samples and only reads them.
-      rows_[y] = const_cast<JSAMPROW>(rgb.data() + static_cast<std::size_t>(y) * tile_ * 3);
-    }
-    if (setjmp(errors_.escape) != 0) throw Error(std::string("libjpeg: ") + errors_.message);
-    begin_output();
-    jpeg_suppress_tables(&info_, TRUE);
-    jpeg_start_compress(&info_, FALSE);
-    while (info_.next_scanline < info_.image_height) {
-      jpeg_write_scanlines(&info_, rows_.data() + info_.next_scanline, info_.image_height - info_.next_scanline);
-    }
-    jpeg_finish_compress(&info_);
-    return take_output();
+    for (std::size_t y = 0; y < rows_.size(); ++y) rows_[y] = rgb.data() + y * rows_.size() * 3;
+    return copy_of(compressor_.compress(rows_));
   }
 
  private:
-  void begin_output() {
-    std::free(buffer_);
-    buffer_ = nullptr;
-    length_ = 0;
-    jpeg_mem_dest(&info_, &buffer_, &length_);
+  static Bytes copy_of(std::span<const std::byte> bytes) {
+    const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    return {first, first + bytes.size()};
   }
-  Bytes take_output() const { return {buffer_, buffer_ + length_}; }
 
-  JpegErrors errors_;
-  jpeg_compress_struct info_{};
-  std::vector<JSAMPROW> rows_;
-  int tile_;
-  bool one_table_ = false;
-  unsigned char* buffer_ = nullptr;
-  unsigned long length_ = 0;
+  JpegCompressor compressor_;
+  std::vector<const std::uint8_t*> rows_;
 };
 
 /// Where OpenJPEG writes a codestream.

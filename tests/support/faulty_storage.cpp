@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -252,6 +253,20 @@ ssize_t pwrite(int descriptor, const void* bytes, size_t length, off_t offset) {
 ssize_t pwrite64(int descriptor, const void* bytes, size_t length, off64_t offset) {
   static const auto next = REAL(pwrite64);
   return write_with([=] { return next(descriptor, bytes, length, offset); }, descriptor, bytes, length, offset);
+}
+
+ssize_t pwritev(int descriptor, const iovec* pieces, int count, off_t offset) {
+  static const auto next = REAL(pwritev);
+  std::string all;
+  for (int i = 0; i < count; ++i) all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+  return write_with([=] { return next(descriptor, pieces, count, offset); }, descriptor, all.data(), all.size(), offset);
+}
+
+ssize_t pwritev64(int descriptor, const iovec* pieces, int count, off64_t offset) {
+  static const auto next = REAL(pwritev64);
+  std::string all;
+  for (int i = 0; i < count; ++i) all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+  return write_with([=] { return next(descriptor, pieces, count, offset); }, descriptor, all.data(), all.size(), offset);
 }
 
 ssize_t pread(int descriptor, void* bytes, size_t length, off_t offset) {

@@ -1,0 +1,141 @@
+#include "codec/tile_encoder.hpp"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <slidestream/error.hpp>
+#include <string>
+
+#include "codec/jpeg_compressor.hpp"
+
+namespace slidestream {
+
+namespace {
+
+constexpr int zstd_level = 3;
+
+/// A tile's rows, where they lie if it is whole, or else in a padded copy.
+class WholeTile {
+ public:
+  WholeTile(PixelFormat format, int side)
+      : side_(side),
+        pixel_bytes_(format.pixel_bytes()),
+        row_bytes_(static_cast<std::size_t>(side) * pixel_bytes_),
+        rows_(static_cast<std::size_t>(side)) {}
+
+  std::size_t row_bytes() const noexcept { return row_bytes_; }
+
+  /// Valid until the next call, as long as the tile's pixels are there.
+  const std::vector<const std::uint8_t*>& rows(const ConstPixelView<MemorySpace::host>& tile) {
+    const bool whole_rows = tile.rect.width == side_;
+    if (!whole_rows) padded_.resize(row_bytes_ * static_cast<std::size_t>(side_));
+    for (std::int64_t y = 0; y < side_; ++y) {
+      const std::uint8_t*& row = rows_[static_cast<std::size_t>(y)];
+      if (y >= tile.rect.height) {
+        row = rows_[static_cast<std::size_t>(y) - 1];
+        continue;
+      }
+      const auto* from = tile.row<const std::uint8_t>(tile.rect.y + y);
+      row = whole_rows ? from : padded_row(from, tile.rect.width, y);
+    }
+    return rows_;
+  }
+
+ private:
+  const std::uint8_t* padded_row(const std::uint8_t* from, std::int64_t width, std::int64_t y) {
+    std::uint8_t* const row = padded_.data() + static_cast<std::size_t>(y) * row_bytes_;
+    const std::size_t there = static_cast<std::size_t>(width) * pixel_bytes_;
+    std::memcpy(row, from, there);
+    for (std::size_t at = there; at < row_bytes_; ++at) row[at] = row[at - pixel_bytes_];
+    return row;
+  }
+
+  int side_;
+  std::size_t pixel_bytes_;
+  std::size_t row_bytes_;
+  std::vector<const std::uint8_t*> rows_;
+  std::vector<std::uint8_t> padded_;
+};
+
+class PlainEncoder final : public TileEncoder {
+ public:
+  PlainEncoder(PixelFormat format, int side) : whole_(format, side) {}
+
+  std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) override {
+    const auto& rows = whole_.rows(tile);
+    std::vector<std::byte> bytes;
+    bytes.reserve(rows.size() * whole_.row_bytes());
+    for (const std::uint8_t* row : rows) {
+      const auto* first = reinterpret_cast<const std::byte*>(row);
+      bytes.insert(bytes.end(), first, first + whole_.row_bytes());
+    }
+    return bytes;
+  }
+
+ private:
+  WholeTile whole_;
+};
+
+class JpegTileEncoder final : public TileEncoder {
+ public:
+  JpegTileEncoder(PixelFormat format, int quality, int side)
+      : whole_(format, side),
+        compressor_(format.channels == 1 ? JpegColour::grey : JpegColour::ycbcr_420, quality, side) {}
+
+  std::vector<std::byte> tables() override {
+    const auto bytes = compressor_.tables();
+    return {bytes.begin(), bytes.end()};
+  }
+
+  std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) override {
+    const auto bytes = compressor_.compress(whole_.rows(tile));
+    return {bytes.begin(), bytes.end()};
+  }
+
+ private:
+  WholeTile whole_;
+  JpegCompressor compressor_;
+};
+
+struct ContextDeleter {
+  void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
+};
+
+class ZstdEncoder final : public TileEncoder {
+ public:
+  ZstdEncoder(PixelFormat format, int side) : plain_(format, side), context_(ZSTD_createCCtx()) {
+    if (!context_) throw Error("libzstd: out of memory");
+  }
+
+  std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) override {
+    const std::vector<std::byte> pixels = plain_.encode(tile);
+    frame_.resize(ZSTD_compressBound(pixels.size()));
+    const std::size_t length =
+        ZSTD_compressCCtx(context_.get(), frame_.data(), frame_.size(), pixels.data(), pixels.size(), zstd_level);
+    if (ZSTD_isError(length) != 0) throw Error(std::string("libzstd: ") + ZSTD_getErrorName(length));
+    return {frame_.begin(), frame_.begin() + static_cast<std::ptrdiff_t>(length)};
+  }
+
+ private:
+  PlainEncoder plain_;
+  std::unique_ptr<ZSTD_CCtx, ContextDeleter> context_;
+  std::vector<std::byte> frame_;
+};
+
+}  // namespace
+
+bool can_encode(TileCompression compression, PixelFormat format) noexcept {
+  if (compression != TileCompression::jpeg) return true;
+  return format.sample == SampleType::uint8 && (format.channels == 1 || format.channels == 3);
+}
+
+std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side) {
+  if (!can_encode(compression, format)) throw Error("JPEG tiles hold 1 or 3 channels of 8 bits, nothing else");
+  if (compression == TileCompression::jpeg) return std::make_unique<JpegTileEncoder>(format, quality, side);
+  if (compression == TileCompression::zstd) return std::make_unique<ZstdEncoder>(format, side);
+  return std::make_unique<PlainEncoder>(format, side);
+}
+
+}  // namespace slidestream

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <slidestream/image.hpp>
+#include <vector>
+
+/// \file
+/// Tiles of any image as the bytes that files hold.
+
+namespace slidestream {
+
+enum class TileCompression {
+  none,
+  jpeg,  ///< 8-bit samples, 1 or 3 channels; abbreviated streams, colour as YCbCr 4:2:0
+  zstd,  ///< a frame of libzstd at level 3
+};
+
+/// Whether a compression can hold such pixels.
+bool can_encode(TileCompression compression, PixelFormat format) noexcept;
+
+/// Encodes square tiles of one size. What a tile lacks at an image's right and lower edge is filled by repeating its
+/// last column and row of pixels, so that the result depends on the tile's pixels alone. One object a thread.
+class TileEncoder {
+ public:
+  virtual ~TileEncoder() = default;
+
+  /// What all tiles share: JPEG's tables, otherwise nothing.
+  virtual std::vector<std::byte> tables() { return {}; }
+
+  /// \param tile  in the encoder's format, of 1 to `side` columns and rows. \throws Error when the codec fails.
+  virtual std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) = 0;
+};
+
+/// \param quality  of JPEG, 1 to 100. \param side  of a tile in pixels. \throws Error for what can't be encoded so.
+std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side);
+
+}  // namespace slidestream

@@ -1,0 +1,176 @@
+#include "image/pyramid_builder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace slidestream {
+
+namespace {
+
+constexpr std::int64_t least_piece = 2048;  // columns
+
+}  // namespace
+
+/// Buffers of one size, which come back when the last tile in one is encoded.
+class PyramidBuilder::Buffers : public std::enable_shared_from_this<Buffers> {
+ public:
+  explicit Buffers(std::size_t bytes) : bytes_(bytes) {}
+
+  std::shared_ptr<std::byte> take() {
+    std::unique_ptr<std::byte[]> buffer;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        buffer = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    // Every byte that is read later is written before.
+    if (!buffer) buffer.reset(new std::byte[bytes_]);
+    return {buffer.release(), [self = shared_from_this()](std::byte* bytes) { self->give_back(bytes); }};
+  }
+
+ private:
+  void give_back(std::byte* bytes) {
+    std::unique_ptr<std::byte[]> buffer(bytes);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(buffer));
+  }
+
+  std::size_t bytes_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<std::byte[]>> free_;  ///< guarded by mutex_
+};
+
+struct PyramidBuilder::Rows final : LevelRows {
+  explicit Rows(const PyramidBuilder& of) : builder(of) {}
+  std::byte* row(int level, std::int64_t y) override { return builder.pixel_row(level, y); }
+  const PyramidBuilder& builder;
+};
+
+PyramidBuilder::PyramidBuilder(const PyramidLayout& layout, PixelFormat format, bool labels)
+    : layout_(layout), format_(format) {
+  const std::int64_t alignment = LevelReducer::alignment(layout);
+  piece_width_ = (least_piece + alignment - 1) / alignment * alignment;
+  const std::int64_t width = layout.size(0).width;
+  for (std::int64_t begin = 0; begin < width; begin += piece_width_) {
+    reducers_.emplace_back(layout, format, labels, begin, std::min(begin + piece_width_, width));
+  }
+  for (int level = 0; level < layout.levels(); ++level) {
+    Level made;
+    made.pitch = static_cast<std::ptrdiff_t>(layout.size(level).width) * static_cast<int>(format.pixel_bytes());
+    const std::int64_t rows = std::min<std::int64_t>(layout.tile(), layout.size(level).height);
+    made.buffers = std::make_shared<Buffers>(static_cast<std::size_t>(made.pitch * rows));
+    levels_.push_back(std::move(made));
+  }
+}
+
+PyramidBuilder::~PyramidBuilder() = default;
+
+void PyramidBuilder::begin(const ConstPixelView<MemorySpace::host>& rows, std::shared_ptr<const void> owner) {
+  band_ = rows;
+  band_owner_ = std::move(owner);
+  const std::int64_t end = known_rows_ + rows.rect.height;
+  for (int level = 0; level < layout_.levels(); ++level) {
+    Level& filled = levels_[static_cast<std::size_t>(level)];
+    const std::int64_t from = layout_.known_rows(level, known_rows_);
+    const std::int64_t to = layout_.known_rows(level, end);
+    for (std::int64_t y = from; y < to;) {
+      const std::int64_t tile_row = y / layout_.tile();
+      const bool there = !filled.filling.empty() && filled.filling.back().row == tile_row;
+      if (!there && (level > 0 || is_copied(y))) filled.filling.push_back({tile_row, filled.buffers->take()});
+      y = (tile_row + 1) * layout_.tile();
+    }
+  }
+}
+
+/// Whether the row of tiles of level 0 that row `y` is in reaches beyond the band.
+bool PyramidBuilder::is_copied(std::int64_t y) const noexcept {
+  const Rect tile = layout_.rect(0, {0, y / layout_.tile()});
+  return tile.y < known_rows_ || tile.bottom() > known_rows_ + band_.rect.height;
+}
+
+std::byte* PyramidBuilder::pixel_row(int level, std::int64_t y) const noexcept {
+  const Level& filled = levels_[static_cast<std::size_t>(level)];
+  const std::int64_t tile_row = y / layout_.tile();
+  // One or two are being filled, more only where a band is high.
+  const auto at = std::find_if(filled.filling.begin(), filled.filling.end(),
+                               [tile_row](const TileRow& row) { return row.row == tile_row; });
+  return at->pixels.get() + (y - tile_row * layout_.tile()) * filled.pitch;
+}
+
+void PyramidBuilder::reduce(int piece) {
+  const std::int64_t begin = piece * piece_width_;
+  const std::int64_t end = std::min(begin + piece_width_, layout_.size(0).width);
+  const auto pixel_bytes = static_cast<std::int64_t>(format_.pixel_bytes());
+  const std::byte* from = band_.data + begin * pixel_bytes;
+  const std::int64_t height = band_.rect.height;
+  for (std::int64_t i = 0; i < height; ++i) {
+    const std::int64_t y = known_rows_ + i;
+    if (!is_copied(y)) {
+      i += layout_.rect(0, {0, y / layout_.tile()}).height - 1;
+      continue;
+    }
+    std::memcpy(pixel_row(0, y) + begin * pixel_bytes, from + i * band_.pitch,
+                static_cast<std::size_t>((end - begin) * pixel_bytes));
+  }
+  Rows rows(*this);
+  reducers_[static_cast<std::size_t>(piece)].add(from, band_.pitch, height, rows);
+}
+
+std::vector<TileJob> PyramidBuilder::finish() {
+  std::vector<TileJob> jobs;
+  const std::int64_t end = known_rows_ + band_.rect.height;
+  const bool last = end >= layout_.size(0).height;
+  const std::int64_t whole = last ? layout_.rows(0) : end / layout_.tile();
+  for (std::int64_t base = levels_[0].whole; base < whole; ++base) {
+    for (int level = 0; level < layout_.levels(); ++level) {
+      const std::int64_t rows = layout_.completed_rows(level, base);
+      while (levels_[static_cast<std::size_t>(level)].whole < rows) give_out(level, jobs);
+    }
+  }
+  known_rows_ = end;
+  band_ = {};
+  band_owner_.reset();
+  return jobs;
+}
+
+/// The tiles of a level's next row.
+void PyramidBuilder::give_out(int level, std::vector<TileJob>& jobs) {
+  Level& filled = levels_[static_cast<std::size_t>(level)];
+  const std::int64_t row = filled.whole++;
+  const std::byte* first = nullptr;
+  std::ptrdiff_t pitch = filled.pitch;
+  std::shared_ptr<const void> owner;
+  if (!filled.filling.empty() && filled.filling.front().row == row) {
+    owner = filled.filling.front().pixels;
+    first = filled.filling.front().pixels.get();
+    filled.filling.pop_front();
+  } else {
+    owner = band_owner_;
+    first = band_.data + (row * layout_.tile() - known_rows_) * band_.pitch;
+    pitch = band_.pitch;
+  }
+  const std::int64_t columns = layout_.columns(level);
+  for (std::int64_t column = 0; column < columns; ++column) {
+    TileJob job;
+    job.level = level;
+    job.index = {column, row};
+    job.owner = owner;
+    const Rect rect = layout_.rect(level, job.index);
+    job.pixels = {first + rect.x * static_cast<std::int64_t>(format_.pixel_bytes()), pitch, rect, layout_.size(level),
+                  format_};
+    jobs.push_back(std::move(job));
+  }
+}
+
+std::vector<TileJob> PyramidBuilder::add(const ConstPixelView<MemorySpace::host>& rows,
+                                         std::shared_ptr<const void> owner) {
+  begin(rows, std::move(owner));
+  for (int piece = 0; piece < pieces(); ++piece) reduce(piece);
+  return finish();
+}
+
+}  // namespace slidestream

@@ -1,0 +1,46 @@
+#include <cmath>
+#include <slidestream/error.hpp>
+#include <string>
+
+#include "sink/image_sink.hpp"
+
+namespace slidestream {
+
+namespace {
+
+constexpr std::int64_t largest_side = 4294967295;           // what TIFF can say
+constexpr std::int64_t most_tiles = std::int64_t{1} << 24;  // of level 0, as many as slides may have
+constexpr int most_channels = 256;
+
+void require(bool fine, const std::string& what, const std::string& allowed, const std::string& found) {
+  if (!fine) throw ConfigError("image: " + what + " must be " + allowed + ", not " + found);
+}
+
+void require_between(const std::string& what, std::int64_t value, std::int64_t least, std::int64_t most) {
+  require(value >= least && value <= most, what, "from " + std::to_string(least) + " to " + std::to_string(most),
+          std::to_string(value));
+}
+
+}  // namespace
+
+void check_image(const ImageDescription& description, const ImageOptions& options) {
+  require_between("tile", options.tile, 16, 4096);
+  require(options.tile % 16 == 0, "tile", "a multiple of 16", std::to_string(options.tile));
+  require_between("quality", options.quality, 1, 100);
+  require_between("levels", options.levels, 0, 32);
+  require_between("channels", description.format.channels, 1, most_channels);
+  require_between("width", description.size.width, 1, largest_side);
+  require_between("height", description.size.height, 1, largest_side);
+  const PyramidLayout layout(description.size, options.tile, 1);
+  require(layout.tiles() <= most_tiles, "tile", "larger: at most " + std::to_string(most_tiles) + " are possible",
+          std::to_string(options.tile) + " for " + std::to_string(layout.tiles()) + " tiles");
+  for (const auto& [what, value] : {std::pair("mpp", description.mpp), {"magnification", description.magnification}}) {
+    if (value) require(std::isfinite(*value) && *value > 0, what, "a positive number", std::to_string(*value));
+  }
+  require(can_encode(options.compression, description.format), "compression",
+          "none or zstd for anything but 1 or 3 channels of 8 bits", "jpeg");
+  require(!description.labels || options.compression != TileCompression::jpeg, "compression", "none or zstd for labels",
+          "jpeg");
+}
+
+}  // namespace slidestream

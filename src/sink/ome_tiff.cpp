@@ -1,0 +1,275 @@
+#include <sys/uio.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <slidestream/error.hpp>
+#include <string>
+
+#include "sink/image_sink.hpp"
+#include "sink/partial_file.hpp"
+#include "sink/tiff_head.hpp"
+
+namespace slidestream {
+
+namespace {
+
+// What is written at once, before its tiles can be seen.
+constexpr std::size_t most_tiles_at_once = 256;
+constexpr std::uint64_t most_bytes_at_once = std::uint64_t{8} << 20;
+
+/// Frames of zstd that hold nothing, for filling up a tile. Skippable frames are meant for that, but Bio-Formats doesn't
+/// read them. A frame is a magic number, a descriptor, a window, a size of 0, 4 or 8 bytes and blocks of nothing of
+/// 3 bytes each (RFC 8878, section 3.1).
+namespace empty_frame {
+
+constexpr std::uint64_t least = 9;
+
+/// Of its head, which is what the number of blocks can't change.
+constexpr std::uint64_t size_field(std::uint64_t length) { return length % 3 * 4; }
+
+constexpr bool is_possible(std::uint64_t length) { return length >= least + size_field(length); }
+
+std::vector<std::byte> make(std::uint64_t length) {
+  constexpr std::array<unsigned char, 4> magic{0x28, 0xB5, 0x2F, 0xFD};
+  constexpr std::array<unsigned char, 3> descriptors{0x00, 0x80, 0xC0};  // by the size's bytes: 0, 4, 8
+  std::vector<std::byte> frame(length);
+  std::memcpy(frame.data(), magic.data(), magic.size());
+  frame[magic.size()] = static_cast<std::byte>(descriptors[length % 3]);
+  frame[length - 3] = std::byte{1};  // the last block
+  return frame;
+}
+
+}  // namespace empty_frame
+
+/// A tile of nothing: white, and of labels the class 0.
+std::vector<std::byte> blank_pixels(const ImageDescription& description, int tile) {
+  const std::size_t samples = static_cast<std::size_t>(tile) * tile * description.format.channels;
+  std::vector<std::byte> pixels(samples * bytes_of(description.format.sample));
+  if (description.labels) return pixels;
+  if (description.format.sample != SampleType::float32) {
+    std::fill(pixels.begin(), pixels.end(), std::byte{0xFF});
+  } else {
+    constexpr float white = 1.0F;
+    for (std::size_t i = 0; i < samples; ++i) std::memcpy(pixels.data() + i * sizeof white, &white, sizeof white);
+  }
+  return pixels;
+}
+
+/// What follows the placeholder. A reader may see a tile's new length with the placeholder's place; what it then reads
+/// behind the placeholder mustn't disturb it. JPEG's decoders stop at EOI, and uncompressed tiles are all of one
+/// length. Behind a frame of zstd there may only be whole frames: empty ones here, so that any length that
+/// `OmeTiffSink::padding` gives ends with one.
+Placeholder make_placeholder(const ImageDescription& description, const ImageOptions& options, TileEncoder& encoder) {
+  const std::vector<std::byte> pixels = blank_pixels(description, options.tile);
+  const Size side{options.tile, options.tile};
+  const auto pitch = static_cast<std::ptrdiff_t>(pixels.size()) / options.tile;
+  Placeholder made;
+  made.tile = encoder.encode({pixels.data(), pitch, {0, 0, side.width, side.height}, side, description.format});
+  if (options.compression == TileCompression::zstd) {
+    const std::vector<std::byte> empty = empty_frame::make(empty_frame::least);
+    const std::size_t largest = ZSTD_compressBound(pixels.size()) + 4 * empty.size();
+    while (made.behind.size() < largest) made.behind.insert(made.behind.end(), empty.begin(), empty.end());
+  }
+  return made;
+}
+
+class OmeTiffSink final : public ImageSink {
+ public:
+  OmeTiffSink(const std::filesystem::path& file, const ImageDescription& description, const ImageOptions& options,
+              std::uint64_t data_at)
+      : layout_(description.size, options.tile, options.levels),
+        compression_(options.compression),
+        path_(file),
+        tiles_(layout_.tiles()),
+        file_(file) {
+    const auto encoder = make_tile_encoder(compression_, description.format, options.quality, options.tile);
+    const Placeholder placeholder = make_placeholder(description, options, *encoder);
+    TiffHead head = make_tiff_head(layout_, description, compression_, encoder->tables(), placeholder);
+    tables_ = std::move(head.levels);
+    least_length_ = head.placeholder_length;
+    zeros_.resize(std::max<std::size_t>(least_length_, 1));
+    end_ = std::max<std::uint64_t>(head.bytes.size(), data_at);
+    file_.write(0, head.bytes);
+  }
+
+  const PyramidLayout& layout() const noexcept override { return layout_; }
+  std::int64_t written() const noexcept override { return written_.load(std::memory_order_relaxed); }
+
+  bool put(int level, TileIndex index, EncodedTile tile) override {
+    if (level < 0 || level >= layout_.levels() || index.column < 0 || index.column >= layout_.columns(level) ||
+        index.row < 0 || index.row >= layout_.rows(level)) {
+      throw Error(path_.string() + ": level " + std::to_string(level) + " has no tile (" +
+                  std::to_string(index.column) + ", " + std::to_string(index.row) + ")");
+    }
+    const std::int64_t position = layout_.position(level, index);
+    const std::lock_guard lock(mutex_);
+    if (failure_) return false;
+    const bool fresh = position >= next_ && waiting_.try_emplace(position, Tile{level, index, std::move(tile)}).second;
+    if (!fresh) {
+      throw Error(path_.string() + ": tile (" + std::to_string(index.column) + ", " + std::to_string(index.row) +
+                  ") of level " + std::to_string(level) + " was there before");
+    }
+    if (draining_ || waiting_.begin()->first != next_) return false;
+    draining_ = true;
+    return true;
+  }
+
+  void drain() override {
+    std::vector<Tile> tiles;
+    while (take(tiles)) {
+      try {
+        write(tiles);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+        waiting_.clear();
+        draining_ = false;
+        throw;
+      }
+      written_.fetch_add(static_cast<std::int64_t>(tiles.size()), std::memory_order_relaxed);
+      tiles.clear();
+    }
+  }
+
+  Artifact publish() override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_) std::rethrow_exception(failure_);
+      if (draining_ || next_ != tiles_) {
+        throw Error(path_.string() + ": " + std::to_string(written()) + " of " + std::to_string(tiles_) +
+                    " tiles were written");
+      }
+    }
+    file_.publish();
+    return {path_, end_};
+  }
+
+ private:
+  struct Tile {
+    int level = 0;
+    TileIndex index;
+    EncodedTile tile;
+  };
+  /// Tiles of a level one after the other, from `first` of `at_once` on.
+  struct Run {
+    std::size_t first;
+    std::size_t count;
+  };
+
+  /// The next tiles, as far as they are there. When none is, the call of `drain` is over.
+  bool take(std::vector<Tile>& tiles) {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t bytes = 0;
+    while (!waiting_.empty() && waiting_.begin()->first == next_ && tiles.size() < most_tiles_at_once &&
+           bytes < most_bytes_at_once) {
+      tiles.push_back(std::move(waiting_.begin()->second));
+      waiting_.erase(waiting_.begin());
+      bytes += tiles.back().tile.bytes.size();
+      ++next_;
+    }
+    draining_ = !tiles.empty();
+    return draining_;
+  }
+
+  /// How many bytes are to follow a tile of `length` bytes: none is shorter than the placeholder, so that a reader that
+  /// takes the old length with the new offset gets a whole tile all the same.
+  std::uint64_t padding(std::uint64_t length) const noexcept {
+    if (compression_ == TileCompression::none) return 0;
+    std::uint64_t wanted = std::max(length, least_length_);
+    // TIFF wants tiles to begin at even bytes.
+    if (compression_ == TileCompression::jpeg) return wanted + wanted % 2 - length;
+    // For zstd, so that whole empty frames behind the placeholder fill the same length.
+    const auto fits = [&] {
+      return (wanted - least_length_) % empty_frame::least == 0 &&
+             (wanted == length || empty_frame::is_possible(wanted - length));
+    };
+    while (!fits()) ++wanted;
+    return wanted - length;
+  }
+
+  /// Data, then lengths, then offsets: whoever reads in between finds the placeholder or the tile.
+  void write(const std::vector<Tile>& tiles) {
+    std::vector<::iovec> pieces;
+    std::vector<std::uint64_t> offsets;
+    std::vector<std::uint64_t> lengths;
+    std::deque<std::vector<std::byte>> frames;
+    std::uint64_t end = end_;
+    for (const Tile& each : tiles) {
+      const std::span<const std::byte> bytes = each.tile.bytes;
+      const std::uint64_t pad = padding(bytes.size());
+      offsets.push_back(end);
+      lengths.push_back(bytes.size() + pad);
+      end += lengths.back();
+      pieces.push_back({const_cast<std::byte*>(bytes.data()), bytes.size()});
+      if (pad == 0) continue;
+      if (compression_ == TileCompression::zstd) frames.push_back(empty_frame::make(pad));
+      pieces.push_back({compression_ == TileCompression::zstd ? frames.back().data() : zeros_.data(), pad});
+    }
+    file_.write(end_, pieces);
+    end_ = end;
+    const std::vector<Run> runs = runs_of(tiles);
+    for (const Run& run : runs) write_table(tiles, run, lengths, &TileTables::lengths);
+    for (const Run& run : runs) write_table(tiles, run, offsets, &TileTables::offsets);
+  }
+
+  std::vector<Run> runs_of(const std::vector<Tile>& tiles) const {
+    std::vector<Run> runs;
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      const bool follows =
+          i > 0 && tiles[i].level == tiles[i - 1].level && place_in_table(tiles[i]) == place_in_table(tiles[i - 1]) + 1;
+      if (follows) {
+        ++runs.back().count;
+      } else {
+        runs.push_back({i, 1});
+      }
+    }
+    return runs;
+  }
+
+  std::uint64_t place_in_table(const Tile& tile) const {
+    return static_cast<std::uint64_t>(tile.index.row * layout_.columns(tile.level) + tile.index.column);
+  }
+
+  void write_table(const std::vector<Tile>& tiles, const Run& run, const std::vector<std::uint64_t>& numbers,
+                   std::vector<std::uint64_t> TileTables::*table) {
+    const Tile& first = tiles[run.first];
+    const auto bytes = std::as_bytes(std::span(numbers).subspan(run.first, run.count));
+    for (const std::uint64_t copy : tables_[static_cast<std::size_t>(first.level)].*table) {
+      file_.write(copy + 8 * place_in_table(first), bytes);
+    }
+  }
+
+  PyramidLayout layout_;
+  TileCompression compression_;
+  std::filesystem::path path_;
+  std::int64_t tiles_;
+  PartialFile file_;  ///< whoever drains, and `publish`
+  std::vector<TileTables> tables_;
+  std::uint64_t least_length_ = 0;  ///< of a tile
+  std::vector<std::byte> zeros_;
+  std::uint64_t end_ = 0;  ///< of the file; whoever drains
+  std::atomic<std::int64_t> written_{0};
+
+  std::mutex mutex_;
+  std::map<std::int64_t, Tile> waiting_;  ///< by position; guarded by mutex_
+  std::int64_t next_ = 0;                 ///< position of the tile that is to be written next; guarded by mutex_
+  bool draining_ = false;                 ///< guarded by mutex_
+  std::exception_ptr failure_;            ///< guarded by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<ImageSink> make_ome_tiff_sink(const std::filesystem::path& file, const ImageDescription& description,
+                                              const ImageOptions& options, std::uint64_t data_at) {
+  check_image(description, options);
+  return std::make_unique<OmeTiffSink>(file, description, options, data_at);
+}
+
+}  // namespace slidestream

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+/// \file
+/// A file that can be looked at while it is written, under another name than the one that it gets when it is whole.
+
+struct iovec;
+
+namespace slidestream {
+
+/// NAME.partial.ome.tif for NAME.ome.tif: in front of the last extension, and of `.ome` before that.
+std::filesystem::path partial_name(const std::filesystem::path& file);
+
+/// A new file under the partial name, in place of what an earlier writer left there. It stays there unless it is
+/// published. Every member but the destructor throws OutputError with the partial file's name (`publish`: with the
+/// name that fails) and the system's reason.
+class PartialFile {
+ public:
+  explicit PartialFile(std::filesystem::path target);
+  ~PartialFile();
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  void write(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Pieces one after the other. Changes `pieces`.
+  void write(std::uint64_t offset, std::span<::iovec> pieces);
+
+  /// Makes what was written durable, then gives the file its final name, in place of what had it.
+  void publish();
+
+ private:
+  void check(int code) const;
+
+  std::filesystem::path target_;
+  std::filesystem::path name_;
+  int descriptor_ = -1;
+};
+
+}  // namespace slidestream

