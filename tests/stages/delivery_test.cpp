@@ -68,6 +68,7 @@ TEST_CASE("results are handed over in the order in which they came; those that w
     }
   };
   Delivery delivery(count, 1, on_slide, on_error, graph, lifetime);
+  lifetime.begin();
   for (std::size_t i = 0; i < count; ++i) {
     delivery.put(result_named(std::to_string(i), true), count - 1 - i, *pool.try_acquire());
     CHECK(pool.checked_out() == i + 1 - std::min(i + 1, few));
@@ -76,6 +77,7 @@ TEST_CASE("results are handed over in the order in which they came; those that w
   go.release();
   // The graph waits for all of them.
   graph.wait_for_all();
+  lifetime.end();
   CHECK(pool.checked_out() == 0);
   CHECK(order == std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8"});
   CHECK(errors == std::vector<std::string>{"no room for 3"});
