@@ -24,9 +24,9 @@ namespace {
 constexpr std::size_t most_tiles_at_once = 256;
 constexpr std::uint64_t most_bytes_at_once = std::uint64_t{8} << 20;
 
-/// Frames of zstd that hold nothing, for filling up a tile. Skippable frames are meant for that, but Bio-Formats doesn't
-/// read them. A frame is a magic number, a descriptor, a window, a size of 0, 4 or 8 bytes and blocks of nothing of
-/// 3 bytes each (RFC 8878, section 3.1).
+/// Frames of zstd that hold nothing, for filling up a tile. Skippable frames are meant for that, but Bio-Formats
+/// doesn't read them. A frame is a magic number, a descriptor, a window, a size of 0, 4 or 8 bytes and blocks of
+/// nothing of 3 bytes each (RFC 8878, section 3.1).
 namespace empty_frame {
 
 constexpr std::uint64_t least = 9;

@@ -259,14 +259,16 @@ ssize_t pwritev(int descriptor, const iovec* pieces, int count, off_t offset) {
   static const auto next = REAL(pwritev);
   std::string all;
   for (int i = 0; i < count; ++i) all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
-  return write_with([=] { return next(descriptor, pieces, count, offset); }, descriptor, all.data(), all.size(), offset);
+  return write_with([=] { return next(descriptor, pieces, count, offset); }, descriptor, all.data(), all.size(),
+                    offset);
 }
 
 ssize_t pwritev64(int descriptor, const iovec* pieces, int count, off64_t offset) {
   static const auto next = REAL(pwritev64);
   std::string all;
   for (int i = 0; i < count; ++i) all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
-  return write_with([=] { return next(descriptor, pieces, count, offset); }, descriptor, all.data(), all.size(), offset);
+  return write_with([=] { return next(descriptor, pieces, count, offset); }, descriptor, all.data(), all.size(),
+                    offset);
 }
 
 ssize_t pread(int descriptor, void* bytes, size_t length, off_t offset) {

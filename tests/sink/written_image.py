@@ -1,0 +1,83 @@
+"""Files that write_image makes, with what their levels are to hold, made of the same pixels with NumPy."""
+
+import io
+import os
+import subprocess
+
+import numpy
+from PIL import Image
+
+from big_tiff import BigTiff
+
+WRITE_IMAGE = os.environ["WRITE_IMAGE"]
+
+TYPES = {"rgb8": ("u1", 3), "grey8": ("u1", 1), "rgb16": ("<u2", 3), "grey16": ("<u2", 1), "float32": ("<f4", 1)}
+
+
+def halve_float(above):
+    rows, columns = above.shape[0] // 2 * 2, above.shape[1] // 2 * 2
+    result = numpy.empty(((above.shape[0] + 1) // 2, (above.shape[1] + 1) // 2, above.shape[2]), above.dtype)
+    a, b, c, d = (above[y:rows:2, x:columns:2] for y in (0, 1) for x in (0, 1))
+    result[:rows // 2, :columns // 2] = ((a + b) + (c + d)) / numpy.float32(4)
+    if above.shape[1] % 2:
+        result[:rows // 2, -1] = (above[0:rows:2, -1] + above[1:rows:2, -1]) / numpy.float32(2)
+    if above.shape[0] % 2:
+        result[-1, :columns // 2] = (above[-1, 0:columns:2] + above[-1, 1:columns:2]) / numpy.float32(2)
+    if above.shape[0] % 2 and above.shape[1] % 2:
+        result[-1, -1] = above[-1, -1]
+    return result
+
+
+def level_of(pixels, level, labels=False):
+    """A level of whole numbers from the image."""
+    step = 1 << level
+    if labels:
+        return pixels[::step, ::step]
+    ys, xs = (numpy.arange(0, size, step) for size in pixels.shape[:2])
+    total = numpy.add.reduceat(numpy.add.reduceat(pixels.astype("u8"), ys, axis=0), xs, axis=1)
+    inside = [numpy.minimum(step, size - at) for size, at in zip(pixels.shape[:2], (ys, xs))]
+    count = (inside[0][:, None] * inside[1][None, :]).astype("u8")[:, :, None]
+    return ((2 * total + count) // (2 * count)).astype(pixels.dtype)
+
+
+class Made:
+    """A file that was written, with what its levels are to hold."""
+
+    def __init__(self, folder, width, height, form="rgb8", compression="none", labels=False, **options):
+        self.file = folder / f"{form}-{compression}-{width}x{height}.ome.tif"
+        raw = folder / "pixels.raw"
+        arguments = [f"{key}={value}" for key, value in options.items()]
+        write(self.file, width, height, f"format={form}", f"compression={compression}", f"labels={int(labels)}",
+              f"save={raw}", *arguments)
+        kind, channels = TYPES[form] if form in TYPES else ("u1", int(form[5:]))
+        self.pixels = numpy.fromfile(raw, kind).reshape(height, width, channels)
+        self.compression = compression
+        self.tile = options.get("tile", 256)
+        self.mpp = options.get("mpp")
+        with BigTiff(self.file) as tiff:
+            self.levels = [self.pixels]
+            for level in range(1, len(tiff.chain)):
+                self.levels.append(halve_float(self.levels[-1]) if form == "float32" and not labels
+                                   else level_of(self.pixels, level, labels))
+            if compression == "jpeg":
+                # What libjpeg-turbo makes of the tiles.
+                self.levels = [self.decoded(tiff, level) for level in range(len(tiff.chain))]
+
+    @staticmethod
+    def decoded(tiff, level):
+        directory = tiff.chain[level]
+        side = directory.number("tile_width")
+        whole = numpy.empty((directory.rows * side, directory.columns * side, directory.number("samples")), "u1")
+        for index, (_, tile) in enumerate(tiff.tiles(level)):
+            stream = directory["jpeg_tables"][:-2] + tile[2:]
+            y, x = divmod(index, directory.columns)
+            image = Image.open(io.BytesIO(stream))
+            whole[y * side:(y + 1) * side, x * side:(x + 1) * side] = numpy.asarray(image).reshape(side, side, -1)
+        return whole[:directory.number("height"), :directory.number("width")]
+
+
+def write(file, width, height, *options, status=0, environment=None):
+    done = subprocess.run([WRITE_IMAGE, file, str(width), str(height), *options], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, **(environment or {})})
+    assert done.returncode == status, done.stderr
+    return done.stderr
