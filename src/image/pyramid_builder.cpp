@@ -120,8 +120,8 @@ void PyramidBuilder::reduce(int piece) {
   reducers_[static_cast<std::size_t>(piece)].add(from, band_.pitch, height, rows);
 }
 
-std::vector<TileJob> PyramidBuilder::finish() {
-  std::vector<TileJob> jobs;
+std::vector<PyramidTile> PyramidBuilder::finish() {
+  std::vector<PyramidTile> jobs;
   const std::int64_t end = known_rows_ + band_.rect.height;
   const bool last = end >= layout_.size(0).height;
   const std::int64_t whole = last ? layout_.rows(0) : end / layout_.tile();
@@ -138,7 +138,7 @@ std::vector<TileJob> PyramidBuilder::finish() {
 }
 
 /// The tiles of a level's next row.
-void PyramidBuilder::give_out(int level, std::vector<TileJob>& jobs) {
+void PyramidBuilder::give_out(int level, std::vector<PyramidTile>& jobs) {
   Level& filled = levels_[static_cast<std::size_t>(level)];
   const std::int64_t row = filled.whole++;
   const std::byte* first = nullptr;
@@ -155,7 +155,7 @@ void PyramidBuilder::give_out(int level, std::vector<TileJob>& jobs) {
   }
   const std::int64_t columns = layout_.columns(level);
   for (std::int64_t column = 0; column < columns; ++column) {
-    TileJob job;
+    PyramidTile job;
     job.level = level;
     job.index = {column, row};
     job.owner = owner;
@@ -166,7 +166,7 @@ void PyramidBuilder::give_out(int level, std::vector<TileJob>& jobs) {
   }
 }
 
-std::vector<TileJob> PyramidBuilder::add(const ConstPixelView<MemorySpace::host>& rows,
+std::vector<PyramidTile> PyramidBuilder::add(const ConstPixelView<MemorySpace::host>& rows,
                                          std::shared_ptr<const void> owner) {
   begin(rows, std::move(owner));
   for (int piece = 0; piece < pieces(); ++piece) reduce(piece);

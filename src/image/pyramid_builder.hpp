@@ -16,7 +16,7 @@
 namespace slidestream {
 
 /// A tile to be encoded: pixels that stay as they are while `owner` or a copy of it lives.
-struct TileJob {
+struct PyramidTile {
   int level = 0;
   TileIndex index;
   ConstPixelView<MemorySpace::host> pixels;  ///< `rect` is the tile's part inside the level, `image` the level's size
@@ -49,10 +49,10 @@ class PyramidBuilder {
   /// Reduces one piece of the band. Once for each of [0, pieces()), at the same time if need be.
   void reduce(int piece);
 
-  std::vector<TileJob> finish();
+  std::vector<PyramidTile> finish();
 
   /// All of it on this thread.
-  std::vector<TileJob> add(const ConstPixelView<MemorySpace::host>& rows, std::shared_ptr<const void> owner);
+  std::vector<PyramidTile> add(const ConstPixelView<MemorySpace::host>& rows, std::shared_ptr<const void> owner);
 
   /// Rows taken, up to the band that was finished last.
   std::int64_t rows() const noexcept { return known_rows_; }
@@ -74,7 +74,7 @@ class PyramidBuilder {
 
   bool is_copied(std::int64_t y) const noexcept;
   std::byte* pixel_row(int level, std::int64_t y) const noexcept;
-  void give_out(int level, std::vector<TileJob>& jobs);
+  void give_out(int level, std::vector<PyramidTile>& jobs);
 
   PyramidLayout layout_;
   PixelFormat format_;

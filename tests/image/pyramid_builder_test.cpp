@@ -17,7 +17,7 @@ namespace {
 using test::WholeImage;
 
 /// Puts a tile's pixels into its level.
-void place(const TileJob& job, WholeImage& level) {
+void place(const PyramidTile& job, WholeImage& level) {
   const Rect rect = job.pixels.rect;
   const std::size_t bytes = level.format.pixel_bytes();
   REQUIRE(job.pixels.image == level.size);
@@ -34,7 +34,7 @@ void compare(const WholeImage& image, const PyramidLayout& layout, bool labels, 
   const std::vector<WholeImage> expected = test::plain_pyramid(image, layout.levels(), labels);
   std::vector<WholeImage> found;
   for (const WholeImage& level : expected) found.emplace_back(level.size, level.format);
-  std::vector<TileJob> waiting;  // their pixels must stay while others are made
+  std::vector<PyramidTile> waiting;  // their pixels must stay while others are made
   std::int64_t position = 0;
   for (std::int64_t y = 0; y < image.size.height;) {
     const std::int64_t height = std::min<std::int64_t>(heights(), image.size.height - y);
@@ -53,17 +53,17 @@ void compare(const WholeImage& image, const PyramidLayout& layout, bool labels, 
     } else {
       for (int piece = builder.pieces() - 1; piece >= 0; --piece) builder.reduce(piece);
     }
-    for (TileJob& job : builder.finish()) {
+    for (PyramidTile& job : builder.finish()) {
       REQUIRE(layout.position(job.level, job.index) == position++);
       waiting.push_back(std::move(job));
     }
     y += height;
     if (waiting.size() > 64) {
-      for (const TileJob& job : waiting) place(job, found[static_cast<std::size_t>(job.level)]);
+      for (const PyramidTile& job : waiting) place(job, found[static_cast<std::size_t>(job.level)]);
       waiting.clear();
     }
   }
-  for (const TileJob& job : waiting) place(job, found[static_cast<std::size_t>(job.level)]);
+  for (const PyramidTile& job : waiting) place(job, found[static_cast<std::size_t>(job.level)]);
   CHECK(position == layout.tiles());
   for (std::size_t level = 0; level < expected.size(); ++level) {
     CAPTURE(level);
@@ -120,7 +120,7 @@ TEST_CASE("sums of the brightest image fit at every level") {
       auto rows = band->rows(0, 64);
       rows.rect.y = y;
       rows.image = {side, side};
-      for (const TileJob& job : builder.add(rows, band)) {
+      for (const PyramidTile& job : builder.add(rows, band)) {
         if (job.level < 4) continue;
         for (std::size_t i = 0; i < format.pixel_bytes(); ++i) {
           REQUIRE(job.pixels.data[i] == std::byte{0xFF});

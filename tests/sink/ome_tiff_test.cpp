@@ -51,7 +51,7 @@ std::vector<Tile> encoded(const WholeImage& image, const ImageOptions& options) 
   PyramidBuilder builder(PyramidLayout(image.size, options.tile, options.levels), image.format, false);
   const auto encoder = make_tile_encoder(options.compression, image.format, options.quality, options.tile);
   std::vector<Tile> tiles;
-  for (const TileJob& job : builder.add(image.rows(0, image.size.height), nullptr)) {
+  for (const PyramidTile& job : builder.add(image.rows(0, image.size.height), nullptr)) {
     tiles.push_back({job.level, job.index, encoder->encode(job.pixels)});
   }
   return tiles;

@@ -190,9 +190,9 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
     builder.begin({rows->data(), pitch, {0, y, size.width, height}, size, description.format}, rows);
     synth::parallel_for(threads, builder.pieces(),
                         [&](std::int64_t piece, std::size_t) { builder.reduce(static_cast<int>(piece)); });
-    const std::vector<TileJob> jobs = builder.finish();
+    const std::vector<PyramidTile> jobs = builder.finish();
     synth::parallel_for(threads, static_cast<std::int64_t>(jobs.size()), [&](std::int64_t i, std::size_t worker) {
-      const TileJob& job = jobs[static_cast<std::size_t>(i)];
+      const PyramidTile& job = jobs[static_cast<std::size_t>(i)];
       if (sink->layout().position(job.level, job.index) >= stop) return;
       if (sink->put(job.level, job.index, EncodedTile(encoders[worker]->encode(job.pixels)))) sink->drain();
     });
