@@ -30,7 +30,7 @@ namespace {
 
 #if HWY_TARGET == HWY_SCALAR
 
-// Without vectors FFTW is faster: highway_engine_takes says no, and this is never called.
+// Without vectors the plain engine is faster: highway_engine_takes says no, and this is never called.
 void RunBand(SpectrumSums& /*sums*/, const MapView& /*map*/, const LuminancePlane& /*plane*/,
              const WindowBlock& /*band*/, FastWorkspace& /*work*/, const FastParameters& /*parameters*/) {}
 
@@ -86,10 +86,7 @@ void add_window(SpectrumSums& sums, float* cell, const PositionSums& of_position
   const double square_sum =
       (of_positions.squares + 2.0 * shift * of_positions.sum + count * shift * shift) * unit * unit;
   sums.add_window(value_sum, square_sum, fast_window * fast_window);
-  if (cell == nullptr) return;
-  const double mean = value_sum / count;
-  cell[0] = static_cast<float>(mean);
-  cell[1] = static_cast<float>(std::sqrt(std::max(square_sum / count - mean * mean, 0.0)));
+  store_moments(cell, value_sum, square_sum, count);
 }
 
 void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane, const WindowBlock& band,
@@ -127,8 +124,7 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
       const PositionSums of_positions = parameters.position.any_range
                                             ? transform_window<true>(work, window_spectra(column), parity, parameters)
                                             : transform_window<false>(work, window_spectra(column), parity, parameters);
-      float* cell = map.values == nullptr ? nullptr : map.values + (wy * map.columns + band.first_column + column) * 2;
-      add_window(sums, cell, of_positions, parameters);
+      add_window(sums, map.cell(band.first_column + column, wy), of_positions, parameters);
       if (++work.pending_windows + 1 >= windows_per_flush) flush_counters(sums, work, parameters.bins);
     }
   }

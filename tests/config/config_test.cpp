@@ -146,7 +146,6 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
       {"[gpu]\ndevices = [-1]", "run.toml:2: gpu.devices holds -1; expected 0 to 1023"},
       {"[input]\n\nslides = [\"a\", \"a\\u0000b\"]", "run.toml:3: input.slides contains a NUL"},
       {"[output]\ndir = \"\\u0000\"", "run.toml:2: output.dir contains a NUL"},
-      {"[analysis]\nfftw_wisdom = \"w\\u0000\"", "run.toml:2: analysis.fftw_wisdom contains a NUL"},
       {"[output]\ndir = ''", "run.toml:2: output.dir can't be empty"},
       {"[pipeline]\nqueue_depth = 0", "run.toml:2: pipeline.queue_depth is 0; expected 1 to 1024"},
   };

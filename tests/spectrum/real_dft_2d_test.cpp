@@ -1,0 +1,70 @@
+// The plain engine's transforms, against the definition in double precision.
+#include "spectrum/real_dft_2d.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <complex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "spectrum/aligned_buffer.hpp"
+#include "spectrum/plain_kernels.hpp"
+#include "support/reference.hpp"
+
+using namespace slidestream;
+
+namespace {
+
+using Spectrum = std::vector<std::complex<double>>;
+
+/// All of F[ky * side + kx].
+Spectrum definition(const std::vector<std::uint8_t>& pixels, std::size_t side) {
+  Spectrum lines(pixels.begin(), pixels.end());
+  for (int pass = 0; pass < 2; ++pass) {  // along x and turned, along y and turned back
+    Spectrum turned(lines.size());
+    for (std::size_t i = 0; i < side; ++i) {
+      const auto from = lines.begin() + static_cast<std::ptrdiff_t>(i * side);
+      const Spectrum line = test::reference_dft({from, from + static_cast<std::ptrdiff_t>(side)});
+      for (std::size_t k = 0; k < side; ++k) turned[k * side + i] = line[k];
+    }
+    lines = turned;
+  }
+  return lines;
+}
+
+/// The largest error of a random square's half spectrum, over the root of its mean square.
+double worst_error(const RealDft2d& dft, std::size_t side) {
+  std::mt19937_64 random(side);
+  std::vector<std::uint8_t> bytes(side * side);
+  AlignedBuffer<float> pixels(side * side);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    pixels.data()[i] = bytes[i] = static_cast<std::uint8_t>(random() % 256);
+  }
+  AlignedBuffer<std::complex<float>> spectrum(side * (side / 2 + 1) + row_slack);
+  AlignedBuffer<float> scratch(dft.scratch_floats());
+  dft.forward(spectrum.data(), pixels.data(), scratch.data());
+  double worst = 0.0;
+  const Spectrum expected = definition(bytes, side);
+  for (std::size_t k = 0; k < side; ++k) {
+    for (std::size_t h = 0; h <= side / 2; ++h) {
+      const std::complex<double> found = spectrum.data()[k * (side / 2 + 1) + h];
+      const std::size_t at = dft.halves_ky() ? h * side + k : k * side + h;
+      // F(0, 0) is side / 2 times as large as any other, and so is its last bit.
+      worst = std::max(worst, std::abs(found - expected[at]) / (at == 0 ? static_cast<double>(side) : 1.0));
+    }
+  }
+  return worst / (static_cast<double>(side) * 128.0);
+}
+
+}  // namespace
+
+TEST_CASE("KISS FFT's squares of every kind of side are the definition's") {
+  for (const int side : {8, 10, 16, 22, 24, 30, 34, 64, 70, 96, 122, 128, 178, 250, 256}) {
+    const auto dft = make_kiss_dft_2d(side);
+    INFO(dft->name());
+    CHECK(!dft->halves_ky());
+    CHECK(worst_error(*dft, static_cast<std::size_t>(side)) < 3e-6);
+  }
+}
