@@ -19,7 +19,7 @@ namespace slidestream::HWY_NAMESPACE {
 constexpr std::size_t half_pitch = 17 * row_pitch;
 
 /// First half of the columns' transform: 16-point DFTs over rows 16 apart, eight from each of the window's block rows.
-HWY_NOINLINE void transform_columns_first(float* HWY_RESTRICT out, const float* HWY_RESTRICT top,
+inline HWY_NOINLINE void transform_columns_first(float* HWY_RESTRICT out, const float* HWY_RESTRICT top,
                                           const float* HWY_RESTRICT bottom, const Twiddles& twiddle) {
   for (std::size_t row = 0; row < 16; ++row) {
     const float* upper = top + row * row_pitch;
@@ -95,7 +95,7 @@ HWY_INLINE double total(const CarefulSum& sum) {
 /// that are their own mirror images) is set aside in `edge_columns`, and lanes that stand for nothing are left out.
 /// With `careful`, each butterfly's sums are added in double precision.
 template <bool edge, bool any_range, bool careful>
-HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_RESTRICT edge_columns,
+inline HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_RESTRICT edge_columns,
                                       std::int32_t* HWY_RESTRICT offsets, std::uint16_t* HWY_RESTRICT counters,
                                       const float* HWY_RESTRICT half, const PositionConstants& constants,
                                       const LastStep& last) {
@@ -147,7 +147,7 @@ HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_RESTRICT ed
 /// ones: F0(k) = (Z(k) + conj Z(-k)) / 2 and Fside/2(k) = (Z(k) - conj Z(-k)) / 2i. They are their own mirror images,
 /// and weigh half of what others do.
 template <bool any_range>
-HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* HWY_RESTRICT counters,
+inline HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* HWY_RESTRICT counters,
                                       float* HWY_RESTRICT edge_columns, const PositionConstants& constants,
                                       std::size_t side, std::size_t part) {
   edge_columns[side] = edge_columns[0];

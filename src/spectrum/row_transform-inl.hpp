@@ -62,7 +62,7 @@ HWY_INLINE void transpose(Floats* v) {
 }
 
 /// 256-point DFT of a + i b, in natural order; element 256 repeats element 0.
-HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+inline HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                                      const Twiddles& twiddle) {
   constexpr std::size_t vectors = 16 / lanes;  // of 16 numbers
   alignas(64) float re[16 * 16];
@@ -119,7 +119,7 @@ HWY_INLINE MirroredPair load_mirrored(const float* pair, std::size_t k, std::siz
 
 /// Takes a pair's transform Z apart into the spectra A and B of its two rows, twice as large: 2 A(k) = Z(k) + conj
 /// Z(-k), 2 i B(k) = Z(k) - conj Z(-k). Columns 0 and 128 are both real, and share lane 0 of the first group.
-HWY_NOINLINE void separate_rows(float* HWY_RESTRICT rows, const float* HWY_RESTRICT pair) {
+inline HWY_NOINLINE void separate_rows(float* HWY_RESTRICT rows, const float* HWY_RESTRICT pair) {
   for (std::size_t group = 0; group < groups; ++group) {
     float* to = rows + group * group_pitch;
     const auto [z, mirrored] = load_mirrored(pair, group * lanes, 256, pair_part);

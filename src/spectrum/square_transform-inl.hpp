@@ -106,7 +106,7 @@ HWY_INLINE void last_of_column(float* HWY_RESTRICT out, std::size_t first, std::
 }
 
 /// Z(k) of L columns in natural order, of row pairs as complex numbers.
-HWY_NOINLINE void transform_pairs(float* HWY_RESTRICT natural, float* HWY_RESTRICT line, const TransformPlan& plan,
+inline HWY_NOINLINE void transform_pairs(float* HWY_RESTRICT natural, float* HWY_RESTRICT line, const TransformPlan& plan,
                                   const float* const* rows, std::size_t x) {
   if (plan.steps.empty()) {
     const auto pixels = [&](int n) SLIDESTREAM_INLINE_LAMBDA {
@@ -133,7 +133,7 @@ HWY_NOINLINE void transform_pairs(float* HWY_RESTRICT natural, float* HWY_RESTRI
 
 /// From Z, the transform of even and odd rows as one, to the columns' own, F(k) = E(k) + e^(-2 pi i k / N) O(k), twice
 /// as large: 2 E(k) = Z(k) + conj Z(-k), 2 i O(k) = Z(k) - conj Z(-k). F(0) and F(N / 2) are real, and share element 0.
-HWY_NOINLINE void separate_columns(float* natural, const SquarePlan& plan) {
+inline HWY_NOINLINE void separate_columns(float* natural, const SquarePlan& plan) {
   const std::size_t half = plan.side / 2;
   const Floats sum = hn::Add(load(natural), load(natural + lanes));
   const Floats difference = hn::Sub(load(natural), load(natural + lanes));
@@ -155,7 +155,7 @@ HWY_NOINLINE void separate_columns(float* natural, const SquarePlan& plan) {
 }
 
 /// L columns' coefficients, from lanes being columns to lanes being ky, group by group.
-HWY_NOINLINE void turn_columns(float* HWY_RESTRICT spectra, std::size_t pitch, const float* HWY_RESTRICT natural,
+inline HWY_NOINLINE void turn_columns(float* HWY_RESTRICT spectra, std::size_t pitch, const float* HWY_RESTRICT natural,
                                std::size_t x, std::size_t half) {
   for (std::size_t ky = 0; ky < half; ky += lanes) {
     float* to = spectra + ky / lanes * pitch + padded(x);

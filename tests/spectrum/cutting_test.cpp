@@ -87,6 +87,24 @@ TEST_CASE("the vectorised engine gives the same bits for every cut") {
   }
 }
 
+TEST_CASE("vectorised windows of every side give the same bits for every cut") {
+  for (const int window : {16, 32, 64, 128, 256}) {
+    for (const int stride : {window / 2, window / 3, window + 9}) {
+      AnalysisConfig config;
+      config.window = window;
+      config.stride = stride;
+      check_cuts(config, EngineKind::highway, 631, 389);
+      config.range = {20.0, 100.0};
+      config.smoothing_radius = 7;
+      check_cuts(config, EngineKind::highway, 389, 601);
+    }
+  }
+  AnalysisConfig large;
+  large.window = 512;
+  large.stride = 65;
+  check_cuts(large, EngineKind::highway, 800, 650);
+}
+
 TEST_CASE("threads share an engine, each with a workspace of its own") {
   const AnalysisConfig config;
   const Image image = textured_image(1100, 700, 8);
