@@ -145,9 +145,9 @@ TEST_CASE("vectorised windows of every side agree with the definition") {
       const Image image = textured_image(2 * window + 3, window + 17, random());
       check_against_reference(image, analysis(window, stride, 3, ValueKind::db), {fast});
       check_against_reference(image, analysis(window, stride, 3, ValueKind::linear), {fast});
-      AnalysisConfig many = analysis(window, stride, 3, ValueKind::log1p_db);
+      AnalysisConfig many = analysis(window, stride, 0, ValueKind::log1p_db);
       many.bins = 6000;
-      check_against_reference(image, many, {fast});
+      check_against_reference(image, many, {plain, fast});
     }
   }
   check_against_reference(textured_image(519, 770, 15), analysis(512, 3, 3, ValueKind::log1p_db), {fast});
