@@ -164,6 +164,26 @@ TEST_CASE("constant images and single points come out right (large)") {
   }
 }
 
+TEST_CASE("coefficients that are 0 are left small (large)") {
+  if (!gpu_is_there()) return;
+  for (const int radius : {0, 3}) {
+    AnalysisConfig config;
+    config.smoothing_radius = radius;
+    for (const auto& [name, image] : stepped_images(256)) {
+      const ReferenceResult expected = reference_spectrum(image, config);
+      const Outcome on_cpu = run_whole(*make_spectrum_engine(config), image, config);
+      for (const Engine which : {plain, fused, portable}) {
+        const auto engine = make_engine(config, which);
+        INFO(engine->name(), ": ", name, ", ", described(image, config));
+        const Outcome outcome = run_whole(*engine, image, config);
+        const Tolerance tolerance = tolerance_for_zeros(config);
+        CHECK(difference(outcome.sums, outcome.map, expected, tolerance) == "");
+        CHECK(difference(outcome.sums, outcome.map, as_reference(on_cpu.sums, on_cpu.map), tolerance) == "");
+      }
+    }
+  }
+}
+
 TEST_CASE("many windows of one value don't overflow the counters (large)") {
   if (!gpu_is_there()) return;
   const Image image{256 + 128 * 40, 256 + 128 * 60,
