@@ -127,6 +127,7 @@ void smooth(benchmark::State& state) {
   constexpr std::size_t width = 1024;
   constexpr int radius = 3;
   constexpr std::size_t rows = 128;
+  const PlainKernels kernels = plain_kernels();
   const GaussianTaps exact = gaussian_taps(radius, 1.4);
   const std::vector<float> taps(exact.begin(), exact.end());
   AlignedBuffer<float> line(width + 2 * radius + 2 * row_slack);
@@ -135,8 +136,8 @@ void smooth(benchmark::State& state) {
     for (std::size_t y = 0; y < rows; ++y) {
       const std::uint8_t* around[2 * radius + 1];
       for (std::size_t i = 0; i < 2 * radius + 1; ++i) around[i] = pixels().data() + (y + i) * 2048;
-      smooth_vertically(line.data(), around, taps.data(), radius, width + 2 * radius);
-      smooth_horizontally(out.data(), line.data() + radius, taps.data(), radius, width);
+      kernels.smooth_vertically(line.data(), around, taps.data(), radius, width + 2 * radius);
+      kernels.smooth_horizontally(out.data(), line.data() + radius, taps.data(), radius, width);
       benchmark::DoNotOptimize(out.data());
       benchmark::ClobberMemory();
     }
@@ -151,10 +152,11 @@ void bin(benchmark::State& state) {
   std::vector<float> values(half + row_slack);
   std::vector<std::int32_t> bins(half + row_slack);
   for (std::size_t i = 0; i < row.size(); ++i) row[i] = {static_cast<float>(i * i), static_cast<float>(i % 7)};
+  const PlainKernels kernels = plain_kernels();
   const Binning binning{ValueKind::log1p_db, 0.0F, 10.0F, 1500};
   for (auto _ : state) {
     for (int y = 0; y < 256; ++y) {
-      benchmark::DoNotOptimize(bin_row(values.data(), bins.data(), row.data(), half, binning));
+      benchmark::DoNotOptimize(kernels.bin_row(values.data(), bins.data(), row.data(), half, binning));
     }
   }
   count_windows(state, 1, 128 * 128);
@@ -166,8 +168,18 @@ BENCHMARK(bin)->Name("spectrum/bin")->Unit(benchmark::kMicrosecond);
 /// Windows and strides: the default, other strides of it, other windows.
 void sizes(benchmark::internal::Benchmark* whole_engine) {
   whole_engine->ArgNames({"window", "stride"})->Unit(benchmark::kMillisecond);
-  for (const auto& [window, stride] : {std::pair{256, 128}, {256, 64}, {256, 100}, {256, 256}, {16, 8}, {32, 16},
-                                      {64, 32}, {64, 64}, {128, 64}, {512, 256}, {512, 128}, {1024, 512}}) {
+  for (const auto& [window, stride] : {std::pair{256, 128},
+                                       {256, 64},
+                                       {256, 100},
+                                       {256, 256},
+                                       {16, 8},
+                                       {32, 16},
+                                       {64, 32},
+                                       {64, 64},
+                                       {128, 64},
+                                       {512, 256},
+                                       {512, 128},
+                                       {1024, 512}}) {
     whole_engine->Args({window, stride});
   }
 }

@@ -1,7 +1,5 @@
 #include "spectrum/band.hpp"
 
-#include "spectrum/plain_kernels.hpp"
-
 namespace slidestream {
 
 Band::Band(const AnalysisConfig& config, std::int64_t widest, float gain)
@@ -37,13 +35,13 @@ void Band::smooth_row(float* out, const LuminancePlane& plane, const WindowBlock
   }
 
   float* line = scratch + radius_ - begin;  // line[x] is column x of the image
-  smooth_vertically(line + from, rows.data(), down_.data(), static_cast<int>(radius_),
-                    static_cast<std::size_t>(to - from));
+  kernels_.smooth_vertically(line + from, rows.data(), down_.data(), static_cast<int>(radius_),
+                             static_cast<std::size_t>(to - from));
   // Columns smooth alike wherever they stand: what lies beyond the image is a copy of its mirror image.
   for (std::int64_t x = begin - radius_; x < from; ++x) line[x] = line[mirrored(x, plane.image_width)];
   for (std::int64_t x = to; x < end + radius_; ++x) line[x] = line[mirrored(x, plane.image_width)];
-  smooth_horizontally(out, line + begin, along_.data(), static_cast<int>(radius_),
-                      static_cast<std::size_t>(end - begin));
+  kernels_.smooth_horizontally(out, line + begin, along_.data(), static_cast<int>(radius_),
+                               static_cast<std::size_t>(end - begin));
 }
 
 }  // namespace slidestream

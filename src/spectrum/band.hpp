@@ -7,6 +7,7 @@
 
 #include "spectrum/aligned_buffer.hpp"
 #include "spectrum/engine.hpp"
+#include "spectrum/plain_kernels.hpp"
 #include "spectrum/smoothing.hpp"
 
 /// \file
@@ -70,6 +71,7 @@ class Band {
   std::int64_t radius_;
   std::int64_t columns_;
   std::size_t pitch_;  ///< floats from a smoothed row to the next
+  PlainKernels kernels_ = plain_kernels();
   std::array<float, max_smoothing_radius + 1> down_{};
   std::array<float, max_smoothing_radius + 1> along_{};
 };

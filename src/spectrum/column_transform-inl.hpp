@@ -20,7 +20,7 @@ constexpr std::size_t half_pitch = 17 * row_pitch;
 
 /// First half of the columns' transform: 16-point DFTs over rows 16 apart, eight from each of the window's block rows.
 inline HWY_NOINLINE void transform_columns_first(float* HWY_RESTRICT out, const float* HWY_RESTRICT top,
-                                          const float* HWY_RESTRICT bottom, const Twiddles& twiddle) {
+                                                 const float* HWY_RESTRICT bottom, const Twiddles& twiddle) {
   for (std::size_t row = 0; row < 16; ++row) {
     const float* upper = top + row * row_pitch;
     const float* lower = bottom + row * row_pitch;
@@ -96,9 +96,9 @@ HWY_INLINE double total(const CarefulSum& sum) {
 /// With `careful`, each butterfly's sums are added in double precision.
 template <bool edge, bool any_range, bool careful>
 inline HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_RESTRICT edge_columns,
-                                      std::int32_t* HWY_RESTRICT offsets, std::uint16_t* HWY_RESTRICT counters,
-                                      const float* HWY_RESTRICT half, const PositionConstants& constants,
-                                      const LastStep& last) {
+                                             std::int32_t* HWY_RESTRICT offsets, std::uint16_t* HWY_RESTRICT counters,
+                                             const float* HWY_RESTRICT half, const PositionConstants& constants,
+                                             const LastStep& last) {
   Floats sum = hn::Zero(float_tag);
   Floats squares = hn::Zero(float_tag);
   CarefulSum careful_sum = nothing_yet();
@@ -143,13 +143,13 @@ inline HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_REST
   }
 }
 
-/// Columns 0 and `side` / 2 come as the transform Z of one complex column, imaginary parts `part` floats behind the real
-/// ones: F0(k) = (Z(k) + conj Z(-k)) / 2 and Fside/2(k) = (Z(k) - conj Z(-k)) / 2i. They are their own mirror images,
-/// and weigh half of what others do.
+/// Columns 0 and `side` / 2 come as the transform Z of one complex column, imaginary parts `part` floats behind the
+/// real ones: F0(k) = (Z(k) + conj Z(-k)) / 2 and Fside/2(k) = (Z(k) - conj Z(-k)) / 2i. They are their own mirror
+/// images, and weigh half of what others do.
 template <bool any_range>
 inline HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* HWY_RESTRICT counters,
-                                      float* HWY_RESTRICT edge_columns, const PositionConstants& constants,
-                                      std::size_t side, std::size_t part) {
+                                             float* HWY_RESTRICT edge_columns, const PositionConstants& constants,
+                                             std::size_t side, std::size_t part) {
   edge_columns[side] = edge_columns[0];
   edge_columns[part + side] = edge_columns[part];
   Floats sum = hn::Zero(float_tag);

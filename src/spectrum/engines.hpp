@@ -23,8 +23,8 @@ inline void store_moments(float* cell, double value_sum, double square_sum, doub
 /// The plain way: any even window, any stride, radius, value, bins, through a transform of the window's size.
 std::unique_ptr<SpectrumEngine> make_plain_engine(const AnalysisConfig& config, std::unique_ptr<RealDft2d> dft);
 
-/// The fast way for windows of 16 to 1024 that are powers of two, at any stride and radius: log1p_db, up to some thousand
-/// bins.
+/// The fast way for windows of 16 to 1024 that are powers of two, at any stride and radius: log1p_db, up to some
+/// thousand bins.
 std::unique_ptr<SpectrumEngine> make_square_engine(const AnalysisConfig& config);
 /// The same transforms for the plain engine, which takes any values and bins.
 std::unique_ptr<RealDft2d> make_square_dft_2d(int n);

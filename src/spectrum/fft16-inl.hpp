@@ -98,9 +98,9 @@ HWY_INLINE void dft8(Complex* x, In in, int first, int step) {
 /// into the additions that follow, so that every butterfly costs four or six instructions, 148 in all.
 template <class In, class Out>
 HWY_INLINE void dft16(In in, Out out) {
-  const Floats half_root = all(0.70710678118654752F);             // cos 45 degrees
-  const Floats cosine = all(0.92387953251128674F);                // cos 22.5 degrees
-  const Floats tangent = all(0.41421356237309503F);               // tan 22.5 degrees
+  const Floats half_root = all(0.70710678118654752F);           // cos 45 degrees
+  const Floats cosine = all(0.92387953251128674F);              // cos 22.5 degrees
+  const Floats tangent = all(0.41421356237309503F);             // tan 22.5 degrees
   const auto turn = [&](Complex a) SLIDESTREAM_INLINE_LAMBDA {  // (1 - i t) a
     return Complex{hn::MulAdd(tangent, a.im, a.re), hn::NegMulAdd(tangent, a.re, a.im)};
   };

@@ -82,7 +82,8 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
     return work.row_spectra.data() + static_cast<std::size_t>(column) * window_pitch;
   };
   // No butterfly came before the first: there is nothing to count.
-  std::fill_n(work.offsets.data(), 32 * lanes, parameters.positions.constants.nothing * static_cast<std::int32_t>(counter_bytes));
+  std::fill_n(work.offsets.data(), 32 * lanes,
+              parameters.positions.constants.nothing * static_cast<std::int32_t>(counter_bytes));
 
   Smoother smoother(plane, begin, width, band.first_row * fast_stride, bottom, parameters, work);
   for (std::int64_t block_row = 0; block_row <= band.rows; ++block_row) {
@@ -155,7 +156,8 @@ class HighwayEngine final : public SpectrumEngine {
 
   void run(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane, const WindowBlock& block,
            Workspace& workspace) const override {
-    if (sums.histogram.size() != parameters_.positions.bins) throw std::invalid_argument("the histogram has the wrong size");
+    if (sums.histogram.size() != parameters_.positions.bins)
+      throw std::invalid_argument("the histogram has the wrong size");
     if (block.rows <= 0) return;
     for (std::int64_t done = 0; done < block.columns; done += fast_columns) {
       WindowBlock band = block;

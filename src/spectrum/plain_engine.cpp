@@ -49,7 +49,7 @@ class PlainEngine final : public SpectrumEngine {
         side_(static_cast<std::size_t>(config.window)),
         histogram_copies_(config.bins <= 4096 ? 4 : 1),
         dft_(std::move(dft)),
-        name_(std::string(dft_->name()) + " " + plain_kernels_target()) {
+        name_(std::string(dft_->name()) + " " + kernels_.unit) {
     binning_.value = config.value;
     binning_.low = static_cast<float>(config.range[0]);
     binning_.scale = static_cast<float>(config.bins / (config.range[1] - config.range[0]));
@@ -97,8 +97,8 @@ class PlainEngine final : public SpectrumEngine {
       counts[i] = work.counts.data() + i % histogram_copies_ * bins();
     }
     for (std::size_t y = 0; y < side_; ++y) {
-      const RowSums row =
-          bin_row(work.values.data(), work.bins.data(), work.spectrum.data() + y * (half + 1), half + 1, binning_);
+      const RowSums row = kernels_.bin_row(work.values.data(), work.bins.data(), work.spectrum.data() + y * (half + 1),
+                                           half + 1, binning_);
       // Columns 0 and N/2 have no mirror image on the other side: they count once, all others twice.
       const double first = values[0];
       const double last = values[half];
@@ -133,6 +133,7 @@ class PlainEngine final : public SpectrumEngine {
   std::int64_t stride_;
   std::size_t side_;
   std::size_t histogram_copies_;  ///< neighbours often fall into one bin: copies keep them from waiting for it
+  PlainKernels kernels_ = plain_kernels();
   std::unique_ptr<RealDft2d> dft_;
   std::string name_;
   Binning binning_;

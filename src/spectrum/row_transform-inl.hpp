@@ -62,8 +62,8 @@ HWY_INLINE void transpose(Floats* v) {
 }
 
 /// 256-point DFT of a + i b, in natural order; element 256 repeats element 0.
-inline HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
-                                     const Twiddles& twiddle) {
+inline HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_RESTRICT a,
+                                            const float* HWY_RESTRICT b, const Twiddles& twiddle) {
   constexpr std::size_t vectors = 16 / lanes;  // of 16 numbers
   alignas(64) float re[16 * 16];
   alignas(64) float im[16 * 16];

@@ -77,8 +77,7 @@ void RunWindows(SpectrumSums& sums, const MapView& map, const WindowBlock& windo
   transform_columns(work.spectra.data(), work.natural.data(), work.line.data(), parameters.plan, rows, width);
 
   // No butterfly came before the first: there is nothing to count.
-  std::fill_n(work.offsets.data(), 32 * lanes,
-              positions.constants.nothing * static_cast<std::int32_t>(counter_bytes));
+  std::fill_n(work.offsets.data(), 32 * lanes, positions.constants.nothing * static_cast<std::int32_t>(counter_bytes));
   std::size_t turn = 0;
   for (std::int64_t column = 0; column < windows.columns; ++column) {
     const auto transform = positions.constants.any_range ? transform_window<true> : transform_window<false>;

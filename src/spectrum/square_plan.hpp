@@ -9,7 +9,8 @@
 /// \file
 /// How windows whose side is a power of two are transformed, the same for every vector unit: steps and their constants.
 /// Columns come first: the real pixels of a column are the transform of half as many complex numbers, of which each
-/// vector lane has its own. The spectra of L columns are transposed, L being the lanes, so that lanes are ky; then rows.
+/// vector lane has its own. The spectra of L columns are transposed, L being the lanes, so that lanes are ky; then
+/// rows.
 
 namespace slidestream {
 
@@ -19,8 +20,8 @@ constexpr bool is_square_side(int side) {
   return side >= min_square_side && side <= max_square_side && (side & (side - 1)) == 0;
 }
 
-/// One step of a transform decimated in frequency: DFTs of the `radix` elements `apart` from each other. In its block of
-/// radix x apart elements, element j + k apart takes coefficient k times e^(-2 pi i j k / (radix apart)).
+/// One step of a transform decimated in frequency: DFTs of the `radix` elements `apart` from each other. In its block
+/// of radix x apart elements, element j + k apart takes coefficient k times e^(-2 pi i j k / (radix apart)).
 struct TransformStep {
   std::size_t radix = 0;
   std::size_t apart = 0;

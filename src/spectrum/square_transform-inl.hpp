@@ -106,8 +106,8 @@ HWY_INLINE void last_of_column(float* HWY_RESTRICT out, std::size_t first, std::
 }
 
 /// Z(k) of L columns in natural order, of row pairs as complex numbers.
-inline HWY_NOINLINE void transform_pairs(float* HWY_RESTRICT natural, float* HWY_RESTRICT line, const TransformPlan& plan,
-                                  const float* const* rows, std::size_t x) {
+inline HWY_NOINLINE void transform_pairs(float* HWY_RESTRICT natural, float* HWY_RESTRICT line,
+                                         const TransformPlan& plan, const float* const* rows, std::size_t x) {
   if (plan.steps.empty()) {
     const auto pixels = [&](int n) SLIDESTREAM_INLINE_LAMBDA {
       return Complex{load_unaligned(rows[2 * n] + x), load_unaligned(rows[2 * n + 1] + x)};
@@ -156,7 +156,7 @@ inline HWY_NOINLINE void separate_columns(float* natural, const SquarePlan& plan
 
 /// L columns' coefficients, from lanes being columns to lanes being ky, group by group.
 inline HWY_NOINLINE void turn_columns(float* HWY_RESTRICT spectra, std::size_t pitch, const float* HWY_RESTRICT natural,
-                               std::size_t x, std::size_t half) {
+                                      std::size_t x, std::size_t half) {
   for (std::size_t ky = 0; ky < half; ky += lanes) {
     float* to = spectra + ky / lanes * pitch + padded(x);
     for (const std::size_t part : {std::size_t{0}, lanes}) {
