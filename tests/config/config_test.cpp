@@ -152,6 +152,12 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
   for (const auto& [toml, message] : cases) CHECK(complaint_about(toml) == message);
 }
 
+TEST_CASE("keys of earlier versions that decide nothing any more are passed over") {
+  CHECK(parse_config("[analysis]\nfftw_wisdom = \"plans\"\nwindow = 64", "run.toml").analysis.window == 64);
+  CHECK(complaint_about("[output]\nfftw_wisdom = \"plans\"").find("unknown key") != std::string::npos);
+  CHECK(complaint_about_setting("analysis.fftw_wisdom=plans").find("unknown key") != std::string::npos);
+}
+
 TEST_CASE("bad syntax is told with its line, on one line") {
   for (const std::string toml : {"[analysis\n", "[analysis]\nwindow = \n", "[analysis]\nwindow = 8\nwindow = 8\n",
                                  "\xff", "x = \"\n\"", "[analysis]\n[analysis]"}) {
