@@ -97,8 +97,6 @@ struct AnalysisConfig {
   int bins = 1500;
   /// Range [low, high) that the bins divide, in dB (|F| when linear). Default 0 to 150.
   std::array<double, 2> range = {0.0, 150.0};
-  /// File that keeps FFTW's plans between runs (FFTW calls it wisdom); empty: none. Default none.
-  std::string fftw_wisdom;
 };
 
 /// `[output]`

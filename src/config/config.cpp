@@ -174,10 +174,16 @@ bool is_section(std::string_view name) {
        "key '" + one_line(name) + "' stands outside a section" + did_you_mean(nearest_key("", name).full_name()));
 }
 
+/// Keys that decide nothing any more: files and ledgers of earlier versions have them.
+bool is_retired(std::string_view section, std::string_view name) {
+  return section == "analysis" && name == "fftw_wisdom";
+}
+
 void read_section(Config& config, std::string_view section, const toml::table& table, std::string_view origin) {
   for (const auto& [key, node] : table) {
     const Place place{std::string(origin), key.source().begin.line};
     const ConfigKey* known = find_key(section, key.str());
+    if (known == nullptr && is_retired(section, key.str())) continue;
     if (known == nullptr) {
       const ConfigKey& meant = nearest_key(section, key.str());
       fail(place, "unknown key '" + one_line(key.str()) + "' in [" + std::string(section) + "]" +

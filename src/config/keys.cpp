@@ -209,9 +209,6 @@ std::vector<ConfigKey> make_keys() {
       integer("analysis", "bins", &Config::analysis, &AnalysisConfig::bins, 1, 65536,
               "Bins of the histogram, 1 to 65536. Memory: 8 bytes a bin for every slide and thread. Default 1500."),
       range_key(),
-      plain("analysis", "fftw_wisdom", KeyKind::text, &Config::analysis, &AnalysisConfig::fftw_wisdom,
-            "File that keeps FFTW's plans between runs (FFTW calls it wisdom); relative paths start at the working "
-            "directory; empty means none. Default \"\"."),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "

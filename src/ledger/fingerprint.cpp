@@ -15,11 +15,10 @@ namespace slidestream {
 
 namespace {
 
-/// All of [analysis] decides but for where plans are kept.
+/// All of [analysis] decides.
 bool decides(const ConfigKey& key) {
   constexpr std::array<std::string_view, 3> others = {"input.level", "decode.on_bad_tile", "output.maps"};
-  if (key.section == "analysis") return key.name != "fftw_wisdom";
-  return std::ranges::find(others, key.full_name()) != others.end();
+  return key.section == "analysis" || std::ranges::find(others, key.full_name()) != others.end();
 }
 
 }  // namespace

@@ -72,7 +72,6 @@ void sync_folder(const fs::path& folder) {
 std::string stored_configuration(Config config) {
   config.input.slides.clear();
   config.output.dir = OutputConfig{}.dir;
-  config.analysis.fftw_wisdom.clear();
   return to_toml(config);
 }
 

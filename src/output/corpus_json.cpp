@@ -20,7 +20,7 @@ Json versions_json() {
           {"compiler", SLIDESTREAM_COMPILER},
           {"libtiff", tiff.substr(0, tiff.find('\n'))},
           {"openjpeg", SLIDESTREAM_OPENJPEG_VERSION},
-          {"fftw", SLIDESTREAM_FFTW_VERSION}};
+          {"kissfft", SLIDESTREAM_KISSFFT_VERSION}};
 }
 
 Json totals_json(const Config& config, const Corpus& corpus) {

@@ -19,8 +19,8 @@ namespace slidestream::HWY_NAMESPACE {
 constexpr std::size_t half_pitch = 17 * row_pitch;
 
 /// First half of the columns' transform: 16-point DFTs over rows 16 apart, eight from each of the window's block rows.
-HWY_NOINLINE void transform_columns_first(float* HWY_RESTRICT out, const float* HWY_RESTRICT top,
-                                          const float* HWY_RESTRICT bottom, const Twiddles& twiddle) {
+inline HWY_NOINLINE void transform_columns_first(float* HWY_RESTRICT out, const float* HWY_RESTRICT top,
+                                                 const float* HWY_RESTRICT bottom, const Twiddles& twiddle) {
   for (std::size_t row = 0; row < 16; ++row) {
     const float* upper = top + row * row_pitch;
     const float* lower = bottom + row * row_pitch;
@@ -65,11 +65,6 @@ HWY_INLINE hn::Vec<IntTag> counter_of(Floats position, const PositionConstants& 
   return hn::BitCast(int_tag, hn::Add(position, all(12582913.0F)));
 }
 
-struct PositionSums {
-  double sum = 0.0;
-  double squares = 0.0;
-};
-
 /// Counts `lanes` values, whose counters are given as offsets in bytes. Lanes take turns with a counter's copies.
 HWY_INLINE void count(std::uint16_t* HWY_RESTRICT counters, const std::int32_t* HWY_RESTRICT offsets,
                       std::size_t first) {
@@ -79,21 +74,41 @@ HWY_INLINE void count(std::uint16_t* HWY_RESTRICT counters, const std::int32_t* 
   }
 }
 
-/// Second half of a group's transform: 16-point DFTs over neighbouring rows; positions are summed and counted in the
+/// Sums of lanes in double precision: long sums of equal numbers would drift in float32.
+using HalfTag = hn::Half<FloatTag>;
+using WideTag = hn::Rebind<double, HalfTag>;
+struct CarefulSum {
+  hn::Vec<WideTag> low, high;
+};
+HWY_INLINE CarefulSum nothing_yet() { return {hn::Zero(WideTag()), hn::Zero(WideTag())}; }
+HWY_INLINE void add(CarefulSum& sum, Floats lane_sums) {
+  sum.low = hn::Add(sum.low, hn::PromoteTo(WideTag(), hn::LowerHalf(HalfTag(), lane_sums)));
+  sum.high = hn::Add(sum.high, hn::PromoteTo(WideTag(), hn::UpperHalf(HalfTag(), lane_sums)));
+}
+HWY_INLINE double total(const CarefulSum& sum) {
+  return hn::GetLane(hn::SumOfLanes(WideTag(), hn::Add(sum.low, sum.high)));
+}
+
+/// Last step of a group's transform: 16-point DFTs over neighbouring rows; positions are summed and counted in the
 /// butterfly's registers. The counters of one butterfly are found in memory while the next is computed: counting is
-/// loads and stores, the butterfly is arithmetic, and together they fill the core. With `edge`, lane 0 (columns 0 and
-/// 128) is set aside in `edge_columns`.
-template <bool edge, bool any_range>
-HWY_NOINLINE void transform_columns_second(PositionSums& sums, float* HWY_RESTRICT edge_columns,
-                                           std::int32_t* HWY_RESTRICT offsets, std::uint16_t* HWY_RESTRICT counters,
-                                           const float* HWY_RESTRICT half, const PositionConstants& constants) {
+/// loads and stores, the butterfly is arithmetic, and together they fill the core. With `edge`, lane 0 (the two columns
+/// that are their own mirror images) is set aside in `edge_columns`, and lanes that stand for nothing are left out.
+/// With `careful`, each butterfly's sums are added in double precision.
+template <bool edge, bool any_range, bool careful>
+inline HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_RESTRICT edge_columns,
+                                             std::int32_t* HWY_RESTRICT offsets, std::uint16_t* HWY_RESTRICT counters,
+                                             const float* HWY_RESTRICT half, const PositionConstants& constants,
+                                             const LastStep& last) {
   Floats sum = hn::Zero(float_tag);
   Floats squares = hn::Zero(float_tag);
-  const auto lane0 = hn::FirstN(float_tag, 1);
-  for (std::size_t k1 = 0; k1 < 16; ++k1) {
-    const float* from = half + k1 * half_pitch;
-    std::int32_t* now = offsets + (k1 % 2) * 16 * lanes;
-    const std::int32_t* before = offsets + ((k1 + 1) % 2) * 16 * lanes;
+  CarefulSum careful_sum = nothing_yet();
+  CarefulSum careful_squares = nothing_yet();
+  const auto aside = hn::Or(hn::FirstN(float_tag, 1), hn::Not(hn::FirstN(float_tag, last.lanes)));
+  for (std::size_t block = 0; block < last.blocks; ++block) {
+    const float* from = half + block * half_pitch;
+    float* edge_to = edge_columns + last.first[block];
+    std::int32_t* now = offsets + (last.turn + block) % 2 * 16 * lanes;
+    const std::int32_t* before = offsets + (last.turn + block + 1) % 2 * 16 * lanes;
     dft16(
         [&](int n) SLIDESTREAM_INLINE_LAMBDA {
           return Complex{load(from + n * row_pitch), load(from + n * row_pitch + lanes)};
@@ -102,10 +117,10 @@ HWY_NOINLINE void transform_columns_second(PositionSums& sums, float* HWY_RESTRI
           Floats position = position_of(f, constants);
           hn::Vec<IntTag> counter = counter_of<any_range>(position, constants);
           if constexpr (edge) {
-            edge_columns[k1 + 16 * k] = hn::GetLane(f.re);
-            edge_columns[pair_part + k1 + 16 * k] = hn::GetLane(f.im);
-            position = hn::IfThenZeroElse(lane0, position);
-            counter = hn::IfThenElse(hn::RebindMask(int_tag, lane0), hn::Set(int_tag, constants.nothing), counter);
+            edge_to[static_cast<std::size_t>(k) * last.blocks] = hn::GetLane(f.re);
+            edge_to[last.edge_part + static_cast<std::size_t>(k) * last.blocks] = hn::GetLane(f.im);
+            position = hn::IfThenZeroElse(aside, position);
+            counter = hn::IfThenElse(hn::RebindMask(int_tag, aside), hn::Set(int_tag, constants.nothing), counter);
           }
           static_assert(counter_bytes == 1 << 4);
           hn::Store(hn::ShiftLeft<4>(counter), int_tag, now + k * lanes);
@@ -113,18 +128,30 @@ HWY_NOINLINE void transform_columns_second(PositionSums& sums, float* HWY_RESTRI
           squares = hn::MulAdd(position, position, squares);
           count(counters, before, k * lanes);
         });
+    if constexpr (careful) {
+      add(careful_sum, sum);
+      add(careful_squares, squares);
+      sum = squares = hn::Zero(float_tag);
+    }
   }
-  sums.sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(float_tag, sum)));
-  sums.squares += static_cast<double>(hn::GetLane(hn::SumOfLanes(float_tag, squares)));
+  if constexpr (careful) {
+    sums.sum += total(careful_sum);
+    sums.squares += total(careful_squares);
+  } else {
+    sums.sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(float_tag, sum)));
+    sums.squares += static_cast<double>(hn::GetLane(hn::SumOfLanes(float_tag, squares)));
+  }
 }
 
-/// Columns 0 and 128 come as the transform Z of one complex column: F0(k) = (Z(k) + conj Z(-k)) / 2 and F128(k) =
-/// (Z(k) - conj Z(-k)) / 2i. They are their own mirror images, and weigh half of what others do.
+/// Columns 0 and `side` / 2 come as the transform Z of one complex column, imaginary parts `part` floats behind the
+/// real ones: F0(k) = (Z(k) + conj Z(-k)) / 2 and Fside/2(k) = (Z(k) - conj Z(-k)) / 2i. They are their own mirror
+/// images, and weigh half of what others do.
 template <bool any_range>
-HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* HWY_RESTRICT counters,
-                                      float* HWY_RESTRICT edge_columns, const PositionConstants& constants) {
-  edge_columns[256] = edge_columns[0];
-  edge_columns[pair_part + 256] = edge_columns[pair_part];
+inline HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* HWY_RESTRICT counters,
+                                             float* HWY_RESTRICT edge_columns, const PositionConstants& constants,
+                                             std::size_t side, std::size_t part) {
+  edge_columns[side] = edge_columns[0];
+  edge_columns[part + side] = edge_columns[part];
   Floats sum = hn::Zero(float_tag);
   Floats squares = hn::Zero(float_tag);
   alignas(64) std::int32_t indices[lanes];
@@ -136,11 +163,11 @@ HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* HWY_RES
     squares = hn::MulAdd(position, position, squares);
   };
   const Floats one_half = all(0.5F);
-  for (std::size_t k = 0; k < 256; k += lanes) {
-    const auto [z, mirrored] = load_mirrored(edge_columns, k);
+  for (std::size_t k = 0; k < side; k += lanes) {
+    const auto [z, mirrored] = load_mirrored(edge_columns, k, side, part);
     Complex first{hn::Mul(one_half, hn::Add(z.re, mirrored.re)), hn::Mul(one_half, hn::Sub(z.im, mirrored.im))};
     if (k == 0) {  // back to F(0,0) what was taken off the pixels
-      const Floats taken = all(static_cast<float>(luminance_offset) * 256.0F * 256.0F);
+      const Floats taken = all(static_cast<float>(luminance_offset) * static_cast<float>(side * side));
       first.re = hn::Add(first.re, hn::IfThenElseZero(hn::FirstN(float_tag, 1), taken));
     }
     add(first);

@@ -38,6 +38,10 @@ struct WindowBlock {
 struct MapView {
   float* values = nullptr;
   std::int64_t columns = 0;
+
+  float* cell(std::int64_t column, std::int64_t row) const noexcept {
+    return values == nullptr ? nullptr : values + (row * columns + column) * 2;
+  }
 };
 
 /// Computes the statistics of blocks of windows. Immutable, shared by all threads; what a window gives depends on its
@@ -55,19 +59,19 @@ class SpectrumEngine {
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
   /// Window columns that a task should take for the best speed.
   virtual std::int64_t columns_per_task() const noexcept = 0;
-  /// Adds the block's windows to `sums` (whose histogram has `bins` entries). Doesn't allocate.
+  /// Adds the block's windows to `sums` (whose histogram has `bins` entries). Doesn't allocate, but for what KISS FFT
+  /// takes (make_kiss_dft_2d).
   virtual void run(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane, const WindowBlock& block,
                    Workspace& workspace) const = 0;
 };
 
 enum class EngineKind {
   automatic,  ///< the fastest that takes this configuration
-  fftw,       ///< the plain way: FFTW for every window
-  highway,    ///< vectorised for window 256, stride 128 (throws ConfigError for others)
+  plain,      ///< the plain way: KISS FFT for every window
+  highway,    ///< vectorised, for windows of 16 to 1024 that are powers of two (throws ConfigError for others)
 };
 
-/// Makes the engine for a configuration; plans transforms (once per shape), reads and writes `fftw_wisdom`.
-/// \throws ConfigError when the wisdom file can't be read or written.
+/// Makes the engine for a configuration.
 std::unique_ptr<SpectrumEngine> make_spectrum_engine(const AnalysisConfig& config,
                                                      EngineKind kind = EngineKind::automatic);
 

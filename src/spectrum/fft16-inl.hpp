@@ -1,4 +1,4 @@
-// The 16-point DFT that all transforms of 256 points are made of. Included once per vector unit.
+// The DFTs of 2 to 16 points that all transforms are made of. Included once per vector unit.
 #if defined(SLIDESTREAM_SPECTRUM_FFT16_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef SLIDESTREAM_SPECTRUM_FFT16_INL_HPP
 #undef SLIDESTREAM_SPECTRUM_FFT16_INL_HPP
@@ -41,72 +41,77 @@ HWY_INLINE Complex times(Complex a, Floats re, Floats im) {
   return {hn::MulSub(a.re, re, hn::Mul(a.im, im)), hn::MulAdd(a.re, im, hn::Mul(a.im, re))};
 }
 
+HWY_INLINE Complex turn_45(Complex a) { return {hn::Add(a.re, a.im), hn::Sub(a.im, a.re)}; }  // (1 - i) a
+// a + f b, a - f b, a - i f b, a + i f b
+HWY_INLINE Complex plus(Complex a, Floats f, Complex b) {
+  return {hn::MulAdd(f, b.re, a.re), hn::MulAdd(f, b.im, a.im)};
+}
+HWY_INLINE Complex minus(Complex a, Floats f, Complex b) {
+  return {hn::NegMulAdd(f, b.re, a.re), hn::NegMulAdd(f, b.im, a.im)};
+}
+HWY_INLINE Complex minus_i_times(Complex a, Floats f, Complex b) {
+  return {hn::MulAdd(f, b.im, a.re), hn::NegMulAdd(f, b.re, a.im)};
+}
+HWY_INLINE Complex plus_i_times(Complex a, Floats f, Complex b) {
+  return {hn::NegMulAdd(f, b.im, a.re), hn::MulAdd(f, b.re, a.im)};
+}
+
+/// 4-point DFTs, one per lane, of samples `in(first + n * step)`.
+template <class In>
+HWY_INLINE void dft4(Complex* x, In in, int first, int step) {
+  const Complex a = in(first);
+  const Complex c = in(first + 2 * step);
+  const Complex b = in(first + step);
+  const Complex d = in(first + 3 * step);
+  const Complex even = a + c;
+  const Complex even_difference = a - c;
+  const Complex odd = b + d;
+  const Complex odd_difference = b - d;
+  x[0] = even + odd;
+  x[1] = minus_i(even_difference, odd_difference);
+  x[2] = even - odd;
+  x[3] = plus_i(even_difference, odd_difference);
+}
+
+/// 8-point DFTs, as dft4.
+template <class In>
+HWY_INLINE void dft8(Complex* x, In in, int first, int step) {
+  const Floats half_root = all(0.70710678118654752F);  // cos 45 degrees
+  Complex even[4];
+  Complex odd[4];
+  dft4(even, in, first, 2 * step);
+  dft4(odd, in, first + step, 2 * step);
+  x[0] = even[0] + odd[0];
+  x[4] = even[0] - odd[0];
+  const Complex one = turn_45(odd[1]);
+  x[1] = plus(even[1], half_root, one);
+  x[5] = minus(even[1], half_root, one);
+  x[2] = minus_i(even[2], odd[2]);
+  x[6] = plus_i(even[2], odd[2]);
+  const Complex three = turn_45(odd[3]);  // w^3 = -i w
+  x[3] = minus_i_times(even[3], half_root, three);
+  x[7] = plus_i_times(even[3], half_root, three);
+}
+
 /// 16-point DFTs, one per lane, decimated in time: `in(n)` gives sample n, `out(k, X)` takes coefficient k, in an order
 /// that keeps few of them waiting. A rotation by w = c (1 - i t) is done as (1 - i t) first, and its factor c is merged
 /// into the additions that follow, so that every butterfly costs four or six instructions, 148 in all.
 template <class In, class Out>
 HWY_INLINE void dft16(In in, Out out) {
-  const Floats half_root = all(0.70710678118654752F);             // cos 45 degrees
-  const Floats cosine = all(0.92387953251128674F);                // cos 22.5 degrees
-  const Floats tangent = all(0.41421356237309503F);               // tan 22.5 degrees
-  const auto turn_45 = [](Complex a) SLIDESTREAM_INLINE_LAMBDA {  // (1 - i) a
-    return Complex{hn::Add(a.re, a.im), hn::Sub(a.im, a.re)};
-  };
+  const Floats half_root = all(0.70710678118654752F);           // cos 45 degrees
+  const Floats cosine = all(0.92387953251128674F);              // cos 22.5 degrees
+  const Floats tangent = all(0.41421356237309503F);             // tan 22.5 degrees
   const auto turn = [&](Complex a) SLIDESTREAM_INLINE_LAMBDA {  // (1 - i t) a
     return Complex{hn::MulAdd(tangent, a.im, a.re), hn::NegMulAdd(tangent, a.re, a.im)};
   };
   const auto turn_back = [&](Complex a) SLIDESTREAM_INLINE_LAMBDA {  // (1 + i t) a
     return Complex{hn::NegMulAdd(tangent, a.im, a.re), hn::MulAdd(tangent, a.re, a.im)};
   };
-  // a + f b, a - f b, a - i f b, a + i f b
-  const auto plus = [](Complex a, Floats f, Complex b) SLIDESTREAM_INLINE_LAMBDA {
-    return Complex{hn::MulAdd(f, b.re, a.re), hn::MulAdd(f, b.im, a.im)};
-  };
-  const auto minus = [](Complex a, Floats f, Complex b) SLIDESTREAM_INLINE_LAMBDA {
-    return Complex{hn::NegMulAdd(f, b.re, a.re), hn::NegMulAdd(f, b.im, a.im)};
-  };
-  const auto minus_i_times = [](Complex a, Floats f, Complex b) SLIDESTREAM_INLINE_LAMBDA {
-    return Complex{hn::MulAdd(f, b.im, a.re), hn::NegMulAdd(f, b.re, a.im)};
-  };
-  const auto plus_i_times = [](Complex a, Floats f, Complex b) SLIDESTREAM_INLINE_LAMBDA {
-    return Complex{hn::NegMulAdd(f, b.im, a.re), hn::MulAdd(f, b.re, a.im)};
-  };
-
-  const auto dft4 = [&](Complex* x, int n) SLIDESTREAM_INLINE_LAMBDA {  // of samples n, n + 4, n + 8, n + 12
-    const Complex a = in(n);
-    const Complex c = in(n + 8);
-    const Complex b = in(n + 4);
-    const Complex d = in(n + 12);
-    const Complex even = a + c;
-    const Complex even_difference = a - c;
-    const Complex odd = b + d;
-    const Complex odd_difference = b - d;
-    x[0] = even + odd;
-    x[1] = minus_i(even_difference, odd_difference);
-    x[2] = even - odd;
-    x[3] = plus_i(even_difference, odd_difference);
-  };
-  const auto dft8 = [&](Complex* x, int n) SLIDESTREAM_INLINE_LAMBDA {  // of samples n, n + 2, ...
-    Complex even[4];
-    Complex odd[4];
-    dft4(even, n);
-    dft4(odd, n + 2);
-    x[0] = even[0] + odd[0];
-    x[4] = even[0] - odd[0];
-    const Complex one = turn_45(odd[1]);
-    x[1] = plus(even[1], half_root, one);
-    x[5] = minus(even[1], half_root, one);
-    x[2] = minus_i(even[2], odd[2]);
-    x[6] = plus_i(even[2], odd[2]);
-    const Complex three = turn_45(odd[3]);  // w^3 = -i w
-    x[3] = minus_i_times(even[3], half_root, three);
-    x[7] = plus_i_times(even[3], half_root, three);
-  };
 
   Complex even[8];
   Complex odd[8];
-  dft8(even, 0);
-  dft8(odd, 1);
+  dft8(even, in, 0, 2);
+  dft8(odd, in, 1, 2);
   out(0, even[0] + odd[0]);
   out(8, even[0] - odd[0]);
   out(4, minus_i(even[4], odd[4]));
@@ -129,6 +134,28 @@ HWY_INLINE void dft16(In in, Out out) {
   const Complex seven = turn_back(odd[7]);  // w^7 = -1 / w
   out(7, minus(even[7], cosine, seven));
   out(15, plus(even[7], cosine, seven));
+}
+
+/// DFTs of 2, 4, 8 or 16 points, as dft16.
+template <std::size_t points, class In, class Out>
+HWY_INLINE void dft(In in, Out out) {
+  if constexpr (points == 16) {
+    dft16(in, out);
+  } else if constexpr (points == 2) {
+    const Complex a = in(0);
+    const Complex b = in(1);
+    out(0, a + b);
+    out(1, a - b);
+  } else {
+    static_assert(points == 4 || points == 8);
+    Complex x[points];
+    if constexpr (points == 4) {
+      dft4(x, in, 0, 1);
+    } else {
+      dft8(x, in, 0, 1);
+    }
+    for (std::size_t k = 0; k < points; ++k) out(static_cast<int>(k), x[k]);
+  }
 }
 
 }  // namespace slidestream::HWY_NAMESPACE

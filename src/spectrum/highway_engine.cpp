@@ -30,28 +30,14 @@ namespace {
 
 #if HWY_TARGET == HWY_SCALAR
 
-// Without vectors FFTW is faster: highway_engine_takes says no, and this is never called.
+// Without vectors the plain engine is faster: highway_engine_takes says no, and this is never called.
 void RunBand(SpectrumSums& /*sums*/, const MapView& /*map*/, const LuminancePlane& /*plane*/,
              const WindowBlock& /*band*/, FastWorkspace& /*work*/, const FastParameters& /*parameters*/) {}
 
 #else
 
-/// Adds what the counters hold to the histogram, and empties them.
-void flush_counters(SpectrumSums& sums, FastWorkspace& work, std::size_t bins) {
-  std::uint16_t* counters = work.counters.data();
-  std::uint32_t* edge = work.edge_counters.data();
-  for (std::size_t i = 0; i < bins + 2; ++i) {
-    std::uint64_t total = 0;
-    for (std::size_t copy = 0; copy < counter_copies; ++copy) total += counters[i * counter_copies + copy];
-    total = 2 * total + edge[i];
-    const std::size_t bin = std::clamp<std::size_t>(i, 1, bins) - 1;
-    sums.histogram[bin] += total;
-    if (i == 0 || i == bins + 1) sums.clipped += total;
-  }
-  std::fill_n(counters, counter_copies * (bins + counters_beyond_bins), std::uint16_t{0});
-  std::fill_n(edge, bins + counters_beyond_bins, 0U);
-  work.pending_windows = 0;
-}
+/// The first coefficients of a window's 16 last DFTs are 0 to 15.
+constexpr std::array<std::uint16_t, 16> first_coefficients = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 /// One window from the row spectra of its two block rows.
 template <bool any_range>
@@ -61,35 +47,27 @@ PositionSums transform_window(FastWorkspace& work, const float* spectra, std::si
   float* half = work.column_half.data();
   float* edge = work.edge_columns.data();
   std::int32_t* offsets = work.offsets.data();
-  std::uint16_t* counters = work.counters.data();
+  std::uint16_t* counters = work.counters.halved.data();
+  const PositionConstants& constants = parameters.positions.constants;
+  const LastStep last{first_coefficients.data(), 16, pair_part, lanes, 0};
   for (std::size_t group = 0; group < groups; ++group) {
     const float* of_group = spectra + group * group_pitch;
     transform_columns_first(half, of_group + (1 - parity) * block_pitch, of_group + parity * block_pitch, twiddles());
     if (group == 0) {
-      transform_columns_second<true, any_range>(sums, edge, offsets, counters, half, parameters.position);
+      transform_and_count<true, any_range, false>(sums, edge, offsets, counters, half, constants, last);
     } else {
-      transform_columns_second<false, any_range>(sums, edge, offsets, counters, half, parameters.position);
+      transform_and_count<false, any_range, false>(sums, edge, offsets, counters, half, constants, last);
     }
   }
   sums.sum *= 2.0;
   sums.squares *= 2.0;
-  finish_edge_columns<any_range>(sums, work.edge_counters.data(), edge, parameters.position);
+  finish_edge_columns<any_range>(sums, work.counters.whole.data(), edge, constants, fast_window, pair_part);
   return sums;
 }
 
-/// A window's moments, from those of its positions.
-void add_window(SpectrumSums& sums, float* cell, const PositionSums& of_positions, const FastParameters& parameters) {
-  constexpr double count = fast_window * fast_window;
-  const double shift = parameters.half_bin;
-  const double unit = parameters.value_per_position;
-  const double value_sum = (of_positions.sum + count * shift) * unit;
-  const double square_sum =
-      (of_positions.squares + 2.0 * shift * of_positions.sum + count * shift * shift) * unit * unit;
-  sums.add_window(value_sum, square_sum, fast_window * fast_window);
-  if (cell == nullptr) return;
-  const double mean = value_sum / count;
-  cell[0] = static_cast<float>(mean);
-  cell[1] = static_cast<float>(std::sqrt(std::max(square_sum / count - mean * mean, 0.0)));
+void flush(SpectrumSums& sums, FastWorkspace& work, const FastParameters& parameters) {
+  flush_counters(sums, work.counters, parameters.positions.bins);
+  work.pending_windows = 0;
 }
 
 void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane, const WindowBlock& band,
@@ -104,7 +82,8 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
     return work.row_spectra.data() + static_cast<std::size_t>(column) * window_pitch;
   };
   // No butterfly came before the first: there is nothing to count.
-  std::fill_n(work.offsets.data(), 32 * lanes, parameters.position.nothing * static_cast<std::int32_t>(counter_bytes));
+  std::fill_n(work.offsets.data(), 32 * lanes,
+              parameters.positions.constants.nothing * static_cast<std::int32_t>(counter_bytes));
 
   Smoother smoother(plane, begin, width, band.first_row * fast_stride, bottom, parameters, work);
   for (std::int64_t block_row = 0; block_row <= band.rows; ++block_row) {
@@ -124,16 +103,16 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
     if (block_row == 0) continue;
     const std::int64_t wy = band.first_row + block_row - 1;
     for (std::int64_t column = 0; column < band.columns; ++column) {
-      const PositionSums of_positions = parameters.position.any_range
+      const PositionSums of_positions = parameters.positions.constants.any_range
                                             ? transform_window<true>(work, window_spectra(column), parity, parameters)
                                             : transform_window<false>(work, window_spectra(column), parity, parameters);
-      float* cell = map.values == nullptr ? nullptr : map.values + (wy * map.columns + band.first_column + column) * 2;
-      add_window(sums, cell, of_positions, parameters);
-      if (++work.pending_windows + 1 >= windows_per_flush) flush_counters(sums, work, parameters.bins);
+      add_window(sums, map.cell(band.first_column + column, wy), of_positions, fast_window * fast_window,
+                 parameters.positions);
+      if (++work.pending_windows + 1 >= windows_per_flush) flush(sums, work, parameters);
     }
   }
-  for (std::size_t k = 0; k < 16; ++k) count(work.counters.data(), work.offsets.data() + 16 * lanes, k * lanes);
-  flush_counters(sums, work, parameters.bins);
+  for (std::size_t k = 0; k < 16; ++k) count(work.counters.halved.data(), work.offsets.data() + 16 * lanes, k * lanes);
+  flush(sums, work, parameters);
 }
 
 #endif
@@ -155,39 +134,10 @@ HWY_EXPORT(HasVectors);
 
 namespace {
 
-/// log2(x) - (x - 1) for 1 <= x < 2, coefficients of 1 to x^5: minimax, exact at both ends, off by at most 1.6e-5.
-constexpr std::array<double, 6> log2_polynomial = {-1.8053443920525887, 4.106976495359516,   -3.568859776993264,
-                                                   1.6413996568381872,  -0.4193210447162697, 0.04514906156441974};
-
-/// Highest value of a window of 8-bit pixels, in dB: all white, 20 log10(1 + 255 x 256 x 256), and a little more.
-constexpr double highest_value = 144.5;
-
-/// Of a bin: values on a bin's lower edge (0 dB above all) belong to it, whatever the last bit of the arithmetic says.
-constexpr double edge_allowance = 0x1p-13;
-
 FastParameters make_parameters(const AnalysisConfig& config) {
-  FastParameters parameters;
+  FastParameters parameters{{}, Positions(config)};
   const GaussianTaps taps = gaussian_taps(config.smoothing_radius, config.smoothing_sigma);
   for (std::size_t i = 0; i < parameters.taps.size(); ++i) parameters.taps[i] = static_cast<float>(taps[i]);
-
-  const double low = config.range[0];
-  const double high = config.range[1];
-  const double bins_per_decibel = config.bins / (high - low);
-  const double bins_per_octave = 20.0 * std::numbers::ln2 / std::numbers::ln10 * bins_per_decibel;
-  parameters.bins = static_cast<std::size_t>(config.bins);
-  parameters.half_bin = 0.5 - edge_allowance;
-  parameters.value_per_position = 1.0 / bins_per_decibel;
-
-  PositionConstants& position = parameters.position;
-  position.per_bit = static_cast<float>(bins_per_octave * 0x1p-23);
-  position.constant = static_cast<float>(bins_per_octave * log2_polynomial[0] - parameters.half_bin);
-  for (std::size_t i = 0; i < position.polynomial.size(); ++i) {
-    position.polynomial[i] = static_cast<float>(bins_per_octave * log2_polynomial[i + 1]);
-  }
-  position.any_range = low != 0.0 || high < highest_value;
-  position.low = static_cast<float>(low * bins_per_decibel);
-  position.end = static_cast<float>(config.bins);
-  position.nothing = config.bins + 2;
   return parameters;
 }
 
@@ -200,13 +150,14 @@ class HighwayEngine final : public SpectrumEngine {
 
   const char* name() const noexcept override { return name_.c_str(); }
   std::unique_ptr<Workspace> make_workspace() const override {
-    return std::make_unique<FastWorkspace>(parameters_.bins);
+    return std::make_unique<FastWorkspace>(parameters_.positions.bins);
   }
   std::int64_t columns_per_task() const noexcept override { return fast_columns; }
 
   void run(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane, const WindowBlock& block,
            Workspace& workspace) const override {
-    if (sums.histogram.size() != parameters_.bins) throw std::invalid_argument("the histogram has the wrong size");
+    if (sums.histogram.size() != parameters_.positions.bins)
+      throw std::invalid_argument("the histogram has the wrong size");
     if (block.rows <= 0) return;
     for (std::int64_t done = 0; done < block.columns; done += fast_columns) {
       WindowBlock band = block;
@@ -249,16 +200,11 @@ FastWorkspace::FastWorkspace(std::size_t bins)
       converted(ring_pitch),
       edge(ring_pitch),
       offsets(2 * 16 * max_lanes),
-      counters(counter_copies * (bins + counters_beyond_bins)),
-      edge_counters(bins + counters_beyond_bins) {}
+      counters(bins) {}
 
 bool highway_engine_takes(const AnalysisConfig& config) {
-  const double bins_per_decibel = config.bins / (config.range[1] - config.range[0]);
   return HWY_DYNAMIC_DISPATCH(HasVectors)() && config.window == fast_window && config.stride == fast_stride &&
-         config.smoothing_radius <= fast_radius && config.value == ValueKind::log1p_db &&
-         config.bins <= max_fast_bins &&
-         // Positions stay small enough for float32.
-         bins_per_decibel <= 400.0 && std::abs(config.range[0]) <= 1000.0;
+         config.smoothing_radius <= fast_radius && positions_take(config);
 }
 
 std::unique_ptr<SpectrumEngine> make_highway_engine(const AnalysisConfig& config) {

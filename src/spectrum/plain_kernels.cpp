@@ -128,20 +128,10 @@ HWY_EXPORT(SmoothHorizontally);
 HWY_EXPORT(BinRow);
 HWY_EXPORT(TargetName);
 
-void smooth_vertically(float* out, const std::uint8_t* const* rows, const float* taps, int radius, std::size_t width) {
-  HWY_DYNAMIC_DISPATCH(SmoothVertically)(out, rows, taps, radius, width);
+PlainKernels plain_kernels() {
+  return {&HWY_DYNAMIC_DISPATCH(SmoothVertically), &HWY_DYNAMIC_DISPATCH(SmoothHorizontally),
+          &HWY_DYNAMIC_DISPATCH(BinRow), HWY_DYNAMIC_DISPATCH(TargetName)()};
 }
-
-void smooth_horizontally(float* out, const float* in, const float* taps, int radius, std::size_t width) {
-  HWY_DYNAMIC_DISPATCH(SmoothHorizontally)(out, in, taps, radius, width);
-}
-
-RowSums bin_row(float* values, std::int32_t* bins, const std::complex<float>* row, std::size_t count,
-                const Binning& binning) {
-  return HWY_DYNAMIC_DISPATCH(BinRow)(values, bins, row, count, binning);
-}
-
-const char* plain_kernels_target() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
 
 }  // namespace slidestream
 #endif

@@ -62,8 +62,8 @@ HWY_INLINE void transpose(Floats* v) {
 }
 
 /// 256-point DFT of a + i b, in natural order; element 256 repeats element 0.
-HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
-                                     const Twiddles& twiddle) {
+inline HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_RESTRICT a,
+                                            const float* HWY_RESTRICT b, const Twiddles& twiddle) {
   constexpr std::size_t vectors = 16 / lanes;  // of 16 numbers
   alignas(64) float re[16 * 16];
   alignas(64) float im[16 * 16];
@@ -106,22 +106,23 @@ HWY_NOINLINE void transform_row_pair(float* HWY_RESTRICT out, const float* HWY_R
   out[pair_part + 256] = out[pair_part];
 }
 
-/// Elements k to k + lanes - 1 of a pair's transform Z, and those at 256 - k, 256 - k - 1, ...
+/// Elements k to k + lanes - 1 of a pair's transform Z, and those at side - k, side - k - 1, ... Imaginary parts lie
+/// `part` floats behind the real ones.
 struct MirroredPair {
   Complex z, mirrored;
 };
-HWY_INLINE MirroredPair load_mirrored(const float* pair, std::size_t k) {
-  const float* back = pair + 257 - lanes - k;
-  return {{load(pair + k), load(pair + pair_part + k)},
-          {hn::Reverse(float_tag, load_unaligned(back)), hn::Reverse(float_tag, load_unaligned(back + pair_part))}};
+HWY_INLINE MirroredPair load_mirrored(const float* pair, std::size_t k, std::size_t side, std::size_t part) {
+  const float* back = pair + side + 1 - lanes - k;
+  return {{load(pair + k), load(pair + part + k)},
+          {hn::Reverse(float_tag, load_unaligned(back)), hn::Reverse(float_tag, load_unaligned(back + part))}};
 }
 
 /// Takes a pair's transform Z apart into the spectra A and B of its two rows, twice as large: 2 A(k) = Z(k) + conj
 /// Z(-k), 2 i B(k) = Z(k) - conj Z(-k). Columns 0 and 128 are both real, and share lane 0 of the first group.
-HWY_NOINLINE void separate_rows(float* HWY_RESTRICT rows, const float* HWY_RESTRICT pair) {
+inline HWY_NOINLINE void separate_rows(float* HWY_RESTRICT rows, const float* HWY_RESTRICT pair) {
   for (std::size_t group = 0; group < groups; ++group) {
     float* to = rows + group * group_pitch;
-    const auto [z, mirrored] = load_mirrored(pair, group * lanes);
+    const auto [z, mirrored] = load_mirrored(pair, group * lanes, 256, pair_part);
     store(hn::Add(z.re, mirrored.re), to);
     store(hn::Sub(z.im, mirrored.im), to + lanes);
     store(hn::Add(z.im, mirrored.im), to + row_pitch);

@@ -328,7 +328,7 @@ class Failures(Case):
             self.assertOneLine(run(self.slide(), "--out", out), 2, str(out))
 
     def test_what_cannot_run_makes_no_folder(self):
-        for setting in "pipeline.backend=cuda", "decode.device=gpu", "analysis.fftw_wisdom=/none/wisdom":
+        for setting in "pipeline.backend=cuda", "decode.device=gpu":
             self.assertOneLine(run(self.slide(), "--out", self.out, "--set", setting, "--set", "analysis.window=128"), 2)
             self.assertFalse(self.out.exists(), setting)
 

@@ -48,6 +48,18 @@ class Install(unittest.TestCase):
         self.assertEqual(helped.returncode, 0, helped.stderr)
         self.assertIn("--gpus-per-node", helped.stdout)
 
+    def test_nothing_is_under_the_gpl(self):
+        """FFTW is; its place is bench/, which isn't installed."""
+        libraries = subprocess.run(["ldd", self.prefix / "bin" / "pipeline"], capture_output=True, text=True, check=True)
+        self.assertIn("libtbb", libraries.stdout)
+        self.assertNotIn("fftw", libraries.stdout.lower())
+        for file in self.prefix.glob("lib*/**/*.cmake"):
+            self.assertNotIn("fftw", file.read_text(encoding="utf-8").lower(), file.name)
+        (library,) = self.prefix.glob("lib*/**/libslidestream.a")
+        names = subprocess.run(["nm", "--undefined-only", library], capture_output=True, text=True, check=True).stdout
+        self.assertIn("kiss_fft", names)
+        self.assertNotIn("fftw", names)
+
     def test_the_submitter_takes_the_program_beside_it(self):
         configuration = self.prefix / "share" / "slidestream" / "configs" / "cpu.toml"
         planned = self.run_installed("slidestream-submit", "share", "--nodes", "2", "--out", "results", "--config",

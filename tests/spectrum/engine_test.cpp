@@ -32,7 +32,7 @@ void check_against_reference(const Image& image, const AnalysisConfig& config,
   }
 }
 
-constexpr auto plain = EngineKind::fftw;
+constexpr auto plain = EngineKind::plain;
 constexpr auto fast = EngineKind::highway;
 
 }  // namespace
@@ -130,20 +130,94 @@ TEST_CASE("many windows of one value don't overflow the counters") {
   }
 }
 
+TEST_CASE("vectorised windows of every side agree with the definition") {
+  std::mt19937_64 random(14);
+  for (const int window : {16, 32, 64, 128, 256}) {
+    for (const int stride : {window / 2, window / 4 + 1, window + 7}) {
+      for (const int radius : {0, 3, 16}) {
+        const auto extent = [&] {
+          return window + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * window));
+        };
+        const Image image = textured_image(extent(), extent(), random());
+        check_against_reference(image, analysis(window, stride, radius, ValueKind::log1p_db), {fast});
+      }
+      // Values and bins that the plain engine counts.
+      const Image image = textured_image(2 * window + 3, window + 17, random());
+      check_against_reference(image, analysis(window, stride, 3, ValueKind::db), {fast});
+      check_against_reference(image, analysis(window, stride, 3, ValueKind::linear), {fast});
+      AnalysisConfig many = analysis(window, stride, 0, ValueKind::log1p_db);
+      many.bins = 6000;
+      check_against_reference(image, many, {plain, fast});
+    }
+  }
+  check_against_reference(textured_image(519, 770, 15), analysis(512, 3, 3, ValueKind::log1p_db), {fast});
+  check_against_reference(textured_image(1030, 1024, 16), analysis(1024, 6, 1, ValueKind::log1p_db), {fast});
+}
+
+TEST_CASE("vectorised windows of every side agree with KISS FFT's") {
+  std::mt19937_64 random(15);
+  for (const int window : {16, 32, 64, 128, 256, 512, 1024}) {
+    for (const int stride : {window / 2, window / 3}) {
+      AnalysisConfig config;
+      config.window = window;
+      config.stride = stride;
+      const Image image = textured_image(2 * window + 100, 2 * window + 5, random());
+      const Outcome slow = run_whole(*make_spectrum_engine(config, plain), image, config);
+      const auto engine = make_spectrum_engine(config, fast);
+      INFO(engine->name(), ": ", described(image, config));
+      const Outcome outcome = run_whole(*engine, image, config);
+      Tolerance tolerance;
+      tolerance.moment = 1e-4;
+      CHECK(difference(outcome.sums, outcome.map, as_reference(slow.sums, slow.map), tolerance) == "");
+    }
+  }
+}
+
+TEST_CASE("any range of vectorised windows is divided, and what lies outside is counted") {
+  const Image image = textured_image(300, 260, 16);
+  for (const auto& [bins, range] : divisions()) {
+    for (const int window : {16, 32, 64, 128}) {
+      AnalysisConfig config = analysis(window, 48, 3, ValueKind::log1p_db);
+      config.bins = bins;
+      config.range = range;
+      check_against_reference(image, config, {fast});
+    }
+  }
+}
+
+TEST_CASE("many vectorised windows of one value don't overflow the counters") {
+  for (const int window : {16, 32, 64, 128, 256, 512, 1024}) {
+    AnalysisConfig config;
+    config.window = window;
+    config.stride = window / 8 + 1;
+    const std::uint64_t area = static_cast<std::uint64_t>(window) * static_cast<std::uint64_t>(window);
+    const Image image{1100, 1300, std::vector<std::uint8_t>(1100 * 1300, 243)};
+    const Outcome outcome = run_whole(*make_spectrum_engine(config, fast), image, config);
+    CHECK(outcome.sums.histogram[0] == outcome.sums.windows * (area - 1));
+    CHECK(outcome.sums.values == outcome.sums.windows * area);
+    CHECK(std::accumulate(outcome.sums.histogram.begin(), outcome.sums.histogram.end(), std::uint64_t{0}) ==
+          outcome.sums.values);
+  }
+}
+
 TEST_CASE("the engine follows the configuration, and says what it can't do") {
-  CHECK(std::string(make_spectrum_engine(AnalysisConfig())->name()).substr(0, 7) == "highway");
-  const auto slower = [](auto change) {
+  const auto name = [](auto change) {
     AnalysisConfig config;
     change(config);
-    CHECK(std::string(make_spectrum_engine(config)->name()).substr(0, 4) == "fftw");
-    CHECK_THROWS_AS(make_spectrum_engine(config, fast), ConfigError);
+    return std::string(make_spectrum_engine(config)->name());
   };
-  slower([](AnalysisConfig& config) { config.window = 128; });
-  slower([](AnalysisConfig& config) { config.stride = 64; });
-  slower([](AnalysisConfig& config) { config.smoothing_radius = 4; });
-  slower([](AnalysisConfig& config) { config.value = ValueKind::db; });
-  slower([](AnalysisConfig& config) { config.bins = 5000; });
-  slower([](AnalysisConfig& config) { config.range = {0.0, 1.0}; });
+  const auto nothing = [](AnalysisConfig&) {};
+  CHECK(name(nothing).starts_with("highway-256 "));
+  CHECK(name([](AnalysisConfig& config) { config.window = 128; }).starts_with("highway-128 "));
+  CHECK(name([](AnalysisConfig& config) { config.stride = 64; }).starts_with("highway-256 "));
+  CHECK(name([](AnalysisConfig& config) { config.value = ValueKind::db; }).starts_with("highway-256 "));
+  for (const int window : {8, 100, 2048}) {
+    const auto other = [&](AnalysisConfig& config) { config.window = window; };
+    CHECK(name(other).starts_with("kissfft-" + std::to_string(window) + " "));
+    AnalysisConfig config;
+    other(config);
+    CHECK_THROWS_AS(make_spectrum_engine(config, fast), ConfigError);
+  }
 }
 
 TEST_CASE("an engine refuses a histogram of the wrong size, and gives nothing for no windows") {

@@ -3,6 +3,7 @@
 #include <hwy/highway.h>
 
 #include <string>
+#include <vector>
 
 #include "spectrum/engine.hpp"
 #include "support/engine_runs.hpp"
@@ -24,9 +25,15 @@ void check_unit(std::int64_t target, const std::string& name) {
   AnalysisConfig clipping;
   clipping.bins = 300;
   clipping.range = {12.0, 70.0};
-  for (const AnalysisConfig& config : {AnalysisConfig(), clipping}) {
+  std::vector<AnalysisConfig> configs = {AnalysisConfig(), clipping};
+  for (const int window : {16, 32, 64, 128, 512}) {
+    configs.emplace_back();
+    configs.back().window = window;
+    configs.back().stride = window == 512 ? 100 : 2 * window / 3;
+  }
+  for (const AnalysisConfig& config : configs) {
     const ReferenceResult expected = reference_spectrum(image, config);
-    for (const EngineKind kind : {EngineKind::fftw, EngineKind::highway}) {
+    for (const EngineKind kind : {EngineKind::plain, EngineKind::highway}) {
       const auto engine = make_spectrum_engine(config, kind);
       INFO(engine->name());
       const std::string found = engine->name();
@@ -47,11 +54,14 @@ TEST_CASE("SSE4 agrees with the definition") { check_unit(HWY_SSE4, "SSE4"); }
 
 TEST_CASE("an engine keeps the vector unit that it was made for") {
   const Image image = textured_image(400, 400, 32);
-  const AnalysisConfig config;
-  const auto engine = make_spectrum_engine(config, EngineKind::highway);
-  const Outcome before = run_whole(*engine, image, config);
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    const ForcedTarget forced(target);
-    CHECK(same_bits(run_whole(*engine, image, config), before));
+  for (const int window : {64, 256}) {
+    AnalysisConfig config;
+    config.window = window;
+    const auto engine = make_spectrum_engine(config, EngineKind::highway);
+    const Outcome before = run_whole(*engine, image, config);
+    for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      const ForcedTarget forced(target);
+      CHECK(same_bits(run_whole(*engine, image, config), before));
+    }
   }
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,43 @@ inline std::vector<Image> plain_images(std::int64_t width, std::int64_t height) 
     images.push_back({width, height, std::vector<std::uint8_t>(count, 0)});
     images.back().pixels[at] = 255;
   }
+  return images;
+}
+
+/// Images of black and white alone, most of whose coefficients are 0 in exact arithmetic, in windows whose side is a
+/// power of two above 32: what float32 leaves there instead is the whole of an engine's error.
+inline std::vector<std::pair<std::string, Image>> stepped_images(std::int64_t side) {
+  std::vector<std::pair<std::string, Image>> images;
+  const auto add = [&](const std::string& name, auto white) {
+    Image image{side, side, std::vector<std::uint8_t>(static_cast<std::size_t>(side * side), 0)};
+    for (std::int64_t i = 0; i < side * side; ++i) {
+      if (white(i % side, i / side)) image.pixels[static_cast<std::size_t>(i)] = 255;
+    }
+    images.emplace_back(name, std::move(image));
+  };
+  std::mt19937_64 random(19);
+  std::vector<bool> noise(static_cast<std::size_t>(side));
+  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = random() % 2 == 0;
+  const auto noise_at = [&](std::int64_t i) { return static_cast<bool>(noise[static_cast<std::size_t>(i % side)]); };
+  add("half plane", [&](auto x, auto) { return x < side / 2; });
+  add("upper half", [&](auto, auto y) { return y < side / 2; });
+  add("a third", [&](auto x, auto) { return x < side / 3; });
+  add("quarter", [&](auto x, auto y) { return x < side / 2 && y < side / 2; });
+  add("square", [&](auto x, auto y) { return x > 20 && x < side / 2 && y > 13 && y < side / 2; });
+  add("checkerboard of 1", [](auto x, auto y) { return (x + y) % 2 == 0; });
+  add("checkerboard of 16", [](auto x, auto y) { return (x / 16 + y / 16) % 2 == 0; });
+  add("stripes of 3", [](auto x, auto) { return x / 3 % 2 == 0; });
+  add("stripes of 8", [](auto, auto y) { return y / 8 % 2 == 0; });
+  add("noise along x", [&](auto x, auto) { return noise_at(x); });
+  add("noise along y", [&](auto, auto y) { return noise_at(y); });
+  add("noise by noise", [&](auto x, auto y) { return noise_at(x) != noise_at(5 * y + 3); });
+  // Waves that run askew: every column and every row has all frequencies, and they cancel but on one line.
+  add("diagonal half", [&](auto x, auto y) { return (x + y) % side < side / 2; });
+  add("diagonal stripes", [&](auto x, auto y) { return (x + y) % 32 < 16; });
+  add("steep stripes", [&](auto x, auto y) { return (3 * x + 7 * y) % side < side / 2; });
+  add("diagonal noise", [&](auto x, auto y) { return noise_at(x + y); });
+  add("steep noise", [&](auto x, auto y) { return noise_at(5 * x + 11 * y); });
+  add("other diagonal noise", [&](auto x, auto y) { return noise_at(x + (side - 1) * y); });
   return images;
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("axes are read as settings are") {
   CHECK(axis.key == "pipeline.strip_height");
   CHECK(axis.values == std::vector<std::string>{"256", "512"});
   CHECK(parse_axis("gpu.devices=[0],[0,1]").values == std::vector<std::string>{"[0]", "[0,1]"});
-  CHECK(parse_axis("analysis.fftw_wisdom=\"a,b\",c").values == std::vector<std::string>{"\"a,b\"", "c"});
+  CHECK(parse_axis("analysis.value=\"db\",linear").values == std::vector<std::string>{"\"db\"", "linear"});
   for (const char* wrong : {"pipeline.strip_height", "pipeline.strip_heigth=1", "pipeline.strip_height=", "nothing=1",
                             "pipeline.strip_height=256,", "pipeline.strip_height=1,0x1", "pipeline.backend=gpu",
                             "output.dir=a,b", "input.slides=a,b", "=1", "pipeline.queue_depth=0"}) {
@@ -60,8 +60,8 @@ TEST_CASE("keys of a row: all but places") {
   }
   CHECK(sweep_keys().size() + 2 == config_keys().size());
   Config config;
-  config.analysis.fftw_wisdom = "two\nlines";
-  CHECK(plain_value(*find_key("analysis", "fftw_wisdom"), config) == "two lines");
+  config.output.dir = "two\nlines";
+  CHECK(plain_value(*find_key("output", "dir"), config) == "two lines");
   CHECK(plain_value(*find_key("pipeline", "backend"), config) == "auto");
   CHECK(plain_value(*find_key("analysis", "range"), config) == "[0.0, 150.0]");
 }
