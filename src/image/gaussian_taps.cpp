@@ -1,4 +1,4 @@
-#include "spectrum/smoothing.hpp"
+#include "image/gaussian_taps.hpp"
 
 #include <cmath>
 

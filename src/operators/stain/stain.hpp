@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "operators/stain/macenko.hpp"
+
+/// \file
+/// Stain normalisation of pixels, in integers.
+
+namespace slidestream::operators {
+
+/// ln((v + 1) / 255) in 1/65536, rounded to nearest: what the matrix takes for a sample v.
+const std::array<std::int32_t, 256>& log_samples();
+
+/// Steps of the table of exp: its argument in 1/2048.
+inline constexpr int exp_steps = 11;
+
+/// Entry i is floor(255 exp(-i / 2048) + 1/2); the last one, and all beyond it, are 0.
+const std::vector<std::uint8_t>& exp_samples();
+
+/// Takes pixels from a slide's stains to a reference's. Per pixel, with L = log_samples(): t_c = sum over j of
+/// m[c][j] L[v_j], exact, in 1/2^32; i = (2^20 - t_c) >> 21, that is -t_c in 1/2048, ties towards the lighter; the
+/// sample is exp_samples()[i], 255 where i < 0. Integers only: equal to the bit wherever it is computed, and pixel by
+/// pixel. Thread-safe; 32 KiB of tables.
+class Stain {
+ public:
+  explicit Stain(const StainMatrix& matrix);
+
+  /// \param out RGB, host memory
+  /// \param in RGB; holds `out.rect`
+  /// \throws std::invalid_argument when the views don't fit
+  void run(const HostView& out, const ConstHostView& in) const;
+
+ private:
+  using Products = std::array<std::int64_t, 4>;  ///< with L[v], for each output channel; the last is not used
+
+  std::vector<Products> products_;  ///< of red, green and blue, 256 each
+};
+
+}  // namespace slidestream::operators

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "image/mask.hpp"
+
+/// \file
+/// A mask from somebody else's outlines.
+
+namespace slidestream::operators {
+
+/// Larger files are refused.
+inline constexpr std::uintmax_t max_geojson_bytes = std::uintmax_t{1} << 28;
+
+/// A mask of this size from GeoJSON (RFC 7946) in pixels of level 0: Polygon and MultiPolygon, alone, as Feature, or in
+/// a FeatureCollection or GeometryCollection. A mask pixel is tissue where its centre lies in a polygon, by the
+/// even-odd rule over that polygon's rings (on a left or upper edge: inside); polygons add up. Features without a
+/// geometry are passed over; what reaches beyond the slide is cut off. \param text the JSON \param name stands before
+/// the cause in errors: the file's path \throws SlideError "NAME: cause" when it isn't that, or has other geometries
+Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0);
+
+/// The same from a file of at most 256 MiB. \throws SlideError naming it when it can't be read
+Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0);
+
+}  // namespace slidestream::operators

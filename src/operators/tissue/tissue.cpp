@@ -1,0 +1,146 @@
+#include "operators/tissue/tissue.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "image/mirror.hpp"
+#include "operators/tissue/components.hpp"
+
+namespace slidestream::operators {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+/// A fraction of at most 2^126 over at most 2^54.
+struct Fraction {
+  Wide numerator = 0;
+  Wide denominator = 1;
+};
+
+bool less(const Fraction& a, const Fraction& b) {
+  const Wide whole_a = a.numerator / a.denominator;
+  const Wide whole_b = b.numerator / b.denominator;
+  if (whole_a != whole_b) return whole_a < whole_b;
+  return a.numerator % a.denominator * b.denominator < b.numerator % b.denominator * a.denominator;
+}
+
+/// Puts the smaller value first.
+void sort_pair(std::uint8_t& a, std::uint8_t& b) {
+  const std::uint8_t low = std::min(a, b);
+  b = std::max(a, b);
+  a = low;
+}
+
+/// 19 exchanges, the fewest for nine values (J. L. Smith, Implementing median filters in XC4000E FPGAs, 1996).
+std::uint8_t median_of_nine(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d, std::uint8_t e,
+                            std::uint8_t f, std::uint8_t g, std::uint8_t h, std::uint8_t i) {
+  sort_pair(b, c), sort_pair(e, f), sort_pair(h, i);
+  sort_pair(a, b), sort_pair(d, e), sort_pair(g, h);
+  sort_pair(b, c), sort_pair(e, f), sort_pair(h, i);
+  sort_pair(a, d), sort_pair(f, i), sort_pair(e, h);
+  sort_pair(d, g), sort_pair(b, e), sort_pair(c, f);
+  sort_pair(e, h), sort_pair(e, c), sort_pair(g, e);
+  sort_pair(e, c);
+  return e;
+}
+
+/// Sets the components that `chosen` names to `value`.
+template <class Chosen>
+void set_components(Mask& mask, const Components& components, std::uint8_t value, const Chosen& chosen) {
+  for (const MaskRun& run : components.runs) {
+    if (!chosen(components.list[run.component])) continue;
+    const auto row = mask.row(run.y);
+    std::fill(row.begin() + run.begin, row.begin() + run.end, value);
+  }
+}
+
+}  // namespace
+
+void median3x3(const HostView& out, const ConstHostView& in) {
+  require_input(out, in, border_of(1), luminance_format);
+  if (out.format != luminance_format) throw std::invalid_argument("the median is one channel of uint8");
+  const auto width = static_cast<std::size_t>(out.rect.width);
+  // Three rows with their neighbours to the left and to the right.
+  std::vector<std::uint8_t> padded(3 * (width + 2));
+  for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::int64_t from_y = mirror_symmetric(y + static_cast<std::int64_t>(i) - 1, in.image.height);
+      const std::uint8_t* from = in.row<const std::uint8_t>(from_y) - in.rect.x;
+      std::uint8_t* row = padded.data() + i * (width + 2);
+      row[0] = from[mirror_symmetric(out.rect.x - 1, in.image.width)];
+      std::memcpy(row + 1, from + out.rect.x, width);
+      row[width + 1] = from[mirror_symmetric(out.rect.right(), in.image.width)];
+    }
+    const std::uint8_t* up = padded.data();
+    const std::uint8_t* mid = up + width + 2;
+    const std::uint8_t* down = mid + width + 2;
+    auto* to = out.row<std::uint8_t>(y);
+    for (std::size_t x = 0; x < width; ++x) {
+      to[x] = median_of_nine(up[x], up[x + 1], up[x + 2], mid[x], mid[x + 1], mid[x + 2], down[x], down[x + 1],
+                             down[x + 2]);
+    }
+  }
+}
+
+int otsu_threshold(const std::array<std::uint64_t, 256>& histogram) {
+  std::uint64_t total = 0;
+  std::uint64_t total_sum = 0;
+  for (std::size_t v = 0; v < histogram.size(); ++v) {
+    total += histogram[v];
+    total_sum += v * histogram[v];
+  }
+  // With n pixels of sum s up to t, of N and S in all, the variance between is (N s - S n)^2 / (N^2 n (N - n)).
+  std::uint64_t count = 0;
+  std::uint64_t sum = 0;
+  int best = 0;
+  Fraction most;
+  for (std::size_t t = 0; t + 1 < histogram.size(); ++t) {
+    count += histogram[t];
+    sum += t * histogram[t];
+    if (count == 0 || count == total) continue;
+    const Wide left = Wide{total} * sum;
+    const Wide right = Wide{total_sum} * count;
+    const Wide apart = left > right ? left - right : right - left;
+    const Fraction variance = {apart * apart, Wide{count} * (total - count)};
+    if (less(most, variance)) {
+      most = variance;
+      best = static_cast<int>(t);
+    }
+  }
+  return best;
+}
+
+Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, const std::optional<double>& mpp,
+                 const TissueRule& rule) {
+  const Size size = rgb.image;
+  if (rgb.rect != Rect{0, 0, size.width, size.height}) {
+    throw std::invalid_argument("tissue is found on a whole level");
+  }
+  Mask mask = empty_mask(size, scale, level0);
+  std::vector<std::uint8_t> values(mask.pixels.size());
+  const auto view = [&](std::vector<std::uint8_t>& of) {
+    return HostView{reinterpret_cast<std::byte*>(of.data()), size.width, rgb.rect, size, luminance_format};
+  };
+  saturation(view(values), rgb);
+  median3x3(view(mask.pixels), view(values));
+  std::array<std::uint64_t, 256> histogram{};
+  for (const std::uint8_t value : mask.pixels) ++histogram[value];
+  const int threshold = std::max(otsu_threshold(histogram), least_threshold);
+  for (std::uint8_t& pixel : mask.pixels) pixel = pixel > threshold ? 1 : 0;
+
+  const double side = mpp.value_or(assumed_mpp);
+  const double pixel_um2 = side * scale.x * side * scale.y;
+  const auto area = [&](const Component& component) { return static_cast<double>(component.pixels) * pixel_um2; };
+  const auto fill_holes = [&](const auto& small_enough) {
+    set_components(mask, find_components(mask, 0, Connectivity::four), 1,
+                   [&](const Component& hole) { return !hole.at_border && small_enough(area(hole)); });
+  };
+  fill_holes([&](double um2) { return um2 <= rule.filled_um2; });
+  set_components(mask, find_components(mask, 1, Connectivity::eight), 0,
+                 [&](const Component& speck) { return area(speck) < rule.least_um2; });
+  fill_holes([&](double um2) { return um2 < rule.least_um2; });
+  return mask;
+}
+
+}  // namespace slidestream::operators
