@@ -127,7 +127,7 @@ void reduction(benchmark::State& state) {
   const int halvings = static_cast<int>(state.range(0));
   Image out(rgb_format, reduced_size(size, halvings));
   for (auto _ : state) {
-    reduce(out.whole(), rgb().whole(), halvings);
+    reduce_image(out.whole(), rgb().whole(), halvings);
     benchmark::DoNotOptimize(out.bytes.data());
     benchmark::ClobberMemory();
   }

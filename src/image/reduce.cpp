@@ -5,10 +5,10 @@
 
 namespace slidestream {
 
-void reduce(const HostView& out, const ConstHostView& in, int halvings) {
+void reduce_image(const HostView& out, const ConstHostView& in, int halvings) {
   if (halvings < 0 || halvings > 24 || out.image != reduced_size(in.image, halvings) || out.format != in.format ||
       in.format.sample != SampleType::uint8) {
-    throw std::invalid_argument("reduce: the views' sizes or formats don't fit");
+    throw std::invalid_argument("reduction: the views' sizes or formats don't fit");
   }
   const std::int64_t block = std::int64_t{1} << halvings;
   const std::int64_t left = out.rect.x * block;
@@ -16,7 +16,7 @@ void reduce(const HostView& out, const ConstHostView& in, int halvings) {
   const std::int64_t top = out.rect.y * block;
   const std::int64_t bottom = std::min(out.rect.bottom() * block, in.image.height);
   if (!in.rect.contains({left, top, right - left, bottom - top})) {
-    throw std::invalid_argument("reduce: the input doesn't hold the output's blocks");
+    throw std::invalid_argument("reduction: the input doesn't hold the output's blocks");
   }
   const auto channels = static_cast<std::size_t>(in.format.channels);
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(out.rect.width) * channels);

@@ -18,6 +18,6 @@ constexpr Size reduced_size(const Size& size, int halvings) noexcept {
 /// strips of a multiple of 2^j rows and reducing each gives the same as reducing it whole. \param in holds the blocks
 /// of `out.rect` as far as they lie inside `in.image`; `out.image` is `reduced_size` of that. \param halvings j, 0 to
 /// 24 \throws std::invalid_argument when the views don't fit
-void reduce(const HostView& out, const ConstHostView& in, int halvings);
+void reduce_image(const HostView& out, const ConstHostView& in, int halvings);
 
 }  // namespace slidestream

@@ -1,0 +1,238 @@
+#include "operators/tissue/outlines.hpp"
+
+#include <doctest/doctest.h>
+#include <slidestream/error.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <string>
+
+#include "operators/tissue/components.hpp"
+#include "operators/tissue/geojson.hpp"
+#include "support/pixel_images.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+using namespace slidestream::operators;
+
+namespace {
+
+Mask mask_of(const std::vector<std::string>& rows, GridScale scale = {1.0, 1.0}) {
+  const Size size = {static_cast<std::int64_t>(rows[0].size()), static_cast<std::int64_t>(rows.size())};
+  Mask mask = empty_mask(size, scale, size);
+  for (std::size_t i = 0; i < mask.pixels.size(); ++i)
+    mask.pixels[i] = rows[i / rows[0].size()][i % rows[0].size()] == '#';
+  return mask;
+}
+
+Mask random_mask(std::mt19937_64& random, int dense) {
+  const Size size = random_size(random, 25);
+  const GridScale scale = {16.00731, 15.99};
+  Mask mask = empty_mask(size, scale,
+                         {static_cast<std::int64_t>(static_cast<double>(size.width) * scale.x),
+                          static_cast<std::int64_t>(static_cast<double>(size.height) * scale.y)});
+  for (std::uint8_t& pixel : mask.pixels) pixel = (random() >> 20) % 100 < static_cast<std::uint64_t>(dense) ? 1 : 0;
+  return mask;
+}
+
+std::int64_t doubled_area(const Ring& ring) {
+  std::int64_t area = 0;
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    const Corner& to = ring[(i + 1) % ring.size()];
+    area += ring[i].x * to.y - to.x * ring[i].y;
+  }
+  return area;
+}
+
+/// Every corner of a ring, those on straight lines too; each may be passed once.
+void check_simple(const Ring& ring) {
+  std::set<std::pair<std::int64_t, std::int64_t>> passed;
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    Corner at = ring[i];
+    const Corner& to = ring[(i + 1) % ring.size()];
+    REQUIRE((at.x == to.x) != (at.y == to.y));
+    while (!(at == to)) {
+      CHECK(passed.emplace(at.x, at.y).second);
+      at.x += (to.x > at.x) - (to.x < at.x);
+      at.y += (to.y > at.y) - (to.y < at.y);
+    }
+  }
+}
+
+const Size ten = {10, 10};
+
+std::string error_of(const std::string& text) {
+  try {
+    mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten);
+  } catch (const SlideError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<std::string> drawn(const std::string& text, Size size = ten, GridScale scale = {1.0, 1.0}) {
+  const Mask mask = mask_from_geojson(text, "a.geojson", size, scale, ten);
+  std::vector<std::string> rows;
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    rows.emplace_back();
+    for (const std::uint8_t pixel : mask.row(y)) rows.back() += pixel != 0 ? '#' : '.';
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("Outlines are valid polygons of the pixels' area, one a component") {
+  std::mt19937_64 random(31);
+  for (int i = 0; i < 300; ++i) {
+    const Mask mask = random_mask(random, 30 + i % 6 * 12);
+    const Components components = find_components(mask, 1, Connectivity::four);
+    const std::vector<Outline> outlines = find_outlines(mask);
+    REQUIRE(outlines.size() == components.list.size());
+    for (std::size_t j = 0; j < outlines.size(); ++j) {
+      std::int64_t area = doubled_area(outlines[j].outer);
+      CHECK(area > 0);
+      check_simple(outlines[j].outer);
+      for (const Ring& hole : outlines[j].holes) {
+        CHECK(doubled_area(hole) < 0);
+        check_simple(hole);
+        area += doubled_area(hole);
+      }
+      CHECK(area == 2 * components.list[j].pixels);
+    }
+  }
+}
+
+TEST_CASE("A mask written as GeoJSON and read again is the same") {
+  std::mt19937_64 random(37);
+  for (int i = 0; i < 200; ++i) {
+    const Mask mask = random_mask(random, 30 + i % 6 * 12);
+    const Mask again = mask_from_geojson(geojson_of(mask), "again", mask.size, mask.scale, mask.level0);
+    CHECK(again.pixels == mask.pixels);
+  }
+}
+
+TEST_CASE("Only corners where the outline turns are written") {
+  const std::vector<Outline> outlines = find_outlines(mask_of({"#####", "#...#", "#.###", "#####"}));
+  REQUIRE(outlines.size() == 1);
+  CHECK(outlines[0].outer == Ring{{0, 0}, {5, 0}, {5, 4}, {0, 4}});
+  REQUIRE(outlines[0].holes.size() == 1);
+  CHECK(outlines[0].holes[0].size() == 6);
+}
+
+TEST_CASE("Where pixels touch by their corners outlines touch there, too") {
+  CHECK(find_outlines(mask_of({"#.", ".#"})).size() == 2);
+  // The hole and the outside meet in a corner.
+  const std::vector<Outline> open = find_outlines(mask_of({"###", "#.#", "##."}));
+  REQUIRE(open.size() == 1);
+  CHECK(open[0].outer.size() == 6);
+  CHECK(open[0].holes.size() == 1);
+  // Two holes that meet in a corner.
+  const std::vector<Outline> two = find_outlines(mask_of({"####", "#.##", "##.#", "####"}));
+  REQUIRE(two.size() == 1);
+  CHECK(two[0].holes.size() == 2);
+}
+
+TEST_CASE("GeoJSON is a FeatureCollection in level 0 pixels, cut at the slide's edge") {
+  Mask mask = mask_of({"##.", "##.", "..#"}, {16.0, 8.25});
+  mask.level0 = {45, 24};
+  const nlohmann::json json = nlohmann::json::parse(geojson_of(mask));
+  CHECK(json["type"] == "FeatureCollection");
+  REQUIRE(json["features"].size() == 2);
+  const nlohmann::json& first = json["features"][0];
+  CHECK(first["type"] == "Feature");
+  CHECK(first["properties"]["objectType"] == "annotation");
+  CHECK(first["properties"]["classification"]["name"] == "Tissue");
+  CHECK(first["geometry"]["type"] == "Polygon");
+  CHECK(first["geometry"]["coordinates"] == nlohmann::json::parse("[[[0,0],[32,0],[32,16.5],[0,16.5],[0,0]]]"));
+  CHECK(json["features"][1]["geometry"]["coordinates"] ==
+        nlohmann::json::parse("[[[32,16.5],[45,16.5],[45,24],[32,24],[32,16.5]]]"));
+  CHECK(nlohmann::json::parse(geojson_of(empty_mask({3, 3}, {}, {3, 3})))["features"].empty());
+}
+
+TEST_CASE("Polygons and multipolygons are read wherever they may stand") {
+  const std::string square = "[[[2,1],[5,1],[5,3],[2,3],[2,1]]]";
+  const std::vector<std::string> expected = drawn(R"({"type":"Polygon","coordinates":)" + square + "}");
+  CHECK(expected[0] == "..........");
+  CHECK(expected[1] == "..###.....");
+  CHECK(expected[2] == "..###.....");
+  CHECK(expected[3] == "..........");
+  const std::string geometry = R"({"type":"MultiPolygon","coordinates":[)" + square + "]}";
+  CHECK(drawn(geometry) == expected);
+  const std::string feature = R"({"type":"Feature","properties":null,"geometry":)" + geometry + "}";
+  CHECK(drawn(feature) == expected);
+  CHECK(drawn(R"({"type":"FeatureCollection","features":[)" + feature + R"(,{"type":"Feature","geometry":null}]})") ==
+        expected);
+  CHECK(drawn(R"({"type":"GeometryCollection","geometries":[)" + geometry + "]}") == expected);
+}
+
+TEST_CASE("Rings of a polygon count even and odd, polygons add up") {
+  const std::string outer = "[[0,0],[6,0],[6,6],[0,6],[0,0]]";
+  const std::string inner = "[[2,2],[4,2],[4,4],[2,4],[2,2]]";
+  const std::vector<std::string> ring = drawn(R"({"type":"Polygon","coordinates":[)" + outer + "," + inner + "]}");
+  CHECK(ring[1] == "######....");
+  CHECK(ring[2] == "##..##....");
+  const std::vector<std::string> both =
+      drawn(R"({"type":"MultiPolygon","coordinates":[[)" + outer + "],[" + inner + "]]}");
+  CHECK(both[2] == "######....");
+}
+
+TEST_CASE("A pixel counts where its centre is inside") {
+  // A triangle whose long side goes through centres: those on a left edge are inside.
+  const std::vector<std::string> rows = drawn(R"({"type":"Polygon","coordinates":[[[0,0],[10,0],[0,10],[0,0]]]})");
+  CHECK(rows[0] == "#########.");
+  CHECK(rows[8] == "#.........");
+  CHECK(rows[9] == "..........");
+  CHECK(drawn(R"({"type":"Polygon","coordinates":[[[0.5,0.5],[2.5,0.5],[2.5,2.5],[0.5,2.5],[0.5,0.5]]]})")[0] ==
+        "##........");
+  // Coarser than level 0, and beyond the slide.
+  CHECK(drawn(R"({"type":"Polygon","coordinates":[[[-50,-50],[6,-50],[6,500],[-50,500],[-50,-50]]]})", {5, 5},
+              {2.0, 2.0})[4] == "###..");
+}
+
+TEST_CASE("What isn't outlines is refused in one line that names the file") {
+  const std::string before = "a.geojson: not usable as tissue outlines: ";
+  CHECK(error_of("") == before + "is not JSON");
+  CHECK(error_of("{") == before + "is not JSON");
+  CHECK(error_of("[]") == before + "an object with a \"type\" was expected");
+  CHECK(error_of("{}") == before + "an object has no \"type\"");
+  CHECK(error_of(R"({"type":7})") == before + "an object has no \"type\"");
+  CHECK(error_of(R"({"type":"LineString","coordinates":[]})") ==
+        before + "a geometry of type LineString; Polygon and MultiPolygon can be read");
+  CHECK(error_of("{\"type\":\"a\\nb\"}") ==
+        before + "a geometry of type unknown; Polygon and MultiPolygon can be read");
+  CHECK(error_of(R"({"type":"Polygon"})") == before + "\"coordinates\" is missing or no array");
+  CHECK(error_of(R"({"type":"FeatureCollection"})") == before + "\"features\" is missing or no array");
+  CHECK(error_of(R"({"type":"Feature"})") == before + "a feature has no \"geometry\"");
+  CHECK(error_of(R"({"type":"MultiPolygon","coordinates":[3]})") ==
+        before + "a polygon's coordinates are no array of rings");
+  CHECK(error_of(R"({"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]})") ==
+        before + "a ring has fewer than four positions");
+  CHECK(error_of(R"({"type":"Polygon","coordinates":[[[0,0],[1,"a"],[1,1],[0,0]]]})") ==
+        before + "a position is not two numbers");
+  CHECK(error_of(R"({"type":"Polygon","coordinates":[[[0,0],[1e300,0],[1,1],[0,0]]]})") ==
+        before + "a position is out of range");
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += R"({"type":"GeometryCollection","geometries":[)";
+  CHECK(error_of(deep) == before + "is not JSON");
+  for (int i = 0; i < 100000; ++i) deep += "]}";
+  CHECK(error_of(deep) == before + "collections inside collections go too deep");
+}
+
+TEST_CASE("Outlines are read from a file, and a file that can't be is named") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "slide.geojson";
+  std::ofstream(path) << R"({"type":"Polygon","coordinates":[[[0,0],[4,0],[4,10],[0,10],[0,0]]]})";
+  CHECK(tissue_share(read_geojson_mask(path, ten, {1.0, 1.0}, ten)) == 0.4);
+  const std::string missing = folder / "missing.geojson";
+  CHECK_THROWS_WITH_AS(read_geojson_mask(missing, ten, {1.0, 1.0}, ten),
+                       (missing + ": can't be read: No such file or directory").c_str(), SlideError);
+  std::ofstream(path) << "rubbish";
+  CHECK_THROWS_WITH_AS(read_geojson_mask(path, ten, {1.0, 1.0}, ten),
+                       (path + ": not usable as tissue outlines: is not JSON").c_str(), SlideError);
+}

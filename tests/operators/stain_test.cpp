@@ -1,0 +1,203 @@
+#include "operators/stain/stain.hpp"
+
+#include <doctest/doctest.h>
+#include <slidestream/error.hpp>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "random_rectangles.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+using namespace slidestream::operators;
+
+namespace {
+
+constexpr StainBasis slide_stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}};
+
+StainMatrix matrix_of(StainOutput output) { return stain_matrix(slide_stains, published_stains(), output); }
+
+/// The definition, without tables.
+std::uint8_t plain_sample(const StainMatrix& matrix, std::size_t c, const PixelImage& image, std::int64_t x,
+                          std::int64_t y) {
+  std::int64_t t = 0;
+  for (std::size_t j = 0; j < 3; ++j) {
+    const double log = std::log((image.at(x, y, static_cast<int>(j)) + 1) / 255.0);
+    t += matrix[c][j] * static_cast<std::int64_t>(std::nearbyint(65536.0 * log));
+  }
+  const std::int64_t i = ((std::int64_t{1} << 20) - t) >> 21;
+  if (i < 0) return 255;
+  return static_cast<std::uint8_t>(std::floor(255.0 * std::exp(-static_cast<double>(i) / 2048.0) + 0.5));
+}
+
+PixelImage plain(const PixelImage& image, const StainMatrix& matrix) {
+  PixelImage made(image.image, rgb_format);
+  for (std::int64_t y = 0; y < image.image.height; ++y) {
+    for (std::int64_t x = 0; x < image.image.width; ++x) {
+      for (std::size_t c = 0; c < 3; ++c) made.set(x, y, static_cast<int>(c), plain_sample(matrix, c, image, x, y));
+    }
+  }
+  return made;
+}
+
+/// A patch with known stains: amounts from 0 to the maxima.
+PixelImage painted(Size size, const StainBasis& stains) {
+  PixelImage image(size, rgb_format);
+  std::mt19937_64 random(4);
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    for (std::int64_t x = 0; x < size.width; ++x) {
+      // Some pixels of one stain alone, most of both.
+      const double h = random() % 8 == 0 ? 0.0 : static_cast<double>(random() % 1000) / 1000.0 * stains.maxima[0];
+      const double e = random() % 8 == 0 ? 0.0 : static_cast<double>(random() % 1000) / 1000.0 * stains.maxima[1];
+      for (std::size_t c = 0; c < 3; ++c) {
+        const double value = 255.0 * std::exp(-h * stains.colours[0][c] - e * stains.colours[1][c]) - 1.0;
+        image.set(x, y, static_cast<int>(c), static_cast<std::uint8_t>(std::max(std::nearbyint(value), 0.0)));
+      }
+    }
+  }
+  return image;
+}
+
+Mask full_mask(Size size) {
+  Mask mask = empty_mask(size, {}, size);
+  std::fill(mask.pixels.begin(), mask.pixels.end(), std::uint8_t{1});
+  return mask;
+}
+
+std::string failure_of(const PixelImage& image, const Mask& mask) {
+  try {
+    fit_stains(image.view(), mask);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("Normalised pixels are the definition, whole and in rectangles") {
+  for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
+    const StainMatrix matrix = matrix_of(output);
+    const Stain stain(matrix);
+    check_rectangles(
+        rgb_format, rgb_format, {}, [&](const HostView& out, const ConstHostView& in) { stain.run(out, in); },
+        [&](const PixelImage& image) { return plain(image, matrix); });
+  }
+}
+
+TEST_CASE("Every colour is within half a step and a rounding of the exact exponential") {
+  const Stain stain(matrix_of(StainOutput::normalised));
+  const StainMatrix matrix = matrix_of(StainOutput::normalised);
+  PixelImage image({256, 256}, rgb_format);
+  double most = 0.0;
+  for (int red = 0; red < 256; red += 15) {
+    for (int g = 0; g < 256; ++g) {
+      for (int b = 0; b < 256; ++b) {
+        image.set(b, g, 0, static_cast<std::uint8_t>(red));
+        image.set(b, g, 1, static_cast<std::uint8_t>(g));
+        image.set(b, g, 2, static_cast<std::uint8_t>(b));
+      }
+    }
+    PixelImage made(image.image, rgb_format);
+    stain.run(made.view(), image.view());
+    for (int g = 0; g < 256; ++g) {
+      for (int b = 0; b < 256; ++b) {
+        const double logs[3] = {std::log((red + 1) / 255.0), std::log((g + 1) / 255.0), std::log((b + 1) / 255.0)};
+        for (std::size_t c = 0; c < 3; ++c) {
+          double t = 0.0;
+          for (std::size_t j = 0; j < 3; ++j) t += matrix[c][j] / 65536.0 * logs[j];
+          const double exact = std::min(255.0 * std::exp(t), 255.0);
+          most = std::max(most, std::abs(exact - made.at(b, g, static_cast<int>(c))));
+        }
+      }
+    }
+  }
+  CHECK(most < 0.6);
+  CHECK(most > 0.45);
+}
+
+TEST_CASE("Pixels wholly outside the table's range are black or white") {
+  constexpr std::int32_t most = 1023 * 65536;
+  const Stain dark({{{most, most, most}, {0, 0, 0}, {-most, -most, -most}}});
+  PixelImage image({2, 1}, rgb_format);
+  for (int c = 0; c < 3; ++c) image.set(1, 0, c, std::uint8_t{100});
+  PixelImage made(image.image, rgb_format);
+  dark.run(made.view(), image.view());
+  for (int x = 0; x < 2; ++x) {
+    CHECK(made.at(x, 0, 0) == 0);
+    CHECK(made.at(x, 0, 1) == 255);
+    CHECK(made.at(x, 0, 2) == 255);
+  }
+}
+
+TEST_CASE("The stains that an image was painted with are found") {
+  const double unit_h = std::sqrt(0.62 * 0.62 + 0.70 * 0.70 + 0.35 * 0.35);
+  const double unit_e = std::sqrt(0.28 * 0.28 + 0.85 * 0.85 + 0.45 * 0.45);
+  const PixelImage image = painted({300, 300}, slide_stains);
+  const StainBasis found = fit_stains(image.view(), full_mask(image.image));
+  for (std::size_t j = 0; j < 3; ++j) {
+    CHECK(found.colours[0][j] == doctest::Approx(slide_stains.colours[0][j] / unit_h).epsilon(0.03));
+    CHECK(found.colours[1][j] == doctest::Approx(slide_stains.colours[1][j] / unit_e).epsilon(0.03));
+  }
+  CHECK(found.maxima[0] == doctest::Approx(1.4 * unit_h).epsilon(0.03));
+  CHECK(found.maxima[1] == doctest::Approx(0.9 * unit_e).epsilon(0.03));
+}
+
+TEST_CASE("An image normalised to its own stains stays as it is") {
+  const PixelImage image = painted({60, 60}, slide_stains);
+  const Stain stain(stain_matrix(slide_stains, slide_stains, StainOutput::normalised));
+  PixelImage made(image.image, rgb_format);
+  stain.run(made.view(), image.view());
+  int far = 0;
+  for (std::size_t i = 0; i < image.bytes.size(); ++i) {
+    // The definition takes v + 1 in and gives v out.
+    far += std::abs(static_cast<int>(made.bytes[i]) - static_cast<int>(image.bytes[i]) - 1) > 2;
+  }
+  CHECK(far == 0);
+}
+
+TEST_CASE("Slides without stains fail in one line") {
+  PixelImage white({100, 100}, rgb_format);
+  std::fill(white.bytes.begin(), white.bytes.end(), std::byte{255});
+  CHECK(failure_of(white, full_mask(white.image)) ==
+        "only 0 stained pixels of tissue in the small level; stains need 1000");
+  PixelImage grey({100, 100}, rgb_format);
+  for (std::size_t i = 0; i < grey.bytes.size(); ++i) grey.bytes[i] = static_cast<std::byte>(20 + i / 3 % 150);
+  CHECK(failure_of(grey, full_mask(grey.image)) != "");
+  PixelImage constant({100, 100}, rgb_format);
+  for (std::size_t i = 0; i < constant.bytes.size(); ++i) constant.bytes[i] = static_cast<std::byte>(60 + 40 * (i % 3));
+  CHECK(failure_of(constant, full_mask(constant.image)) != "");
+  const PixelImage stained = painted({100, 100}, slide_stains);
+  CHECK(failure_of(stained, empty_mask(stained.image, {}, stained.image)) != "");
+  CHECK(failure_of(stained, full_mask(stained.image)) == "");
+}
+
+TEST_CASE("A thousand stained pixels are enough") {
+  PixelImage image = painted({1000, 2}, slide_stains);
+  const StainBasis deep = {slide_stains.colours, {3.0, 3.0}};
+  image = painted({1000, 2}, deep);
+  Mask mask = empty_mask(image.image, {}, image.image);
+  std::int64_t stained = 0;
+  for (std::int64_t i = 0; i < 2000 && stained < 1000; ++i) {
+    bool dense = true;
+    for (int c = 0; c < 3; ++c) dense = dense && -std::log((image.at(i % 1000, i / 1000, c) + 1) / 255.0) >= 0.15;
+    mask.pixels[static_cast<std::size_t>(i)] = 1;
+    stained += dense;
+  }
+  REQUIRE(stained == 1000);
+  CHECK(failure_of(image, mask) == "");
+  image.set(0, 0, 0, std::uint8_t{255});
+  image.set(1, 0, 0, std::uint8_t{255});
+  CHECK(failure_of(image, mask).substr(0, 7) == "only 99");
+}
+
+TEST_CASE("Outputs of single stains sum to the normalised one in the logarithm") {
+  const StainMatrix both = matrix_of(StainOutput::normalised);
+  const StainMatrix h = matrix_of(StainOutput::hematoxylin);
+  const StainMatrix e = matrix_of(StainOutput::eosin);
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t j = 0; j < 3; ++j) CHECK(std::abs(both[c][j] - h[c][j] - e[c][j]) <= 1);
+  }
+}
