@@ -15,6 +15,7 @@ packages=(
 test_packages=(
   libbenchmark-dev libfftw3-dev ccache git python3 python3-numpy openslide-tools libvips-tools
   'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib python3-pil
+  python3-skimage python3-scipy
   'python3-tifffile?'
   clang clang-format clang-tidy 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?'
