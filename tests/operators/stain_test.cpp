@@ -132,17 +132,30 @@ TEST_CASE("Pixels wholly outside the table's range are black or white") {
   }
 }
 
+TEST_CASE("Half way between two steps the darker one is taken") {
+  // t = -257 * 2^20: 128.5 steps of 2^21.
+  REQUIRE(log_samples()[255] == 257);
+  REQUIRE(exp_samples()[128] == 240);
+  REQUIRE(exp_samples()[129] == 239);
+  const Stain stain({{{-16 * 65536, 0, 0}, {0, 0, 0}, {0, 0, 0}}});
+  PixelImage image({1, 1}, rgb_format);
+  image.set(0, 0, 0, std::uint8_t{255});
+  PixelImage made(image.image, rgb_format);
+  stain.run(made.view(), image.view());
+  CHECK(made.at(0, 0, 0) == 239);
+}
+
 TEST_CASE("The stains that an image was painted with are found") {
   const double unit_h = std::sqrt(0.62 * 0.62 + 0.70 * 0.70 + 0.35 * 0.35);
   const double unit_e = std::sqrt(0.28 * 0.28 + 0.85 * 0.85 + 0.45 * 0.45);
   const PixelImage image = painted({300, 300}, slide_stains);
   const StainBasis found = fit_stains(image.view(), full_mask(image.image));
   for (std::size_t j = 0; j < 3; ++j) {
-    CHECK(found.colours[0][j] == doctest::Approx(slide_stains.colours[0][j] / unit_h).epsilon(0.03));
-    CHECK(found.colours[1][j] == doctest::Approx(slide_stains.colours[1][j] / unit_e).epsilon(0.03));
+    CHECK(found.colours[0][j] == doctest::Approx(slide_stains.colours[0][j] / unit_h).epsilon(0.01));
+    CHECK(found.colours[1][j] == doctest::Approx(slide_stains.colours[1][j] / unit_e).epsilon(0.01));
   }
-  CHECK(found.maxima[0] == doctest::Approx(1.4 * unit_h).epsilon(0.03));
-  CHECK(found.maxima[1] == doctest::Approx(0.9 * unit_e).epsilon(0.03));
+  CHECK(found.maxima[0] == doctest::Approx(1.4 * unit_h).epsilon(0.01));
+  CHECK(found.maxima[1] == doctest::Approx(0.9 * unit_e).epsilon(0.01));
 }
 
 TEST_CASE("An image normalised to its own stains stays as it is") {

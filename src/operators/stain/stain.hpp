@@ -21,7 +21,7 @@ inline constexpr int exp_steps = 11;
 const std::vector<std::uint8_t>& exp_samples();
 
 /// Takes pixels from a slide's stains to a reference's. Per pixel, with L = log_samples(): t_c = sum over j of
-/// m[c][j] L[v_j], exact, in 1/2^32; i = (2^20 - t_c) >> 21, that is -t_c in 1/2048, ties towards the lighter; the
+/// m[c][j] L[v_j], exact, in 1/2^32; i = (2^20 - t_c) >> 21, that is -t_c in 1/2048, ties towards the darker; the
 /// sample is exp_samples()[i], 255 where i < 0. Integers only: equal to the bit wherever it is computed, and pixel by
 /// pixel. Thread-safe; 32 KiB of tables.
 class Stain {
