@@ -230,7 +230,8 @@ TEST_CASE("Components are what flooding finds") {
   std::mt19937_64 random(23);
   for (int i = 0; i < 200; ++i) {
     Mask mask = empty_mask(random_size(random, 30), {}, {});
-    for (std::uint8_t& pixel : mask.pixels) pixel = (random() >> 20) % 100 < 45U + static_cast<unsigned>(i) % 3 * 10 ? 1 : 0;
+    for (std::uint8_t& pixel : mask.pixels)
+      pixel = (random() >> 20) % 100 < 45U + static_cast<unsigned>(i) % 3 * 10 ? 1 : 0;
     const auto value = static_cast<std::uint8_t>(i % 2);
     const Connectivity connectivity = i % 4 < 2 ? Connectivity::four : Connectivity::eight;
     const std::vector<int> labels = flooded(mask, value, connectivity);

@@ -1,5 +1,6 @@
 // Every vector unit that the machine has, against the definition: the paths that other machines would take.
 #include <doctest/doctest.h>
+#include <hwy/highway.h>
 
 #include <string>
 #include <vector>
@@ -8,7 +9,6 @@
 #include "support/engine_runs.hpp"
 #include "support/forced_target.hpp"
 #include "support/test_data.hpp"
-#include "support/vector_units.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;

@@ -3,28 +3,14 @@
 #include <hwy/highway.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "support/forced_target.hpp"
+
 /// \file
-/// The vector units that this machine has, one by one: the paths that other machines would take.
+/// The vector units that this machine has, one by one.
 
 namespace slidestream::test {
-
-/// Dispatches to one vector unit while it lives.
-class ForcedTarget {
- public:
-  explicit ForcedTarget(std::int64_t target) { choose(target); }
-  ~ForcedTarget() { choose(0); }
-  ForcedTarget(const ForcedTarget&) = delete;
-  ForcedTarget& operator=(const ForcedTarget&) = delete;
-
- private:
-  static void choose(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
 
 /// Those of this machine that are worth telling apart; 0, the best one, where none has a name here.
 inline std::vector<std::int64_t> vector_units() {
