@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "image/reduce.hpp"
 #include "operators/gaussian/gaussian.hpp"
 #include "operators/sobel/sobel.hpp"
 #include "operators/stain/stain.hpp"
@@ -123,17 +122,6 @@ void outlines(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * size.width * size.height);
 }
 
-void reduction(benchmark::State& state) {
-  const int halvings = static_cast<int>(state.range(0));
-  Image out(rgb_format, reduced_size(size, halvings));
-  for (auto _ : state) {
-    reduce_image(out.whole(), rgb().whole(), halvings);
-    benchmark::DoNotOptimize(out.bytes.data());
-    benchmark::ClobberMemory();
-  }
-  state.SetItemsProcessed(state.iterations() * size.width * size.height);
-}
-
 BENCHMARK_CAPTURE(sobel, uint8, luminance_format)->Name("sobel/uint8");
 BENCHMARK_CAPTURE(sobel, float32, float_format)->Name("sobel/float32");
 BENCHMARK_CAPTURE(gaussian, luminance, luminance_format)->Name("gaussian/luminance")->Arg(1)->Arg(3)->Arg(8);
@@ -144,6 +132,5 @@ BENCHMARK(saturation)->Name("tissue/saturation");
 BENCHMARK(median)->Name("tissue/median");
 BENCHMARK(tissue)->Name("tissue/find")->Unit(benchmark::kMillisecond);
 BENCHMARK(outlines)->Name("tissue/geojson")->Unit(benchmark::kMillisecond);
-BENCHMARK(reduction)->Name("reduce/rgb")->Arg(1)->Arg(3);
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "image/reduce.hpp"
+#include "image/pyramid_layout.hpp"
 
 namespace slidestream {
 
@@ -21,9 +21,10 @@ SmallLevel choose_small_level(const SlideInfo& info, const std::optional<double>
   }
   const Level& level = info.levels[chosen.level];
   const Size whole{level.width, level.height};
+  const PyramidLayout halved(whole, 1, 0);
   chosen.size = whole;
   while (chosen.size.width * chosen.size.height > max_small_level_pixels) {
-    chosen.size = reduced_size(whole, ++chosen.halvings);
+    chosen.size = halved.size(++chosen.halvings);
   }
   const Level& finest = info.levels.front();
   const double factor = static_cast<double>(std::int64_t{1} << chosen.halvings);

@@ -21,7 +21,7 @@ inline constexpr std::int64_t max_small_level_pixels = std::int64_t{1} << 26;
 
 struct SmallLevel {
   std::size_t level = 0;  ///< index into the slide's levels
-  int halvings = 0;       ///< j: to be reduced by 2^j (reduce.hpp) while it is read
+  int halvings = 0;       ///< j: to be reduced by 2^j while it is read, as a `LevelReducer` makes its level j
   Size size;              ///< after that, pixels
   GridScale scale;        ///< level 0 pixels a pixel of it
 };
