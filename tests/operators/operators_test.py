@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -51,9 +52,13 @@ def needed(test, name):
 def slide_images():
     """Level 0 of each real slide, as OpenSlide decodes it: (name, RGB)."""
     folder = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", SOURCE.parent / "shared")) / "data"
-    for slide in sorted(folder.glob("*.svs")):
+    try:
         import PIL.Image
-
+    except ImportError:
+        return
+    if not shutil.which("openslide-write-png"):
+        return
+    for slide in sorted(folder.glob("*.svs")):
         shown = subprocess.run(["openslide-show-properties", slide], capture_output=True, text=True, check=True).stdout
         sizes = dict(line.split(": ") for line in shown.splitlines() if line.startswith("openslide.level[0]."))
         width, height = (int(sizes[f"openslide.level[0].{side}"].strip("'")) for side in ("width", "height"))
@@ -78,7 +83,7 @@ def images():
     """Name and RGB of each."""
     found = list(slide_images())
     if not found:
-        print("(no real slides here: made up ones only)")
+        print("(no real slides here, or no OpenSlide and Pillow: made up ones only)")
     return [*found, ("made up", made_up(311, 407, 1)), ("a line", made_up(1, 50, 2)), ("a pixel", made_up(1, 1, 3))]
 
 
