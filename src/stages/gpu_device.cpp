@@ -2,15 +2,30 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "runtime/cuda/check.hpp"
 #include "runtime/machine.hpp"
+#include "runtime/slot_preparation.hpp"
 
 namespace slidestream {
 
 using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
+
+namespace {
+
+/// More take pages from the system no faster: they wait for each other there.
+constexpr int most_preparing_threads = 4;
+
+std::size_t preparing_threads(const RunContext& context) {
+  const int share = context.threads / static_cast<int>(2 * context.lanes);
+  return static_cast<std::size_t>(std::clamp(share, 1, most_preparing_threads));
+}
+
+}  // namespace
 
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout)
@@ -18,8 +33,6 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
       device_(device),
       layout_(layout),
       memory_(layout.total()),
-      host_memory_(layout.host_bytes()),
-      pinned_memory_(host_memory_.bytes()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
   for (std::unique_ptr<cuda::WindowEngine>& engine : engines) {
@@ -32,21 +45,16 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
     carries_.back()->memory = memory_.take(layout.carry);
     free_carries_.push_back(static_cast<int>(i));
   }
-  std::span<std::byte> pinned = host_memory_.bytes();
-  const auto take_pinned = [&pinned](std::size_t bytes) {
-    const std::span<std::byte> part = pinned.first(bytes);
-    pinned = pinned.subspan(DeviceArena::aligned(bytes));
-    return part;
-  };
   for (std::size_t i = 0; i < layout.slots; ++i) {
     slots_.push_back(std::make_unique<DeviceSlot>());
     DeviceSlot& slot = *slots_.back();
     slot.plane = memory_.take(layout.plane);
     slot.results = memory_.take(layout.result_bytes());
-    slot.host_results = take_pinned(layout.result_bytes());
+    slot.host = runtime::HostMemory(layout.slot_host_bytes());
+    slot.host_results = slot.host.bytes().first(layout.result_bytes());
     const std::span<std::byte> compressed = memory_.take(layout.compressed);
     const std::span<std::byte> scratch = memory_.take(layout.decode_scratch);
-    const std::span<std::byte> decode_pinned = take_pinned(layout.decode_pinned);
+    const std::span<std::byte> decode_pinned = slot.host.bytes().last(DeviceArena::aligned(layout.decode_pinned));
     if (layout.compressed > 0) {
       slot.decoder = std::make_unique<SlotDecoder>(layout.tiles, compressed, scratch, decode_pinned);
     }
@@ -56,23 +64,49 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
 /// Slots of a lane. What is still under way reads and writes memory that goes away after it.
 class GpuDevice::Pins final : public GpuSet::PinnedSlots {
  public:
-  Pins(GpuDevice& device, runtime::SlotPool& slots) : device_(device) {
-    const DeviceScope scope(device.device_.ordinal);
-    ranges_.reserve(slots.size());
+  Pins(GpuDevice& device, runtime::SlotPool& slots, const GpuSet::Done& failed, const std::function<void()>& ended)
+      : device_(device),
+        slots_(slots),
+        ranges_(slots.size()),
+        preparation_(std::in_place, slots, preparing_threads(device.context_),
+                     runtime::SlotPreparation::Steps{[&device] { runtime::run_near_node(device.device_.numa_node); },
+                                                     [this](std::size_t index) { pin(index); }, failed, ended}) {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       runtime::place_on_node(slots.memory(i), device.device_.numa_node);
-      ranges_.emplace_back(slots.memory(i));
+      runtime::place_on_node(device.slots_[i]->host.bytes(), device.device_.numa_node);
     }
   }
-  ~Pins() override { device_.finish(); }
+  ~Pins() override {
+    preparation_.reset();
+    device_.finish();
+  }
+
+  void start() noexcept override { preparation_->start(); }
+  void stop() noexcept override { preparation_->stop(); }
 
  private:
+  /// A slot has pages, and no other thread has to do with it.
+  void pin(std::size_t index) {
+    const DeviceScope scope(device_.device_.ordinal);
+    const std::span<std::byte> host = device_.slots_[index]->host.bytes();
+    runtime::populate(host);
+    ranges_[index].slot.emplace(slots_.memory(index));
+    ranges_[index].host.emplace(host);
+  }
+
+  struct Ranges {
+    std::optional<runtime::cuda::PinnedRange> slot;
+    std::optional<runtime::cuda::PinnedRange> host;
+  };
   GpuDevice& device_;
-  std::vector<runtime::cuda::PinnedRange> ranges_;
+  runtime::SlotPool& slots_;
+  std::vector<Ranges> ranges_;
+  std::optional<runtime::SlotPreparation> preparation_;
 };
 
-std::unique_ptr<GpuSet::PinnedSlots> GpuDevice::pin(runtime::SlotPool& slots) {
-  return std::make_unique<Pins>(*this, slots);
+std::unique_ptr<GpuSet::PinnedSlots> GpuDevice::pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
+                                                    const std::function<void()>& ended) {
+  return std::make_unique<Pins>(*this, slots, failed, ended);
 }
 
 GpuDevice::~GpuDevice() { finish(); }

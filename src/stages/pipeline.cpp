@@ -295,8 +295,16 @@ void check_runnable(const Config& config) {
     for (const auto& op : operators::make_operators(config)) op->host_description();
     return;
   }
-  RunContext context(config, 1);
-  make_gpu_set(context, devices);
+  check_gpus(config, devices);
+}
+
+void wake_up(const Config& config) noexcept {
+  try {
+    std::string why;
+    wake_gpus(choose_backend(config, why));
+  } catch (const std::exception&) {
+    // What can't be run is told by `check_runnable`.
+  }
 }
 
 RunResult run_pipeline(const Config& config, const std::vector<std::string>& slides, RunControl& control) {

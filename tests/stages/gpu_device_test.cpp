@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/forecast.hpp>
 
+#include "runtime/cuda/resources.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
@@ -97,6 +99,52 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
       CHECK(ran >= 10);
     }
   }
+}
+
+TEST_CASE("a run on the second GPU makes no context on the first") {
+  const FakeMachine machine({gib, gib});
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::mixed_slides(folder, 3);
+  Config config = small_strips();
+  config.gpu.devices = {1};
+  // A thread that has done nothing with CUDA before, as the program's own.
+  std::thread([&] {
+    wake_up(config);
+    check_runnable(config);
+    test::require_done(run(config, slides));
+  }).join();
+  CHECK(test::fake_contexts() == std::set<int>{1});
+}
+
+TEST_CASE("a thread that uses a GPU has it again after a run on another") {
+  const FakeMachine machine({gib, gib});
+  Config config = small_strips();
+  config.gpu.devices = {1};
+  int device = -1;
+  std::thread([&] {
+    cudaSetDevice(0);
+    check_runnable(config);
+    cudaGetDevice(&device);
+  }).join();
+  CHECK(device == 0);
+}
+
+TEST_CASE("a small job pins no more slots than it may use, and leaves none pinned") {
+  const FakeMachine machine({gib});
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(300, 400, 9);
+  test::write_test_slide(folder / "small.tif", image);
+  Config config = small_strips();
+  config.pipeline.queue_depth = 64;
+  config.pipeline.memory_mib = 64 * 24;  // two parts a slot: a stop comes between
+  config.gpu.memory_fraction = 1.0;
+  config.decode.device = DecodeDevice::cpu;
+  const std::uint64_t before = runtime::cuda::resource_counts().pinned_ranges;
+  const RunResult result = run(config, {folder / "small.tif"});
+  test::require_done(result);
+  // Two ranges a slot.
+  CHECK(runtime::cuda::resource_counts().pinned_ranges - before < 64 * 2);
+  CHECK(test::fake_pinned() == 0);
 }
 
 TEST_CASE("more GPUs than there is work for, and none of it") {
