@@ -45,12 +45,8 @@ using CurrentContext = int (*)(void** context);  // cuCtxGetCurrent, as cuda.h d
 CurrentContext find_current_context() {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found{};
-#if CUDART_VERSION >= 12050
   const cudaError_t code =
       cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &entry, 12000, cudaEnableDefault, &found);
-#else
-  const cudaError_t code = cudaGetDriverEntryPoint("cuCtxGetCurrent", &entry, cudaEnableDefault, &found);
-#endif
   if (code == cudaSuccess && found == cudaDriverEntryPointSuccess) return reinterpret_cast<CurrentContext>(entry);
   static_cast<void>(cudaGetLastError());
   return nullptr;
