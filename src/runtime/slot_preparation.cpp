@@ -14,10 +14,11 @@ constexpr std::size_t part_bytes = std::size_t{16} << 20;
 
 }  // namespace
 
-SlotPreparation::SlotPreparation(SlotPool& pool, std::size_t threads, Steps steps)
+SlotPreparation::SlotPreparation(SlotPool& pool, std::size_t front, std::size_t threads, Steps steps)
     : pool_(pool),
       steps_(std::move(steps)),
-      parts_(std::max<std::size_t>(1, (pool.bytes_per_slot() + part_bytes - 1) / part_bytes)),
+      front_(std::min(front, pool.bytes_per_slot())),
+      parts_(std::max<std::size_t>(1, (front_ + part_bytes - 1) / part_bytes)),
       parts_left_(pool.size()),
       working_(threads) {
   for (std::atomic<std::size_t>& left : parts_left_) left.store(parts_, std::memory_order_relaxed);
@@ -49,7 +50,8 @@ void SlotPreparation::work() noexcept {
   if (phase_.load() == Phase::given_up) return;
   try {
     if (steps_.begin) steps_.begin();
-    prepare();
+    prepare_fronts();
+    if (steps_.rest) prepare_rests();
   } catch (...) {
     stop();
     if (steps_.failed) steps_.failed(std::current_exception());
@@ -57,17 +59,25 @@ void SlotPreparation::work() noexcept {
   if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1 && steps_.ended) steps_.ended();
 }
 
-void SlotPreparation::prepare() {
-  while (!stopped_.load(std::memory_order_relaxed)) {
+void SlotPreparation::prepare_fronts() {
+  while (!stopped()) {
     const std::size_t part = next_part_.fetch_add(1, std::memory_order_relaxed);
     const std::size_t slot = part / parts_;
     if (slot >= pool_.size()) return;
-    const std::span<std::byte> memory = pool_.memory(slot);
+    const std::span<std::byte> memory = pool_.memory(slot).first(front_);
     const std::size_t begin = std::min(part % parts_ * part_bytes, memory.size());
     populate(memory.subspan(begin, std::min(part_bytes, memory.size() - begin)));
     if (parts_left_[slot].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
     if (steps_.complete) steps_.complete(slot);
     pool_.make_ready(slot);
+  }
+}
+
+void SlotPreparation::prepare_rests() {
+  while (!stopped()) {
+    const std::size_t slot = next_rest_.fetch_add(1, std::memory_order_relaxed);
+    if (slot >= pool_.size()) return;
+    steps_.rest(slot);
   }
 }
 

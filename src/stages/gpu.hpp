@@ -66,6 +66,10 @@ class GpuSet {
   virtual std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
                                            const std::function<void()>& ended) = 0;
 
+  /// Has as much of the batch's slot pinned as its tiles, which are laid out, and its rows take: the whole slot when
+  /// its front won't do. May wait for the system. Thread-safe for different batches. \throws CudaError.
+  virtual void pin(const Batch& batch) = 0;
+
   /// Describes the tiles of a batch that is decoded on its device. Thread-safe for different batches. What the device
   /// can't decode is flagged.
   virtual void prepare(Batch& batch) = 0;

@@ -31,6 +31,7 @@ class GpuDevice {
 
   std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
                                            const std::function<void()>& ended);
+  void pin(const Batch& batch);
   void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);
   void decode(Batch& batch, const GpuSet::Done& done);
@@ -74,7 +75,10 @@ class GpuDevice {
     bool was_used = false;
   };
 
+  /// With this device as the thread's, if that can be.
+  void on_device(const std::function<void()>& work) const noexcept;
   void finish() noexcept;
+  void wait_for_streams() noexcept;
   ComputeStream& stream_of(Chain& chain);
   class Pins;
 
@@ -88,6 +92,7 @@ class GpuDevice {
   RunContext& context_;
   runtime::cuda::Device device_;
   DeviceLayout layout_;
+  Pins* pins_ = nullptr;  ///< of the lane's slots, while they live
   runtime::cuda::DeviceArena memory_;
   // Used by `compute` alone, which is serial.
   std::vector<std::unique_ptr<ComputeStream>> compute_streams_;

@@ -127,6 +127,7 @@ class Gpus final : public GpuSet {
   bool decodes(const Slide& slide, std::size_t level) const override {
     return device_decodes(context_.config, slide, level);
   }
+  void pin(const Batch& batch) override { devices_[batch.lane]->pin(batch); }
   void prepare(Batch& batch) override { devices_[batch.lane]->prepare(batch); }
   void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
   void decode(Batch& batch, const Done& done) override { devices_[batch.lane]->decode(batch, done); }

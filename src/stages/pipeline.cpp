@@ -235,6 +235,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   RunContext context(config, threads);
   context.fault = faults.fault;
   context.fault_data = faults.data;
+  if (faults.pinned_front > 0) context.pinned_front = faults.pinned_front;
   context.stop_requested = [&control] { return control.stop_requested(); };
 
   RunResult result;

@@ -31,7 +31,7 @@ TEST_CASE("slots become free as they are made ready, each once, and the end is t
     std::mutex mutex;
     std::vector<std::size_t> order;
     std::promise<void> ended;
-    SlotPreparation preparation(pool, threads,
+    SlotPreparation preparation(pool, bytes, threads,
                                 {{},
                                  [&](std::size_t index) {
                                    const std::lock_guard lock(mutex);
@@ -58,7 +58,7 @@ TEST_CASE("after a stop no slot is begun, and those that aren't ready stay so") 
   SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready);
   std::promise<void> ended;
   SlotPreparation* self = nullptr;
-  SlotPreparation preparation(pool, 1,
+  SlotPreparation preparation(pool, bytes, 1,
                               {{},
                                [&](std::size_t index) {
                                  if (index == 1) self->stop();
@@ -76,7 +76,7 @@ TEST_CASE("what a step throws is told, and no more slots come") {
   SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready);
   std::promise<void> ended;
   std::string what;
-  SlotPreparation preparation(pool, 1,
+  SlotPreparation preparation(pool, bytes, 1,
                               {{},
                                [](std::size_t index) {
                                  if (index == 2) throw std::runtime_error("no more");
@@ -99,7 +99,7 @@ TEST_CASE("a preparation that was never started calls nothing") {
   SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready);
   std::atomic<int> calls{0};
   {
-    const SlotPreparation preparation(pool, 2,
+    const SlotPreparation preparation(pool, bytes, 2,
                                       {[&] { ++calls; }, [&](std::size_t) { ++calls; },
                                        [&](const std::exception_ptr&) { ++calls; }, [&] { ++calls; }});
   }
