@@ -42,7 +42,8 @@ std::atomic<int> calls_to_failure{-1};
 std::atomic<FakeFailure> planned{FakeFailure::once};
 std::atomic<bool> dawdling{std::getenv("SLIDESTREAM_TEST_SEED") != nullptr};
 thread_local int current_device = 0;
-thread_local bool has_context = false;  ///< of the current device, in this thread
+std::atomic<int> machines{1};         ///< that were made up so far
+thread_local int machine_in_use = 0;  ///< on which this thread has a context of its current device
 
 [[noreturn]] void broken(const char* rule) {
   std::fprintf(stderr, "CUDA was used wrongly: %s\n", rule);
@@ -51,14 +52,14 @@ thread_local bool has_context = false;  ///< of the current device, in this thre
 
 /// As the runtime does with the first call of a thread that wants a device, and when one is set.
 void use_context() {
-  has_context = true;
+  machine_in_use = machines;
   const std::lock_guard lock(machine().mutex);
   machine().contexts.insert(current_device);
 }
 
 int current_context(void** context) {
   static int some = 0;
-  *context = has_context ? &some : nullptr;
+  *context = machine_in_use == machines ? &some : nullptr;
   return 0;
 }
 
@@ -197,6 +198,7 @@ std::size_t fake_pinned() {
 void fake_set_devices(const std::vector<std::size_t>& free_bytes) {
   const std::lock_guard lock(machine().mutex);
   machine().contexts.clear();
+  ++machines;
   machine().free_bytes = free_bytes;
 }
 
