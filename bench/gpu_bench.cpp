@@ -22,6 +22,7 @@
 
 #include "gpu_limits.hpp"
 #include "gpu_runs.hpp"
+#include "gpu_startup.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/completion.hpp"
 #include "runtime/cuda/devices.hpp"
@@ -311,6 +312,7 @@ Options parse(int argc, char** argv) {
 }
 
 int bench_main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--context") return make_context_only(), 0;
   const Options options = parse(argc, argv);
   const runtime::cuda::Devices devices = runtime::cuda::find_devices();
   if (devices.found.empty()) throw Error("no GPU: " + devices.why_none);
@@ -320,9 +322,9 @@ int bench_main(int argc, char** argv) {
   std::printf("%zu x %s, %d processors\n", devices.found.size(), devices.found[0].name.c_str(),
               runtime::available_processors());
   const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {
-      {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode},    {"uncompressed", bench_uncompressed},
-      {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},          {"storage", bench_storage},
-      {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus}};
+      {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode},     {"uncompressed", bench_uncompressed},
+      {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},           {"storage", bench_storage},
+      {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus}, {"startup", bench_startup}};
   for (const auto& [name, part] : parts) {
     if (options.only.empty() || options.only.contains(name)) part(bench);
   }

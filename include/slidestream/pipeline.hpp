@@ -55,6 +55,10 @@ class RunControl {
 /// \throws ConfigError that names the key.
 void check_runnable(const Config& config);
 
+/// Has the GPUs of a configuration ready sooner: their driver takes some tenths of a second for it, and a program may
+/// look for its slides at the same time. Needn't be called; what can't be run is passed over. Thread-safe.
+void wake_up(const Config& config) noexcept;
+
 /// Runs the pipeline over `slides` (paths of slide files: see `expand_inputs` for folders and manifests).
 /// A slide that fails is reported in its result and doesn't stop the others.
 /// \throws ConfigError when the configuration can't be run on this machine; Error when the pipeline itself fails.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <iostream>
 #include <optional>
 #include <slidestream/error.hpp>
@@ -330,6 +331,8 @@ int run(const RunOptions& options) {
   if (config.input.slides.empty()) {
     throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
   }
+  std::future<void> waking;
+  if (!options.dry_run) waking = std::async(std::launch::async, [&config] { wake_up(config); });
   ExpandedInputs inputs = expand_inputs(config.input.slides);
   leave_out_maps(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);

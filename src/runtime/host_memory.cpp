@@ -1,19 +1,41 @@
 #include "runtime/host_memory.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <new>
 #include <utility>
 
 namespace slidestream::runtime {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::byte* map(std::size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(memory);
+}
+
+/// `bytes`, a multiple of the page, that begin at a huge page.
+std::byte* map_aligned(std::size_t bytes) {
+  std::byte* memory = map(bytes + huge_page);
+  const std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(memory) % huge_page) % huge_page;
+  if (before > 0) munmap(memory, before);
+  munmap(memory + before + bytes, huge_page - before);
+  return memory + before;
+}
+
+}  // namespace
 
 HostMemory::HostMemory(std::size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > SIZE_MAX - page - huge_page) throw std::bad_alloc();
+  data_ = bytes < huge_page ? map(bytes) : map_aligned((bytes + page - 1) / page * page);
   // Fewer page faults and TLB misses; where the kernel declines, nothing changes but speed.
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  data_ = static_cast<std::byte*>(memory);
+  madvise(data_, bytes, MADV_HUGEPAGE);
 }
 
 HostMemory::~HostMemory() {
@@ -27,6 +49,14 @@ HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
+}
+
+void populate(std::span<std::byte> memory) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  if (!memory.empty()) madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(memory);
+#endif
 }
 
 }  // namespace slidestream::runtime

@@ -25,15 +25,16 @@ void Slot::reset() noexcept {
   if (SlotPool* pool = std::exchange(pool_, nullptr)) pool->release(index_);
 }
 
-SlotPool::SlotPool(std::size_t slots, std::size_t bytes_per_slot, std::function<void()> on_release)
+SlotPool::SlotPool(std::size_t slots, std::size_t bytes_per_slot, std::function<void()> on_free, Start start)
     : bytes_per_slot_(bytes_per_slot),
-      on_release_(std::move(on_release)),
+      on_free_(std::move(on_free)),
+      not_ready_(start == Start::ready ? 0 : slots),
       // Room for every slot from every releasing thread's own block of the queue, so that a release never allocates.
       free_(slots * 2 + moodycamel::ConcurrentQueueDefaultTraits::BLOCK_SIZE) {
   memory_.reserve(slots);
   for (std::size_t i = 0; i < slots; ++i) {
     memory_.emplace_back(bytes_per_slot);
-    if (!free_.enqueue(i)) throw std::bad_alloc();
+    if (start == Start::ready && !free_.enqueue(i)) throw std::bad_alloc();
   }
 }
 
@@ -50,9 +51,20 @@ std::optional<Slot> SlotPool::try_acquire() {
 
 void SlotPool::release(std::size_t index) noexcept {
   checked_out_.fetch_sub(1, std::memory_order_release);
+  free(index);
+}
+
+void SlotPool::make_ready(std::size_t index) noexcept {
+  not_ready_.fetch_sub(1, std::memory_order_acq_rel);
+  // What was done to the memory comes before its first use, as between a release and the next use.
+  checked_out_.fetch_add(0, std::memory_order_release);
+  free(index);
+}
+
+void SlotPool::free(std::size_t index) noexcept {
   // Fails only when the queue can't allocate a block: a lost slot would hang the run, so end it instead.
   if (!free_.enqueue(index)) std::terminate();
-  if (on_release_) on_release_();
+  if (on_free_) on_free_();
 }
 
 }  // namespace slidestream::runtime

@@ -196,6 +196,9 @@ struct RunContext {
   /// Of the stages that this run has, in their order.
   std::vector<const runtime::StageMeter*> meters() const;
 
+  /// Bytes at the beginning of a long slot that are pinned apart: what a batch of compressed tiles seldom exceeds.
+  std::size_t pinned_front = std::size_t{256} << 20;
+
   /// For tests: called at the start of each stage's work on a strip; what it throws is the stage's failure.
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;
   void* fault_data = nullptr;

@@ -46,8 +46,9 @@ struct DeviceLayout {
   std::size_t counts_bytes() const { return (bins + 1) * sizeof(std::uint64_t); }
   std::size_t result_bytes() const { return counts_bytes() + windows * 2 * sizeof(double); }
   std::size_t total() const;
-  /// Pinned host memory besides the slots.
-  std::size_t host_bytes() const { return slots * (aligned(result_bytes()) + aligned(decode_pinned)); }
+  /// Pinned host memory of a slot besides the slot itself: results and the decoder's part.
+  std::size_t slot_host_bytes() const { return aligned(result_bytes()) + aligned(decode_pinned); }
+  std::size_t host_bytes() const { return slots * slot_host_bytes(); }
 };
 
 /// What only a device, or what is assumed of one, can tell. Copies are good as long as the window engine lives.

@@ -51,13 +51,24 @@ class GpuSet {
   /// Whether this level's tiles are decoded on the devices. Thread-safe.
   virtual bool decodes(const Slide& slide, std::size_t level) const = 0;
 
-  /// A lane's slots, pinned near its device. Goes away before the slots do, and waits for what the device does with
-  /// them.
+  /// A lane's slots, pinned near its device, and made ready by that in the background. Goes away before the slots do,
+  /// and waits for what the device does with them.
   class PinnedSlots {
    public:
     virtual ~PinnedSlots() = default;
+    /// Begins: before, no slot becomes ready.
+    virtual void start() noexcept = 0;
+    /// Slots that aren't ready needn't be any more. Doesn't wait.
+    virtual void stop() noexcept = 0;
   };
-  virtual std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots) = 0;
+  /// Of slots that aren't ready. `failed` is told why no more slots come; `ended`, that none will. Both are called from
+  /// threads of the slots' own.
+  virtual std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
+                                           const std::function<void()>& ended) = 0;
+
+  /// Has as much of the batch's slot pinned as its tiles, which are laid out, and its rows take: the whole slot when
+  /// its front won't do. May wait for the system. Thread-safe for different batches. \throws CudaError.
+  virtual void pin(const Batch& batch) = 0;
 
   /// Describes the tiles of a batch that is decoded on its device. Thread-safe for different batches. What the device
   /// can't decode is flagged.
@@ -88,6 +99,12 @@ class GpuSet {
 
 extern const runtime::StageContract upload_contract;
 extern const runtime::StageContract device_compute_contract;
+
+/// Whether `make_gpu_set` would find what it wants; takes nothing. \throws as that.
+void check_gpus(const Config& config, const std::vector<int>& devices);
+
+/// Has the driver make the devices' contexts, side by side. What fails here fails again where it is told.
+void wake_gpus(const std::vector<int>& devices) noexcept;
 
 /// \throws ConfigError naming the key to turn when the devices' memory doesn't do; CudaError.
 std::unique_ptr<GpuSet> make_gpu_set(RunContext& context, const std::vector<int>& devices);

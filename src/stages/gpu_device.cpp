@@ -1,16 +1,36 @@
 #include "stages/gpu_device.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <utility>
+
+#include <slidestream/error.hpp>
 
 #include "runtime/cuda/check.hpp"
 #include "runtime/machine.hpp"
+#include "runtime/slot_preparation.hpp"
 
 namespace slidestream {
 
 using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
+
+namespace {
+
+/// More take pages from the system no faster: they wait for each other there.
+constexpr int most_preparing_threads = 4;
+
+std::size_t preparing_threads(const RunContext& context) {
+  const int share = context.threads / static_cast<int>(2 * context.lanes);
+  return static_cast<std::size_t>(std::clamp(share, 1, most_preparing_threads));
+}
+
+}  // namespace
 
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout)
@@ -18,8 +38,6 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
       device_(device),
       layout_(layout),
       memory_(layout.total()),
-      host_memory_(layout.host_bytes()),
-      pinned_memory_(host_memory_.bytes()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
   for (std::unique_ptr<cuda::WindowEngine>& engine : engines) {
@@ -32,21 +50,16 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
     carries_.back()->memory = memory_.take(layout.carry);
     free_carries_.push_back(static_cast<int>(i));
   }
-  std::span<std::byte> pinned = host_memory_.bytes();
-  const auto take_pinned = [&pinned](std::size_t bytes) {
-    const std::span<std::byte> part = pinned.first(bytes);
-    pinned = pinned.subspan(DeviceArena::aligned(bytes));
-    return part;
-  };
   for (std::size_t i = 0; i < layout.slots; ++i) {
     slots_.push_back(std::make_unique<DeviceSlot>());
     DeviceSlot& slot = *slots_.back();
     slot.plane = memory_.take(layout.plane);
     slot.results = memory_.take(layout.result_bytes());
-    slot.host_results = take_pinned(layout.result_bytes());
+    slot.host = runtime::HostMemory(layout.slot_host_bytes());
+    slot.host_results = slot.host.bytes().first(layout.result_bytes());
     const std::span<std::byte> compressed = memory_.take(layout.compressed);
     const std::span<std::byte> scratch = memory_.take(layout.decode_scratch);
-    const std::span<std::byte> decode_pinned = take_pinned(layout.decode_pinned);
+    const std::span<std::byte> decode_pinned = slot.host.bytes().last(DeviceArena::aligned(layout.decode_pinned));
     if (layout.compressed > 0) {
       slot.decoder = std::make_unique<SlotDecoder>(layout.tiles, compressed, scratch, decode_pinned);
     }
@@ -56,28 +69,115 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
 /// Slots of a lane. What is still under way reads and writes memory that goes away after it.
 class GpuDevice::Pins final : public GpuSet::PinnedSlots {
  public:
-  Pins(GpuDevice& device, runtime::SlotPool& slots) : device_(device) {
-    const DeviceScope scope(device.device_.ordinal);
-    ranges_.reserve(slots.size());
+  Pins(GpuDevice& device, runtime::SlotPool& slots, const GpuSet::Done& failed, const std::function<void()>& ended)
+      : device_(device),
+        slots_(slots),
+        front_(pinned_front(slots.bytes_per_slot(), device.context_.pinned_front)),
+        ranges_(slots.size()) {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       runtime::place_on_node(slots.memory(i), device.device_.numa_node);
-      ranges_.emplace_back(slots.memory(i));
+      runtime::place_on_node(device.slots_[i]->host.bytes(), device.device_.numa_node);
     }
+    runtime::SlotPreparation::Steps steps;
+    steps.begin = [&device] { runtime::run_near_node(device.device_.numa_node); };
+    steps.complete = [this](std::size_t index) { pin_front(index); };
+    if (front_ < slots.bytes_per_slot()) steps.rest = [this](std::size_t index) { pin_rest(index, false); };
+    steps.failed = failed;
+    steps.ended = ended;
+    preparation_.emplace(slots, front_, preparing_threads(device.context_), std::move(steps));
+    device_.pins_ = this;
   }
-  ~Pins() override { device_.finish(); }
+  ~Pins() override {
+    stop();
+    preparation_.reset();
+    device_.pins_ = nullptr;
+    device_.finish();
+    const auto unpin = [this] { ranges_.clear(); };
+    device_.on_device(unpin);
+  }
+
+  void start() noexcept override { preparation_->start(); }
+  void stop() noexcept override {
+    stopped_.store(true, std::memory_order_relaxed);
+    preparation_->stop();
+  }
+
+  const std::byte* boundary(std::size_t index) const { return slots_.memory(index).data() + front_; }
+
+  void pin(const Batch& batch) {
+    const bool compressed =
+        batch.decode_on_device && batch.slide->slide->info().levels[batch.slide->level].codec == Codec::jpeg;
+    if (!compressed || batch.compressed_end + static_cast<std::size_t>(slot_slack) > front_)
+      pin_whole(batch.slot.index());
+  }
+
+  void pin_whole(std::size_t index) {
+    if (front_ < slots_.bytes_per_slot()) pin_rest(index, true);
+  }
 
  private:
+  struct Ranges {
+    std::optional<runtime::cuda::PinnedRange> host;
+    std::optional<runtime::cuda::PinnedRange> front;
+    std::mutex mutex;
+    std::optional<runtime::cuda::PinnedRange> rest;  ///< guarded by `mutex`
+  };
+
+  /// Its pages are there, and no other thread has to do with the slot.
+  void pin_front(std::size_t index) {
+    const DeviceScope scope(device_.device_.ordinal);
+    const std::span<std::byte> host = device_.slots_[index]->host.bytes();
+    runtime::populate(host);
+    ranges_[index].front.emplace(slots_.memory(index).first(front_));
+    ranges_[index].host.emplace(host);
+  }
+
+  /// Somebody waits for it, or it is done in good time.
+  void pin_rest(std::size_t index, bool wanted) {
+    constexpr std::size_t part = std::size_t{16} << 20;
+    const std::lock_guard lock(ranges_[index].mutex);
+    if (ranges_[index].rest) return;
+    const std::span<std::byte> rest = slots_.memory(index).subspan(front_);
+    for (std::size_t begin = 0; begin < rest.size(); begin += part) {
+      if (!wanted && stopped_.load(std::memory_order_relaxed)) return;
+      runtime::populate(rest.subspan(begin, std::min(part, rest.size() - begin)));
+    }
+    const DeviceScope scope(device_.device_.ordinal);
+    ranges_[index].rest.emplace(rest);
+  }
+
   GpuDevice& device_;
-  std::vector<runtime::cuda::PinnedRange> ranges_;
+  runtime::SlotPool& slots_;
+  std::size_t front_;
+  std::deque<Ranges> ranges_;
+  std::atomic<bool> stopped_{false};
+  std::optional<runtime::SlotPreparation> preparation_;
 };
 
-std::unique_ptr<GpuSet::PinnedSlots> GpuDevice::pin(runtime::SlotPool& slots) {
-  return std::make_unique<Pins>(*this, slots);
+std::unique_ptr<GpuSet::PinnedSlots> GpuDevice::pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
+                                                    const std::function<void()>& ended) {
+  return std::make_unique<Pins>(*this, slots, failed, ended);
 }
+
+void GpuDevice::pin(const Batch& batch) { pins_->pin(batch); }
 
 GpuDevice::~GpuDevice() { finish(); }
 
+void GpuDevice::on_device(const std::function<void()>& work) const noexcept {
+  try {
+    const DeviceScope scope(device_.ordinal);
+    work();
+  } catch (const CudaError&) {
+    // A device that is lost.
+    work();
+  }
+}
+
 void GpuDevice::finish() noexcept {
+  on_device([this] { wait_for_streams(); });
+}
+
+void GpuDevice::wait_for_streams() noexcept {
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
   for (const auto& compute : compute_streams_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute->stream.get()));
   for (const auto& slot : slots_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
@@ -88,12 +188,12 @@ void GpuDevice::upload(Batch& batch) {
   DeviceSlot& slot = slot_of(batch);
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copy_begun.get(), copy_stream_.get()));
   if (batch.decode_on_device) {
-    slot.copied_bytes = slot.decoder->upload(batch, copy_stream_.get());
+    slot.copied_bytes = slot.decoder->upload(batch, pins_->boundary(batch.slot.index()), copy_stream_.get());
   } else {
     const StripPlan& strip = batch.strip;
     slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * batch.panel().pitch);
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(own_rows(batch, slot), batch.own_rows, slot.copied_bytes, cudaMemcpyHostToDevice,
-                                     copy_stream_.get()));
+    copy_from_slot(own_rows(batch, slot), reinterpret_cast<const std::byte*>(batch.own_rows), slot.copied_bytes,
+                   pins_->boundary(batch.slot.index()), copy_stream_.get());
   }
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
   slot.copying = true;
@@ -134,6 +234,8 @@ void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
   DeviceSlot& slot = slot_of(batch);
   try {
     const DeviceScope scope(device_.ordinal);
+    // They stand at the slot's end.
+    pins_->pin_whole(batch.slot.index());
     const std::byte* from = batch.slot.memory().data() + batch.patches_offset;
     std::byte* own = own_rows(batch, slot);
     const Level& level = batch.slide->slide->info().levels[batch.slide->level];

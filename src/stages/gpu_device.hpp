@@ -20,7 +20,8 @@
 
 namespace slidestream {
 
-/// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start.
+/// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start,
+/// but for what is pinned, which comes slot by slot.
 class GpuDevice {
  public:
   /// Takes the device's memory. `engines` are one a compute stream. \throws CudaError.
@@ -28,7 +29,9 @@ class GpuDevice {
             std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout);
   ~GpuDevice();
 
-  std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots);
+  std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
+                                           const std::function<void()>& ended);
+  void pin(const Batch& batch);
   void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);
   void decode(Batch& batch, const GpuSet::Done& done);
@@ -42,7 +45,8 @@ class GpuDevice {
     std::span<std::byte> plane;
     std::unique_ptr<SlotDecoder> decoder;  ///< null where nothing is decoded on the device
     std::span<std::byte> results;          ///< device
-    std::span<std::byte> host_results;     ///< pinned
+    runtime::HostMemory host;              ///< results and the decoder's part; pinned with the host's slot
+    std::span<std::byte> host_results;     ///< in it
     runtime::cuda::Event copy_begun;
     runtime::cuda::Event copied;
     // A stream for each slot: decoding is bound by latency, and that of several batches goes on side by side.
@@ -71,7 +75,10 @@ class GpuDevice {
     bool was_used = false;
   };
 
+  /// With this device as the thread's, if that can be.
+  void on_device(const std::function<void()>& work) const noexcept;
   void finish() noexcept;
+  void wait_for_streams() noexcept;
   ComputeStream& stream_of(Chain& chain);
   class Pins;
 
@@ -85,6 +92,7 @@ class GpuDevice {
   RunContext& context_;
   runtime::cuda::Device device_;
   DeviceLayout layout_;
+  Pins* pins_ = nullptr;  ///< of the lane's slots, while they live
   runtime::cuda::DeviceArena memory_;
   // Used by `compute` alone, which is serial.
   std::vector<std::unique_ptr<ComputeStream>> compute_streams_;
@@ -92,8 +100,6 @@ class GpuDevice {
   std::vector<std::unique_ptr<CarryBuffer>> carries_;
   std::vector<int> free_carries_;
 
-  runtime::HostMemory host_memory_;  ///< results and the decoders' part
-  runtime::cuda::PinnedRange pinned_memory_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;
   runtime::cuda::Stream copy_stream_;
   runtime::cuda::CompletionThread decode_completion_;

@@ -17,9 +17,9 @@ constexpr std::size_t kTilesPerPatching = 8;
 class GpuLane final : public Lane {
  public:
   GpuLane(const Shared& shared, std::size_t index, GpuSet& gpus)
-      : Lane(shared, index),
+      : Lane(shared, index, runtime::SlotPool::Start::not_ready),
         gpus_(gpus),
-        pinned_slots_(gpus.pin(index, slots())),
+        pinned_slots_(gpus.pin(index, slots(), shared.context.on_fatal, [this] { shared_.graph.release_wait(); })),
         carry_stage_(make_device_carry_stage(shared.context)),
         // Serial, so that copies and their events follow each other on the stream as they belong together.
         upload_(
@@ -53,6 +53,14 @@ class GpuLane final : public Lane {
 
  private:
   using AsyncNode = flow::async_node<Batch*, Batch*>;
+
+  void prepare_slots() override {
+    // No task of the graph may be under way yet: it waits for the slots.
+    shared_.graph.reserve_wait();
+    pinned_slots_->start();
+  }
+
+  void end_preparation() noexcept override { pinned_slots_->stop(); }
 
   void connect() override {
     Lane::connect(upload_);

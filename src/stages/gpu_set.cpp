@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <slidestream/error.hpp>
@@ -74,6 +76,21 @@ SlotLimits common_limits(std::vector<SlotLimits> all) {
   return common;
 }
 
+runtime::cuda::Device device_of(const runtime::cuda::Devices& all, int ordinal) {
+  const auto device = std::find_if(all.found.begin(), all.found.end(),
+                                   [ordinal](const auto& found) { return found.ordinal == ordinal; });
+  if (device == all.found.end()) throw CudaError("CUDA device " + std::to_string(ordinal) + " went away");
+  return *device;
+}
+
+/// What the current device is to take. \throws ConfigError when it doesn't do.
+DeviceLayout layout_of(const Config& config, const runtime::cuda::Device& device, std::size_t slot_bytes,
+                       const DeviceSizing& sizing) {
+  const DeviceLayout layout = lay_out(config, slot_bytes, sizing, allowed_memory(config));
+  check_memory(config, device, layout.total());
+  return layout;
+}
+
 class Gpus final : public GpuSet {
  public:
   Gpus(RunContext& context, const std::vector<int>& ordinals) : context_(context) {
@@ -82,16 +99,13 @@ class Gpus final : public GpuSet {
     const runtime::cuda::Devices all = runtime::cuda::find_devices();
     std::vector<SlotLimits> limits;
     for (const int ordinal : ordinals) {
-      const auto device = std::find_if(all.found.begin(), all.found.end(),
-                                       [ordinal](const auto& found) { return found.ordinal == ordinal; });
-      if (device == all.found.end()) throw CudaError("CUDA device " + std::to_string(ordinal) + " went away");
+      const runtime::cuda::Device device = device_of(all, ordinal);
       const runtime::cuda::DeviceScope scope(ordinal);
       auto engine = cuda::make_window_engine(config.analysis);
       const DeviceSizing sizing = sizing_of(*engine, ordinal);
-      const DeviceLayout layout = lay_out(config, slot_bytes, sizing, allowed_memory(config));
-      check_memory(config, *device, layout.total());
+      const DeviceLayout layout = layout_of(config, device, slot_bytes, sizing);
       if (devices_.empty()) {
-        description_ = device->name + ", " + engine->name();
+        description_ = device.name + ", " + engine->name();
         if (ordinals.size() > 1) description_ = std::to_string(ordinals.size()) + " x " + description_;
       }
       // The engine outlives every plan: it belongs to its device.
@@ -99,19 +113,21 @@ class Gpus final : public GpuSet {
       std::vector<std::unique_ptr<cuda::WindowEngine>> engines;
       engines.push_back(std::move(engine));
       while (engines.size() < layout.streams) engines.push_back(cuda::make_window_engine(config.analysis));
-      devices_.push_back(std::make_unique<GpuDevice>(context, *device, std::move(engines), layout));
+      devices_.push_back(std::make_unique<GpuDevice>(context, device, std::move(engines), layout));
     }
     limits_ = common_limits(std::move(limits));
   }
 
   const SlotLimits& limits() const noexcept override { return limits_; }
   std::string description() const override { return description_; }
-  std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots) override {
-    return devices_[lane]->pin(slots);
+  std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
+                                   const std::function<void()>& ended) override {
+    return devices_[lane]->pin(slots, failed, ended);
   }
   bool decodes(const Slide& slide, std::size_t level) const override {
     return device_decodes(context_.config, slide, level);
   }
+  void pin(const Batch& batch) override { devices_[batch.lane]->pin(batch); }
   void prepare(Batch& batch) override { devices_[batch.lane]->prepare(batch); }
   void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
   void decode(Batch& batch, const Done& done) override { devices_[batch.lane]->decode(batch, done); }
@@ -176,6 +192,34 @@ DeviceFacts facts_of_device(const Config& config, int ordinal) {
   std::size_t total = 0;
   SLIDESTREAM_CUDA(cudaMemGetInfo(&facts.free, &total));
   return facts;
+}
+
+void check_gpus(const Config& config, const std::vector<int>& devices) {
+  const runtime::cuda::Devices all = runtime::cuda::find_devices();
+  for (const int ordinal : devices) {
+    const runtime::cuda::DeviceScope scope(ordinal);
+    const auto engine = cuda::make_window_engine(config.analysis);
+    layout_of(config, device_of(all, ordinal), device_slot_bytes(config.pipeline, devices.size()),
+              sizing_of(*engine, ordinal));
+  }
+}
+
+void wake_gpus(const std::vector<int>& devices) noexcept {
+  const auto wake = [](int ordinal) noexcept {
+    try {
+      const runtime::cuda::DeviceScope scope(ordinal);
+      SLIDESTREAM_CUDA_NOEXCEPT(cudaFree(nullptr));
+    } catch (const CudaError&) {
+      // Told where the device is used.
+    }
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (const int ordinal : devices) threads.emplace_back(wake, ordinal);
+  } catch (const std::exception&) {
+    // Those that have no thread wake up when they are used.
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 std::unique_ptr<GpuSet> make_gpu_set(RunContext& context, const std::vector<int>& devices) {

@@ -117,16 +117,22 @@ void SlotDecoder::describe_plain(Batch& batch) {
   }
 }
 
-std::size_t SlotDecoder::upload(const Batch& batch, cudaStream_t stream) {
+void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* boundary,
+                    cudaStream_t stream) {
+  const std::size_t before = from < boundary ? std::min(bytes, static_cast<std::size_t>(boundary - from)) : 0;
+  if (before > 0) SLIDESTREAM_CUDA(cudaMemcpyAsync(to, from, before, cudaMemcpyHostToDevice, stream));
+  if (before == bytes) return;
+  SLIDESTREAM_CUDA(cudaMemcpyAsync(to + before, from + before, bytes - before, cudaMemcpyHostToDevice, stream));
+}
+
+std::size_t SlotDecoder::upload(const Batch& batch, const std::byte* boundary, cudaStream_t stream) {
   const std::span<std::byte> host = batch.slot.memory();
   const std::size_t bytes = whole_reads(batch.compressed_end);
-  if (bytes > 0) {
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(compressed_.data(), host.data(), bytes, cudaMemcpyHostToDevice, stream));
-  }
+  copy_from_slot(compressed_.data(), host.data(), bytes, boundary, stream);
   if (level_of(batch).codec == Codec::jpeg) return bytes;
   const std::size_t described = batch.tiles.size() * sizeof(cuda::PlacedTile);
-  SLIDESTREAM_CUDA(cudaMemcpyAsync(compressed_.data() + batch.descriptors_offset,
-                                   host.data() + batch.descriptors_offset, described, cudaMemcpyHostToDevice, stream));
+  copy_from_slot(compressed_.data() + batch.descriptors_offset, host.data() + batch.descriptors_offset, described,
+                 boundary, stream);
   return bytes + described;
 }
 

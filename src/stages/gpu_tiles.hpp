@@ -32,7 +32,7 @@ class SlotDecoder {
   void describe(Batch& batch);
 
   /// Puts the copy of a batch's compressed bytes on `stream`. \returns the bytes copied. \throws CudaError.
-  std::size_t upload(const Batch& batch, cudaStream_t stream);
+  std::size_t upload(const Batch& batch, const std::byte* boundary, cudaStream_t stream);
 
   /// Puts the decoding of an uploaded batch on `stream`: into the plane whose pixel (panel.x0, strip.y0) is at
   /// `own_rows`. \throws CudaError.
@@ -53,5 +53,15 @@ class SlotDecoder {
   std::unique_ptr<cuda::JpegBatchDecoder> jpeg_decoder_;
   std::vector<std::uint32_t> numbers_;  ///< of the batch's tiles, in the order in which the device knows them
 };
+
+/// Puts a copy from a slot to the device on the stream: in two where it passes `boundary`, for what was pinned apart
+/// isn't copied in one.
+void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* boundary,
+                    cudaStream_t stream);
+
+/// Bytes of a slot that are pinned before the rest: all of a short one. What stands at a slot's end is behind them.
+inline std::size_t pinned_front(std::size_t slot_bytes, std::size_t front) {
+  return slot_bytes < 2 * front ? slot_bytes : front;
+}
 
 }  // namespace slidestream

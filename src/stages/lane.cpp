@@ -18,13 +18,14 @@ std::size_t readers(const RunContext& context) {
 
 }  // namespace
 
-Lane::Lane(const Shared& shared, std::size_t index)
+Lane::Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slots)
     : shared_(shared),
       index_(index),
       depth_(static_cast<std::size_t>(shared.context.config.pipeline.queue_depth)),
       batches_(depth_),
       tokens_(shared.graph),
-      pool_(depth_, shared.context.limits.slot_bytes, [this] { give_token(); }),
+      pool_(
+          depth_, shared.context.limits.slot_bytes, [this] { give_token(); }, slots),
       io_(readers(shared.context)),
       source_(shared.graph, [this](tbb::flow_control& flow_control) { return next_strip(flow_control); }),
       join_(shared.graph),
@@ -76,7 +77,9 @@ void Lane::connect(flow::receiver<Batch*>& decoded) {
 
 void Lane::start() {
   connect();
-  for (std::size_t i = 0; i < depth_; ++i) tokens_.try_put({});
+  // The others come as they are made ready.
+  for (std::size_t i = pool_.not_ready(); i < depth_; ++i) tokens_.try_put({});
+  prepare_slots();
   source_.activate();
 }
 
@@ -84,7 +87,11 @@ StripMessage Lane::next_strip(tbb::flow_control& flow_control) {
   const runtime::GraphLifetime::Body body(shared_.lifetime);
   const runtime::Turn turn(source_turn_);
   StripMessage message;
-  if (!shared_.source.next(message, index_)) flow_control.stop();
+  if (!shared_.source.next(message, index_)) {
+    flow_control.stop();
+    // Every strip before has its slot: the next is asked for when the last was admitted.
+    end_preparation();
+  }
   return message;
 }
 

@@ -41,8 +41,13 @@ class Lane {
   runtime::SlotPool& slots() noexcept { return pool_; }
 
  protected:
-  Lane(const Shared& shared, std::size_t index);
+  /// `slots` says whether somebody else makes the slots ready, in `prepare_slots`.
+  Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slots = runtime::SlotPool::Start::ready);
 
+  /// Begins to make the slots ready, where they aren't.
+  virtual void prepare_slots() {}
+  /// Slots that aren't ready aren't needed any more. Called by the serial source.
+  virtual void end_preparation() noexcept {}
   /// Joins the nodes behind this part, and this part to them. (An edge makes tasks at once, which refer to nodes.)
   virtual void connect() = 0;
   /// `decoded` takes batches with luminance in their slots.

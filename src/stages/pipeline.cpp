@@ -235,6 +235,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   RunContext context(config, threads);
   context.fault = faults.fault;
   context.fault_data = faults.data;
+  if (faults.pinned_front > 0) context.pinned_front = faults.pinned_front;
   context.stop_requested = [&control] { return control.stop_requested(); };
 
   RunResult result;
@@ -295,8 +296,16 @@ void check_runnable(const Config& config) {
     for (const auto& op : operators::make_operators(config)) op->host_description();
     return;
   }
-  RunContext context(config, 1);
-  make_gpu_set(context, devices);
+  check_gpus(config, devices);
+}
+
+void wake_up(const Config& config) noexcept {
+  try {
+    std::string why;
+    wake_gpus(choose_backend(config, why));
+  } catch (const std::exception&) {
+    // What can't be run is told by `check_runnable`.
+  }
 }
 
 RunResult run_pipeline(const Config& config, const std::vector<std::string>& slides, RunControl& control) {

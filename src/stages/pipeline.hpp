@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace slidestream {
 struct FaultInjection {
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;
   void* data = nullptr;
+  std::size_t pinned_front = 0;  ///< as the context's, unless 0
 };
 
 /// `run_pipeline` with faults.

@@ -37,6 +37,7 @@ class Read final : public ReadStage {
     std::size_t chunks = 0;
     guarded(context_, "read", batch, [&] {
       lay_out(batch);
+      if (context_.gpus != nullptr) context_.gpus->pin(batch);
       split_chunks(batch.chunks);
       batch.next_chunk.store(0, std::memory_order_relaxed);
       chunks = batch.chunks.size();

@@ -171,7 +171,7 @@ class Configuration(Case):
     def test_shipped_configurations_are_valid(self):
         configs = pathlib.Path(__file__).parents[2] / "configs"
         self.assertEqual({file.name for file in configs.glob("*.toml")},
-                         {"demo.toml", "cpu.toml", "a40x4.toml", "h100.toml", "h200x4.toml"})
+                         {"demo.toml", "cpu.toml", "a40x4.toml", "h100.toml", "h200.toml", "h200x4.toml"})
         for file in configs.glob("*.toml"):
             result = run("--config", file, "--print-config")
             self.assertEqual((result.returncode, result.stderr), (0, ""), file)

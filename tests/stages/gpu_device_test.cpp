@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,8 @@
 #include <slidestream/error.hpp>
 #include <slidestream/forecast.hpp>
 
+#include "runtime/cuda/resources.hpp"
+#include "stages/pipeline.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
@@ -97,6 +100,71 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
       CHECK(ran >= 10);
     }
   }
+}
+
+TEST_CASE("a run on the second GPU makes no context on the first") {
+  const FakeMachine machine({gib, gib});
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::mixed_slides(folder, 3);
+  Config config = small_strips();
+  config.gpu.devices = {1};
+  // A thread that has done nothing with CUDA before, as the program's own.
+  std::thread([&] {
+    wake_up(config);
+    check_runnable(config);
+    test::require_done(run(config, slides));
+  }).join();
+  CHECK(test::fake_contexts().contains(1));
+  CHECK_FALSE(test::fake_contexts().contains(0));
+}
+
+TEST_CASE("a thread that uses a GPU has it again after a run on another") {
+  const FakeMachine machine({gib, gib});
+  Config config = small_strips();
+  config.gpu.devices = {1};
+  int device = -1;
+  std::thread([&] {
+    cudaSetDevice(0);
+    check_runnable(config);
+    cudaGetDevice(&device);
+  }).join();
+  CHECK(device == 0);
+}
+
+TEST_CASE("results are the same when slots are pinned in two parts, and nothing stays pinned") {
+  const FakeMachine machine({gib, gib});
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::mixed_slides(folder, 6);
+  Config config = small_strips();
+  config.pipeline.memory_mib = 16;
+  const RunResult expected = run(config, slides);
+  test::require_done(expected);
+  for (const std::size_t front : {4096U, 65536U, 1U << 20}) {
+    CAPTURE(front);
+    RunControl control;
+    FaultInjection faults;
+    faults.pinned_front = front;
+    test::check_same(run_pipeline_with_faults(config, slides, control, faults), expected);
+    CHECK(test::fake_pinned() == 0);
+  }
+}
+
+TEST_CASE("a small job pins fewer slots than there are") {
+  const FakeMachine machine({4 * gib});
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(300, 400, 9);
+  test::write_test_slide(folder / "small.tif", image);
+  Config config = small_strips();
+  config.pipeline.queue_depth = 32;
+  config.pipeline.memory_mib = 32 * 17;  // two parts a slot: a stop comes between
+  config.gpu.memory_fraction = 1.0;
+  config.decode.device = DecodeDevice::cpu;
+  config.pipeline.threads = 1;
+  const std::uint64_t before = runtime::cuda::resource_counts().pinned_ranges;
+  test::require_done(run(config, {folder / "small.tif"}));
+  // Two ranges a slot.
+  CHECK(runtime::cuda::resource_counts().pinned_ranges - before < 32 * 2);
+  CHECK(test::fake_pinned() == 0);
 }
 
 TEST_CASE("more GPUs than there is work for, and none of it") {

@@ -72,13 +72,14 @@ struct Cupti {
 }  // namespace
 
 TEST_CASE("after the first slide nothing is allocated, created or waited for device-wide") {
-  if (test::gpus_or_skip() == 0) return;
+  const auto gpus = static_cast<std::uint64_t>(test::gpus_or_skip());
+  if (gpus == 0) return;
   const Cupti cupti;
   if (cupti.subscribe == nullptr || cupti.enable_domain == nullptr) return test::report_skipped("no libcupti");
   const test::TemporaryFolder folder;
   test::Image image = test::textured_image(1500, 1700, 3);
   std::vector<std::string> slides;
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 120; ++i) {
     slides.push_back(folder / (std::to_string(i) + ".tif"));
     test::write_test_slide(slides.back(), image, {.tile_width = 256, .tile_height = 256, .coding = test::Coding::jpeg});
   }
@@ -100,11 +101,18 @@ TEST_CASE("after the first slide nothing is allocated, created or waited for dev
     config.gpu.split_slides = SplitSlides::never;
     std::size_t ended = 0;
     std::uint64_t taken = 0;
+    // Slots are made ready while the first slides are under way. Each has two ranges, and long ones three.
+    const std::uint64_t pinned_before = runtime::cuda::resource_counts().pinned_ranges;
+    const std::uint64_t pinned_in_all = gpus * static_cast<std::uint64_t>(config.pipeline.queue_depth) * 2;
+    std::size_t steady_since = 0;
     RunControl control;
-    // Every lane has done a slide by the fifth: after it comes the steady state, before the last it ends.
+    // Every lane has done a slide by the fifth: after it, and with all slots ready, comes the steady state, before the
+    // last it ends.
     control.on_slide = [&](SlideResult&) {
       ++ended;
-      if (ended == 6) {
+      const std::uint64_t pinned = runtime::cuda::resource_counts().pinned_ranges - pinned_before;
+      if (steady_since == 0 && ended >= 6 && pinned == pinned_in_all) {
+        steady_since = ended;
         taken = runtime::cuda::resource_counts().total();
         counter.counting = true;
       }
@@ -115,6 +123,8 @@ TEST_CASE("after the first slide nothing is allocated, created or waited for dev
     };
     const RunResult result = run_pipeline(config, slides, control);
     for (const SlideResult& slide : result.slides) REQUIRE_MESSAGE(slide.done, slide.error);
+    CHECK(steady_since > 0);
+    CHECK(steady_since < slides.size() / 2);
     CHECK(taken == 0);
     CHECK(counter.all.load() > 100);
     for (const auto& [name, count] : counter.calls) MESSAGE(name, " was called ", count, " times");

@@ -40,6 +40,25 @@ std::string why(cudaError_t code) {
   }
 }
 
+using CurrentContext = int (*)(void** context);  // cuCtxGetCurrent, as cuda.h declares it; 0 is success
+
+CurrentContext find_current_context() {
+  void* entry = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  const cudaError_t code =
+      cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &entry, 12000, cudaEnableDefault, &found);
+  if (code == cudaSuccess && found == cudaDriverEntryPointSuccess) return reinterpret_cast<CurrentContext>(entry);
+  static_cast<void>(cudaGetLastError());
+  return nullptr;
+}
+
+/// Whether the calling thread has a device's context in use. Makes none, as calls of the runtime would.
+bool has_context() {
+  static const CurrentContext current = find_current_context();
+  void* context = nullptr;
+  return current != nullptr && current(&context) == 0 && context != nullptr;
+}
+
 }  // namespace
 
 Devices find_devices() {
@@ -70,10 +89,12 @@ Devices find_devices() {
 }
 
 DeviceScope::DeviceScope(int ordinal) {
-  SLIDESTREAM_CUDA(cudaGetDevice(&before_));
+  if (has_context()) SLIDESTREAM_CUDA(cudaGetDevice(&before_));
   SLIDESTREAM_CUDA(cudaSetDevice(ordinal));
 }
 
-DeviceScope::~DeviceScope() { SLIDESTREAM_CUDA_NOEXCEPT(cudaSetDevice(before_)); }
+DeviceScope::~DeviceScope() {
+  if (before_ != none) SLIDESTREAM_CUDA_NOEXCEPT(cudaSetDevice(before_));
+}
 
 }  // namespace slidestream::runtime::cuda

@@ -27,7 +27,8 @@ struct Devices {
 /// Never throws for a missing or unfit driver. Makes no context, so it costs no device memory.
 Devices find_devices();
 
-/// Makes `ordinal` the calling thread's device while it lives. \throws CudaError.
+/// Makes `ordinal` the calling thread's device while it lives. A thread that had no device in use before keeps this one:
+/// going back to device 0, where every thread begins, would take some 500 MiB there for a context. \throws CudaError.
 class DeviceScope {
  public:
   explicit DeviceScope(int ordinal);
@@ -36,7 +37,8 @@ class DeviceScope {
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
-  int before_ = 0;
+  int before_ = none;
+  static constexpr int none = -1;  ///< to go back to
 };
 
 }  // namespace slidestream::runtime::cuda

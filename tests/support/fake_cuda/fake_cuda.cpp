@@ -16,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "support/random_pause.hpp"
@@ -27,6 +28,7 @@ struct Machine {
   std::mutex mutex;
   std::vector<std::size_t> free_bytes{std::size_t{4} << 30, std::size_t{4} << 30};
   std::map<const std::byte*, std::size_t> pinned;  ///< host memory
+  std::set<int> contexts;                          ///< devices that have one
 };
 
 Machine& machine() {
@@ -40,14 +42,30 @@ std::atomic<int> calls_to_failure{-1};
 std::atomic<FakeFailure> planned{FakeFailure::once};
 std::atomic<bool> dawdling{std::getenv("SLIDESTREAM_TEST_SEED") != nullptr};
 thread_local int current_device = 0;
+std::atomic<int> machines{1};         ///< that were made up so far
+thread_local int machine_in_use = 0;  ///< on which this thread has a context of its current device
 
 [[noreturn]] void broken(const char* rule) {
   std::fprintf(stderr, "CUDA was used wrongly: %s\n", rule);
   std::abort();
 }
 
+/// As the runtime does with the first call of a thread that wants a device, and when one is set.
+void use_context() {
+  machine_in_use = machines;
+  const std::lock_guard lock(machine().mutex);
+  machine().contexts.insert(current_device);
+}
+
+int current_context(void** context) {
+  static int some = 0;
+  *context = machine_in_use == machines ? &some : nullptr;
+  return 0;
+}
+
 /// What a call that can fail comes to.
 cudaError_t call() {
+  use_context();
   if (calls_to_failure.load() >= 0 && calls_to_failure.fetch_sub(1) == 0) {
     failed = true;
     if (planned == FakeFailure::for_ever) lost = true;
@@ -167,8 +185,20 @@ cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work) {
 
 void fake_dawdle(bool on) { dawdling = on; }
 
+std::set<int> fake_contexts() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().contexts;
+}
+
+std::size_t fake_pinned() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().pinned.size();
+}
+
 void fake_set_devices(const std::vector<std::size_t>& free_bytes) {
   const std::lock_guard lock(machine().mutex);
+  machine().contexts.clear();
+  ++machines;
   machine().free_bytes = free_bytes;
 }
 
@@ -205,9 +235,17 @@ cudaError_t cudaSetDevice(int device) {
   current_device = device;
   return call();
 }
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** entry, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  *entry = reinterpret_cast<void*>(&current_context);
+  *found = cudaDriverEntryPointSuccess;
+  return cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  const std::lock_guard lock(machine().mutex);
-  *free = *total = machine().free_bytes[static_cast<std::size_t>(current_device)];
+  {
+    const std::lock_guard lock(machine().mutex);
+    *free = *total = machine().free_bytes[static_cast<std::size_t>(current_device)];
+  }
   return call();
 }
 const char* cudaGetErrorString(cudaError_t) { return "unspecified launch failure"; }
@@ -219,7 +257,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   *memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
-cudaError_t cudaFree(void* memory) { return std::free(memory), cudaSuccess; }
+cudaError_t cudaFree(void* memory) { return use_context(), std::free(memory), cudaSuccess; }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
   const std::lock_guard lock(machine().mutex);
@@ -227,6 +265,7 @@ cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void* memory) {
+  use_context();
   const std::lock_guard lock(machine().mutex);
   const auto range = machine().pinned.find(static_cast<std::byte*>(memory));
   if (range == machine().pinned.end()) broken("memory is unpinned that wasn't pinned");

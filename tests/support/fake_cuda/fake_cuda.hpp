@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <vector>
 
 /// \file
@@ -23,8 +24,15 @@ void fake_dawdle(bool on);
 /// the CPU's decoder gets them all: another way through the graph, and a quicker one.
 void fake_jpeg_decoding(bool on);
 
-/// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB.
+/// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB. No device has a context
+/// then, whatever was before.
 void fake_set_devices(const std::vector<std::size_t>& free_bytes);
+
+/// Devices on which a context was made: by setting them, or by any call of a thread that has none.
+std::set<int> fake_contexts();
+
+/// Ranges of host memory that are pinned now.
+std::size_t fake_pinned();
 
 /// What becomes of a call that fails.
 enum class FakeFailure {
