@@ -60,7 +60,7 @@ double decode_alone(const std::string& path, std::int64_t rows) {
       const std::int64_t left = i % level.columns * level.tile_width;
       const std::int64_t top = i / level.columns * level.tile_height;
       auto* whole = reinterpret_cast<std::uint8_t*>(memory.bytes().data());
-      const LuminanceView out = {kept > 0 ? whole + top % kept * level.width + left : local.pixels.data(),
+      const HostPixels out = {kept > 0 ? whole + top % kept * level.width + left : local.pixels.data(),
                                  static_cast<std::ptrdiff_t>(kept > 0 ? level.width : level.tile_width),
                                  std::min(level.tile_width, level.width - left),
                                  std::min(level.tile_height, level.height - top)};

@@ -85,7 +85,7 @@ void decode_tiles(benchmark::State& state, SynthCodec codec) {
     slide->read(range.offset, tiles[i]);
   }
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(level.tile_width * level.tile_height));
-  const LuminanceView out{pixels.data(), level.tile_width, level.tile_width, level.tile_height};
+  const HostPixels out{pixels.data(), level.tile_width, level.tile_width, level.tile_height};
   TileDecoder decoder;
   for (auto _ : state) {
     for (std::size_t i = 0; i < tiles.size(); ++i) {

@@ -44,7 +44,7 @@ bool decode_on_cpu(std::span<const std::byte> bytes, std::span<const std::byte> 
   LevelDetail detail;
   detail.jpeg_tables.assign(tables.begin(), tables.end());
   pixels.assign(static_cast<std::size_t>(demand.width * demand.height), 0);
-  const LuminanceView view{pixels.data(), level.tile_width, level.tile_width, level.tile_height};
+  const HostPixels view{pixels.data(), level.tile_width, level.tile_width, level.tile_height};
   try {
     JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {

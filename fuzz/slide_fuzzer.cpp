@@ -49,17 +49,33 @@ class MemoryFile {
 constexpr std::int64_t max_pixels = std::int64_t{1} << 23;
 constexpr std::int64_t max_side = 256;
 
-/// Decodes the corner of the level that begins at the given pixel.
+/// What reading says; "" when all is well.
+template <class Read>
+std::string error_of(const Read& read) {
+  try {
+    read();
+    return "";
+  } catch (const slidestream::SlideError& error) {
+    require(std::string_view(error.what()).find_first_of("\r\n") == std::string_view::npos);
+    return error.what();
+  }
+}
+
+/// Decodes the corner of the level that begins at the given pixel, to luminance and to RGB.
 void decode(const slidestream::Slide& slide, std::size_t index, std::int64_t x, std::int64_t y) {
   const slidestream::Level& level = slide.info().levels[index];
   const std::int64_t width = std::min(max_side, level.width - x);
   const std::int64_t height = std::min(max_side, level.height - y);
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * height));
-  try {
+  std::vector<std::uint8_t> rgb(3 * pixels.size());
+  const std::string luminance_error = error_of([&] {
     slidestream::read_luminance(slide, index, x, y, {pixels.data(), width, width, height});
-  } catch (const slidestream::SlideError& error) {
-    require(std::string_view(error.what()).find_first_of("\r\n") == std::string_view::npos);
-  }
+  });
+  const std::string rgb_error = error_of([&] {
+    slidestream::read_rgb(slide, index, x, y, {rgb.data(), 3 * width, width, height, slidestream::rgb_format});
+  });
+  // RGB needs all that luminance needs.
+  require(luminance_error.empty() || !rgb_error.empty());
 }
 
 }  // namespace

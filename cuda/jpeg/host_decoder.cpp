@@ -270,9 +270,9 @@ JpegReason HostJpegDecoder::decode_scan(std::span<const std::byte> bytes, std::u
 
 JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegTableReferences& tables,
                                    const TileDemand& demand) {
-  LuminanceOf luminance_of{};
-  JpegReason reason = parse_jpeg_tile(bytes, tables, demand, header_, luminance_of);
-  if (reason == JpegReason::none) reason = make_jpeg_coding(header_, luminance_of, coding_);
+  PixelsOf pixels_of{};
+  JpegReason reason = parse_jpeg_tile(bytes, tables, demand, header_, pixels_of);
+  if (reason == JpegReason::none) reason = make_jpeg_coding(header_, pixels_of, coding_);
   if (reason != JpegReason::none) return reason;
   if (bytes.size() > std::size_t{1} << 28) return JpegReason::no_room;
   geometry_ = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
@@ -282,7 +282,7 @@ JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegT
   target.pitch = header_.width;
   target.columns = header_.width;
   target.rows = header_.height;
-  target.inverted = luminance_of == LuminanceOf::first_inverted;
+  target.inverted = pixels_of == PixelsOf::first_inverted;
   return decode_scan(bytes.subspan(header_.scan_offset),
                      header_.restart_interval / mcus_per_cycle(geometry_.mode, coding_.horizontal), target);
 }

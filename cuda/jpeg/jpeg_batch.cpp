@@ -74,8 +74,8 @@ void JpegBatch::clear() {
   }
 }
 
-JpegReason JpegBatch::make_coding(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding) {
-  const JpegCodingKey key(header, luminance_of);
+JpegReason JpegBatch::make_coding(const JpegHeader& header, PixelsOf pixels_of, std::uint32_t& coding) {
+  const JpegCodingKey key(header, pixels_of);
   const std::span<const std::byte> bytes = key.bytes();
   const std::uint64_t hash = key.hash();
   const auto [first, last] = by_hash_.equal_range(hash);
@@ -88,7 +88,7 @@ JpegReason JpegBatch::make_coding(const JpegHeader& header, LuminanceOf luminanc
   }
   if (coding_count_ == layout_.limits.codings) return JpegReason::no_room;
   JpegCoding& made = part<JpegCoding>(layout_.codings)[coding_count_];
-  const JpegReason reason = make_jpeg_coding(header, luminance_of, made);
+  const JpegReason reason = make_jpeg_coding(header, pixels_of, made);
   if (reason != JpegReason::none) return reason;
   keys_.emplace_back(bytes.begin(), bytes.end());
   by_hash_.emplace(hash, coding_count_);
@@ -96,17 +96,17 @@ JpegReason JpegBatch::make_coding(const JpegHeader& header, LuminanceOf luminanc
   return JpegReason::none;
 }
 
-JpegReason JpegBatch::coding_for(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding) {
+JpegReason JpegBatch::coding_for(const JpegHeader& header, PixelsOf pixels_of, std::uint32_t& coding) {
   // Only within a batch: after it the bytes that the references lead to may be others.
-  if (has_last_ && luminance_of == last_luminance_of_ && same_frame(header, last_header_)) {
+  if (has_last_ && pixels_of == last_pixels_of_ && same_frame(header, last_header_)) {
     coding = last_coding_;
     return JpegReason::none;
   }
-  const JpegReason reason = make_coding(header, luminance_of, coding);
+  const JpegReason reason = make_coding(header, pixels_of, coding);
   if (reason != JpegReason::none) return reason;
   has_last_ = true;
   last_header_ = header;
-  last_luminance_of_ = luminance_of;
+  last_pixels_of_ = pixels_of;
   last_coding_ = coding;
   return JpegReason::none;
 }
@@ -125,8 +125,8 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   if (tables.reason != JpegReason::none) return tables.reason;
   if (tile_count_ == layout_.limits.tiles) return JpegReason::no_room;
   JpegHeader header;
-  LuminanceOf luminance_of{};
-  JpegReason reason = parse_jpeg_tile(bytes, tables.references, demand, header, luminance_of);
+  PixelsOf pixels_of{};
+  JpegReason reason = parse_jpeg_tile(bytes, tables.references, demand, header, pixels_of);
   if (reason != JpegReason::none) return reason;
   const bool inside = std::uint64_t{placement.from_x} + placement.width <= header.width &&
                       std::uint64_t{placement.from_y} + placement.height <= header.height;
@@ -134,7 +134,7 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   const std::uint64_t scan_bytes = bytes.size() - header.scan_offset;
   if (scan_bytes > most_scan_bytes) return JpegReason::no_room;
   std::uint32_t coding = 0;
-  reason = coding_for(header, luminance_of, coding);
+  reason = coding_for(header, pixels_of, coding);
   if (reason != JpegReason::none) return reason;
 
   const JpegCoding& made = part<JpegCoding>(layout_.codings)[coding];
@@ -167,7 +167,7 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   tile.cycles_across = static_cast<std::uint16_t>(geometry.cycles_across);
   tile.cycle_rows = static_cast<std::uint16_t>(geometry.cycle_rows);
   tile.cycles_per_interval = per_interval;
-  tile.flags = static_cast<std::uint16_t>((luminance_of == LuminanceOf::first_inverted ? JpegDeviceTile::inverted : 0) |
+  tile.flags = static_cast<std::uint16_t>((pixels_of == PixelsOf::first_inverted ? JpegDeviceTile::inverted : 0) |
                                           (made.uniform != 0 ? JpegDeviceTile::uniform : 0));
   tile.blocks_in_cycle = static_cast<std::uint16_t>(geometry.blocks_in_cycle);
   group_of_tile_[tile_count_] = group_for(coding, geometry.mode);

@@ -155,8 +155,8 @@ class JpegBatch {
   };
   struct Seen;
 
-  JpegReason coding_for(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding);
-  JpegReason make_coding(const JpegHeader& header, LuminanceOf luminance_of, std::uint32_t& coding);
+  JpegReason coding_for(const JpegHeader& header, PixelsOf pixels_of, std::uint32_t& coding);
+  JpegReason make_coding(const JpegHeader& header, PixelsOf pixels_of, std::uint32_t& coding);
   std::uint32_t group_for(std::uint32_t coding, LaneMode mode);
   void cut_into_pieces(std::uint32_t lanes);
   void order_queue();
@@ -183,7 +183,7 @@ class JpegBatch {
   std::vector<std::vector<std::byte>> keys_;
   // The header before, if its tables were the level's own: tiles of a slide differ in their data alone.
   JpegHeader last_header_;
-  LuminanceOf last_luminance_of_ = LuminanceOf::first;
+  PixelsOf last_pixels_of_ = PixelsOf::first;
   std::uint32_t last_coding_ = 0;
   bool has_last_ = false;
 

@@ -87,9 +87,9 @@ JpegReason lay_out_mcu(const JpegHeader& header, JpegCoding& coding) {
 
 }  // namespace
 
-JpegReason make_jpeg_coding(const JpegHeader& header, LuminanceOf luminance_of, JpegCoding& coding) noexcept {
+JpegReason make_jpeg_coding(const JpegHeader& header, PixelsOf pixels_of, JpegCoding& coding) noexcept {
   std::memset(&coding, 0, sizeof(coding));
-  coding.rgb = luminance_of == LuminanceOf::rgb ? 1 : 0;
+  coding.rgb = pixels_of == PixelsOf::rgb ? 1 : 0;
   JpegReason reason = lay_out_mcu(header, coding);
   if (reason != JpegReason::none) return reason;
   for (std::uint32_t i = 0; i < header.component_count; ++i) {
@@ -126,8 +126,8 @@ JpegReason make_jpeg_coding(const JpegHeader& header, LuminanceOf luminance_of, 
   return JpegReason::none;
 }
 
-JpegCodingKey::JpegCodingKey(const JpegHeader& header, LuminanceOf luminance_of) noexcept {
-  const std::uint8_t rgb = luminance_of == LuminanceOf::rgb ? 1 : 0;
+JpegCodingKey::JpegCodingKey(const JpegHeader& header, PixelsOf pixels_of) noexcept {
+  const std::uint8_t rgb = pixels_of == PixelsOf::rgb ? 1 : 0;
   const std::uint8_t head[2] = {rgb, static_cast<std::uint8_t>(header.component_count)};
   append(head, sizeof(head));
   for (std::uint32_t i = 0; i < header.component_count; ++i) {

@@ -54,12 +54,12 @@ struct JpegCoding {
 };
 
 /// Makes the coding of a parsed header. \returns why there is none.
-JpegReason make_jpeg_coding(const JpegHeader& header, LuminanceOf luminance_of, JpegCoding& coding) noexcept;
+JpegReason make_jpeg_coding(const JpegHeader& header, PixelsOf pixels_of, JpegCoding& coding) noexcept;
 
 /// What distinguishes codings, as bytes: equal keys make equal codings.
 class JpegCodingKey {
  public:
-  JpegCodingKey(const JpegHeader& header, LuminanceOf luminance_of) noexcept;
+  JpegCodingKey(const JpegHeader& header, PixelsOf pixels_of) noexcept;
   std::span<const std::byte> bytes() const noexcept { return {bytes_, size_}; }
   std::uint64_t hash() const noexcept;
 

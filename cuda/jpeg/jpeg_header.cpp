@@ -251,11 +251,11 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
 }
 
 JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableReferences& tables,
-                           const TileDemand& demand, JpegHeader& header, LuminanceOf& luminance_of) noexcept {
+                           const TileDemand& demand, JpegHeader& header, PixelsOf& pixels_of) noexcept {
   const JpegReason reason = parse_jpeg_header(bytes, tables, header);
   if (reason != JpegReason::none) return reason;
   const FrameVerdict verdict = judge_frame(demand, {header.width, header.height, header.component_count});
-  luminance_of = verdict.luminance;
+  pixels_of = verdict.pixels;
   switch (verdict.fault) {
     case FrameFault::components:
       return JpegReason::components;

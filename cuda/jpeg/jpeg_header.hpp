@@ -81,8 +81,8 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
                              JpegHeader& header) noexcept;
 
 /// The same for a tile of which the slide asks something: the rule that the CPU's decoder asks must take it, too.
-/// `luminance_of` is what luminance is of it.
+/// `pixels_of` is what luminance is of it.
 JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableReferences& tables,
-                           const TileDemand& demand, JpegHeader& header, LuminanceOf& luminance_of) noexcept;
+                           const TileDemand& demand, JpegHeader& header, PixelsOf& pixels_of) noexcept;
 
 }  // namespace slidestream::cuda

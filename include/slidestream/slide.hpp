@@ -7,19 +7,20 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <slidestream/image.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 /// \file
-/// Whole-slide images: opening, what they hold, and the decoding of single tiles to 8-bit luminance.
+/// Whole-slide images: opening, what they hold, and the decoding of single tiles to 8-bit luminance or RGB.
 
 namespace slidestream {
 
 /// How tiles are compressed.
 enum class Codec { none, jpeg, jpeg2000, lzw, deflate, zstd, webp, lzma, lerc, packbits, other };
 
-/// What the coded components are, as far as luminance is concerned.
+/// What the coded components are.
 enum class Colour { grey, grey_inverted, rgb, ycbcr };
 
 /// "jpeg", "jpeg2000", ... and "grey", "rgb", ... as they stand in results.
@@ -60,12 +61,16 @@ struct SlideInfo {
   std::map<std::string, std::string> properties;  ///< vendor's key = value pairs; "description" holds the first line
 };
 
-/// A writable rectangle of 8-bit luminance in host memory.
-struct LuminanceView {
-  std::uint8_t* data = nullptr;  ///< first pixel
+/// A writable rectangle of 8-bit pixels in host memory, and what they shall be.
+struct HostPixels {
+  std::uint8_t* data = nullptr;  ///< first sample of the first pixel
   std::ptrdiff_t pitch = 0;      ///< bytes from a row to the next
   std::int64_t width = 0;        ///< pixels to write
   std::int64_t height = 0;
+  PixelFormat format = luminance_format;  ///< or `rgb_format`
+
+  /// Bytes of the rectangle's part of a row.
+  std::size_t row_bytes() const noexcept { return static_cast<std::size_t>(width) * format.pixel_bytes(); }
 };
 
 struct OpenOptions {
@@ -107,8 +112,10 @@ class Slide {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Decodes tiles to luminance (the codec's own Y where it codes one). One object per thread; it keeps the codecs'
-/// state between tiles of any slides and doesn't allocate per tile once warm, as far as the codecs allow.
+/// Decodes tiles to luminance (the codec's own Y where it codes one) or to RGB (what libjpeg-turbo gives with its
+/// defaults; OpenJPEG's samples, and YCbCr that JPEG 2000 left as it is by libjpeg's formula, subsampled chroma
+/// repeated; grey as R = G = B). One object per thread; it keeps the codecs' state between tiles of any slides and
+/// doesn't allocate per tile once warm, as far as the codecs allow.
 class TileDecoder {
  public:
   TileDecoder();
@@ -118,11 +125,10 @@ class TileDecoder {
 
   /// Decodes tile `index` of `level` from its compressed bytes (as read from `slide.tile(level, index)`), and writes
   /// the rectangle of the tile that begins at tile pixel (`from_x`, `from_y`) and has `out`'s size; it lies inside the
-  /// tile. \throws TileError when the bytes are bad (DESIGN: reported damage, or too small for the part inside the
-  /// image);
-  ///   `out` is then unspecified.
+  /// tile. Its format is `luminance_format` or `rgb_format`. \throws TileError when the bytes are bad (reported damage,
+  /// or too small for the part inside the image); `out` is then unspecified.
   void decode(const Slide& slide, std::size_t level, std::int64_t index, std::span<const std::byte> bytes,
-              std::int64_t from_x, std::int64_t from_y, const LuminanceView& out);
+              std::int64_t from_x, std::int64_t from_y, const HostPixels& out);
 
  private:
   struct Impl;
@@ -130,9 +136,13 @@ class TileDecoder {
 };
 
 /// Reads and decodes rows [`first_row`, `first_row + out.height`) x columns [`first_column`, ...) of a level in the
-/// calling thread: the simple way to walk a slide. Missing tiles are white.
+/// calling thread: the simple way to walk a slide. Missing tiles are white. `out.format` is `luminance_format`.
 /// \throws SlideError naming the tile on the first bad one.
 void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-                    const LuminanceView& out);
+                    const HostPixels& out);
+
+/// The same with `rgb_format`.
+void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
+              const HostPixels& out);
 
 }  // namespace slidestream

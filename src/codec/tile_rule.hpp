@@ -6,9 +6,9 @@
 #include <slidestream/slide.hpp>
 
 /// \file
-/// The rule that decides whether a tile is what its slide says, and what luminance is of it. Every decoder asks it, on
-/// the CPU and for the GPU, so that a tile's verdict doesn't depend on who decodes it. A GPU's codec may leave more to
-/// the CPU; it must not vouch for what the rule refuses.
+/// The rule that decides whether a tile is what its slide says, and what its pixels are of it. Every decoder asks it,
+/// on the CPU and for the GPU, so that a tile's verdict doesn't depend on who decodes it. A GPU's codec may leave more
+/// to the CPU; it must not vouch for what the rule refuses.
 
 namespace slidestream {
 
@@ -19,16 +19,22 @@ struct TileDemand {
   std::int64_t height = 0;
   std::int64_t inside_width = 0;  ///< the part inside the image
   std::int64_t inside_height = 0;
+  PixelFormat format = luminance_format;  ///< of the pixels that are wanted: or `rgb_format`
 
   bool operator==(const TileDemand&) const = default;
 };
 
 /// What the level asks of its tile `index`.
-inline TileDemand demand_for(const Level& level, std::int64_t index) noexcept {
+inline TileDemand demand_for(const Level& level, std::int64_t index,
+                             const PixelFormat& format = luminance_format) noexcept {
   const std::int64_t x = index % level.columns * level.tile_width;
   const std::int64_t y = index / level.columns * level.tile_height;
-  return {level.colour, level.tile_width, level.tile_height, std::min(level.tile_width, level.width - x),
-          std::min(level.tile_height, level.height - y)};
+  return {level.colour,
+          level.tile_width,
+          level.tile_height,
+          std::min(level.tile_width, level.width - x),
+          std::min(level.tile_height, level.height - y),
+          format};
 }
 
 /// What a compressed tile's header says.
@@ -46,16 +52,17 @@ enum class FrameFault : std::uint8_t {
   size,        ///< neither the tile's size nor, at the slide's edge, at least the part inside
 };
 
-/// What a tile's luminance is made of.
-enum class LuminanceOf : std::uint8_t {
-  first,           ///< the first component as it is
+/// What a tile's pixels are made of.
+enum class PixelsOf : std::uint8_t {
+  first,           ///< the first component as it is; for RGB three times
   first_inverted,  ///< 255 minus the first component
-  rgb,             ///< the first three components, by the formula of `luminance`
+  rgb,             ///< the first three components as they are; for luminance by the formula of `luminance`
+  ycbcr,  ///< the first three components by `ycbcr_to_rgb`; for luminance the first alone, so this is RGB's only
 };
 
 struct FrameVerdict {
   FrameFault fault = FrameFault::none;
-  LuminanceOf luminance = LuminanceOf::first;  ///< where there is no fault
+  PixelsOf pixels = PixelsOf::first;  ///< where there is no fault
 };
 
 constexpr bool is_grey(Colour colour) noexcept { return colour == Colour::grey || colour == Colour::grey_inverted; }
@@ -77,9 +84,11 @@ constexpr bool size_fits(const TileDemand& demand, std::int64_t width, std::int6
 constexpr FrameVerdict judge_frame(const TileDemand& demand, const CodedFrame& frame) noexcept {
   if (!components_fit(demand.colour, frame.components)) return {FrameFault::components};
   if (!size_fits(demand, frame.width, frame.height)) return {FrameFault::size};
-  if (demand.colour == Colour::grey_inverted) return {FrameFault::none, LuminanceOf::first_inverted};
-  const bool rgb = demand.colour == Colour::rgb && frame.components >= 3 && !frame.luminance_is_coded;
-  return {FrameFault::none, rgb ? LuminanceOf::rgb : LuminanceOf::first};
+  if (demand.colour == Colour::grey_inverted) return {FrameFault::none, PixelsOf::first_inverted};
+  if (is_grey(demand.colour) || frame.components < 3) return {};
+  const bool luminance = demand.format.channels == 1;
+  if (demand.colour == Colour::ycbcr) return {FrameFault::none, luminance ? PixelsOf::first : PixelsOf::ycbcr};
+  return {FrameFault::none, luminance && frame.luminance_is_coded ? PixelsOf::first : PixelsOf::rgb};
 }
 
 /// Bytes that a tile without compression must have at least: all rows inside the image.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "codec/ycbcr.hpp"
 #include "slide/codestream.hpp"
 #include "slide/file.hpp"
 #include "slide/luminance.hpp"
@@ -174,49 +175,78 @@ std::uint8_t to_8_bits(OPJ_INT32 value) noexcept {
 void write_first(const TileJob& job, const Codestream& codestream, const opj_image_t& image, bool inverted) {
   const Plane plane(image.comps[0], codestream);
   const int flip = inverted ? 255 : 0;
+  const int channels = job.out.format.channels;
   const std::int64_t end_y = std::min<std::int64_t>(job.from_y + job.out.height, image.comps[0].h);
   const std::int64_t count = std::clamp<std::int64_t>(image.comps[0].w - job.from_x, 0, job.out.width);
   for (std::int64_t y = job.from_y; y < end_y; ++y) {
     const OPJ_INT32* from = plane.row(y) + job.from_x;
     std::uint8_t* to = job.row(y);
-    for (std::int64_t x = 0; x < count; ++x) to[x] = static_cast<std::uint8_t>(to_8_bits(from[x]) ^ flip);
+    for (std::int64_t x = 0; x < count; ++x, to += channels) {
+      std::fill_n(to, channels, static_cast<std::uint8_t>(to_8_bits(from[x]) ^ flip));
+    }
   }
 }
 
-void write_rgb(const TileJob& job, const Codestream& codestream, const opj_image_t& image) {
-  const Plane red(image.comps[0], codestream), green(image.comps[1], codestream), blue(image.comps[2], codestream);
+/// Pixels of `channels` samples that `convert(to, a, b, c)` makes of the first three components.
+template <class Convert>
+void write_three(const TileJob& job, const Codestream& codestream, const opj_image_t& image, const Convert& convert) {
+  const Plane first(image.comps[0], codestream), second(image.comps[1], codestream), third(image.comps[2], codestream);
+  const int channels = job.out.format.channels;
   const std::int64_t end_y = std::min<std::int64_t>(job.from_y + job.out.height, codestream.height);
   const std::int64_t end_x = std::min<std::int64_t>(job.from_x + job.out.width, codestream.width);
   for (std::int64_t y = job.from_y; y < end_y; ++y) {
-    const OPJ_INT32 *r = red.row(y), *g = green.row(y), *b = blue.row(y);
+    const OPJ_INT32 *a = first.row(y), *b = second.row(y), *c = third.row(y);
     std::uint8_t* to = job.row(y);
-    for (std::int64_t x = job.from_x; x < end_x; ++x) {
-      to[x - job.from_x] =
-          luminance(to_8_bits(r[red.column(x)]), to_8_bits(g[green.column(x)]), to_8_bits(b[blue.column(x)]));
+    for (std::int64_t x = job.from_x; x < end_x; ++x, to += channels) {
+      convert(to, to_8_bits(a[first.column(x)]), to_8_bits(b[second.column(x)]), to_8_bits(c[third.column(x)]));
     }
   }
+}
+
+void write_pixels(const TileJob& job, const Codestream& codestream, const opj_image_t& image, PixelsOf pixels_of) {
+  switch (pixels_of) {
+    case PixelsOf::first:
+    case PixelsOf::first_inverted:
+      return write_first(job, codestream, image, pixels_of == PixelsOf::first_inverted);
+    case PixelsOf::ycbcr:
+      return write_three(job, codestream, image,
+                         [](std::uint8_t* to, std::uint8_t y, std::uint8_t cb, std::uint8_t cr) {
+                           const Rgb rgb = ycbcr_to_rgb(y, cb, cr);
+                           to[0] = rgb.red;
+                           to[1] = rgb.green;
+                           to[2] = rgb.blue;
+                         });
+    case PixelsOf::rgb:
+      break;
+  }
+  if (job.out.format == luminance_format) {
+    return write_three(job, codestream, image, [](std::uint8_t* to, std::uint8_t r, std::uint8_t g, std::uint8_t b) {
+      *to = luminance(r, g, b);
+    });
+  }
+  write_three(job, codestream, image, [](std::uint8_t* to, std::uint8_t r, std::uint8_t g, std::uint8_t b) {
+    to[0] = r;
+    to[1] = g;
+    to[2] = b;
+  });
 }
 
 }  // namespace
 
 void decode_jpeg2000(const TileJob& job, std::span<const std::byte> bytes) {
   const Codestream codestream = parse_codestream(bytes);
-  const LuminanceOf luminance_of = check_frame(
+  const PixelsOf pixels_of = check_frame(
       job,
       {codestream.width, codestream.height, codestream.components.size(), codestream.irreversible_colour_transform},
       "JPEG 2000 codestream");
-  const unsigned needed = luminance_of == LuminanceOf::rgb ? 3 : 1;
+  const unsigned needed = pixels_of == PixelsOf::rgb || pixels_of == PixelsOf::ycbcr ? 3 : 1;
   check_components(codestream, needed);
   const ImageHandle image = decode_components(codestream, needed);
   const opj_image_comp_t& first = image->comps[0];
   if (first.w != codestream.width || first.h != codestream.height) {
     throw TileError("OpenJPEG gave an image of another size than its header's");
   }
-  if (luminance_of == LuminanceOf::rgb) {
-    write_rgb(job, codestream, *image);
-  } else {
-    write_first(job, codestream, *image, luminance_of == LuminanceOf::first_inverted);
-  }
+  write_pixels(job, codestream, *image, pixels_of);
   whiten_beyond(job, codestream.width, codestream.height);
 }
 

@@ -7,11 +7,12 @@
 
 namespace slidestream {
 
-/// JPEG 2000 tiles to luminance with OpenJPEG: component 0 alone where it is Y (irreversible colour transform, YCbCr
-/// or grey), else by the formula from red, green and blue. One thread.
-/// \throws TileError for what OpenJPEG or the codestream's structure shows to be damaged, for samples that aren't 8
-/// bits
-///   unsigned, and for an image of another size.
+/// JPEG 2000 tiles with OpenJPEG. Luminance is component 0 alone where that is Y (irreversible colour transform, YCbCr
+/// or grey), else by the formula from red, green and blue. RGB is what OpenJPEG gives, the codestream's own colour
+/// transform undone; where the slide says YCbCr, by libjpeg's formula from that. Subsampled components are repeated.
+/// One thread. \throws TileError for what OpenJPEG or the codestream's structure shows to be damaged, for samples that
+/// aren't 8
+///   bits unsigned, and for an image of another size.
 void decode_jpeg2000(const TileJob& job, std::span<const std::byte> bytes);
 
 }  // namespace slidestream

@@ -5,7 +5,7 @@
 #include <slidestream/error.hpp>
 
 #include "slide/jpeg_session.hpp"
-#include "slide/luminance.hpp"
+#include "slide/pixels.hpp"
 
 namespace slidestream {
 namespace {
@@ -62,22 +62,33 @@ struct Plan {
   J_COLOR_SPACE decoded;
 };
 
-Plan plan_for(LuminanceOf luminance_of, int components) {
+Plan plan_for(PixelsOf pixels_of, int components) {
   // Grey output makes libjpeg decode Y alone; the same space on both sides makes it convert nothing.
   if (components == 1) return {JCS_GRAYSCALE, JCS_GRAYSCALE};
-  if (components == 3 && luminance_of == LuminanceOf::first) return {JCS_YCbCr, JCS_GRAYSCALE};
-  if (components == 3 && luminance_of == LuminanceOf::rgb) return {JCS_RGB, JCS_RGB};
+  if (components != 3) return {JCS_UNKNOWN, JCS_UNKNOWN};
+  switch (pixels_of) {
+    case PixelsOf::first:
+      return {JCS_YCbCr, JCS_GRAYSCALE};
+    case PixelsOf::ycbcr:
+      return {JCS_YCbCr, JCS_RGB};
+    case PixelsOf::rgb:
+      return {JCS_RGB, JCS_RGB};
+    case PixelsOf::first_inverted:
+      break;
+  }
   return {JCS_UNKNOWN, JCS_UNKNOWN};
 }
 
-/// The colour of samples that give this luminance.
-Colour colour_of(LuminanceOf luminance_of) {
-  switch (luminance_of) {
-    case LuminanceOf::rgb:
+/// The colour of the samples that libjpeg gives.
+Colour colour_of(PixelsOf pixels_of, const Plan& plan) {
+  switch (pixels_of) {
+    case PixelsOf::rgb:
       return Colour::rgb;
-    case LuminanceOf::first_inverted:
+    case PixelsOf::ycbcr:
+      return plan.decoded == JCS_RGB ? Colour::rgb : Colour::ycbcr;
+    case PixelsOf::first_inverted:
       return Colour::grey_inverted;
-    case LuminanceOf::first:
+    case PixelsOf::first:
       break;
   }
   return Colour::grey;
@@ -89,7 +100,8 @@ void read_rows(JpegSession& session, const TileJob& job, Colour colour, std::uin
   jpeg_decompress_struct& jpeg = session.decompressor;
   const std::int64_t width = jpeg.output_width;
   const int samples = jpeg.output_components;
-  const bool direct = samples == 1 && job.from_x == 0 && job.out.width >= width;
+  // No sample is left out or repeated, and all columns are wanted.
+  const bool direct = samples == job.out.format.channels && job.from_x == 0 && job.out.width >= width;
   const std::int64_t copied = std::clamp<std::int64_t>(width - job.from_x, 0, job.out.width);
   while (jpeg.output_scanline < jpeg.output_height) {
     std::uint8_t* to = job.row(jpeg.output_scanline);
@@ -97,8 +109,8 @@ void read_rows(JpegSession& session, const TileJob& job, Colour colour, std::uin
     jpeg_read_scanlines(&jpeg, &row, 1);
     if (to == nullptr) continue;
     if (!direct) {
-      interleaved_to_luminance(to, scratch + job.from_x * samples, copied, samples, colour);
-    } else if (colour == Colour::grey_inverted) {
+      interleaved_to_pixels(to, scratch + job.from_x * samples, copied, samples, colour, job.out.format);
+    } else if (colour == Colour::grey_inverted) {  // one sample, luminance
       for (std::int64_t x = 0; x < width; ++x) to[x] = static_cast<std::uint8_t>(255 - to[x]);
     }
   }
@@ -166,11 +178,11 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   if (!read_header(session, job.detail.jpeg_tables, bytes)) throw TileError(session.message);
   const jpeg_decompress_struct& jpeg = session.decompressor;
   const int components = jpeg.num_components;
-  const LuminanceOf luminance_of =
+  const PixelsOf pixels_of =
       check_frame(job, {jpeg.image_width, jpeg.image_height, static_cast<std::size_t>(components)}, "JPEG frame");
   scratch_.resize(static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
-  const Plan plan = plan_for(luminance_of, components);
-  if (!read_image(session, job, plan, colour_of(luminance_of), scratch_.data())) throw TileError(session.message);
+  const Plan plan = plan_for(pixels_of, components);
+  if (!read_image(session, job, plan, colour_of(pixels_of, plan), scratch_.data())) throw TileError(session.message);
   whiten_beyond(job, jpeg.image_width, jpeg.image_height);
 }
 

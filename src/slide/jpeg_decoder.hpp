@@ -16,8 +16,9 @@ bool jpeg_tables_hold_a_table(std::uint64_t bytes);
 /// What is wrong with a JPEGTables tag; empty when nothing is.
 std::string damage_of_jpeg_tables(std::span<const std::byte> tables);
 
-/// JPEG tiles to luminance with libjpeg-turbo and its accurate integer IDCT. Photometric decides what components mean,
-/// the frame header how they are sampled: Aperio writes RGB components without an Adobe marker.
+/// JPEG tiles to luminance or RGB with libjpeg-turbo and its defaults: accurate integer IDCT, fancy upsampling.
+/// Photometric decides what components mean, the frame header how they are sampled: Aperio writes RGB components
+/// without an Adobe marker.
 class JpegDecoder {
  public:
   /// \throws TileError for any libjpeg error, for damaged or incomplete scan data, and for a frame of another size. A

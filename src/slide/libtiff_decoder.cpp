@@ -4,7 +4,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 
-#include "slide/luminance.hpp"
+#include "slide/pixels.hpp"
 
 namespace slidestream {
 namespace {
@@ -19,7 +19,7 @@ void write_interleaved(const TileJob& job, const std::byte* samples) {
   const std::int64_t end = std::min(job.from_y + job.out.height, needed_rows(job));
   for (std::int64_t y = job.from_y; y < end; ++y) {
     const auto* from = reinterpret_cast<const std::uint8_t*>(samples) + y * pitch + job.from_x * job.detail.samples;
-    interleaved_to_luminance(job.row(y), from, job.out.width, job.detail.samples, job.level.colour);
+    interleaved_to_pixels(job.row(y), from, job.out.width, job.detail.samples, job.level.colour, job.out.format);
   }
   whiten_beyond(job, job.level.tile_width, needed_rows(job));
 }

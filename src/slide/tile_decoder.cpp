@@ -12,7 +12,7 @@
 
 namespace slidestream {
 
-LuminanceOf check_frame(const TileJob& job, const CodedFrame& frame, const char* coded) {
+PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* coded) {
   const FrameVerdict verdict = judge_frame(job.demand, frame);
   switch (verdict.fault) {
     case FrameFault::components:
@@ -25,14 +25,15 @@ LuminanceOf check_frame(const TileJob& job, const CodedFrame& frame, const char*
     case FrameFault::none:
       break;
   }
-  return verdict.luminance;
+  return verdict.pixels;
 }
 
 void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height) {
-  const std::int64_t first = std::clamp<std::int64_t>(width - job.from_x, 0, job.out.width);
-  for (std::int64_t y = 0; y < job.out.height; ++y) {
-    const std::int64_t begin = job.from_y + y < height ? first : 0;
-    std::memset(job.out.data + y * job.out.pitch + begin, 255, static_cast<std::size_t>(job.out.width - begin));
+  const HostPixels& out = job.out;
+  const auto decoded = static_cast<std::size_t>(std::clamp<std::int64_t>(width - job.from_x, 0, out.width));
+  for (std::int64_t y = 0; y < out.height; ++y) {
+    const std::size_t begin = job.from_y + y < height ? decoded * out.format.pixel_bytes() : 0;
+    std::memset(out.data + y * out.pitch + static_cast<std::ptrdiff_t>(begin), 255, out.row_bytes() - begin);
   }
 }
 
@@ -48,15 +49,19 @@ TileDecoder& TileDecoder::operator=(TileDecoder&&) noexcept = default;
 
 void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64_t index,
                          std::span<const std::byte> bytes, std::int64_t from_x, std::int64_t from_y,
-                         const LuminanceView& out) {
+                         const HostPixels& out) {
   const Level& level = slide.info().levels.at(level_index);
   if (index < 0 || index >= level.columns * level.rows) throw std::out_of_range("TileDecoder: no such tile");
   const bool inside = from_x >= 0 && from_y >= 0 && out.width >= 0 && out.height >= 0 &&
                       out.width <= level.tile_width - from_x && out.height <= level.tile_height - from_y;
   if (!inside) throw std::invalid_argument("TileDecoder: the rectangle lies outside the tile");
+  if (out.format != luminance_format && out.format != rgb_format) {
+    throw std::invalid_argument("TileDecoder: neither 8-bit luminance nor 8-bit RGB");
+  }
   if (bytes.empty()) throw TileError("has no bytes");
-  const TileJob job{slide,  level_index, level, slide.impl().details[level_index], index, demand_for(level, index),
-                    from_x, from_y,      out};
+  const TileJob job{
+      slide,  level_index, level, slide.impl().details[level_index], index, demand_for(level, index, out.format),
+      from_x, from_y,      out};
   switch (level.codec) {
     case Codec::jpeg:
       return impl_->jpeg.decode(job, bytes);
@@ -75,28 +80,28 @@ namespace {
 struct Overlap {
   std::int64_t from_x;  // within the tile
   std::int64_t from_y;
-  LuminanceView out;
+  HostPixels out;
 };
 
 Overlap overlap(const Level& level, std::int64_t column, std::int64_t row, std::int64_t first_column,
-                std::int64_t first_row, const LuminanceView& out) {
+                std::int64_t first_row, const HostPixels& out) {
   const std::int64_t left = std::max(first_column, column * level.tile_width);
   const std::int64_t top = std::max(first_row, row * level.tile_height);
   const std::int64_t right = std::min(first_column + out.width, (column + 1) * level.tile_width);
   const std::int64_t bottom = std::min(first_row + out.height, (row + 1) * level.tile_height);
   return {left - column * level.tile_width,
           top - row * level.tile_height,
-          {out.data + (top - first_row) * out.pitch + (left - first_column), out.pitch, right - left, bottom - top}};
+          {out.data + (top - first_row) * out.pitch +
+               (left - first_column) * static_cast<std::int64_t>(out.format.pixel_bytes()),
+           out.pitch, right - left, bottom - top, out.format}};
 }
 
-}  // namespace
-
-void read_luminance(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
-                    const LuminanceView& out) {
+void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
+                 const HostPixels& out) {
   const Level& level = slide.info().levels.at(level_index);
   const bool inside = first_column >= 0 && first_row >= 0 && out.width > 0 && out.height > 0 &&
                       out.width <= level.width - first_column && out.height <= level.height - first_row;
-  if (!inside) throw std::invalid_argument("read_luminance: the rectangle lies outside the level");
+  if (!inside) throw std::invalid_argument("the rectangle to read lies outside the level");
   TileDecoder decoder;
   std::vector<std::byte> bytes;
   for (std::int64_t row = first_row / level.tile_height; row * level.tile_height < first_row + out.height; ++row) {
@@ -107,7 +112,7 @@ void read_luminance(const Slide& slide, std::size_t level_index, std::int64_t fi
       const TileRange range = slide.tile(level_index, index);
       if (range.length == 0) {
         for (std::int64_t y = 0; y < part.out.height; ++y) {
-          std::memset(part.out.data + y * part.out.pitch, 255, static_cast<std::size_t>(part.out.width));
+          std::memset(part.out.data + y * part.out.pitch, 255, part.out.row_bytes());
         }
         continue;
       }
@@ -123,6 +128,20 @@ void read_luminance(const Slide& slide, std::size_t level_index, std::int64_t fi
       }
     }
   }
+}
+
+}  // namespace
+
+void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
+                    const HostPixels& out) {
+  if (out.format != luminance_format) throw std::invalid_argument("read_luminance: the pixels aren't luminance");
+  read_pixels(slide, level, first_column, first_row, out);
+}
+
+void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
+              const HostPixels& out) {
+  if (out.format != rgb_format) throw std::invalid_argument("read_rgb: the pixels aren't RGB");
+  read_pixels(slide, level, first_column, first_row, out);
 }
 
 }  // namespace slidestream

@@ -7,17 +7,17 @@
 
 namespace slidestream {
 
-/// One tile to decode: what its decoder must know, and where its luminance goes.
+/// One tile to decode: what its decoder must know, and where its pixels go.
 struct TileJob {
   const Slide& slide;
   std::size_t level_index;
   const Level& level;
   const LevelDetail& detail;
   std::int64_t index;   ///< of the tile
-  TileDemand demand;    ///< what the tile must be
+  TileDemand demand;    ///< what the tile must be, for pixels of `out`'s format
   std::int64_t from_x;  ///< first tile pixel wanted
   std::int64_t from_y;
-  const LuminanceView& out;
+  const HostPixels& out;
 
   /// Row `y` of the tile in `out`; null when it isn't wanted.
   std::uint8_t* row(std::int64_t y) const noexcept {
@@ -26,8 +26,8 @@ struct TileJob {
   }
 };
 
-/// What luminance is of a frame that the rule takes; `coded` is what the frame is called. \throws TileError.
-LuminanceOf check_frame(const TileJob& job, const CodedFrame& frame, const char* coded);
+/// What the pixels are of a frame that the rule takes; `coded` is what the frame is called. \throws TileError.
+PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* coded);
 
 /// Makes white what lies beyond the decoded `width` x `height` of an edge tile.
 void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height);

@@ -117,9 +117,9 @@ class Decode final : public DecodeStage {
     }
   }
 
-  static void fill_white(const LuminanceView& out) {
+  static void fill_white(const HostPixels& out) {
     for (std::int64_t y = 0; y < out.height; ++y) {
-      std::memset(out.data + y * out.pitch, 255, static_cast<std::size_t>(out.width));
+      std::memset(out.data + y * out.pitch, 255, out.row_bytes());
     }
   }
 

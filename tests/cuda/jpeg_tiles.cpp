@@ -220,7 +220,7 @@ std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std
   LevelDetail detail;
   detail.jpeg_tables = tables;
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(demand.width * demand.height));
-  const LuminanceView view{pixels.data(), demand.width, demand.width, demand.height};
+  const HostPixels view{pixels.data(), demand.width, demand.width, demand.height};
   try {
     JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {

@@ -85,6 +85,7 @@ TEST_CASE("every lossless codec gives the formula's values, in tiles and strips"
       CHECK(slide->info().levels[0].codec == codec);
       CHECK(slide->info().levels[0].tiled == (tile > 0));
       CHECK(read_level(*slide) == formula(picture));
+      CHECK(read_level_rgb(*slide) == picture.data);
     }
   }
 }
@@ -104,6 +105,7 @@ TEST_CASE("WebP") {
     const auto slide = Slide::open(write_tiff(folder, picture, {.compression = COMPRESSION_WEBP}));
     CHECK(slide->info().levels[0].codec == Codec::webp);
     CHECK(read_level(*slide) == formula(picture));
+    CHECK(read_level_rgb(*slide) == rgb_of(picture));
   }
 }
 
@@ -131,6 +133,7 @@ TEST_CASE("grey, inverted grey, and extra samples") {
       const auto slide = Slide::open(write_tiff(folder, picture, layout));
       CHECK(slide->info().levels[0].colour == Colour::grey_inverted);
       CHECK(read_level(*slide) == inverted);
+      CHECK(read_level_rgb(*slide) == rgb_of({70, 50, 1, inverted}));
     }
     const Picture picture = make_picture(70, 50, 4, 5);
     CHECK(read_level(*Slide::open(write_tiff(folder, picture, {.compression = compression}))) == formula(picture));
@@ -180,7 +183,7 @@ TEST_CASE("damaged data are bad, with libtiff's reason, and the next tile is fin
     const auto slide = Slide::open(write_tiff(folder, picture, {.compression = compression}));
     TileDecoder decoder;
     std::vector<std::uint8_t> out(32 * 32);
-    const LuminanceView view{out.data(), 32, 32, 32};
+    const HostPixels view{out.data(), 32, 32, 32};
     Bytes bytes(slide->tile(0, 0).length);
     slide->read(slide->tile(0, 0).offset, bytes);
     CAPTURE(name(codec));

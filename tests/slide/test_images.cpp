@@ -43,6 +43,10 @@ void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, int samples)
   if (options.coding == Coding::ycbcr) {
     jpeg.comp_info[0].h_samp_factor = options.horizontal;
     jpeg.comp_info[0].v_samp_factor = options.vertical;
+    for (int i = 1; i < 3; ++i) {
+      jpeg.comp_info[i].h_samp_factor = options.chroma_horizontal;
+      jpeg.comp_info[i].v_samp_factor = options.chroma_vertical;
+    }
   }
   jpeg_set_quality(&jpeg, options.quality, TRUE);
   jpeg.dct_method = JDCT_ISLOW;
@@ -79,7 +83,9 @@ class JpegWriter {
   unsigned long size_ = 0;
 };
 
-Picture decode_jpeg(const Bytes& bytes, bool grey) {
+/// `choose` may change what the header made of the decompressor.
+template <class Choose>
+Picture decode_jpeg(const Bytes& bytes, const Choose& choose) {
   jpeg_decompress_struct jpeg{};
   jpeg_error_mgr errors{};
   jpeg.err = jpeg_std_error(&errors);
@@ -87,13 +93,7 @@ Picture decode_jpeg(const Bytes& bytes, bool grey) {
   jpeg_create_decompress(&jpeg);
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&jpeg, TRUE);
-  if (grey) {
-    if (jpeg.num_components == 3) jpeg.jpeg_color_space = JCS_YCbCr;
-    jpeg.out_color_space = JCS_GRAYSCALE;
-  } else {
-    jpeg.jpeg_color_space = jpeg.out_color_space = jpeg.num_components == 3 ? JCS_RGB : JCS_UNKNOWN;
-  }
-  jpeg.dct_method = JDCT_ISLOW;
+  choose(jpeg);
   jpeg_start_decompress(&jpeg);
   Picture picture{
       static_cast<int>(jpeg.output_width), static_cast<int>(jpeg.output_height), jpeg.output_components, {}};
@@ -252,8 +252,27 @@ Bytes encode_jpeg_tables(const JpegOptions& options) {
   return writer.take();
 }
 
-Picture decode_jpeg_grey(const Bytes& jpeg) { return decode_jpeg(jpeg, true); }
-Picture decode_jpeg_components(const Bytes& jpeg) { return decode_jpeg(jpeg, false); }
+Picture decode_jpeg_grey(const Bytes& bytes) {
+  return decode_jpeg(bytes, [](jpeg_decompress_struct& jpeg) {
+    if (jpeg.num_components == 3) jpeg.jpeg_color_space = JCS_YCbCr;
+    jpeg.out_color_space = JCS_GRAYSCALE;
+    jpeg.dct_method = JDCT_ISLOW;
+  });
+}
+
+Picture decode_jpeg_rgb(const Bytes& bytes, bool rgb_coded) {
+  return decode_jpeg(bytes, [rgb_coded](jpeg_decompress_struct& jpeg) {
+    if (jpeg.num_components == 3) jpeg.jpeg_color_space = rgb_coded ? JCS_RGB : JCS_YCbCr;
+    jpeg.out_color_space = JCS_RGB;
+  });
+}
+
+Picture decode_jpeg_components(const Bytes& bytes) {
+  return decode_jpeg(bytes, [](jpeg_decompress_struct& jpeg) {
+    jpeg.jpeg_color_space = jpeg.out_color_space = jpeg.num_components == 3 ? JCS_RGB : JCS_UNKNOWN;
+    jpeg.dct_method = JDCT_ISLOW;
+  });
+}
 
 Bytes encode_jpeg2000(const Picture& picture, const Jpeg2000Options& options) {
   opj_image_t* image = to_image(picture, options);
@@ -297,6 +316,16 @@ std::vector<std::uint8_t> formula(const Picture& picture) {
   return grey;
 }
 
+std::vector<std::uint8_t> rgb_of(const Picture& picture) {
+  std::vector<std::uint8_t> rgb;
+  for (int y = 0; y < picture.height; ++y) {
+    for (int x = 0; x < picture.width; ++x) {
+      for (int c = 0; c < 3; ++c) rgb.push_back(picture.at(x, y)[picture.samples < 3 ? 0 : c]);
+    }
+  }
+  return rgb;
+}
+
 std::vector<std::uint8_t> sample(const Picture& picture, int s) {
   std::vector<std::uint8_t> values;
   for (std::size_t i = static_cast<std::size_t>(s); i < picture.data.size();
@@ -310,6 +339,13 @@ std::vector<std::uint8_t> read_level(const Slide& slide, std::size_t level) {
   const Level& l = slide.info().levels.at(level);
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(l.width * l.height));
   read_luminance(slide, level, 0, 0, {pixels.data(), l.width, l.width, l.height});
+  return pixels;
+}
+
+std::vector<std::uint8_t> read_level_rgb(const Slide& slide, std::size_t level) {
+  const Level& l = slide.info().levels.at(level);
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(3 * l.width * l.height));
+  read_rgb(slide, level, 0, 0, {pixels.data(), 3 * l.width, l.width, l.height, rgb_format});
   return pixels;
 }
 

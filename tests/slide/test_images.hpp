@@ -34,6 +34,8 @@ struct JpegOptions {
   enum class Coding { grey, ycbcr, rgb, unknown } coding = Coding::ycbcr;
   int horizontal = 2;  ///< sampling factors of the first component
   int vertical = 2;
+  int chroma_horizontal = 1;  ///< of the others
+  int chroma_vertical = 1;
   int quality = 75;
   int restart_interval = 0;
   bool progressive = false;
@@ -46,6 +48,8 @@ Bytes encode_jpeg_tables(const JpegOptions& options = {});
 
 /// libjpeg-turbo's own grey output of a whole JPEG: JCS_GRAYSCALE, JDCT_ISLOW.
 Picture decode_jpeg_grey(const Bytes& jpeg);
+/// libjpeg-turbo's own RGB output with its defaults. `rgb_coded`: what three components are, whatever markers say.
+Picture decode_jpeg_rgb(const Bytes& jpeg, bool rgb_coded = false);
 /// The components as they are coded, without any colour conversion.
 Picture decode_jpeg_components(const Bytes& jpeg);
 
@@ -68,11 +72,16 @@ Picture decode_jpeg2000_rgb(const Bytes& codestream);
 
 /// The formula of the design, pixel by pixel.
 std::vector<std::uint8_t> formula(const Picture& picture);
+/// The first three samples of every pixel; where there are fewer, the first three times.
+std::vector<std::uint8_t> rgb_of(const Picture& picture);
 /// Sample `s` of every pixel.
 std::vector<std::uint8_t> sample(const Picture& picture, int s);
 
 /// The whole of a level through `read_luminance`.
 std::vector<std::uint8_t> read_level(const Slide& slide, std::size_t level = 0);
+
+/// The same through `read_rgb`.
+std::vector<std::uint8_t> read_level_rgb(const Slide& slide, std::size_t level = 0);
 
 /// What opening, or opening and reading all of level 0, says: "" when all is well, else the error's text.
 std::string open_error(const std::filesystem::path& path, const OpenOptions& options = {});
