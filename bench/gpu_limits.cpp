@@ -61,9 +61,9 @@ double decode_alone(const std::string& path, std::int64_t rows) {
       const std::int64_t top = i / level.columns * level.tile_height;
       auto* whole = reinterpret_cast<std::uint8_t*>(memory.bytes().data());
       const HostPixels out = {kept > 0 ? whole + top % kept * level.width + left : local.pixels.data(),
-                                 static_cast<std::ptrdiff_t>(kept > 0 ? level.width : level.tile_width),
-                                 std::min(level.tile_width, level.width - left),
-                                 std::min(level.tile_height, level.height - top)};
+                              static_cast<std::ptrdiff_t>(kept > 0 ? level.width : level.tile_width),
+                              std::min(level.tile_width, level.width - left),
+                              std::min(level.tile_height, level.height - top)};
       local.decoder.decode(*slide, 0, i, bytes[static_cast<std::size_t>(i)], 0, 0, out);
     });
     times.push_back(seconds_since(start));

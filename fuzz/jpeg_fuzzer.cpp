@@ -1,7 +1,7 @@
 // Any bytes are flagged by the code that the GPU runs, or decoded as libjpeg-turbo does without finding damage.
 //
-// The first byte chooses the slide's colour, the tile's size, and whether there are JPEGTables: then two bytes with
-// their length and the tables come next. The rest is the tile.
+// The first byte chooses the slide's colour, the tile's size, luminance or RGB, and whether there are JPEGTables: then
+// two bytes with their length and the tables come next. The rest is the tile.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,8 +43,9 @@ bool decode_on_cpu(std::span<const std::byte> bytes, std::span<const std::byte> 
   level.colour = demand.colour;
   LevelDetail detail;
   detail.jpeg_tables.assign(tables.begin(), tables.end());
-  pixels.assign(static_cast<std::size_t>(demand.width * demand.height), 0);
-  const HostPixels view{pixels.data(), level.tile_width, level.tile_width, level.tile_height};
+  const int channels = demand.format.channels;
+  pixels.assign(static_cast<std::size_t>(channels * demand.width * demand.height), 0);
+  const HostPixels view{pixels.data(), channels * demand.width, demand.width, demand.height, demand.format};
   try {
     JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
@@ -80,14 +81,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::int64_t more[][2] = {{0, 0}, {1, 0}, {1, 1}, {-1, -1}};
   const auto& across = more[data[0] >> 2 & 3U];
   const auto& down = more[data[0] >> 4 & 3U];
-  const TileDemand demand{colours[data[0] & 3U], header.width + across[0], header.height + down[0],
-                          header.width + across[1], header.height + down[1]};
+  const TileDemand demand{colours[data[0] & 3U],   header.width + across[0],
+                          header.height + down[0], header.width + across[1],
+                          header.height + down[1], (data[0] & 0x80U) != 0 ? rgb_format : luminance_format};
   if (demand.width < 1 || demand.height < 1) return 0;
   if (decoder.decode(bytes, references, demand) != cuda::JpegReason::none) return 0;
   require(decode_on_cpu(bytes, tables, demand, pixels));
   for (std::uint32_t y = 0; y < decoder.height(); ++y) {
-    const auto row = decoder.luminance().subspan(std::size_t{y} * decoder.width(), decoder.width());
-    require(std::equal(row.begin(), row.end(), pixels.begin() + y * demand.width));
+    const std::size_t row_bytes = decoder.width() * demand.format.pixel_bytes();
+    const auto row = decoder.pixels().subspan(y * row_bytes, row_bytes);
+    require(std::equal(row.begin(), row.end(), pixels.begin() + y * demand.width * demand.format.channels));
   }
   return 0;
 }

@@ -133,8 +133,8 @@ def first_directory(slide):
 
 
 def write_tiles(slides, folder):
-    """What jpeg_fuzzer takes: a byte that says the slide's colour and how the frame fits the tile, and a JPEG with its
-    tables, which may also come first, after their length."""
+    """What jpeg_fuzzer takes: a byte that says the slide's colour, how the frame fits the tile and whether RGB is wanted,
+    and a JPEG with its tables, which may also come first, after their length."""
     for slide in slides:
         content = slide.read_bytes()
         tags = first_directory(content)
@@ -145,6 +145,7 @@ def write_tiles(slides, folder):
             whole = bytes([colour])
             for name, head in (("", b""), ("-restarts", b"\xff\xdd\0\4\0\2")):
                 (folder / f"{slide.stem}-{number}{name}").write_bytes(whole + tile[:2] + head + tables + tile[2:])
+            (folder / f"{slide.stem}-{number}-rgb").write_bytes(bytes([colour | 1 << 7]) + tile[:2] + tables + tile[2:])
             (folder / f"{slide.stem}-{number}-short").write_bytes(whole + tile[:2] + tables + tile[2:length // 2])
             outside = b"\xff\xd8" + tables + b"\xff\xd9"
             at_edge = bytes([colour | 1 << 2 | 1 << 4 | 1 << 6])

@@ -8,11 +8,11 @@
 #include "cuda/jpeg/shared_arena.cuh"
 #include "runtime/cuda/check.hpp"
 
-// From scans without stuffing to luminance in the plane. Each lane decodes a segment, one symbol a step, into two or
-// three blocks of coefficients in shared memory. When some lanes of a warp hold the blocks of an event, the warp turns
-// to them: eight lanes transform one lane's blocks, a column each, then a row each, and write the pixels. Coefficients
-// never reach device memory, and pixels leave it in whole sectors of 32 bytes where they can: the first half waits in
-// `parked`, which stays in the L2 cache.
+// From scans without stuffing to luminance in the plane, or to components that convert.cu makes RGB of. Each lane
+// decodes a segment, one symbol a step, into two or three blocks of coefficients in shared memory. When some lanes of a
+// warp hold the blocks of an event, the warp turns to them: eight lanes transform one lane's blocks, a column each,
+// then a row each, and write the pixels. Coefficients never reach device memory, and pixels leave it in whole sectors
+// of 32 bytes where they can: the first half waits in `parked`, which stays in the L2 cache.
 
 namespace slidestream::cuda {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::uint32_t lane_bytes(LaneMode mode) {
   return EntropyLane::ring_bytes + lane_block_bytes(mode) + desk_bytes;
 }
 constexpr std::uint32_t warp_bytes(LaneMode mode, std::uint32_t lanes) {
-  return (lanes * lane_bytes(mode) + (mode == LaneMode::pairs ? 2 : 1) * transpose_bytes + 127) / 128 * 128;
+  return (lanes * lane_bytes(mode) + (blocks_per_event(mode) == 2 ? 2 : 1) * transpose_bytes + 127) / 128 * 128;
 }
 
 /// Where a warp's parts lie in shared memory.
@@ -43,7 +43,8 @@ __device__ __forceinline__ WarpLayout warp_layout(LaneMode mode, std::uint32_t b
   return {base, blocks, desks, desks + lanes * desk_bytes};
 }
 
-/// Where a lane is in its segment, in events.
+/// Where a lane is in its segment, in events. Where components are kept apart, `x` is the number of the block in the
+/// batch, and `across` in the cycle.
 struct EventPosition {
   std::uint32_t x;       // units of 8 pixels
   std::uint32_t y;       // of the row of cycles
@@ -57,6 +58,7 @@ struct GroupShape {
   std::uint32_t events_across;
   std::uint32_t events_down;
   std::uint32_t blocks_in_cycle;
+  std::uint64_t components;  // of the cycle's blocks, two bits each; where they are kept apart
 };
 
 /// A segment's things that its lane keeps.
@@ -75,6 +77,15 @@ struct SegmentState {
 template <LaneMode mode>
 __device__ __forceinline__ std::uint32_t next_event(EventPosition& at, const SegmentState& segment,
                                                     const GroupShape& shape, std::uint32_t left) {
+  if constexpr (keeps_components(mode)) {
+    constexpr std::uint32_t blocks = blocks_per_event(mode);
+    const auto components = static_cast<std::uint32_t>(shape.components >> (2 * at.across));
+    const std::uint32_t place = at.x | components << ComponentWord::shift;
+    at.x += blocks;
+    at.across += blocks;
+    if (at.across == shape.blocks_in_cycle) at.across = 0;
+    return place;
+  }
   constexpr std::uint32_t width = mode == LaneMode::pairs ? 2 : 1;
   const std::uint32_t part = (segment.alignment + at.x) % 4;
   const std::uint32_t shift = 4 * at.down;
@@ -129,6 +140,7 @@ __device__ __forceinline__ void take_segment(const JpegDeviceBatch& batch, std::
   at.across = at.down = at.parked = 0;
   at.x = segment.first_cycle % tile.cycles_across * cycle_width;
   at.y = segment.first_cycle / tile.cycles_across * shape.events_down;
+  if constexpr (keeps_components(mode)) at.x = tile.first_block + segment.first_cycle * shape.blocks_in_cycle;
   const std::uintptr_t origin =
       reinterpret_cast<std::uintptr_t>(batch.plane) + static_cast<std::uintptr_t>(tile.origin);
   constexpr std::uintptr_t unit = mode == LaneMode::pairs ? 16 : 8;
@@ -269,14 +281,23 @@ __device__ __forceinline__ void decode_group(const JpegDeviceBatch& batch, const
       if (mode == LaneMode::pairs && (word & EventWord::waits_bit) != 0) {
         waits_here = __ldcg(reinterpret_cast<const uint4*>(its_parked + 16 * c));
       }
-      const Desk its{arena.load_vector(its_desk), arena.load_vector(its_desk + 16)};
+      Desk its{};
+      if constexpr (keeps_components(mode)) {
+        its.rectangle.z = arena.load(its_desk + 24);  // the tile's number alone
+      } else {
+        its = {arena.load_vector(its_desk), arena.load_vector(its_desk + 16)};
+      }
       RowPixels pixels;
       const std::uint32_t range = transform<mode>(arena, layout.blocks + source * lane_block_bytes(mode), its_desk,
-                                                  layout.transpose, lane, own, pixels);
+                                                  layout.transpose, lane, own, word, pixels);
       if (own) {
         if (range != 0)
           atomicMax(batch.verdicts + its.rectangle.z, static_cast<std::uint32_t>(JpegReason::out_of_range));
-        write_row<mode>(batch.plane, its, word, c, its_parked, pixels, waits_here);
+        if constexpr (keeps_components(mode)) {
+          write_component_row<mode>(batch.components, word, c, pixels);
+        } else {
+          write_row<mode>(batch.plane, its, word, c, its_parked, pixels, waits_here);
+        }
       }
       __syncwarp();
       waiting &= ~served;
@@ -315,9 +336,14 @@ __global__ void __launch_bounds__(most_threads, 1)
     const JpegCoding& coding = batch.codings[group.coding];
     const ArenaLayout layout = arena_layout(mode, coding.lookup_words, base);
     fill_tables(arena, coding, mode, layout);
-    const std::uint32_t mcus = mcus_per_cycle(mode, coding.horizontal);
-    const GroupShape shape{mode == LaneMode::pairs ? coding.horizontal * mcus / 2 : coding.horizontal, coding.vertical,
-                           coding.block_count * mcus};
+    const std::uint32_t mcus = mcus_per_cycle(mode, coding);
+    GroupShape shape{mode == LaneMode::pairs ? coding.horizontal * mcus / 2 : coding.horizontal, coding.vertical,
+                     coding.block_count * mcus, 0};
+    if constexpr (keeps_components(mode)) {
+      for (std::uint32_t b = 0; b < shape.blocks_in_cycle; ++b) {
+        shape.components |= std::uint64_t{coding.blocks[b % coding.block_count].component} << (2 * b);
+      }
+    }
     __syncthreads();
     decode_group<mode>(batch, group, counter, given, blockIdx.x - first_rank, i == 0 ? ranks : 0, shape, layout.cycle,
                        layout.lanes + threadIdx.x / 32 * warp_bytes(mode, lanes), lanes, threshold);
@@ -333,8 +359,12 @@ Kernel kernel_for(LaneMode mode) {
       return decode<LaneMode::pairs, most_threads>;
     case LaneMode::single:
       return decode<LaneMode::single, most_threads>;
-    default:
+    case LaneMode::rgb:
       return decode<LaneMode::rgb, most_threads>;
+    case LaneMode::component_pairs:
+      return decode<LaneMode::component_pairs, most_threads>;
+    default:
+      return decode<LaneMode::component_blocks, most_threads>;
   }
 }
 

@@ -56,7 +56,9 @@ struct JpegDecoderMemory {
     segments = take(sizeof(JpegSegment) * std::size_t{limits.segments});
     pieces = take(sizeof(JpegPiece) * std::size_t{limits.segments});
     counters = take(4 * 3 * std::size_t{limits.codings});
-    parked = take(std::size_t{multiprocessors} * most_warps * 32 * parked_bytes_per_lane);
+    const bool luminance = limits.format == luminance_format;
+    parked = take(luminance ? std::size_t{multiprocessors} * most_warps * 32 * parked_bytes_per_lane : 0);
+    components = take(luminance ? 0 : limits.component_bytes);
   }
   std::size_t upload;
   std::size_t scans;
@@ -64,7 +66,8 @@ struct JpegDecoderMemory {
   std::size_t segments;
   std::size_t pieces;
   std::size_t counters;
-  std::size_t parked;
+  std::size_t parked;      ///< for luminance
+  std::size_t components;  ///< for RGB
   std::size_t size = 0;
 };
 

@@ -23,8 +23,9 @@ struct JpegDeviceBatch {
   std::uint32_t* lengths;  ///< of those, bytes, by tile
   JpegSegment* segments;
   JpegPiece* pieces;
-  std::uint32_t* counters;  ///< one a group: segments taken beyond those given out at the beginning
-  std::uint8_t* parked;     ///< half sectors of pixels, by lane
+  std::uint32_t* counters;   ///< one a group: segments taken beyond those given out at the beginning
+  std::uint8_t* parked;      ///< half sectors of pixels, by lane
+  std::uint8_t* components;  ///< blocks of samples, for RGB: see component_layout.hpp
   std::uint8_t* plane;
   std::uint32_t* verdicts;  ///< by tile: a JpegReason
   std::uint32_t tile_count;
@@ -55,6 +56,9 @@ void launch_white(const JpegDeviceBatch& batch, cudaStream_t stream);
 /// `most_pieces` of a tile, and `lookup_words` of a coding, at most.
 void launch_find_pieces(const JpegDeviceBatch& batch, const JpegDeviceLimits& limits, std::uint32_t most_pieces,
                         std::uint32_t lookup_words, cudaStream_t stream);
+/// Components to RGB. `kinds` of the batch's tiles (`JpegBatch::octet_kinds`), and `most_stretches` of one.
+void launch_convert(const JpegDeviceBatch& batch, std::uint32_t kinds, std::uint32_t most_stretches,
+                    cudaStream_t stream);
 void launch_decode(const JpegDeviceBatch& batch, LaneMode mode, const JpegBatch::Mode& work, const JpegLaneShape& shape,
                    cudaStream_t stream);
 

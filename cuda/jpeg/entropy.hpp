@@ -17,18 +17,27 @@ namespace slidestream::cuda {
 
 /// How blocks are handed from the entropy decoder to the inverse transform.
 enum class LaneMode : std::uint8_t {
-  pairs,   ///< two luminance blocks side by side
-  single,  ///< one luminance block
-  rgb,     ///< a block of each of the three components
+  pairs,             ///< two luminance blocks side by side
+  single,            ///< one luminance block
+  rgb,               ///< a block of each of the three components
+  component_pairs,   ///< two blocks one after the other, of whatever components: all are wanted, for RGB
+  component_blocks,  ///< one block of whatever component
 };
+inline constexpr std::uint32_t lane_modes = 5;
+
+/// Components are kept apart, for what makes RGB of them.
+constexpr SLIDESTREAM_HOST_DEVICE bool keeps_components(LaneMode mode) {
+  return mode == LaneMode::component_pairs || mode == LaneMode::component_blocks;
+}
 
 constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t blocks_per_event(LaneMode mode) {
-  return mode == LaneMode::pairs ? 2 : mode == LaneMode::single ? 1 : 3;
+  return mode == LaneMode::pairs || mode == LaneMode::component_pairs ? 2 : mode == LaneMode::rgb ? 3 : 1;
 }
 
 /// MCUs after which the events repeat: a pair of blocks may come from two.
-SLIDESTREAM_HOST_DEVICE std::uint32_t mcus_per_cycle(LaneMode mode, std::uint32_t horizontal) {
-  return mode == LaneMode::pairs && horizontal == 1 ? 2 : 1;
+SLIDESTREAM_HOST_DEVICE std::uint32_t mcus_per_cycle(LaneMode mode, const JpegCoding& coding) {
+  if (mode == LaneMode::component_pairs) return coding.block_count % 2 == 0 ? 1 : 2;
+  return mode == LaneMode::pairs && coding.horizontal == 1 ? 2 : 1;
 }
 
 /// An entry of the lookup: bits 0-4 length of the code, 8-12 length of code and value, 16-21 32 - length of the value,
@@ -88,8 +97,10 @@ constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t lane_block_bytes(LaneMode mode) 
 }
 constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t error_offset(LaneMode mode) { return 128 * blocks_per_event(mode) + 8; }
 
-/// Regions of the zigzag table: one for each block of an event, and one for blocks that are dropped.
+/// Regions of the zigzag table: one for each block of an event, and one for blocks that are dropped. Where components
+/// are kept apart, one for each block of an event and component.
 constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t zigzag_regions(LaneMode mode) {
+  if (keeps_components(mode)) return 3 * blocks_per_event(mode);
   return blocks_per_event(mode) + (mode == LaneMode::rgb ? 0 : 1);
 }
 
@@ -113,10 +124,11 @@ SLIDESTREAM_HOST_DEVICE ZigzagEntry zigzag_entry(const JpegCoding& coding, LaneM
                                                  std::uint32_t i) {
   const bool error = (i >= 64 && i < 80) || i >= 143;
   if (error) return {error_offset(mode), -1};
-  if (i >= 64 || region >= blocks_per_event(mode)) return {0, 0};
+  const std::uint32_t block = keeps_components(mode) ? region / 3 : region;
+  if (i >= 64 || block >= blocks_per_event(mode)) return {0, 0};
   const std::uint32_t natural = natural_order(i);
-  const std::uint32_t component = mode == LaneMode::rgb ? region : 0;
-  return {128 * region + ((natural & 7U) * 8 + (natural >> 3)) * 2,
+  const std::uint32_t component = mode == LaneMode::rgb ? region : keeps_components(mode) ? region % 3 : 0;
+  return {128 * block + ((natural & 7U) * 8 + (natural >> 3)) * 2,
           -static_cast<std::int32_t>(coding.quantisation[component][i])};
 }
 
@@ -148,16 +160,18 @@ SLIDESTREAM_HOST_DEVICE ArenaLayout arena_layout(LaneMode mode, std::uint32_t lo
 /// Entry `i` of the cycle.
 SLIDESTREAM_HOST_DEVICE CycleEntry cycle_entry(const JpegCoding& coding, LaneMode mode, const ArenaLayout& layout,
                                                std::uint32_t i) {
-  const std::uint32_t count = coding.block_count * mcus_per_cycle(mode, coding.horizontal);
+  const std::uint32_t count = coding.block_count * mcus_per_cycle(mode, coding);
   const std::uint32_t per_event = blocks_per_event(mode);
   const JpegCoding::Block block = coding.blocks[i % coding.block_count];
+  const bool all = mode == LaneMode::rgb || keeps_components(mode);
   std::uint32_t wanted_before = 0;
   for (std::uint32_t j = 0; j < i; ++j) {
-    if (mode == LaneMode::rgb || coding.blocks[j % coding.block_count].component == 0) ++wanted_before;
+    if (all || coding.blocks[j % coding.block_count].component == 0) ++wanted_before;
   }
-  const bool wanted = mode == LaneMode::rgb || block.component == 0;
+  const bool wanted = all || block.component == 0;
   std::uint32_t region = per_event;  // the one for blocks that are dropped
   if (wanted) region = mode == LaneMode::rgb ? block.component : wanted_before % per_event;
+  if (keeps_components(mode)) region = 3 * (i % per_event) + block.component;
   const std::uint32_t waits = wanted && wanted_before % per_event == per_event - 1 ? 1 : 0;
   const std::uint32_t next = layout.cycle + 16 * (i + 1 == count ? 0 : i + 1);
   return {layout.lookup + 4 * primary_words * block.dc, layout.lookup + 4 * primary_words * block.ac,

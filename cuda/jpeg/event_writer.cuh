@@ -9,7 +9,8 @@
 #include "cuda/jpeg/shared_arena.cuh"
 
 /// \file
-/// From the coefficients of an event, in shared memory, to pixels in the plane: eight lanes an event.
+/// From the coefficients of an event, in shared memory, to pixels in the plane or to samples of components: eight lanes
+/// an event.
 
 namespace slidestream::cuda {
 namespace {
@@ -43,6 +44,12 @@ struct EventWord {
   static constexpr std::uint32_t waits_bit = 1U << 28;
   static constexpr std::uint32_t park_bit = 1U << 29;
   static constexpr std::uint32_t slot_shift = 30;
+};
+
+/// The same where components are kept apart: the number of the first block in the batch, and the blocks' components.
+struct ComponentWord {
+  static constexpr std::uint32_t shift = 28;
+  static constexpr std::uint32_t block_mask = (1U << shift) - 1;
 };
 
 __device__ __forceinline__ std::uint32_t pack_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
@@ -111,18 +118,27 @@ __device__ __noinline__ void write_bytes(std::uint8_t* to, RowPixels pixels, std
 }
 
 /// Transforms a lane's blocks with eight lanes, of which this is the one for column and row `c`. `own` says whether
-/// there is something to do: all lanes of the warp come along. \returns bits of `pass1_range` where coefficients are
-/// out of range.
+/// there is something to do: all lanes of the warp come along. `word` is the event's. \returns bits of `pass1_range`
+/// where coefficients are out of range.
 template <LaneMode mode>
 __device__ __forceinline__ std::uint32_t transform(const SharedArena& arena, std::uint32_t blocks, std::uint32_t desk,
                                                    std::uint32_t transpose, std::uint32_t lane, bool own,
-                                                   RowPixels& pixels) {
+                                                   [[maybe_unused]] std::uint32_t word, RowPixels& pixels) {
   const std::uint32_t c = lane % 8;
   const std::uint32_t column = transpose + (lane / 8) * transpose_group + 4 * c;
   const std::uint32_t row = transpose + (lane / 8) * transpose_group + transpose_stride * c;
   std::uint32_t range = 0;
-  if constexpr (mode == LaneMode::pairs) {
-    const std::uint32_t prediction = arena.load(desk + Desk::predictions);
+  // Addresses of the predictions: each component has its own.
+  std::uint32_t first = desk + Desk::predictions;
+  std::uint32_t second = first;
+  if constexpr (keeps_components(mode)) {
+    first += 4 * (word >> ComponentWord::shift & 3U);
+    second += 4 * (word >> (ComponentWord::shift + 2));
+  }
+  if constexpr (blocks_per_event(mode) == 2) {
+    const std::uint32_t prediction = arena.load(first);
+    std::uint32_t other_prediction = 0;
+    if constexpr (keeps_components(mode)) other_prediction = arena.load(second);
     const uint4 left = arena.load_vector(blocks + 16 * c);
     const uint4 right = arena.load_vector(blocks + 128 + 16 * c);
     if (own) {
@@ -137,8 +153,14 @@ __device__ __forceinline__ std::uint32_t transform(const SharedArena& arena, std
     others |= c == 0 ? (left.x | right.x) & 0xFFFF0000U : left.x | right.x;
     if (c == 0) {
       v[0] += prediction;
-      w[0] += v[0];
-      if (own) arena.store(desk + Desk::predictions, w[0]);
+      if constexpr (keeps_components(mode)) {
+        w[0] += first == second ? v[0] : other_prediction;
+        if (own) arena.store(first, v[0]);
+        if (own) arena.store(second, w[0]);
+      } else {
+        w[0] += v[0];
+        if (own) arena.store(first, w[0]);
+      }
     }
     if (__any_sync(all_lanes, others != 0)) {
       range = idct_columns(v) | idct_columns(w);
@@ -167,14 +189,14 @@ __device__ __forceinline__ std::uint32_t transform(const SharedArena& arena, std
     std::uint32_t sum[8];
 #pragma unroll
     for (std::uint32_t b = 0; b < blocks_per_event(mode); ++b) {
-      const std::uint32_t prediction = arena.load(desk + Desk::predictions + 4 * b);
+      const std::uint32_t prediction = arena.load(first + 4 * b);
       const uint4 words = arena.load_vector(blocks + 128 * b + 16 * c);
       if (own) arena.store_vector(blocks + 128 * b + 16 * c, make_uint4(0, 0, 0, 0));
       std::uint32_t v[8];
       unpack_column(words, v);
       if (c == 0) {
         v[0] += prediction;
-        if (own) arena.store(desk + Desk::predictions + 4 * b, v[0]);
+        if (own) arena.store(first + 4 * b, v[0]);
       }
       range |= idct_columns(v);
       __syncwarp();
@@ -182,7 +204,7 @@ __device__ __forceinline__ std::uint32_t transform(const SharedArena& arena, std
       __syncwarp();
       get_row(arena, row, v);
       idct_rows(v);
-      if constexpr (mode == LaneMode::single) {
+      if constexpr (mode != LaneMode::rgb) {
 #pragma unroll
         for (int i = 0; i < 8; ++i) sum[i] = v[i];
       } else {
@@ -203,6 +225,18 @@ __device__ __forceinline__ std::uint32_t transform(const SharedArena& arena, std
     pixels.words[2] = pixels.words[3] = 0;
   }
   return range & pass1_range;
+}
+
+/// Writes row `c` of an event's blocks: see component_layout.hpp. Whole lines of memory, or halves.
+template <LaneMode mode>
+__device__ __forceinline__ void write_component_row(std::uint8_t* components, std::uint32_t word, std::uint32_t c,
+                                                    const RowPixels& pixels) {
+  std::uint8_t* const to = components + std::uint64_t{64} * (word & ComponentWord::block_mask);
+  if constexpr (blocks_per_event(mode) == 2) {
+    reinterpret_cast<uint4*>(to)[c] = make_uint4(pixels.words[0], pixels.words[1], pixels.words[2], pixels.words[3]);
+  } else {
+    reinterpret_cast<uint2*>(to)[c] = make_uint2(pixels.words[0], pixels.words[1]);
+  }
 }
 
 /// Writes row `c` of an event, or lets it wait for the rest of its sector. `parked` is the lane's place for that.

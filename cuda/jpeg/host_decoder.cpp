@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/jpeg/component_layout.hpp"
 #include "cuda/jpeg/entropy.hpp"
 #include "cuda/jpeg/idct.hpp"
 #include "cuda/jpeg/jpeg_geometry.hpp"
+#include "cuda/jpeg/octets.hpp"
+#include "cuda/jpeg/upsampling.hpp"
 
 namespace slidestream::cuda {
 namespace {
@@ -118,8 +121,13 @@ std::int32_t add_wrapping(std::int32_t a, std::int32_t b) {
 /// Transforms the blocks of an event and places their pixels.
 class EventWriter {
  public:
-  EventWriter(const JpegGeometry& geometry, const HostTarget& target, std::uint32_t first_cycle)
-      : geometry_(geometry), target_(target), cycle_(first_cycle) {}
+  EventWriter(const JpegGeometry& geometry, const JpegCoding& coding, const HostTarget& target,
+              std::uint32_t first_cycle)
+      : geometry_(geometry),
+        coding_(coding),
+        target_(target),
+        cycle_(first_cycle),
+        block_(first_cycle * geometry.blocks_in_cycle) {}
 
   /// False when the result can't be vouched for.
   bool write(HostArena& arena, std::uint32_t blocks) {
@@ -127,9 +135,14 @@ class EventWriter {
     std::uint8_t samples[3][64];
     bool in_range = true;
     for (std::uint32_t b = 0; b < per_event; ++b) {
-      std::int32_t& prediction = predictions_[geometry_.mode == LaneMode::rgb ? b : 0];
+      std::int32_t& prediction = predictions_[component(b)];
       prediction = add_wrapping(prediction, arena.get<std::int16_t>(blocks + 128 * b));
       in_range &= transform(arena, blocks + 128 * b, prediction, samples[b]);
+    }
+    if (keeps_components(geometry_.mode)) {
+      keep(samples, per_event);
+      arena.clear(blocks, 128 * per_event);
+      return in_range;
     }
     const std::uint32_t x =
         (cycle_ % geometry_.cycles_across * geometry_.events_across + across_) * geometry_.event_width;
@@ -150,6 +163,21 @@ class EventWriter {
   }
 
  private:
+  /// Of block `b` of the event.
+  std::uint32_t component(std::uint32_t b) const {
+    if (keeps_components(geometry_.mode)) return coding_.blocks[(block_ + b) % coding_.block_count].component;
+    return geometry_.mode == LaneMode::rgb ? b : 0;
+  }
+
+  /// Rows of the blocks beside each other.
+  void keep(const std::uint8_t (&samples)[3][64], std::uint32_t blocks) {
+    std::uint8_t* to = target_.components + std::size_t{64} * block_;
+    for (std::uint32_t y = 0; y < 8; ++y) {
+      for (std::uint32_t b = 0; b < blocks; ++b, to += 8) std::copy_n(&samples[b][8 * y], 8, to);
+    }
+    block_ += blocks;
+  }
+
   void put(std::uint32_t x, std::uint32_t y, std::uint8_t value) {
     // Unsigned, so that what lies before the rectangle is far behind it.
     if (x - target_.first_column >= target_.columns || y - target_.first_row >= target_.rows) return;
@@ -166,12 +194,86 @@ class EventWriter {
   }
 
   JpegGeometry geometry_;
+  const JpegCoding& coding_;
   HostTarget target_;
   std::uint32_t cycle_;
+  std::uint32_t block_;  // the next of the tile's; where components are kept apart
   std::uint32_t across_ = 0;
   std::uint32_t down_ = 0;
   std::int32_t predictions_[3] = {};
 };
+
+/// An octet's column whose neighbours come from memory.
+class HostColumn : public OctetColumn {
+ public:
+  HostColumn(const ComponentLayout& layout, const std::uint8_t* samples, std::uint32_t column)
+      : OctetColumn(layout, samples, column), layout_(layout), column_(column) {}
+
+  Quartet quartet(std::uint32_t c, int row, std::uint32_t samples) const {
+    const auto neighbour = [&](std::uint32_t at) {
+      return std::uint32_t{samples_[layout_.offset(c, at, 0) + row_offset(row)]};
+    };
+    const bool last = 4 * column_ + 4 == layout_.width(c);
+    return make_quartet(samples, neighbour(4 * column_ - (column_ == 0 ? 0 : 1)),
+                        neighbour(4 * column_ + (last ? 3 : 4)));
+  }
+
+ private:
+  const ComponentLayout& layout_;
+  std::uint32_t column_;
+};
+
+/// Rows of the rectangle that is wanted, octet by octet.
+template <OctetKind kind>
+void convert_by_octets(const JpegDeviceTile& tile, const ComponentLayout& layout, const std::uint8_t* samples,
+                       std::uint8_t* plane) {
+  const std::uint32_t end_row = std::uint32_t{tile.first_row} + tile.rows;
+  const std::uint32_t end_column = std::uint32_t{tile.first_column} + tile.columns;
+  for (std::uint32_t column = tile.first_column / 8U; 8 * column < end_column; ++column) {
+    const HostColumn source(layout, samples, column);
+    const auto sink = [&](int i, const std::uint32_t(&words)[12]) {
+      for (std::uint32_t j = 0; j < 2; ++j) {
+        const std::uint32_t y = 2 * static_cast<std::uint32_t>(i) + j;
+        if (y < tile.first_row || y >= end_row) continue;
+        for (std::uint32_t x = 8 * column; x < std::min(8 * column + 8, end_column); ++x) {
+          if (x < tile.first_column) continue;
+          std::memcpy(plane + tile.origin + std::int64_t{y} * tile.pitch + 3 * std::int64_t{x},
+                      reinterpret_cast<const std::uint8_t*>(words + 6 * j) + 3 * (x % 8), 3);
+        }
+      }
+    };
+    convert_octets<kind>(source, tile.first_row / 2, static_cast<int>((end_row + 1) / 2), sink);
+  }
+}
+
+void convert_pixel_by_pixel(const JpegDeviceTile& tile, const ComponentLayout& layout, const std::uint8_t* samples,
+                            std::uint8_t* plane) {
+  for (std::uint32_t y = tile.first_row; y < std::uint32_t{tile.first_row} + tile.rows; ++y) {
+    for (std::uint32_t x = tile.first_column; x < std::uint32_t{tile.first_column} + tile.columns; ++x) {
+      const Rgb rgb = rgb_at(layout, samples, (tile.flags & JpegDeviceTile::inverted) != 0, x, y);
+      const std::uint8_t bytes[] = {rgb.red, rgb.green, rgb.blue};
+      std::copy_n(bytes, 3, plane + tile.origin + std::int64_t{y} * tile.pitch + 3 * std::int64_t{x});
+    }
+  }
+}
+
+/// A tile's components to RGB.
+void convert(const JpegDeviceTile& tile, const JpegCoding& coding, const std::uint8_t* samples, std::uint8_t* plane) {
+  const ComponentLayout layout(coding, tile);
+  switch (kind_of(tile)) {
+    case OctetKind::h2v2:
+      return convert_by_octets<OctetKind::h2v2>(tile, layout, samples, plane);
+    case OctetKind::h2v1:
+      return convert_by_octets<OctetKind::h2v1>(tile, layout, samples, plane);
+    case OctetKind::full:
+      return convert_by_octets<OctetKind::full>(tile, layout, samples, plane);
+    case OctetKind::full_rgb:
+      return convert_by_octets<OctetKind::full_rgb>(tile, layout, samples, plane);
+    case OctetKind::none:
+      break;
+  }
+  convert_pixel_by_pixel(tile, layout, samples, plane);
+}
 
 }  // namespace
 
@@ -230,7 +332,7 @@ JpegReason HostJpegDecoder::decode_interval(std::size_t index, std::uint32_t fir
   arena.clear(layout.blocks, lane_block_bytes(geometry_.mode));
   EntropyLane lane;
   lane.begin(arena, layout.ring, layout.arena.cycle, start % 128, cycles * geometry_.blocks_in_cycle);
-  EventWriter writer(geometry_, target, first_cycle);
+  EventWriter writer(geometry_, coding_, target, first_cycle);
   const std::uint32_t origin = start / 128 * 128;
   bool in_range = true;
   while (true) {
@@ -268,23 +370,41 @@ JpegReason HostJpegDecoder::decode_scan(std::span<const std::byte> bytes, std::u
   return JpegReason::none;
 }
 
+JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, std::span<const std::byte> scan,
+                                        std::uint8_t* plane) {
+  const bool rgb = coding_.apart != 0;
+  const bool inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
+  if (rgb) {
+    components_.assign(std::size_t{64} * tile.cycles_across * tile.cycle_rows * tile.blocks_in_cycle, 0);
+  }
+  const JpegReason reason = decode_scan(scan, tile.cycles_per_interval,
+                                        {plane, components_.data(), tile.origin, tile.pitch, tile.first_column,
+                                         tile.first_row, tile.columns, tile.rows, inverted});
+  if (reason == JpegReason::none && rgb) convert(tile, coding_, components_.data(), plane);
+  return reason;
+}
+
 JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegTableReferences& tables,
                                    const TileDemand& demand) {
   PixelsOf pixels_of{};
   JpegReason reason = parse_jpeg_tile(bytes, tables, demand, header_, pixels_of);
-  if (reason == JpegReason::none) reason = make_jpeg_coding(header_, pixels_of, coding_);
+  if (reason == JpegReason::none) reason = make_jpeg_coding(header_, demand.format, pixels_of, coding_);
   if (reason != JpegReason::none) return reason;
   if (bytes.size() > std::size_t{1} << 28) return JpegReason::no_room;
   geometry_ = jpeg_geometry(coding_, header_.width, header_.height, header_.restart_interval);
-  luminance_.assign(std::size_t{header_.width} * header_.height, 0);
-  HostTarget target;
-  target.plane = luminance_.data();
-  target.pitch = header_.width;
-  target.columns = header_.width;
-  target.rows = header_.height;
-  target.inverted = pixels_of == PixelsOf::first_inverted;
-  return decode_scan(bytes.subspan(header_.scan_offset),
-                     header_.restart_interval / mcus_per_cycle(geometry_.mode, coding_.horizontal), target);
+  pixels_.assign(demand.format.pixel_bytes() * header_.width * header_.height, 0);
+  JpegDeviceTile tile{};
+  tile.pitch = static_cast<std::uint32_t>(demand.format.pixel_bytes()) * header_.width;
+  tile.columns = tile.frame_width = static_cast<std::uint16_t>(header_.width);
+  tile.rows = tile.frame_height = static_cast<std::uint16_t>(header_.height);
+  tile.cycles_across = static_cast<std::uint16_t>(geometry_.cycles_across);
+  tile.cycle_rows = static_cast<std::uint16_t>(geometry_.cycle_rows);
+  tile.cycles_per_interval = header_.restart_interval / mcus_per_cycle(geometry_.mode, coding_);
+  tile.blocks_in_cycle = static_cast<std::uint16_t>(geometry_.blocks_in_cycle);
+  const unsigned kind = coding_.apart != 0 ? static_cast<unsigned>(octet_kind(coding_, header_.width)) : 0;
+  const unsigned inverted = pixels_of == PixelsOf::first_inverted ? JpegDeviceTile::inverted : 0;
+  tile.flags = static_cast<std::uint16_t>(inverted | kind << JpegDeviceTile::kind_shift);
+  return decode_tile(tile, bytes.subspan(header_.scan_offset), pixels_.data());
 }
 
 JpegReason HostJpegDecoder::decode(std::uint8_t* plane, const JpegBatch& batch, std::uint32_t number,
@@ -296,16 +416,7 @@ JpegReason HostJpegDecoder::decode(std::uint8_t* plane, const JpegBatch& batch, 
   const std::uint32_t mcus = tile.blocks_in_cycle / coding_.block_count;
   geometry_ = jpeg_geometry(coding_, 8U * coding_.horizontal * mcus * tile.cycles_across,
                             8U * coding_.vertical * tile.cycle_rows, mcus * tile.cycles_per_interval);
-  HostTarget target;
-  target.plane = plane;
-  target.origin = tile.origin;
-  target.pitch = tile.pitch;
-  target.first_column = tile.first_column;
-  target.first_row = tile.first_row;
-  target.columns = tile.columns;
-  target.rows = tile.rows;
-  target.inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
-  return decode_scan(compressed.subspan(tile.scan_offset, tile.scan_bytes), tile.cycles_per_interval, target);
+  return decode_tile(tile, compressed.subspan(tile.scan_offset, tile.scan_bytes), plane);
 }
 
 }  // namespace slidestream::cuda

@@ -26,11 +26,12 @@ struct UnstuffedScan {
 /// with `bytes`: anything else the device doesn't vouch for.
 JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan);
 
-/// Where a decoded tile's luminance goes, and which part of it.
+/// Where a decoded tile's pixels go, and which part of it.
 struct HostTarget {
-  std::uint8_t* plane = nullptr;
-  std::int64_t origin = 0;  ///< bytes from there to the tile's own pixel (0, 0), which may lie outside
-  std::int64_t pitch = 0;   ///< bytes from a row to the next
+  std::uint8_t* plane = nullptr;       ///< of luminance, or for RGB
+  std::uint8_t* components = nullptr;  ///< the tile's, for RGB: see component_layout.hpp
+  std::int64_t origin = 0;             ///< bytes from there to the tile's own pixel (0, 0), which may lie outside
+  std::int64_t pitch = 0;              ///< bytes from a row to the next
   std::uint32_t first_column = 0;
   std::uint32_t first_row = 0;
   std::uint32_t columns = 0;
@@ -41,7 +42,7 @@ struct HostTarget {
 /// Decodes tiles as the device does.
 class HostJpegDecoder {
  public:
-  /// Decodes a tile to `width` x `height` bytes of luminance. \returns why the result can't be vouched for.
+  /// Decodes a tile to `width` x `height` pixels of the demand's format. \returns why the result can't be vouched for.
   JpegReason decode(std::span<const std::byte> bytes, const JpegTableReferences& tables, const TileDemand& demand);
 
   /// Decodes tile `number` of a finished batch from what the device is told of it, into the batch's plane. \returns the
@@ -51,12 +52,13 @@ class HostJpegDecoder {
 
   std::uint32_t width() const { return header_.width; }
   std::uint32_t height() const { return header_.height; }
-  std::span<const std::uint8_t> luminance() const { return luminance_; }
+  std::span<const std::uint8_t> pixels() const { return pixels_; }
 
  private:
   JpegReason decode_scan(std::span<const std::byte> bytes, std::uint32_t per_interval, const HostTarget& target);
   JpegReason decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles,
                              const HostTarget& target);
+  JpegReason decode_tile(const JpegDeviceTile& tile, std::span<const std::byte> scan, std::uint8_t* plane);
   void prepare_arena();
 
   JpegHeader header_;
@@ -64,7 +66,8 @@ class HostJpegDecoder {
   JpegGeometry geometry_;
   UnstuffedScan scan_;
   std::vector<std::uint8_t> arena_;
-  std::vector<std::uint8_t> luminance_;
+  std::vector<std::uint8_t> components_;
+  std::vector<std::uint8_t> pixels_;
 };
 
 }  // namespace slidestream::cuda

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/jpeg/octets.hpp"
+
 namespace slidestream::cuda {
 namespace {
 
@@ -23,6 +25,9 @@ constexpr std::uint32_t size_classes = 256;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+// Blocks of components are counted in so many bits beside which others stand: see decode.cu.
+constexpr std::uint64_t most_component_blocks = std::uint64_t{1} << 28;
+
 bool same_frame(const JpegHeader& a, const JpegHeader& b) {
   return a.component_count == b.component_count && a.components == b.components && a.tables == b.tables;
 }
@@ -40,7 +45,7 @@ JpegUploadLayout::JpegUploadLayout(const JpegBatchLimits& given) : limits(given)
     at += aligned(count * bytes);
     return begin;
   };
-  // Three modes at most a coding.
+  // Three modes at most a coding: luminance has three, RGB two.
   groups = take(3 * std::size_t{limits.codings}, sizeof(JpegDeviceGroup));
   tiles = take(limits.tiles, sizeof(JpegDeviceTile));
   rectangles = take(limits.white_rectangles, sizeof(JpegDeviceRectangle));
@@ -54,7 +59,7 @@ std::size_t JpegBatch::upload_bytes(const JpegBatchLimits& limits) { return Jpeg
 JpegBatch::JpegBatch(const JpegBatchLimits& limits, std::span<std::byte> upload) : layout_(limits), upload_(upload) {
   group_of_tile_.resize(limits.tiles);
   order_.resize(limits.tiles);
-  groups_of_coding_.resize(3 * std::size_t{limits.codings}, -1);
+  groups_of_coding_.resize(lane_modes * std::size_t{limits.codings}, -1);
   group_keys_.reserve(3 * std::size_t{limits.codings});
   clear();
 }
@@ -62,7 +67,7 @@ JpegBatch::JpegBatch(const JpegBatchLimits& limits, std::span<std::byte> upload)
 void JpegBatch::clear() {
   tile_count_ = rectangle_count_ = group_count_ = segment_count_ = chunk_count_ = 0;
   compressed_end_ = 0;
-  most_pieces_ = 0;
+  most_pieces_ = block_count_ = most_stretches_ = octet_kinds_ = 0;
   has_last_ = false;
   group_keys_.clear();
   std::fill(groups_of_coding_.begin(), groups_of_coding_.end(), -1);
@@ -75,7 +80,7 @@ void JpegBatch::clear() {
 }
 
 JpegReason JpegBatch::make_coding(const JpegHeader& header, PixelsOf pixels_of, std::uint32_t& coding) {
-  const JpegCodingKey key(header, pixels_of);
+  const JpegCodingKey key(header, layout_.limits.format, pixels_of);
   const std::span<const std::byte> bytes = key.bytes();
   const std::uint64_t hash = key.hash();
   const auto [first, last] = by_hash_.equal_range(hash);
@@ -88,7 +93,7 @@ JpegReason JpegBatch::make_coding(const JpegHeader& header, PixelsOf pixels_of, 
   }
   if (coding_count_ == layout_.limits.codings) return JpegReason::no_room;
   JpegCoding& made = part<JpegCoding>(layout_.codings)[coding_count_];
-  const JpegReason reason = make_jpeg_coding(header, pixels_of, made);
+  const JpegReason reason = make_jpeg_coding(header, layout_.limits.format, pixels_of, made);
   if (reason != JpegReason::none) return reason;
   keys_.emplace_back(bytes.begin(), bytes.end());
   by_hash_.emplace(hash, coding_count_);
@@ -112,18 +117,19 @@ JpegReason JpegBatch::coding_for(const JpegHeader& header, PixelsOf pixels_of, s
 }
 
 std::uint32_t JpegBatch::group_for(std::uint32_t coding, LaneMode mode) {
-  std::int32_t& known = groups_of_coding_[3 * std::size_t{coding} + static_cast<std::size_t>(mode)];
+  std::int32_t& known = groups_of_coding_[lane_modes * std::size_t{coding} + static_cast<std::size_t>(mode)];
   if (known < 0) {
     known = static_cast<std::int32_t>(group_keys_.size());
-    group_keys_.push_back(coding * 4 + static_cast<std::uint32_t>(mode));
+    group_keys_.push_back(coding * 8 + static_cast<std::uint32_t>(mode));
   }
   return static_cast<std::uint32_t>(known);
 }
 
 JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
-                          const TileDemand& demand, const JpegPlacement& placement) {
+                          TileDemand demand, const JpegPlacement& placement) {
   if (tables.reason != JpegReason::none) return tables.reason;
   if (tile_count_ == layout_.limits.tiles) return JpegReason::no_room;
+  demand.format = layout_.limits.format;
   JpegHeader header;
   PixelsOf pixels_of{};
   JpegReason reason = parse_jpeg_tile(bytes, tables.references, demand, header, pixels_of);
@@ -142,11 +148,15 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   const std::uint64_t cycles = std::uint64_t{geometry.cycles_across} * geometry.cycle_rows;
   // Every block takes two bits at least.
   if (cycles * geometry.blocks_in_cycle > 4 * scan_bytes) return JpegReason::wrong_length;
-  const std::uint32_t per_interval = header.restart_interval / mcus_per_cycle(geometry.mode, made.horizontal);
+  const std::uint32_t per_interval = header.restart_interval / mcus_per_cycle(geometry.mode, made);
   const std::uint64_t intervals = per_interval == 0 ? 1 : (cycles + per_interval - 1) / per_interval;
   const std::uint64_t chunks = (scan_bytes + 15) / 16 + 1;
   if (intervals > layout_.limits.segments - segment_count_ ||
       16 * (chunk_count_ + chunks) > layout_.limits.compressed_bytes + 32 * std::uint64_t{layout_.limits.tiles}) {
+    return JpegReason::no_room;
+  }
+  const std::uint64_t blocks = made.apart != 0 ? component_bytes(header) / 64 : 0;
+  if (block_count_ + blocks > std::min(layout_.limits.component_bytes / 64, most_component_blocks)) {
     return JpegReason::no_room;
   }
 
@@ -154,8 +164,8 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   std::memset(&tile, 0, sizeof(tile));
   tile.scan_offset = offset + header.scan_offset;
   tile.scan_bytes = static_cast<std::uint32_t>(scan_bytes);
-  tile.origin =
-      static_cast<std::int64_t>(placement.offset) - std::int64_t{placement.from_y} * placement.pitch - placement.from_x;
+  tile.origin = static_cast<std::int64_t>(placement.offset) - std::int64_t{placement.from_y} * placement.pitch -
+                std::int64_t{placement.from_x} * static_cast<std::int64_t>(layout_.limits.format.pixel_bytes());
   tile.first_chunk = chunk_count_;
   tile.pitch = placement.pitch;
   tile.coding = coding;
@@ -170,6 +180,17 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   tile.flags = static_cast<std::uint16_t>((pixels_of == PixelsOf::first_inverted ? JpegDeviceTile::inverted : 0) |
                                           (made.uniform != 0 ? JpegDeviceTile::uniform : 0));
   tile.blocks_in_cycle = static_cast<std::uint16_t>(geometry.blocks_in_cycle);
+  tile.first_block = block_count_;
+  tile.frame_width = static_cast<std::uint16_t>(header.width);
+  tile.frame_height = static_cast<std::uint16_t>(header.height);
+  if (made.apart != 0) {
+    const bool aligned = (tile.origin | static_cast<std::int64_t>(tile.pitch)) % 16 == 0 && tile.first_column == 0;
+    const auto kind = static_cast<unsigned>(aligned ? octet_kind(made, header.width) : OctetKind::none);
+    tile.flags = static_cast<std::uint16_t>(tile.flags | kind << JpegDeviceTile::kind_shift);
+    octet_kinds_ |= 1U << kind;
+    most_stretches_ = std::max(most_stretches_, stretch_count(tile));
+  }
+  block_count_ += static_cast<std::uint32_t>(blocks);
   group_of_tile_[tile_count_] = group_for(coding, geometry.mode);
   compressed_end_ = std::max(compressed_end_, offset + bytes.size());
   chunk_count_ += static_cast<std::uint32_t>(chunks);
@@ -180,8 +201,9 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
 
 bool JpegBatch::add_white(const JpegPlacement& placement) {
   if (rectangle_count_ == layout_.limits.white_rectangles) return false;
-  part<JpegDeviceRectangle>(layout_.rectangles)[rectangle_count_++] = {placement.offset, placement.pitch,
-                                                                       placement.width, placement.height, 0};
+  const auto pixel_bytes = static_cast<std::uint32_t>(layout_.limits.format.pixel_bytes());
+  part<JpegDeviceRectangle>(layout_.rectangles)[rectangle_count_++] = {
+      placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height, 0};
   return true;
 }
 
@@ -234,12 +256,12 @@ void JpegBatch::order_queue() {
   const JpegCoding* codings = part<JpegCoding>(layout_.codings);
   std::uint32_t begin = 0;
   group_count_ = 0;
-  for (std::uint32_t m = 0; m < 3; ++m) {
+  for (std::uint32_t m = 0; m < lane_modes; ++m) {
     Mode& mode = modes_[m];
     mode = {group_count_, 0, 0, 0};
     for (std::uint32_t g = 0; g < known; ++g) {
-      if (group_keys_[g] % 4 != m) continue;
-      const std::uint32_t coding = group_keys_[g] / 4;
+      if (group_keys_[g] % 8 != m) continue;
+      const std::uint32_t coding = group_keys_[g] / 8;
       groups[group_count_++] = {coding, begin, begin + segments[g], 0};
       next[g] = begin;
       begin += segments[g];

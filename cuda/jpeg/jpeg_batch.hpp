@@ -26,10 +26,14 @@ struct JpegBatchLimits {
   /// Parts of tiles that are decoded side by side, 64 bytes of device memory each: restart intervals, and pieces of
   /// tiles where these are few. 0: enough for the tiles, and for one in 512 compressed bytes.
   std::uint32_t segments = 0;
-  std::uint32_t white_rectangles = 0;  ///< missing tiles
+  std::uint32_t white_rectangles = 0;     ///< missing tiles
+  PixelFormat format = luminance_format;  ///< of the plane: `luminance_format`, or `rgb_format`
+  /// For RGB only: the sum of `cuda::component_bytes` of all tiles, what is decoded before it is upsampled: 1.5 bytes a
+  /// pixel at 4:2:0, 3 where nothing is subsampled. At most 16 GiB are used.
+  std::uint64_t component_bytes = 0;
 };
 
-/// Where a tile's luminance goes in the batch's plane.
+/// Where a tile's pixels go in the batch's plane.
 struct JpegPlacement {
   std::uint64_t offset = 0;  ///< bytes from the plane's base to the rectangle's first pixel
   std::uint32_t pitch = 0;   ///< bytes from a row to the next
@@ -59,12 +63,28 @@ struct alignas(16) JpegDeviceTile {
   std::uint32_t piece_bytes;          ///< 0: not cut into pieces
   std::uint16_t flags;                ///< of the constants below
   std::uint16_t blocks_in_cycle;
-  std::uint32_t unused[2];
+  std::uint32_t first_block;  ///< of its components, blocks of 64 bytes from their base; even
+  std::uint16_t frame_width;  ///< pixels
+  std::uint16_t frame_height;
 
   static constexpr std::uint16_t inverted = 1;
   static constexpr std::uint16_t uniform = 2;
+  static constexpr std::uint16_t kind_shift = 8;  ///< the rest: how RGB is made of components, see octets.hpp
 };
 static_assert(sizeof(JpegDeviceTile) == 80);
+
+/// What a warp makes RGB of at a time: columns and rows of the frame.
+inline constexpr std::uint32_t stretch_columns = 256;
+inline constexpr std::uint32_t stretch_rows = 32;
+
+/// Stretches of the frame that hold some of the rectangle that is wanted: those across, and all.
+constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t stretches_across(const JpegDeviceTile& tile) {
+  return (tile.first_column + tile.columns - 1U) / stretch_columns + 1 - tile.first_column / stretch_columns;
+}
+constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t stretch_count(const JpegDeviceTile& tile) {
+  return stretches_across(tile) *
+         ((tile.first_row + tile.rows - 1U) / stretch_rows + 1 - tile.first_row / stretch_rows);
+}
 
 /// Segments that are decoded with one coding in one mode.
 struct JpegDeviceGroup {
@@ -77,7 +97,7 @@ struct JpegDeviceGroup {
 struct JpegDeviceRectangle {
   std::uint64_t offset;
   std::uint32_t pitch;
-  std::uint32_t width;
+  std::uint32_t width;  ///< bytes
   std::uint32_t height;
   std::uint32_t unused;
 };
@@ -121,7 +141,7 @@ class JpegBatch {
   /// none, and the tile has number `tiles() - 1`; else why the tile isn't for the device: nothing was added, and the
   /// CPU's decoder has to say what it is.
   JpegReason add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
-                 const TileDemand& demand, const JpegPlacement& placement);
+                 TileDemand demand, const JpegPlacement& placement);
 
   /// Fills a rectangle with white: a missing tile. False when there is no room.
   bool add_white(const JpegPlacement& placement);
@@ -145,6 +165,8 @@ class JpegBatch {
   std::uint32_t groups() const noexcept { return group_count_; }
   std::uint64_t compressed_end() const noexcept { return compressed_end_; }  ///< bytes of the buffer that are used
   std::uint32_t most_pieces() const noexcept { return most_pieces_; }        ///< of a tile; 0: none is cut
+  std::uint32_t most_stretches() const noexcept { return most_stretches_; }  ///< of a tile's RGB: see `convert.cu`
+  std::uint32_t octet_kinds() const noexcept { return octet_kinds_; }        ///< of the tiles, a bit each
   const JpegUploadLayout& layout() const noexcept { return layout_; }
   std::span<const std::byte> upload() const noexcept { return upload_; }
 
@@ -176,7 +198,10 @@ class JpegBatch {
   std::uint32_t chunk_count_ = 0;
   std::uint64_t compressed_end_ = 0;
   std::uint32_t most_pieces_ = 0;
-  Mode modes_[3];
+  std::uint32_t block_count_ = 0;  // of components
+  std::uint32_t most_stretches_ = 0;
+  std::uint32_t octet_kinds_ = 0;
+  Mode modes_[lane_modes];
 
   // Codings by the hash of their key; keys are compared byte by byte.
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
@@ -188,7 +213,7 @@ class JpegBatch {
   bool has_last_ = false;
 
   std::vector<std::uint32_t> group_of_tile_;
-  std::vector<std::uint32_t> group_keys_;  // coding * 4 + mode
+  std::vector<std::uint32_t> group_keys_;  // coding * 8 + mode
   std::vector<std::int32_t> groups_of_coding_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> counts_;

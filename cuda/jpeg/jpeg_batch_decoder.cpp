@@ -8,7 +8,8 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr LaneMode all_modes[] = {LaneMode::pairs, LaneMode::single, LaneMode::rgb};
+constexpr LaneMode all_modes[lane_modes] = {LaneMode::pairs, LaneMode::single, LaneMode::rgb, LaneMode::component_pairs,
+                                            LaneMode::component_blocks};
 
 JpegDeviceLimits current_device() {
   int device = 0;
@@ -43,6 +44,7 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
   device_.pieces = reinterpret_cast<JpegPiece*>(base + parts.pieces);
   device_.counters = reinterpret_cast<std::uint32_t*>(base + parts.counters);
   device_.parked = reinterpret_cast<std::uint8_t*>(base + parts.parked);
+  device_.components = reinterpret_cast<std::uint8_t*>(base + parts.components);
 }
 
 std::uint32_t JpegBatchDecoder::lanes() const noexcept { return device_limits_.multiprocessors * 12 * 24; }
@@ -51,6 +53,8 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
                                std::span<const std::byte> compressed, cudaStream_t stream) {
   if (compressed.size() < batch.compressed_end())
     throw std::length_error("the compressed buffer ends before its tiles");
+  if (layout_.limits.format == rgb_format && reinterpret_cast<std::uintptr_t>(plane) % 16 != 0)
+    throw std::invalid_argument("a plane for RGB begins at a multiple of 16 bytes");
   const auto copy = [&](std::size_t offset, std::size_t bytes) {
     if (bytes == 0) return;
     SLIDESTREAM_CUDA(
@@ -84,6 +88,7 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
     if (work.segments > 0)
       launch_decode(device, mode, work, shape_for(device_limits_, mode, work, batch.most_pieces() > 0), stream);
   }
+  if (batch.most_stretches() > 0) launch_convert(device, batch.octet_kinds(), batch.most_stretches(), stream);
 }
 
 }  // namespace slidestream::cuda

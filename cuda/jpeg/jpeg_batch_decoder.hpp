@@ -10,7 +10,7 @@
 #include "cuda/jpeg/jpeg_batch.hpp"
 
 /// \file
-/// Luminance of thousands of JPEG tiles a launch.
+/// Luminance or RGB of thousands of JPEG tiles a launch.
 ///
 ///     JpegBatchLimits limits{.tiles = 16384, .compressed_bytes = 256 << 20};
 ///     JpegBatch batch(limits, pinned);                 // JpegBatch::upload_bytes(limits) of pinned memory
@@ -42,8 +42,10 @@ class JpegBatchDecoder {
 
   /// Puts all of a batch's work on `stream`: the copy of its description from `batch`'s upload memory, and the kernels.
   /// Doesn't allocate, synchronise, or touch other streams. All of this must stay until the stream has passed it.
-  /// \param plane  base that the placements' offsets count from. Only the tiles' rectangles are written. Fast where
-  ///   rectangles begin at whole 16 (or 32) bytes of a row and pitches are multiples of 32; right everywhere.
+  /// \param plane  base that the placements' offsets count from; for RGB a multiple of 16 bytes. Only the tiles'
+  ///   rectangles are written. Luminance is fast where rectangles begin at whole 16 (or 32) bytes of a row and pitches
+  ///   are multiples of 32; RGB where they begin with the tile's first column at whole 16 bytes, and pitches are
+  ///   multiples of 16; both are right everywhere.
   /// \param verdicts  device memory for `batch.tiles()` words: JpegReason::none, or why the tile's pixels, which are
   ///   then unspecified, can't be vouched for.
   /// \param batch  finished, of the decoder's own limits.

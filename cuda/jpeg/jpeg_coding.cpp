@@ -62,7 +62,8 @@ void copy_quantisation(std::uint16_t* to, const std::byte* from, bool wide) {
   }
 }
 
-/// Checks that luminance is at full resolution, and fills the MCU's blocks but for their codes.
+/// Checks that the first component is at full resolution, and that the others can be brought to it where they are
+/// wanted. Fills the MCU's blocks but for their codes.
 JpegReason lay_out_mcu(const JpegHeader& header, JpegCoding& coding) {
   // A scan of one component has one block an MCU, whatever its sampling factors say.
   const bool alone = header.component_count == 1;
@@ -77,19 +78,28 @@ JpegReason lay_out_mcu(const JpegHeader& header, JpegCoding& coding) {
     }
     const bool same = component.horizontal == first.horizontal && component.vertical == first.vertical;
     if (coding.rgb != 0 && (!same || first.horizontal != 1 || first.vertical != 1)) return JpegReason::sampling;
+    // libjpeg refuses to upsample by anything but whole numbers.
+    const bool whole = first.horizontal % component.horizontal == 0 && first.vertical % component.vertical == 0;
+    if (coding.apart != 0 && !whole) return JpegReason::sampling;
     const unsigned count = alone ? 1U : unsigned{component.horizontal} * component.vertical;
     if (blocks + count > JpegCoding::most_blocks) return JpegReason::damaged_header;
+    coding.components[i] = {alone ? std::uint8_t{1} : component.horizontal,
+                            alone ? std::uint8_t{1} : component.vertical, static_cast<std::uint8_t>(blocks), 0};
     for (unsigned b = 0; b < count; ++b) coding.blocks[blocks++] = {i, 0, 0, 0};
   }
   coding.block_count = static_cast<std::uint8_t>(blocks);
+  coding.component_count = static_cast<std::uint8_t>(header.component_count);
   return JpegReason::none;
 }
 
 }  // namespace
 
-JpegReason make_jpeg_coding(const JpegHeader& header, PixelsOf pixels_of, JpegCoding& coding) noexcept {
+JpegReason make_jpeg_coding(const JpegHeader& header, const PixelFormat& format, PixelsOf pixels_of,
+                            JpegCoding& coding) noexcept {
   std::memset(&coding, 0, sizeof(coding));
-  coding.rgb = pixels_of == PixelsOf::rgb ? 1 : 0;
+  coding.apart = format == rgb_format ? 1 : 0;
+  coding.rgb = pixels_of == PixelsOf::rgb && coding.apart == 0 ? 1 : 0;
+  coding.ycbcr = pixels_of == PixelsOf::ycbcr ? 1 : 0;
   JpegReason reason = lay_out_mcu(header, coding);
   if (reason != JpegReason::none) return reason;
   for (std::uint32_t i = 0; i < header.component_count; ++i) {
@@ -105,7 +115,7 @@ JpegReason make_jpeg_coding(const JpegHeader& header, PixelsOf pixels_of, JpegCo
         block.ac = ac;
       }
     }
-    if (i == 0 || coding.rgb != 0) {
+    if (i == 0 || coding.rgb != 0 || coding.apart != 0) {
       copy_quantisation(coding.quantisation[i], header.tables.quantisation[component.quantisation],
                         header.tables.wide[component.quantisation] != 0);
     }
@@ -126,9 +136,11 @@ JpegReason make_jpeg_coding(const JpegHeader& header, PixelsOf pixels_of, JpegCo
   return JpegReason::none;
 }
 
-JpegCodingKey::JpegCodingKey(const JpegHeader& header, PixelsOf pixels_of) noexcept {
-  const std::uint8_t rgb = pixels_of == PixelsOf::rgb ? 1 : 0;
-  const std::uint8_t head[2] = {rgb, static_cast<std::uint8_t>(header.component_count)};
+JpegCodingKey::JpegCodingKey(const JpegHeader& header, const PixelFormat& format, PixelsOf pixels_of) noexcept {
+  // Inverting isn't the coding's matter.
+  const PixelsOf of = pixels_of == PixelsOf::first_inverted ? PixelsOf::first : pixels_of;
+  const std::uint8_t head[3] = {static_cast<std::uint8_t>(format.channels), static_cast<std::uint8_t>(of),
+                                static_cast<std::uint8_t>(header.component_count)};
   append(head, sizeof(head));
   for (std::uint32_t i = 0; i < header.component_count; ++i) {
     const JpegComponent& component = header.components[i];

@@ -41,25 +41,40 @@ struct JpegCoding {
     std::uint8_t unused;
   };
 
-  std::uint8_t rgb;         ///< all three components are transformed; else the first alone
+  /// How a component is sampled: its blocks in an MCU, the first of them.
+  struct Component {
+    std::uint8_t horizontal;
+    std::uint8_t vertical;
+    std::uint8_t first_block;
+    std::uint8_t unused;
+  };
+
+  std::uint8_t rgb;         ///< luminance is made of all three components; else of the first alone
   std::uint8_t horizontal;  ///< sampling factors of the first component; 1 x 1 when there is one component
   std::uint8_t vertical;
   std::uint8_t block_count;  ///< of an MCU
   std::uint8_t code_count;
   std::uint8_t uniform;  ///< all blocks of an MCU have the same codes
   std::uint16_t lookup_words;
+  std::uint8_t apart;  ///< for RGB: all components are decoded
+  std::uint8_t ycbcr;  ///< and converted
+  std::uint8_t component_count;
+  std::uint8_t unused;
+  Component components[3];
   Block blocks[most_blocks];  ///< of an MCU, in the scan's order
   std::uint16_t quantisation[3][64];
   HuffmanCode codes[most_codes];
 };
 
-/// Makes the coding of a parsed header. \returns why there is none.
-JpegReason make_jpeg_coding(const JpegHeader& header, PixelsOf pixels_of, JpegCoding& coding) noexcept;
+/// Makes the coding of a parsed header, for pixels of `format` that are made of `pixels_of`. \returns why there is
+/// none.
+JpegReason make_jpeg_coding(const JpegHeader& header, const PixelFormat& format, PixelsOf pixels_of,
+                            JpegCoding& coding) noexcept;
 
 /// What distinguishes codings, as bytes: equal keys make equal codings.
 class JpegCodingKey {
  public:
-  JpegCodingKey(const JpegHeader& header, PixelsOf pixels_of) noexcept;
+  JpegCodingKey(const JpegHeader& header, const PixelFormat& format, PixelsOf pixels_of) noexcept;
   std::span<const std::byte> bytes() const noexcept { return {bytes_, size_}; }
   std::uint64_t hash() const noexcept;
 

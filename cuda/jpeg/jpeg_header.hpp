@@ -81,7 +81,7 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
                              JpegHeader& header) noexcept;
 
 /// The same for a tile of which the slide asks something: the rule that the CPU's decoder asks must take it, too.
-/// `pixels_of` is what luminance is of it.
+/// `pixels_of` is what the pixels are of it.
 JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableReferences& tables,
                            const TileDemand& demand, JpegHeader& header, PixelsOf& pixels_of) noexcept;
 

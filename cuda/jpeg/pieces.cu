@@ -288,7 +288,7 @@ __device__ __forceinline__ Scan scan_of(const JpegDeviceBatch& batch, const Jpeg
 __device__ void pack_components(const JpegCoding& coding, std::uint32_t (&components)[2]) {
   components[0] = components[1] = 0;
   for (std::uint32_t b = 0; b < coding.block_count; ++b) {
-    const bool wanted = coding.rgb != 0 || coding.blocks[b].component == 0;
+    const bool wanted = coding.rgb != 0 || coding.apart != 0 || coding.blocks[b].component == 0;
     components[b / 8] |= (wanted ? coding.blocks[b].component : 7U) << (4 * (b % 8));
   }
 }

@@ -86,7 +86,7 @@ __device__ __forceinline__ void fill_tables(const SharedArena& arena, const Jpeg
     arena.store(layout.zigzag + 8 * i, entry.offset);
     arena.store(layout.zigzag + 8 * i + 4, static_cast<std::uint32_t>(entry.negated_quantiser));
   }
-  const std::uint32_t blocks = coding.block_count * mcus_per_cycle(mode, coding.horizontal);
+  const std::uint32_t blocks = coding.block_count * mcus_per_cycle(mode, coding);
   for (std::uint32_t i = threadIdx.x; i < blocks; i += blockDim.x) {
     const CycleEntry entry = cycle_entry(coding, mode, layout, i);
     arena.store_vector(layout.cycle + 16 * i, make_uint4(entry.dc, entry.ac, entry.zigzag, entry.then));

@@ -103,7 +103,7 @@ struct BatchTile {
   std::size_t length = 0;
   std::int64_t from_x = 0;  ///< first pixel of the tile that is wanted
   std::int64_t from_y = 0;
-  HostPixels out;       ///< in the slot; without data where the batch is decoded on a device
+  HostPixels out;          ///< in the slot; without data where the batch is decoded on a device
   std::int64_t place = 0;  ///< byte of the first pixel behind the batch's own first
 };
 

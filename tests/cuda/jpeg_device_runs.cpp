@@ -83,7 +83,7 @@ std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, 
     const DeviceTile& tile = tiles[i];
     Place& place = places[i];
     const auto shift = static_cast<std::size_t>(tile.misalignment);
-    place.pitch = (static_cast<std::size_t>(tile.width) + border + 63) / 64 * 64 + shift;
+    place.pitch = (row_bytes(tile) + border + 63) / 64 * 64 + shift;
     place.begin = plane_bytes;
     place.offset = plane_bytes + shift;
     place.end = place.begin + (place.pitch * static_cast<std::size_t>(tile.height) + border + 63) / 64 * 64;
@@ -119,7 +119,7 @@ std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, 
   SLIDESTREAM_CUDA(cudaMemcpy(verdicts.data(), impl.verdicts.get(), 4 * verdicts.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const Place& place = places[i];
-    const auto width = static_cast<std::size_t>(tiles[i].width);
+    const std::size_t width = row_bytes(tiles[i]);
     const auto height = static_cast<std::size_t>(tiles[i].height);
     if (number[i] != 0) results[i].reason = static_cast<cuda::JpegReason>(verdicts[number[i] - 1]);
     for (std::size_t y = 0; y < height; ++y) {

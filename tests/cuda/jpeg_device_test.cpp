@@ -17,19 +17,19 @@ namespace {
 using cuda::JpegReason;
 using Pixels = std::vector<std::uint8_t>;
 
-/// The part of a decoded tile that was wanted.
-Pixels part_of(const Pixels& whole, int tile_width, const DeviceTile& tile) {
-  Pixels part;
-  for (int y = 0; y < tile.height; ++y) {
-    for (int x = 0; x < tile.width; ++x) {
-      part.push_back(whole[static_cast<std::size_t>((tile.from_y + y) * tile_width + tile.from_x + x)]);
-    }
-  }
-  return part;
+constexpr PixelFormat formats[] = {luminance_format, rgb_format};
+
+DeviceTile whole(const NamedTile& tile, const PixelFormat& format) {
+  return {&tile.bytes, whole_tile(tile.colour, tile.width, tile.height, format), 0, 0, tile.width, tile.height};
 }
 
-DeviceTile whole(const NamedTile& tile) {
-  return {&tile.bytes, whole_tile(tile.colour, tile.width, tile.height), 0, 0, tile.width, tile.height};
+/// More tiles where RGB is wanted.
+std::vector<NamedTile> tiles_for(const PixelFormat& format) {
+  std::vector<NamedTile> named = tiles_of_every_kind();
+  if (format == rgb_format) {
+    for (NamedTile& tile : tiles_for_rgb()) named.push_back(std::move(tile));
+  }
+  return named;
 }
 
 void check_all(const std::vector<NamedTile>& named, const std::vector<DeviceTile>& tiles, DeviceRuns& runs,
@@ -40,86 +40,106 @@ void check_all(const std::vector<NamedTile>& named, const std::vector<DeviceTile
     const auto expected = decode_with_libjpeg(named[i].bytes, tiles[i].demand);
     REQUIRE(expected.has_value());
     CHECK_MESSAGE(results[i].reason == JpegReason::none, cuda::describe(results[i].reason));
-    CHECK(results[i].pixels == part_of(*expected, named[i].width, tiles[i]));
+    CHECK(results[i].pixels == part_of(*expected, tiles[i]));
   }
 }
 
-constexpr cuda::JpegBatchLimits small_limits{.tiles = 1024, .compressed_bytes = 32U << 20, .segments = 1U << 16};
+cuda::JpegBatchLimits limits_for(const PixelFormat& format) {
+  return {.tiles = 1024,
+          .compressed_bytes = 32U << 20,
+          .segments = 1U << 16,
+          .format = format,
+          .component_bytes = format == rgb_format ? 128U << 20 : 0U};
+}
 
 TEST_CASE("tiles of every kind, all in one batch") {
   if (!gpu_is_there()) return report_skipped("no GPU");
-  const std::vector<NamedTile> named = tiles_of_every_kind();
-  DeviceRuns runs(small_limits);
-  std::vector<DeviceTile> tiles;
-  for (const NamedTile& tile : named) tiles.push_back(whole(tile));
-  for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30})
-    check_all(named, tiles, runs, lanes);
+  for (const PixelFormat& format : formats) {
+    CAPTURE(format.channels);
+    const std::vector<NamedTile> named = tiles_for(format);
+    DeviceRuns runs(limits_for(format));
+    std::vector<DeviceTile> tiles;
+    for (const NamedTile& tile : named) tiles.push_back(whole(tile, format));
+    for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30})
+      check_all(named, tiles, runs, lanes);
+  }
 }
 
 TEST_CASE("parts of tiles, anywhere in the plane") {
   if (!gpu_is_there()) return report_skipped("no GPU");
-  const std::vector<NamedTile> named = tiles_of_every_kind();
-  DeviceRuns runs(small_limits);
-  std::mt19937 random(3);
-  for (int round = 0; round < 4; ++round) {
-    std::vector<DeviceTile> tiles;
-    for (const NamedTile& tile : named) {
-      DeviceTile wanted = whole(tile);
-      const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-      wanted.from_x = round % 2 == 0 ? 0 : below(tile.width);
-      wanted.from_y = below(tile.height);
-      wanted.width = 1 + below(tile.width - wanted.from_x);
-      wanted.height = 1 + below(tile.height - wanted.from_y);
-      wanted.misalignment = round == 0 ? 0 : round == 1 ? 16 * below(4) : round == 2 ? 8 * below(8) : below(64);
-      if (tile.name.starts_with("grey") && below(2) == 0) wanted.demand.colour = Colour::grey_inverted;
-      tiles.push_back(wanted);
+  for (const PixelFormat& format : formats) {
+    CAPTURE(format.channels);
+    const std::vector<NamedTile> named = tiles_for(format);
+    DeviceRuns runs(limits_for(format));
+    std::mt19937 random(3);
+    for (int round = 0; round < 4; ++round) {
+      std::vector<DeviceTile> tiles;
+      for (const NamedTile& tile : named) {
+        DeviceTile wanted = whole(tile, format);
+        const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+        wanted.from_x = round % 2 == 0 ? 0 : below(tile.width);
+        wanted.from_y = below(tile.height);
+        wanted.width = 1 + below(tile.width - wanted.from_x);
+        wanted.height = 1 + below(tile.height - wanted.from_y);
+        wanted.misalignment = round == 0 ? 0 : round == 1 ? 16 * below(4) : round == 2 ? 8 * below(8) : below(64);
+        if (tile.name.starts_with("grey") && below(2) == 0) wanted.demand.colour = Colour::grey_inverted;
+        tiles.push_back(wanted);
+      }
+      check_all(named, tiles, runs, -1);
     }
-    check_all(named, tiles, runs, -1);
   }
 }
 
 TEST_CASE("large tiles, cut into pieces or not") {
   if (!gpu_is_there()) return report_skipped("no GPU");
-  std::vector<NamedTile> named;
-  using Coding = TileOptions::Coding;
-  using Content = TileOptions::Content;
-  for (const Coding coding : {Coding::ycbcr, Coding::grey, Coding::rgb}) {
-    for (const Content content : {Content::texture, Content::flat, Content::noise}) {
-      TileOptions options{.coding = coding, .quality = 60, .content = content};
-      if (coding != Coding::ycbcr) options.horizontal = options.vertical = 1;
-      named.push_back(make_tile(1024, 1024, options, 77));
-      named.push_back(make_tile(1000, 333, options, 78));
-      options.restart_interval = 20;
-      named.push_back(make_tile(2048, 256, options, 79));
-      options.restart_interval = 0;
-      options.optimised = true;
-      named.push_back(make_tile(512, 520, options, 80));
+  for (const PixelFormat& format : formats) {
+    CAPTURE(format.channels);
+    std::vector<NamedTile> named;
+    using Coding = TileOptions::Coding;
+    using Content = TileOptions::Content;
+    for (const Coding coding : {Coding::ycbcr, Coding::grey, Coding::rgb}) {
+      for (const Content content : {Content::texture, Content::flat, Content::noise}) {
+        TileOptions options{.coding = coding, .quality = 60, .content = content};
+        if (coding != Coding::ycbcr) options.horizontal = options.vertical = 1;
+        named.push_back(make_tile(1024, 1024, options, 77));
+        named.push_back(make_tile(1000, 333, options, 78));
+        options.restart_interval = 20;
+        named.push_back(make_tile(2048, 256, options, 79));
+        options.restart_interval = 0;
+        options.optimised = true;
+        named.push_back(make_tile(512, 520, options, 80));
+      }
     }
-  }
-  named.push_back(make_tile(777, 555, {.horizontal = 1, .vertical = 2}, 81));
-  named.push_back(make_tile(777, 555, {.horizontal = 2, .vertical = 1}, 82));
-  named.push_back(make_tile(1024, 555, {.horizontal = 1, .vertical = 1}, 83));
-  named.push_back(make_tile(1024, 555, {.horizontal = 4, .vertical = 2}, 84));
-  DeviceRuns runs(small_limits);
-  std::vector<DeviceTile> tiles;
-  for (const NamedTile& tile : named) tiles.push_back(whole(tile));
-  for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30, std::int64_t{900}}) {
-    check_all(named, tiles, runs, lanes);
+    named.push_back(make_tile(777, 555, {.horizontal = 1, .vertical = 2}, 81));
+    named.push_back(make_tile(777, 555, {.horizontal = 2, .vertical = 1}, 82));
+    named.push_back(make_tile(1024, 555, {.horizontal = 1, .vertical = 1}, 83));
+    named.push_back(make_tile(1024, 555, {.horizontal = 4, .vertical = 2}, 84));
+    DeviceRuns runs(limits_for(format));
+    std::vector<DeviceTile> tiles;
+    for (const NamedTile& tile : named) tiles.push_back(whole(tile, format));
+    for (const std::int64_t lanes : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 30, std::int64_t{900}}) {
+      check_all(named, tiles, runs, lanes);
+    }
   }
 }
 
 TEST_CASE("mutants are flagged, or as the CPU has them") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   const char* wanted = std::getenv("SLIDESTREAM_MUTANTS");
-  const std::size_t total = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 4000;
+  const std::size_t total = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 8000;
   std::vector<NamedTile> named;
   for (NamedTile& tile : tiles_of_every_kind()) {
     if (tile.bytes.size() < 9000) named.push_back(std::move(tile));
   }
   named.push_back(make_tile(256, 128, {}, 5));
   named.push_back(make_tile(256, 128, {.coding = TileOptions::Coding::rgb, .horizontal = 1, .vertical = 1}, 6));
-  constexpr std::size_t batch_size = 5000;
-  DeviceRuns runs({.tiles = batch_size, .compressed_bytes = 80U << 20, .codings = batch_size, .segments = 1U << 18});
+  constexpr std::size_t batch_size = 2000;
+  cuda::JpegBatchLimits limits{
+      .tiles = batch_size, .compressed_bytes = 80U << 20, .codings = batch_size, .segments = 1U << 18};
+  DeviceRuns luminance_runs(limits);
+  limits.format = rgb_format;
+  limits.component_bytes = std::uint64_t{3} << 30;
+  DeviceRuns rgb_runs(limits);
   std::mt19937 random(wanted != nullptr ? static_cast<unsigned>(total) : 1U);
   std::size_t flagged = 0;
   std::size_t by_device = 0;
@@ -130,12 +150,14 @@ TEST_CASE("mutants are flagged, or as the CPU has them") {
       origins.push_back(&named[random() % named.size()]);
       mutants.push_back(mutate(origins.back()->bytes, random));
     }
+    const bool rgb = done / batch_size % 2 != 0;
     std::vector<DeviceTile> tiles;
     for (std::size_t i = 0; i < mutants.size(); ++i) {
-      tiles.push_back(whole(*origins[i]));
+      tiles.push_back(whole(*origins[i], rgb ? rgb_format : luminance_format));
       tiles.back().bytes = &mutants[i];
     }
-    const std::vector<DeviceResult> results = runs.run(tiles, {}, done % 2 == 0 ? -1 : std::int64_t{1} << 30);
+    const std::vector<DeviceResult> results =
+        (rgb ? rgb_runs : luminance_runs).run(tiles, {}, done / batch_size % 4 < 2 ? -1 : std::int64_t{1} << 30);
     for (std::size_t i = 0; i < mutants.size(); ++i) {
       if (results[i].reason != JpegReason::none) {
         ++flagged;

@@ -32,48 +32,56 @@ struct Decoded {
   std::vector<std::uint8_t> pixels;
 };
 
-Decoded decode(const Bytes& jpeg, Colour colour, const Bytes& tables = {}) {
+Decoded decode(const Bytes& jpeg, Colour colour, const Bytes& tables = {},
+               const PixelFormat& format = luminance_format) {
   JpegTableReferences references;
   const JpegReason reason = cuda::parse_jpeg_tables(tables, references);
   if (reason != JpegReason::none) return {reason, {}};
   // Where the header isn't for the device, any demand does.
-  const TileDemand demand = demand_of_frame(jpeg, colour, tables).value_or(whole_tile(colour, 64, 64));
+  const TileDemand demand = demand_of_frame(jpeg, colour, tables, format).value_or(whole_tile(colour, 64, 64, format));
   HostJpegDecoder decoder;
   Decoded decoded{decoder.decode(jpeg, references, demand), {}};
-  if (decoded.reason == JpegReason::none) decoded.pixels.assign(decoder.luminance().begin(), decoder.luminance().end());
+  if (decoded.reason == JpegReason::none) decoded.pixels.assign(decoder.pixels().begin(), decoder.pixels().end());
   return decoded;
 }
 
 /// The CPU's decoder for a slide whose tiles have the frame's size.
-std::optional<std::vector<std::uint8_t>> decode_on_cpu(const Bytes& jpeg, Colour colour) {
-  const std::optional<TileDemand> demand = demand_of_frame(jpeg, colour);
+std::optional<std::vector<std::uint8_t>> decode_on_cpu(const Bytes& jpeg, Colour colour, const PixelFormat& format) {
+  const std::optional<TileDemand> demand = demand_of_frame(jpeg, colour, {}, format);
   return demand ? decode_with_libjpeg(jpeg, *demand) : std::nullopt;
 }
 
-void check_equal(const Bytes& jpeg, Colour colour) {
-  const std::optional<std::vector<std::uint8_t>> expected = decode_on_cpu(jpeg, colour);
+void check_equal(const Bytes& jpeg, Colour colour, const PixelFormat& format) {
+  const std::optional<std::vector<std::uint8_t>> expected = decode_on_cpu(jpeg, colour, format);
   REQUIRE(expected.has_value());
-  const Decoded decoded = decode(jpeg, colour);
+  const Decoded decoded = decode(jpeg, colour, {}, format);
   CHECK_MESSAGE(decoded.reason == JpegReason::none, cuda::describe(decoded.reason));
   CHECK(decoded.pixels == *expected);
 }
 
 /// Flagged, or what libjpeg-turbo makes of it without finding damage.
-bool flagged_or_equal(const Bytes& jpeg, Colour colour, std::size_t& flagged) {
-  const Decoded decoded = decode(jpeg, colour);
+bool flagged_or_equal(const Bytes& jpeg, Colour colour, const PixelFormat& format, std::size_t& flagged) {
+  const Decoded decoded = decode(jpeg, colour, {}, format);
   if (decoded.reason != JpegReason::none) {
     ++flagged;
     return true;
   }
-  const std::optional<std::vector<std::uint8_t>> expected = decode_on_cpu(jpeg, colour);
+  const std::optional<std::vector<std::uint8_t>> expected = decode_on_cpu(jpeg, colour, format);
   return expected.has_value() && decoded.pixels == *expected;
 }
 
 TEST_CASE("tiles of every kind decode as libjpeg-turbo decodes them") {
   for (const NamedTile& tile : tiles_of_every_kind()) {
     CAPTURE(tile.name);
-    check_equal(tile.bytes, tile.colour);
+    check_equal(tile.bytes, tile.colour, luminance_format);
+    check_equal(tile.bytes, tile.colour, rgb_format);
   }
+  for (const NamedTile& tile : tiles_for_rgb()) {
+    CAPTURE(tile.name);
+    check_equal(tile.bytes, tile.colour, rgb_format);
+  }
+  const Bytes grey = make_tile(50, 20, {.coding = TileOptions::Coding::grey}, 1).bytes;
+  for (const PixelFormat& format : {luminance_format, rgb_format}) check_equal(grey, Colour::grey_inverted, format);
 }
 
 TEST_CASE("tables may come from elsewhere") {
@@ -107,6 +115,15 @@ TEST_CASE("what isn't for the device is said") {
   REQUIRE(scan != shuffled.end());
   std::swap(scan[7], scan[9]);
   CHECK(decode(shuffled, Colour::rgb).reason == JpegReason::components);
+  // What libjpeg can't upsample is none of luminance's business.
+  Bytes fractional = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
+  const std::array<std::byte, 2> sof = {std::byte{0xFF}, std::byte{0xC0}};
+  const auto frame = std::search(fractional.begin(), fractional.end(), sof.begin(), sof.end());
+  REQUIRE(frame != fractional.end());
+  frame[11] = std::byte{0x31};
+  frame[14] = frame[17] = std::byte{0x21};
+  CHECK(decode(fractional, Colour::ycbcr, {}, rgb_format).reason == JpegReason::sampling);
+  CHECK(decode(fractional, Colour::ycbcr).reason != JpegReason::sampling);
   const Picture two{16, 16, 2, std::vector<std::uint8_t>(512, 9)};
   CHECK(decode(encode_jpeg(two, {.coding = JpegOptions::Coding::unknown}), Colour::ycbcr).reason ==
         JpegReason::components);
@@ -119,13 +136,15 @@ TEST_CASE("a tile cut anywhere, and a tile with more data, is flagged or as libj
     std::size_t flagged = 0;
     for (std::size_t size = 0; size < tile.bytes.size(); size += 1 + size / 40) {
       Bytes cut(tile.bytes.begin(), tile.bytes.begin() + static_cast<std::ptrdiff_t>(size));
-      REQUIRE(flagged_or_equal(cut, tile.colour, flagged));
+      for (const PixelFormat& format : {luminance_format, rgb_format})
+        REQUIRE(flagged_or_equal(cut, tile.colour, format, flagged));
     }
     for (unsigned value : {0x00U, 0x55U, 0xFFU, 0xD0U, 0xD9U}) {
       for (std::size_t count = 1; count < 10; ++count) {
         Bytes longer = tile.bytes;
         longer.insert(longer.end() - 2, count, std::byte{static_cast<std::uint8_t>(value)});
-        REQUIRE(flagged_or_equal(longer, tile.colour, flagged));
+        REQUIRE(flagged_or_equal(longer, tile.colour, rgb_format, flagged));
+        REQUIRE(flagged_or_equal(longer, tile.colour, luminance_format, flagged));
       }
     }
   }
@@ -140,7 +159,7 @@ TEST_CASE("mutants are flagged, or as libjpeg-turbo has them") {
     CAPTURE(tile.name);
     for (int i = 0; i < 150; ++i) {
       const Bytes mutant = mutate(tile.bytes, random);
-      REQUIRE(flagged_or_equal(mutant, tile.colour, flagged));
+      REQUIRE(flagged_or_equal(mutant, tile.colour, i % 3 == 0 ? rgb_format : luminance_format, flagged));
       ++count;
     }
   }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <slidestream/error.hpp>
 #include <stdexcept>
+#include <tuple>
 
 #include <jpeglib.h>
 
@@ -64,6 +65,10 @@ Bytes encode(int width, int height, const TileOptions& options, unsigned seed) {
   if (options.coding != Coding::rgb) {
     jpeg.comp_info[0].h_samp_factor = options.horizontal;
     jpeg.comp_info[0].v_samp_factor = options.vertical;
+    for (int i = 1; i < jpeg.num_components; ++i) {
+      jpeg.comp_info[i].h_samp_factor = options.chroma_horizontal;
+      jpeg.comp_info[i].v_samp_factor = options.chroma_vertical;
+    }
   }
   jpeg_set_quality(&jpeg, options.quality, options.wide_tables ? FALSE : TRUE);
   jpeg.optimize_coding = options.optimised ? TRUE : FALSE;
@@ -169,6 +174,41 @@ std::vector<NamedTile> tiles_of_every_kind() {
   return tiles;
 }
 
+std::vector<NamedTile> tiles_for_rgb() {
+  std::vector<NamedTile> tiles;
+  unsigned seed = 500;
+  using Size = std::pair<int, int>;
+  for (const auto& [h, v, chroma_h, chroma_v] : {std::tuple(2, 2, 2, 1),
+                                                 {2, 2, 1, 2},
+                                                 {4, 1, 2, 1},
+                                                 {2, 1, 2, 1},
+                                                 {1, 2, 1, 2},
+                                                 {2, 2, 1, 1},
+                                                 {2, 1, 1, 1},
+                                                 {1, 2, 1, 1},
+                                                 {1, 1, 1, 1}}) {
+    for (const auto& [width, height] :
+         {Size(64, 48), Size(33, 31), Size(2, 2), Size(3, 40), Size(5, 4), Size(4, 9), Size(512, 40), Size(528, 33)}) {
+      const TileOptions options{
+          .horizontal = h, .vertical = v, .chroma_horizontal = chroma_h, .chroma_vertical = chroma_v, .quality = 90};
+      tiles.push_back(make_tile(width, height, options, ++seed));
+    }
+  }
+  // Colours that don't exist, so that the conversion clamps.
+  for (const auto& [h, v] : {std::pair(2, 2), {2, 1}, {1, 1}}) {
+    NamedTile tile = make_tile(64, 64, {.coding = Coding::rgb, .quality = 100, .content = Content::edges}, ++seed);
+    if (h * v == 1) tile.colour = Colour::ycbcr;
+    tiles.push_back(tile);
+    tiles.push_back(
+        make_tile(64, 64, {.horizontal = h, .vertical = v, .quality = 100, .content = Content::noise}, ++seed));
+    // The same components as red, green and blue.
+    tiles.push_back(make_tile(64, 34, {.horizontal = h, .vertical = v}, ++seed));
+    tiles.back().colour = Colour::rgb;
+    tiles.back().name += ", as RGB";
+  }
+  return tiles;
+}
+
 Bytes mutate(const Bytes& tile, std::mt19937& random) {
   Bytes mutant = tile;
   const std::size_t header = std::min<std::size_t>(tile.size() - 1, 600);
@@ -199,16 +239,17 @@ Bytes mutate(const Bytes& tile, std::mt19937& random) {
   return mutant;
 }
 
-TileDemand whole_tile(Colour colour, std::int64_t width, std::int64_t height) {
-  return {colour, width, height, width, height};
+TileDemand whole_tile(Colour colour, std::int64_t width, std::int64_t height, const PixelFormat& format) {
+  return {colour, width, height, width, height, format};
 }
 
-std::optional<TileDemand> demand_of_frame(std::span<const std::byte> bytes, Colour colour, const Bytes& tables) {
+std::optional<TileDemand> demand_of_frame(std::span<const std::byte> bytes, Colour colour, const Bytes& tables,
+                                          const PixelFormat& format) {
   cuda::JpegTableReferences references;
   cuda::parse_jpeg_tables(tables, references);
   cuda::JpegHeader header;
   if (cuda::parse_jpeg_header(bytes, references, header) != cuda::JpegReason::none) return std::nullopt;
-  return whole_tile(colour, header.width, header.height);
+  return whole_tile(colour, header.width, header.height, format);
 }
 
 std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std::byte> bytes, const TileDemand& demand,
@@ -219,14 +260,29 @@ std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std
   level.colour = demand.colour;
   LevelDetail detail;
   detail.jpeg_tables = tables;
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(demand.width * demand.height));
-  const HostPixels view{pixels.data(), demand.width, demand.width, demand.height};
+  const int channels = demand.format.channels;
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(channels * demand.width * demand.height));
+  const HostPixels view{pixels.data(), channels * demand.width, demand.width, demand.height, demand.format};
   try {
     JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
     return std::nullopt;
   }
   return pixels;
+}
+
+std::size_t row_bytes(const DeviceTile& tile) {
+  return static_cast<std::size_t>(tile.width) * tile.demand.format.pixel_bytes();
+}
+
+std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t>& whole, const DeviceTile& tile) {
+  std::vector<std::uint8_t> part;
+  const auto channels = static_cast<std::ptrdiff_t>(tile.demand.format.pixel_bytes());
+  for (int y = tile.from_y; y < tile.from_y + tile.height; ++y) {
+    const auto row = whole.begin() + (y * tile.demand.width + tile.from_x) * channels;
+    part.insert(part.end(), row, row + tile.width * channels);
+  }
+  return part;
 }
 
 Bytes level_tables(const Slide& slide, std::size_t level) { return slide.impl().details.at(level).jpeg_tables; }

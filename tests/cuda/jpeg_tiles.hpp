@@ -30,6 +30,8 @@ struct TileOptions {
   enum class Coding { grey, ycbcr, rgb } coding = Coding::ycbcr;
   int horizontal = 2;  ///< sampling factors of the first component
   int vertical = 2;
+  int chroma_horizontal = 1;  ///< of the others
+  int chroma_vertical = 1;
   int quality = 75;
   int restart_interval = 0;  ///< MCUs
   bool optimised = false;    ///< Huffman tables made for the tile
@@ -42,14 +44,19 @@ NamedTile make_tile(int width, int height, const TileOptions& options, unsigned 
 /// Every sampling, coding, restart interval, quality and content, at even and odd sizes; none larger than 272 pixels.
 std::vector<NamedTile> tiles_of_every_kind();
 
+/// More for RGB: other samplings of the chroma, odd sizes, and stretches side by side.
+std::vector<NamedTile> tiles_for_rgb();
+
 /// A few bytes changed, removed, added or moved, most of them in the scan.
 Bytes mutate(const Bytes& tile, std::mt19937& random);
 
 /// What a slide asks of a tile that lies inside the image in whole.
-TileDemand whole_tile(Colour colour, std::int64_t width, std::int64_t height);
+TileDemand whole_tile(Colour colour, std::int64_t width, std::int64_t height,
+                      const PixelFormat& format = luminance_format);
 
 /// The same, the tile's size being what its frame header says; nothing where the header isn't for the device.
-std::optional<TileDemand> demand_of_frame(std::span<const std::byte> bytes, Colour colour, const Bytes& tables = {});
+std::optional<TileDemand> demand_of_frame(std::span<const std::byte> bytes, Colour colour, const Bytes& tables = {},
+                                          const PixelFormat& format = luminance_format);
 
 /// All of a tile through the CPU's decoder, in the tile's size, white beyond the frame; nothing when it is bad.
 std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std::byte> bytes, const TileDemand& demand,
@@ -65,6 +72,12 @@ struct DeviceTile {
   int height = 0;
   int misalignment = 0;  ///< bytes; 0: as slides' tiles lie, in rows of a multiple of 64 bytes
 };
+
+/// Bytes of a row of the part that is wanted.
+std::size_t row_bytes(const DeviceTile& tile);
+
+/// That part of the whole decoded tile.
+std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t>& whole, const DeviceTile& tile);
 
 struct DeviceResult {
   cuda::JpegReason reason;  ///< the parser's, or the decoder's verdict

@@ -12,6 +12,14 @@ namespace {
 /// Batches on a device: by turns cut for it, never cut into pieces, and always.
 class DeviceBatches {
  public:
+  explicit DeviceBatches(const PixelFormat& format)
+      : runs_({.tiles = most_tiles_at_once,
+               .compressed_bytes = 32U << 20,
+               .codings = 2 * most_tiles_at_once,
+               .segments = 1U << 18,
+               .format = format,
+               .component_bytes = format == rgb_format ? std::uint64_t{4} << 30 : 0}) {}
+
   GpuWay way() {
     return [this](const std::vector<DeviceTile>& tiles, const Bytes& tables) {
       constexpr std::int64_t lanes[] = {-1, 0, std::int64_t{1} << 30};
@@ -20,29 +28,32 @@ class DeviceBatches {
   }
 
  private:
-  DeviceRuns runs_{{.tiles = most_tiles_at_once,
-                    .compressed_bytes = 32U << 20,
-                    .codings = 2 * most_tiles_at_once,
-                    .segments = 1U << 18}};
+  DeviceRuns runs_;
   std::size_t number_ = 0;
 };
 
 TEST_CASE("every combination has one verdict (large)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
-  DeviceBatches batches;
-  check_combinations(batches.way(), 1);
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    DeviceBatches batches(format);
+    check_combinations(batches.way(), format, 1);
+  }
 }
 
 TEST_CASE("every size has one verdict") {
   if (!gpu_is_there()) return report_skipped("no GPU");
-  DeviceBatches batches;
-  check_sizes(batches.way());
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    DeviceBatches batches(format);
+    check_sizes(batches.way(), format);
+  }
 }
 
 TEST_CASE("mutants of headers have one verdict (large)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
-  DeviceBatches batches;
-  check_header_mutants(batches.way(), 40000);
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    DeviceBatches batches(format);
+    check_header_mutants(batches.way(), format, 40000);
+  }
 }
 
 }  // namespace

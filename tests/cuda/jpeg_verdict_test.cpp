@@ -23,6 +23,15 @@ constexpr std::size_t mutants = 8000;
 /// A batch described as to a device, and decoded by the device's code.
 class HostBatch {
  public:
+  explicit HostBatch(const PixelFormat& format)
+      : limits_{.tiles = most_tiles_at_once,
+                .compressed_bytes = 32U << 20,
+                .codings = 2 * most_tiles_at_once,
+                .format = format,
+                .component_bytes = format == rgb_format ? std::uint64_t{1} << 36 : 0},
+        memory_(cuda::JpegBatch::upload_bytes(limits_) / 64 + 1),
+        batch_(limits_, std::as_writable_bytes(std::span(memory_))) {}
+
   std::vector<DeviceResult> run(const std::vector<DeviceTile>& tiles, const Bytes& tables) {
     const cuda::JpegLevelTables level(tables);
     std::vector<DeviceResult> results(tiles.size());
@@ -36,12 +45,12 @@ class HostBatch {
       places.push_back(plane_bytes);
       cuda::JpegPlacement placement;
       placement.offset = plane_bytes;
-      placement.pitch = static_cast<std::uint32_t>(tile.width);
+      placement.pitch = static_cast<std::uint32_t>(row_bytes(tile));
       placement.from_x = static_cast<std::uint32_t>(tile.from_x);
       placement.from_y = static_cast<std::uint32_t>(tile.from_y);
       placement.width = static_cast<std::uint32_t>(tile.width);
       placement.height = static_cast<std::uint32_t>(tile.height);
-      plane_bytes += static_cast<std::size_t>(tile.width) * static_cast<std::size_t>(tile.height);
+      plane_bytes += row_bytes(tile) * static_cast<std::size_t>(tile.height);
       results[i].reason = batch_.add(*tile.bytes, packed.size(), level, tile.demand, placement);
       if (results[i].reason != cuda::JpegReason::none) continue;
       number[i] = batch_.tiles() - 1;
@@ -53,19 +62,18 @@ class HostBatch {
       if (number[i] < 0) continue;
       results[i].reason = decoder_.decode(plane.data(), batch_, static_cast<std::uint32_t>(number[i]), packed);
       const auto first = plane.begin() + static_cast<std::ptrdiff_t>(places[i]);
-      results[i].pixels.assign(first, first + tiles[i].width * tiles[i].height);
+      results[i].pixels.assign(first, first + static_cast<std::ptrdiff_t>(row_bytes(tiles[i])) * tiles[i].height);
     }
     return results;
   }
 
  private:
-  static constexpr cuda::JpegBatchLimits limits{
-      .tiles = most_tiles_at_once, .compressed_bytes = 32U << 20, .codings = 2 * most_tiles_at_once};
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  std::vector<Line> memory_{cuda::JpegBatch::upload_bytes(limits) / 64 + 1};
-  cuda::JpegBatch batch_{limits, std::as_writable_bytes(std::span(memory_))};
+  cuda::JpegBatchLimits limits_;
+  std::vector<Line> memory_;
+  cuda::JpegBatch batch_;
   cuda::HostJpegDecoder decoder_;
 };
 
@@ -74,18 +82,24 @@ GpuWay host_batch(HostBatch& batch) {
 }
 
 TEST_CASE("every combination has one verdict") {
-  HostBatch batch;
-  check_combinations(host_batch(batch), step);
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    HostBatch batch(format);
+    check_combinations(host_batch(batch), format, step);
+  }
 }
 
 TEST_CASE("every size has one verdict") {
-  HostBatch batch;
-  check_sizes(host_batch(batch));
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    HostBatch batch(format);
+    check_sizes(host_batch(batch), format);
+  }
 }
 
 TEST_CASE("mutants of headers have one verdict") {
-  HostBatch batch;
-  check_header_mutants(host_batch(batch), mutants);
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    HostBatch batch(format);
+    check_header_mutants(host_batch(batch), format, mutants);
+  }
 }
 
 }  // namespace

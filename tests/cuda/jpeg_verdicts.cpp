@@ -43,29 +43,23 @@ struct Counts {
   std::size_t refused = 0;
 };
 
-std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t>& whole, const Case& wanted) {
-  std::vector<std::uint8_t> part;
-  for (int y = wanted.from_y; y < wanted.from_y + wanted.height; ++y) {
-    const auto row = whole.begin() + y * wanted.demand.width + wanted.from_x;
-    part.insert(part.end(), row, row + wanted.width);
-  }
-  return part;
-}
-
-void check(const std::vector<Case>& cases, const Bytes& tables, const GpuWay& decode, Counts& counts) {
+void check(const std::vector<Case>& cases, const Bytes& tables, const GpuWay& decode, const PixelFormat& format,
+           Counts& counts) {
   for (std::size_t first = 0; first < cases.size(); first += most_tiles_at_once) {
     const std::size_t end = std::min(cases.size(), first + most_tiles_at_once);
     std::vector<DeviceTile> tiles;
     for (std::size_t i = first; i < end; ++i) {
       const Case& c = cases[i];
       tiles.push_back({&c.bytes, c.demand, c.from_x, c.from_y, c.width, c.height});
+      tiles.back().demand.format = format;
     }
     const std::vector<DeviceResult> results = decode(tiles, tables);
     for (std::size_t i = first; i < end; ++i) {
       const Case& c = cases[i];
       const DeviceResult& gpu = results[i - first];
       const bool vouched = gpu.reason == JpegReason::none;
-      const std::optional<std::vector<std::uint8_t>> cpu = decode_with_libjpeg(c.bytes, c.demand, tables);
+      const std::optional<std::vector<std::uint8_t>> cpu =
+          decode_with_libjpeg(c.bytes, tiles[i - first].demand, tables);
       ++counts.all;
       counts.vouched += vouched ? 1 : 0;
       counts.refused += cpu ? 0 : 1;
@@ -75,7 +69,7 @@ void check(const std::vector<Case>& cases, const Bytes& tables, const GpuWay& de
       };
       check_that(gpu.reason != JpegReason::no_room, "there must be room");
       check_that(!vouched || cpu, "vouched for, and refused by the CPU");
-      check_that(!vouched || !cpu || gpu.pixels == part_of(*cpu, c), "vouched for with other luminance");
+      check_that(!vouched || !cpu || gpu.pixels == part_of(*cpu, tiles[i - first]), "vouched for with other pixels");
       check_that(vouched || !c.vouched, "not vouched for");
       check_that(c.on_cpu == Expected::anything || cpu.has_value() == (c.on_cpu == Expected::accepted),
                  "another verdict of the CPU than expected");
@@ -197,21 +191,21 @@ JpegByHand random_ordinary(std::mt19937& random, JpegTables tables) {
 
 }  // namespace
 
-void check_combinations(const GpuWay& decode, std::size_t step) {
+void check_combinations(const GpuWay& decode, const PixelFormat& format, std::size_t step) {
   Counts counts;
   std::size_t number = 0;
   for (int place = 0; place < jpeg_table_places; ++place) {
     const auto tables = static_cast<JpegTables>(place);
     std::vector<Case> cases;
     add_combinations(cases, tables, step, number);
-    check(cases, make_jpeg_tables(tables), decode, counts);
+    check(cases, make_jpeg_tables(tables), decode, format, counts);
   }
   MESSAGE(counts.all << " tiles, " << counts.vouched << " vouched for, " << counts.refused << " refused");
   CHECK(counts.vouched > counts.all / 50);
   CHECK(counts.refused > counts.all / 3);
 }
 
-void check_sizes(const GpuWay& decode) {
+void check_sizes(const GpuWay& decode, const PixelFormat& format) {
   std::vector<Case> cases;
   constexpr int width = 48;
   constexpr int height = 32;
@@ -259,11 +253,11 @@ void check_sizes(const GpuWay& decode) {
     add_whole(cases, c);
   }
   Counts counts;
-  check(cases, {}, decode, counts);
+  check(cases, {}, decode, format, counts);
   MESSAGE(counts.all << " tiles, " << counts.vouched << " vouched for, " << counts.refused << " refused");
 }
 
-void check_header_mutants(const GpuWay& decode, std::size_t count) {
+void check_header_mutants(const GpuWay& decode, const PixelFormat& format, std::size_t count) {
   std::mt19937 random(17);
   Counts counts;
   for (const JpegTables place : {JpegTables::inside, JpegTables::outside, JpegTables::both, JpegTables::split}) {
@@ -279,7 +273,7 @@ void check_header_mutants(const GpuWay& decode, std::size_t count) {
       }
     }
     const Bytes tables = make_jpeg_tables(place);
-    check(cases, tables, decode, counts);
+    check(cases, tables, decode, format, counts);
     // Mutants of JPEGTables, with sound tiles. Where they are damaged, the slide fails before any tile is looked at.
     for (std::size_t i = 0; i < count / 100 && !tables.empty(); ++i) {
       const Bytes mutant = mutate_header(tables, random);
@@ -290,7 +284,7 @@ void check_header_mutants(const GpuWay& decode, std::size_t count) {
         add_whole(cases, {"mutant of JPEGTables, " + describe(options), make_jpeg(options),
                           whole_tile(colour, options.width, options.height)});
       }
-      check(cases, mutant, decode, counts);
+      check(cases, mutant, decode, format, counts);
     }
   }
   MESSAGE(counts.all << " tiles, " << counts.vouched << " vouched for, " << counts.refused << " refused");

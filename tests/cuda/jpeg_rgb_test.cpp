@@ -1,0 +1,162 @@
+// A batch of RGB: what the device is told, decoded with its code on the host.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "cuda/jpeg/decoder_memory.hpp"
+#include "cuda/jpeg/host_decoder.hpp"
+#include "cuda/jpeg/jpeg_batch.hpp"
+#include "cuda/jpeg/jpeg_geometry.hpp"
+#include "cuda/jpeg/octets.hpp"
+#include "cuda/jpeg_tiles.hpp"
+
+namespace slidestream::test {
+namespace {
+
+using cuda::JpegBatch;
+using cuda::JpegBatchLimits;
+using cuda::JpegPlacement;
+using cuda::JpegReason;
+
+constexpr JpegBatchLimits roomy{.tiles = 500,
+                                .compressed_bytes = 64U << 20,
+                                .white_rectangles = 4,
+                                .format = rgb_format,
+                                .component_bytes = 64U << 20};
+
+/// A batch with memory of its own.
+struct OwnBatch {
+  explicit OwnBatch(const JpegBatchLimits& limits)
+      : memory((JpegBatch::upload_bytes(limits) + 63) / 64), batch(limits, std::as_writable_bytes(std::span(memory))) {}
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> memory;
+  JpegBatch batch;
+};
+
+}  // namespace
+
+TEST_CASE("parts of tiles, anywhere in a plane of RGB, are what libjpeg-turbo's are; nothing else is written") {
+  std::vector<NamedTile> named = tiles_of_every_kind();
+  for (NamedTile& tile : tiles_for_rgb()) named.push_back(std::move(tile));
+  OwnBatch own(roomy);
+  std::mt19937 random(5);
+  const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  std::uint32_t kinds = 0;
+  cuda::HostJpegDecoder decoder;
+  constexpr std::uint8_t untouched = 0xA5;
+  for (const NamedTile& tile : named) {
+    CAPTURE(tile.name);
+    for (int round = 0; round < 3; ++round) {
+      // Round 1: as a tile at the image's right and lower edge lies.
+      DeviceTile wanted{&tile.bytes, whole_tile(tile.colour, tile.width, tile.height, rgb_format), 0, 0, tile.width,
+                        tile.height};
+      if (tile.name.starts_with("grey") && below(2) == 0) wanted.demand.colour = Colour::grey_inverted;
+      if (round == 2) wanted.from_x = below(tile.width);
+      if (round > 0) {
+        wanted.from_y = below(tile.height);
+        wanted.width = 1 + below(tile.width - wanted.from_x);
+        wanted.height = 1 + below(tile.height - wanted.from_y);
+      }
+      const std::size_t pitch = (row_bytes(wanted) + 40) / 16 * 16 + (round == 2 ? 1 + below(40) : 0);
+      const std::size_t offset = 16 * static_cast<std::size_t>(1 + below(4)) + (round == 2 ? 1 + below(15) : 0);
+      own.batch.clear();
+      JpegPlacement placement;
+      placement.offset = offset;
+      placement.pitch = static_cast<std::uint32_t>(pitch);
+      placement.from_x = static_cast<std::uint32_t>(wanted.from_x);
+      placement.from_y = static_cast<std::uint32_t>(wanted.from_y);
+      placement.width = static_cast<std::uint32_t>(wanted.width);
+      placement.height = static_cast<std::uint32_t>(wanted.height);
+      REQUIRE(own.batch.add(tile.bytes, 0, {}, wanted.demand, placement) == JpegReason::none);
+      own.batch.finish(1000);
+      kinds |= own.batch.octet_kinds();
+      std::vector<std::uint8_t> plane(offset + pitch * static_cast<std::size_t>(wanted.height) + 64, untouched);
+      const JpegReason verdict = decoder.decode(plane.data(), own.batch, 0, tile.bytes);
+      REQUIRE(verdict == JpegReason::none);
+      const auto whole = decode_with_libjpeg(tile.bytes, wanted.demand);
+      REQUIRE(whole.has_value());
+      const std::vector<std::uint8_t> expected = part_of(*whole, wanted);
+      std::vector<std::uint8_t> written;
+      for (int y = 0; y < wanted.height; ++y) {
+        const auto row = plane.begin() + static_cast<std::ptrdiff_t>(offset + static_cast<std::size_t>(y) * pitch);
+        const auto end = row + static_cast<std::ptrdiff_t>(row_bytes(wanted));
+        written.insert(written.end(), row, end);
+        std::fill(row, end, untouched);
+      }
+      REQUIRE(written == expected);
+      REQUIRE(std::all_of(plane.begin(), plane.end(), [](std::uint8_t v) { return v == untouched; }));
+    }
+  }
+  CHECK(kinds == 0x1F);  // every kind was there
+}
+
+TEST_CASE("tiles of a batch have components of their own, from whole lines on") {
+  const std::vector<NamedTile> named = tiles_for_rgb();
+  OwnBatch own(roomy);
+  for (const NamedTile& tile : named) {
+    JpegPlacement placement;
+    placement.pitch = 4096;
+    placement.width = static_cast<std::uint32_t>(tile.width);
+    placement.height = static_cast<std::uint32_t>(tile.height);
+    // The batch's format counts.
+    REQUIRE(own.batch.add(tile.bytes, 0, {}, whole_tile(tile.colour, tile.width, tile.height), placement) ==
+            JpegReason::none);
+  }
+  own.batch.finish(1000);
+  const auto* tiles =
+      reinterpret_cast<const cuda::JpegDeviceTile*>(own.batch.upload().data() + own.batch.layout().tiles);
+  for (std::uint32_t i = 0; i < own.batch.tiles(); ++i) {
+    CHECK(tiles[i].first_block % 2 == 0);
+    const std::uint32_t blocks = std::uint32_t{tiles[i].cycles_across} * tiles[i].cycle_rows * tiles[i].blocks_in_cycle;
+    if (i + 1 < own.batch.tiles()) CHECK(tiles[i].first_block + (blocks + 1) / 2 * 2 == tiles[i + 1].first_block);
+    cuda::JpegHeader header;
+    REQUIRE(cuda::parse_jpeg_header(named[i].bytes, {}, header) == JpegReason::none);
+    CHECK(cuda::component_bytes(header) == 64 * ((blocks + 1) / 2 * 2));
+  }
+  const std::uint32_t used =
+      own.batch.mode(cuda::LaneMode::component_pairs).groups + own.batch.mode(cuda::LaneMode::component_blocks).groups;
+  CHECK(used == own.batch.groups());
+}
+
+TEST_CASE("a batch takes as many components as there is room for") {
+  const NamedTile tile = make_tile(256, 256, {}, 1);
+  JpegBatchLimits limits = roomy;
+  limits.component_bytes = 2 * 256 * 256 * 3 / 2;
+  JpegPlacement placement;
+  placement.pitch = 768;
+  placement.width = placement.height = 256;
+  OwnBatch own(limits);
+  const auto add = [&] { return own.batch.add(tile.bytes, 0, {}, whole_tile(Colour::ycbcr, 256, 256), placement); };
+  for (int round = 0; round < 2; ++round) {
+    CHECK(add() == JpegReason::none);
+    CHECK(add() == JpegReason::none);
+    CHECK(add() == JpegReason::no_room);
+    own.batch.clear();
+  }
+  CHECK(own.batch.add_white(placement));
+  const auto* white =
+      reinterpret_cast<const cuda::JpegDeviceRectangle*>(own.batch.upload().data() + own.batch.layout().rectangles);
+  CHECK(white->width == 768);
+  CHECK(white->height == 256);
+}
+
+TEST_CASE("luminance takes no memory for components, RGB none for parts of sectors") {
+  JpegBatchLimits limits = roomy;
+  const std::size_t with = cuda::JpegDecoderMemory(cuda::JpegUploadLayout(limits), 132).size;
+  limits.component_bytes = 0;
+  const std::size_t without = cuda::JpegDecoderMemory(cuda::JpegUploadLayout(limits), 132).size;
+  CHECK(with - without == roomy.component_bytes);
+  limits.format = luminance_format;
+  const std::size_t parked = std::size_t{132} * cuda::most_warps * 32 * cuda::parked_bytes_per_lane;
+  CHECK(cuda::JpegDecoderMemory(cuda::JpegUploadLayout(limits), 132).size == without + parked);
+  limits.component_bytes = roomy.component_bytes;
+  CHECK(cuda::JpegDecoderMemory(cuda::JpegUploadLayout(limits), 132).size == without + parked);
+}
+
+}  // namespace slidestream::test
