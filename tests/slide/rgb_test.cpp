@@ -103,32 +103,22 @@ TEST_CASE("the formula of YCbCr is libjpeg's") {
 }
 
 TEST_CASE("YCbCr JPEG is libjpeg-turbo's RGB output, at every sampling and size") {
-  using Factors = std::tuple<int, int, int, int>;
-  for (const auto& [h, v, chroma_h, chroma_v] : {Factors(1, 1, 1, 1),
-                                                 {2, 1, 1, 1},
-                                                 {2, 2, 1, 1},
-                                                 {1, 2, 1, 1},
-                                                 {4, 1, 1, 1},
-                                                 {1, 4, 1, 1},
-                                                 {4, 2, 1, 1},
-                                                 {2, 4, 1, 1},
-                                                 {3, 1, 1, 1},
-                                                 {3, 2, 1, 1},
-                                                 {2, 2, 2, 1},
-                                                 {2, 2, 1, 2},
-                                                 {4, 1, 2, 1},
-                                                 {2, 1, 2, 1}}) {
-    for (const auto& [width, height] :
-         {std::pair(64, 48), {33, 31}, {1, 1}, {3, 2}, {5, 17}, {4, 4}, {2, 40}, {47, 16}, {130, 9}}) {
+  // Horizontal and vertical, of the first component and of the others.
+  constexpr int samplings[][4] = {{1, 1, 1, 1}, {2, 1, 1, 1}, {2, 2, 1, 1}, {1, 2, 1, 1}, {4, 1, 1, 1},
+                                  {1, 4, 1, 1}, {4, 2, 1, 1}, {2, 4, 1, 1}, {3, 1, 1, 1}, {3, 2, 1, 1},
+                                  {2, 2, 2, 1}, {2, 2, 1, 2}, {4, 1, 2, 1}, {2, 1, 2, 1}};
+  constexpr int sizes[][2] = {{64, 48}, {33, 31}, {1, 1}, {3, 2}, {5, 17}, {4, 4}, {2, 40}, {47, 16}, {130, 9}};
+  for (const auto& factors : samplings) {
+    for (const auto& size : sizes) {
       for (const bool progressive : {false, true}) {
-        INFO("sampling ", h, " x ", v, ", chroma ", chroma_h, " x ", chroma_v, ", ", width, " x ", height,
-             ", progressive ", progressive);
-        const Bytes tile = encode_jpeg(make_picture(width, height, 3, 2), {.horizontal = h,
-                                                                           .vertical = v,
-                                                                           .chroma_horizontal = chroma_h,
-                                                                           .chroma_vertical = chroma_v,
-                                                                           .progressive = progressive});
-        REQUIRE(read(tile, {.width = width, .height = height}) == decode_jpeg_rgb(tile).data);
+        INFO("sampling ", factors[0], " x ", factors[1], ", chroma ", factors[2], " x ", factors[3], ", ", size[0],
+             " x ", size[1], ", progressive ", progressive);
+        const Bytes tile = encode_jpeg(make_picture(size[0], size[1], 3, 2), {.horizontal = factors[0],
+                                                                              .vertical = factors[1],
+                                                                              .chroma_horizontal = factors[2],
+                                                                              .chroma_vertical = factors[3],
+                                                                              .progressive = progressive});
+        REQUIRE(read(tile, {.width = size[0], .height = size[1]}) == decode_jpeg_rgb(tile).data);
       }
     }
   }
