@@ -47,11 +47,11 @@ Bytes encode_jpeg(const Picture& picture, const JpegOptions& options = {});
 Bytes encode_jpeg_tables(const JpegOptions& options = {});
 
 /// libjpeg-turbo's own grey output of a whole JPEG: JCS_GRAYSCALE, JDCT_ISLOW.
-Picture decode_jpeg_grey(const Bytes& jpeg);
+Picture decode_jpeg_grey(const Bytes& bytes);
 /// libjpeg-turbo's own RGB output with its defaults. `rgb_coded`: what three components are, whatever markers say.
-Picture decode_jpeg_rgb(const Bytes& jpeg, bool rgb_coded = false);
+Picture decode_jpeg_rgb(const Bytes& bytes, bool rgb_coded = false);
 /// The components as they are coded, without any colour conversion.
-Picture decode_jpeg_components(const Bytes& jpeg);
+Picture decode_jpeg_components(const Bytes& bytes);
 
 struct Jpeg2000Options {
   bool irreversible = true;
