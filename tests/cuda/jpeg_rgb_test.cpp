@@ -41,7 +41,7 @@ struct OwnBatch {
 
 }  // namespace
 
-TEST_CASE("parts of tiles, anywhere in a plane of RGB, are what libjpeg-turbo's are; nothing else is written") {
+TEST_CASE("parts of tiles, anywhere in a plane of RGB, are as libjpeg-turbo has them, and nothing else is written") {
   std::vector<NamedTile> named = tiles_of_every_kind();
   for (NamedTile& tile : tiles_for_rgb()) named.push_back(std::move(tile));
   OwnBatch own(roomy);

@@ -222,7 +222,7 @@ TEST_CASE("missing tiles and what lies beyond a small edge tile are white") {
   CHECK(std::all_of(whole.begin() + 22 * 64 * 3, whole.end(), [](std::uint8_t v) { return v == 255; }));
 }
 
-TEST_CASE("JPEG 2000: what OpenJPEG gives, its colour transform undone; YCbCr by the formula, chroma repeated") {
+TEST_CASE("JPEG 2000: what OpenJPEG gives, its colour transform undone, and YCbCr by the formula, chroma repeated") {
   const Picture picture = make_picture(64, 48, 3, 11);
   for (const bool irreversible : {false, true}) {
     for (const bool transform : {false, true}) {
