@@ -198,7 +198,7 @@ TEST_CASE("many windows of one value don't overflow the counters (large)") {
   }
 }
 
-TEST_CASE("no windows give zeros; scratch that is too small is refused (many)") {
+TEST_CASE("no windows give zeros, and scratch that is too small is refused (many)") {
   if (!gpu_is_there()) return;
   const Image image = textured_image(256, 256, 1);
   AnalysisConfig config;

@@ -43,7 +43,7 @@ TEST_CASE("the distance is how far values have to be moved on average") {
   CHECK(wasserstein_distance(here, none) == 0.0);
 }
 
-TEST_CASE("an outlier lies beyond Tukey's outer fence; of few slides nothing is said") {
+TEST_CASE("an outlier lies beyond Tukey's outer fence, and of few slides nothing is said") {
   CHECK(std::isinf(outlier_fence({1, 2, 3, 4, 5, 6, 100})));
   // Quartiles 2 and 4 of 0 to 6, with numbers in between.
   CHECK(outlier_fence({8, 7, 6, 5, 4, 3, 2, 1, 0}) == doctest::Approx(6 + 3 * 4));

@@ -44,7 +44,7 @@ SlideResult result_named(const std::string& path, bool done) {
 
 }  // namespace
 
-TEST_CASE("results are handed over in the order in which they came; those that wait beyond a few keep their slots") {
+TEST_CASE("results are handed over in the order they came in, and those that wait beyond a few keep their slots") {
   constexpr std::size_t count = 9;
   const std::size_t few = Delivery::most_waiting(1);
   runtime::SlotPool pool(count, 64);

@@ -293,7 +293,7 @@ TEST_CASE("the first bad tile is named also where a GPU refuses a later one at o
   }
 }
 
-TEST_CASE("a slide whose storage is away at its opening holds up nobody; a stop and the time limit end the waiting") {
+TEST_CASE("a slide whose storage is away at its opening holds up nobody, and a stop or the time limit ends it") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::jpeg);
