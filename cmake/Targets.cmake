@@ -42,6 +42,18 @@ endfunction()
 function(slidestream_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  # CTest would cut the name in two, and run neither half.
+  foreach(source IN LISTS ARG_SOURCES)
+    if(NOT IS_ABSOLUTE "${source}")
+      set(source "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+    endif()
+    if(EXISTS "${source}")
+      file(READ "${source}" text)
+      if(text MATCHES "TEST_CASE\\(\"[^\"]*;")
+        message(FATAL_ERROR "${source}: the name of a test case holds a semicolon")
+      endif()
+    endif()
+  endforeach()
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE

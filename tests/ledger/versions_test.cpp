@@ -12,6 +12,7 @@
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 #include "report/run_reader.hpp"
+#include "support/test_data.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 fs::path kept(std::int64_t version) {
-  return fs::path(SLIDESTREAM_SOURCE_DIR) / "tests/ledger/data" / ("version-" + std::to_string(version));
+  return source_root() / "tests/ledger/data" / ("version-" + std::to_string(version));
 }
 
 /// Two shards of a run by a program of that version: part-1 with a done slide and a bad one, part-2 with two done ones

@@ -7,6 +7,9 @@
 
 namespace slidestream::test {
 
+/// The project's own folder.
+std::filesystem::path source_root();
+
 /// The folder with `data/` and `oracle/`: $SLIDESTREAM_TEST_DATA, else `../shared` beside the source tree.
 std::optional<std::filesystem::path> test_data_root();
 
