@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -60,6 +61,7 @@ void bench_startup(GpuBench& bench) {
     for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
     command.insert(command.end(), slides.begin(), slides.begin() + static_cast<std::ptrdiff_t>(count));
     std::vector<double> seconds;
+    seconds.reserve(static_cast<std::size_t>(rounds));
     for (int i = 0; i < rounds; ++i) {
       fs::remove_all(out);
       seconds.push_back(wall_time(command));
@@ -68,6 +70,7 @@ void bench_startup(GpuBench& bench) {
     return median(seconds);
   };
   std::vector<double> context;
+  context.reserve(5);
   for (int i = 0; i < 5; ++i) context.push_back(wall_time({own.string(), "--context"}));
   bench.add("startup_context_s", median(context), "s");
   const std::vector<std::string> large = {"decode.device=gpu", "gpu.devices=[0]", "pipeline.queue_depth=8"};
