@@ -425,9 +425,10 @@ __global__ void __launch_bounds__(most_threads) join(const JpegDeviceBatch batch
       segment.start_bit = piece.first_position;
       segment.first_cycle = piece.first_cycle;
       segment.cycles = piece.cycles;
+      const bool all_components = coding.rgb != 0 || coding.apart != 0;
       for (std::uint32_t k = 0; k < 3; ++k) {
         segment.dc[k] = static_cast<std::int32_t>(static_cast<std::uint32_t>(dc[k]) *
-                                                  coding.quantisation[coding.rgb != 0 ? k : 0][0]);
+                                                  coding.quantisation[all_components ? k : 0][0]);
       }
       // It ends where the next one begins, which may be some pieces later.
       std::uint32_t next = i + 1;
