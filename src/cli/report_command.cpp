@@ -59,7 +59,10 @@ void add_report_command(CLI::App& app, Action& action) {
   command->add_option("folders", report.folders, "Folders with results, of runs or sweeps")
       ->type_name("DIR")
       ->required();
-  command->add_option("--html", report.html, "File to write; it needs no other and no network")
+  command->add_option("--html", report.html, "File to write, FILE.html; it needs no other and no network")
+      ->check([](const std::string& file) {
+        return file.ends_with(".html") || file.ends_with(".htm") ? "" : "must end in .html or .htm";
+      })
       ->type_name("FILE")
       ->check(not_empty)
       ->required();

@@ -110,7 +110,30 @@ void show_as_current(Database& database, std::int64_t number) {
   database.execute(views.c_str());
 }
 
+namespace {
+
+/// What is none of the four states is no result and no work left to do: a reader would pass the slide over. The digest
+/// of a row that ended is looked at where the row is read.
+void check_states(Database& database) {
+  Statement select(database,
+                   "SELECT path FROM slides WHERE (state IN ('pending', 'running', 'done', 'failed')) IS NOT TRUE "
+                   "LIMIT 1");
+  if (select.step()) database.fail_damaged("the row of " + one_line(select.text(0)) + " isn't what was written");
+}
+
+std::unique_ptr<Database> open_checked(const std::filesystem::path& file);
+
+}  // namespace
+
 std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
+  std::unique_ptr<Database> database = open_checked(file);
+  check_states(*database);
+  return database;
+}
+
+namespace {
+
+std::unique_ptr<Database> open_checked(const std::filesystem::path& file) {
   std::error_code code;
   if (!std::filesystem::exists(file, code)) {
     throw OutputError(file.string() + ": " +
@@ -142,6 +165,8 @@ std::unique_ptr<Database> open_to_read(const std::filesystem::path& file) {
   }
   return open(DatabaseAccess::immutable);
 }
+
+}  // namespace
 
 void check_slides_table(Database& database) {
   Statement check(database, "PRAGMA main.integrity_check(slides)");

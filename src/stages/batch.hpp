@@ -79,6 +79,8 @@ struct SlideRun {
   double working_seconds() const noexcept;
   /// A stop was asked for before all strips were sent: the slide has no result.
   std::atomic<bool> abandoned{false};
+  /// Chains whose last strip wasn't sent: while there are some, a stop leaves the slide unfinished.
+  std::atomic<std::size_t> chains_to_send{0};
 
   std::size_t chains_reduced = 0;  ///< used by the reduce stage alone
 
@@ -230,6 +232,11 @@ template <class Work>
 void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& work,
              std::int64_t item = SlideRun::all_items) noexcept {
   if (batch.skip(item)) return;
+  // A stop needn't wait for work on a slide that it leaves unfinished.
+  if (context.stopping() && batch.slide->chains_to_send.load(std::memory_order_relaxed) > 0) {
+    batch.slide->abandoned.store(true);
+    return;
+  }
   try {
     context.check_fault(stage, *batch.slide, batch.strip_index);
     context.check_time(*batch.slide);

@@ -53,6 +53,7 @@ class Source final : public SourceStage {
     message.empty = slide.failed_before({strip, SlideRun::all_items}) || slide.abandoned.load();
     message.last = message.empty || ++sending->next_strip == chain.plan.strips;
     if (!slide.decode_on_device) ++context_.lane_loads[lane].decoded_on_cpu;
+    if (message.last && !message.empty) --slide.chains_to_send;
     if (message.last) *sending = {};
     context_.source.add(1, 0);
     return true;
@@ -236,6 +237,7 @@ class Source final : public SourceStage {
     if (run->chains.empty()) {
       run->chains = std::vector<Chain>(1);
     } else {
+      run->chains_to_send.store(run->chains.size());
       for (std::size_t i = 0; i < run->chains.size(); ++i) {
         run->chains[i].index = i;
         run->chains[i].plan = run->plan.chains[i];

@@ -10,6 +10,7 @@ import pty
 import re
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import tempfile
@@ -321,6 +322,18 @@ class Results(Case):
 
 
 class Failures(Case):
+    def test_what_is_no_file_is_not_replaced(self):
+        self.assertEqual(run(self.slide(), "--out", self.out).returncode, 0)
+        pipe = self.folder / "pipe.html"
+        os.mkfifo(pipe)
+        self.assertOneLine(run("report", self.out, "--html", pipe), 2, str(pipe), "isn't a regular file")
+        self.assertTrue(stat.S_ISFIFO(pipe.stat().st_mode))
+        trace = self.folder / "trace.json"
+        os.mkfifo(trace)
+        self.assertOneLine(run(self.slide(), "--out", self.folder / "more", "--trace", trace), 2, str(trace))
+        self.assertTrue(stat.S_ISFIFO(trace.stat().st_mode))
+        self.assertOneLine(run("report", self.out, "--html", self.slide()), 2, "must end in .html")
+
     def test_output_folder_is_checked_before_anything_starts(self):
         file = self.folder / "file"
         file.touch()

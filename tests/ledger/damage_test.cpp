@@ -153,6 +153,25 @@ TEST_CASE("damage that no row shows") {
   }
 }
 
+TEST_CASE("a slide whose state is none is not passed over") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 2);
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    for (std::size_t i = 0; i < manifest.size(); ++i) {
+      SlideResult slide = result_of(manifest[i].path, 3);
+      ledger.ended(i, slide);
+    }
+  }
+  CHECK(read_status(folder / "out").done == 2);
+  tamper(folder / "out/run.sqlite",
+         "PRAGMA ignore_check_constraints = ON; UPDATE slides SET state = 'donE' WHERE id = 1");
+  CHECK(contains(message_of<OutputError>([&] { read_status(folder / "out"); }),
+                 "damaged: the row of " + manifest[0].path + " isn't what was written"));
+}
+
 TEST_CASE("times that no clock gives") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
