@@ -55,7 +55,7 @@ void bench_startup(GpuBench& bench) {
   const fs::path own = fs::read_symlink("/proc/self/exe");
   const std::string program = program_beside(own);
   // The program takes files that are one for one: each slide has a link of its own, which is another file to it.
-  const fs::path first = bench.headline(SynthCodec::jpeg_420, 1)[0];
+  const fs::path first = fs::canonical(bench.headline(SynthCodec::jpeg_420, 1)[0]);
   const fs::path links = first.parent_path() / "startup-slides";
   fs::remove_all(links);
   fs::create_directory(links);

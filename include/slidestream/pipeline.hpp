@@ -31,7 +31,7 @@ struct Progress {
 /// `on_progress` and `on_message` throw stops the run and comes out of it.
 class RunControl {
  public:
-  /// Asks the run to stop: strips in flight are finished, slides already complete are kept.
+  /// Asks the run to stop: slides whose last strip is in flight are finished, others left as they were.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
 

@@ -402,9 +402,23 @@ class Signals(Case):
             self.assertIn("1 of 2 slides are done and 0 failed", stderr)
             self.assertEqual([path.name for path in out.iterdir() if path.name.startswith(".")], [])
 
+    def test_stop_leaves_slides_that_cannot_be_finished(self):
+        """Strips in flight of a slide that isn't sent to its end are no reason to go on."""
+        process = self.start(self.large_slide(), "--out", self.out, "--set", "analysis.stride=8", "--threads", 1)
+        self.wait_for_start(process)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143)
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertEqual(self.rows(), [])
+
     def test_second_signal_stops_at_once(self):
-        # Strips as high as the slide: what is in flight takes long.
-        process = self.start(self.large_slide(), "--out", self.out, "--set", "pipeline.strip_height=32768", "--threads", 1)
+        # All of the slide is in flight, and takes long: the first signal lets it finish.
+        slide = self.slide("dense", "4096x4096", "--distinct", 16)
+        process = self.start(slide, "--out", self.out, "--set", "analysis.stride=8", "--set", "pipeline.strip_height=4096",
+                             "--threads", 1)
         self.wait_for_start(process)
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)

@@ -259,7 +259,7 @@ class Archive(BrowserCase):
             row["canonical"] = row["path"] = os.fsencode(name)
             row["position"], row["id"] = number, None
             if number % 97 == 0:
-                row.update(state="failed", error=b"decode: tile 17: Corrupt JPEG data: premature end of data segment")
+                row.update(state="failed", stage="decode", tile=17, cause=b"Corrupt JPEG data: premature end of data segment")
             elif number % 31 == 0:
                 row["missing_tiles"] = chance.randrange(1, 90)
             else:

@@ -254,7 +254,7 @@ class Pages(Running):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def test_performance(self):
-        self.assertEqual(self.run_commands("docs/performance.md", "page"), 2)
+        self.assertEqual(self.run_commands("docs/performance.md", "page"), 3)
 
 
 class Benchmarks(Running):
