@@ -167,7 +167,7 @@ void PyramidBuilder::give_out(int level, std::vector<PyramidTile>& jobs) {
 }
 
 std::vector<PyramidTile> PyramidBuilder::add(const ConstPixelView<MemorySpace::host>& rows,
-                                         std::shared_ptr<const void> owner) {
+                                             std::shared_ptr<const void> owner) {
   begin(rows, std::move(owner));
   for (int piece = 0; piece < pieces(); ++piece) reduce(piece);
   return finish();
