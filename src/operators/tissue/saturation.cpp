@@ -84,7 +84,7 @@ void saturation(const HostView& out, const ConstHostView& in) {
     auto* to = out.row<std::uint8_t>(y);
     for (std::size_t x = HWY_DYNAMIC_DISPATCH(SaturationRow)(to, from, width); x < width; ++x) {
       const auto [smallest, largest] = std::minmax({from[3 * x], from[3 * x + 1], from[3 * x + 2]});
-      to[x] = largest == 0 ? 0 : static_cast<std::uint8_t>((255 * (largest - smallest) + largest / 2) / largest);
+      to[x] = static_cast<std::uint8_t>(largest == 0 ? 0 : (255 * (largest - smallest) + largest / 2) / largest);
     }
   }
 }
