@@ -19,6 +19,7 @@ RunContext::RunContext(const Config& run_config, int run_threads)
 
 std::vector<Footprint> footprints_of(const std::vector<std::shared_ptr<const Operator>>& operators) {
   std::vector<Footprint> footprints;
+  footprints.reserve(operators.size());
   for (const auto& op : operators) footprints.push_back(op->footprint());
   return footprints;
 }
