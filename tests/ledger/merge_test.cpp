@@ -46,6 +46,17 @@ std::string results_in(const fs::path& folder) {
 
 }  // namespace
 
+TEST_CASE("maps get their names with a rollback journal, too") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  Config config = ledger_config(folder / "a");
+  config.output.journal = JournalMode::rollback;
+  make_part(config, manifest, {0, 1});
+  const fs::path out = folder / "merged";
+  CHECK(merge_ledgers({(folder / "a").string()}, out.string()).corpus.done == 2);
+  CHECK(fs::exists(out / "maps/slide-1.npy"));
+}
+
 TEST_CASE("parts in any order give the same bytes") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 6);
