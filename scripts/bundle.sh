@@ -136,7 +136,10 @@ done < <(libraries_of "${programs[@]}")
 # CUPTI is loaded when a trace is asked for, and CUDA installations without developers' tools lack it.
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 if [[ -n "$have_cuda" ]]; then
-  cuda="$(realpath "$(dirname "$(cached CMAKE_CUDA_COMPILER)")/..")"
+  # The compiler may be a script elsewhere that calls the one of the toolkit, which knows where it lies.
+  compiler="$(cached CMAKE_CUDA_COMPILER)"
+  cuda="$("$compiler" --dryrun -x cu /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p')"
+  cuda="$(realpath "${cuda:-$(dirname "$compiler")/..}")"
   cupti="$(cached CUDA_cupti_LIBRARY)"
   if [[ -f "$cupti" ]]; then
     soname="$(readelf -dW "$cupti" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
