@@ -21,6 +21,8 @@ enum class SplitSlides { automatic, never, always };
 enum class ValueKind { log1p_db, db, linear };
 enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
+enum class ImageFormat { none, ome_tiff };
+enum class ImageCompression { automatic, jpeg, none, zstd };
 enum class JournalMode { automatic, wal, rollback };
 
 /// `[input]`
@@ -99,6 +101,22 @@ struct AnalysisConfig {
   std::array<double, 2> range = {0.0, 150.0};
 };
 
+/// `[image]`
+struct ImageConfig {
+  /// What image operators write: `ome-tiff`, a tiled pyramid in one file; `none`. Default none.
+  ImageFormat format = ImageFormat::none;
+  /// How tiles are compressed: `jpeg` (uint8 of 1 or 3 channels, with loss), `none`, `zstd`, or `auto`: jpeg where it
+  /// can be, zstd for the rest. Default auto.
+  ImageCompression compression = ImageCompression::automatic;
+  /// Quality of JPEG, 1 to 100. Default 85.
+  int quality = 85;
+  /// Side of the square tiles in pixels, a multiple of 16, 16 to 4096; 0: what the format's readers like best, 256.
+  /// Host memory: some rows of tiles of every level of each image in flight. Default 0.
+  int tile = 0;
+  /// Levels of the pyramid, each half as wide and high as the one before; 0: down to one tile. Default 0.
+  int levels = 0;
+};
+
 /// `[output]`
 struct OutputConfig {
   /// Folder for results, made when missing. Default "slidestream-out".
@@ -120,6 +138,7 @@ struct Config {
   PipelineConfig pipeline;
   GpuConfig gpu;
   AnalysisConfig analysis;
+  ImageConfig image;
   OutputConfig output;
 };
 

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <slidestream/image.hpp>
 #include <slidestream/results.hpp>
+#include <slidestream/slide.hpp>
 
 /// \file
 /// What is computed from the pixels of slides: operators, and the kernels that they give to whoever runs them.
@@ -35,6 +38,7 @@ struct Product {
     sums,   ///< exact, order-free, small
     field,  ///< a vector of float32 for each output
     image,  ///< a pixel for each output
+    file,   ///< a file that `prepare` gives
   };
 
   std::string name;
@@ -63,10 +67,29 @@ struct OutputViews {
   PixelView<MemorySpace::host> image;  ///< writes the block's pixels; holds at least those
 };
 
+/// A small file about a slide that is there before its pixels pass by, such as the outlines of tissue.
+struct PreparedFile {
+  std::string product;  ///< of the operator
+  std::string suffix;   ///< of its name, behind the slide's: ".tissue.geojson"
+  /// Writes it, whole, to a path where nothing is. \throws OutputError.
+  std::function<void(const std::filesystem::path&)> write;
+};
+
 /// What an operator found out about a slide before its pixels pass by, such as how it is stained. Immutable.
 class SlideParameters {
  public:
   virtual ~SlideParameters() = default;
+  /// Figures of the slide that belong into its results.
+  virtual std::vector<NamedValue> values() const { return {}; }
+  virtual std::vector<PreparedFile> files() const { return {}; }
+};
+
+/// What a slide is prepared with.
+struct SlideContext {
+  const Slide& slide;
+  std::size_t level = 0;       ///< that the run works on
+  std::filesystem::path path;  ///< of the slide, as errors name it
+  std::optional<double> mpp;   ///< micrometres a pixel of level 0, where known
 };
 
 /// An operator at work on one thread of the host. Keeps its buffers between calls and doesn't allocate once warm.
@@ -96,6 +119,11 @@ class Operator {
   virtual PixelFormat input() const = 0;
   virtual Footprint footprint() const = 0;
   virtual std::vector<Product> products() const = 0;
+  /// Whether pixels of the level pass by it. If not, all that it makes comes from `prepare`.
+  virtual bool reads_pixels() const { return true; }
+  /// What the slide's pixels are computed with; null where nothing is. Called once a slide, on a thread that may wait.
+  /// \throws Error, SlideError: the slide fails with it.
+  virtual std::shared_ptr<const SlideParameters> prepare(const SlideContext&) const { return nullptr; }
   /// How it computes on the host, for logs: "highway-256 AVX3".
   virtual std::string host_description() const = 0;
   virtual std::unique_ptr<HostKernel> host_kernel() const = 0;

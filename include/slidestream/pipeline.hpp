@@ -37,6 +37,9 @@ class RunControl {
 
   /// Called from any thread before a slide is opened. What it throws fails the slide.
   std::function<void(const std::string& path)> on_start;
+  /// Called after `on_start`, from any thread, for what the names of the slide's images begin with. What it throws
+  /// fails the slide. Empty: the stem of its file, which two slides of a run must not share then.
+  std::function<std::string(const std::string& path)> image_name;
   /// Called when a slide is done or failed, one call at a time, in the order in which slides ended, from a thread of
   /// its own: it may block, and other slides go on meanwhile. Few of them: while results wait, their slots aren't used
   /// again. All calls have returned when the run does. It may take `map` and `sums` out of the result.

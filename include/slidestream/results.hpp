@@ -58,6 +58,21 @@ struct SlideFailure {
   std::string text() const { return stage.empty() ? cause : stage + ": " + cause; }
 };
 
+/// A figure that an operator found of a slide: "tissue.share".
+struct NamedValue {
+  std::string name;
+  double value = 0.0;
+};
+
+/// A file that was made of a slide.
+struct Artifact {
+  std::string maker;    ///< name of the operator
+  std::string product;  ///< of it
+  std::string file;     ///< its path inside the output folder: "images/NAME.sobel.ome.tif"
+  std::uint64_t bytes = 0;
+  std::uint64_t digest = 0;  ///< XXH64 of its bytes, seed 0
+};
+
 /// One slide's line of `slides.csv`.
 struct SlideResult {
   std::string path;
@@ -78,8 +93,10 @@ struct SlideResult {
   double seconds = 0.0;  ///< from the first read to the result
   std::uint64_t file_bytes = 0;
   SpectrumSums sums;
-  WindowMap map;         ///< empty unless maps are asked for
-  std::string map_file;  ///< its file's name in `maps/`, once it was written
+  WindowMap map;                    ///< empty unless maps are asked for
+  std::string map_file;             ///< its file's name in `maps/`, once it was written
+  std::vector<NamedValue> values;   ///< by operator, in the run's order
+  std::vector<Artifact> artifacts;  ///< whole files with their final names, by operator in the run's order
 
   /// Makes it a failed one. Sums and map stay as they are.
   void fail(SlideFailure why) {

@@ -126,6 +126,16 @@ ConfigKey range_key() {
   return key;
 }
 
+ConfigKey tile_key() {
+  ConfigKey key = integer("image", "tile", &Config::image, &ImageConfig::tile, 0, 4096,
+                          "Side of the square tiles, in pixels: a multiple of 16 from 16 to 4096; 0 means 256. Memory: "
+                          "some rows of tiles of every level of each image in flight. Default 0.");
+  key.check = [](const ConfigValue& value) {
+    return std::get<std::int64_t>(value) % 16 == 0 ? std::string() : std::string("must be a multiple of 16");
+  };
+  return key;
+}
+
 ConfigKey dir_key() {
   ConfigKey key = plain("output", "dir", KeyKind::text, &Config::output, &OutputConfig::dir,
                         "Folder for results, made when missing. Default \"slidestream-out\".");
@@ -143,6 +153,8 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> split_names = {"auto", "never", "always"};
   static const std::vector<std::string> value_names = {"log1p_db", "db", "linear"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
+  static const std::vector<std::string> image_names = {"none", "ome-tiff"};
+  static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd"};
   static const std::vector<std::string> hash_names = {"none", "changed", "always"};
   static const std::vector<std::string> journal_names = {"auto", "wal", "rollback"};
   constexpr auto million = std::int64_t{1} << 20;
@@ -209,6 +221,18 @@ std::vector<ConfigKey> make_keys() {
       integer("analysis", "bins", &Config::analysis, &AnalysisConfig::bins, 1, 65536,
               "Bins of the histogram, 1 to 65536. Memory: 8 bytes a bin for every slide and thread. Default 1500."),
       range_key(),
+      choice("image", "format", &Config::image, &ImageConfig::format, image_names,
+             "What operators that make images write: none, or ome-tiff (a tiled pyramid in one BigTIFF file, as "
+             "images/SLIDE.OPERATOR.ome.tif). Default none."),
+      choice("image", "compression", &Config::image, &ImageConfig::compression, compression_names,
+             "How tiles are compressed: jpeg (8-bit grey or colour, with loss), none, zstd, or auto (jpeg where it can "
+             "be, zstd for the rest). Default auto."),
+      integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100,
+              "Quality of JPEG, 1 to 100. Default 85."),
+      tile_key(),
+      integer("image", "levels", &Config::image, &ImageConfig::levels, 0, 32,
+              "Levels of the pyramid, each half as wide and high as the one before; 0 means down to one tile. Default "
+              "0."),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "

@@ -55,7 +55,7 @@ struct EncodedTile {
 };
 
 /// A file that was made.
-struct Artifact {
+struct PublishedFile {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
 };
@@ -87,7 +87,7 @@ class ImageSink {
 
   /// After the last tile was written: makes the file durable and gives it its name. \throws OutputError; Error when
   /// tiles are missing.
-  virtual Artifact publish() = 0;
+  virtual PublishedFile publish() = 0;
 };
 
 /// Checks what was asked for before anything is written. \throws ConfigError in one line.

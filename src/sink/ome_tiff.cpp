@@ -138,7 +138,7 @@ class OmeTiffSink final : public ImageSink {
     }
   }
 
-  Artifact publish() override {
+  PublishedFile publish() override {
     {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);

@@ -96,7 +96,7 @@ TEST_CASE("tiles that come in any order from several threads make the same file"
         }
       }
       CHECK(sink->written() == sink->layout().tiles());
-      const Artifact artifact = sink->publish();
+      const PublishedFile artifact = sink->publish();
       CHECK(artifact.bytes == std::filesystem::file_size(file));
       CHECK(!std::filesystem::exists(folder / "a.partial.ome.tif"));
       if (round == 0) expected = content(file);

@@ -198,7 +198,7 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
     });
     if (sink->written() == stop && stop < sink->layout().tiles()) return;
   }
-  const Artifact artifact = sink->publish();
+  const PublishedFile artifact = sink->publish();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   std::printf("%.3f s %llu bytes\n", taken.count(), static_cast<unsigned long long>(artifact.bytes));
 }
