@@ -31,8 +31,9 @@ ALLOWED = {
     "src/operators/stain": {"public", "image"},
     "src/operators/tissue": {"public", "image"},
     # The only one that knows runtime and slide both.
-    "src/stages": {"public", "runtime", "codec", "slide", "spectrum", "operators", "cuda"},
-    "src/ledger": {"public", "config", "output"},
+    "src/stages": {
+        "public", "runtime", "image", "codec", "sink", "slide", "spectrum", "operators", "config", "cuda"},
+    "src/ledger": {"public", "config", "output", "sink"},
     "src/sweep": {"public", "config", "output", "ledger"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},
     "src/report": {"public", "config", "output", "ledger", "sweep"},  # what a sweep's times tell

@@ -75,6 +75,9 @@ struct RunForecast {
   std::uint64_t maps_bytes = 0;           ///< of slides in flight and of results that wait, at most
   int slots_used = 0;                     ///< as many as these slides have batches for
   std::uint64_t carry_touched_bytes = 0;  ///< of `carry_bytes`, by these slides
+  int output_slots = 0;                   ///< bands of images under way
+  std::uint64_t output_slot_bytes = 0;
+  std::uint64_t pyramids_bytes = 0;  ///< rows of tiles of images in flight, at most
   bool pinned = false;                    ///< slots are taken at the start, not as they are touched
 
   std::vector<SlideForecast> slides;
@@ -83,6 +86,10 @@ struct RunForecast {
   std::uint64_t host_bytes() const noexcept;
   /// The same as far as these slides reach into their slots.
   std::uint64_t touched_bytes() const noexcept;
+  /// Of these, for images.
+  std::uint64_t images_bytes() const noexcept {
+    return static_cast<std::uint64_t>(output_slots) * output_slot_bytes + pyramids_bytes;
+  }
   bool fits_gpu() const noexcept { return gpus == 0 || gpu_bytes <= gpu_allowed_bytes; }
 };
 

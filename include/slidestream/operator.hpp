@@ -124,6 +124,8 @@ class Operator {
   /// What the slide's pixels are computed with; null where nothing is. Called once a slide, on a thread that may wait.
   /// \throws Error, SlideError: the slide fails with it.
   virtual std::shared_ptr<const SlideParameters> prepare(const SlideContext&) const { return nullptr; }
+  /// Whether a GPU can compute it; a run that has one which can't computes on the CPU.
+  virtual bool computes_on_gpus() const { return false; }
   /// How it computes on the host, for logs: "highway-256 AVX3".
   virtual std::string host_description() const = 0;
   virtual std::unique_ptr<HostKernel> host_kernel() const = 0;

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <thread>
 
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"

@@ -9,7 +9,7 @@
 #include <new>
 #include <span>
 
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 

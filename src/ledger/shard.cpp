@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "config/suggest.hpp"
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 

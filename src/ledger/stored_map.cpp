@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 #include "ledger/slide_row.hpp"
 
 namespace slidestream {

@@ -88,6 +88,12 @@ class ImageSink {
   /// After the last tile was written: makes the file durable and gives it its name. \throws OutputError; Error when
   /// tiles are missing.
   virtual PublishedFile publish() = 0;
+
+  /// Takes no more tiles, and lets go of those that wait; the partial file stays as it is. Thread-safe.
+  virtual void drop() noexcept = 0;
+
+  /// Removes the partial file, where it wasn't published: nobody drains it.
+  virtual void discard() noexcept = 0;
 };
 
 /// Checks what was asked for before anything is written. \throws ConfigError in one line.

@@ -110,7 +110,7 @@ class OmeTiffSink final : public ImageSink {
     }
     const std::int64_t position = layout_.position(level, index);
     const std::lock_guard lock(mutex_);
-    if (failure_) return false;
+    if (failure_ || dropped_) return false;
     const bool fresh = position >= next_ && waiting_.try_emplace(position, Tile{level, index, std::move(tile)}).second;
     if (!fresh) {
       throw Error(path_.string() + ": tile (" + std::to_string(index.column) + ", " + std::to_string(index.row) +
@@ -142,7 +142,7 @@ class OmeTiffSink final : public ImageSink {
     {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);
-      if (draining_ || next_ != tiles_) {
+      if (draining_ || dropped_ || next_ != tiles_) {
         throw Error(path_.string() + ": " + std::to_string(written()) + " of " + std::to_string(tiles_) +
                     " tiles were written");
       }
@@ -150,6 +150,18 @@ class OmeTiffSink final : public ImageSink {
     file_.publish();
     return {path_, end_};
   }
+
+  void drop() noexcept override {
+    // Owners are let go of without the lock: they may do anything.
+    std::map<std::int64_t, Tile> waiting;
+    {
+      const std::lock_guard lock(mutex_);
+      dropped_ = true;
+      waiting.swap(waiting_);
+    }
+  }
+
+  void discard() noexcept override { file_.discard(); }
 
  private:
   struct Tile {
@@ -261,6 +273,7 @@ class OmeTiffSink final : public ImageSink {
   std::map<std::int64_t, Tile> waiting_;  ///< by position; guarded by mutex_
   std::int64_t next_ = 0;                 ///< position of the tile that is to be written next; guarded by mutex_
   bool draining_ = false;                 ///< guarded by mutex_
+  bool dropped_ = false;                  ///< guarded by mutex_
   std::exception_ptr failure_;            ///< guarded by mutex_
 };
 

@@ -49,13 +49,38 @@ void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) {
   check(write_at(descriptor_, offset, pieces));
 }
 
+namespace {
+
+/// Gives a durable file its final name.
+void rename_to(const std::filesystem::path& name, const std::filesystem::path& target) {
+  const int renamed = ::rename(name.c_str(), target.c_str()) == 0 ? 0 : errno;
+  const int code = renamed != 0 ? renamed : sync_folder_of(target);
+  if (code != 0) throw OutputError(target.string() + ": " + std::generic_category().message(code));
+}
+
+}  // namespace
+
 void PartialFile::publish() {
   if (::fsync(descriptor_) != 0) check(errno);
   // Some file systems report a full disk only here.
   if (::close(std::exchange(descriptor_, -1)) != 0) check(errno);
-  const int renamed = ::rename(name_.c_str(), target_.c_str()) == 0 ? 0 : errno;
-  const int code = renamed != 0 ? renamed : sync_folder_of(target_);
-  if (code != 0) throw OutputError(target_.string() + ": " + std::generic_category().message(code));
+  rename_to(name_, target_);
+}
+
+void PartialFile::discard() noexcept {
+  if (descriptor_ < 0) return;
+  ::close(std::exchange(descriptor_, -1));
+  ::unlink(name_.c_str());
+}
+
+void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write) {
+  const std::filesystem::path name = partial_name(file);
+  write(name);
+  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  int code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
+  if (descriptor >= 0 && ::close(descriptor) != 0 && code == 0) code = errno;
+  if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
+  rename_to(name, file);
 }
 
 void PartialFile::check(int code) const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 
 /// \file
@@ -32,6 +33,9 @@ class PartialFile {
   /// Makes what was written durable, then gives the file its final name, in place of what had it.
   void publish();
 
+  /// Removes it, where it wasn't published.
+  void discard() noexcept;
+
  private:
   void check(int code) const;
 
@@ -39,5 +43,9 @@ class PartialFile {
   std::filesystem::path name_;
   int descriptor_ = -1;
 };
+
+/// Has `write` make a whole file at the path that it is given, under the partial name of `file`, makes it durable and
+/// gives it its name. \throws OutputError, and what `write` throws.
+void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write);
 
 }  // namespace slidestream

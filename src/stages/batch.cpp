@@ -10,23 +10,68 @@
 
 namespace slidestream {
 
+namespace {
+
+bool makes_other_files(const Operators& operators) {
+  return std::ranges::any_of(operators, [](const auto& op) {
+    return std::ranges::any_of(op->products(),
+                               [](const Product& product) { return product.kind == Product::Kind::file; });
+  });
+}
+
+}  // namespace
+
 RunContext::RunContext(const Config& run_config, int run_threads)
     : config(run_config),
       threads(run_threads),
-      limits(slot_limits(run_config.pipeline)),
-      operators(operators::make_operators(run_config)),
-      footprints(footprints_of(operators)) {}
+      all_operators(operators::make_operators(run_config)),
+      operators(readers_of(all_operators)),
+      needs(needs_of(operators)),
+      spectrum(place_of_spectrum(operators)),
+      makes_images(std::ranges::any_of(needs, [](const OperatorNeeds& op) { return op.image_bytes > 0; })),
+      makes_files(makes_images || makes_other_files(all_operators)) {
+  limits = slot_limits(config.pipeline, needs);
+  for (std::size_t rank = 0; rank < all_operators.size(); ++rank) {
+    if (all_operators[rank]->reads_pixels()) ranks.push_back(rank);
+  }
+}
 
-std::vector<Footprint> footprints_of(const std::vector<std::shared_ptr<const Operator>>& operators) {
-  std::vector<Footprint> footprints;
-  footprints.reserve(operators.size());
-  for (const auto& op : operators) footprints.push_back(op->footprint());
-  return footprints;
+Operators readers_of(const Operators& operators) {
+  Operators readers;
+  for (const auto& op : operators) {
+    if (op->reads_pixels()) readers.push_back(op);
+  }
+  return readers;
+}
+
+std::optional<Product> image_of(const Operator& op) {
+  for (const Product& product : op.products()) {
+    if (product.kind == Product::Kind::image) return product;
+  }
+  return std::nullopt;
+}
+
+std::vector<OperatorNeeds> needs_of(const Operators& operators) {
+  std::vector<OperatorNeeds> all;
+  for (const auto& op : operators) {
+    OperatorNeeds& needs = all.emplace_back();
+    needs.footprint = op->footprint();
+    needs.plane = op->input() == rgb_format ? rgb_plane : luminance_plane;
+    if (const auto image = image_of(*op)) needs.image_bytes = static_cast<std::int64_t>(image->format.pixel_bytes());
+  }
+  return all;
+}
+
+std::optional<std::size_t> place_of_spectrum(const Operators& operators) {
+  const auto found = std::ranges::find(operators, "spectrum", &Operator::name);
+  if (found == operators.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - operators.begin());
 }
 
 std::vector<const runtime::StageMeter*> RunContext::meters() const {
   if (lanes_are_devices())
     return {&source, &read, &decode, &upload, &device_decode, &carry, &compute, &collect, &reduce};
+  if (makes_files) return {&source, &read, &decode, &carry, &compute, &encode, &write, &reduce};
   return {&source, &read, &decode, &carry, &compute, &reduce};
 }
 

@@ -28,7 +28,9 @@
 
 namespace slidestream {
 
+struct Band;
 struct Batch;
+class SlideImages;
 struct SlideRun;
 
 /// Consecutive strips of a slide on their way through one lane, in row order: the whole slide, or a fragment of it.
@@ -57,7 +59,10 @@ struct SlideRun {
   bool decode_on_device = false;  ///< compressed tiles go to the device
   LevelPlan plan;
   std::vector<Chain> chains;  ///< as the plan's; one that has no work when the slide couldn't be opened
-  SlideResult result;         ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
+  /// What operators prepared, by place in `RunContext::all_operators`; null where they had nothing to say.
+  std::vector<std::shared_ptr<const SlideParameters>> parameters;
+  std::shared_ptr<SlideImages> images;  ///< null where the slide gets no files; let go by the reduce stage
+  SlideResult result;  ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
   runtime::Clock::time_point start;
 
   /// Where something went wrong: the strip, and an item of it in the stage's own order, such as a tile.
@@ -105,8 +110,8 @@ struct BatchTile {
   std::size_t length = 0;
   std::int64_t from_x = 0;  ///< first pixel of the tile that is wanted
   std::int64_t from_y = 0;
-  HostPixels out;          ///< in the slot; without data where the batch is decoded on a device
-  std::int64_t place = 0;  ///< byte of the first pixel behind the batch's own first
+  ByPlane<HostPixels> out;  ///< in the slot; without data where the batch is decoded on a device or nobody wants it
+  std::int64_t place = 0;   ///< byte of the first pixel behind the batch's own first
 };
 
 /// One positional read: neighbouring tiles merged.
@@ -137,7 +142,9 @@ struct Batch {
   std::vector<std::uint32_t> flagged;  ///< tiles that the device doesn't decode, or doesn't vouch for
   std::size_t patched = 0;             ///< of them, done
   std::size_t patching = 0;            ///< of them, under way
-  std::uint8_t* own_rows = nullptr;  ///< in the slot: pixel (panel.x0, strip.y0); on the CPU carried rows end before it
+  /// In the slot: pixel (panel.x0, strip.y0) of each plane; on the CPU carried rows end before it.
+  ByPlane<std::uint8_t*> own_rows{};
+  std::shared_ptr<Band> band;  ///< rows of images that it completes; null without images
   SpectrumSums sums;
   std::mutex sums_mutex;
   std::atomic<std::uint64_t> missing_tiles{0};
@@ -163,10 +170,19 @@ struct LaneLoad {
   std::atomic<std::size_t> decoded_on_cpu{0};  ///< batches
 };
 
-/// Number of the spectrum among a run's operators.
-constexpr std::size_t spectrum_operator = 0;
+using Operators = std::vector<std::shared_ptr<const Operator>>;
 
-std::vector<Footprint> footprints_of(const std::vector<std::shared_ptr<const Operator>>& operators);
+/// What the planner has to know of them.
+std::vector<OperatorNeeds> needs_of(const Operators& operators);
+
+/// Those that the level's pixels pass by.
+Operators readers_of(const Operators& operators);
+
+/// The image that an operator makes; null where it makes none.
+std::optional<Product> image_of(const Operator& op);
+
+/// The place of the spectrum among operators; none where it doesn't run.
+std::optional<std::size_t> place_of_spectrum(const Operators& operators);
 
 /// What the stages share for one run.
 struct RunContext {
@@ -179,9 +195,15 @@ struct RunContext {
   const char* backend = "cpu";
   bool carried_on_device = false;  ///< rows between strips never pass through the slots
   SlotLimits limits;
-  std::vector<std::shared_ptr<const Operator>> operators;  ///< that the run's pixels are for; the first is the spectrum
-  std::vector<Footprint> footprints;                       ///< theirs
-  class GpuSet* gpus = nullptr;                            ///< null on the CPU
+  Operators all_operators;              ///< of the run
+  Operators operators;                  ///< of these, the ones that pixels pass by: what stages mean by an operator
+  std::vector<OperatorNeeds> needs;     ///< of `operators`
+  std::vector<std::size_t> ranks;       ///< their places among `all_operators`
+  std::optional<std::size_t> spectrum;  ///< its place among `operators`
+  bool makes_images = false;            ///< some operator does
+  bool makes_files = false;             ///< or files of another kind
+  class EmitStage* emit = nullptr;      ///< null where no operator makes files
+  class GpuSet* gpus = nullptr;         ///< null on the CPU
   runtime::StageMeter source{"source"};
   runtime::StageMeter read{"read"};
   runtime::StageMeter decode{"decode"};
@@ -190,6 +212,8 @@ struct RunContext {
   runtime::StageMeter carry{"carry"};
   runtime::StageMeter compute{"compute"};
   runtime::StageMeter collect{"collect"};
+  runtime::StageMeter encode{"encode"};
+  runtime::StageMeter write{"write"};
   runtime::StageMeter reduce{"reduce"};
   std::atomic<std::uint64_t> pixels_started{0};
   std::atomic<std::uint64_t> pixels_done{0};
@@ -211,6 +235,9 @@ struct RunContext {
 
   /// Called with an error that ends the run, such as a lost device. Any thread, as often as it happens.
   std::function<void(const std::exception_ptr&)> on_fatal;
+
+  /// Called with a failure to write what was made, which ends the run and comes out of it. Any thread.
+  std::function<void(const std::exception_ptr&)> on_output_failure;
 
   /// Notes what went wrong with a slide in a stage. What a device failed with ends the run: what was finished is kept.
   void fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure,

@@ -60,23 +60,29 @@ class Carry final : public Ordered {
   void pass_rows(Batch& batch) override {
     Chain& chain = *batch.chain;
     const StripPlan& strip = batch.strip;
-    const std::ptrdiff_t pitch = batch.panel().pitch;
-    const auto bytes = [pitch](std::int64_t rows) { return static_cast<std::size_t>(rows * pitch); };
-    if (strip.y0 > strip.carry_in_y0) {
-      std::memcpy(batch.own_rows - bytes(strip.y0 - strip.carry_in_y0), chain.carry.memory().data(),
-                  bytes(strip.y0 - strip.carry_in_y0));
+    const ByPlane<std::ptrdiff_t>& pitch = batch.panel().pitch;
+    // Planes lie in the buffer one after the other.
+    std::size_t from = 0;
+    std::size_t to = 0;
+    for (std::size_t plane = 0; plane < plane_count; ++plane) {
+      const auto bytes = static_cast<std::size_t>((strip.y0 - strip.carry_in_y0[plane]) * pitch[plane]);
+      if (bytes > 0) std::memcpy(batch.own_rows[plane] - bytes, chain.carry.memory().data() + from, bytes);
+      from += bytes;
     }
-    if (strip.y1 > strip.carry_out_y0) {
+    for (std::size_t plane = 0; plane < plane_count; ++plane) {
+      const auto bytes = static_cast<std::size_t>((strip.y1 - strip.carry_out_y0[plane]) * pitch[plane]);
+      if (bytes == 0) continue;
       if (!chain.carry) {
         auto buffer = buffers_.try_acquire();
         if (!buffer) throw std::logic_error("internal: no carry buffer is free");
         chain.carry = std::move(*buffer);
       }
       // Rows before y0 lie right before the own ones: what is passed on is contiguous.
-      std::memcpy(chain.carry.memory().data(), batch.own_rows + (strip.carry_out_y0 - strip.y0) * pitch,
-                  bytes(strip.y1 - strip.carry_out_y0));
-      context_.carry.add(1, bytes(strip.y1 - strip.carry_out_y0));
+      std::memcpy(chain.carry.memory().data() + to,
+                  batch.own_rows[plane] + (strip.carry_out_y0[plane] - strip.y0) * pitch[plane], bytes);
+      to += bytes;
     }
+    if (to > 0) context_.carry.add(1, to);
   }
 
   runtime::SlotPool buffers_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stages/range_payload.hpp"
+#include "stages/slide_images.hpp"
 
 namespace slidestream {
 namespace {
@@ -65,17 +66,27 @@ class Compute final : public ComputeStage {
       const Level& level = slide.slide->info().levels[slide.level];
       const PanelPlan& panel = batch.panel();
       const StripPlan& strip = batch.strip;
+      const Plane plane = context_.needs[task.op].plane;
+      const std::int64_t first_row = strip.carry_in_y0[plane];
       const ConstPixelView<MemorySpace::host> pixels = {
-          reinterpret_cast<const std::byte*>(batch.own_rows - (strip.y0 - strip.carry_in_y0) * panel.pitch),
-          panel.pitch,
-          {panel.x0, strip.carry_in_y0, panel.x1 - panel.x0, strip.y1 - strip.carry_in_y0},
+          reinterpret_cast<const std::byte*>(batch.own_rows[plane] - (strip.y0 - first_row) * panel.pitch[plane]),
+          panel.pitch[plane],
+          {panel.x0, first_row, panel.x1 - panel.x0, strip.y1 - first_row},
           {level.width, level.height},
-          luminance_format};
-      WindowMap& map = slide.result.map;
+          plane_formats[plane]};
       OutputViews to;
-      to.sums = &local.sums;
-      to.field = {map.values.empty() ? nullptr : map.values.data(), map.columns};
-      local.kernels[task.op]->run(pixels, task.block, to, nullptr);
+      const bool is_spectrum = task.op == context_.spectrum;
+      if (is_spectrum) {
+        WindowMap& map = slide.result.map;
+        to.sums = &local.sums;
+        to.field = {map.values.empty() ? nullptr : map.values.data(), map.columns};
+      }
+      if (batch.band != nullptr) to.image = batch.band->images[task.op];
+      local.kernels[task.op]->run(pixels, task.block, to, slide.parameters[context_.ranks[task.op]].get());
+      if (!is_spectrum) {
+        busy.add(1, static_cast<std::uint64_t>(task.block.columns * task.block.rows));
+        return;
+      }
       busy.add(local.sums.windows, local.sums.values);
       const std::lock_guard lock(batch.sums_mutex);
       batch.sums += local.sums;

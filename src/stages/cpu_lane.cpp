@@ -2,6 +2,7 @@
 
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
+#include "stages/emit.hpp"
 #include "stages/lane.hpp"
 
 namespace slidestream {
@@ -11,22 +12,29 @@ namespace flow = tbb::flow;
 
 class CpuLane final : public Lane {
  public:
-  CpuLane(const Shared& shared, CarryStage& carry_stage, ComputeStage& compute_stage)
+  CpuLane(const Shared& shared, CarryStage& carry_stage, ComputeStage& compute_stage, EmitStage* emit)
       : Lane(shared, 0),
         carry_stage_(carry_stage),
         compute_stage_(compute_stage),
+        emit_(emit),
         carry_(
             shared.graph, flow::serial, [this](Batch* batch, auto& ports) { carry(*batch, ports); },
+            flow::node_priority_t{3}),
+        begin_(
+            shared.graph, flow::unlimited, [this](Batch* batch, auto& ports) { begin(*batch, ports); },
             flow::node_priority_t{3}),
         compute_(
             shared.graph, flow::unlimited, [this](const ComputeTask& task, auto& ports) { compute(task, ports); },
             flow::node_priority_t{2}) {}
 
+  void with_band(Batch& batch) override { begin_.try_put(&batch); }
+
  private:
   void connect() override {
     Lane::connect(carry_);
-    flow::make_edge(flow::output_port<0>(carry_), compute_);
-    flow::make_edge(flow::output_port<1>(carry_), shared_.reduce);
+    flow::make_edge(flow::output_port<0>(carry_), begin_);
+    flow::make_edge(flow::output_port<0>(begin_), compute_);
+    flow::make_edge(flow::output_port<1>(begin_), shared_.reduce);
     flow::make_edge(flow::output_port<0>(compute_), shared_.reduce);
   }
 
@@ -38,10 +46,34 @@ class CpuLane final : public Lane {
     std::vector<Batch*> ready;
     carry_stage_.run(ready, batch);
     for (Batch* complete : ready) {
-      const std::size_t tasks = compute_stage_.tasks(*complete);
-      fan_out(*complete, tasks, std::get<0>(ports), std::get<1>(ports),
-              [this, complete](std::size_t i) { return compute_stage_.task(*complete, i); });
+      // A batch without work needs no band.
+      if (shared_.context.makes_images && complete->slide->images != nullptr && !complete->skip()) {
+        emit_->give_band(*give(*complete));
+      } else {
+        std::get<0>(ports).try_put(give(*complete));
+      }
     }
+  }
+
+  /// Its turn has come, and it has its band where it makes images.
+  template <class Ports>
+  void begin(Batch& batch, Ports& ports) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(batch);
+    const std::size_t tasks = compute_stage_.tasks(batch);
+    if (tasks == 0) emit(batch);
+    fan_out(batch, tasks, std::get<0>(ports), std::get<1>(ports),
+            [this, &batch](std::size_t i) { return compute_stage_.task(batch, i); });
+  }
+
+  /// Computed: from here on its images go their own way.
+  void emit(Batch& batch) {
+    const std::shared_ptr<SlideImages>& images = batch.slide->images;
+    if (!shared_.context.makes_images || images == nullptr) return;
+    // A batch that closes a chain without work says nothing of a strip.
+    std::shared_ptr<Band> band = batch.skip() ? nullptr : std::move(batch.band);
+    batch.band.reset();
+    emit_->emit(batch.slide, images, batch.strip_of_chain(), std::move(band));
   }
 
   template <class Ports>
@@ -49,21 +81,26 @@ class CpuLane final : public Lane {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(*task.batch);
     if (task.block.column == task.batch->columns(task.op).first) shared_.context.compute.add_wait(task.batch->ready);
-    // Only the last task of a batch may touch it after this.
     compute_stage_.run(task);
-    join_tasks(*task.batch, std::get<0>(ports));
+    // Only the last task of a batch may touch it after this.
+    if (!is_last(*task.batch)) return;
+    emit(*task.batch);
+    std::get<0>(ports).try_put(give(*task.batch));
   }
 
   CarryStage& carry_stage_;
   ComputeStage& compute_stage_;
-  flow::multifunction_node<Batch*, std::tuple<ComputeTask, Batch*>> carry_;
+  EmitStage* emit_;  ///< null without images
+  flow::multifunction_node<Batch*, std::tuple<Batch*>> carry_;
+  flow::multifunction_node<Batch*, std::tuple<ComputeTask, Batch*>> begin_;
   flow::multifunction_node<ComputeTask, std::tuple<Batch*>> compute_;
 };
 
 }  // namespace
 
-std::unique_ptr<Lane> make_cpu_lane(const Lane::Shared& shared, CarryStage& carry, ComputeStage& compute) {
-  return std::make_unique<CpuLane>(shared, carry, compute);
+std::unique_ptr<Lane> make_cpu_lane(const Lane::Shared& shared, CarryStage& carry, ComputeStage& compute,
+                                    EmitStage* emit) {
+  return std::make_unique<CpuLane>(shared, carry, compute, emit);
 }
 
 }  // namespace slidestream

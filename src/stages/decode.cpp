@@ -48,7 +48,9 @@ class Decode final : public DecodeStage {
           std::uint64_t bytes = 0;
           for (std::size_t i = tiles.first; i < tiles.first + tiles.count && !batch.skip(batch.tiles[i].index); ++i) {
             decode(batch, batch.tiles[i], decoder);
-            bytes += static_cast<std::uint64_t>(batch.tiles[i].out.width * batch.tiles[i].out.height);
+            for (const HostPixels& out : batch.tiles[i].out) {
+              if (out.data != nullptr) bytes += out.row_bytes() * static_cast<std::uint64_t>(out.height);
+            }
           }
           busy.add(tiles.count, bytes);
         },
@@ -67,12 +69,13 @@ class Decode final : public DecodeStage {
           for (std::size_t i = tiles.first; i < tiles.first + tiles.count; ++i) {
             BatchTile& tile = batch.tiles[batch.flagged[i]];
             if (batch.skip(tile.index)) break;
-            tile.out.data = reinterpret_cast<std::uint8_t*>(batch.slot.memory().data() + batch.patches_offset) +
-                            static_cast<std::int64_t>(i - batch.patched) * tile_pixels;
-            tile.out.pitch = tile.out.width;
+            HostPixels& out = tile.out[luminance_plane];
+            out.data = reinterpret_cast<std::uint8_t*>(batch.slot.memory().data() + batch.patches_offset) +
+                       static_cast<std::int64_t>(i - batch.patched) * tile_pixels;
+            out.pitch = out.width;
             if (tile.source == BatchTile::Source::file) ++batch.fallback_tiles;
             decode(batch, tile, decoder);
-            busy.add(1, static_cast<std::uint64_t>(tile.out.width * tile.out.height));
+            busy.add(1, static_cast<std::uint64_t>(out.width * out.height));
           }
         },
         batch.tiles[batch.flagged[tiles.first]].index);
@@ -101,8 +104,11 @@ class Decode final : public DecodeStage {
       if (tile.source == BatchTile::Source::outside_file) throw TileError("its bytes lie outside the file");
       if (tile.source == BatchTile::Source::too_long)
         throw TileError("it claims more bytes than its pixels could need");
-      decoder.decode(*batch.slide->slide, batch.slide->level, tile.index,
-                     batch.slot.memory().subspan(tile.offset, tile.length), tile.from_x, tile.from_y, tile.out);
+      for (const HostPixels& out : tile.out) {
+        if (out.data == nullptr) continue;
+        decoder.decode(*batch.slide->slide, batch.slide->level, tile.index,
+                       batch.slot.memory().subspan(tile.offset, tile.length), tile.from_x, tile.from_y, out);
+      }
     } catch (const TileError& error) {
       if (context_.config.decode.on_bad_tile == BadTilePolicy::fail) {
         const std::int64_t columns = batch.slide->slide->info().levels[batch.slide->level].columns;
@@ -117,9 +123,10 @@ class Decode final : public DecodeStage {
     }
   }
 
-  static void fill_white(const HostPixels& out) {
-    for (std::int64_t y = 0; y < out.height; ++y) {
-      std::memset(out.data + y * out.pitch, 255, out.row_bytes());
+  static void fill_white(const ByPlane<HostPixels>& planes) {
+    for (const HostPixels& out : planes) {
+      if (out.data == nullptr) continue;
+      for (std::int64_t y = 0; y < out.height; ++y) std::memset(out.data + y * out.pitch, 255, out.row_bytes());
     }
   }
 

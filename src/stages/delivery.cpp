@@ -38,6 +38,11 @@ void Delivery::put(SlideResult&& result, std::size_t index, runtime::Slot slot) 
   }
 }
 
+void Delivery::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  handed_over_.wait(lock, [this] { return waiting_.load(std::memory_order_relaxed) < most_waiting_; });
+}
+
 void Delivery::hand_over(Waiting& waiting) noexcept {
   waiting.handoff.take();
   SlideResult& result = waiting.result;
@@ -50,8 +55,9 @@ void Delivery::hand_over(Waiting& waiting) noexcept {
   {
     const std::lock_guard lock(mutex_);
     finished_[waiting.index] = std::move(result);
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
   }
-  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  handed_over_.notify_all();
   waiting.slot.reset();
 }
 

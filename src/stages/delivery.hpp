@@ -3,6 +3,7 @@
 #include <oneapi/tbb/flow_graph.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -35,8 +36,13 @@ class Delivery {
   Delivery(std::size_t slides, std::size_t lanes, std::function<void(SlideResult&)> on_slide,
            std::function<void(std::exception_ptr)> on_error, tbb::flow::graph& graph, runtime::GraphLifetime& lifetime);
 
-  /// A slide that finished, the one of that index in the input, and its last slot. One caller at a time; doesn't block.
+  /// A slide that finished, the one of that index in the input, and its last slot, where it has one. Thread-safe;
+  /// doesn't block.
   void put(SlideResult&& result, std::size_t index, runtime::Slot slot);
+
+  /// Waits while as many results wait as may without a slot: for those who have no slot to give. On a thread that may
+  /// wait.
+  void wait_for_room();
 
   // Slides that were handed over.
   std::uint64_t slides_done() const noexcept { return done_.load(std::memory_order_relaxed); }
@@ -63,6 +69,7 @@ class Delivery {
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::mutex mutex_;
+  std::condition_variable handed_over_;
   std::vector<std::optional<SlideResult>> finished_;  ///< guarded by mutex_
   runtime::IoThreads thread_;                         ///< one; ends first
 };

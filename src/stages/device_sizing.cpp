@@ -136,16 +136,16 @@ SlotLimits device_slot_limits(std::size_t slot_bytes, const DeviceLayout& layout
   limits.carry_bytes = layout.carry;
   limits.fits = [slot_bytes, layout, windows = sizing.windows](const BatchNeeds& needs) {
     const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
-    const std::int64_t rows = needs.carried_rows + needs.rows;
-    if (bytes(needs.carried_rows * needs.pitch) > layout.carry) return false;
+    const std::int64_t rows = needs.carried_rows[luminance_plane] + needs.rows;
+    if (bytes(needs.carried_rows[luminance_plane] * needs.pitch[luminance_plane]) > layout.carry) return false;
     if (needs.decoded_on_device) {
       if (bytes(needs.tiles) > layout.tiles.tiles) return false;
       const DeviceTail tail = device_tail(slot_bytes, bytes(needs.tiles), needs.tile_pixels);
       if (bytes(needs.compressed_bytes + slot_slack) > tail.descriptors_offset) return false;
-    } else if (bytes(needs.rows * needs.pitch + needs.compressed_bytes + slot_slack) > slot_bytes) {
+    } else if (bytes(needs.rows * needs.pitch[luminance_plane] + needs.compressed_bytes + slot_slack) > slot_bytes) {
       return false;
     }
-    if (bytes(rows * needs.pitch) > layout.plane) return false;
+    if (bytes(rows * needs.pitch[luminance_plane]) > layout.plane) return false;
     const OutputCount& completed = needs.outputs.front();
     if (bytes(completed.columns) * bytes(completed.rows) > layout.windows) return false;
     return windows(needs.width, rows, completed.columns, completed.rows) <= layout.scratch;

@@ -11,6 +11,7 @@
 #include "stages/delivery.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
+#include "stages/slide_images.hpp"
 #include "stages/source.hpp"
 #include "stages/tile_ranges.hpp"
 
@@ -47,9 +48,11 @@ void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config
 
 void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config) {
   forecast.backend = "cpu";
-  machine.limits = slot_limits(config.pipeline);
+  machine.limits = slot_limits(config.pipeline, needs_of(readers_of(operators::make_operators(config))));
   forecast.slots = config.pipeline.queue_depth;
   forecast.slot_bytes = machine.limits.slot_bytes;
+  forecast.output_slots = static_cast<int>(machine.limits.output_slots);
+  forecast.output_slot_bytes = machine.limits.output_bytes;
   forecast.carry_bytes = (static_cast<std::uint64_t>(config.pipeline.queue_depth) + 1) * machine.limits.carry_bytes;
 }
 
@@ -58,6 +61,13 @@ Machine choose_machine(RunForecast& forecast, const Config& config, const Foreca
   const bool wants = config.pipeline.backend == Backend::cuda || config.decode.device == DecodeDevice::gpu;
   if (config.pipeline.backend == Backend::cpu) {
     if (options.assumed) throw ConfigError("a GPU was assumed, but pipeline.backend is \"cpu\"");
+    forecast_cpu(forecast, machine, config);
+    return machine;
+  }
+  forecast.why = why_not_on_gpus(operators::make_operators(config));
+  if (!forecast.why.empty()) {
+    if (options.assumed) throw ConfigError("a GPU was assumed, but " + forecast.why);
+    if (wants) throw ConfigError("a GPU is asked for, but " + forecast.why);
     forecast_cpu(forecast, machine, config);
     return machine;
   }
@@ -107,9 +117,13 @@ Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRang
   for (std::int64_t row = strip.first_tile_row; row < strip.first_tile_row + strip.tile_rows; ++row) {
     compressed += TileRanges::compressed_bytes(&ranges, row, panel.first_tile_column, panel.tile_columns);
   }
-  const std::int64_t rows = decoded_on_device ? 0 : strip.y1 - strip.carry_in_y0;
-  return {static_cast<std::uint64_t>(rows * panel.pitch + compressed + slot_slack),
-          static_cast<std::uint64_t>((strip.y1 - strip.carry_out_y0) * panel.pitch)};
+  Touched touched{static_cast<std::uint64_t>(compressed + slot_slack), 0};
+  for (std::size_t plane = 0; plane < plane_count; ++plane) {
+    const std::int64_t rows = decoded_on_device ? 0 : strip.y1 - strip.carry_in_y0[plane];
+    touched.slot += static_cast<std::uint64_t>(rows * panel.pitch[plane]);
+    touched.carry += static_cast<std::uint64_t>((strip.y1 - strip.carry_out_y0[plane]) * panel.pitch[plane]);
+  }
+  return touched;
 }
 
 class Planner {
@@ -117,7 +131,9 @@ class Planner {
   Planner(const Config& config, const Machine& machine, RunForecast& forecast)
       : config_(config),
         machine_(machine),
-        footprints_(footprints_of(operators::make_operators(config))),
+        operators_(readers_of(operators::make_operators(config))),
+        needs_(needs_of(operators_)),
+        spectrum_(place_of_spectrum(operators_)),
         forecast_(forecast) {}
 
   void add(const std::string& path, std::size_t slides_left) {
@@ -144,9 +160,34 @@ class Planner {
     const std::size_t open = most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu);
     maps_.resize(std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes)));
     for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
+    // The end of one slide and the beginning of the next.
+    std::ranges::sort(pyramids_, std::greater{});
+    pyramids_.resize(std::min<std::size_t>(pyramids_.size(), 2));
+    for (const std::uint64_t bytes : pyramids_) forecast_.pyramids_bytes += bytes;
   }
 
  private:
+  /// Rows of tiles of all levels of a slide's images: one that is being filled, and those that the bands under way, of
+  /// `rows` rows each, complete.
+  std::uint64_t pyramid_bytes(const Size& image, std::int64_t rows) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t op = 0; op < needs_.size(); ++op) {
+      const auto product = image_of(*operators_[op]);
+      if (!product) continue;
+      const ImageOptions options = image_options(config_, product->format);
+      const PyramidLayout layout(image, options.tile, options.levels);
+      for (int level = 0; level < layout.levels(); ++level) {
+        const Size size = layout.size(level);
+        const std::int64_t band = (rows >> level) / options.tile + 1;
+        const auto bands = static_cast<std::int64_t>(machine_.limits.output_slots);
+        const std::int64_t kept = std::min(layout.rows(level), 1 + bands * band);
+        bytes += static_cast<std::uint64_t>(kept * std::min<std::int64_t>(options.tile, size.height) * size.width) *
+                 product->format.pixel_bytes();
+      }
+    }
+    return bytes;
+  }
+
   void plan(SlideForecast& slide, std::size_t slides_left) {
     const auto opened = Slide::open(slide.path, {.max_pixels = config_.input.max_pixels, .retries = 0});
     const SlideInfo& info = opened->info();
@@ -161,12 +202,15 @@ class Planner {
     slide.height = level.height;
     slide.codec = name(level.codec);
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, *opened, index);
+    if (needs_.empty()) return;
     const TileRanges ranges{*opened, index};
     const LevelPlan plan =
-        plan_level(level, footprints_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
+        plan_level(level, needs_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
                    {fragments_of_slide(config_.gpu.split_slides, slides_left, machine_.lanes), slide.decoded_on_gpu});
-    slide.windows_x = plan.outputs[spectrum_operator].width;
-    slide.windows_y = plan.outputs[spectrum_operator].height;
+    if (spectrum_) {
+      slide.windows_x = plan.outputs[*spectrum_].width;
+      slide.windows_y = plan.outputs[*spectrum_].height;
+    }
     slide.batches = static_cast<std::int64_t>(plan.strips.size());
     slide.panels = static_cast<std::int64_t>(plan.panels.size());
     slide.fragments = static_cast<std::int64_t>(plan.chains.size());
@@ -176,21 +220,26 @@ class Planner {
       slide.batch_bytes = std::max(slide.batch_bytes, touched.slot);
       carried_ = std::max(carried_, touched.carry);
     }
-    if (config_.output.maps != MapFormat::none) maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
+    pyramids_.push_back(pyramid_bytes({level.width, level.height}, slide.most_rows));
+    if (spectrum_ && config_.output.maps != MapFormat::none)
+      maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
   }
 
   const Config& config_;
   const Machine& machine_;
-  std::vector<Footprint> footprints_;
+  Operators operators_;
+  std::vector<OperatorNeeds> needs_;
+  std::optional<std::size_t> spectrum_;
   RunForecast& forecast_;
   std::uint64_t carried_ = 0;
+  std::vector<std::uint64_t> pyramids_;
   std::vector<std::uint64_t> maps_;
 };
 
 }  // namespace
 
 std::uint64_t RunForecast::host_bytes() const noexcept {
-  return static_cast<std::uint64_t>(slots) * slot_bytes + carry_bytes + results_bytes + maps_bytes;
+  return static_cast<std::uint64_t>(slots) * slot_bytes + carry_bytes + results_bytes + maps_bytes + images_bytes();
 }
 
 std::uint64_t RunForecast::touched_bytes() const noexcept {
@@ -198,11 +247,12 @@ std::uint64_t RunForecast::touched_bytes() const noexcept {
   std::uint64_t most = 0;
   for (const SlideForecast& slide : slides) most = std::max(most, slide.batch_bytes);
   return static_cast<std::uint64_t>(slots_used) * std::min(most, slot_bytes) + carry_touched_bytes + results_bytes +
-         maps_bytes;
+         maps_bytes + images_bytes();
 }
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {
   validate(config);
+  check_images(config, operators::make_operators(config));
   if (config.input.io == InputIo::cufile) {
     throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
   }

@@ -26,6 +26,9 @@ struct GpuChoice {
 /// What `gpu.devices` comes to here. \throws ConfigError when a device is named that isn't there.
 GpuChoice choose_gpus(const Config& config);
 
+/// One clause naming an operator that GPUs can't compute; empty: they can compute all.
+std::string why_not_on_gpus(const Operators& operators);
+
 /// What stands at the end of a slot whose tiles are decoded on a device, behind their compressed bytes.
 struct DeviceTail {
   static constexpr std::size_t descriptor_bytes = 64;  ///< room for what the device is told of a tile

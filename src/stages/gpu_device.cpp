@@ -22,6 +22,10 @@ using runtime::cuda::DeviceScope;
 
 namespace {
 
+/// The spectrum is the only one that devices compute.
+constexpr std::size_t the_operator = 0;
+
+
 /// More take pages from the system no faster: they wait for each other there.
 constexpr int most_preparing_threads = 4;
 
@@ -191,16 +195,17 @@ void GpuDevice::upload(Batch& batch) {
     slot.copied_bytes = slot.decoder->upload(batch, pins_->boundary(batch.slot.index()), copy_stream_.get());
   } else {
     const StripPlan& strip = batch.strip;
-    slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * batch.panel().pitch);
-    copy_from_slot(own_rows(batch, slot), reinterpret_cast<const std::byte*>(batch.own_rows), slot.copied_bytes,
-                   pins_->boundary(batch.slot.index()), copy_stream_.get());
+    slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * batch.panel().pitch[luminance_plane]);
+    copy_from_slot(own_rows(batch, slot), reinterpret_cast<const std::byte*>(batch.own_rows[luminance_plane]),
+                   slot.copied_bytes, pins_->boundary(batch.slot.index()), copy_stream_.get());
   }
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
   slot.copying = true;
 }
 
 std::byte* GpuDevice::own_rows(const Batch& batch, const DeviceSlot& slot) {
-  return slot.plane.data() + (batch.strip.y0 - batch.strip.carry_in_y0) * batch.panel().pitch;
+  return slot.plane.data() +
+         (batch.strip.y0 - batch.strip.carry_in_y0[luminance_plane]) * batch.panel().pitch[luminance_plane];
 }
 
 void GpuDevice::decode(Batch& batch, const GpuSet::Done& done) {
@@ -242,10 +247,11 @@ void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
     const std::size_t end = batch.skip() ? batch.patched : batch.patched + batch.patching;
     for (std::size_t i = batch.patched; i < end; ++i, from += level.tile_width * level.tile_height) {
       const BatchTile& tile = batch.tiles[batch.flagged[i]];
-      const auto width = static_cast<std::size_t>(tile.out.width);
-      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(own + tile.place, static_cast<std::size_t>(batch.panel().pitch), from, width,
-                                         width, static_cast<std::size_t>(tile.out.height), cudaMemcpyHostToDevice,
-                                         slot.decode_stream.get()));
+      const auto width = static_cast<std::size_t>(tile.out[luminance_plane].width);
+      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(own + tile.place,
+                                         static_cast<std::size_t>(batch.panel().pitch[luminance_plane]), from, width,
+                                         width, static_cast<std::size_t>(tile.out[luminance_plane].height),
+                                         cudaMemcpyHostToDevice, slot.decode_stream.get()));
     }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
     decode_completion_.wait_for(slot.decoded.get(), done);
@@ -285,30 +291,32 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
   const StripPlan& strip = batch.strip;
   const PanelPlan& panel = batch.panel();
   const Level& level = batch.slide->slide->info().levels[batch.slide->level];
-  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows * panel.pitch); };
+  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows * panel.pitch[luminance_plane]); };
   std::byte* plane = slot.plane.data();
   SLIDESTREAM_CUDA(cudaEventRecord(slot.compute_begun.get(), stream));
-  if (strip.y0 > strip.carry_in_y0) {
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(plane, carry_buffer(*batch.chain, stream), bytes(strip.y0 - strip.carry_in_y0),
-                                     cudaMemcpyDeviceToDevice, stream));
+  if (strip.y0 > strip.carry_in_y0[luminance_plane]) {
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(plane, carry_buffer(*batch.chain, stream),
+                                     bytes(strip.y0 - strip.carry_in_y0[luminance_plane]), cudaMemcpyDeviceToDevice,
+                                     stream));
   }
-  if (strip.y1 > strip.carry_out_y0) {
+  if (strip.y1 > strip.carry_out_y0[luminance_plane]) {
     // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the buffer
     // from being overwritten before it was read.
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain, stream),
-                                     plane + bytes(strip.carry_out_y0 - strip.carry_in_y0),
-                                     bytes(strip.y1 - strip.carry_out_y0), cudaMemcpyDeviceToDevice, stream));
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(carry_buffer(*batch.chain, stream),
+                        plane + bytes(strip.carry_out_y0[luminance_plane] - strip.carry_in_y0[luminance_plane]),
+                        bytes(strip.y1 - strip.carry_out_y0[luminance_plane]), cudaMemcpyDeviceToDevice, stream));
   }
-  const OutputRange& columns = batch.columns(spectrum_operator);
-  const OutputRange& rows = batch.rows(spectrum_operator);
+  const OutputRange& columns = batch.columns(the_operator);
+  const OutputRange& rows = batch.rows(the_operator);
   if (rows.count > 0) {
     const WindowBlock block = {columns.first, columns.count, rows.first, rows.count};
     const cuda::DevicePlane view = {reinterpret_cast<const std::uint8_t*>(plane),
-                                    panel.pitch,
+                                    panel.pitch[luminance_plane],
                                     panel.x0,
-                                    strip.carry_in_y0,
+                                    strip.carry_in_y0[luminance_plane],
                                     panel.x1 - panel.x0,
-                                    strip.y1 - strip.carry_in_y0,
+                                    strip.y1 - strip.carry_in_y0[luminance_plane],
                                     level.width,
                                     level.height};
     auto* counts = reinterpret_cast<std::uint64_t*>(slot.results.data());
@@ -354,7 +362,7 @@ void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
   if (cudaEventElapsedTime(&computing, slot.compute_begun.get(), slot.computed.get()) == cudaSuccess) {
     context_.compute.add_busy(std::chrono::duration<float, std::milli>(computing));
     const auto windows =
-        static_cast<std::uint64_t>(batch.rows(spectrum_operator).count * batch.columns(spectrum_operator).count);
+        static_cast<std::uint64_t>(batch.rows(the_operator).count * batch.columns(the_operator).count);
     const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
     context_.compute.add(windows, windows * side * side);
   }
@@ -363,8 +371,8 @@ void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
 
 void GpuDevice::collect(Batch& batch) {
   const DeviceSlot& slot = slot_of(batch);
-  const OutputRange& columns = batch.columns(spectrum_operator);
-  const OutputRange& rows = batch.rows(spectrum_operator);
+  const OutputRange& columns = batch.columns(the_operator);
+  const OutputRange& rows = batch.rows(the_operator);
   if (rows.count == 0) return;
   const auto* counts = reinterpret_cast<const std::uint64_t*>(slot.host_results.data());
   const auto* moments = reinterpret_cast<const double*>(slot.host_results.data() + layout_.counts_bytes());

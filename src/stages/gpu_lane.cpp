@@ -130,7 +130,7 @@ class GpuLane final : public Lane {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(*tiles.batch);
     shared_.decode.run_flagged(tiles);
-    join_tasks(*tiles.batch, std::get<0>(ports));
+    if (is_last(*tiles.batch)) std::get<0>(ports).try_put(give(*tiles.batch));
   }
 
   void place(Batch& batch, AsyncNode::gateway_type& gateway) {

@@ -69,11 +69,11 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
     const BatchTile& tile = batch.tiles[i];
     cuda::JpegPlacement placement;
     placement.offset = static_cast<std::uint64_t>(tile.place);
-    placement.pitch = static_cast<std::uint32_t>(batch.panel().pitch);
+    placement.pitch = static_cast<std::uint32_t>(batch.panel().pitch[luminance_plane]);
     placement.from_x = static_cast<std::uint32_t>(tile.from_x);
     placement.from_y = static_cast<std::uint32_t>(tile.from_y);
-    placement.width = static_cast<std::uint32_t>(tile.out.width);
-    placement.height = static_cast<std::uint32_t>(tile.out.height);
+    placement.width = static_cast<std::uint32_t>(tile.out[luminance_plane].width);
+    placement.height = static_cast<std::uint32_t>(tile.out[luminance_plane].height);
     if (tile.source == BatchTile::Source::missing && jpeg_.add_white(placement)) {
       if (tile.owned) ++batch.missing_tiles;
       continue;
@@ -112,8 +112,8 @@ void SlotDecoder::describe_plain(Batch& batch) {
                       static_cast<std::uint64_t>(tile.from_x) * layout.samples;
     }
     placed.destination = static_cast<std::uint64_t>(tile.place);
-    placed.width = static_cast<std::uint32_t>(tile.out.width);
-    placed.height = static_cast<std::uint32_t>(tile.out.height);
+    placed.width = static_cast<std::uint32_t>(tile.out[luminance_plane].width);
+    placed.height = static_cast<std::uint32_t>(tile.out[luminance_plane].height);
   }
 }
 
@@ -148,8 +148,8 @@ void SlotDecoder::decode(const Batch& batch, std::byte* own_rows, cudaStream_t s
     return;
   }
   const auto* described = reinterpret_cast<const cuda::PlacedTile*>(compressed_.data() + batch.descriptors_offset);
-  cuda::place_tiles(plane, batch.panel().pitch, compressed_.data(), described, batch.tiles.size(), sample_layout(batch),
-                    stream);
+  cuda::place_tiles(plane, batch.panel().pitch[luminance_plane], compressed_.data(), described, batch.tiles.size(),
+                    sample_layout(batch), stream);
 }
 
 void SlotDecoder::check(Batch& batch) const noexcept {

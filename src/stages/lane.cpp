@@ -47,7 +47,7 @@ Lane::Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slo
             const runtime::GraphLifetime::Body body(shared_.lifetime);
             take(*tiles.batch);
             shared_.decode.run(tiles);
-            join_tasks(*tiles.batch, std::get<0>(ports));
+            if (is_last(*tiles.batch)) std::get<0>(ports).try_put(give(*tiles.batch));
           },
           flow::node_priority_t{1}) {}
 

@@ -38,6 +38,8 @@ class Lane {
 
   /// Joins the nodes and sends the first strips: before, nothing of the lane is under way, and it may go away.
   void start();
+  /// A batch that was given a band goes on. For lanes that ask for bands.
+  virtual void with_band(Batch&) {}
   runtime::SlotPool& slots() noexcept { return pool_; }
 
  protected:
@@ -73,11 +75,8 @@ class Lane {
     for (std::size_t i = 0; i < tasks; ++i) task_port.try_put(make_task(i));
   }
 
-  /// The task that ends last hands the batch on.
-  template <class BatchPort>
-  static void join_tasks(Batch& batch, BatchPort& batch_port) {
-    if (batch.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) batch_port.try_put(give(batch));
-  }
+  /// Of a batch's tasks the one that ends last hands it on: whether this is it.
+  static bool is_last(Batch& batch) { return batch.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   const Shared shared_;
 
@@ -113,7 +112,9 @@ class Lane {
 };
 
 /// Carries rows between strips in the slots and computes with the threads of the graph.
-std::unique_ptr<Lane> make_cpu_lane(const Lane::Shared& shared, class CarryStage& carry, class ComputeStage& compute);
+/// `emit` is null where no operator makes images.
+std::unique_ptr<Lane> make_cpu_lane(const Lane::Shared& shared, class CarryStage& carry, class ComputeStage& compute,
+                                    class EmitStage* emit);
 
 /// Copies rows to the lane's device and has everything else done there.
 std::unique_ptr<Lane> make_gpu_lane(const Lane::Shared& shared, std::size_t index, class GpuSet& gpus);

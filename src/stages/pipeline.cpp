@@ -21,6 +21,7 @@
 #include "runtime/machine.hpp"
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
+#include "stages/emit.hpp"
 #include "stages/gpu.hpp"
 #include "stages/lane.hpp"
 #include "stages/reduce.hpp"
@@ -37,6 +38,7 @@ class Graph {
   Graph(RunContext& context, const std::vector<std::string>& slides, RunControl& control, GpuSet* gpus)
       : context_(context),
         control_(control),
+        emit_stage_(make_emit()),
         read_stage_(make_read_stage(context)),
         decode_stage_(make_decode_stage(context)),
         reduce_stage_(make_reduce_stage(context, delivery_)),
@@ -53,7 +55,7 @@ class Graph {
       chain.insert(chain.end(), {&carry_contract, &compute_contract, &reduce_contract});
       carry_stage_ = make_carry_stage(context);
       compute_stage_ = make_compute_stage(context);
-      lanes_.push_back(make_cpu_lane(shared, *carry_stage_, *compute_stage_));
+      lanes_.push_back(make_cpu_lane(shared, *carry_stage_, *compute_stage_, emit_stage_.get()));
       transforms_ = compute_stage_->description();
     } else {
       chain.insert(chain.end(), {&upload_contract, &device_carry_contract, &device_compute_contract, &reduce_contract});
@@ -63,6 +65,12 @@ class Graph {
     runtime::check_chain(chain);
   }
 
+  ~Graph() {
+    if (emit_stage_ != nullptr) emit_stage_->close();
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
   void run() {
     lifetime_.begin();
     for (const auto& lane : lanes_) lane->start();
@@ -71,6 +79,7 @@ class Graph {
     graph_.reserve_wait();
     graph_.release_wait();
     lifetime_.end();
+    const std::lock_guard lock(error_mutex_);
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -83,9 +92,22 @@ class Graph {
   const std::string& transforms() const { return transforms_; }
 
  private:
+  /// Before the source, which opens slides at once.
+  std::unique_ptr<EmitStage> make_emit() {
+    if (!context_.makes_files) return nullptr;
+    context_.on_output_failure = [this](const std::exception_ptr& error) { abort(error); };
+    auto stage = make_emit_stage(
+        {context_, graph_, lifetime_, delivery_, [this](Batch& batch) { lanes_[batch.lane]->with_band(batch); }});
+    context_.emit = stage.get();
+    return stage;
+  }
+
+  /// The run ends, with the first of such errors.
   void abort(const std::exception_ptr& error) {
-    // Only the delivery's one thread calls this, and the graph is idle when `run` looks.
-    if (!error_) error_ = error;
+    {
+      const std::lock_guard lock(error_mutex_);
+      if (!error_) error_ = error;
+    }
     control_.request_stop();
   }
 
@@ -100,9 +122,12 @@ class Graph {
   RunContext& context_;
   RunControl& control_;
   runtime::GraphLifetime lifetime_;
-  std::exception_ptr error_;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;  ///< guarded by error_mutex_
   std::string transforms_;
 
+  flow::graph graph_;
+  std::unique_ptr<EmitStage> emit_stage_;  ///< null where no operator makes files; outlives whoever has a slide
   std::unique_ptr<ReadStage> read_stage_;
   std::unique_ptr<DecodeStage> decode_stage_;
   std::unique_ptr<CarryStage> carry_stage_;      ///< of the CPU's lane
@@ -111,7 +136,6 @@ class Graph {
   runtime::IoThreads opener_;
   std::unique_ptr<SourceStage> source_stage_;
 
-  flow::graph graph_;
   flow::function_node<Batch*> reduce_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   Delivery delivery_;  ///< has slots of the lanes
@@ -189,8 +213,13 @@ class ProgressThread {
 /// The devices that windows are transformed on; none: the CPU. \throws ConfigError when the configuration wants what
 /// isn't there. `why` is set when `auto` found none.
 std::vector<int> choose_backend(const Config& config, std::string& why) {
+  const Operators operators = operators::make_operators(config);
+  check_images(config, operators);
   GpuChoice choice;
-  if (config.pipeline.backend != Backend::cpu) choice = choose_gpus(config);
+  if (config.pipeline.backend != Backend::cpu) {
+    choice.why_none = why_not_on_gpus(operators);
+    if (choice.why_none.empty()) choice = choose_gpus(config);
+  }
   if (config.pipeline.backend == Backend::cuda && choice.devices.empty()) {
     throw ConfigError("pipeline.backend = \"cuda\": " + choice.why_none + "; use \"auto\" or \"cpu\"");
   }
@@ -293,7 +322,7 @@ void check_runnable(const Config& config) {
   std::string why;
   const std::vector<int> devices = choose_backend(config, why);
   if (devices.empty()) {
-    for (const auto& op : operators::make_operators(config)) op->host_description();
+    for (const auto& op : readers_of(operators::make_operators(config))) op->host_description();
     return;
   }
   check_gpus(config, devices);

@@ -79,17 +79,21 @@ class Read final : public ReadStage {
     context_.fail("read", *batch.slide, failure, {batch.strip_index, chunk});
   }
 
-  /// Slot: carried rows (where rows are carried on the host), own rows, compressed bytes. When a device decodes:
-  /// compressed bytes, descriptors of the tiles, room for patches.
+  /// Slot: for each plane carried rows (where rows are carried on the host) and own rows, compressed bytes. When a
+  /// device decodes: compressed bytes, descriptors of the tiles, room for patches.
   void lay_out(Batch& batch) const {
     const SlideRun& slide = *batch.slide;
     const Level& level = slide.slide->info().levels[slide.level];
     const StripPlan& strip = batch.strip;
     const PanelPlan& panel = batch.panel();
     const std::span<std::byte> memory = batch.slot.memory();
-    const std::ptrdiff_t carried = context_.carried_on_device ? 0 : (strip.y0 - strip.carry_in_y0) * panel.pitch;
-    batch.own_rows = reinterpret_cast<std::uint8_t*>(memory.data()) + carried;
-    const std::int64_t rows = batch.decode_on_device ? 0 : carried + (strip.y1 - strip.y0) * panel.pitch;
+    std::ptrdiff_t rows = 0;
+    for (std::size_t plane = 0; plane < plane_count; ++plane) {
+      const std::ptrdiff_t pitch = panel.pitch[plane];
+      const std::ptrdiff_t carried = context_.carried_on_device ? 0 : (strip.y0 - strip.carry_in_y0[plane]) * pitch;
+      batch.own_rows[plane] = reinterpret_cast<std::uint8_t*>(memory.data()) + rows + carried;
+      if (!batch.decode_on_device) rows += carried + (strip.y1 - strip.y0) * pitch;
+    }
     const auto rows_end = static_cast<std::size_t>(rows);
 
     batch.tiles.clear();
@@ -104,11 +108,17 @@ class Read final : public ReadStage {
         const std::int64_t x0 = std::max(left, panel.x0);
         job.from_x = x0 - left;
         job.from_y = 0;
-        job.out.width = std::min(left + level.tile_width, panel.x1) - x0;
-        job.out.height = std::min(top + level.tile_height, strip.y1) - top;
-        job.out.pitch = panel.pitch;
-        job.place = (top - strip.y0) * panel.pitch + (x0 - panel.x0);
-        job.out.data = batch.decode_on_device ? nullptr : batch.own_rows + job.place;
+        for (std::size_t plane = 0; plane < plane_count; ++plane) {
+          HostPixels& out = job.out[plane];
+          out.width = std::min(left + level.tile_width, panel.x1) - x0;
+          out.height = std::min(top + level.tile_height, strip.y1) - top;
+          out.pitch = panel.pitch[plane];
+          out.format = plane_formats[plane];
+          if (batch.decode_on_device || out.pitch == 0) continue;
+          out.data = batch.own_rows[plane] + (top - strip.y0) * out.pitch +
+                     (x0 - panel.x0) * static_cast<std::int64_t>(out.format.pixel_bytes());
+        }
+        job.place = (top - strip.y0) * panel.pitch[luminance_plane] + (x0 - panel.x0);
         batch.tiles.push_back(job);
       }
     }

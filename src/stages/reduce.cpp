@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/handoff.hpp"
+#include "stages/emit.hpp"
 #include "stages/range_payload.hpp"
 
 namespace slidestream {
@@ -38,7 +39,7 @@ class Reduce final : public ReduceStage {
  private:
   void add(Batch& batch) {
     SlideRun& slide = *batch.slide;
-    slide.result.sums += batch.sums;
+    if (context_.spectrum) slide.result.sums += batch.sums;
     slide.result.missing_tiles += batch.missing_tiles.load();
     slide.result.bad_tiles += batch.bad_tiles.load();
     slide.result.gpu_fallback_tiles += batch.fallback_tiles.load();
@@ -52,7 +53,10 @@ class Reduce final : public ReduceStage {
   }
 
   void complete(SlideRun& slide, runtime::Slot slot) {
-    if (slide.abandoned.load() && !slide.failed()) return;
+    if (slide.abandoned.load() && !slide.failed()) {
+      slide.images.reset();
+      return;
+    }
     SlideResult& result = slide.result;
     result.done = !slide.failed();
     result.seconds = std::chrono::duration<double>(runtime::Clock::now() - slide.start).count();
@@ -66,7 +70,11 @@ class Reduce final : public ReduceStage {
       result.sums.histogram.assign(bins, 0);
       result.map = {};
     }
-    delivery_.put(std::move(result), slide.index, std::move(slot));
+    if (slide.images != nullptr) {
+      context_.emit->hand_over(std::move(slide.images), std::move(result), slide.index);
+    } else {
+      delivery_.put(std::move(result), slide.index, std::move(slot));
+    }
   }
 
   RunContext& context_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <future>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 #include <slidestream/error.hpp>
 
 #include "slide/file.hpp"
+#include "stages/emit.hpp"
 #include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/tile_ranges.hpp"
@@ -50,7 +52,8 @@ class Source final : public SourceStage {
     message.slide = sending->slide;
     message.chain = &chain;
     message.strip_index = strip;
-    message.empty = slide.failed_before({strip, SlideRun::all_items}) || slide.abandoned.load();
+    const bool nothing = chain.plan.strips == 0;  // no operator reads pixels, or the slide can't be opened
+    message.empty = nothing || slide.failed_before({strip, SlideRun::all_items}) || slide.abandoned.load();
     message.last = message.empty || ++sending->next_strip == chain.plan.strips;
     if (!slide.decode_on_device) ++context_.lane_loads[lane].decoded_on_cpu;
     if (message.last && !message.empty) --slide.chains_to_send;
@@ -205,18 +208,21 @@ class Source final : public SourceStage {
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
-      run->plan = plan_level(run->slide->info().levels[run->level], context_.footprints, context_.config.pipeline,
-                             context_.limits, &TileRanges::compressed_bytes, &ranges,
-                             {fragments(index), run->decode_on_device});
+      if (!context_.operators.empty()) {
+        run->plan =
+            plan_level(run->slide->info().levels[run->level], context_.needs, context_.config.pipeline, context_.limits,
+                       &TileRanges::compressed_bytes, &ranges, {fragments(index), run->decode_on_device});
+        context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
+      }
       run->chains = std::vector<Chain>(run->plan.chains.size());
       result.sums.histogram.assign(static_cast<std::size_t>(context_.config.analysis.bins), 0);
-      if (context_.config.output.maps != MapFormat::none) {
-        const Size& windows = run->plan.outputs[spectrum_operator];
+      if (context_.spectrum && context_.config.output.maps != MapFormat::none) {
+        const Size& windows = run->plan.outputs[*context_.spectrum];
         result.map.columns = windows.width;
         result.map.rows = windows.height;
         result.map.values.assign(static_cast<std::size_t>(windows.width * windows.height) * 2, 0.0F);
       }
-      context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
+      prepare(*run);
     } catch (const StorageError&) {
       if (control_.stop_requested()) {
         run->abandoned.store(true);
@@ -244,6 +250,26 @@ class Source final : public SourceStage {
       }
     }
     return run;
+  }
+
+  /// What operators want to know before the slide's pixels pass by, and the files that they make.
+  void prepare(SlideRun& run) const {
+    const SlideContext about = {*run.slide, run.level, run.path, run.slide->info().mpp};
+    for (const auto& op : context_.all_operators) {
+      const auto& parameters = run.parameters.emplace_back(op->prepare(about));
+      if (parameters == nullptr) continue;
+      for (NamedValue& value : parameters->values()) run.result.values.push_back(std::move(value));
+    }
+    if (context_.emit == nullptr) return;
+    const std::string name =
+        control_.image_name ? control_.image_name(run.path) : std::filesystem::path(run.path).stem().string();
+    try {
+      run.images = context_.emit->open(run, name);
+    } catch (const OutputError&) {
+      // Where nothing can be written, no slide can be done: it waits for the next run.
+      run.abandoned.store(true);
+      context_.on_output_failure(std::current_exception());
+    }
   }
 
   void describe(SlideRun& run) const {

@@ -1,6 +1,7 @@
 #include "stages/strip_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include <slidestream/error.hpp>
@@ -21,7 +22,7 @@ std::int64_t pitch_for(std::int64_t width) {
 
 struct Planner {
   const Level& level;
-  std::span<const Footprint> operators;
+  std::span<const OperatorNeeds> operators;
   const PipelineConfig& pipeline;
   const SlotLimits& limits;
   CompressedBytes compressed_bytes;
@@ -44,11 +45,21 @@ struct Planner {
     return x * op.step.width + op.window.width + op.halo.right;
   }
 
-  /// Most rows that a strip ever hands to the next one.
-  std::int64_t most_carried_rows() const {
-    std::int64_t most = 0;
-    for (const Footprint& op : operators) most = std::max(most, op.window.height + op.halo.top + op.halo.bottom);
+  /// Most rows of each plane that a strip ever hands to the next one.
+  ByPlane<std::int64_t> most_carried_rows() const {
+    ByPlane<std::int64_t> most{};
+    for (const OperatorNeeds& needs : operators) {
+      const Footprint& op = needs.footprint;
+      const std::int64_t around = op.halo.top + op.halo.bottom;
+      // What is made of single pixels is made as they come.
+      const std::int64_t rows = op.window.height == 1 && around == 0 ? 0 : op.window.height + around;
+      most[needs.plane] = std::max(most[needs.plane], rows);
+    }
     return most;
+  }
+
+  bool makes_images() const {
+    return std::ranges::any_of(operators, [](const OperatorNeeds& op) { return op.image_bytes > 0; });
   }
 
   /// The `i`th of `count` parts of `all` outputs.
@@ -68,8 +79,8 @@ struct Planner {
       panel.x1 = i + 1 == count ? level.width : 0;
       for (std::size_t k = 0; k < operators.size(); ++k) {
         const OutputRange columns = part(outputs[k].width, i, count);
-        panel.x0 = std::min(panel.x0, first_column_of(operators[k], columns.first));
-        panel.x1 = std::max(panel.x1, std::min(level.width, end_column_of(operators[k], columns.end() - 1)));
+        panel.x0 = std::min(panel.x0, first_column_of(operators[k].footprint, columns.first));
+        panel.x1 = std::max(panel.x1, std::min(level.width, end_column_of(operators[k].footprint, columns.end() - 1)));
       }
     }
     for (std::int64_t i = 0; i < count; ++i) {
@@ -81,7 +92,10 @@ struct Planner {
       panel.tile_columns = ceil_div(panel.x1, level.tile_width) - panel.first_tile_column;
       const PanelPlan* before = i == 0 ? nullptr : &panels[static_cast<std::size_t>(i) - 1];
       panel.first_owned_tile_column = before == nullptr ? 0 : before->first_tile_column + before->tile_columns;
-      panel.pitch = static_cast<std::ptrdiff_t>(pitch_for(panel.x1 - panel.x0));
+      for (const OperatorNeeds& op : operators) {
+        const auto pixel_bytes = static_cast<std::int64_t>(plane_formats[op.plane].pixel_bytes());
+        panel.pitch[op.plane] = static_cast<std::ptrdiff_t>(pitch_for((panel.x1 - panel.x0) * pixel_bytes));
+      }
     }
     return panels;
   }
@@ -92,7 +106,7 @@ struct Planner {
 
   BatchNeeds needs_of_rows(const PanelPlan& panel, std::span<const OutputRange> columns, std::int64_t tile_row) const {
     BatchNeeds needs;
-    needs.pitch = panel.pitch;
+    std::ranges::copy(panel.pitch, needs.pitch.begin());
     needs.width = panel.x1 - panel.x0;
     needs.carried_rows = most_carried_rows();
     needs.rows = tile_row_height(tile_row);
@@ -106,9 +120,15 @@ struct Planner {
 
   /// Whether a batch that completes as many rows of outputs as it can, wherever it lies, fits.
   bool fits(BatchNeeds& needs) const {
+    needs.image_bytes = 0;
     for (std::size_t k = 0; k < operators.size(); ++k) {
-      const Footprint& op = operators[k];
-      needs.outputs[k].rows = (needs.rows + op.halo.bottom) / op.step.height + 2;
+      const Footprint& op = operators[k].footprint;
+      const bool by_pixels = op.window == Size{1, 1} && op.step == Size{1, 1};
+      // Those of pixels that waited for the rows below, and no more.
+      needs.outputs[k].rows =
+          by_pixels ? needs.rows + op.halo.bottom : (needs.rows + op.halo.bottom) / op.step.height + 2;
+      if (operators[k].image_bytes == 0) continue;
+      needs.image_bytes += needs.outputs[k].rows * image_pitch(needs.outputs[k].columns, operators[k].image_bytes);
     }
     return limits.fits(needs);
   }
@@ -122,7 +142,7 @@ struct Planner {
   }
 
   void choose_panels(LevelPlan& plan) const {
-    const std::int64_t most = least(&Size::width);
+    const std::int64_t most = makes_images() ? 1 : least(&Size::width);
     for (std::int64_t count = 1;; count = std::min(count * 2, most)) {
       plan.panels = cut_panels(count);
       plan.panel_columns.clear();
@@ -134,13 +154,32 @@ struct Planner {
         all_fit = fits(plan.panels[i], columns_of(plan, i));
       }
       if (all_fit) return;
-      if (count == most) {
-        throw Error("a row of tiles of " + std::to_string(level.tile_width) + " x " +
-                    std::to_string(level.tile_height) + " pixels doesn't fit a slot of " +
-                    std::to_string(limits.slot_bytes >> 10) + " KiB; raise pipeline.memory_mib or lower " +
-                    "pipeline.queue_depth");
-      }
+      if (count == most) fail_for_room(plan);
     }
+  }
+
+  /// The largest row of tiles says how much more memory there would have to be: all parts of it grow alike.
+  [[noreturn]] void fail_for_room(const LevelPlan& plan) const {
+    const std::string row =
+        "a row of tiles of " + std::to_string(level.tile_width) + " x " + std::to_string(level.tile_height) + " pixels";
+    if (!makes_images() || limits.output_bytes == 0) {
+      throw Error(row + " doesn't fit a slot of " + std::to_string(limits.slot_bytes >> 10) +
+                  " KiB; raise pipeline.memory_mib or lower pipeline.queue_depth");
+    }
+    double share = 1.0;
+    for (std::int64_t y = 0; y < level.rows; ++y) {
+      BatchNeeds needs = needs_of_rows(plan.panels[0], columns_of(plan, 0), y);
+      fits(needs);
+      const auto slot = static_cast<double>(needs.plane_bytes() + needs.compressed_bytes + slot_slack);
+      share = std::max({share, slot / static_cast<double>(limits.slot_bytes),
+                        static_cast<double>(needs.carried_bytes()) / static_cast<double>(limits.carry_bytes),
+                        static_cast<double>(needs.image_bytes) / static_cast<double>(limits.output_bytes)});
+    }
+    // A little more, for what is rounded down to whole pages.
+    const auto wanted = static_cast<std::int64_t>(std::ceil(share * 1.001 * pipeline.memory_mib)) + 1;
+    throw Error(row + " and of full width, as images need it, doesn't fit a slot of " +
+                std::to_string(limits.slot_bytes >> 10) + " KiB; raise pipeline.memory_mib to " +
+                std::to_string(wanted) + " or lower pipeline.queue_depth");
   }
 
   std::span<const OutputRange> columns_of(const LevelPlan& plan, std::size_t panel) const {
@@ -164,7 +203,7 @@ struct Planner {
       fragment.first_tile_row = i == 0 ? 0 : owned_until;
       fragment.end_tile_row = i + 1 == count ? level.rows : 0;
       for (std::size_t k = 0; k < operators.size(); ++k) {
-        const Footprint& op = operators[k];
+        const Footprint& op = operators[k].footprint;
         const OutputRange rows = fragment.rows.emplace_back(part(outputs[k].height, i, count));
         const std::int64_t first = first_row_of(op, rows.first) / level.tile_height;
         fragment.first_tile_row = std::min(fragment.first_tile_row, first);
@@ -179,7 +218,8 @@ struct Planner {
 
   std::int64_t wanted_tile_rows_of(const Fragment& fragment, const PanelPlan& panel) const {
     if (options.decoded_on_device && pipeline.batch_strips == 0) {
-      const std::int64_t most = std::max<std::int64_t>(1, device_batch_pixels / (panel.pitch * level.tile_height));
+      const std::int64_t most =
+          std::max<std::int64_t>(1, device_batch_pixels / (pitch_for(panel.x1 - panel.x0) * level.tile_height));
       const std::int64_t rows = fragment.end_tile_row - fragment.first_tile_row;
       // Batches of equal size: a small one at the end would keep the device as long as a large one.
       return ceil_div(rows, ceil_div(rows, most));
@@ -195,7 +235,8 @@ struct Planner {
     std::vector<std::int64_t> next(operators.size());  // row of outputs that isn't complete, by operator
     for (std::size_t k = 0; k < next.size(); ++k) next[k] = fragment.rows[k].first;
     std::int64_t tile_row = fragment.first_tile_row;
-    std::int64_t carried_from = tile_row * level.tile_height;
+    ByPlane<std::int64_t> carried_from;
+    carried_from.fill(tile_row * level.tile_height);
     while (tile_row < fragment.end_tile_row) {
       StripPlan strip;
       strip.panel = panel_index;
@@ -216,9 +257,9 @@ struct Planner {
       strip.y1 = std::min(level.height, tile_row * level.tile_height);
       const bool last = tile_row == fragment.end_tile_row;
       strip.carry_in_y0 = carried_from;
-      strip.carry_out_y0 = strip.y1;
+      strip.carry_out_y0.fill(strip.y1);
       for (std::size_t k = 0; k < operators.size(); ++k) {
-        const Footprint& op = operators[k];
+        const Footprint& op = operators[k].footprint;
         const OutputRange& all = fragment.rows[k];
         const std::int64_t first = next[k];
         if (last) {
@@ -229,10 +270,13 @@ struct Planner {
           if (reach >= 0) next[k] = std::clamp(reach / op.step.height + 1, first, all.end());
         }
         plan.strip_rows.push_back({first, next[k] - first});
-        if (next[k] < all.end()) strip.carry_out_y0 = std::min(strip.carry_out_y0, first_row_of(op, next[k]));
+        std::int64_t& carry_out = strip.carry_out_y0[operators[k].plane];
+        if (next[k] < all.end()) carry_out = std::min(carry_out, first_row_of(op, next[k]));
       }
       // Rows above the fragment's own are nobody's.
-      strip.carry_out_y0 = std::max(strip.carry_out_y0, strip.carry_in_y0);
+      for (std::size_t plane = 0; plane < plane_count; ++plane) {
+        strip.carry_out_y0[plane] = std::max(strip.carry_out_y0[plane], strip.carry_in_y0[plane]);
+      }
       carried_from = strip.carry_out_y0;
       plan.strips.push_back(strip);
     }
@@ -241,27 +285,62 @@ struct Planner {
 
 }  // namespace
 
+std::int64_t BatchNeeds::carried_bytes() const noexcept {
+  std::int64_t bytes = 0;
+  for (std::size_t plane = 0; plane < plane_count; ++plane) bytes += carried_rows[plane] * pitch[plane];
+  return bytes;
+}
+
+std::int64_t BatchNeeds::plane_bytes() const noexcept {
+  std::int64_t bytes = carried_bytes();
+  for (const std::int64_t row_bytes : pitch) bytes += rows * row_bytes;
+  return bytes;
+}
+
+std::int64_t image_pitch(std::int64_t width, std::int64_t pixel_bytes) noexcept {
+  return pitch_for(width * pixel_bytes);
+}
+
 SlotLimits slot_limits(std::size_t carry_bytes) {
-  SlotLimits limits{carry_bytes * 4, carry_bytes, {}};
+  SlotLimits limits;
+  limits.slot_bytes = carry_bytes * 4;
+  limits.carry_bytes = carry_bytes;
   limits.fits = [carry = static_cast<std::int64_t>(carry_bytes)](const BatchNeeds& needs) {
-    const std::int64_t carried = needs.carried_rows * needs.pitch;
-    return carried <= carry && carried + needs.rows * needs.pitch + needs.compressed_bytes + slot_slack <= 4 * carry;
+    return needs.carried_bytes() <= carry && needs.plane_bytes() + needs.compressed_bytes + slot_slack <= 4 * carry;
   };
   return limits;
 }
 
-SlotLimits slot_limits(const PipelineConfig& config) {
+SlotLimits slot_limits(const PipelineConfig& config, std::span<const OperatorNeeds> operators) {
   const std::size_t total = static_cast<std::size_t>(config.memory_mib) << 20;
   const std::size_t depth = static_cast<std::size_t>(config.queue_depth);
+  // Bytes of a pixel in the planes, and in the images that are made of them.
+  ByPlane<std::size_t> planes{};
+  std::size_t image = 0;
+  for (const OperatorNeeds& op : operators) {
+    planes[op.plane] = plane_formats[op.plane].pixel_bytes();
+    image += static_cast<std::size_t>(op.image_bytes);
+  }
+  const std::size_t pixel = planes[luminance_plane] + planes[rgb_plane];
   // total = depth x slot + (depth + 1) x slot / 4
-  return slot_limits(total / (5 * depth + 1) / 4096 * 4096);
+  if (image == 0) return slot_limits(total / (5 * depth + 1) / 4096 * 4096);
+  // ... + outputs x slot x image / pixel
+  const std::size_t outputs = std::max<std::size_t>(2, depth / 2);
+  SlotLimits limits = slot_limits(total * pixel / ((5 * depth + 1) * pixel + 4 * outputs * image) / 4096 * 4096);
+  limits.output_slots = outputs;
+  limits.output_bytes = limits.slot_bytes * image / pixel;
+  limits.fits = [fits = limits.fits, bytes = static_cast<std::int64_t>(limits.output_bytes)](const BatchNeeds& needs) {
+    return needs.image_bytes <= bytes && fits(needs);
+  };
+  return limits;
 }
 
-LevelPlan plan_level(const Level& level, std::span<const Footprint> operators, const PipelineConfig& pipeline,
+LevelPlan plan_level(const Level& level, std::span<const OperatorNeeds> operators, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
                      const PlanOptions& options) {
   LevelPlan plan;
-  for (const Footprint& op : operators) {
+  for (const OperatorNeeds& needs : operators) {
+    const Footprint& op = needs.footprint;
     plan.outputs.push_back(op.outputs({level.width, level.height}));
     if (plan.outputs.back().width > 0 && plan.outputs.back().height > 0) continue;
     throw Error("the level has " + std::to_string(level.width) + " x " + std::to_string(level.height) +
@@ -270,8 +349,9 @@ LevelPlan plan_level(const Level& level, std::span<const Footprint> operators, c
   }
   const Planner planner{level, operators, pipeline, limits, compressed_bytes, context, options, plan.outputs};
   planner.choose_panels(plan);
+  const std::int64_t fragments = planner.makes_images() ? 1 : options.fragments;
   for (const Planner::Fragment& fragment :
-       planner.cut_fragments(std::clamp<std::int64_t>(options.fragments, 1, planner.least(&Size::height)))) {
+       planner.cut_fragments(std::clamp<std::int64_t>(fragments, 1, planner.least(&Size::height)))) {
     ChainPlan chain{plan.strips.size(), 0};
     for (std::size_t panel = 0; panel < plan.panels.size(); ++panel) planner.cut_strips(plan, fragment, panel);
     chain.strips = plan.strips.size() - chain.first_strip;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,22 @@
 /// How a level is cut into strips: pure geometry. Coordinates are pixels of the level.
 
 namespace slidestream {
+
+/// What tiles are decoded to: strips have a plane of each kind that an operator of the run reads.
+enum Plane : std::size_t { luminance_plane, rgb_plane, plane_count };
+
+/// Something for each plane, wanted or not.
+template <class T>
+using ByPlane = std::array<T, plane_count>;
+
+constexpr ByPlane<PixelFormat> plane_formats = {luminance_format, rgb_format};
+
+/// What the planner knows of an operator.
+struct OperatorNeeds {
+  Footprint footprint;
+  Plane plane = luminance_plane;  ///< that it reads
+  std::int64_t image_bytes = 0;   ///< of a pixel of the image that it makes; 0: it makes none
+};
 
 /// Outputs [first, first + count) of an operator along one axis.
 struct OutputRange {
@@ -31,7 +48,7 @@ struct PanelPlan {
   std::int64_t first_tile_column = 0;
   std::int64_t tile_columns = 0;
   std::int64_t first_owned_tile_column = 0;  ///< tiles left of it count as the panel's before
-  std::ptrdiff_t pitch = 0;                  ///< bytes from a row to the next in a slot
+  ByPlane<std::ptrdiff_t> pitch{};           ///< bytes from a row to the next in a slot; 0: nobody wants the plane
 };
 
 /// Whole tile rows of one panel, and the rows that the next strip needs again.
@@ -41,8 +58,8 @@ struct StripPlan {
   std::int64_t tile_rows = 0;
   std::int64_t y0 = 0;                    ///< first row that is decoded
   std::int64_t y1 = 0;                    ///< one past the last
-  std::int64_t carry_in_y0 = 0;           ///< rows [carry_in_y0, y0) come from the strip before
-  std::int64_t carry_out_y0 = 0;          ///< rows [carry_out_y0, y1) go to the strip after
+  ByPlane<std::int64_t> carry_in_y0{};    ///< rows [carry_in_y0, y0) of a plane come from the strip before
+  ByPlane<std::int64_t> carry_out_y0{};   ///< rows [carry_out_y0, y1) go to the strip after
   std::int64_t first_owned_tile_row = 0;  ///< tiles above it count as the fragment's before
 };
 
@@ -80,29 +97,39 @@ struct OutputCount {
 
 /// What a batch of some whole tile rows of a panel needs at most.
 struct BatchNeeds {
-  std::int64_t pitch = 0;         ///< bytes of a row
-  std::int64_t width = 0;         ///< pixels of a row
-  std::int64_t carried_rows = 0;  ///< from the strip before
-  std::int64_t rows = 0;          ///< its own
+  ByPlane<std::int64_t> pitch{};         ///< bytes of a row
+  std::int64_t width = 0;                ///< pixels of a row
+  ByPlane<std::int64_t> carried_rows{};  ///< from the strip before
+  std::int64_t rows = 0;                 ///< its own
   std::int64_t compressed_bytes = 0;
   std::int64_t tiles = 0;
   std::int64_t tile_pixels = 0;      ///< of a tile
   bool decoded_on_device = false;    ///< compressed tiles cross the bus, not rows
   std::vector<OutputCount> outputs;  ///< that it completes, by operator
+  std::int64_t image_bytes = 0;      ///< of the rows of images that it completes
+
+  std::int64_t carried_bytes() const noexcept;  ///< of all planes
+  std::int64_t plane_bytes() const noexcept;    ///< of all planes, carried rows and its own
 };
+
+/// Bytes from a row of an image to the next, in an output slot.
+std::int64_t image_pitch(std::int64_t width, std::int64_t pixel_bytes) noexcept;
 
 /// What batches must fit.
 struct SlotLimits {
-  std::size_t slot_bytes = 0;   ///< of host memory
-  std::size_t carry_bytes = 0;  ///< carried rows between two strips, in the memory where they are carried
+  std::size_t slot_bytes = 0;    ///< of host memory
+  std::size_t carry_bytes = 0;   ///< carried rows between two strips, in the memory where they are carried
+  std::size_t output_slots = 0;  ///< bands of images under way
+  std::size_t output_bytes = 0;  ///< of such a band
   /// Whether a batch fits its slot. Monotone: less of anything fits as well.
   std::function<bool(const BatchNeeds&)> fits;
 };
 
 /// For a run on the CPU: `pipeline.memory_mib` as `queue_depth` slots (carried rows, own rows and compressed tiles of a
-/// batch) and `queue_depth` + 1 carry buffers of a quarter's size.
-SlotLimits slot_limits(const PipelineConfig& config);
-/// The same from the size of a carry buffer.
+/// batch), `queue_depth` + 1 carry buffers of a quarter's size, and where operators make images as many output slots as
+/// half of `queue_depth`, at least 2, which hold what a slot full of rows gives.
+SlotLimits slot_limits(const PipelineConfig& config, std::span<const OperatorNeeds> operators);
+/// The same without images, from the size of a carry buffer.
 SlotLimits slot_limits(std::size_t carry_bytes);
 
 /// Compressed bytes are placed behind the rows, aligned; this covers the gap.
@@ -125,9 +152,10 @@ constexpr std::int64_t device_batch_pixels = std::int64_t{1} << 30;
 /// Cuts a level for operators that share its pixels: into fragments of about equal height (fewer when there are fewer
 /// rows of outputs), each a chain of strips that needs nothing of the others: tiles at their edges are decoded for
 /// both. Strips have about `strip_height` x `batch_strips` rows, in whole tile rows, and fewer where the slot is too
-/// small for them. There is at least one operator. \throws Error when the level is smaller than a window, or a single
-/// row of tiles doesn't fit a slot, however narrow; the message names the key to turn.
-LevelPlan plan_level(const Level& level, std::span<const Footprint> operators, const PipelineConfig& pipeline,
+/// small for them. Where an operator makes an image, there is one chain of full width. There is at least one operator.
+/// \throws Error when the level is smaller than a window, or a single row of tiles doesn't fit a slot, however narrow;
+/// the message names the key to turn.
+LevelPlan plan_level(const Level& level, std::span<const OperatorNeeds> operators, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
                      const PlanOptions& options = {});
 

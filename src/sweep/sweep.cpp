@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "config/suggest.hpp"
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "sweep/machine_facts.hpp"

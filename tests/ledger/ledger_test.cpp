@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/test_data.hpp"

@@ -41,7 +41,7 @@ Reach reach(const OutputRange& range, std::int64_t window, std::int64_t step, st
 }
 
 /// Everything that the stages rely on.
-void check_plan(const Level& level, const std::vector<Footprint>& operators, const SlotLimits& limits,
+void check_plan(const Level& level, const std::vector<OperatorNeeds>& operators, const SlotLimits& limits,
                 const LevelPlan& plan) {
   REQUIRE(plan.outputs.size() == operators.size());
   std::vector<std::int64_t> next_column(operators.size());
@@ -52,7 +52,7 @@ void check_plan(const Level& level, const std::vector<Footprint>& operators, con
     REQUIRE(panel.x0 <= covered);
     covered = panel.x1;
     for (std::size_t k = 0; k < operators.size(); ++k) {
-      const Footprint& op = operators[k];
+      const Footprint& op = operators[k].footprint;
       const OutputRange& columns = plan.columns(i, k);
       REQUIRE(columns.first == next_column[k]);
       REQUIRE(columns.count > 0);
@@ -62,7 +62,10 @@ void check_plan(const Level& level, const std::vector<Footprint>& operators, con
       REQUIRE(panel.x0 <= needed.first);
       REQUIRE(panel.x1 >= needed.end);
     }
-    REQUIRE(panel.pitch >= panel.x1 - panel.x0);
+    for (const OperatorNeeds& op : operators) {
+      const auto pixel_bytes = static_cast<std::ptrdiff_t>(plane_formats[op.plane].pixel_bytes());
+      REQUIRE(panel.pitch[op.plane] >= (panel.x1 - panel.x0) * pixel_bytes);
+    }
     REQUIRE(panel.first_tile_column * level.tile_width <= panel.x0);
     REQUIRE((panel.first_tile_column + panel.tile_columns) * level.tile_width >= panel.x1);
     // Every tile column is owned once.
@@ -92,7 +95,8 @@ void check_plan(const Level& level, const std::vector<Footprint>& operators, con
       const PanelPlan& panel = plan.panels[panel_index];
       std::int64_t next_row = plan.strips[strip_index].y0;
       std::vector<std::int64_t> next_output = fragment_begin;
-      std::int64_t carried_from = next_row;
+      ByPlane<std::int64_t> carried_from;
+      carried_from.fill(next_row);
       for (; strip_index < chain.first_strip + chain.strips && plan.strips[strip_index].panel == panel_index;
            ++strip_index) {
         const StripPlan& strip = plan.strips[strip_index];
@@ -103,21 +107,37 @@ void check_plan(const Level& level, const std::vector<Footprint>& operators, con
         next_row = strip.y1;
         last_tile_row = strip.first_tile_row + strip.tile_rows;
         REQUIRE(strip.carry_in_y0 == carried_from);
-        REQUIRE(strip.carry_out_y0 >= strip.carry_in_y0);
+        for (std::size_t plane = 0; plane < plane_count; ++plane) {
+          REQUIRE(strip.carry_out_y0[plane] >= strip.carry_in_y0[plane]);
+          REQUIRE(strip.carry_out_y0[plane] <= strip.y1);
+        }
         carried_from = strip.carry_out_y0;
         for (std::size_t k = 0; k < operators.size(); ++k) {
-          const Footprint& op = operators[k];
+          const Footprint& op = operators[k].footprint;
           const OutputRange& rows = plan.rows(strip_index, k);
           REQUIRE(rows.first == next_output[k]);
           REQUIRE(rows.count >= 0);
           next_output[k] = rows.end();
           if (rows.count == 0) continue;
           const Reach needed = reach(rows, op.window.height, op.step.height, op.halo.top, op.halo.bottom, level.height);
-          REQUIRE(strip.carry_in_y0 <= needed.first);
+          REQUIRE(strip.carry_in_y0[operators[k].plane] <= needed.first);
           REQUIRE(strip.y1 >= needed.end);
         }
-        REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_out_y0) * panel.pitch) <= limits.carry_bytes);
-        REQUIRE(static_cast<std::size_t>((strip.y1 - strip.carry_in_y0) * panel.pitch) <= limits.slot_bytes);
+        std::size_t carried = 0;
+        std::size_t all = 0;
+        for (std::size_t plane = 0; plane < plane_count; ++plane) {
+          carried += static_cast<std::size_t>((strip.y1 - strip.carry_out_y0[plane]) * panel.pitch[plane]);
+          all += static_cast<std::size_t>((strip.y1 - strip.carry_in_y0[plane]) * panel.pitch[plane]);
+        }
+        REQUIRE(carried <= limits.carry_bytes);
+        REQUIRE(all <= limits.slot_bytes);
+        std::size_t images = 0;
+        for (std::size_t k = 0; k < operators.size(); ++k) {
+          const std::int64_t bytes = operators[k].image_bytes;
+          if (bytes > 0)
+            images += static_cast<std::size_t>(plan.rows(strip_index, k).count * image_pitch(level.width, bytes));
+        }
+        REQUIRE(images <= limits.output_bytes);
       }
       REQUIRE((panel_index == 0 || next_output == fragment_end));
       fragment_end = next_output;
@@ -133,7 +153,7 @@ void check_plan(const Level& level, const std::vector<Footprint>& operators, con
 }
 
 /// The spectrum's alone.
-const std::vector<Footprint> windows = {operators::SpectrumOperator({}).footprint()};
+const std::vector<OperatorNeeds> windows = {{operators::SpectrumOperator({}).footprint()}};
 
 }  // namespace
 
@@ -141,12 +161,17 @@ TEST_CASE("plans of random levels for one to three operators cover every row, ti
   std::mt19937 random(7);
   const auto in = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   for (int i = 0; i < 400; ++i) {
-    std::vector<Footprint> operators(static_cast<std::size_t>(in(1, 3)));
+    std::vector<OperatorNeeds> operators(static_cast<std::size_t>(in(1, 3)));
     Size largest;
-    for (Footprint& op : operators) {
+    bool any_image = false;
+    for (OperatorNeeds& needs : operators) {
+      Footprint& op = needs.footprint;
+      needs.plane = in(0, 1) == 0 ? luminance_plane : rgb_plane;
       // Windows of an image are single pixels.
-      const bool image = in(0, 2) == 0;
-      if (!image) {
+      const bool pixels = in(0, 2) == 0;
+      if (pixels && i % 2 == 0) needs.image_bytes = in(1, 4);
+      any_image |= needs.image_bytes > 0;
+      if (!pixels) {
         op.window = {8 * in(1, 40), 8 * in(1, 40)};
         op.step = {in(1, 2 * static_cast<int>(op.window.width)), in(1, 2 * static_cast<int>(op.window.height))};
       }
@@ -160,7 +185,9 @@ TEST_CASE("plans of random levels for one to three operators cover every row, ti
                                    in(static_cast<int>(largest.height), 3000), 16 * in(1, 20), 16 * in(1, 20));
     // Rooms from ample to so small that the level falls into panels.
     const auto carry = static_cast<std::size_t>(in(1, 8)) * static_cast<std::size_t>(largest.height + 8) * 1024;
-    const SlotLimits limits = slot_limits(carry);
+    pipeline.memory_mib = in(1, 40);
+    pipeline.queue_depth = in(1, 5);
+    const SlotLimits limits = any_image ? slot_limits(pipeline, operators) : slot_limits(carry);
     LevelPlan plan;
     try {
       plan = plan_level(level, operators, pipeline, limits, hundred_a_tile, nullptr,
@@ -171,20 +198,59 @@ TEST_CASE("plans of random levels for one to three operators cover every row, ti
     }
     CAPTURE(i);
     check_plan(level, operators, limits, plan);
+    if (any_image) {
+      CHECK(plan.panels.size() == 1);
+      CHECK(plan.chains.size() == 1);
+    }
   }
+}
+
+TEST_CASE("the memory that a row of tiles of full width is said to need is enough, and not much more") {
+  const std::vector<OperatorNeeds> image = {{{}, rgb_plane, 3}, {{{1, 1}, {1, 1}, {1, 1, 1, 1}}, luminance_plane, 4}};
+  const Level level = make_level(100000, 3000, 512, 512);
+  PipelineConfig pipeline;
+  pipeline.memory_mib = 100;
+  const auto plan = [&] {
+    return plan_level(level, image, pipeline, slot_limits(pipeline, image), hundred_a_tile, nullptr);
+  };
+  std::string message;
+  try {
+    plan();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  const std::string key = "pipeline.memory_mib to ";
+  REQUIRE(message.find(key) != std::string::npos);
+  const int wanted = std::stoi(message.substr(message.find(key) + key.size()));
+  pipeline.memory_mib = wanted;
+  check_plan(level, image, slot_limits(pipeline, image), plan());
+  pipeline.memory_mib = wanted * 97 / 100;
+  CHECK_THROWS_AS(plan(), Error);
+}
+
+TEST_CASE("the default memory takes spectrum, stain and Sobel of a large slide") {
+  const std::vector<OperatorNeeds> all = {
+      windows.front(), {{}, rgb_plane, 3}, {{{1, 1}, {1, 1}, {1, 1, 1, 1}}, luminance_plane, 1}};
+  const Level level = make_level(65664, 43264, 256, 256);
+  const auto compressed = [](const void*, std::int64_t, std::int64_t, std::int64_t columns) { return columns * 15000; };
+  const PipelineConfig pipeline;
+  check_plan(level, all, slot_limits(pipeline, all),
+             plan_level(level, all, pipeline, slot_limits(pipeline, all), compressed, nullptr));
 }
 
 TEST_CASE("a wide level falls into panels when slots are small, and into one when they are large") {
   const Level level = make_level(20000, 2000, 256, 256);
-  const std::vector<Footprint> operators = windows;
+  const std::vector<OperatorNeeds>& operators = windows;
   PipelineConfig pipeline;
   pipeline.queue_depth = 2;
   pipeline.memory_mib = 8;
-  const LevelPlan narrow = plan_level(level, operators, pipeline, slot_limits(pipeline), hundred_a_tile, nullptr);
+  const LevelPlan narrow =
+      plan_level(level, operators, pipeline, slot_limits(pipeline, windows), hundred_a_tile, nullptr);
   CHECK(narrow.panels.size() > 1);
-  check_plan(level, operators, slot_limits(pipeline), narrow);
+  check_plan(level, operators, slot_limits(pipeline, windows), narrow);
   pipeline.memory_mib = 640;
-  const LevelPlan wide = plan_level(level, operators, pipeline, slot_limits(pipeline), hundred_a_tile, nullptr);
+  const LevelPlan wide =
+      plan_level(level, operators, pipeline, slot_limits(pipeline, windows), hundred_a_tile, nullptr);
   CHECK(wide.panels.size() == 1);
 }
 
@@ -192,7 +258,7 @@ TEST_CASE("the default memory takes a strip of a large slide whole") {
   const Level level = make_level(65664, 43264, 256, 256);
   const PipelineConfig pipeline;
   const auto compressed = [](const void*, std::int64_t, std::int64_t, std::int64_t columns) { return columns * 15000; };
-  const LevelPlan plan = plan_level(level, windows, pipeline, slot_limits(pipeline), compressed, nullptr);
+  const LevelPlan plan = plan_level(level, windows, pipeline, slot_limits(pipeline, windows), compressed, nullptr);
   CHECK(plan.outputs[0].width * plan.outputs[0].height == 172544);
   CHECK(plan.panels.size() == 1);
   CHECK(plan.strips.front().y1 == 1024);
@@ -202,21 +268,28 @@ TEST_CASE("slots and carry buffers together stay within the memory asked for") {
   for (const int depth : {1, 2, 4, 16, 64}) {
     PipelineConfig pipeline;
     pipeline.queue_depth = depth;
-    const SlotLimits limits = slot_limits(pipeline);
+    const SlotLimits limits = slot_limits(pipeline, windows);
     const std::size_t slots = static_cast<std::size_t>(depth);
     CHECK(slots * limits.slot_bytes + (slots + 1) * limits.carry_bytes <= std::size_t{640} << 20);
     CHECK(limits.slot_bytes > 0);
+    const std::vector<OperatorNeeds> images = {windows.front(), {{}, rgb_plane, 3}, {{}, luminance_plane, 4}};
+    const SlotLimits with_images = slot_limits(pipeline, images);
+    CHECK(slots * with_images.slot_bytes + (slots + 1) * with_images.carry_bytes +
+              with_images.output_slots * with_images.output_bytes <=
+          std::size_t{640} << 20);
+    CHECK(with_images.output_slots >= 2);
   }
 }
 
 TEST_CASE("a level smaller than a window is refused with its size") {
-  CHECK_THROWS_WITH_AS(
-      plan_level(make_level(255, 4000, 256, 256), windows, {}, slot_limits({}), hundred_a_tile, nullptr),
-      "the level has 255 x 4000 pixels, less than one window of 256 x 256", Error);
+  CHECK_THROWS_WITH_AS(plan_level(make_level(255, 4000, 256, 256), windows, {}, slot_limits(PipelineConfig{}, windows),
+                                  hundred_a_tile, nullptr),
+                       "the level has 255 x 4000 pixels, less than one window of 256 x 256", Error);
 }
 
 TEST_CASE("a tile that fits no slot names the key to turn") {
   const auto huge = [](const void*, std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{1} << 40; };
-  CHECK_THROWS_WITH_AS(plan_level(make_level(4000, 4000, 256, 256), windows, {}, slot_limits({}), huge, nullptr),
-                       doctest::Contains("raise pipeline.memory_mib"), Error);
+  CHECK_THROWS_WITH_AS(
+      plan_level(make_level(4000, 4000, 256, 256), windows, {}, slot_limits(PipelineConfig{}, windows), huge, nullptr),
+      doctest::Contains("raise pipeline.memory_mib"), Error);
 }

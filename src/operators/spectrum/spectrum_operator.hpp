@@ -19,6 +19,7 @@ class SpectrumOperator final : public Operator {
   /// Windows, and around them the pixels that smoothing reads.
   Footprint footprint() const override;
   std::vector<Product> products() const override;
+  bool computes_on_gpus() const override { return true; }
   std::string host_description() const override;
   std::unique_ptr<HostKernel> host_kernel() const override;
 

@@ -1,4 +1,4 @@
-#include "ledger/content_hash.hpp"
+#include "sink/content_hash.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

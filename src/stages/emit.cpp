@@ -1,0 +1,340 @@
+#include "stages/emit.hpp"
+
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
+#include <algorithm>
+#include <exception>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <slidestream/error.hpp>
+
+#include "codec/tile_encoder.hpp"
+#include "runtime/io_threads.hpp"
+#include "stages/range_payload.hpp"
+
+namespace slidestream {
+namespace {
+
+namespace flow = tbb::flow;
+
+/// Pixels that make a task of some milliseconds.
+constexpr std::int64_t pixels_per_task = 4 * 256 * 256;
+
+/// Says that an output slot is free.
+struct Token {};
+using Admission = std::tuple<Batch*, Token>;
+
+/// A strip that was computed, or (with `slide` null) the news that the images' band is reduced.
+struct Made {
+  std::shared_ptr<SlideRun> slide;
+  std::shared_ptr<SlideImages> images;
+  std::size_t strip = 0;
+  std::shared_ptr<Band> band;
+};
+/// Some columns of the band that is being reduced.
+struct Piece {
+  std::shared_ptr<SlideImages> images;
+  std::size_t image = 0;
+  int piece = 0;
+};
+/// Some of the tiles that a band completed.
+struct Tiles {
+  std::shared_ptr<SlideImages> images;
+  std::size_t image = 0;
+  std::shared_ptr<const std::vector<PyramidTile>> tiles;
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::shared_ptr<runtime::Slot> slot;
+};
+
+class Emit final : public EmitStage {
+ public:
+  explicit Emit(EmitSurroundings surroundings)
+      : context_(surroundings.context),
+        graph_(surroundings.graph),
+        lifetime_(surroundings.lifetime),
+        delivery_(surroundings.delivery),
+        with_band_(std::move(surroundings.with_band)),
+        encoders_([this] { return Encoders(context_.operators.size()); }),
+        batches_(graph_),
+        tokens_(graph_),
+        pool_(context_.limits.output_slots, context_.limits.output_bytes, [this] { give_token(); }),
+        join_(graph_),
+        attach_(graph_, flow::serial, [this](const Admission& admission) { return attach(admission); }),
+        order_(
+            graph_, flow::serial, [this](const Made& made) { return take(made); }, flow::node_priority_t{4}),
+        reduce_(
+            graph_, flow::unlimited, [this](const Piece& piece) { return reduce(piece); }, flow::node_priority_t{4}),
+        encode_(
+            graph_, flow::unlimited, [this](const Tiles& tiles) { return encode(tiles); }, flow::node_priority_t{4}),
+        io_(std::clamp<std::size_t>(static_cast<std::size_t>(context_.threads) / 2, 2, 8)) {
+    flow::make_edge(batches_, flow::input_port<0>(join_));
+    flow::make_edge(tokens_, flow::input_port<1>(join_));
+    flow::make_edge(join_, attach_);
+    for (std::size_t i = 0; i < pool_.size(); ++i) tokens_.try_put({});
+  }
+
+  ~Emit() override { close(); }
+
+  std::shared_ptr<SlideImages> open(const SlideRun& slide, const std::string& name) override {
+    const bool any_file = context_.makes_images || std::ranges::any_of(slide.parameters, [](const auto& parameters) {
+                            return parameters != nullptr && !parameters->files().empty();
+                          });
+    if (!any_file) return nullptr;
+    auto images = std::make_unique<SlideImages>(context_, slide, name);
+    return {images.release(), [this](SlideImages* last) { finish(std::unique_ptr<SlideImages>(last)); }};
+  }
+
+  void give_band(Batch& batch) override { batches_.try_put(&batch); }
+
+  void emit(const std::shared_ptr<SlideRun>& slide, const std::shared_ptr<SlideImages>& images, std::size_t strip,
+            std::shared_ptr<Band> band) override {
+    images->handoff.give();
+    order_.try_put({slide, images, strip, std::move(band)});
+  }
+
+  void hand_over(std::shared_ptr<SlideImages> images, SlideResult&& result, std::size_t index) override {
+    images->finished = {std::move(result), index};
+    // Until it is delivered.
+    graph_.reserve_wait();
+  }
+
+  void close() noexcept override { closed_.store(true); }
+
+ private:
+  using Encoders = std::vector<std::unique_ptr<TileEncoder>>;  ///< by operator, made when first wanted
+
+  void give_token() {
+    if (!closed_.load()) tokens_.try_put({});
+  }
+
+  flow::continue_msg attach(const Admission& admission) {
+    const runtime::GraphLifetime::Body body(lifetime_);
+    Batch& batch = *std::get<0>(admission);
+    batch.handoff.take();
+    auto slot = pool_.try_acquire();
+    if (!slot) throw Error("internal: a token without a free output slot");
+    auto band = std::make_shared<Band>();
+    band->slot = std::make_shared<runtime::Slot>(std::move(*slot));
+    band->images.resize(context_.operators.size());
+    std::byte* at = band->slot->memory().data();
+    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+    for (std::size_t op = 0; op < context_.operators.size(); ++op) {
+      const std::int64_t pixel_bytes = context_.needs[op].image_bytes;
+      if (pixel_bytes == 0) continue;
+      const OutputRange& rows = batch.rows(op);
+      PixelView<MemorySpace::host>& view = band->images[op];
+      view.data = at;
+      view.pitch = image_pitch(level.width, pixel_bytes);
+      view.rect = {0, rows.first, level.width, rows.count};
+      view.image = {level.width, level.height};
+      view.format = image_of(*context_.operators[op])->format;
+      at += rows.count * view.pitch;
+    }
+    batch.band = std::move(band);
+    batch.handoff.give();
+    with_band_(batch);
+    return {};
+  }
+
+  flow::continue_msg take(const Made& made) {
+    const runtime::GraphLifetime::Body body(lifetime_);
+    const runtime::Turn turn(turn_);
+    SlideImages& images = *made.images;
+    images.handoff.take();
+    if (made.slide == nullptr) {
+      if (!images.dropped()) send_tiles(made.images);
+      images.reducing.reset();
+      ++images.next;
+    } else {
+      // What was made of a slide that fails, or is left, isn't worth the room that it takes.
+      const bool lost = made.band == nullptr || made.slide->failed() || made.slide->abandoned.load();
+      if (lost) images.drop();
+      if (!lost) images.waiting.emplace(made.strip, made.band);
+    }
+    if (images.dropped()) {
+      images.waiting.clear();
+      return {};
+    }
+    begin_next(made.images);
+    return {};
+  }
+
+  void begin_next(const std::shared_ptr<SlideImages>& images) {
+    const auto next = images->waiting.find(images->next);
+    if (images->reducing != nullptr || next == images->waiting.end()) return;
+    images->reducing = std::move(next->second);
+    images->waiting.erase(next);
+    std::vector<Piece> pieces;
+    for (std::size_t i = 0; i < images->images.size(); ++i) {
+      SlideImages::Image& image = images->images[i];
+      const PixelView<MemorySpace::host>& rows = images->reducing->images[image.op];
+      if (rows.rect.height == 0) continue;
+      image.builder->begin(rows, images->reducing->slot);
+      for (int piece = 0; piece < image.builder->pieces(); ++piece) pieces.push_back({images, i, piece});
+    }
+    if (pieces.empty()) {
+      images->handoff.give();
+      order_.try_put({nullptr, images, 0, nullptr});
+      return;
+    }
+    images->pieces_left.store(static_cast<std::int64_t>(pieces.size()), std::memory_order_relaxed);
+    images->handoff.give();
+    for (const Piece& piece : pieces) reduce_.try_put(piece);
+  }
+
+  flow::continue_msg reduce(const Piece& piece) {
+    const runtime::GraphLifetime::Body body(lifetime_);
+    SlideImages& images = *piece.images;
+    images.handoff.take();
+    {
+      const runtime::StageMeter::Busy busy(context_.encode);
+      guard(images, [&] { images.images[piece.image].builder->reduce(piece.piece); });
+    }
+    images.handoff.give();
+    if (images.pieces_left.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      order_.try_put({nullptr, piece.images, 0, nullptr});
+    return {};
+  }
+
+  /// The tiles that the reduced band completes, of all images.
+  void send_tiles(const std::shared_ptr<SlideImages>& images) {
+    for (std::size_t i = 0; i < images->images.size(); ++i) {
+      SlideImages::Image& image = images->images[i];
+      if (images->reducing->images[image.op].rect.height == 0) continue;
+      const auto tiles = std::make_shared<const std::vector<PyramidTile>>(image.builder->finish());
+      const std::int64_t side = image.sink->layout().tile();
+      const std::size_t at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, pixels_per_task / (side * side)));
+      for (std::size_t first = 0; first < tiles->size(); first += at_once) {
+        encode_.try_put({images, i, tiles, first, std::min(at_once, tiles->size() - first), images->reducing->slot});
+      }
+    }
+  }
+
+  flow::continue_msg encode(const Tiles& work) {
+    const runtime::GraphLifetime::Body body(lifetime_);
+    work.images->handoff.take();
+    SlideImages::Image& image = work.images->images[work.image];
+    runtime::StageMeter::Busy busy(context_.encode);
+    guard(*work.images, [&] {
+      std::unique_ptr<TileEncoder>& encoder = encoders_.local()[image.op];
+      const PixelFormat format = (*work.tiles)[work.first].pixels.format;
+      if (!encoder) {
+        const ImageOptions options = image_options(context_.config, format);
+        encoder = make_tile_encoder(options.compression, format, options.quality, options.tile);
+      }
+      for (std::size_t i = work.first; i < work.first + work.count && !work.images->dropped(); ++i) {
+        const PyramidTile& tile = (*work.tiles)[i];
+        auto bytes = std::make_shared<Encoded>(Encoded{encoder->encode(tile.pixels), work.slot});
+        busy.add(1, bytes->bytes.size());
+        const std::span<const std::byte> view = bytes->bytes;
+        if (image.sink->put(tile.level, tile.index, {view, std::move(bytes)})) drain(work.images, work.image);
+      }
+    });
+    return {};
+  }
+
+  /// A tile's bytes, and the slot that isn't given back before they are written.
+  struct Encoded {
+    std::vector<std::byte> bytes;
+    std::shared_ptr<runtime::Slot> slot;
+  };
+
+  void drain(const std::shared_ptr<SlideImages>& images, std::size_t image) {
+    submit([this, held = images, image]() mutable {
+      {
+        const runtime::StageMeter::Busy busy(context_.write);
+        guard(*held, [&] { held->images[image].sink->drain(); });
+      }
+      held.reset();
+    });
+  }
+
+  /// Runs `work` on a thread that may wait; the graph isn't idle before. The work lets go of what it holds.
+  template <class Work>
+  void submit(Work work) {
+    graph_.reserve_wait();
+    try {
+      io_.submit([this, work = std::move(work)]() mutable {
+        {
+          const runtime::GraphLifetime::Body body(lifetime_);
+          work();
+        }
+        graph_.release_wait();
+      });
+    } catch (...) {
+      graph_.release_wait();
+      throw;
+    }
+  }
+
+  /// A failure to write ends the run, and leaves the slide unfinished.
+  template <class Work>
+  void guard(SlideImages& images, Work&& work) noexcept {
+    try {
+      if (!images.dropped()) work();
+    } catch (...) {
+      images.drop();
+      context_.on_output_failure(std::current_exception());
+    }
+  }
+
+  /// Nobody works on the images any more.
+  void finish(std::unique_ptr<SlideImages> images) {
+    if (closed_.load()) {
+      images->discard_empty();
+      return;
+    }
+    submit([this, last = std::shared_ptr<SlideImages>(std::move(images))]() mutable {
+      last->handoff.take();
+      if (last->finished) {
+        deliver(*last);
+        graph_.release_wait();
+      } else {
+        last->discard_empty();
+      }
+      last.reset();
+    });
+  }
+
+  void deliver(SlideImages& images) {
+    SlideImages::Finished& slide = *images.finished;
+    if (slide.result.done) {
+      const runtime::StageMeter::Busy busy(context_.write);
+      guard(images, [&] { images.publish(); });
+      // Its files couldn't be written, and the run ends: it is made anew.
+      if (images.dropped()) return;
+    }
+    delivery_.wait_for_room();
+    delivery_.put(std::move(slide.result), slide.index, {});
+  }
+
+  RunContext& context_;
+  flow::graph& graph_;
+  runtime::GraphLifetime& lifetime_;
+  Delivery& delivery_;
+  std::function<void(Batch&)> with_band_;
+  std::atomic<bool> closed_{false};
+  tbb::enumerable_thread_specific<Encoders> encoders_;
+  runtime::Handoff turn_;  ///< of `order_`
+
+  flow::queue_node<Batch*> batches_;
+  flow::buffer_node<Token> tokens_;
+  runtime::SlotPool pool_;
+  flow::join_node<Admission, flow::reserving> join_;
+  flow::function_node<Admission> attach_;
+  flow::function_node<Made> order_;
+  flow::function_node<Piece> reduce_;
+  flow::function_node<Tiles> encode_;
+  runtime::IoThreads io_;  ///< ends first
+};
+
+}  // namespace
+
+std::unique_ptr<EmitStage> make_emit_stage(EmitSurroundings surroundings) {
+  return std::make_unique<Emit>(std::move(surroundings));
+}
+
+}  // namespace slidestream

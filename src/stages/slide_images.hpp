@@ -1,0 +1,94 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slidestream/operator.hpp>
+#include <slidestream/results.hpp>
+
+#include "image/pyramid_builder.hpp"
+#include "runtime/handoff.hpp"
+#include "runtime/slot_pool.hpp"
+#include "sink/image_sink.hpp"
+#include "stages/batch.hpp"
+
+namespace slidestream {
+
+/// Rows of a slide's images that a strip completes, one below the other in an output slot.
+struct Band {
+  /// Who holds it keeps the rows: it goes back with the last tile that was made of them and is written.
+  std::shared_ptr<runtime::Slot> slot;
+  std::vector<PixelView<MemorySpace::host>> images;  ///< by operator; without data where it makes none
+};
+
+/// The files that are being made of a slide. Whoever works on them holds it; the last one to let go has it finished
+/// (`EmitStage`).
+class SlideImages {
+ public:
+  /// A pyramid on its way into its file.
+  struct Image {
+    std::size_t op = 0;    ///< that makes it, among `RunContext::operators`
+    std::size_t rank = 0;  ///< of that operator in the run
+    Artifact artifact;     ///< without size and digest
+    std::unique_ptr<PyramidBuilder> builder;
+    std::unique_ptr<ImageSink> sink;
+  };
+  /// What is written when the slide is whole.
+  struct Prepared {
+    std::size_t rank = 0;
+    Artifact artifact;
+    std::function<void(const std::filesystem::path&)> write;
+  };
+  /// The slide's result, once everything but its files is done.
+  struct Finished {
+    SlideResult result;
+    std::size_t index = 0;  ///< of the slide in the input
+  };
+
+  /// Begins the files of images, in `output.dir`/images; called on a thread that may wait. `name` is what their names
+  /// begin with. \throws OutputError, ConfigError.
+  SlideImages(const RunContext& context, const SlideRun& slide, const std::string& name);
+
+  /// Nothing more is written: tiles that wait let go of their slots. Thread-safe.
+  void drop() noexcept;
+  bool dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
+
+  /// Gives all files their final names, and lists them in the finished result. On a thread that may wait.
+  /// \throws OutputError.
+  void publish();
+  /// Removes files that nothing was written to.
+  void discard_empty() noexcept;
+
+  std::vector<Image> images;
+  std::optional<Finished> finished;  ///< set by the reduce stage before it lets go
+
+  // Used by the serial node that keeps bands in order.
+  std::map<std::size_t, std::shared_ptr<Band>> waiting;  ///< by strip: made before their turn
+  std::size_t next = 0;                                  ///< strip whose turn it is
+  std::shared_ptr<Band> reducing;                        ///< on its way through the pyramids
+
+  std::atomic<std::int64_t> pieces_left{0};  ///< of `reducing`
+  runtime::Handoff handoff;                  ///< orders what a node wrote before what the next one reads
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<Prepared> prepared_;
+  std::atomic<bool> dropped_{false};
+};
+
+/// How the image of an operator is written: settings of the run, and what fits its pixels. \throws ConfigError for a
+/// compression that can't hold them.
+ImageOptions image_options(const Config& config, const PixelFormat& format);
+
+/// Whether images are written as they are made. \throws ConfigError naming the key where they can't be, or where an
+/// operator makes one and nobody writes it.
+void check_images(const Config& config, const Operators& operators);
+
+}  // namespace slidestream
