@@ -23,13 +23,15 @@ ALLOWED = {
     "cuda/spectrum": {"public", "runtime", "spectrum"},
     "cuda/tiles": {"public", "runtime"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
-    # Operators know nothing of graphs, and their kernels nothing of slides and each other either.
+    # Operators know nothing of graphs, and of each other only that stains are of tissue.
     "src/operators": {
-        "public", "image", "spectrum", "operators/gaussian", "operators/sobel", "operators/stain", "operators/tissue"},
-    "src/operators/gaussian": {"public", "image"},
-    "src/operators/sobel": {"public", "image"},
-    "src/operators/stain": {"public", "image"},
-    "src/operators/tissue": {"public", "image"},
+        "public", "image", "spectrum", "operators/gaussian", "operators/identity", "operators/sobel", "operators/stain",
+        "operators/tissue"},
+    "src/operators/gaussian": {"public", "image", "operators"},
+    "src/operators/identity": {"public", "image", "operators"},
+    "src/operators/sobel": {"public", "image", "operators"},
+    "src/operators/stain": {"public", "image", "operators", "operators/tissue"},
+    "src/operators/tissue": {"public", "image", "codec", "sink", "operators"},  # writes its mask
     # The only one that knows runtime and slide both.
     "src/stages": {
         "public", "runtime", "image", "codec", "sink", "slide", "spectrum", "operators", "config", "cuda"},

@@ -19,6 +19,10 @@ enum class BadTilePolicy { fail, white };
 enum class Backend { automatic, cpu, cuda };
 enum class SplitSlides { automatic, never, always };
 enum class ValueKind { log1p_db, db, linear };
+enum class PixelColour { rgb, luminance };
+enum class SobelOutput { uint8, float32 };
+enum class StainOutput { normalised, hematoxylin, eosin };
+enum class TissueSource { automatic, geojson };
 enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
 enum class ImageFormat { none, ome_tiff };
@@ -43,6 +47,8 @@ struct InputConfig {
   /// Whether a slide that was done is known by its content too, not by size and time alone: `none`; `changed` hashes
   /// every slide once and asks again where the time differs; `always` asks at every start. Default none.
   ContentHashPolicy content_hash = ContentHashPolicy::none;
+  /// Micrometres a pixel of level 0, 0.001 to 1000, in place of what slides say; 0: what they say. Default 0.
+  double mpp = 0.0;
 };
 
 /// `[decode]`
@@ -82,6 +88,17 @@ struct GpuConfig {
   SplitSlides split_slides = SplitSlides::automatic;
 };
 
+/// Names of operators, as `operators.run` takes them. Each but the spectrum has a section of its own name; the
+/// spectrum's is `[analysis]`.
+inline constexpr std::array<std::string_view, 6> operator_names = {"spectrum", "identity", "sobel",
+                                                                   "gaussian", "stain",    "tissue"};
+
+/// `[operators]`
+struct OperatorsConfig {
+  /// What is computed from each slide in one pass: some of `operator_names`, each once, at least one. Default spectrum.
+  std::vector<std::string> run = {"spectrum"};
+};
+
 /// `[analysis]`
 struct AnalysisConfig {
   /// Side N of the square windows, pixels, 8 to 4096, even. Default 256.
@@ -99,6 +116,44 @@ struct AnalysisConfig {
   int bins = 1500;
   /// Range [low, high) that the bins divide, in dB (|F| when linear). Default 0 to 150.
   std::array<double, 2> range = {0.0, 150.0};
+};
+
+/// `[identity]`: the pixels themselves
+struct IdentityConfig {
+  /// `rgb` or `luminance`. Default rgb.
+  PixelColour colour = PixelColour::rgb;
+};
+
+/// `[sobel]`: how steep the luminance is
+struct SobelConfig {
+  /// `uint8` rounded, `float32` exact. Default uint8.
+  SobelOutput output = SobelOutput::uint8;
+};
+
+/// `[gaussian]`: smoothed pixels
+struct GaussianConfig {
+  /// Pixels, 0 (none) to 16. Default 3.
+  int radius = 3;
+  /// Standard deviation, pixels, 0.01 to 1000. Default 1.4.
+  double sigma = 1.4;
+  /// `rgb` or `luminance`. Default rgb.
+  PixelColour colour = PixelColour::rgb;
+};
+
+/// `[stain]`: Macenko's normalisation
+struct StainConfig {
+  /// `normalised`, or one stain alone. Default normalised.
+  StainOutput output = StainOutput::normalised;
+  /// A slide whose stains are the reference; empty: the published ones. Default empty.
+  std::string reference;
+};
+
+/// `[tissue]`: where tissue is
+struct TissueConfig {
+  /// `auto` finds it on a small level, `geojson` takes the outlines in SLIDE.geojson beside the slide. Default auto.
+  TissueSource source = TissueSource::automatic;
+  /// A window is tissue where at least this share of it is, 0 to 1. Default 0.5.
+  double share = 0.5;
 };
 
 /// `[image]`
@@ -137,7 +192,13 @@ struct Config {
   DecodeConfig decode;
   PipelineConfig pipeline;
   GpuConfig gpu;
+  OperatorsConfig operators;
   AnalysisConfig analysis;
+  IdentityConfig identity;
+  SobelConfig sobel;
+  GaussianConfig gaussian;
+  StainConfig stain;
+  TissueConfig tissue;
   ImageConfig image;
   OutputConfig output;
 };

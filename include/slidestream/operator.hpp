@@ -84,12 +84,18 @@ class SlideParameters {
   virtual std::vector<PreparedFile> files() const { return {}; }
 };
 
-/// What a slide is prepared with.
+namespace operators {
+class Preparation;
+}
+
+/// What a slide is prepared with: one for all operators of a run, which are asked one after the other.
 struct SlideContext {
   const Slide& slide;
   std::size_t level = 0;       ///< that the run works on
   std::filesystem::path path;  ///< of the slide, as errors name it
   std::optional<double> mpp;   ///< micrometres a pixel of level 0, where known
+  /// What operators find out together, such as the mask of tissue: the first that wants it puts it here.
+  mutable std::shared_ptr<operators::Preparation> common = nullptr;
 };
 
 /// An operator at work on one thread of the host. Keeps its buffers between calls and doesn't allocate once warm.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <slidestream/config.hpp>
 #include <slidestream/image.hpp>
 #include <span>
 #include <string>
@@ -78,6 +79,7 @@ struct OpenOptions {
   int retries = 0;  ///< of a read that failed for a reason that may pass; `input.retries` says how long they take
   bool retry_opening = true;           ///< false: the retries are for what is read later
   std::function<bool()> give_up = {};  ///< asked, by any thread, while a retry is waited for: true ends the retries
+  double mpp = 0.0;                    ///< micrometres a pixel of level 0, in place of what the file says; 0: that
 };
 
 /// An open slide. Its directories were read and checked at opening; tiles are read by position, so that any number of
@@ -137,12 +139,13 @@ class TileDecoder {
 
 /// Reads and decodes rows [`first_row`, `first_row + out.height`) x columns [`first_column`, ...) of a level in the
 /// calling thread: the simple way to walk a slide. Missing tiles are white. `out.format` is `luminance_format`.
-/// \throws SlideError naming the tile on the first bad one.
+/// \param on_bad_tile  whether a tile that can't be decoded becomes white. \throws SlideError naming the tile on the
+/// first one otherwise.
 void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-                    const HostPixels& out);
+                    const HostPixels& out, BadTilePolicy on_bad_tile = BadTilePolicy::fail);
 
 /// The same with `rgb_format`.
 void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-              const HostPixels& out);
+              const HostPixels& out, BadTilePolicy on_bad_tile = BadTilePolicy::fail);
 
 }  // namespace slidestream

@@ -136,6 +136,52 @@ ConfigKey tile_key() {
   return key;
 }
 
+ConfigKey mpp_key() {
+  ConfigKey key =
+      real("input", "mpp", &Config::input, &InputConfig::mpp, 0.0, 1000.0,
+           "Micrometres a pixel of level 0, 0.001 to 1000, in place of what the slides say of themselves; 0 "
+           "means what they say. Default 0.0.");
+  key.check = [](const ConfigValue& value) {
+    const double mpp = std::get<double>(value);
+    return mpp == 0.0 || mpp >= 0.001 ? std::string() : std::string("must be 0, or 0.001 or more");
+  };
+  return key;
+}
+
+std::string choices_text(std::span<const std::string> choices) {
+  std::string text;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0) text += i + 1 == choices.size() ? " or " : ", ";
+    text += choices[i];
+  }
+  return text;
+}
+
+/// "'x'; expected a, b or c; did you mean 'b'?"
+std::string not_among(const std::string& name, std::span<const std::string> choices) {
+  return "'" + one_line(name) + "'; expected " + choices_text(choices) + "; did you mean '" +
+         nearest_name(name, choices) + "'?";
+}
+
+ConfigKey run_key() {
+  ConfigKey key =
+      plain("operators", "run", KeyKind::texts, &Config::operators, &OperatorsConfig::run,
+            "What is computed from each slide, all in one pass: spectrum, identity, sobel, gaussian, stain, "
+            "tissue; each once, at least one. Settings stand in the section of an operator's name, the "
+            "spectrum's in [analysis]. Default [\"spectrum\"].");
+  key.check = [](const ConfigValue& value) {
+    static const std::vector<std::string> names(operator_names.begin(), operator_names.end());
+    const auto& run = std::get<std::vector<std::string>>(value);
+    if (run.empty()) return "is empty; expected " + choices_text(names);
+    for (auto name = run.begin(); name != run.end(); ++name) {
+      if (std::ranges::find(names, *name) == names.end()) return "names " + not_among(*name, names);
+      if (std::find(run.begin(), name, *name) != name) return "names '" + *name + "' twice";
+    }
+    return std::string();
+  };
+  return key;
+}
+
 ConfigKey dir_key() {
   ConfigKey key = plain("output", "dir", KeyKind::text, &Config::output, &OutputConfig::dir,
                         "Folder for results, made when missing. Default \"slidestream-out\".");
@@ -152,6 +198,10 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> backend_names = {"auto", "cpu", "cuda"};
   static const std::vector<std::string> split_names = {"auto", "never", "always"};
   static const std::vector<std::string> value_names = {"log1p_db", "db", "linear"};
+  static const std::vector<std::string> colour_names = {"rgb", "luminance"};
+  static const std::vector<std::string> sobel_names = {"uint8", "float32"};
+  static const std::vector<std::string> stain_names = {"normalised", "hematoxylin", "eosin"};
+  static const std::vector<std::string> tissue_names = {"auto", "geojson"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
   static const std::vector<std::string> image_names = {"none", "ome-tiff"};
   static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd"};
@@ -180,6 +230,7 @@ std::vector<ConfigKey> make_keys() {
              "Whether a slide that was done is known by its content too, and not by size and time alone: none; changed "
              "(reads every slide once more, and again where its time differs); always (and again at every start). "
              "Default none."),
+      mpp_key(),
       choice("decode", "device", &Config::decode, &DecodeConfig::device, decode_names,
              "Where JPEG tiles are decoded: cpu, gpu, or auto (where the windows are transformed). Default auto."),
       choice("decode", "on_bad_tile", &Config::decode, &DecodeConfig::on_bad_tile, bad_tile_names,
@@ -208,6 +259,7 @@ std::vector<ConfigKey> make_keys() {
            "Share of each device's free memory to take at the start, 0.01 to 1. Default 0.8."),
       choice("gpu", "split_slides", &Config::gpu, &GpuConfig::split_slides, split_names,
              "Whether one slide may be cut into pieces over several GPUs: auto, never or always. Default auto."),
+      run_key(),
       window_key(),
       integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,
               "Step between windows in both directions, in pixels, from 1. Default 128."),
@@ -221,6 +273,30 @@ std::vector<ConfigKey> make_keys() {
       integer("analysis", "bins", &Config::analysis, &AnalysisConfig::bins, 1, 65536,
               "Bins of the histogram, 1 to 65536. Memory: 8 bytes a bin for every slide and thread. Default 1500."),
       range_key(),
+      choice("identity", "colour", &Config::identity, &IdentityConfig::colour, colour_names,
+             "Pixels as they are, in rgb or as luminance. Default rgb."),
+      choice("sobel", "output", &Config::sobel, &SobelConfig::output, sobel_names,
+             "Steepness of the luminance, sqrt((Gx^2 + Gy^2) / 32) of the 3 x 3 Sobel kernels, 0 to 255: uint8 "
+             "(rounded) or float32. Default uint8."),
+      integer("gaussian", "radius", &Config::gaussian, &GaussianConfig::radius, 0, 16,
+              "Radius of the Gaussian, in pixels: 3 means 7 x 7; 0 leaves pixels as they are; at most 16. Default 3."),
+      real("gaussian", "sigma", &Config::gaussian, &GaussianConfig::sigma, 0.01, 1000.0,
+           "Standard deviation of the Gaussian, in pixels, 0.01 to 1000. Default 1.4."),
+      choice("gaussian", "colour", &Config::gaussian, &GaussianConfig::colour, colour_names,
+             "What is smoothed: rgb, each channel for itself, or luminance. Default rgb."),
+      choice("stain", "output", &Config::stain, &StainConfig::output, stain_names,
+             "Pixels in the reference's stains (normalised), or in one of them alone: hematoxylin or eosin. Default "
+             "normalised."),
+      plain("stain", "reference", KeyKind::text, &Config::stain, &StainConfig::reference,
+            "A slide whose stains others are normalised to; empty means the published ones (Macenko 2009). Memory: "
+            "while it is looked at, as tissue's. Default \"\"."),
+      choice("tissue", "source", &Config::tissue, &TissueConfig::source, tissue_names,
+             "Where the mask of tissue comes from, for all that want one: auto (found by its saturation on the level "
+             "nearest to 8 micrometres a pixel; holes in tissue are filled), or geojson (polygons in level 0 pixels, "
+             "in SLIDE.geojson beside the slide). Memory: while a slide is looked at, about 6 bytes a pixel of that "
+             "level, at most 400 MiB. Default auto."),
+      real("tissue", "share", &Config::tissue, &TissueConfig::share, 0.0, 1.0,
+           "Share of a window that is tissue from which on the window counts as tissue, 0 to 1. Default 0.5."),
       choice("image", "format", &Config::image, &ImageConfig::format, image_names,
              "What operators that make images write: none, or ome-tiff (a tiled pyramid in one BigTIFF file, as "
              "images/SLIDE.OPERATOR.ome.tif). Default none."),
@@ -256,15 +332,6 @@ std::string outside(const ConfigKey& key, const std::string& shown, double value
   return " is " + shown + "; expected " + bound_text(key, key.low) + " to " + bound_text(key, key.high);
 }
 
-std::string choices_text(std::span<const std::string> choices) {
-  std::string text;
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (i > 0) text += i + 1 == choices.size() ? " or " : ", ";
-    text += choices[i];
-  }
-  return text;
-}
-
 std::string bounds_complaint(const ConfigKey& key, const ConfigValue& value) {
   if (key.kind == KeyKind::integer) {
     const auto number = std::get<std::int64_t>(value);
@@ -289,8 +356,7 @@ std::string bounds_complaint(const ConfigKey& key, const ConfigValue& value) {
   if (key.kind == KeyKind::choice) {
     const auto& name = std::get<std::string>(value);
     if (std::ranges::find(key.choices, name) == key.choices.end()) {
-      return " is '" + one_line(name) + "'; expected " + choices_text(key.choices) + "; did you mean '" +
-             nearest_name(name, key.choices) + "'?";
+      return " is " + not_among(name, key.choices);
     }
   }
   return {};

@@ -3,11 +3,12 @@
 #include <slidestream/image.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 /// \file
-/// What functions over views of host memory share: the rectangle that an operator needs, and the check that it is
-/// there.
+/// What functions over views of host memory share: the rectangle that an operator needs, the check that it is there,
+/// and parts of views.
 
 namespace slidestream {
 
@@ -35,6 +36,22 @@ inline void require_input(const HostView& out, const ConstHostView& in, const Bo
   if (in.format != format) throw std::invalid_argument("the operator's input has another pixel format");
   if (in.image != out.image || !in.rect.contains(with_border(out.rect, border, out.image))) {
     throw std::invalid_argument("the operator's input doesn't hold the pixels around its output");
+  }
+}
+
+/// The part of a view that is `rect`, which lies inside the view.
+template <class Byte>
+BasicPixelView<MemorySpace::host, Byte> part_of(const BasicPixelView<MemorySpace::host, Byte>& view, const Rect& rect) {
+  const std::ptrdiff_t across = (rect.x - view.rect.x) * static_cast<std::ptrdiff_t>(view.format.pixel_bytes());
+  return {view.data + (rect.y - view.rect.y) * view.pitch + across, view.pitch, rect, view.image, view.format};
+}
+
+/// Copies `out.rect`, which `in` holds in the same format.
+inline void copy_pixels(const HostView& out, const ConstHostView& in) {
+  const ConstHostView from = part_of(in, out.rect);
+  const std::size_t bytes = static_cast<std::size_t>(out.rect.width) * out.format.pixel_bytes();
+  for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
+    std::memcpy(out.row<std::byte>(y), from.row<const std::byte>(y), bytes);
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace slidestream::operators {
 
-/// The operators that a configuration runs, in its order.
+/// The operators that a configuration runs, in its order. \throws ConfigError for a name that is none's, which
+/// `validate` refuses, too.
 std::vector<std::shared_ptr<const Operator>> make_operators(const Config& config);
 
 }  // namespace slidestream::operators

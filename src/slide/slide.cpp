@@ -55,6 +55,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   impl->info.path = path;
   impl->info.file_size = impl->file.size();
   read_directories(*impl, options);
+  if (options.mpp > 0.0) impl->info.mpp = options.mpp;
   impl->file.set_retries(options.retries);
   return std::shared_ptr<const Slide>(new Slide(std::move(impl)));
 }

@@ -96,8 +96,12 @@ Overlap overlap(const Level& level, std::int64_t column, std::int64_t row, std::
            out.pitch, right - left, bottom - top, out.format}};
 }
 
+void whiten(const HostPixels& out) {
+  for (std::int64_t y = 0; y < out.height; ++y) std::memset(out.data + y * out.pitch, 255, out.row_bytes());
+}
+
 void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
-                 const HostPixels& out) {
+                 const HostPixels& out, BadTilePolicy on_bad_tile) {
   const Level& level = slide.info().levels.at(level_index);
   const bool inside = first_column >= 0 && first_row >= 0 && out.width > 0 && out.height > 0 &&
                       out.width <= level.width - first_column && out.height <= level.height - first_row;
@@ -111,9 +115,7 @@ void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first
       const std::int64_t index = row * level.columns + column;
       const TileRange range = slide.tile(level_index, index);
       if (range.length == 0) {
-        for (std::int64_t y = 0; y < part.out.height; ++y) {
-          std::memset(part.out.data + y * part.out.pitch, 255, part.out.row_bytes());
-        }
+        whiten(part.out);
         continue;
       }
       try {
@@ -122,6 +124,10 @@ void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first
         slide.read(range.offset, bytes);
         decoder.decode(slide, level_index, index, bytes, part.from_x, part.from_y, part.out);
       } catch (const TileError& error) {
+        if (on_bad_tile == BadTilePolicy::white) {
+          whiten(part.out);
+          continue;
+        }
         throw_slide_error(slide.info().path, "level " + std::to_string(level_index) + " tile " + std::to_string(index) +
                                                  " (column " + std::to_string(column) + ", row " + std::to_string(row) +
                                                  "): " + error.what());
@@ -133,15 +139,15 @@ void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first
 }  // namespace
 
 void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-                    const HostPixels& out) {
+                    const HostPixels& out, BadTilePolicy on_bad_tile) {
   if (out.format != luminance_format) throw std::invalid_argument("read_luminance: the pixels aren't luminance");
-  read_pixels(slide, level, first_column, first_row, out);
+  read_pixels(slide, level, first_column, first_row, out, on_bad_tile);
 }
 
 void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-              const HostPixels& out) {
+              const HostPixels& out, BadTilePolicy on_bad_tile) {
   if (out.format != rgb_format) throw std::invalid_argument("read_rgb: the pixels aren't RGB");
-  read_pixels(slide, level, first_column, first_row, out);
+  read_pixels(slide, level, first_column, first_row, out, on_bad_tile);
 }
 
 }  // namespace slidestream

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 
 #include "image/mirror.hpp"
 
@@ -142,15 +141,6 @@ const PixelFormat& checked_format(const PixelFormat& format) {
   return format;
 }
 
-void copy_rows(const HostView& out, const ConstHostView& in) {
-  const std::size_t pixel = in.format.pixel_bytes();
-  for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
-    std::memcpy(out.row<std::byte>(y),
-                in.row<const std::byte>(y) + static_cast<std::size_t>(out.rect.x - in.rect.x) * pixel,
-                static_cast<std::size_t>(out.rect.width) * pixel);
-  }
-}
-
 }  // namespace
 
 GaussianWeights gaussian_weights(int radius, double sigma) {
@@ -180,7 +170,7 @@ Gaussian::Gaussian(int radius, double sigma) : radius_(radius), weights_(gaussia
 void Gaussian::run(const HostView& out, const ConstHostView& in) {
   require_input(out, in, border(), checked_format(out.format));
   if (weights_[0] == whole_weight) {
-    copy_rows(out, in);
+    copy_pixels(out, in);
     return;
   }
   const std::int64_t block = block_samples / out.format.channels;

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include <slidestream/config.hpp>
+
 #include "image/mask.hpp"
 #include "image/views.hpp"
 
@@ -39,16 +41,11 @@ inline constexpr std::int64_t least_stained_pixels = 1000;
 /// \throws Error naming the cause, without the slide's name: fewer than 1,000 such pixels, or colours that are one
 StainBasis fit_stains(const ConstHostView& rgb, const Mask& tissue);
 
-enum class StainOutput {
-  normalised,   ///< both stains, in the reference's colours
-  hematoxylin,  ///< hematoxylin alone, in the reference's colour
-  eosin,
-};
-
 /// From ln((v + 1) / 255) of red, green and blue to the same of the output, in 1/65536: row c, column j.
 using StainMatrix = std::array<std::array<std::int32_t, 3>, 3>;
 
-/// R diag(wanted_i max_i(reference) / max_i(slide)) S^+, R and S the 3 x 2 matrices of colours, S^+ the pseudoinverse.
+/// R diag(wanted_i max_i(reference) / max_i(slide)) S^+, R and S the 3 x 2 matrices of colours, S^+ the pseudoinverse;
+/// wanted_i is 1 for stains that `output` has, else 0.
 /// \throws Error when an entry is 1024 or more in magnitude: such stains can't be told apart
 StainMatrix stain_matrix(const StainBasis& slide, const StainBasis& reference, StainOutput output);
 

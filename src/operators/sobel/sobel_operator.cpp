@@ -1,0 +1,27 @@
+#include "operators/sobel/sobel_operator.hpp"
+
+#include "operators/image_operator.hpp"
+#include "operators/sobel/sobel.hpp"
+
+namespace slidestream::operators {
+namespace {
+
+class SobelOperator final : public ImageOperator {
+ public:
+  explicit SobelOperator(SampleType output) : ImageOperator("sobel", luminance_format, {output, 1}, sobel_border) {}
+
+  std::string host_description() const override { return "highway"; }
+  std::unique_ptr<HostKernel> host_kernel() const override {
+    return make_image_kernel(
+        [](const HostView& out, const ConstHostView& in, const SlideParameters*) { sobel(out, in); });
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Operator> make_sobel_operator(const Config& config) {
+  return std::make_shared<SobelOperator>(config.sobel.output == SobelOutput::uint8 ? SampleType::uint8
+                                                                                   : SampleType::float32);
+}
+
+}  // namespace slidestream::operators

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "image/mask.hpp"
+
+/// \file
+/// Files about a mask. Each is written under its partial name (`partial_name`), synced and renamed; when that fails,
+/// nothing is left. \throws OutputError naming the path and the system's reason
+
+namespace slidestream::operators {
+
+/// Its outlines as GeoJSON (`geojson_of`).
+void write_outlines(const Mask& mask, const std::filesystem::path& file);
+
+/// The mask as an OME-TIFF of labels, 0 and 1, one level.
+/// \param name of the image
+/// \param mpp micrometres a pixel of level 0 of the slide, where known
+void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
+                const std::optional<double>& mpp);
+
+}  // namespace slidestream::operators
