@@ -226,7 +226,7 @@ std::vector<int> choose_backend(const Config& config, std::string& why) {
   if (config.decode.device == DecodeDevice::gpu && choice.devices.empty()) {
     throw ConfigError(
         "decode.device = \"gpu\": " +
-        (config.pipeline.backend == Backend::cpu ? "windows are transformed on the CPU" : choice.why_none) +
+        (config.pipeline.backend == Backend::cpu ? "the run computes on the CPU" : choice.why_none) +
         "; use \"auto\" or \"cpu\"");
   }
   if (config.input.io == InputIo::cufile) {
@@ -258,7 +258,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   std::string why_no_gpu;
   const std::vector<int> devices = choose_backend(config, why_no_gpu);
   if (!why_no_gpu.empty() && control.on_message) {
-    control.on_message(why_no_gpu + ": windows are transformed on the CPU");
+    control.on_message(why_no_gpu + ": the run computes on the CPU");
   }
   const int threads = config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
   RunContext context(config, threads);
