@@ -166,5 +166,5 @@ TEST_CASE("without a GPU the backend cuda is refused in one line, and auto falls
   control.on_message = [&](const std::string& message) { messages.push_back(message); };
   const RunResult result = run_pipeline(config, slides, control);
   CHECK(result.backend == "cpu");
-  CHECK(std::count(messages.begin(), messages.end(), choice.why_none + ": windows are transformed on the CPU") == 1);
+  CHECK(std::count(messages.begin(), messages.end(), choice.why_none + ": the run computes on the CPU") == 1);
 }
