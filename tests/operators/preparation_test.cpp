@@ -229,6 +229,11 @@ TEST_CASE("tissue gives its share, and files that hold the mask and its outlines
   CHECK(read->info().levels[0].codec == Codec::zstd);
   CHECK(read->info().mpp.value() == doctest::Approx(tissue_mpp));
   CHECK(read_level(*read) == mask.pixels);
+  // Of names only the one that the file has.
+  const Bytes bytes = read_file(labels);
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  CHECK(text.find("Name=\"name\"") != std::string::npos);
+  CHECK(text.find("slide") == std::string::npos);
 
   const auto names = [&] {
     std::size_t count = 0;
