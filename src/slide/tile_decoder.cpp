@@ -8,6 +8,7 @@
 #include "slide/jpeg_decoder.hpp"
 #include "slide/libtiff_decoder.hpp"
 #include "slide/slide_impl.hpp"
+#include "slide/tile_bytes.hpp"
 #include "slide/tile_job.hpp"
 
 namespace slidestream {
@@ -120,6 +121,7 @@ void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first
       }
       try {
         if (!slide.contains(range)) throw TileError("lies outside the file");
+        if (claims_too_many_bytes(level, range)) throw TileError("claims more bytes than its pixels could need");
         bytes.resize(range.length);
         slide.read(range.offset, bytes);
         decoder.decode(slide, level_index, index, bytes, part.from_x, part.from_y, part.out);

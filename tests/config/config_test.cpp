@@ -147,6 +147,26 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
       {"[input]\n\nslides = [\"a\", \"a\\u0000b\"]", "run.toml:3: input.slides contains a NUL"},
       {"[output]\ndir = \"\\u0000\"", "run.toml:2: output.dir contains a NUL"},
       {"[output]\ndir = ''", "run.toml:2: output.dir can't be empty"},
+      {"[operators]\nrun = []",
+       "run.toml:2: operators.run is empty; expected spectrum, identity, sobel, gaussian, stain or tissue"},
+      {"[operators]\nrun = ['sobel', 'gausian']",
+       "run.toml:2: operators.run names 'gausian'; expected spectrum, identity, sobel, gaussian, stain or tissue; did "
+       "you mean 'gaussian'?"},
+      {"[operators]\nrun = ['sobel', 'stain', 'sobel']", "run.toml:2: operators.run names 'sobel' twice"},
+      {"[operators]\nrun = 'sobel'", "run.toml:2: operators.run must be a list of strings, not a string"},
+      {"[input]\nmpp = -1", "run.toml:2: input.mpp is -1.0; expected 0.0 to 1000.0"},
+      {"[input]\nmpp = 1e-4", "run.toml:2: input.mpp must be 0, or 0.001 or more"},
+      {"[identity]\ncolour = 'rgba'",
+       "run.toml:2: identity.colour is 'rgba'; expected rgb or luminance; did you mean 'rgb'?"},
+      {"[sobel]\noutput = 'float'",
+       "run.toml:2: sobel.output is 'float'; expected uint8 or float32; did you mean 'float32'?"},
+      {"[gaussian]\nradius = 17", "run.toml:2: gaussian.radius is 17; expected 0 to 16"},
+      {"[gaussian]\nsigma = 0", "run.toml:2: gaussian.sigma is 0.0; expected 0.01 to 1000.0"},
+      {"[stain]\noutput = 'eosine'",
+       "run.toml:2: stain.output is 'eosine'; expected normalised, hematoxylin or eosin; did you mean 'eosin'?"},
+      {"[tissue]\nshare = 1.5", "run.toml:2: tissue.share is 1.5; expected 0.0 to 1.0"},
+      {"[tissue]\nsource = 'json'",
+       "run.toml:2: tissue.source is 'json'; expected auto or geojson; did you mean 'geojson'?"},
       {"[pipeline]\nqueue_depth = 0", "run.toml:2: pipeline.queue_depth is 0; expected 1 to 1024"},
   };
   for (const auto& [toml, message] : cases) CHECK(complaint_about(toml) == message);
@@ -201,6 +221,10 @@ TEST_CASE("a setting takes TOML, and bare words where a key takes text") {
   CHECK(config.gpu.devices == std::vector<int>{0, 2});
   apply_setting(config, "gpu.devices=3");
   CHECK(config.gpu.devices == std::vector<int>{3});
+  apply_setting(config, "operators.run=sobel");
+  CHECK(config.operators.run == std::vector<std::string>{"sobel"});
+  apply_setting(config, "operators.run=['tissue', 'spectrum']");
+  CHECK(config.operators.run == std::vector<std::string>{"tissue", "spectrum"});
   apply_setting(config, "input.slides=a.svs");
   CHECK(config.input.slides == std::vector<std::string>{"a.svs"});
   apply_setting(config, "input.slides=['a.svs', \"b.svs\"]");

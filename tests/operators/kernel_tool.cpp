@@ -1,6 +1,7 @@
 // The operators' kernels for tests that are not C++: raw samples come in by standard input and go out by standard
 // output.
 #include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
 
 #include <array>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "operators/sobel/sobel.hpp"
 #include "operators/stain/stain.hpp"
 #include "operators/tissue/outlines.hpp"
+#include "operators/tissue/preparation.hpp"
 #include "operators/tissue/tissue.hpp"
 #include "support/pixel_images.hpp"
 
@@ -29,6 +31,8 @@ constexpr const char* usage =
     "SIGMA\n"
     "         | stain-fit | stain-apply OUTPUT (6 COLOURS, 2 MAXIMA of the slide, then of the reference)\n"
     "         | tissue SCALE MPP | outlines SCALE MPP\n"
+    "       kernel_tool prepare SLIDE\n"
+    "prepare gives a line with the small level, its size, scale, the slide's MPP and stains, then the mask\n"
     "stain-fit takes RGB, then the mask; MPP is 0 where it is not known\n";
 
 void read_exactly(std::vector<std::byte>& bytes) {
@@ -54,7 +58,20 @@ StainBasis stains_of(const std::vector<std::string>& arguments, std::size_t at) 
   return {{{{values[0], values[1], values[2]}, {values[3], values[4], values[5]}}}, {values[6], values[7]}};
 }
 
+void prepare(const std::string& path) {
+  const auto slide = Slide::open(path);
+  const auto mpp = slide->info().mpp;
+  const SlideContext context = {*slide, 0, path, mpp};
+  const auto mask = prepare_mask(context, {});
+  const SmallLevel small = choose_small_level(slide->info(), mpp);
+  std::printf("%zu %lld %lld %.17g %.17g %.17g ", small.level, static_cast<long long>(mask->size.width),
+              static_cast<long long>(mask->size.height), mask->scale.x, mask->scale.y, mpp.value_or(0.0));
+  print(fit_stains(Preparation::of(context, {}).image().view(), *mask));
+  write_bytes(mask->pixels.data(), mask->pixels.size());
+}
+
 void run(const std::vector<std::string>& arguments) {
+  if (arguments.at(0) == "prepare") return prepare(arguments.at(1));
   const Size size = {std::stoll(arguments.at(0)), std::stoll(arguments.at(1))};
   const std::string& what = arguments.at(2);
   if (what == "sobel" || what == "sobel-float") {

@@ -32,7 +32,8 @@ class LastLevel final : public LevelRows {
 
 }  // namespace
 
-SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile) {
+SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                            std::int64_t band_pixels) {
   SmallImage image;
   image.size = small.size;
   image.pixels.resize(static_cast<std::size_t>(small.size.width * small.size.height) * 3);
@@ -46,7 +47,7 @@ SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTile
   LevelReducer reducer(layout, rgb_format, false, 0, level.width);
   LastLevel rows(image, small.halvings, layout.size(1).width);
   const std::int64_t band_rows =
-      std::clamp<std::int64_t>(max_small_level_pixels / level.width, 1, std::min(level.tile_height, level.height));
+      std::clamp<std::int64_t>(band_pixels / level.width, 1, std::min(level.tile_height, level.height));
   std::vector<std::byte> band(static_cast<std::size_t>(band_rows * level.width) * 3);
   for (std::int64_t y = 0; y < level.height;) {
     // To the end of a row of tiles, so that none is decoded twice.

@@ -29,9 +29,10 @@ struct SmallImage {
 };
 
 /// Reads a small level in the calling thread, and reduces it on the way where it is to be. Missing tiles are white.
-/// Memory: 3 bytes a pixel of it; where it is reduced, no more than 2^26 pixels of the level at a time besides.
-/// \throws SlideError naming the tile on the first bad one, unless it may become white
-SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile);
+/// Memory: 3 bytes a pixel of it, and where it is reduced a band of the level: a row of its tiles, or less where that
+/// is more than `band_pixels`. \throws SlideError naming the tile on the first bad one, unless it may become white
+SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                            std::int64_t band_pixels = max_small_level_pixels);
 
 /// A slide's small level and its mask, each read or found when it is first asked for. One thread at a time.
 class Preparation {

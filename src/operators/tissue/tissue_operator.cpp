@@ -4,6 +4,7 @@
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,24 +14,32 @@
 namespace slidestream::operators {
 namespace {
 
+constexpr std::string_view outlines_suffix = ".tissue.geojson";
+constexpr std::string_view mask_suffix = ".tissue.ome.tif";
+
+/// The slide's name among results, which stands before the suffix.
+std::string name_of(const std::filesystem::path& file) {
+  std::string name = file.filename().string();
+  if (name.ends_with(mask_suffix)) name.resize(name.size() - mask_suffix.size());
+  return name;
+}
+
 class TissueParameters final : public SlideParameters {
  public:
-  TissueParameters(std::shared_ptr<const Mask> mask, std::string name, std::optional<double> mpp)
-      : mask_(std::move(mask)), name_(std::move(name)), mpp_(mpp) {}
+  TissueParameters(std::shared_ptr<const Mask> mask, std::optional<double> mpp) : mask_(std::move(mask)), mpp_(mpp) {}
 
   std::vector<NamedValue> values() const override { return {{"tissue.share", tissue_share(*mask_)}}; }
 
   std::vector<PreparedFile> files() const override {
     const auto outlines = [mask = mask_](const std::filesystem::path& file) { write_outlines(*mask, file); };
-    const auto labels = [mask = mask_, name = name_, mpp = mpp_](const std::filesystem::path& file) {
-      write_mask(*mask, file, name, mpp);
+    const auto labels = [mask = mask_, mpp = mpp_](const std::filesystem::path& file) {
+      write_mask(*mask, file, name_of(file), mpp);
     };
-    return {{"outlines", ".tissue.geojson", outlines}, {"mask", ".tissue.ome.tif", labels}};
+    return {{"outlines", std::string(outlines_suffix), outlines}, {"mask", std::string(mask_suffix), labels}};
   }
 
  private:
   std::shared_ptr<const Mask> mask_;
-  std::string name_;
   std::optional<double> mpp_;
 };
 
@@ -57,8 +66,7 @@ class TissueOperator final : public Operator {
   bool reads_pixels() const override { return false; }
 
   std::shared_ptr<const SlideParameters> prepare(const SlideContext& context) const override {
-    return std::make_shared<TissueParameters>(prepare_mask(context, config_), context.path.stem().string(),
-                                              context.mpp);
+    return std::make_shared<TissueParameters>(prepare_mask(context, config_), context.mpp);
   }
 
   std::string host_description() const override { return "small level"; }

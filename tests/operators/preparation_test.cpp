@@ -1,0 +1,343 @@
+// What operators find out about a slide before its pixels pass by.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+
+#include "operators/registry.hpp"
+#include "operators/stain/stain.hpp"
+#include "operators/tissue/outlines.hpp"
+#include "operators/tissue/preparation.hpp"
+#include "operators/tissue/tissue.hpp"
+#include "slide/test_images.hpp"
+#include "support/operator_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::operators;
+using namespace slidestream::test;
+
+namespace {
+
+constexpr double tissue_mpp = 8.0;
+constexpr std::uint32_t tile = 32;
+
+/// Pink and purple patches on glass: densities of two stains, which `seed` turns a little.
+Picture stained(int width, int height, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto noise = [&] { return static_cast<double>(random() >> 8) / (1 << 24); };
+  const double turn = 0.02 * static_cast<double>(seed % 5);
+  const double colours[2][3] = {{0.6 + turn, 0.7, 0.35}, {0.25, 0.85 - turn, 0.45}};
+  Picture picture = {width, height, 3, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3))};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const bool tissue = std::sin(x / 17.0) + std::cos(y / 13.0) > 0.0;
+      const double amounts[2] = {tissue ? 1.6 * noise() : 0.0, tissue ? noise() : 0.0};
+      for (int c = 0; c < 3; ++c) {
+        const double density = amounts[0] * colours[0][c] + amounts[1] * colours[1][c];
+        picture.data[static_cast<std::size_t>((y * width + x) * 3 + c)] =
+            static_cast<std::uint8_t>(245.0 * std::exp(-density));
+      }
+    }
+  }
+  return picture;
+}
+
+TestDirectory level_of(const Picture& picture) {
+  TestDirectory directory = tiled_directory(static_cast<std::uint32_t>(picture.width),
+                                            static_cast<std::uint32_t>(picture.height), tile, tile, 3);
+  for (int y = 0; y < picture.height; y += static_cast<int>(tile)) {
+    for (int x = 0; x < picture.width; x += static_cast<int>(tile)) {
+      directory.tiles.push_back(to_bytes(cut(picture, x, y, tile, tile)));
+    }
+  }
+  return directory;
+}
+
+/// A slide of such pictures in a folder of its own, which the configuration says has 8 micrometres a pixel.
+class TestSlide {
+ public:
+  explicit TestSlide(const std::vector<TestDirectory>& levels, double mpp = tissue_mpp) : mpp_(mpp) {
+    TestTiff tiff;
+    tiff.directories = levels;
+    path = folder.write("slide.svs", tiff.bytes());
+  }
+  explicit TestSlide(const Picture& picture, double mpp = tissue_mpp)
+      : TestSlide(std::vector{level_of(picture)}, mpp) {}
+
+  SlideContext context() {
+    slide_ = Slide::open(path, {.mpp = mpp_});
+    return {*slide_, 0, path, slide_->info().mpp};
+  }
+
+  TemporaryFolder folder;
+  std::filesystem::path path;
+
+ private:
+  double mpp_;
+  std::shared_ptr<const Slide> slide_;
+};
+
+PixelImage image_of(const Picture& picture) {
+  PixelImage image({picture.width, picture.height}, rgb_format);
+  image.bytes = to_bytes(picture);
+  return image;
+}
+
+Mask mask_of(const Picture& picture, double mpp = tissue_mpp) {
+  const PixelImage image = image_of(picture);
+  return find_tissue(image.view(), {1.0, 1.0}, image.image, mpp);
+}
+
+std::string error_of(const Operator& op, const SlideContext& context) {
+  try {
+    op.prepare(context);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+Config running(const std::string& name) {
+  Config config;
+  config.operators.run = {name};
+  return config;
+}
+
+std::shared_ptr<const Operator> operator_of(const Config& config) { return make_operators(config).at(0); }
+
+Bytes bytes_of_text(const std::string& text) {
+  const auto* first = reinterpret_cast<const std::byte*>(text.data());
+  return Bytes(first, first + text.size());
+}
+
+}  // namespace
+
+TEST_CASE("A pixel size that is given stands in place of the slide's own") {
+  TestSlide slide(stained(40, 40, 1), 0.0);
+  CHECK_FALSE(slide.context().mpp.has_value());
+  CHECK(Slide::open(slide.path, {.mpp = 0.125})->info().mpp.value() == 0.125);
+}
+
+TEST_CASE("The mask is the kernel's of the small level, found once") {
+  const Picture picture = stained(300, 200, 1);
+  TestSlide slide(picture);
+  const SlideContext context = slide.context();
+  const auto mask = prepare_mask(context, {});
+  CHECK(mask->size == Size{300, 200});
+  CHECK(mask->pixels == mask_of(picture).pixels);
+  CHECK(tissue_share(*mask) > 0.1);
+  CHECK(tissue_share(*mask) < 0.9);
+  CHECK(prepare_mask(context, {}) == mask);
+  CHECK(Preparation::of(context, {}).image().view().data == Preparation::of(context, {}).image().view().data);
+}
+
+TEST_CASE("The level nearest to 8 micrometres is looked at, in level 0 pixels of the slide") {
+  const Picture coarse = stained(100, 60, 2);
+  TestSlide slide({level_of(stained(400, 240, 1)), level_of(coarse)}, 2.0);
+  const auto mask = prepare_mask(slide.context(), {});
+  CHECK(mask->size == Size{100, 60});
+  CHECK(mask->scale.x == 4.0);
+  CHECK(mask->level0 == Size{400, 240});
+  CHECK(mask->pixels == mask_of(coarse).pixels);
+}
+
+TEST_CASE("A small level that is too large is reduced while it is read, in bands of any height") {
+  for (const auto& [width, height] : {std::pair(131, 77), std::pair(64, 32), std::pair(40, 3)}) {
+    const Picture picture = stained(width, height, 3);
+    TestSlide slide(picture);
+    const SlideContext context = slide.context();
+    for (const int halvings : {1, 2, 3}) {
+      const int side = 1 << halvings;
+      SmallLevel small;
+      small.halvings = halvings;
+      small.size = {(width + side - 1) / side, (height + side - 1) / side};
+      PixelImage expected(small.size, rgb_format);
+      for (int y = 0; y < small.size.height; ++y) {
+        for (int x = 0; x < small.size.width; ++x) {
+          for (int c = 0; c < 3; ++c) {
+            int sum = 0;
+            int count = 0;
+            for (int v = y * side; v < std::min((y + 1) * side, height); ++v) {
+              for (int u = x * side; u < std::min((x + 1) * side, width); ++u, ++count) sum += picture.at(u, v)[c];
+            }
+            expected.set(x, y, c, static_cast<std::uint8_t>((2 * sum + count) / (2 * count)));
+          }
+        }
+      }
+      for (const std::int64_t rows : {1, 5, 32, 100}) {
+        const SmallImage image = read_small_level(context.slide, small, BadTilePolicy::fail, rows * width);
+        INFO(width << " x " << height << ", by " << side << ", " << rows << " rows");
+        CHECK(image.size == small.size);
+        CHECK(image.pixels == expected.bytes);
+      }
+    }
+  }
+}
+
+TEST_CASE("A bad tile fails the slide with its number, or becomes white, and missing ones are white") {
+  Picture picture = stained(96, 64, 4);
+  TestDirectory level = level_of(picture);
+  level.tiles[1].resize(7);
+  level.tiles[3].clear();
+  TestSlide slide({level});
+  const Config failing = running("tissue");
+  const SlideContext context = slide.context();
+  CHECK(error_of(*operator_of(failing), context)
+            .starts_with(slide.path.string() + ": level 0 tile 1 (column 1, row 0): "));
+
+  Config lenient = failing;
+  lenient.decode.on_bad_tile = BadTilePolicy::white;
+  for (const auto& [left, top] : {std::pair(32, 0), std::pair(0, 32)}) {
+    for (int y = top; y < top + 32; ++y) {
+      auto* row = picture.data.data() + (y * picture.width + left) * 3;
+      std::fill(row, row + 32 * 3, std::uint8_t{255});
+    }
+  }
+  const SlideContext again = slide.context();
+  CHECK(prepare_mask(again, lenient)->pixels == mask_of(picture).pixels);
+  CHECK(Preparation::of(again, lenient).image().pixels == to_bytes(picture));
+}
+
+TEST_CASE("tissue gives its share, and files that hold the mask and its outlines") {
+  const Picture picture = stained(300, 280, 5);
+  TestSlide slide(picture);
+  const auto parameters = operator_of(running("tissue"))->prepare(slide.context());
+  const Mask mask = mask_of(picture);
+  REQUIRE(parameters->values().size() == 1);
+  CHECK(parameters->values()[0].name == "tissue.share");
+  CHECK(parameters->values()[0].value == tissue_share(mask));
+  const auto files = parameters->files();
+  REQUIRE(files.size() == 2);
+  CHECK(files[0].product == "outlines");
+  CHECK(files[0].suffix == ".tissue.geojson");
+  CHECK(files[1].product == "mask");
+  CHECK(files[1].suffix == ".tissue.ome.tif");
+
+  const auto outlines = slide.folder / ("name" + files[0].suffix);
+  files[0].write(outlines);
+  CHECK(read_file(outlines) == bytes_of_text(geojson_of(mask)));
+  const auto labels = slide.folder / ("name" + files[1].suffix);
+  files[1].write(labels);
+  const auto read = Slide::open(labels);
+  REQUIRE(read->info().levels.size() == 1);
+  CHECK(read->info().levels[0].codec == Codec::zstd);
+  CHECK(read->info().mpp.value() == doctest::Approx(tissue_mpp));
+  CHECK(read_level(*read) == mask.pixels);
+  // Of names only the one that the file has.
+  const Bytes bytes = read_file(labels);
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  CHECK(text.find("Name=\"name\"") != std::string::npos);
+  CHECK(text.find("slide") == std::string::npos);
+
+  const auto names = [&] {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(slide.folder.path())) ++count;
+    return count;
+  };
+  CHECK(names() == 3);
+  for (const PreparedFile& file : files) {
+    CHECK_THROWS_AS(file.write(slide.folder / "none" / "x"), OutputError);
+    // What was written stays nowhere when it can't get its name.
+    std::filesystem::create_directories(slide.folder / "taken" / "inside");
+    CHECK_THROWS_AS(file.write(slide.folder / "taken"), OutputError);
+    CHECK(names() == 4);
+  }
+}
+
+TEST_CASE("Given outlines stand beside the slide") {
+  TestSlide slide(stained(100, 60, 6));
+  Config config = running("tissue");
+  config.tissue.source = TissueSource::geojson;
+  const auto op = operator_of(config);
+  const auto outlines = (slide.folder / "slide.geojson").string();
+  CHECK(error_of(*op, slide.context()).starts_with(outlines + ": "));
+  std::ofstream(outlines)
+      << R"({"type": "Polygon", "coordinates": [[[10, 20], [30, 20], [30, 50], [10, 50], [10, 20]]]})";
+  CHECK(op->prepare(slide.context())->values()[0].value == 20.0 * 30.0 / (100.0 * 60.0));
+  std::ofstream(outlines) << "{";
+  CHECK(error_of(*op, slide.context()).starts_with(outlines + ": "));
+}
+
+TEST_CASE("stain normalises with the slide's own stains, in any blocks") {
+  const Picture picture = stained(240, 200, 7);
+  TestSlide slide(picture);
+  const PixelImage image = image_of(picture);
+  const StainBasis basis = fit_stains(image.view(), mask_of(picture));
+  std::mt19937_64 random(1);
+  for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
+    Config config = running("stain");
+    config.stain.output = output;
+    const auto op = operator_of(config);
+    PixelImage expected(image.image, rgb_format);
+    Stain(stain_matrix(basis, published_stains(), output)).run(expected.view(), image.view());
+    const auto parameters = op->prepare(slide.context());
+    CHECK(run_in_blocks(*op, image, parameters.get(), random).same_pixels(expected, expected.rect));
+    CHECK(parameters->files().empty());
+  }
+}
+
+TEST_CASE("stain's reference is another slide, which is looked at once") {
+  const Picture picture = stained(240, 200, 7);
+  const Picture other = stained(200, 240, 9);
+  TestSlide slide(picture);
+  // Its own pixel size counts for it, not the one that is given for the slides.
+  TestDirectory directory = level_of(other);
+  directory.set_text(270, "Aperio Image Library v1|MPP = 16");
+  TestSlide reference({directory});
+  Config config = running("stain");
+  config.stain.reference = reference.path.string();
+  config.input.mpp = tissue_mpp;
+  const auto op = operator_of(config);
+  const PixelImage image = image_of(picture);
+  const PixelImage other_image = image_of(other);
+  const Mask other_mask = mask_of(other, 16.0);
+  PixelImage expected(image.image, rgb_format);
+  Stain(stain_matrix(fit_stains(image.view(), mask_of(picture)), fit_stains(other_image.view(), other_mask),
+                     StainOutput::normalised))
+      .run(expected.view(), image.view());
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2; ++i) {
+    const auto parameters = op->prepare(slide.context());
+    CHECK(run_in_blocks(*op, image, parameters.get(), random).same_pixels(expected, expected.rect));
+    std::filesystem::remove(reference.path);
+  }
+  // A run that begins now doesn't find it.
+  const std::string missing = "stain.reference: " + reference.path.string() + ": ";
+  const auto late = operator_of(config);
+  CHECK(error_of(*late, slide.context()).starts_with(missing));
+  CHECK(error_of(*late, slide.context()).starts_with(missing));
+}
+
+TEST_CASE("Glass doesn't tell how it is stained") {
+  Picture picture = stained(100, 100, 8);
+  std::fill(picture.data.begin(), picture.data.end(), std::uint8_t{245});
+  TestSlide glass(picture);
+  Config config = running("stain");
+  const std::string cause = "only 0 stained pixels of tissue in the small level; stains need 1000";
+  CHECK(error_of(*operator_of(config), glass.context()) == cause);
+  config.stain.reference = glass.path.string();
+  TestSlide slide(stained(240, 200, 7));
+  CHECK(error_of(*operator_of(config), slide.context()) == "stain.reference: " + glass.path.string() + ": " + cause);
+}
+
+TEST_CASE("Operators of a run share the small level and its mask") {
+  const Picture picture = stained(240, 200, 7);
+  TestSlide slide(picture);
+  Config config;
+  config.operators.run = {"tissue", "stain"};
+  const auto operators = make_operators(config);
+  const SlideContext context = slide.context();
+  const auto tissue = operators[0]->prepare(context);
+  REQUIRE(context.common != nullptr);
+  const auto* pixels = context.common->image().pixels.data();
+  const auto mask = context.common->mask();
+  operators[1]->prepare(context);
+  CHECK(context.common->image().pixels.data() == pixels);
+  CHECK(prepare_mask(context, config) == mask);
+}
