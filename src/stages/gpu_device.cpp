@@ -25,7 +25,6 @@ namespace {
 /// The spectrum is the only one that devices compute.
 constexpr std::size_t the_operator = 0;
 
-
 /// More take pages from the system no faster: they wait for each other there.
 constexpr int most_preparing_threads = 4;
 
@@ -361,8 +360,7 @@ void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
   }
   if (cudaEventElapsedTime(&computing, slot.compute_begun.get(), slot.computed.get()) == cudaSuccess) {
     context_.compute.add_busy(std::chrono::duration<float, std::milli>(computing));
-    const auto windows =
-        static_cast<std::uint64_t>(batch.rows(the_operator).count * batch.columns(the_operator).count);
+    const auto windows = static_cast<std::uint64_t>(batch.rows(the_operator).count * batch.columns(the_operator).count);
     const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
     context_.compute.add(windows, windows * side * side);
   }

@@ -224,10 +224,9 @@ std::vector<int> choose_backend(const Config& config, std::string& why) {
     throw ConfigError("pipeline.backend = \"cuda\": " + choice.why_none + "; use \"auto\" or \"cpu\"");
   }
   if (config.decode.device == DecodeDevice::gpu && choice.devices.empty()) {
-    throw ConfigError(
-        "decode.device = \"gpu\": " +
-        (config.pipeline.backend == Backend::cpu ? "the run computes on the CPU" : choice.why_none) +
-        "; use \"auto\" or \"cpu\"");
+    throw ConfigError("decode.device = \"gpu\": " +
+                      (config.pipeline.backend == Backend::cpu ? "the run computes on the CPU" : choice.why_none) +
+                      "; use \"auto\" or \"cpu\"");
   }
   if (config.input.io == InputIo::cufile) {
     throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");

@@ -28,11 +28,12 @@ TileCompression compression_of(ImageCompression wanted, const PixelFormat& forma
   return can_encode(TileCompression::jpeg, format) ? TileCompression::jpeg : TileCompression::zstd;
 }
 
-/// The settings that decide an operator's pixels.
+/// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file.
 std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const std::string& op) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == op) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    if (key.section == op && key.full_name() != "stain.reference")
+      settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
   return settings;
 }

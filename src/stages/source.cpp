@@ -204,7 +204,8 @@ class Source final : public SourceStage {
       run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
                                            .retries = context_.config.input.retries,
                                            .retry_opening = false,
-                                           .give_up = give_up});
+                                           .give_up = give_up,
+                                           .mpp = context_.config.input.mpp});
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};

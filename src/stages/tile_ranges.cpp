@@ -4,17 +4,14 @@
 
 #include <slidestream/error.hpp>
 
+#include "slide/tile_bytes.hpp"
+
 namespace slidestream {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
 /// A gap up to this is cheaper to read along than to skip.
 constexpr std::uint64_t kMostGap = 64 << 10;
-
-/// No encoder needs more for 8-bit samples, however unfit the pixels are for its codec: a tile that claims more is
-/// damaged, and must not make the slots look too small.
-constexpr std::uint64_t kMostBytesPerPixel = 16;
-constexpr std::uint64_t kMostHeaderBytes = 1 << 20;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -23,9 +20,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 BatchTile::Source TileRanges::source_of(const TileRange& range) const {
   if (range.length == 0) return BatchTile::Source::missing;
   if (!slide.contains(range)) return BatchTile::Source::outside_file;
-  const Level& tiles = slide.info().levels[level];
-  const auto pixels = static_cast<std::uint64_t>(tiles.tile_width * tiles.tile_height);
-  if (range.length > pixels * kMostBytesPerPixel + kMostHeaderBytes) return BatchTile::Source::too_long;
+  if (claims_too_many_bytes(slide.info().levels[level], range)) return BatchTile::Source::too_long;
   return BatchTile::Source::file;
 }
 
