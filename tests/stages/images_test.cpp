@@ -1,0 +1,221 @@
+// Images that are made beside sums: whole or not at all, whatever goes wrong.
+#include <doctest/doctest.h>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <slidestream/error.hpp>
+
+#include "sink/content_hash.hpp"
+#include "support/pipeline_runs.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+using test::run;
+
+namespace {
+
+Config config_of_images(const test::TemporaryFolder& folder, const std::string& name = "out") {
+  Config config = test::config_for(Backend::cpu);
+  config.output.maps = MapFormat::none;
+  config.output.dir = (folder / name).string();
+  config.operators.run = {"sobel", "spectrum", "identity"};
+  config.image.format = ImageFormat::ome_tiff;
+  config.image.tile = 64;
+  config.pipeline.strip_height = 128;
+  return config;
+}
+
+std::vector<std::string> files_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::size_t count_named(const std::vector<std::string>& names, const std::string& part) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(names, [&](const std::string& name) { return name.find(part) != std::string::npos; }));
+}
+
+/// What a slide's artifacts say is what lies there.
+void check_artifacts(const Config& config, const SlideResult& slide) {
+  REQUIRE(slide.artifacts.size() == 2);
+  CHECK(slide.artifacts[0].maker == "sobel");
+  CHECK(slide.artifacts[1].maker == "identity");
+  for (const Artifact& artifact : slide.artifacts) {
+    const std::filesystem::path file = std::filesystem::path(config.output.dir) / artifact.file;
+    CHECK(std::filesystem::file_size(file) == artifact.bytes);
+    CHECK(file_hash(file) == artifact.digest);
+  }
+}
+
+/// Every file of `a` has the bytes of the one of that name in `b`.
+void check_same_files(const RunResult& a, const RunResult& b) {
+  REQUIRE(a.slides.size() == b.slides.size());
+  for (std::size_t i = 0; i < a.slides.size(); ++i) {
+    REQUIRE(a.slides[i].artifacts.size() == b.slides[i].artifacts.size());
+    for (std::size_t k = 0; k < a.slides[i].artifacts.size(); ++k) {
+      CHECK(a.slides[i].artifacts[k].file == b.slides[i].artifacts[k].file);
+      CHECK(a.slides[i].artifacts[k].digest == b.slides[i].artifacts[k].digest);
+    }
+  }
+}
+
+/// Files of this process can't grow beyond so many bytes, as on a disk that is full.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+  void (*handler_)(int) = SIG_DFL;
+};
+
+}  // namespace
+
+TEST_CASE("images are the same files whatever the strips, depth, threads and order, and sums are what they are alone") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::varied_slides(folder, 5);
+  const Config config = config_of_images(folder);
+  const RunResult expected = run(config, slides);
+  test::require_done(expected);
+  for (const SlideResult& slide : expected.slides) check_artifacts(config, slide);
+  CHECK(count_named(files_in(folder / "out/images"), "partial") == 0);
+
+  Config alone = config;
+  alone.operators.run = {"spectrum"};
+  alone.image.format = ImageFormat::none;
+  CHECK(run(alone, slides).corpus.sum == expected.corpus.sum);
+
+  int i = 0;
+  for (const int height : {1, 200, 4000}) {
+    for (const int depth : {1, 2, 5}) {
+      Config other = config_of_images(folder, "out" + std::to_string(i++));
+      other.pipeline.strip_height = height;
+      other.pipeline.queue_depth = depth;
+      other.pipeline.threads = depth;
+      other.gpu.split_slides = SplitSlides::always;
+      const RunResult result = run(other, slides, test::dawdling);
+      test::require_done(result);
+      check_same_files(expected, result);
+      CHECK(result.corpus.sum == expected.corpus.sum);
+    }
+  }
+}
+
+TEST_CASE("a slide that fails in any stage at any strip gets no image, the others get theirs, and slots come back") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 6);
+  int i = 0;
+  for (const char* stage : {"source", "read", "decode", "carry", "compute", "reduce"}) {
+    for (const std::size_t strip : {0, 2, 5}) {
+      Config config = config_of_images(folder, "out" + std::to_string(i++));
+      config.pipeline.batch_strips = 1;
+      test::PlannedFault planned{stage, strip, false};
+      const RunResult result = run(config, slides, planned.injection());
+      INFO(stage, ", strip ", strip);
+      REQUIRE(result.slides.size() == slides.size());
+      for (const SlideResult& slide : result.slides) {
+        const bool victim = slide.path.find("victim") != std::string::npos;
+        CHECK(slide.done == !victim);
+        CHECK(slide.artifacts.size() == (victim ? 0 : 2));
+        if (victim) CHECK(slide.error == planned.error());
+      }
+      const std::vector<std::string> files = files_in(std::filesystem::path(config.output.dir) / "images");
+      CHECK(count_named(files, "sound") == 8);
+      // What was begun of the others keeps its partial name.
+      CHECK(count_named(files, "victim") == count_named(files, "partial"));
+    }
+  }
+}
+
+TEST_CASE("a disk that is full ends the run with the file's name, and no slide is done whose files aren't whole") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 4);
+  const Config config = config_of_images(folder);
+  const RunResult whole = run(config, slides);
+  test::require_done(whole);
+  std::uint64_t largest = 0;
+  for (const SlideResult& slide : whole.slides) largest = std::max(largest, slide.artifacts[1].bytes);
+  for (const std::uint64_t room : {std::uint64_t{100}, largest / 4, largest - 1, largest}) {
+    Config full = config_of_images(folder, "full" + std::to_string(room));
+    std::vector<SlideResult> delivered;
+    RunControl control;
+    control.on_slide = [&](SlideResult& slide) { delivered.push_back(slide); };
+    const auto run_it = [&] {
+      const FileLimit limit(room);
+      run_pipeline(full, slides, control);
+    };
+    INFO("room for ", room, " bytes");
+    if (room == largest) {
+      run_it();
+      CHECK(delivered.size() == slides.size());
+    } else {
+      CHECK_THROWS_WITH_AS(run_it(), doctest::Contains(".partial.ome.tif: "), OutputError);
+      CHECK(delivered.size() < slides.size());
+    }
+    for (const SlideResult& slide : delivered) check_artifacts(full, slide);
+  }
+}
+
+TEST_CASE("where the folder of images can't be made, the run says so and no slide is done") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 2);
+  const Config config = config_of_images(folder);
+  std::filesystem::create_directories(config.output.dir);
+  folder.write("out/images", std::string("in the way"));
+  RunControl control;
+  int delivered = 0;
+  control.on_slide = [&](SlideResult&) { ++delivered; };
+  CHECK_THROWS_AS(run_pipeline(config, slides, control), OutputError);
+  CHECK(delivered == 0);
+}
+
+TEST_CASE("a stop leaves no final name to an image that isn't whole") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 40);
+  const Config config = config_of_images(folder);
+  RunControl control;
+  control.on_slide = [&](SlideResult&) { control.request_stop(); };
+  const RunResult result = run_pipeline_with_faults(config, slides, control, test::dawdling);
+  CHECK(result.interrupted);
+  std::size_t done = 0;
+  for (const SlideResult& slide : result.slides) {
+    REQUIRE(slide.done);
+    check_artifacts(config, slide);
+    ++done;
+  }
+  const std::vector<std::string> files = files_in(folder / "out/images");
+  CHECK(files.size() - count_named(files, "partial") == 2 * done);
+}
+
+TEST_CASE("images that nobody writes, or that JPEG can't hold, are refused before anything starts") {
+  const test::TemporaryFolder folder;
+  Config config = config_of_images(folder);
+  config.image.format = ImageFormat::none;
+  CHECK_THROWS_WITH_AS(check_runnable(config), doctest::Contains("image.format"), ConfigError);
+  config.image.format = ImageFormat::ome_tiff;
+  check_runnable(config);
+  config.sobel.output = SobelOutput::float32;
+  config.image.compression = ImageCompression::jpeg;
+  CHECK_THROWS_WITH_AS(check_runnable(config), doctest::Contains("image.compression"), ConfigError);
+  config.image.compression = ImageCompression::automatic;
+  check_runnable(config);
+}
