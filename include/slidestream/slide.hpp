@@ -132,7 +132,15 @@ class TileDecoder {
   void decode(const Slide& slide, std::size_t level, std::int64_t index, std::span<const std::byte> bytes,
               std::int64_t from_x, std::int64_t from_y, const HostPixels& out);
 
+  /// RGB and luminance of one rectangle: what two calls of `decode` give, and for all codecs but JPEG 2000 in the time
+  /// of one.
+  void decode_both(const Slide& slide, std::size_t level, std::int64_t index, std::span<const std::byte> bytes,
+                   std::int64_t from_x, std::int64_t from_y, const HostPixels& rgb, const HostPixels& luminance);
+
  private:
+  void decode(const Slide& slide, std::size_t level, std::int64_t index, std::span<const std::byte> bytes,
+              std::int64_t from_x, std::int64_t from_y, const HostPixels& out, const HostPixels* luminance);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -5,6 +5,7 @@
 #include <slidestream/error.hpp>
 
 #include "slide/jpeg_session.hpp"
+#include "slide/luminance.hpp"
 #include "slide/pixels.hpp"
 
 namespace slidestream {
@@ -62,7 +63,7 @@ struct Plan {
   J_COLOR_SPACE decoded;
 };
 
-Plan plan_for(PixelsOf pixels_of, int components) {
+Plan plan_for(PixelsOf pixels_of, int components, bool luminance_too) {
   // Grey output makes libjpeg decode Y alone; the same space on both sides makes it convert nothing.
   if (components == 1) return {JCS_GRAYSCALE, JCS_GRAYSCALE};
   if (components != 3) return {JCS_UNKNOWN, JCS_UNKNOWN};
@@ -70,7 +71,8 @@ Plan plan_for(PixelsOf pixels_of, int components) {
     case PixelsOf::first:
       return {JCS_YCbCr, JCS_GRAYSCALE};
     case PixelsOf::ycbcr:
-      return {JCS_YCbCr, JCS_RGB};
+      // Luminance is Y, and RGB is made of the same rows.
+      return {JCS_YCbCr, luminance_too ? JCS_YCbCr : JCS_RGB};
     case PixelsOf::rgb:
       return {JCS_RGB, JCS_RGB};
     case PixelsOf::first_inverted:
@@ -101,7 +103,8 @@ void read_rows(JpegSession& session, const TileJob& job, Colour colour, std::uin
   const std::int64_t width = jpeg.output_width;
   const int samples = jpeg.output_components;
   // No sample is left out or repeated, and all columns are wanted.
-  const bool direct = samples == job.out.format.channels && job.from_x == 0 && job.out.width >= width;
+  const bool direct =
+      samples == job.out.format.channels && job.from_x == 0 && job.out.width >= width && job.luminance == nullptr;
   const std::int64_t copied = std::clamp<std::int64_t>(width - job.from_x, 0, job.out.width);
   while (jpeg.output_scanline < jpeg.output_height) {
     std::uint8_t* to = job.row(jpeg.output_scanline);
@@ -109,7 +112,10 @@ void read_rows(JpegSession& session, const TileJob& job, Colour colour, std::uin
     jpeg_read_scanlines(&jpeg, &row, 1);
     if (to == nullptr) continue;
     if (!direct) {
-      interleaved_to_pixels(to, scratch + job.from_x * samples, copied, samples, colour, job.out.format);
+      const std::int64_t y = jpeg.output_scanline - 1;
+      const std::uint8_t* from = scratch + job.from_x * samples;
+      interleaved_to_pixels(to, from, copied, samples, colour, job.out.format);
+      if (job.luminance != nullptr) interleaved_to_luminance(job.luminance_row(y), from, copied, samples, colour);
     } else if (colour == Colour::grey_inverted) {  // one sample, luminance
       for (std::int64_t x = 0; x < width; ++x) to[x] = static_cast<std::uint8_t>(255 - to[x]);
     }
@@ -181,7 +187,7 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   const PixelsOf pixels_of =
       check_frame(job, {jpeg.image_width, jpeg.image_height, static_cast<std::size_t>(components)}, "JPEG frame");
   scratch_.resize(static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
-  const Plan plan = plan_for(pixels_of, components);
+  const Plan plan = plan_for(pixels_of, components, job.luminance != nullptr);
   if (!read_image(session, job, plan, colour_of(pixels_of, plan), scratch_.data())) throw TileError(session.message);
   whiten_beyond(job, jpeg.image_width, jpeg.image_height);
 }

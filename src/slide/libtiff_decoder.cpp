@@ -4,6 +4,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 
+#include "slide/luminance.hpp"
 #include "slide/pixels.hpp"
 
 namespace slidestream {
@@ -20,6 +21,9 @@ void write_interleaved(const TileJob& job, const std::byte* samples) {
   for (std::int64_t y = job.from_y; y < end; ++y) {
     const auto* from = reinterpret_cast<const std::uint8_t*>(samples) + y * pitch + job.from_x * job.detail.samples;
     interleaved_to_pixels(job.row(y), from, job.out.width, job.detail.samples, job.level.colour, job.out.format);
+    if (std::uint8_t* to = job.luminance_row(y)) {
+      interleaved_to_luminance(to, from, job.out.width, job.detail.samples, job.level.colour);
+    }
   }
   whiten_beyond(job, job.level.tile_width, needed_rows(job));
 }

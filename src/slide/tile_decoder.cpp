@@ -29,13 +29,21 @@ PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* co
   return verdict.pixels;
 }
 
-void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height) {
-  const HostPixels& out = job.out;
+namespace {
+
+void whiten_beyond(const TileJob& job, const HostPixels& out, std::int64_t width, std::int64_t height) {
   const auto decoded = static_cast<std::size_t>(std::clamp<std::int64_t>(width - job.from_x, 0, out.width));
   for (std::int64_t y = 0; y < out.height; ++y) {
     const std::size_t begin = job.from_y + y < height ? decoded * out.format.pixel_bytes() : 0;
     std::memset(out.data + y * out.pitch + static_cast<std::ptrdiff_t>(begin), 255, out.row_bytes() - begin);
   }
+}
+
+}  // namespace
+
+void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height) {
+  whiten_beyond(job, job.out, width, height);
+  if (job.luminance != nullptr) whiten_beyond(job, *job.luminance, width, height);
 }
 
 struct TileDecoder::Impl {
@@ -51,6 +59,25 @@ TileDecoder& TileDecoder::operator=(TileDecoder&&) noexcept = default;
 void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64_t index,
                          std::span<const std::byte> bytes, std::int64_t from_x, std::int64_t from_y,
                          const HostPixels& out) {
+  decode(slide, level_index, index, bytes, from_x, from_y, out, nullptr);
+}
+
+void TileDecoder::decode_both(const Slide& slide, std::size_t level_index, std::int64_t index,
+                              std::span<const std::byte> bytes, std::int64_t from_x, std::int64_t from_y,
+                              const HostPixels& rgb, const HostPixels& luminance) {
+  if (rgb.format != rgb_format || luminance.format != luminance_format || rgb.width != luminance.width ||
+      rgb.height != luminance.height) {
+    throw std::invalid_argument("TileDecoder: not RGB and luminance of one rectangle");
+  }
+  // Its luminance may be a component that RGB no longer has: what the codec's own transform took in.
+  const bool apart = slide.info().levels.at(level_index).codec == Codec::jpeg2000;
+  decode(slide, level_index, index, bytes, from_x, from_y, rgb, apart ? nullptr : &luminance);
+  if (apart) decode(slide, level_index, index, bytes, from_x, from_y, luminance, nullptr);
+}
+
+void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64_t index,
+                         std::span<const std::byte> bytes, std::int64_t from_x, std::int64_t from_y,
+                         const HostPixels& out, const HostPixels* luminance) {
   const Level& level = slide.info().levels.at(level_index);
   if (index < 0 || index >= level.columns * level.rows) throw std::out_of_range("TileDecoder: no such tile");
   const bool inside = from_x >= 0 && from_y >= 0 && out.width >= 0 && out.height >= 0 &&
@@ -60,9 +87,11 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
     throw std::invalid_argument("TileDecoder: neither 8-bit luminance nor 8-bit RGB");
   }
   if (bytes.empty()) throw TileError("has no bytes");
-  const TileJob job{
-      slide,  level_index, level, slide.impl().details[level_index], index, demand_for(level, index, out.format),
-      from_x, from_y,      out};
+  const TileJob job{slide,  level_index,
+                    level,  slide.impl().details[level_index],
+                    index,  demand_for(level, index, out.format),
+                    from_x, from_y,
+                    out,    luminance};
   switch (level.codec) {
     case Codec::jpeg:
       return impl_->jpeg.decode(job, bytes);

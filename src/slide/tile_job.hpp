@@ -18,11 +18,19 @@ struct TileJob {
   std::int64_t from_x;  ///< first tile pixel wanted
   std::int64_t from_y;
   const HostPixels& out;
+  /// Where the luminance of the same rectangle goes as well, when `out` is RGB; null where it isn't wanted.
+  const HostPixels* luminance = nullptr;
 
   /// Row `y` of the tile in `out`; null when it isn't wanted.
-  std::uint8_t* row(std::int64_t y) const noexcept {
-    if (y < from_y || y >= from_y + out.height) return nullptr;
-    return out.data + (y - from_y) * out.pitch;
+  std::uint8_t* row(std::int64_t y) const noexcept { return row_of(out, y); }
+  std::uint8_t* luminance_row(std::int64_t y) const noexcept {
+    return luminance == nullptr ? nullptr : row_of(*luminance, y);
+  }
+
+ private:
+  std::uint8_t* row_of(const HostPixels& pixels, std::int64_t y) const noexcept {
+    if (y < from_y || y >= from_y + pixels.height) return nullptr;
+    return pixels.data + (y - from_y) * pixels.pitch;
   }
 };
 

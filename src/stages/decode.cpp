@@ -104,10 +104,17 @@ class Decode final : public DecodeStage {
       if (tile.source == BatchTile::Source::outside_file) throw TileError("its bytes lie outside the file");
       if (tile.source == BatchTile::Source::too_long)
         throw TileError("it claims more bytes than its pixels could need");
-      for (const HostPixels& out : tile.out) {
-        if (out.data == nullptr) continue;
-        decoder.decode(*batch.slide->slide, batch.slide->level, tile.index,
-                       batch.slot.memory().subspan(tile.offset, tile.length), tile.from_x, tile.from_y, out);
+      const HostPixels& luminance = tile.out[luminance_plane];
+      const HostPixels& rgb = tile.out[rgb_plane];
+      const std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
+      const Slide& slide = *batch.slide->slide;
+      const std::size_t level = batch.slide->level;
+      if (rgb.data == nullptr) {
+        decoder.decode(slide, level, tile.index, bytes, tile.from_x, tile.from_y, luminance);
+      } else if (luminance.data == nullptr) {
+        decoder.decode(slide, level, tile.index, bytes, tile.from_x, tile.from_y, rgb);
+      } else {
+        decoder.decode_both(slide, level, tile.index, bytes, tile.from_x, tile.from_y, rgb, luminance);
       }
     } catch (const TileError& error) {
       if (context_.config.decode.on_bad_tile == BadTilePolicy::fail) {

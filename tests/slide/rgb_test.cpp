@@ -196,6 +196,51 @@ TEST_CASE("any part of a tile is the same part of the whole, and nothing else is
   }
 }
 
+TEST_CASE("RGB and luminance decoded together are what each is alone") {
+  const Picture picture = make_picture(64, 48, 3, 12);
+  const Bytes grey = encode_jpeg(make_picture(64, 48, 1, 9), {.coding = Coding::grey});
+  const Bytes small = encode_jpeg(cut(picture, 0, 0, 41, 33));
+  for (const auto& [tile, layout] :
+       {std::pair(encode_jpeg(picture), Layout{}),
+        {encode_jpeg(picture, {.horizontal = 2, .vertical = 1}), Layout{}},
+        {encode_jpeg(picture, {.coding = Coding::rgb}), {.photometric = rgb_photometric}},
+        {grey, Layout{}},
+        {grey, {.photometric = white_is_zero, .samples = 1}},
+        {encode_jpeg2000(picture), {.compression = 33005, .photometric = rgb_photometric}},
+        {encode_jpeg2000(picture, {.colour_transform = false, .chroma_dx = 2}), {.compression = 33003}},
+        {to_bytes(picture), {.compression = 1, .photometric = rgb_photometric}},
+        {to_bytes(picture), {.compression = 1, .photometric = ycbcr_photometric}}}) {
+    const OneTile file(tile, layout);
+    for (const auto& [x, y, width, height] : {std::tuple(0, 0, 64, 48), {5, 7, 50, 20}, {63, 47, 1, 1}}) {
+      const auto bytes_of = [](int channels) {
+        return std::vector<std::uint8_t>(static_cast<std::size_t>(200 * 50 * channels), 99);
+      };
+      std::vector<std::uint8_t> rgb = bytes_of(3), rgb_too = rgb, grey_alone = bytes_of(1), grey_too = grey_alone;
+      TileDecoder decoder;
+      decoder.decode(*file.slide, 0, 0, tile, x, y, {rgb.data(), 600, width, height, rgb_format});
+      decoder.decode(*file.slide, 0, 0, tile, x, y, {grey_alone.data(), 200, width, height});
+      decoder.decode_both(*file.slide, 0, 0, tile, x, y, {rgb_too.data(), 600, width, height, rgb_format},
+                          {grey_too.data(), 200, width, height});
+      CHECK(rgb == rgb_too);
+      CHECK(grey_alone == grey_too);
+    }
+  }
+  // A frame that is smaller than its tile, where only the part inside is asked for.
+  TestTiff tiff;
+  tiff.directories.push_back(tiled_directory(41, 33, 64, 48, 3).set_short(259, 7).set_short(262, ycbcr_photometric));
+  tiff.directories[0].tiles = {small};
+  const TemporaryFolder folder;
+  const auto slide = Slide::open(folder.write("slide.svs", tiff.bytes()));
+  std::vector<std::uint8_t> rgb(64 * 48 * 3), rgb_too(rgb), grey_alone(64 * 48), grey_too(grey_alone);
+  TileDecoder decoder;
+  decoder.decode(*slide, 0, 0, small, 0, 0, {rgb.data(), 192, 64, 48, rgb_format});
+  decoder.decode(*slide, 0, 0, small, 0, 0, {grey_alone.data(), 64, 64, 48});
+  decoder.decode_both(*slide, 0, 0, small, 0, 0, {rgb_too.data(), 192, 64, 48, rgb_format},
+                      {grey_too.data(), 64, 64, 48});
+  CHECK(rgb == rgb_too);
+  CHECK(grey_alone == grey_too);
+}
+
 TEST_CASE("missing tiles and what lies beyond a small edge tile are white") {
   // 90 x 70 pixels: four tiles of 64 x 48.
   const Picture picture = make_picture(96, 96, 3, 10);
