@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Progress {
   std::string busiest_stage;  ///< the stage with the largest busy share so far
 };
 
+/// What `wake_up` got ready.
+struct Woken;
+
 /// How a caller watches and stops a run. All members may be used from any thread while it runs. What `on_slide`,
 /// `on_progress` and `on_message` throw stops the run and comes out of it.
 class RunControl {
@@ -49,6 +53,9 @@ class RunControl {
   /// Called with warnings and notes (one line each), from any thread.
   std::function<void(const std::string&)> on_message;
 
+  /// What `wake_up` gave for the same configuration, for one run to use up; may be null.
+  std::shared_ptr<Woken> woken;
+
  private:
   std::atomic<bool> stop_{false};
 };
@@ -59,8 +66,10 @@ class RunControl {
 void check_runnable(const Config& config);
 
 /// Has the GPUs of a configuration ready sooner: their driver takes some tenths of a second for it, and a program may
-/// look for its slides at the same time. Needn't be called; what can't be run is passed over. Thread-safe.
-void wake_up(const Config& config) noexcept;
+/// look for its slides at the same time. Meanwhile memory for the first slots is taken, which the run that `woken` is
+/// given to uses, or which goes with the last copy of what is returned. Needn't be called; what can't be run is passed
+/// over, and null is returned then. Thread-safe.
+std::shared_ptr<Woken> wake_up(const Config& config) noexcept;
 
 /// Runs the pipeline over `slides` (paths of slide files: see `expand_inputs` for folders and manifests).
 /// A slide that fails is reported in its result and doesn't stop the others.

@@ -187,7 +187,8 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   return complete && corpus.failed == 0 && archive.stopped().empty() ? exit_done : exit_some_failed;
 }
 
-int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
+int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options,
+               std::future<std::shared_ptr<Woken>>& waking) {
   log_with_time();
   RunControl control;
   const SignalScope signals(control);
@@ -215,6 +216,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   RunResult result;
   if (!slides.empty()) {
     Tracing tracing(config, options.trace);
+    control.woken = waking.get();
     result = run_pipeline(config, slides, control);
     display.end();
     archive.end_watch();
@@ -331,8 +333,8 @@ int run(const RunOptions& options) {
   if (config.input.slides.empty()) {
     throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
   }
-  std::future<void> waking;
-  if (!options.dry_run) waking = std::async(std::launch::async, [&config] { wake_up(config); });
+  std::future<std::shared_ptr<Woken>> waking;
+  if (!options.dry_run) waking = std::async(std::launch::async, [&config] { return wake_up(config); });
   ExpandedInputs inputs = expand_inputs(config.input.slides);
   leave_out_maps(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
@@ -346,7 +348,7 @@ int run(const RunOptions& options) {
   prepare_output(config);
   if (!options.metrics.empty()) AtomicFile::check(options.metrics);
   if (trace_among_results) check_trace_file(options.trace);
-  return run_slides(config, inputs, options);
+  return run_slides(config, inputs, options, waking);
 }
 
 }  // namespace slidestream::cli

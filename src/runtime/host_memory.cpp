@@ -43,20 +43,26 @@ HostMemory::~HostMemory() {
 }
 
 HostMemory::HostMemory(HostMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      taken_(std::exchange(other.taken_, 0)) {}
 
 HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(taken_, other.taken_);
   return *this;
 }
 
 void populate(std::span<std::byte> memory) noexcept {
-#ifdef MADV_POPULATE_WRITE
-  if (!memory.empty()) madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE);
-#else
-  static_cast<void>(memory);
-#endif
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (std::size_t at = 0; at < memory.size(); at += page) {
+    // Is always a write, for the processor, and changes nothing. MADV_POPULATE_WRITE would keep the lock of the whole
+    // address space meanwhile, for which others that take pages, the driver and whoever maps a file would wait.
+    unsigned char zero = 0;
+    auto* byte = reinterpret_cast<volatile unsigned char*>(memory.data() + at);
+    __atomic_compare_exchange_n(byte, &zero, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  }
 }
 
 }  // namespace slidestream::runtime

@@ -1,10 +1,12 @@
 #include "runtime/slot_preparation.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <span>
 #include <utility>
 
-#include "runtime/host_memory.hpp"
+#include "runtime/machine.hpp"
 
 namespace slidestream::runtime {
 namespace {
@@ -12,16 +14,49 @@ namespace {
 /// What a thread takes at a time: a few milliseconds of work, which is also how long a stop may take.
 constexpr std::size_t part_bytes = std::size_t{16} << 20;
 
+std::size_t parts_of(std::size_t bytes) { return std::max<std::size_t>(1, (bytes + part_bytes - 1) / part_bytes); }
+
+void populate_part(std::span<std::byte> memory, std::size_t part) {
+  const std::size_t begin = std::min(part * part_bytes, memory.size());
+  populate(memory.subspan(begin, std::min(part_bytes, memory.size() - begin)));
+}
+
 }  // namespace
+
+std::vector<HostMemory> take_ahead(std::size_t count, std::size_t bytes, std::size_t front, std::size_t threads,
+                                   int numa_node) {
+  std::vector<HostMemory> blocks;
+  blocks.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    blocks.emplace_back(bytes);
+    place_on_node(blocks.back().bytes(), numa_node);
+    blocks.back().set_taken(std::min(front, bytes));
+  }
+  const std::size_t parts = parts_of(std::min(front, bytes));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    run_near_node(numa_node);
+    for (std::size_t part = next++; part < count * parts; part = next++) {
+      HostMemory& block = blocks[part / parts];
+      populate_part(block.bytes().first(block.taken()), part % parts);
+    }
+  };
+  {
+    // Each is waited for at the end of the scope, also after an exception.
+    std::vector<std::future<void>> workers;
+    workers.reserve(threads);
+    for (std::size_t i = 0; i < threads; ++i) workers.push_back(std::async(std::launch::async, work));
+  }
+  return blocks;
+}
 
 SlotPreparation::SlotPreparation(SlotPool& pool, std::size_t front, std::size_t threads, Steps steps)
     : pool_(pool),
       steps_(std::move(steps)),
       front_(std::min(front, pool.bytes_per_slot())),
-      parts_(std::max<std::size_t>(1, (front_ + part_bytes - 1) / part_bytes)),
-      parts_left_(pool.size()),
+      parts_(parts_of(front_)),
+      parts_left_(pool.size(), parts_),
       working_(threads) {
-  for (std::atomic<std::size_t>& left : parts_left_) left.store(parts_, std::memory_order_relaxed);
   threads_.reserve(threads);
   try {
     for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
@@ -35,49 +70,72 @@ SlotPreparation::~SlotPreparation() { join(); }
 
 void SlotPreparation::join() noexcept {
   stop();
-  proceed(Phase::given_up);
   for (std::thread& thread : threads_) thread.join();
 }
 
-void SlotPreparation::proceed(Phase phase) noexcept {
-  Phase waiting = Phase::waiting;
-  phase_.compare_exchange_strong(waiting, phase);
-  phase_.notify_all();
+bool SlotPreparation::want() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || wanted_ == pool_.size()) return false;
+    ++wanted_;
+    ++unsettled_;
+  }
+  changed_.notify_all();
+  return true;
+}
+
+void SlotPreparation::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool SlotPreparation::take_part(std::size_t& part) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopped_ || next_part_ < wanted_ * parts_; });
+  if (stopped_) return false;
+  part = next_part_++;
+  return true;
 }
 
 void SlotPreparation::work() noexcept {
-  phase_.wait(Phase::waiting);
-  if (phase_.load() == Phase::given_up) return;
   try {
-    if (steps_.begin) steps_.begin();
-    prepare_fronts();
-    if (steps_.rest) prepare_rests();
+    prepare();
   } catch (...) {
     stop();
     if (steps_.failed) steps_.failed(std::current_exception());
   }
-  if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1 && steps_.ended) steps_.ended();
-}
-
-void SlotPreparation::prepare_fronts() {
-  while (!stopped()) {
-    const std::size_t part = next_part_.fetch_add(1, std::memory_order_relaxed);
-    const std::size_t slot = part / parts_;
-    if (slot >= pool_.size()) return;
-    const std::span<std::byte> memory = pool_.memory(slot).first(front_);
-    const std::size_t begin = std::min(part % parts_ * part_bytes, memory.size());
-    populate(memory.subspan(begin, std::min(part_bytes, memory.size() - begin)));
-    if (parts_left_[slot].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-    if (steps_.complete) steps_.complete(slot);
-    pool_.make_ready(slot);
+  std::size_t given_up = 0;
+  {
+    // After a stop nothing is asked for any more: the last thread knows all that will never be ready.
+    const std::lock_guard lock(mutex_);
+    if (--working_ == 0) given_up = std::exchange(unsettled_, 0);
+  }
+  for (; given_up > 0; --given_up) {
+    if (steps_.settled) steps_.settled();
   }
 }
 
-void SlotPreparation::prepare_rests() {
-  while (!stopped()) {
-    const std::size_t slot = next_rest_.fetch_add(1, std::memory_order_relaxed);
-    if (slot >= pool_.size()) return;
-    steps_.rest(slot);
+void SlotPreparation::prepare() {
+  bool begun = false;
+  for (std::size_t part = 0; take_part(part);) {
+    if (!begun && steps_.begin) steps_.begin();
+    begun = true;
+    const std::size_t slot = part / parts_;
+    if (pool_.taken(slot) < front_) populate_part(pool_.memory(slot).first(front_), part % parts_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (--parts_left_[slot] > 0) continue;
+    }
+    if (steps_.complete) steps_.complete(slot);
+    pool_.make_ready(slot);
+    {
+      const std::lock_guard lock(mutex_);
+      --unsettled_;
+    }
+    if (steps_.settled) steps_.settled();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "operators/registry.hpp"
+#include "runtime/machine.hpp"
 
 namespace slidestream {
 
@@ -34,6 +35,10 @@ RunContext::RunContext(const Config& run_config, int run_threads)
   for (std::size_t rank = 0; rank < all_operators.size(); ++rank) {
     if (all_operators[rank]->reads_pixels()) ranks.push_back(rank);
   }
+}
+
+int threads_of(const Config& config) noexcept {
+  return config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
 }
 
 Operators readers_of(const Operators& operators) {

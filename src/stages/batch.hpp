@@ -184,6 +184,13 @@ std::optional<Product> image_of(const Operator& op);
 /// The place of the spectrum among operators; none where it doesn't run.
 std::optional<std::size_t> place_of_spectrum(const Operators& operators);
 
+/// Threads of a run: as configured, or one a processor.
+int threads_of(const Config& config) noexcept;
+
+/// Bytes at the beginning of a long slot that are pinned apart, unless a test wants others: what a batch of compressed
+/// tiles seldom exceeds.
+constexpr std::size_t usual_pinned_front = std::size_t{256} << 20;
+
 /// What the stages share for one run.
 struct RunContext {
   RunContext(const Config& run_config, int run_threads);
@@ -222,8 +229,10 @@ struct RunContext {
   /// Of the stages that this run has, in their order.
   std::vector<const runtime::StageMeter*> meters() const;
 
-  /// Bytes at the beginning of a long slot that are pinned apart: what a batch of compressed tiles seldom exceeds.
-  std::size_t pinned_front = std::size_t{256} << 20;
+  /// Bytes at the beginning of a long slot that are pinned apart.
+  std::size_t pinned_front = usual_pinned_front;
+  /// Of each lane, blocks for its first slots that were taken before the run; may be fewer lanes.
+  std::vector<std::vector<runtime::HostMemory>> slots_ahead;
 
   /// For tests: called at the start of each stage's work on a strip; what it throws is the stage's failure.
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;

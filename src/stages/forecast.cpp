@@ -6,7 +6,6 @@
 #include <slidestream/error.hpp>
 
 #include "operators/registry.hpp"
-#include "runtime/machine.hpp"
 #include "stages/batch.hpp"
 #include "stages/delivery.hpp"
 #include "stages/device_sizing.hpp"
@@ -257,7 +256,7 @@ RunForecast forecast_run(const Config& config, const std::vector<std::string>& s
     throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
   }
   RunForecast forecast;
-  forecast.threads = config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
+  forecast.threads = threads_of(config);
   const Machine machine = choose_machine(forecast, config, options);
   Planner planner(config, machine, forecast);
   for (std::size_t i = 0; i < slides.size(); ++i) planner.add(slides[i], slides.size() - i);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/host_memory.hpp"
 #include "runtime/slot_pool.hpp"
 #include "runtime/stage_contract.hpp"
 #include "stages/batch.hpp"
@@ -54,20 +55,20 @@ class GpuSet {
   /// Whether this level's tiles are decoded on the devices. Thread-safe.
   virtual bool decodes(const Slide& slide, std::size_t level) const = 0;
 
-  /// A lane's slots, pinned near its device, and made ready by that in the background. Goes away before the slots do,
-  /// and waits for what the device does with them.
+  /// A lane's slots, pinned near its device, and made ready by that in the background, as they are wanted. Goes away
+  /// before the slots do, and waits for what the device does with them.
   class PinnedSlots {
    public:
     virtual ~PinnedSlots() = default;
-    /// Begins: before, no slot becomes ready.
-    virtual void start() noexcept = 0;
+    /// Asks for one more slot. False: all were asked for, or no more come. Doesn't wait. Thread-safe.
+    virtual bool want() = 0;
     /// Slots that aren't ready needn't be any more. Doesn't wait.
     virtual void stop() noexcept = 0;
   };
-  /// Of slots that aren't ready. `failed` is told why no more slots come; `ended`, that none will. Both are called from
-  /// threads of the slots' own.
+  /// Of slots that aren't ready. `failed` is told why no more slots come; `settled` is called once for each slot that
+  /// was asked for, when it is ready or never will be. Both are called from threads of the slots' own.
   virtual std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
-                                           const std::function<void()>& ended) = 0;
+                                           const std::function<void()>& settled) = 0;
 
   /// Has as much of the batch's slot pinned as its tiles, which are laid out, and its rows take: the whole slot when
   /// its front won't do. May wait for the system. Thread-safe for different batches. \throws CudaError.
@@ -106,8 +107,9 @@ extern const runtime::StageContract device_compute_contract;
 /// Whether `make_gpu_set` would find what it wants; takes nothing. \throws as that.
 void check_gpus(const Config& config, const std::vector<int>& devices);
 
-/// Has the driver make the devices' contexts, side by side. What fails here fails again where it is told.
-void wake_gpus(const std::vector<int>& devices) noexcept;
+/// Has the driver make the devices' contexts, side by side, and takes the pages of the first slots meanwhile. What
+/// fails here fails again where it is told. \returns each device's slots, or nothing.
+std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config& config, const std::vector<int>& devices) noexcept;
 
 /// \throws ConfigError naming the key to turn when the devices' memory doesn't do; CudaError.
 std::unique_ptr<GpuSet> make_gpu_set(RunContext& context, const std::vector<int>& devices);

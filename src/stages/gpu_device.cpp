@@ -1,10 +1,8 @@
 #include "stages/gpu_device.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -24,14 +22,6 @@ namespace {
 
 /// The spectrum is the only one that devices compute.
 constexpr std::size_t the_operator = 0;
-
-/// More take pages from the system no faster: they wait for each other there.
-constexpr int most_preparing_threads = 4;
-
-std::size_t preparing_threads(const RunContext& context) {
-  const int share = context.threads / static_cast<int>(2 * context.lanes);
-  return static_cast<std::size_t>(std::clamp(share, 1, most_preparing_threads));
-}
 
 }  // namespace
 
@@ -72,7 +62,7 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
 /// Slots of a lane. What is still under way reads and writes memory that goes away after it.
 class GpuDevice::Pins final : public GpuSet::PinnedSlots {
  public:
-  Pins(GpuDevice& device, runtime::SlotPool& slots, const GpuSet::Done& failed, const std::function<void()>& ended)
+  Pins(GpuDevice& device, runtime::SlotPool& slots, const GpuSet::Done& failed, const std::function<void()>& settled)
       : device_(device),
         slots_(slots),
         front_(pinned_front(slots.bytes_per_slot(), device.context_.pinned_front)),
@@ -84,14 +74,13 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
     runtime::SlotPreparation::Steps steps;
     steps.begin = [&device] { runtime::run_near_node(device.device_.numa_node); };
     steps.complete = [this](std::size_t index) { pin_front(index); };
-    if (front_ < slots.bytes_per_slot()) steps.rest = [this](std::size_t index) { pin_rest(index, false); };
     steps.failed = failed;
-    steps.ended = ended;
-    preparation_.emplace(slots, front_, preparing_threads(device.context_), std::move(steps));
+    steps.settled = settled;
+    preparation_.emplace(slots, front_, preparing_threads(device.context_.threads, device.context_.lanes),
+                         std::move(steps));
     device_.pins_ = this;
   }
   ~Pins() override {
-    stop();
     preparation_.reset();
     device_.pins_ = nullptr;
     device_.finish();
@@ -99,11 +88,8 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
     device_.on_device(unpin);
   }
 
-  void start() noexcept override { preparation_->start(); }
-  void stop() noexcept override {
-    stopped_.store(true, std::memory_order_relaxed);
-    preparation_->stop();
-  }
+  bool want() override { return preparation_->want(); }
+  void stop() noexcept override { preparation_->stop(); }
 
   const std::byte* boundary(std::size_t index) const { return slots_.memory(index).data() + front_; }
 
@@ -115,15 +101,18 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
   }
 
   void pin_whole(std::size_t index) {
-    if (front_ < slots_.bytes_per_slot()) pin_rest(index, true);
+    if (front_ == slots_.bytes_per_slot() || ranges_[index].rest) return;
+    const std::span<std::byte> rest = slots_.memory(index).subspan(front_);
+    runtime::populate(rest);
+    const DeviceScope scope(device_.device_.ordinal);
+    ranges_[index].rest.emplace(rest);
   }
 
  private:
   struct Ranges {
     std::optional<runtime::cuda::PinnedRange> host;
     std::optional<runtime::cuda::PinnedRange> front;
-    std::mutex mutex;
-    std::optional<runtime::cuda::PinnedRange> rest;  ///< guarded by `mutex`
+    std::optional<runtime::cuda::PinnedRange> rest;  ///< its batch's alone: taken when one needs it
   };
 
   /// Its pages are there, and no other thread has to do with the slot.
@@ -135,31 +124,16 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
     ranges_[index].host.emplace(host);
   }
 
-  /// Somebody waits for it, or it is done in good time.
-  void pin_rest(std::size_t index, bool wanted) {
-    constexpr std::size_t part = std::size_t{16} << 20;
-    const std::lock_guard lock(ranges_[index].mutex);
-    if (ranges_[index].rest) return;
-    const std::span<std::byte> rest = slots_.memory(index).subspan(front_);
-    for (std::size_t begin = 0; begin < rest.size(); begin += part) {
-      if (!wanted && stopped_.load(std::memory_order_relaxed)) return;
-      runtime::populate(rest.subspan(begin, std::min(part, rest.size() - begin)));
-    }
-    const DeviceScope scope(device_.device_.ordinal);
-    ranges_[index].rest.emplace(rest);
-  }
-
   GpuDevice& device_;
   runtime::SlotPool& slots_;
   std::size_t front_;
   std::deque<Ranges> ranges_;
-  std::atomic<bool> stopped_{false};
   std::optional<runtime::SlotPreparation> preparation_;
 };
 
 std::unique_ptr<GpuSet::PinnedSlots> GpuDevice::pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
-                                                    const std::function<void()>& ended) {
-  return std::make_unique<Pins>(*this, slots, failed, ended);
+                                                    const std::function<void()>& settled) {
+  return std::make_unique<Pins>(*this, slots, failed, settled);
 }
 
 void GpuDevice::pin(const Batch& batch) { pins_->pin(batch); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,13 @@
 
 namespace slidestream {
 
+/// Threads that take a lane's slots from the system, in a run with so many threads and lanes. Half of the processors
+/// are left to those who work meanwhile.
+inline std::size_t preparing_threads(int threads, std::size_t lanes) {
+  constexpr int most = 8;
+  return static_cast<std::size_t>(std::clamp(threads / static_cast<int>(2 * lanes), 1, most));
+}
+
 /// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start,
 /// but for what is pinned, which comes slot by slot.
 class GpuDevice {
@@ -30,7 +38,7 @@ class GpuDevice {
   ~GpuDevice();
 
   std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
-                                           const std::function<void()>& ended);
+                                           const std::function<void()>& settled);
   void pin(const Batch& batch);
   void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "stages/carry.hpp"
@@ -13,6 +15,11 @@ namespace flow = tbb::flow;
 
 /// Tiles that a task decodes after all: rare ones, so that few at a time are enough.
 constexpr std::size_t kTilesPerPatching = 8;
+
+/// With so much a device has enough to do: a batch that is copied, one that is decoded and one whose windows are
+/// computed, and as many pixels as two large batches have.
+constexpr std::int64_t kEnoughBatches = 3;
+constexpr std::int64_t kEnoughPixels = 2 * device_batch_pixels;
 
 class GpuLane final : public Lane {
  public:
@@ -54,10 +61,33 @@ class GpuLane final : public Lane {
  private:
   using AsyncNode = flow::async_node<Batch*, Batch*>;
 
-  void prepare_slots() override {
-    // No task of the graph may be under way yet: it waits for the slots.
+  void prepare_slots() override { want_slot(); }
+
+  /// Asks for one slot more when all that are ready are taken, none is on its way, and the device hasn't enough to do.
+  /// A device that is the slowest part of the run is busy with a few slots, and pinning more would only hold up its
+  /// launches.
+  void admitted() override {
+    const bool on_its_way = slots().size() - slots().not_ready() < wanted_;
+    const bool all_taken = slots().checked_out() + slots().not_ready() == slots().size();
+    if (on_its_way || !all_taken) return;
+    if (batches_on_device_.load() < kEnoughBatches || pixels_on_device_.load() < kEnoughPixels) want_slot();
+  }
+
+  void want_slot() {
+    // The graph waits for what was asked for, also where no task of it is under way.
     shared_.graph.reserve_wait();
-    pinned_slots_->start();
+    if (pinned_slots_->want()) {
+      ++wanted_;
+    } else {
+      shared_.graph.release_wait();
+    }
+  }
+
+  /// Of batches that go to the device (1) or come back (-1).
+  void count_on_device(const Batch& batch, int sign) {
+    batches_on_device_ += sign;
+    if (batch.empty) return;
+    pixels_on_device_ += sign * (batch.strip.y1 - batch.strip.y0) * (batch.panel().x1 - batch.panel().x0);
   }
 
   void end_preparation() noexcept override { pinned_slots_->stop(); }
@@ -81,6 +111,7 @@ class GpuLane final : public Lane {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     shared_.context.upload.add_wait(batch.ready);
+    count_on_device(batch, 1);
     {
       const runtime::StageMeter::Handing handing(shared_.context.upload, payload_of(batch));
       guarded(shared_.context, "upload", batch, [&] { gpus_.upload(batch); });
@@ -154,7 +185,10 @@ class GpuLane final : public Lane {
     take(batch);
     shared_.context.compute.add_wait(batch.ready);
     const runtime::StageMeter::Handing handing(shared_.context.compute, payload_of(batch));
-    gpus_.compute(batch, come_back(batch, gateway, "compute"));
+    gpus_.compute(batch, [this, &batch, done = come_back(batch, gateway, "compute")](std::exception_ptr failure) {
+      count_on_device(batch, -1);
+      done(std::move(failure));
+    });
   }
 
   Batch* collect(Batch& batch) {
@@ -187,6 +221,9 @@ class GpuLane final : public Lane {
 
   GpuSet& gpus_;
   std::unique_ptr<GpuSet::PinnedSlots> pinned_slots_;
+  std::atomic<std::size_t> wanted_{0};              ///< slots that were asked for
+  std::atomic<std::int64_t> batches_on_device_{0};  ///< on their way there, or being worked on
+  std::atomic<std::int64_t> pixels_on_device_{0};   ///< theirs
   std::unique_ptr<CarryStage> carry_stage_;
   flow::multifunction_node<Batch*, std::tuple<Batch*, Batch*>> upload_;
   AsyncNode decode_;

@@ -1,19 +1,23 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <future>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
+#include "runtime/slot_preparation.hpp"
 #include "stages/gpu.hpp"
 #include "stages/gpu_device.hpp"
 
 namespace slidestream {
 namespace {
+
+/// Slots whose pages are taken before a run: a slide of the usual size goes through as many.
+constexpr std::size_t slots_ahead = 3;
 
 /// The oldest architecture that the kernels are compiled for.
 constexpr int oldest_major = 8;
@@ -121,8 +125,8 @@ class Gpus final : public GpuSet {
   const SlotLimits& limits() const noexcept override { return limits_; }
   std::string description() const override { return description_; }
   std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
-                                   const std::function<void()>& ended) override {
-    return devices_[lane]->pin(slots, failed, ended);
+                                   const std::function<void()>& settled) override {
+    return devices_[lane]->pin(slots, failed, settled);
   }
   bool decodes(const Slide& slide, std::size_t level) const override {
     return device_decodes(context_.config, slide, level);
@@ -204,7 +208,8 @@ void check_gpus(const Config& config, const std::vector<int>& devices) {
   }
 }
 
-void wake_gpus(const std::vector<int>& devices) noexcept {
+std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config& config,
+                                                        const std::vector<int>& devices) noexcept {
   const auto wake = [](int ordinal) noexcept {
     try {
       const runtime::cuda::DeviceScope scope(ordinal);
@@ -213,13 +218,28 @@ void wake_gpus(const std::vector<int>& devices) noexcept {
       // Told where the device is used.
     }
   };
-  std::vector<std::thread> threads;
+  const auto take = [&config, lanes = devices.size()](int numa_node) {
+    const std::size_t bytes = device_slot_bytes(config.pipeline, lanes);
+    return runtime::take_ahead(
+        std::min<std::size_t>(static_cast<std::size_t>(config.pipeline.queue_depth), slots_ahead), bytes,
+        pinned_front(bytes, usual_pinned_front), preparing_threads(threads_of(config), lanes), numa_node);
+  };
+  std::vector<std::vector<runtime::HostMemory>> slots(devices.size());
   try {
-    for (const int ordinal : devices) threads.emplace_back(wake, ordinal);
+    const runtime::cuda::Devices all = runtime::cuda::find_devices();
+    // Each is waited for at the end of the block, also after an exception.
+    std::vector<std::future<void>> works;
+    for (std::size_t lane = 0; lane < devices.size(); ++lane) {
+      works.push_back(std::async(std::launch::async, wake, devices[lane]));
+      works.push_back(std::async(std::launch::async, [&take, &slots, lane, device = device_of(all, devices[lane])] {
+        slots[lane] = take(device.numa_node);
+      }));
+    }
+    for (std::future<void>& work : works) work.get();
   } catch (const std::exception&) {
-    // Those that have no thread wake up when they are used.
+    // What isn't ready now gets ready when it is used.
   }
-  for (std::thread& thread : threads) thread.join();
+  return slots;
 }
 
 std::unique_ptr<GpuSet> make_gpu_set(RunContext& context, const std::vector<int>& devices) {

@@ -16,6 +16,11 @@ std::size_t readers(const RunContext& context) {
   return static_cast<std::size_t>(std::clamp(context.threads / 2, 2, 8));
 }
 
+std::vector<runtime::HostMemory> slots_ahead(RunContext& context, std::size_t lane) {
+  if (lane >= context.slots_ahead.size()) return {};
+  return std::move(context.slots_ahead[lane]);
+}
+
 }  // namespace
 
 Lane::Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slots)
@@ -25,7 +30,8 @@ Lane::Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slo
       batches_(depth_),
       tokens_(shared.graph),
       pool_(
-          depth_, shared.context.limits.slot_bytes, [this] { give_token(); }, slots),
+          depth_, shared.context.limits.slot_bytes, [this] { give_token(); }, slots,
+          slots_ahead(shared.context, index)),
       io_(readers(shared.context)),
       source_(shared.graph, [this](tbb::flow_control& flow_control) { return next_strip(flow_control); }),
       join_(shared.graph),
@@ -117,6 +123,7 @@ Batch* Lane::admit(const Admission& admission) {
   batch.bad_tiles = 0;
   batch.fallback_tiles = 0;
   batch.decode_on_device = message.slide->decode_on_device;
+  admitted();
   return give(batch);
 }
 

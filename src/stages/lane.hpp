@@ -46,8 +46,10 @@ class Lane {
   /// `slots` says whether somebody else makes the slots ready, in `prepare_slots`.
   Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slots = runtime::SlotPool::Start::ready);
 
-  /// Begins to make the slots ready, where they aren't.
+  /// Begins to make slots ready, where they aren't.
   virtual void prepare_slots() {}
+  /// A batch has its slot. Called by a serial node.
+  virtual void admitted() {}
   /// Slots that aren't ready aren't needed any more. Called by the serial source.
   virtual void end_preparation() noexcept {}
   /// Joins the nodes behind this part, and this part to them. (An edge makes tasks at once, which refer to nodes.)

@@ -18,7 +18,7 @@
 #include <slidestream/error.hpp>
 
 #include "operators/registry.hpp"
-#include "runtime/machine.hpp"
+#include "runtime/host_memory.hpp"
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
 #include "stages/emit.hpp"
@@ -27,6 +27,11 @@
 #include "stages/reduce.hpp"
 
 namespace slidestream {
+
+struct Woken {
+  std::vector<std::vector<runtime::HostMemory>> slots;  ///< of each lane, the first
+};
+
 namespace {
 
 namespace flow = tbb::flow;
@@ -259,12 +264,16 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   if (!why_no_gpu.empty() && control.on_message) {
     control.on_message(why_no_gpu + ": the run computes on the CPU");
   }
-  const int threads = config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
+  const int threads = threads_of(config);
   RunContext context(config, threads);
   context.fault = faults.fault;
   context.fault_data = faults.data;
   if (faults.pinned_front > 0) context.pinned_front = faults.pinned_front;
   context.stop_requested = [&control] { return control.stop_requested(); };
+
+  if (const std::shared_ptr<Woken> woken = std::exchange(control.woken, nullptr)) {
+    context.slots_ahead = std::move(woken->slots);
+  }
 
   RunResult result;
   result.threads = threads;
@@ -327,13 +336,16 @@ void check_runnable(const Config& config) {
   check_gpus(config, devices);
 }
 
-void wake_up(const Config& config) noexcept {
+std::shared_ptr<Woken> wake_up(const Config& config) noexcept {
   try {
+    validate(config);
     std::string why;
-    wake_gpus(choose_backend(config, why));
+    const std::vector<int> devices = choose_backend(config, why);
+    if (!devices.empty()) return std::make_shared<Woken>(Woken{wake_gpus(config, devices)});
   } catch (const std::exception&) {
     // What can't be run is told by `check_runnable`.
   }
+  return nullptr;
 }
 
 RunResult run_pipeline(const Config& config, const std::vector<std::string>& slides, RunControl& control) {

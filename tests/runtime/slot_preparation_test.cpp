@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cstring>
-#include <future>
 #include <mutex>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+using slidestream::runtime::HostMemory;
 using slidestream::runtime::Slot;
 using slidestream::runtime::SlotPool;
 using slidestream::runtime::SlotPreparation;
@@ -21,7 +23,7 @@ constexpr std::size_t bytes = (std::size_t{16} << 20) + 4096;  // two parts a sl
 
 }  // namespace
 
-TEST_CASE("slots become free as they are made ready, each once, and the end is told once") {
+TEST_CASE("slots become free as they are asked for, in their order, each once") {
   for (const std::size_t threads : {1U, 3U}) {
     std::atomic<std::size_t> freed{0};
     SlotPool pool(
@@ -30,7 +32,7 @@ TEST_CASE("slots become free as they are made ready, each once, and the end is t
     CHECK(pool.not_ready() == slots);
     std::mutex mutex;
     std::vector<std::size_t> order;
-    std::promise<void> ended;
+    std::counting_semaphore<slots + 1> settled{0};
     SlotPreparation preparation(pool, bytes, threads,
                                 {{},
                                  [&](std::size_t index) {
@@ -39,24 +41,38 @@ TEST_CASE("slots become free as they are made ready, each once, and the end is t
                                    std::memset(pool.memory(index).data(), static_cast<int>(index), 64);
                                  },
                                  [](const std::exception_ptr&) { FAIL("nothing fails here"); },
-                                 [&] { ended.set_value(); }});
-    preparation.start();
-    ended.get_future().wait();
-    CHECK(freed == slots);
-    CHECK(pool.not_ready() == 0);
-    if (threads == 1) CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 4});
+                                 [&] { settled.release(); }});
+    for (std::size_t wanted = 1; wanted <= slots; ++wanted) {
+      CHECK(preparation.want());
+      settled.acquire();
+      CHECK(freed == wanted);
+      CHECK(pool.not_ready() == slots - wanted);
+    }
+    CHECK_FALSE(preparation.want());
+    CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 4});
     std::vector<Slot> held;
     while (auto slot = pool.try_acquire()) {
       CHECK(slot->memory()[7] == std::byte(slot->index()));
       held.push_back(std::move(*slot));
     }
     CHECK(held.size() == slots);
+    CHECK_FALSE(settled.try_acquire());
   }
 }
 
-TEST_CASE("after a stop no slot is begun, and those that aren't ready stay so") {
+TEST_CASE("several slots may be asked for at a time") {
   SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready);
-  std::promise<void> ended;
+  std::counting_semaphore<slots + 1> settled{0};
+  SlotPreparation preparation(pool, bytes, 3, {{}, {}, {}, [&] { settled.release(); }});
+  while (preparation.want()) {
+  }
+  for (std::size_t i = 0; i < slots; ++i) settled.acquire();
+  CHECK(pool.not_ready() == 0);
+}
+
+TEST_CASE("after a stop no slot is begun, and all that were asked for are settled") {
+  SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready);
+  std::counting_semaphore<slots + 1> settled{0};
   SlotPreparation* self = nullptr;
   SlotPreparation preparation(pool, bytes, 1,
                               {{},
@@ -64,17 +80,21 @@ TEST_CASE("after a stop no slot is begun, and those that aren't ready stay so") 
                                  if (index == 1) self->stop();
                                },
                                {},
-                               [&] { ended.set_value(); }});
+                               [&] { settled.release(); }});
   self = &preparation;
-  preparation.start();
-  ended.get_future().wait();
+  int wanted = 0;
+  for (; wanted < 4 && preparation.want(); ++wanted) {
+  }
+  for (int i = 0; i < wanted; ++i) settled.acquire();
+  CHECK_FALSE(preparation.want());
+  CHECK_FALSE(settled.try_acquire());
   CHECK(pool.not_ready() == slots - 2);
   CHECK(pool.checked_out() == 0);
 }
 
 TEST_CASE("what a step throws is told, and no more slots come") {
   SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready);
-  std::promise<void> ended;
+  std::counting_semaphore<slots + 1> settled{0};
   std::string what;
   SlotPreparation preparation(pool, bytes, 1,
                               {{},
@@ -88,14 +108,17 @@ TEST_CASE("what a step throws is told, and no more slots come") {
                                    what = error.what();
                                  }
                                },
-                               [&] { ended.set_value(); }});
-  preparation.start();
-  ended.get_future().wait();
+                               [&] { settled.release(); }});
+  for (std::size_t i = 0; i < 3; ++i) {
+    REQUIRE(preparation.want());
+    settled.acquire();
+  }
   CHECK(what == "no more");
+  CHECK_FALSE(preparation.want());
   CHECK(pool.not_ready() == slots - 2);
 }
 
-TEST_CASE("a preparation that was never started calls nothing") {
+TEST_CASE("a preparation that is asked for nothing calls nothing") {
   SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready);
   std::atomic<int> calls{0};
   {
@@ -105,4 +128,20 @@ TEST_CASE("a preparation that was never started calls nothing") {
   }
   CHECK(calls == 0);
   CHECK(pool.not_ready() == slots);
+}
+
+TEST_CASE("blocks that were taken ahead become the first slots, those of another size don't") {
+  std::vector<HostMemory> ahead;
+  ahead.emplace_back(bytes / 2);
+  ahead.emplace_back(bytes);
+  ahead.back().bytes()[5] = std::byte{9};
+  ahead.back().set_taken(bytes);
+  SlotPool pool(slots, bytes, {}, SlotPool::Start::not_ready, std::move(ahead));
+  CHECK(pool.size() == slots);
+  CHECK(pool.taken(0) == bytes);
+  CHECK(pool.memory(0)[5] == std::byte{9});
+  for (std::size_t i = 1; i < slots; ++i) {
+    CHECK(pool.taken(i) == 0);
+    CHECK(pool.memory(i).size() == bytes);
+  }
 }
