@@ -11,10 +11,10 @@
 namespace slidestream::runtime {
 namespace {
 
-/// What a thread takes at a time: a few milliseconds of work, which is also how long a stop may take.
-constexpr std::size_t part_bytes = std::size_t{16} << 20;
+/// What a thread takes at a time: a millisecond of work, which is also how long a stop may take.
+constexpr std::size_t part_bytes = std::size_t{4} << 20;
 
-std::size_t parts_of(std::size_t bytes) { return std::max<std::size_t>(1, (bytes + part_bytes - 1) / part_bytes); }
+std::size_t parts_of(std::size_t bytes) { return (bytes + part_bytes - 1) / part_bytes; }
 
 void populate_part(std::span<std::byte> memory, std::size_t part) {
   const std::size_t begin = std::min(part * part_bytes, memory.size());
@@ -54,7 +54,8 @@ SlotPreparation::SlotPreparation(SlotPool& pool, std::size_t front, std::size_t 
     : pool_(pool),
       steps_(std::move(steps)),
       front_(std::min(front, pool.bytes_per_slot())),
-      parts_(parts_of(front_)),
+      front_parts_(parts_of(front_)),
+      parts_(std::max<std::size_t>(1, front_parts_ + (steps_.besides ? parts_of(steps_.besides(0).size()) : 0))),
       parts_left_(pool.size(), parts_),
       working_(threads) {
   threads_.reserve(threads);
@@ -124,7 +125,11 @@ void SlotPreparation::prepare() {
     if (!begun && steps_.begin) steps_.begin();
     begun = true;
     const std::size_t slot = part / parts_;
-    if (pool_.taken(slot) < front_) populate_part(pool_.memory(slot).first(front_), part % parts_);
+    if (const std::size_t of_slot = part % parts_; of_slot >= front_parts_) {
+      if (steps_.besides) populate_part(steps_.besides(slot), of_slot - front_parts_);
+    } else if (pool_.taken(slot) < front_) {
+      populate_part(pool_.memory(slot).first(front_), of_slot);
+    }
     {
       const std::lock_guard lock(mutex_);
       if (--parts_left_[slot] > 0) continue;

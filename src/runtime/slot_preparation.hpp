@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -28,6 +29,7 @@ class SlotPreparation {
     std::function<void(std::size_t index)> complete;  ///< with a slot whose front has its pages, before it is ready
     std::function<void(std::exception_ptr)> failed;  ///< with what `begin` or `complete` threw; no more slots come then
     std::function<void()> settled;                   ///< once for each slot asked for: it is ready, or never will be
+    std::function<std::span<std::byte>(std::size_t index)> besides{};  ///< memory that is taken with a slot's front
   };
 
   /// The pool outlives this, and none of its slots is ready. Of each the first `front` bytes are taken. \throws
@@ -52,13 +54,14 @@ class SlotPreparation {
   SlotPool& pool_;
   Steps steps_;
   std::size_t front_;  ///< bytes
-  std::size_t parts_;  ///< of a front
+  std::size_t front_parts_;
+  std::size_t parts_;  ///< of a slot: of its front, then of what is besides
 
   std::mutex mutex_;  ///< of what follows
   std::condition_variable changed_;
   std::size_t wanted_ = 0;     ///< slots
   std::size_t unsettled_ = 0;  ///< of them
-  std::size_t next_part_ = 0;  ///< of all fronts, that no thread has taken
+  std::size_t next_part_ = 0;  ///< of all slots, that no thread has taken
   std::vector<std::size_t> parts_left_;
   bool stopped_ = false;
   std::size_t working_ = 0;  ///< threads

@@ -44,19 +44,30 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
     free_carries_.push_back(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < layout.slots; ++i) {
-    slots_.push_back(std::make_unique<DeviceSlot>());
-    DeviceSlot& slot = *slots_.back();
-    slot.plane = memory_.take(layout.plane);
-    slot.results = memory_.take(layout.result_bytes());
-    slot.host = runtime::HostMemory(layout.slot_host_bytes());
-    slot.host_results = slot.host.bytes().first(layout.result_bytes());
-    const std::span<std::byte> compressed = memory_.take(layout.compressed);
-    const std::span<std::byte> scratch = memory_.take(layout.decode_scratch);
-    const std::span<std::byte> decode_pinned = slot.host.bytes().last(DeviceArena::aligned(layout.decode_pinned));
-    if (layout.compressed > 0) {
-      slot.decoder = std::make_unique<SlotDecoder>(layout.tiles, compressed, scratch, decode_pinned);
-    }
+    SlotMemory memory;
+    memory.plane = memory_.take(layout.plane);
+    memory.results = memory_.take(layout.result_bytes());
+    memory.compressed = memory_.take(layout.compressed);
+    memory.scratch = memory_.take(layout.decode_scratch);
+    memory.host = runtime::HostMemory(layout.slot_host_bytes());
+    runtime::place_on_node(memory.host.bytes(), device.numa_node);
+    slot_memory_.push_back(std::move(memory));
   }
+  slots_.resize(layout.slots);
+}
+
+void GpuDevice::make_slot(std::size_t index) {
+  const SlotMemory& memory = slot_memory_[index];
+  auto slot = std::make_unique<DeviceSlot>();
+  slot->plane = memory.plane;
+  slot->results = memory.results;
+  slot->host_results = memory.host.bytes().first(layout_.result_bytes());
+  if (layout_.compressed > 0) {
+    slot->decoder =
+        std::make_unique<SlotDecoder>(layout_.tiles, memory.compressed, memory.scratch,
+                                      memory.host.bytes().last(DeviceArena::aligned(layout_.decode_pinned)));
+  }
+  slots_[index] = std::move(slot);
 }
 
 /// Slots of a lane. What is still under way reads and writes memory that goes away after it.
@@ -69,9 +80,9 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
         ranges_(slots.size()) {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       runtime::place_on_node(slots.memory(i), device.device_.numa_node);
-      runtime::place_on_node(device.slots_[i]->host.bytes(), device.device_.numa_node);
     }
     runtime::SlotPreparation::Steps steps;
+    steps.besides = [&device](std::size_t index) { return device.slot_memory_[index].host.bytes(); };
     steps.begin = [&device] { runtime::run_near_node(device.device_.numa_node); };
     steps.complete = [this](std::size_t index) { pin_front(index); };
     steps.failed = failed;
@@ -118,10 +129,9 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
   /// Its pages are there, and no other thread has to do with the slot.
   void pin_front(std::size_t index) {
     const DeviceScope scope(device_.device_.ordinal);
-    const std::span<std::byte> host = device_.slots_[index]->host.bytes();
-    runtime::populate(host);
+    device_.make_slot(index);
     ranges_[index].front.emplace(slots_.memory(index).first(front_));
-    ranges_[index].host.emplace(host);
+    ranges_[index].host.emplace(device_.slot_memory_[index].host.bytes());
   }
 
   GpuDevice& device_;
@@ -157,7 +167,9 @@ void GpuDevice::finish() noexcept {
 void GpuDevice::wait_for_streams() noexcept {
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
   for (const auto& compute : compute_streams_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute->stream.get()));
-  for (const auto& slot : slots_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
+  for (const auto& slot : slots_) {
+    if (slot) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
+  }
 }
 
 void GpuDevice::upload(Batch& batch) {

@@ -28,8 +28,8 @@ inline std::size_t preparing_threads(int threads, std::size_t lanes) {
   return static_cast<std::size_t>(std::clamp(threads / static_cast<int>(2 * lanes), 1, most));
 }
 
-/// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels, all taken at the start,
-/// but for what is pinned, which comes slot by slot.
+/// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels. Device memory is taken at the
+/// start; what is pinned, streams and events come slot by slot.
 class GpuDevice {
  public:
   /// Takes the device's memory. `engines` are one a compute stream. \throws CudaError.
@@ -48,13 +48,21 @@ class GpuDevice {
   void collect(Batch& batch);
 
  private:
-  /// A slot's part of the device, and where its results come back to.
+  /// What a slot has besides the host's slot.
+  struct SlotMemory {
+    std::span<std::byte> plane;       ///< device
+    std::span<std::byte> results;     ///< device
+    std::span<std::byte> compressed;  ///< device
+    std::span<std::byte> scratch;     ///< of the decoder, device
+    runtime::HostMemory host;         ///< results and the decoder's part; pinned with the host's slot
+  };
+
+  /// A slot's work on the device, and where its results come back to.
   struct DeviceSlot {
     std::span<std::byte> plane;
     std::unique_ptr<SlotDecoder> decoder;  ///< null where nothing is decoded on the device
     std::span<std::byte> results;          ///< device
-    runtime::HostMemory host;              ///< results and the decoder's part; pinned with the host's slot
-    std::span<std::byte> host_results;     ///< in it
+    std::span<std::byte> host_results;     ///< pinned
     runtime::cuda::Event copy_begun;
     runtime::cuda::Event copied;
     // A stream for each slot: decoding is bound by latency, and that of several batches goes on side by side.
@@ -85,6 +93,9 @@ class GpuDevice {
 
   /// With this device as the thread's, if that can be.
   void on_device(const std::function<void()>& work) const noexcept;
+  /// Streams, events and the decoder of a slot whose host memory has its pages. Thread-safe for different slots.
+  /// \throws CudaError.
+  void make_slot(std::size_t index);
   void finish() noexcept;
   void wait_for_streams() noexcept;
   ComputeStream& stream_of(Chain& chain);
@@ -108,7 +119,8 @@ class GpuDevice {
   std::vector<std::unique_ptr<CarryBuffer>> carries_;
   std::vector<int> free_carries_;
 
-  std::vector<std::unique_ptr<DeviceSlot>> slots_;
+  std::vector<SlotMemory> slot_memory_;
+  std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until the slot is made ready
   runtime::cuda::Stream copy_stream_;
   runtime::cuda::CompletionThread decode_completion_;
   runtime::cuda::CompletionThread completion_;

@@ -7,6 +7,7 @@
 #include "stages/gpu.hpp"
 #include "stages/lane.hpp"
 #include "stages/range_payload.hpp"
+#include "stages/slot_demand.hpp"
 
 namespace slidestream {
 namespace {
@@ -15,11 +16,6 @@ namespace flow = tbb::flow;
 
 /// Tiles that a task decodes after all: rare ones, so that few at a time are enough.
 constexpr std::size_t kTilesPerPatching = 8;
-
-/// With so much a device has enough to do: a batch that is copied, one that is decoded and one whose windows are
-/// computed, and as many pixels as two large batches have.
-constexpr std::int64_t kEnoughBatches = 3;
-constexpr std::int64_t kEnoughPixels = 2 * device_batch_pixels;
 
 class GpuLane final : public Lane {
  public:
@@ -63,14 +59,9 @@ class GpuLane final : public Lane {
 
   void prepare_slots() override { want_slot(); }
 
-  /// Asks for one slot more when all that are ready are taken, none is on its way, and the device hasn't enough to do.
-  /// A device that is the slowest part of the run is busy with a few slots, and pinning more would only hold up its
-  /// launches.
   void admitted() override {
-    const bool on_its_way = slots().size() - slots().not_ready() < wanted_;
-    const bool all_taken = slots().checked_out() + slots().not_ready() == slots().size();
-    if (on_its_way || !all_taken) return;
-    if (batches_on_device_.load() < kEnoughBatches || pixels_on_device_.load() < kEnoughPixels) want_slot();
+    const std::size_t ready = slots().size() - slots().not_ready();
+    if (wants_slot({wanted_, ready, slots().checked_out(), batches_on_device_, pixels_on_device_})) want_slot();
   }
 
   void want_slot() {

@@ -1,11 +1,14 @@
 #include "runtime/slot_preparation.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <semaphore>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,7 +22,14 @@ using slidestream::runtime::SlotPreparation;
 namespace {
 
 constexpr std::size_t slots = 5;
-constexpr std::size_t bytes = (std::size_t{16} << 20) + 4096;  // two parts a slot
+constexpr std::size_t bytes = (std::size_t{4} << 20) + 4096;  // two parts a slot
+
+/// Pages of `memory` that the system has given.
+std::size_t pages_there(std::span<std::byte> memory) {
+  std::vector<unsigned char> resident(memory.size() / 4096);
+  REQUIRE(mincore(memory.data(), memory.size(), resident.data()) == 0);
+  return static_cast<std::size_t>(std::ranges::count_if(resident, [](unsigned char page) { return (page & 1) == 1; }));
+}
 
 }  // namespace
 
@@ -128,6 +138,40 @@ TEST_CASE("a preparation that is asked for nothing calls nothing") {
   }
   CHECK(calls == 0);
   CHECK(pool.not_ready() == slots);
+}
+
+TEST_CASE("with a slot's front the memory besides it is taken, and what was taken ahead isn't again") {
+  std::vector<HostMemory> ahead;
+  ahead.emplace_back(bytes);
+  ahead.back().set_taken(bytes);
+  const std::span<std::byte> never_taken = ahead.back().bytes();
+  SlotPool pool(2, bytes, {}, SlotPool::Start::not_ready, std::move(ahead));
+  std::vector<HostMemory> besides;
+  for (std::size_t i = 0; i < 2; ++i) besides.emplace_back(bytes);
+  std::counting_semaphore<2> settled{0};
+  SlotPreparation preparation(
+      pool, bytes, 2,
+      {{}, {}, {}, [&] { settled.release(); }, [&](std::size_t index) { return besides[index].bytes(); }});
+  REQUIRE(preparation.want());
+  settled.acquire();
+  CHECK(pages_there(besides[0].bytes()) == bytes / 4096);
+  CHECK(pages_there(never_taken) == 0);
+  CHECK(pages_there(besides[1].bytes()) == 0);
+  REQUIRE(preparation.want());
+  settled.acquire();
+  CHECK(pages_there(besides[1].bytes()) == bytes / 4096);
+  CHECK(pages_there(pool.memory(1)) == bytes / 4096);
+}
+
+TEST_CASE("memory that is taken ahead has the pages of its front") {
+  constexpr std::size_t front = std::size_t{6} << 20;
+  const std::vector<HostMemory> blocks = slidestream::runtime::take_ahead(3, 4 * front, front, 2, -1);
+  REQUIRE(blocks.size() == 3);
+  for (const HostMemory& block : blocks) {
+    CHECK(block.taken() == front);
+    CHECK(pages_there(block.bytes().first(front)) == front / 4096);
+    CHECK(pages_there(block.bytes().subspan(front)) == 0);
+  }
 }
 
 TEST_CASE("blocks that were taken ahead become the first slots, those of another size don't") {

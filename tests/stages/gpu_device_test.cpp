@@ -131,6 +131,29 @@ TEST_CASE("a thread that uses a GPU has it again after a run on another") {
   CHECK(device == 0);
 }
 
+TEST_CASE("a run takes what was got ready for it, and pins no more slots than it wants") {
+  const FakeMachine machine({gib});
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::mixed_slides(folder, 1);
+  Config config = test::config_for(Backend::cuda);
+  config.pipeline.memory_mib = 64;
+  config.pipeline.queue_depth = 16;
+  config.gpu.memory_fraction = 0.8;
+  const RunResult expected = run(config, slides);
+  test::require_done(expected);
+  std::size_t pinned = 0;
+  RunControl control;
+  control.woken = wake_up(config);
+  CHECK(control.woken != nullptr);
+  control.on_slide = [&](SlideResult&) { pinned = test::fake_pinned(); };
+  test::check_same(run_pipeline(config, slides, control), expected);
+  CHECK(control.woken == nullptr);
+  // Its batches, and one slot that was asked for before the end was known; two ranges each.
+  CHECK(pinned >= 2);
+  CHECK(pinned <= 8);
+  CHECK(test::fake_pinned() == 0);
+}
+
 TEST_CASE("results are the same when slots are pinned in two parts, and nothing stays pinned") {
   const FakeMachine machine({gib, gib});
   const test::TemporaryFolder folder;
