@@ -51,11 +51,11 @@ class Run {
     return settings;
   }
 
-  SpectrumSums sums_of(const ListedSlide& slide) {
+  SlideResult result_of(const ListedSlide& slide) {
     Statement select(*database_, "SELECT " + row_columns + " FROM slides WHERE id = ?1");
     select.bind(1, slide.id);
     if (!select.step()) throw OutputError(database_->file().string() + ": damaged: a slide has gone");
-    return read_row(select, static_cast<std::size_t>(config_.analysis.bins), database_->file().string()).sums;
+    return RowReader(*database_, static_cast<std::size_t>(config_.analysis.bins)).read(select);
   }
 
  private:
@@ -146,7 +146,8 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
                                                                  : "not done in the second"});
       continue;
     }
-    comparison.slides.push_back({a.path, b.path, difference_of(first.sums_of(a), second.sums_of(b), analysis)});
+    comparison.slides.push_back(
+        {a.path, b.path, difference_of(first.result_of(a).sums, second.result_of(b).sums, analysis)});
   }
   add_unmatched(comparison, first, "first");
   add_unmatched(comparison, second, "second");
@@ -155,7 +156,7 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
     SpectrumSums corpus;
     corpus.histogram.assign(static_cast<std::size_t>(analysis.bins), 0);
     for (const ListedSlide& slide : run.slides()) {
-      if (slide.done) corpus += run.sums_of(slide);
+      if (slide.done) corpus += run.result_of(slide).sums;
     }
     return corpus;
   };

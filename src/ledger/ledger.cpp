@@ -15,7 +15,7 @@
 #include <system_error>
 #include <thread>
 
-#include "sink/content_hash.hpp"
+#include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
@@ -176,15 +176,17 @@ bool is_readable(const fs::path& file) {
 
 /// What a manifest's entries are entered by: prepared once, for there may be a million of them.
 struct Ledger::EntryStatements {
-  explicit EntryStatements(Database& database)
+  EntryStatements(Database& database, std::size_t bins)
       : select(database, "SELECT " + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
         insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
         place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
-        identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4") {}
+        identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4"),
+        rows(database, bins) {}
   Statement select;
   Statement insert;
   Statement place;
   Statement identify;
+  RowReader rows;
 };
 
 Ledger::Ledger(const Config& config, const Options& options)
@@ -360,7 +362,7 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
                              unsigned_or_null(with.select, more + 3)};
   bool readable = true;
   try {
-    if (has_ended) read_row(with.select, bins_, database_.file().string());
+    if (has_ended) with.rows.read(with.select);
   } catch (const OutputError& error) {
     readable = false;
     if (ended) start.damaged.emplace_back(error.what());
@@ -389,7 +391,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   slides_.assign(manifest.size(), {});
   change([&] {
     forget_manifest();
-    EntryStatements with(database_);
+    EntryStatements with(database_, bins_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
       const std::string state = enter(with, i, manifest[i], found[i], start);
       if (!manifest[i].mine) continue;
@@ -461,18 +463,21 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
       result.sums = {};
       result.sums.histogram.assign(bins, 0);
       result.map = {};
+      result.values.clear();
+      result.further_sums.clear();
     }
   }
   change([&] {
     // From here on the folder has something of its own.
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
-    const auto digest = store_map(database_, entry.id, parts_of(result.map));
+    const RowDigests digests = {store_map(database_, entry.id, parts_of(result.map)),
+                                store_attachments(database_, entry.id, result)};
     Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                    ", size = ?27, modified = ?28, hash = ?29, ended_at = ?30 WHERE id = ?31");
-    static_assert(row_assignment_count == 26);
-    bind_row(update, result, digest, histogram_);
-    bind_identity(update, 27, entry.known ? std::optional(entry.identity) : std::nullopt);
-    update.bind(30, unix_now()).bind(31, entry.id).run();
+                                    ", size = ?28, modified = ?29, hash = ?30, ended_at = ?31 WHERE id = ?32");
+    static_assert(row_assignment_count == 27);
+    bind_row(update, result, digests, histogram_);
+    bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
+    update.bind(31, unix_now()).bind(32, entry.id).run();
     seal_row(database_, entry.id);
   });
 }

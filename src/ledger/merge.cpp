@@ -136,6 +136,7 @@ class Joiner {
                                          ", canonical, id, size, modified, hash, attempts, ended_at FROM slides WHERE "
                                          "position IS NOT NULL AND state IN ('done', 'failed')");
     constexpr int more = row_column_count;
+    RowReader rows(*part.database, bins_);
     while (select.step()) {
       if (options_.stopped && options_.stopped()) throw Stopped();
       const auto found = by_canonical_.find(select.text(more));
@@ -143,7 +144,7 @@ class Joiner {
       const std::size_t place = found->second;
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
-      slide.result = read_row(select, bins_, file);
+      slide.result = rows.read(select);
       if (!select.is_null(more + 2)) {
         slide.identity = SlideIdentity{static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3),
                                        unsigned_or_null(select, more + 4)};
