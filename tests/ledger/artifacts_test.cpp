@@ -6,7 +6,10 @@
 #include <limits>
 
 #include "ledger/attachments.hpp"
+#include "ledger/fingerprint.hpp"
+#include "ledger/merge.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
 using namespace slidestream;
@@ -18,6 +21,7 @@ namespace fs = std::filesystem;
 
 void keep(Ledger& ledger, std::size_t place, SlideResult slide) {
   ledger.started(place);
+  if (slide.done) make_artifacts(ledger.file().parent_path(), slide);
   ledger.ended(place, slide);
 }
 
@@ -118,6 +122,7 @@ TEST_CASE("any change of an attachment is found, and its slide done again") {
     const LedgerStart start = ledger.begin(manifest, false);
     CHECK(std::ranges::find(start.todo, std::size_t{1}) != start.todo.end());
     CHECK(start.damaged.size() == start.todo.size());
+    CHECK(start.unmade.empty());
     CHECK(slides_in(ledger).size() == 2 - start.todo.size());
   }
 }
@@ -134,10 +139,137 @@ TEST_CASE("a path that leads out of the folder is no artifact's") {
   const auto with = [&](const std::string& file) {
     SlideResult slide = attached_result_of(manifest[0].path, 1);
     slide.artifacts[0].file = file;
-    keep(ledger, 0, slide);
+    ledger.started(0);
+    ledger.ended(0, slide);
     return message_of<OutputError>([&] { slides_in(ledger); });
   };
   CHECK(with("/elsewhere/a.ome.tif").empty());
   CHECK(contains(with("images/../../a"), "what is attached to " + manifest[0].path + " isn't what was written"));
   CHECK(contains(with(std::string("images/a\0b", 10)), "isn't what was written"));
+}
+
+TEST_CASE("a slide whose files aren't there in their sizes is done again") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 4);
+  const fs::path out = folder / "out";
+  Ledger ledger(ledger_config(out));
+  ledger.begin(manifest, false);
+  for (std::size_t i = 0; i < 3; ++i) keep(ledger, i, attached_result_of(manifest[i].path, i));
+  keep(ledger, 3, result_of(manifest[3].path, 3));
+  CHECK(ledger.begin(manifest, false).todo.empty());
+
+  fs::remove(out / "images/slide-0.tissue.geojson");
+  fs::resize_file(out / "images/slide-2.sobel.ome.tif", 5);
+  const LedgerStart start = ledger.begin(manifest, false);
+  CHECK(start.todo == std::vector<std::size_t>{0, 2});
+  CHECK(start.done == 2);
+  REQUIRE(start.unmade.size() == 2);
+  CHECK(start.unmade[0] == manifest[0].path + ": " + (out / "images/slide-0.tissue.geojson").string() + " is missing");
+  CHECK(start.unmade[1] == manifest[2].path + ": " + (out / "images/slide-2.sobel.ome.tif").string() +
+                               " has 5 bytes and had 1002");
+  for (const std::size_t place : start.todo) keep(ledger, place, attached_result_of(manifest[place].path, place));
+  CHECK(ledger.begin(manifest, false).todo.empty());
+
+  // A result whose slide is gone can't be made again: it is kept.
+  fs::remove(out / "images/slide-1.sobel.ome.tif");
+  fs::remove(manifest[1].path);
+  const LedgerStart without = ledger.begin(manifest, false);
+  CHECK(without.todo.empty());
+  CHECK(without.vanished == std::vector<std::string>{manifest[1].path});
+}
+
+TEST_CASE("files of a slide that changed while it was read are removed") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 1);
+  const fs::path out = folder / "out";
+  Ledger ledger(ledger_config(out));
+  ledger.begin(manifest, false);
+  SlideResult slide = attached_result_of(manifest[0].path, 1);
+  ledger.started(0);
+  make_artifacts(out, slide);
+  folder.write("slide-0", "other");
+  ledger.ended(0, slide);
+  CHECK_FALSE(slide.done);
+  CHECK(slide.artifacts.empty());
+  CHECK(fs::is_empty(out / "images"));
+}
+
+TEST_CASE("--fresh takes what the ledger lists and unfinished files of its names, and nothing else") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const Config config = ledger_config(folder / "out");
+  const fs::path out = config.output.dir;
+  const fs::path elsewhere = folder / "elsewhere.tif";
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(1) == "slide-1");
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    slide.artifacts.push_back({"sobel", "edges", elsewhere.string(), 3, 0});
+    keep(ledger, 0, slide);
+  }
+  const std::vector<std::string> others = {"mine.ome.tif", "mine.sobel.partial.ome.tif", "slide-1.sobel.ome.tif",
+                                           ".partial.tif", "slide-1.partial.tif"};
+  for (const std::string& name : others) folder.write("out/images/" + name, "x");
+  folder.write("out/images/slide-1.sobel.partial.ome.tif", "x");
+  folder.write("out/images/slide-1.tissue.partial.geojson", "x");
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  for (const std::string& name : others) CHECK_MESSAGE(fs::exists(out / "images" / name), name);
+  CHECK(std::distance(fs::directory_iterator(out / "images"), {}) == static_cast<std::ptrdiff_t>(others.size()));
+  for (const char* name : {"slide-0.sobel.ome.tif", "slide-0.tissue.geojson", "slide-1.sobel.partial.ome.tif",
+                           "slide-1.tissue.partial.geojson"}) {
+    CHECK_MESSAGE(fs::exists(out / "earlier-1/images" / name), name);
+  }
+  CHECK(fs::exists(elsewhere));
+}
+
+TEST_CASE("joined results name files where they lie") {
+  const TemporaryFolder folder;
+  auto manifest = make_files(folder, 2);
+  const fs::path out = folder / "out";
+  const std::vector<std::string> parts = {(folder / "part").string(), (out / "part").string()};
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    manifest[0].mine = part == 0;
+    manifest[1].mine = part == 1;
+    Ledger ledger(ledger_config(parts[part]));
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(part) == "slide-" + std::to_string(part));
+    keep(ledger, part, attached_result_of(manifest[part].path, part));
+  }
+  for (int again = 0; again < 2; ++again) CHECK(merge_ledgers(parts, out.string()).not_written.empty());
+  Ledger ledger(ledger_config(out));
+  const auto slides = slides_in(ledger);
+  REQUIRE(slides.size() == 2);
+  CHECK(slides[0].artifacts[0].file == fs::canonical(folder / "part/images/slide-0.sobel.ome.tif").string());
+  CHECK(slides[1].artifacts[1].file == "part/images/slide-1.tissue.geojson");
+  CHECK(contains(text_of(out / "artifacts.csv"), ",sobel,edges,part/images/slide-1.sobel.ome.tif,1001,fffffffffffffffe"));
+  manifest[0].mine = manifest[1].mine = true;
+  CHECK(ledger.begin(manifest, false).todo.empty());
+  fs::remove(folder / "part/images/slide-0.sobel.ome.tif");
+  CHECK(ledger.begin(manifest, false).unmade.size() == 1);
+  CHECK(read_status(out).artifacts == 2);
+  CHECK(read_status(parts[1]).artifact_bytes == 1001);
+}
+
+TEST_CASE("operators that run and their settings decide, and those of images where there are any") {
+  const auto differ = [](const Config& config, const std::string& setting) {
+    Config other = config;
+    apply_setting(other, setting);
+    return deciding_settings(config) != deciding_settings(other);
+  };
+  Config config;
+  for (const char* setting : {"operators.run=[\"spectrum\",\"sobel\"]", "analysis.stride=64", "input.mpp=0.5"}) {
+    CHECK_MESSAGE(differ(config, setting), setting);
+  }
+  for (const char* setting : {"sobel.output=\"float32\"", "image.quality=50", "tissue.share=0.25", "stain.output=\"eosin\"",
+                              "pipeline.threads=3"}) {
+    CHECK_FALSE_MESSAGE(differ(config, setting), setting);
+  }
+  config.operators.run = {"sobel", "stain"};
+  config.image.format = ImageFormat::ome_tiff;
+  for (const char* setting : {"sobel.output=\"float32\"", "image.quality=50", "stain.output=\"eosin\"",
+                              "tissue.source=\"geojson\"", "image.format=\"none\""}) {
+    CHECK_MESSAGE(differ(config, setting), setting);
+  }
+  for (const char* setting : {"analysis.stride=64", "gaussian.radius=3"}) CHECK_FALSE_MESSAGE(differ(config, setting), setting);
 }

@@ -77,6 +77,15 @@ inline SlideResult attached_result_of(const std::string& path, std::uint64_t see
   return slide;
 }
 
+/// Writes files of the artifacts' sizes.
+inline void make_artifacts(const std::filesystem::path& folder, const SlideResult& slide) {
+  for (const Artifact& artifact : slide.artifacts) {
+    const std::filesystem::path file = folder / artifact.file;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << std::string(artifact.bytes, 'i');
+  }
+}
+
 inline SlideResult failure_of(const std::string& path, SlideFailure why) {
   SlideResult slide;
   slide.path = path;
