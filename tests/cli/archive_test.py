@@ -26,13 +26,17 @@ def results(folder):
         content = path.read_bytes()
         if name == "slides.csv":
             with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-                content = [row[:-1] for row in csv.reader(file)]
+                content = [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
         elif name == "corpus.json":
             corpus = json.loads(content)
-            content = {key: corpus.get(key) for key in ("totals", "histogram", "maps")}
+            content = {key: corpus.get(key) for key in ("totals", "histogram", "maps", "artifacts")}
             content["analysis"] = corpus["settings"]["analysis"]
         found[name] = content
     return found
+
+
+# Files that operators make of slides.
+MAKE_IMAGES = ["--set", 'operators.run=["spectrum","sobel","tissue"]', "--set", "image.format=ome-tiff"]
 
 
 class ArchiveCase(Case):
@@ -415,7 +419,7 @@ class Limits(ArchiveCase):
 class Images(ArchiveCase):
     """Files that operators make of slides."""
 
-    settings = ["--set", 'operators.run=["sobel","tissue"]', "--set", "image.format=ome-tiff"]
+    settings = [*MAKE_IMAGES, "--set", 'operators.run=["sobel","tissue"]']
 
     def artifacts(self, folder=None):
         with open((folder or self.out) / "artifacts.csv", newline="", encoding="utf-8", errors="surrogateescape") as file:
@@ -502,7 +506,7 @@ class Images(ArchiveCase):
         same = run("compare", self.out, self.folder / "whole", "--tolerance", "0")
         self.assertEqual(same.returncode, 0, same.stderr)
         self.assertIn("6 equal to the bit", same.stdout)
-        self.assertEqual(run("report", self.out, "--out", self.folder / "report.html").returncode, 0)
+        self.assertEqual(run("report", self.out, "--html", self.folder / "report.html").returncode, 0)
         self.assertIn('"artifacts":' + str(len(joined)), (self.folder / "report.html").read_text().replace(" ", ""))
         other = run(slides, "--out", self.folder / "other", *self.settings, "--set", "image.quality=50")
         self.assertEqual(other.returncode, 0, other.stderr)

@@ -187,7 +187,7 @@ TEST_CASE("files of a slide that changed while it was read are removed") {
   SlideResult slide = attached_result_of(manifest[0].path, 1);
   ledger.started(0);
   make_artifacts(out, slide);
-  folder.write("slide-0", "other");
+  folder.write("slide-0", std::string("other"));
   ledger.ended(0, slide);
   CHECK_FALSE(slide.done);
   CHECK(slide.artifacts.empty());
@@ -210,9 +210,9 @@ TEST_CASE("--fresh takes what the ledger lists and unfinished files of its names
   }
   const std::vector<std::string> others = {"mine.ome.tif", "mine.sobel.partial.ome.tif", "slide-1.sobel.ome.tif",
                                            ".partial.tif", "slide-1.partial.tif"};
-  for (const std::string& name : others) folder.write("out/images/" + name, "x");
-  folder.write("out/images/slide-1.sobel.partial.ome.tif", "x");
-  folder.write("out/images/slide-1.tissue.partial.geojson", "x");
+  for (const std::string& name : others) folder.write("out/images/" + name, std::string("x"));
+  folder.write("out/images/slide-1.sobel.partial.ome.tif", std::string("x"));
+  folder.write("out/images/slide-1.tissue.partial.geojson", std::string("x"));
   CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
   for (const std::string& name : others) CHECK_MESSAGE(fs::exists(out / "images" / name), name);
   CHECK(std::distance(fs::directory_iterator(out / "images"), {}) == static_cast<std::ptrdiff_t>(others.size()));
