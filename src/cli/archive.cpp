@@ -215,9 +215,9 @@ bool Archive::is_unnamed(const std::string& path) const {
   return unnamed_.contains(path);
 }
 
-void Archive::slide_ended(SlideResult& slide) noexcept {
+bool Archive::slide_ended(SlideResult& slide) noexcept {
   // It didn't fail: the run did.
-  if (is_unnamed(slide.path)) return;
+  if (is_unnamed(slide.path)) return false;
   try {
     const std::size_t place = places_.at(slide.path);
     if (slide.done && !map_files_.empty()) slide.map_file = map_files_[place];
@@ -240,6 +240,7 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
     bytes_left_ -= bytes_of(slide.path);
   }
   if (!slide.done) check_failures();
+  return true;
 }
 
 void Archive::progressed(const Progress& progress) {

@@ -57,8 +57,9 @@ class Archive {
   /// What the names of a slide's images begin with; any thread. \throws OutputError where the ledger can't keep it: the
   /// run ends, and the slide stays to be done.
   std::string image_name(const std::string& path);
-  /// Keeps the slide and writes its map; its large parts are given up. One call at a time.
-  void slide_ended(SlideResult& slide) noexcept;
+  /// Keeps the slide and writes its map; its large parts are given up. One call at a time. False when it
+  /// isn't kept, since it was the run that failed.
+  bool slide_ended(SlideResult& slide) noexcept;
   /// Takes note of how far the run is; any thread.
   void progressed(const Progress& progress);
   /// Bytes of a slide's file, as they were at the start.

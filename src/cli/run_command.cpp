@@ -199,7 +199,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
   control.on_slide = [&](SlideResult& slide) {
-    archive.slide_ended(slide);
+    if (!archive.slide_ended(slide)) return;
     report_slide(slide);
     display.slide_ended(slide, archive.bytes_of(slide.path));
   };

@@ -147,8 +147,8 @@ std::vector<std::string> differing_artifacts(const std::vector<Artifact>& first,
 bool Comparison::within(double tolerance) const {
   const auto fits = [tolerance](const Difference& difference) { return difference.largest() <= tolerance; };
   return unmatched.empty() && !slides.empty() && (corpus ? fits(*corpus) : !counted) &&
-         std::ranges::all_of(
-             slides, [&](const SlidePair& pair) { return fits(pair.difference) && pair.artifacts.empty(); });
+         std::ranges::all_of(slides,
+                             [&](const SlidePair& pair) { return fits(pair.difference) && pair.artifacts.empty(); });
 }
 
 Comparison compare_runs(const std::string& first_folder, const std::string& second_folder) {

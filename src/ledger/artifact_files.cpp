@@ -4,7 +4,6 @@
 #include <system_error>
 #include <unordered_set>
 
-#include "config/suggest.hpp"
 #include "ledger/attachments.hpp"
 #include "ledger/schema.hpp"
 
@@ -13,6 +12,8 @@ namespace slidestream {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t first_version_with_artifacts = 3;
 
 /// Whether a file is one that was being made of a slide with one of the names: NAME.OPERATOR.partial.EXTENSION.
 bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
@@ -54,7 +55,7 @@ void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artif
 }
 
 void move_artifacts(Database& database, const fs::path& folder, const fs::path& aside) {
-  show_as_current(database, check_schema(database));
+  if (check_schema(database) < first_version_with_artifacts) return;
   Statement files(database, "SELECT file FROM artifacts");
   while (files.step()) {
     const std::string file = files.text(0);

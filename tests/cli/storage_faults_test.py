@@ -75,7 +75,7 @@ class FullDisk(FaultCase):
         self.fill(self.tiny_slides(3), "--maps", "npy")
 
     def test_at_every_write_of_images(self):
-        self.fill(self.tiny_slides(2), *MAKE_IMAGES, "--set", "analysis.stride=256")
+        self.fill(self.tiny_slides(2, "256x256"), *MAKE_IMAGES, "--set", "analysis.stride=256")
 
     def fill(self, slides, *settings):
         arguments = [slides, *settings, "--threads", 1]

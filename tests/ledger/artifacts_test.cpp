@@ -165,8 +165,8 @@ TEST_CASE("a slide whose files aren't there in their sizes is done again") {
   CHECK(start.done == 2);
   REQUIRE(start.unmade.size() == 2);
   CHECK(start.unmade[0] == manifest[0].path + ": " + (out / "images/slide-0.tissue.geojson").string() + " is missing");
-  CHECK(start.unmade[1] == manifest[2].path + ": " + (out / "images/slide-2.sobel.ome.tif").string() +
-                               " has 5 bytes and had 1002");
+  CHECK(start.unmade[1] ==
+        manifest[2].path + ": " + (out / "images/slide-2.sobel.ome.tif").string() + " has 5 bytes and had 1002");
   for (const std::size_t place : start.todo) keep(ledger, place, attached_result_of(manifest[place].path, place));
   CHECK(ledger.begin(manifest, false).todo.empty());
 
@@ -242,7 +242,8 @@ TEST_CASE("joined results name files where they lie") {
   REQUIRE(slides.size() == 2);
   CHECK(slides[0].artifacts[0].file == fs::canonical(folder / "part/images/slide-0.sobel.ome.tif").string());
   CHECK(slides[1].artifacts[1].file == "part/images/slide-1.tissue.geojson");
-  CHECK(contains(text_of(out / "artifacts.csv"), ",sobel,edges,part/images/slide-1.sobel.ome.tif,1001,fffffffffffffffe"));
+  CHECK(
+      contains(text_of(out / "artifacts.csv"), ",sobel,edges,part/images/slide-1.sobel.ome.tif,1001,fffffffffffffffe"));
   manifest[0].mine = manifest[1].mine = true;
   CHECK(ledger.begin(manifest, false).todo.empty());
   fs::remove(folder / "part/images/slide-0.sobel.ome.tif");
@@ -261,8 +262,8 @@ TEST_CASE("operators that run and their settings decide, and those of images whe
   for (const char* setting : {"operators.run=[\"spectrum\",\"sobel\"]", "analysis.stride=64", "input.mpp=0.5"}) {
     CHECK_MESSAGE(differ(config, setting), setting);
   }
-  for (const char* setting : {"sobel.output=\"float32\"", "image.quality=50", "tissue.share=0.25", "stain.output=\"eosin\"",
-                              "pipeline.threads=3"}) {
+  for (const char* setting : {"sobel.output=\"float32\"", "image.quality=50", "tissue.share=0.25",
+                              "stain.output=\"eosin\"", "pipeline.threads=3"}) {
     CHECK_FALSE_MESSAGE(differ(config, setting), setting);
   }
   config.operators.run = {"sobel", "stain"};
@@ -271,5 +272,6 @@ TEST_CASE("operators that run and their settings decide, and those of images whe
                               "tissue.source=\"geojson\"", "image.format=\"none\""}) {
     CHECK_MESSAGE(differ(config, setting), setting);
   }
-  for (const char* setting : {"analysis.stride=64", "gaussian.radius=3"}) CHECK_FALSE_MESSAGE(differ(config, setting), setting);
+  for (const char* setting : {"analysis.stride=64", "gaussian.radius=3"})
+    CHECK_FALSE_MESSAGE(differ(config, setting), setting);
 }

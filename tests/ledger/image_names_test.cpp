@@ -50,15 +50,22 @@ TEST_CASE("names are told apart also where capital letters aren't") {
 }
 
 TEST_CASE("whatever a file is called, its name is one in a folder") {
-  const std::vector<std::string> paths = {"/a/.svs",          "/a/..svs", "/b/\xff\xfe.svs", "/c/\xff\xfd.svs", "/d/a\nb.svs",
-                                          "/" + std::string(255, 'w') + ".svs", "/", "/e/.", "/f/.."};
+  const std::vector<std::string> paths = {"/a/.svs",
+                                          "/a/..svs",
+                                          "/b/\xff\xfe.svs",
+                                          "/c/\xff\xfd.svs",
+                                          "/d/a\nb.svs",
+                                          "/" + std::string(255, 'w') + ".svs",
+                                          "/",
+                                          "/e/.",
+                                          "/f/.."};
   const auto names = names_of(paths);
   std::set<std::string> folded;
   for (const std::string& name : names) {
     CHECK_MESSAGE(is_image_name(name), name);
     CHECK(folded.insert(folded_name(name)).second);
   }
-  for (const std::string name : {std::string(), std::string("a/b"), std::string("a\0b", 3), std::string(300, 'x')}) {
+  for (const std::string& name : {std::string(), std::string("a/b"), std::string("a\0b", 3), std::string(300, 'x')}) {
     CHECK_FALSE(is_image_name(name));
   }
 }

@@ -96,10 +96,10 @@ TEST_CASE("files that were made are in artifacts.csv, figures in columns of slid
   const std::string& path = run.slides[0].path;
   REQUIRE(records.size() == 3);
   CHECK(records[0].fields == std::vector<std::string>{"path", "operator", "product", "file", "bytes", "digest"});
-  CHECK(records[1].fields == std::vector<std::string>{path, "sobel", "edges", "images/a,\"b\".sobel.ome.tif", "1234",
-                                                      "000000000000fedc"});
-  CHECK(records[2].fields == std::vector<std::string>{path, "tissue", "outlines", "images/a.tissue.geojson", "0",
-                                                      "ffffffffffffffff"});
+  CHECK(records[1].fields ==
+        std::vector<std::string>{path, "sobel", "edges", "images/a,\"b\".sobel.ome.tif", "1234", "000000000000fedc"});
+  CHECK(records[2].fields ==
+        std::vector<std::string>{path, "tissue", "outlines", "images/a.tissue.geojson", "0", "ffffffffffffffff"});
   const auto slides = parse_csv(test::file_text(out / "slides.csv"), "slides.csv");
   REQUIRE(slides[0].fields.size() == 23);
   CHECK(slides[0].fields[20] == "tissue.share");
