@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -64,11 +65,17 @@ struct NamedValue {
   double value = 0.0;
 };
 
+/// Exact sums of a slide besides `SpectrumSums`, in the bytes of whoever adds them up.
+struct NamedSums {
+  std::string name;  ///< "radial"
+  std::vector<std::byte> data;
+};
+
 /// A file that was made of a slide.
 struct Artifact {
   std::string maker;    ///< name of the operator
   std::string product;  ///< of it
-  std::string file;     ///< its path inside the output folder: "images/NAME.sobel.ome.tif"
+  std::string file;     ///< its path inside the output folder: "images/NAME.sobel.ome.tif"; after a merge see there
   std::uint64_t bytes = 0;
   std::uint64_t digest = 0;  ///< XXH64 of its bytes, seed 0
 };
@@ -93,9 +100,10 @@ struct SlideResult {
   double seconds = 0.0;  ///< from the first read to the result
   std::uint64_t file_bytes = 0;
   SpectrumSums sums;
-  WindowMap map;                    ///< empty unless maps are asked for
-  std::string map_file;             ///< its file's name in `maps/`, once it was written
-  std::vector<NamedValue> values;   ///< by operator, in the run's order
+  WindowMap map;                   ///< empty unless maps are asked for
+  std::string map_file;            ///< its file's name in `maps/`, once it was written
+  std::vector<NamedValue> values;  ///< by operator, in the run's order
+  std::vector<NamedSums> further_sums;
   std::vector<Artifact> artifacts;  ///< whole files with their final names, by operator in the run's order
 
   /// Makes it a failed one. Sums and map stay as they are.

@@ -130,6 +130,7 @@ void Archive::tell_start() const {
   for (const std::string& path : start_.vanished) {
     spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
   }
+  for (const std::string& unmade : start_.unmade) spdlog::warn("{}: done again", unmade);
   for (const std::string& damage : start_.damaged) spdlog::warn("{}: done again", damage);
   if (start_.done > 0) spdlog::info("{} of {} slides are done already and are skipped", start_.done, start_.mine);
   if (start_.failed > 0) {
@@ -198,7 +199,25 @@ void Archive::slide_started(const std::string& path) noexcept {
   }
 }
 
-void Archive::slide_ended(SlideResult& slide) noexcept {
+std::string Archive::image_name(const std::string& path) {
+  try {
+    return ledger_->image_name(places_.at(path));
+  } catch (const std::exception& error) {
+    fail(error.what());
+    const std::lock_guard lock(mutex_);
+    unnamed_.insert(path);
+    throw;
+  }
+}
+
+bool Archive::is_unnamed(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  return unnamed_.contains(path);
+}
+
+bool Archive::slide_ended(SlideResult& slide) noexcept {
+  // It didn't fail: the run did.
+  if (is_unnamed(slide.path)) return false;
   try {
     const std::size_t place = places_.at(slide.path);
     if (slide.done && !map_files_.empty()) slide.map_file = map_files_[place];
@@ -211,6 +230,7 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
     fail(error.what());
   }
   // The ledger has them; a long run mustn't.
+  slide.further_sums = {};
   slide.map = {};
   slide.sums = {};
   {
@@ -220,6 +240,7 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
     bytes_left_ -= bytes_of(slide.path);
   }
   if (!slide.done) check_failures();
+  return true;
 }
 
 void Archive::progressed(const Progress& progress) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <slidestream/config.hpp>
@@ -53,8 +54,12 @@ class Archive {
   void watch(RunControl& control);
   /// Before a slide is opened; any thread.
   void slide_started(const std::string& path) noexcept;
-  /// Keeps the slide and writes its map; its large parts are given up. One call at a time.
-  void slide_ended(SlideResult& slide) noexcept;
+  /// What the names of a slide's images begin with; any thread. \throws OutputError where the ledger can't keep it: the
+  /// run ends, and the slide stays to be done.
+  std::string image_name(const std::string& path);
+  /// Keeps the slide and writes its map; its large parts are given up. One call at a time. False when it
+  /// isn't kept, since it was the run that failed.
+  bool slide_ended(SlideResult& slide) noexcept;
   /// Takes note of how far the run is; any thread.
   void progressed(const Progress& progress);
   /// Bytes of a slide's file, as they were at the start.
@@ -81,6 +86,7 @@ class Archive {
   void tell_start() const;
   void place_maps();
   void fail(const std::string& what);
+  bool is_unnamed(const std::string& path) const;
   void check_failures();
   void keep_watch();
   void checkpoint();
@@ -109,6 +115,7 @@ class Archive {
   std::uint64_t bytes_left_ = 0;
   Progress progress_;
   bool told_of_metrics_ = false;
+  std::unordered_set<std::string> unnamed_;  ///< paths of slides that got no name
   std::string failure_;
   std::string stopped_;
   std::thread watcher_;

@@ -50,6 +50,7 @@ Json comparison_json(const Comparison& comparison, const CompareOptions& options
   for (const SlidePair& pair : comparison.slides) {
     Json slide = {{"first", pair.first}, {"second", pair.second}};
     slide.update(difference_json(pair.difference));
+    slide["artifacts"] = pair.artifacts;
     slides.push_back(std::move(slide));
   }
   Json unmatched = Json::array();
@@ -112,6 +113,17 @@ std::string comparison_text(const Comparison& comparison, int width, const Style
   if (order.size() > most_slides) {
     text += "and " + std::to_string(order.size() - most_slides) + " more that differ less; --json has all\n";
   }
+  std::size_t files = 0;
+  for (const SlidePair& pair : comparison.slides) {
+    for (const std::string& artifact : pair.artifacts) {
+      if (files++ < most_slides) {
+        text += style.yellow("differs") + "  " + printable(pair.first) + ": " + printable(artifact) + "\n";
+      }
+    }
+  }
+  if (files > most_slides) {
+    text += "and " + std::to_string(files - most_slides) + " more files that differ; --json has all\n";
+  }
   for (std::size_t i = 0; i < std::min(comparison.unmatched.size(), most_slides); ++i) {
     const Unmatched& slide = comparison.unmatched[i];
     text += style.red("not compared") + "  " + printable(slide.path) + ": " + slide.why + "\n";
@@ -119,7 +131,8 @@ std::string comparison_text(const Comparison& comparison, int width, const Style
   if (comparison.unmatched.size() > most_slides) {
     text += "and " + std::to_string(comparison.unmatched.size() - most_slides) + " more that weren't compared\n";
   }
-  const auto equal = std::ranges::count_if(comparison.slides, [](const auto& pair) { return pair.difference.equal; });
+  const auto equal = std::ranges::count_if(
+      comparison.slides, [](const auto& pair) { return pair.difference.equal && pair.artifacts.empty(); });
   text += "\n" + std::to_string(comparison.slides.size()) + (comparison.slides.size() == 1 ? " slide" : " slides") +
           " compared (second less first), " + std::to_string(equal) + " equal to the bit, " +
           std::to_string(comparison.unmatched.size()) + " not compared\n";
@@ -137,8 +150,8 @@ int compare(const CompareOptions& options) {
   }
   if (options.tolerance < 0 || comparison.within(options.tolerance)) return exit_done;
   spdlog::error(
-      "the runs differ by more than {} in a mean, standard deviation, percentile or Wasserstein distance, or "
-      "weren't compared as a whole",
+      "the runs differ by more than {} in a mean, standard deviation, percentile or Wasserstein distance, have other "
+      "files, or weren't compared as a whole",
       options.tolerance);
   return exit_some_failed;
 }
@@ -153,7 +166,8 @@ void add_compare_command(CLI::App& app, Action& action) {
   command
       ->add_option("--tolerance", options->tolerance,
                    "End with 1 when a slide, or all together, differ by more in a mean, standard deviation, percentile "
-                   "or Wasserstein distance, or when a slide couldn't be compared")
+                   "or Wasserstein distance, when a file that was made of it is another, or when it couldn't be "
+                   "compared")
       ->type_name("DB")
       ->check(CLI::Range(0.0, 1e300));
   command->add_flag("--json", options->json, "As JSON, all slides");

@@ -59,19 +59,19 @@ void print_report(const std::string& text) {
   if (!std::cout && errno == EPIPE) std::cout.clear();
 }
 
-/// A results folder among the inputs holds maps of earlier runs, which look like slides.
-void leave_out_maps(const Config& config, ExpandedInputs& inputs) {
+/// A results folder among the inputs holds maps and images of earlier runs, which look like slides.
+void leave_out_results(const Config& config, ExpandedInputs& inputs) {
   std::error_code code;
   const std::filesystem::path out = std::filesystem::weakly_canonical(config.output.dir, code);
-  const auto is_map = [&out](const std::string& slide) {
+  const auto is_result = [&out](const std::string& slide) {
     const std::filesystem::path folder = std::filesystem::path(slide).parent_path();
-    if (folder.filename() != "maps") return false;
+    if (folder.filename() != "maps" && folder.filename() != "images") return false;
     const std::filesystem::path above = folder.parent_path();
     return above == out || (above.parent_path() == out && above.filename().string().starts_with("earlier-"));
   };
   std::size_t kept = 0;
   for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
-    if (is_map(inputs.canonical[i])) continue;
+    if (is_result(inputs.canonical[i])) continue;
     if (i != kept) {
       inputs.slides[kept] = std::move(inputs.slides[i]);
       inputs.canonical[kept] = std::move(inputs.canonical[i]);
@@ -82,8 +82,8 @@ void leave_out_maps(const Config& config, ExpandedInputs& inputs) {
   inputs.slides.resize(kept);
   inputs.canonical.resize(kept);
   if (left_out > 0) {
-    inputs.warnings.push_back((out / "maps").string() + ": " + std::to_string(left_out) +
-                              " maps of an earlier run lie among the inputs and are left out");
+    inputs.warnings.push_back(out.string() + ": " + std::to_string(left_out) +
+                              " maps and images of an earlier run lie among the inputs and are left out");
   }
 }
 
@@ -198,8 +198,9 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   ProgressDisplay display(options.quiet, options.log_json,
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
+  control.image_name = [&](const std::string& path) { return archive.image_name(path); };
   control.on_slide = [&](SlideResult& slide) {
-    archive.slide_ended(slide);
+    if (!archive.slide_ended(slide)) return;
     report_slide(slide);
     display.slide_ended(slide, archive.bytes_of(slide.path));
   };
@@ -336,7 +337,7 @@ int run(const RunOptions& options) {
   std::future<std::shared_ptr<Woken>> waking;
   if (!options.dry_run) waking = std::async(std::launch::async, [&config] { return wake_up(config); });
   ExpandedInputs inputs = expand_inputs(config.input.slides);
-  leave_out_maps(config, inputs);
+  leave_out_results(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +

@@ -58,6 +58,8 @@ Json status_json(const LedgerStatus& status) {
           {"bytes", status.bytes},
           {"bytes_done", status.bytes_done},
           {"windows", status.windows},
+          {"artifacts", status.artifacts},
+          {"artifact_bytes", status.artifact_bytes},
           {"bytes_per_second", status.bytes_per_second},
           {"seconds_left", status.seconds_left ? Json(*status.seconds_left) : Json()},
           {"owner", std::move(owner)},
@@ -77,6 +79,10 @@ std::string status_text(const LedgerStatus& status, const Style& style) {
           bytes_text(static_cast<double>(status.bytes));
   if (status.bytes_per_second > 0) text += ", " + bytes_text(status.bytes_per_second) + "/s";
   if (status.owner && status.seconds_left) text += ", ETA " + clock_text(*status.seconds_left);
+  if (status.artifacts > 0) {
+    text += "\n" + style.bold("made") + "      " + count_text(status.artifacts) +
+            (status.artifacts == 1 ? " file, " : " files, ") + bytes_text(static_cast<double>(status.artifact_bytes));
+  }
   text += "\n";
   for (const std::string& path : status.running_paths) text += style.bold("running") + "   " + printable(path) + "\n";
   for (std::size_t i = 0; i < std::min(status.failures.size(), most_named); ++i) {

@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <slidestream/error.hpp>
+#include <tuple>
 
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "output/text.hpp"
 
 namespace slidestream {
 
@@ -51,11 +53,11 @@ class Run {
     return settings;
   }
 
-  SpectrumSums sums_of(const ListedSlide& slide) {
+  SlideResult result_of(const ListedSlide& slide) {
     Statement select(*database_, "SELECT " + row_columns + " FROM slides WHERE id = ?1");
     select.bind(1, slide.id);
     if (!select.step()) throw OutputError(database_->file().string() + ": damaged: a slide has gone");
-    return read_row(select, static_cast<std::size_t>(config_.analysis.bins), database_->file().string()).sums;
+    return RowReader(*database_, static_cast<std::size_t>(config_.analysis.bins)).read(select);
   }
 
  private:
@@ -109,12 +111,44 @@ void add_unmatched(Comparison& comparison, Run& run, const std::string& which) {
   }
 }
 
+/// Artifacts that aren't the same bytes. Those of one operator and product are told apart by their order.
+std::vector<std::string> differing_artifacts(const std::vector<Artifact>& first, const std::vector<Artifact>& second) {
+  using Key = std::tuple<std::string, std::string, int>;
+  const auto by_product = [](const std::vector<Artifact>& artifacts) {
+    std::map<Key, const Artifact*> found;
+    for (const Artifact& artifact : artifacts) {
+      Key key(artifact.maker, artifact.product, 0);
+      while (!found.emplace(key, &artifact).second) ++std::get<2>(key);
+    }
+    return found;
+  };
+  const auto a = by_product(first);
+  const auto b = by_product(second);
+  std::vector<std::string> differences;
+  const auto add = [&differences](const Key& key, const std::string& what) {
+    differences.push_back(std::get<0>(key) + " " + std::get<1>(key) + ": " + what);
+  };
+  for (const auto& [key, artifact] : a) {
+    const auto other = b.find(key);
+    if (other == b.end()) {
+      add(key, "only in the first");
+    } else if (artifact->bytes != other->second->bytes || artifact->digest != other->second->digest) {
+      add(key, to_hexadecimal(artifact->digest) + ", then " + to_hexadecimal(other->second->digest));
+    }
+  }
+  for (const auto& [key, artifact] : b) {
+    if (!a.contains(key)) add(key, "only in the second");
+  }
+  return differences;
+}
+
 }  // namespace
 
 bool Comparison::within(double tolerance) const {
   const auto fits = [tolerance](const Difference& difference) { return difference.largest() <= tolerance; };
-  return unmatched.empty() && corpus && fits(*corpus) &&
-         std::ranges::all_of(slides, [&](const SlidePair& pair) { return fits(pair.difference); });
+  return unmatched.empty() && !slides.empty() && (corpus ? fits(*corpus) : !counted) &&
+         std::ranges::all_of(slides,
+                             [&](const SlidePair& pair) { return fits(pair.difference) && pair.artifacts.empty(); });
 }
 
 Comparison compare_runs(const std::string& first_folder, const std::string& second_folder) {
@@ -146,7 +180,15 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
                                                                  : "not done in the second"});
       continue;
     }
-    comparison.slides.push_back({a.path, b.path, difference_of(first.sums_of(a), second.sums_of(b), analysis)});
+    const SlideResult one = first.result_of(a);
+    const SlideResult other = second.result_of(b);
+    if ((one.sums.values == 0) != (other.sums.values == 0)) {
+      comparison.unmatched.push_back(
+          {a.path, std::string("has no windows in the ") + (one.sums.values == 0 ? "first" : "second")});
+      continue;
+    }
+    comparison.slides.push_back({a.path, b.path, difference_of(one.sums, other.sums, analysis),
+                                 differing_artifacts(one.artifacts, other.artifacts)});
   }
   add_unmatched(comparison, first, "first");
   add_unmatched(comparison, second, "second");
@@ -155,12 +197,13 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
     SpectrumSums corpus;
     corpus.histogram.assign(static_cast<std::size_t>(analysis.bins), 0);
     for (const ListedSlide& slide : run.slides()) {
-      if (slide.done) corpus += run.sums_of(slide);
+      if (slide.done) corpus += run.result_of(slide).sums;
     }
     return corpus;
   };
   const SpectrumSums a = corpus_of(first);
   const SpectrumSums b = corpus_of(second);
+  comparison.counted = a.values > 0 || b.values > 0;
   if (a.values > 0 && b.values > 0) comparison.corpus = difference_of(a, b, analysis);
   return comparison;
 }

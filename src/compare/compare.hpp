@@ -15,6 +15,8 @@ struct SlidePair {
   std::string first;  ///< paths
   std::string second;
   Difference difference;
+  /// What was made of it and isn't the same in both: "sobel edges: 0123456789abcdef, then fedcba9876543210".
+  std::vector<std::string> artifacts;
 };
 
 /// A slide that only one run has, or that one of them failed on.
@@ -31,8 +33,9 @@ struct Comparison {
   std::vector<SlidePair> slides;      ///< in the order of the first
   std::vector<Unmatched> unmatched;
   std::optional<Difference> corpus;  ///< of all slides of each; nothing when one has none
+  bool counted = true;               ///< whether there are windows in either
 
-  /// Whether everything was compared, and nothing differs by more than `tolerance`.
+  /// Whether everything was compared, nothing differs by more than `tolerance`, and each file that was made is the same.
   bool within(double tolerance) const;
 };
 

@@ -15,10 +15,19 @@ namespace slidestream {
 
 namespace {
 
-/// All of [analysis] decides.
-bool decides(const ConfigKey& key) {
-  constexpr std::array<std::string_view, 3> others = {"input.level", "decode.on_bad_tile", "output.maps"};
-  return key.section == "analysis" || std::ranges::find(others, key.full_name()) != others.end();
+/// Whether the settings of a section decide what an operator gives.
+bool is_section_of(const std::string& op, std::string_view section) {
+  if (op == "spectrum") return section == "analysis";
+  // Stains are fitted inside the mask.
+  return op == section || (op == "stain" && section == "tissue");
+}
+
+bool decides(const ConfigKey& key, const Config& config) {
+  constexpr std::array<std::string_view, 5> always = {"input.level", "input.mpp", "decode.on_bad_tile", "output.maps",
+                                                      "operators.run"};
+  if (key.section == "image") return config.image.format != ImageFormat::none;
+  return std::ranges::find(always, key.full_name()) != always.end() ||
+         std::ranges::any_of(config.operators.run, [&key](const auto& op) { return is_section_of(op, key.section); });
 }
 
 }  // namespace
@@ -26,7 +35,7 @@ bool decides(const ConfigKey& key) {
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
   std::vector<std::pair<std::string, std::string>> settings = {{program_version_key, version()}};
   for (const ConfigKey& key : config_keys()) {
-    if (decides(key)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    if (decides(key, config)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
   return settings;
 }

@@ -13,7 +13,8 @@
 namespace slidestream {
 
 /// The settings that decide results, as key and TOML value, in the order of the configuration; the program's version
-/// comes first. Where the work is done, how much memory it takes and what is done about failures isn't among them.
+/// comes first. Of operators they are those of the ones that run, and of images all where there are any. Where the work
+/// is done, how much memory it takes and what is done about failures isn't among them.
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config);
 
 inline constexpr const char* program_version_key = "the program's version";

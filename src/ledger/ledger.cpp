@@ -15,11 +15,13 @@
 #include <system_error>
 #include <thread>
 
-#include "sink/content_hash.hpp"
+#include "ledger/artifact_files.hpp"
+#include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 
@@ -28,8 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run leaves in its folder besides the ledger.
-constexpr std::array<const char*, 5> run_files = {"slides.csv", "corpus.json", "histograms.npy", "failures.csv",
-                                                  "maps"};
+constexpr std::array<const char*, 6> run_files = {"slides.csv",   "corpus.json",   "histograms.npy",
+                                                  "failures.csv", "artifacts.csv", "maps"};
 
 /// The first file of results that lies in the folder; empty: none does.
 std::string first_result(const fs::path& folder) {
@@ -174,19 +176,6 @@ bool is_readable(const fs::path& file) {
 
 }  // namespace
 
-/// What a manifest's entries are entered by: prepared once, for there may be a million of them.
-struct Ledger::EntryStatements {
-  explicit EntryStatements(Database& database)
-      : select(database, "SELECT " + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
-        insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
-        place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
-        identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4") {}
-  Statement select;
-  Statement insert;
-  Statement place;
-  Statement identify;
-};
-
 Ledger::Ledger(const Config& config, const Options& options)
     : hash_policy_(config.input.content_hash),
       bins_(static_cast<std::size_t>(config.analysis.bins)),
@@ -309,6 +298,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
     if (code) throw OutputError((folder / name).string() + ": " + code.message());
   };
   for (const char* name : run_files) move(name);
+  if (database) move_artifacts(*database, folder, aside);
   // There only where the ledger couldn't be read.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) move((std::string(ledger_name) + suffix).c_str());
   if (database) database->execute("DELETE FROM owner");
@@ -317,125 +307,6 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   sync_folder(aside);
   sync_folder(folder);
   return aside.string();
-}
-
-/// Whether a slide that ended is to be done again, since its file is another now. One that isn't gets what is new of
-/// its file.
-bool Ledger::is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
-                           const Slide& slide, const std::string& path) const {
-  if (has_changed(before, now, hash_policy_, path)) return true;
-  // What was done without a hash gets it at the first start that asks for it.
-  const bool first_hash = hash_policy_ == ContentHashPolicy::always && !before.hash;
-  if (done && first_hash) now.hash = file_hash(path);
-  if (done && (first_hash || !before.same_file_state(now))) {
-    bind_identity(with.identify, 1, now);
-    with.identify.bind(4, slide.id).run();
-  }
-  return false;
-}
-
-std::string Ledger::enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
-                          std::optional<SlideIdentity>& now, LedgerStart& start) {
-  Slide& slide = slides_[place];
-  constexpr int more = row_column_count;
-  with.select.bind_blob(1, std::string_view(entry.canonical));
-  if (!with.select.step()) {
-    with.insert.bind_blob(1, std::string_view(entry.canonical)).bind_blob(2, std::string_view(entry.path));
-    with.insert.bind(3, static_cast<std::int64_t>(place)).bind(4, std::int64_t{entry.mine});
-    if (now) {
-      with.insert.bind(5, static_cast<std::int64_t>(now->size));
-    } else {
-      with.insert.bind_null(5);
-    }
-    with.insert.run();
-    slide.id = database_.last_row();
-    return "pending";
-  }
-  slide.id = with.select.integer(more);
-  std::string state = with.select.text(1);
-  const bool has_ended = state == "done" || state == "failed";
-  const bool ended = entry.mine && has_ended;
-  const bool renamed = with.select.bytes(0) != entry.path;
-  const SlideIdentity before{static_cast<std::uint64_t>(with.select.integer(more + 1)), with.select.integer(more + 2),
-                             unsigned_or_null(with.select, more + 3)};
-  bool readable = true;
-  try {
-    if (has_ended) read_row(with.select, bins_, database_.file().string());
-  } catch (const OutputError& error) {
-    readable = false;
-    if (ended) start.damaged.emplace_back(error.what());
-  }
-  with.select.reset();
-  if (!readable) {
-    // Another shard's is no row to keep, either.
-    state = "pending";
-  } else if (ended && now && is_other_file(with, before, *now, state == "done", slide, entry.path)) {
-    state = "pending";
-    start.changed.push_back(entry.path);
-  }
-  if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
-  with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
-  with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
-  if (renamed && (state == "done" || state == "failed")) seal_row(database_, slide.id);
-  return state;
-}
-
-LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed) {
-  LedgerStart start;
-  std::vector<std::optional<SlideIdentity>> found(manifest.size());
-  for (std::size_t i = 0; i < manifest.size(); ++i) {
-    if (manifest[i].mine) found[i] = look_at(manifest[i].path);
-  }
-  slides_.assign(manifest.size(), {});
-  change([&] {
-    forget_manifest();
-    EntryStatements with(database_);
-    for (std::size_t i = 0; i < manifest.size(); ++i) {
-      const std::string state = enter(with, i, manifest[i], found[i], start);
-      if (!manifest[i].mine) continue;
-      const std::uint64_t size = found[i] ? found[i]->size : 0;
-      slides_[i].path = manifest[i].path;
-      ++start.mine;
-      start.bytes += size;
-      if (state == "done") {
-        ++start.done;
-      } else if (state == "failed" && !retry_failed) {
-        ++start.failed;
-      } else {
-        if (state == "failed") redo_row(slides_[i].id);
-        start.todo.push_back(i);
-        start.todo_bytes.push_back(size);
-        start.bytes_left += size;
-      }
-    }
-    Statement others(database_,
-                     "SELECT count(*) FROM slides WHERE (position IS NULL OR NOT mine) AND state IN ('done', "
-                     "'failed')");
-    Statement joined(database_, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
-    start.joined = joined.step() && joined.integer(0) != 0;
-    // Two entries for one row are no manifest's doing.
-    Statement placed(database_, "SELECT count(*) FROM slides WHERE position IS NOT NULL");
-    if (placed.step() && placed.integer(0) != static_cast<std::int64_t>(manifest.size())) {
-      database_.fail_damaged("slides and their index don't agree");
-    }
-    if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
-  });
-  return start;
-}
-
-void Ledger::redo_row(std::int64_t id) {
-  Statement update(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1");
-  update.bind(1, id).run();
-}
-
-void Ledger::redo(std::size_t slide) {
-  change([&] { redo_row(slides_.at(slide).id); });
-}
-
-void Ledger::forget_manifest() {
-  database_.execute(
-      "UPDATE slides SET position = NULL, mine = 0 WHERE position IS NOT NULL;"
-      "UPDATE slides SET state = 'pending' WHERE state = 'running'");
 }
 
 void Ledger::started(std::size_t slide) {
@@ -461,18 +332,24 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
       result.sums = {};
       result.sums.histogram.assign(bins, 0);
       result.map = {};
+      result.values.clear();
+      result.further_sums.clear();
+      // They were made of what the file no longer is.
+      remove_artifacts(file().parent_path(), result.artifacts);
+      result.artifacts.clear();
     }
   }
   change([&] {
     // From here on the folder has something of its own.
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
-    const auto digest = store_map(database_, entry.id, parts_of(result.map));
+    const RowDigests digests = {store_map(database_, entry.id, parts_of(result.map)),
+                                store_attachments(database_, entry.id, result)};
     Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                    ", size = ?27, modified = ?28, hash = ?29, ended_at = ?30 WHERE id = ?31");
-    static_assert(row_assignment_count == 26);
-    bind_row(update, result, digest, histogram_);
-    bind_identity(update, 27, entry.known ? std::optional(entry.identity) : std::nullopt);
-    update.bind(30, unix_now()).bind(31, entry.id).run();
+                                    ", size = ?28, modified = ?29, hash = ?30, ended_at = ?31 WHERE id = ?32");
+    static_assert(row_assignment_count == 27);
+    bind_row(update, result, digests, histogram_);
+    bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
+    update.bind(31, unix_now()).bind(32, entry.id).run();
     seal_row(database_, entry.id);
   });
 }

@@ -41,8 +41,9 @@ struct LedgerStart {
   std::uint64_t bytes_left = 0;  ///< of the files of `todo`
   std::vector<std::uint64_t> todo_bytes;  ///< of each file of `todo`
   std::vector<std::string> changed;       ///< paths of slides that had ended and are another file now
-  std::vector<std::string> vanished;      ///< paths of slides that were done and can't be looked at now
-  std::vector<std::string> damaged;       ///< what is wrong with rows that can't be read; their slides are to be done
+  std::vector<std::string> unmade;    ///< what is wrong with files that were made of slides, which are to be done again
+  std::vector<std::string> vanished;  ///< paths of slides that were done and can't be looked at now
+  std::vector<std::string> damaged;   ///< what is wrong with rows that can't be read; their slides are to be done
 };
 
 /// The memory of a run: `run.sqlite` in the output folder, one row a slide, one transaction for each that ends. What is
@@ -74,7 +75,7 @@ class Ledger {
   /// there was nothing. \throws ConfigError when a living process has it; OutputError.
   static std::string move_aside(const Config& config, const Options& options);
 
-  /// Enters the manifest and finds what is to be done.
+  /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is.
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed);
 
   /// Has a slide of the manifest done again although it was done: its map can't be read.
@@ -87,7 +88,8 @@ class Ledger {
   void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work);
   /// A slide that another ledger has.
   struct Imported {
-    SlideResult result;  ///< without the map's values
+    SlideResult result;  ///< without the map's values; artifacts as paths in this ledger's folder, or absolute
+    std::string image_name;
     std::optional<SlideIdentity> identity;
     std::int64_t attempts = 0;
     std::int64_t ended_at = 0;
@@ -100,10 +102,14 @@ class Ledger {
   /// `damaged`: its map isn't what was written. `work` has to throw then.
   Import import(std::size_t slide, const Imported& other);
 
+  /// What the names of a slide's images begin with. The first call gives each slide of the manifest one that is no
+  /// other slide's in this folder (`fill_image_names`), and keeps them all: they stay, whatever later manifests are.
+  std::string image_name(std::size_t slide);
+
   /// Notes that a slide of the manifest is being worked on.
   void started(std::size_t slide);
   /// Keeps a slide that ended, with its map and the name that the map's file is to have. A slide's file that changed
-  /// meanwhile makes it a failed one, also in `result`.
+  /// meanwhile makes it a failed one, also in `result`, and its artifacts are removed.
   void ended(std::size_t slide, SlideResult& result);
   /// Notes the name of a map's file that was written again.
   void map_renamed(std::size_t slide, const std::string& name);
@@ -141,6 +147,8 @@ class Ledger {
                     std::optional<SlideIdentity>& now, LedgerStart& start);
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
+  void forget_image_names();
+  std::vector<std::string> name_images();
   void redo_row(std::int64_t id);
   void forget_manifest();
   void check_that_joining_loses_nothing();
@@ -152,8 +160,10 @@ class Ledger {
   ContentHashPolicy hash_policy_;
   std::size_t bins_;
   std::atomic<bool> lost_ = false;
-  FileNumber number_;  ///< of the ledger's file
-  std::mutex mutex_;   ///< of what follows
+  FileNumber number_;                     ///< of the ledger's file
+  std::mutex names_mutex_;                ///< of `image_names_`; taken before `mutex_`
+  std::vector<std::string> image_names_;  ///< as the manifest; empty until the first is asked for
+  std::mutex mutex_;                      ///< of what follows
   Database database_;
   bool wal_ = false;
   std::string token_;          ///< this process's, in the ledger

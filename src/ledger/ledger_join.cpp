@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "config/suggest.hpp"
+#include "ledger/image_names.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/slide_row.hpp"
 
@@ -24,7 +25,7 @@ Before read_before(Database& database, std::int64_t id, std::size_t bins) {
   constexpr int more = row_column_count;
   Before before;
   before.map_digest = unsigned_or_null(select, map_digest_column);
-  before.result = read_row(select, bins, database.file().string());
+  before.result = RowReader(database, bins).read(select);
   before.ended_at = select.integer(more);
   before.attempts = select.integer(more + 1);
   return before;
@@ -39,7 +40,7 @@ Ledger::Import judge(const Before& before, const Ledger::Imported& other) {
   }
   const auto order = [](const SlideResult& slide, std::int64_t ended_at, std::int64_t attempts) {
     return std::tuple(ended_at, attempts, slide.seconds, slide.backend, slide.gpu_fallback_tiles, slide.error,
-                      slide.file_bytes);
+                      slide.file_bytes, slide.artifacts.empty() ? std::string() : slide.artifacts.front().file);
   };
   const bool goes_first =
       order(result, other.ended_at, other.attempts) < order(before.result, before.ended_at, before.attempts);
@@ -116,15 +117,21 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
     known = before.result.done == other.result.done;
   }
   joined_[slide] = 1;
-  const auto digest = store_map(database_, id, other.map);
-  if (other.map_digest && digest != other.map_digest) return Import::damaged;
+  const RowDigests digests = {store_map(database_, id, other.map), store_attachments(database_, id, other.result)};
+  if (other.map_digest && digests.map != other.map_digest) return Import::damaged;
   Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                  ", size = ?27, modified = ?28, hash = ?29, ended_at = ?30, attempts = ?31 WHERE "
-                                  "id = ?32");
-  static_assert(row_assignment_count == 26);
-  bind_row(update, other.result, digest, histogram_);
-  bind_identity(update, 27, other.identity);
-  update.bind(30, other.ended_at).bind(31, other.attempts).bind(32, id).run();
+                                  ", size = ?28, modified = ?29, hash = ?30, ended_at = ?31, attempts = ?32, "
+                                  "image_name = ?33 WHERE id = ?34");
+  static_assert(row_assignment_count == 27);
+  bind_row(update, other.result, digests, histogram_);
+  bind_identity(update, 28, other.identity);
+  update.bind(31, other.ended_at).bind(32, other.attempts).bind(34, id);
+  if (is_image_name(other.image_name)) {
+    update.bind_blob(33, std::string_view(other.image_name));
+  } else {
+    update.bind_null(33);
+  }
+  update.run();
   seal_row(database_, id);
   return known ? Import::known : Import::added;
 }

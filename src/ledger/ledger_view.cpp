@@ -1,13 +1,12 @@
 #include "ledger/ledger_view.hpp"
 
 #include "ledger/schema.hpp"
-#include "ledger/slide_row.hpp"
 #include "ledger/stored_map.hpp"
 
 namespace slidestream {
 
 LedgerView::LedgerView(const std::filesystem::path& file, std::size_t bins)
-    : database_(file, DatabaseAccess::read), bins_(bins) {
+    : database_(file, DatabaseAccess::read), rows_(database_, bins) {
   show_as_current(database_, check_schema(database_));
   database_.execute("BEGIN");
 }
@@ -20,7 +19,7 @@ void LedgerView::for_each(const std::function<void(const SlideResult&)>& visit) 
   Statement select(database_, "SELECT " + row_columns +
                                   " FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', 'failed') "
                                   "ORDER BY position");
-  while (select.step()) visit(read_row(select, bins_, database_.file().string()));
+  while (select.step()) visit(rows_.read(select));
 }
 
 std::vector<std::string> LedgerView::missing() {
@@ -37,7 +36,7 @@ void LedgerView::for_each_map(const std::function<void(std::size_t position, con
                                   ", position FROM slides WHERE position IS NOT NULL AND mine AND state = 'done' AND "
                                   "map_columns > 0 AND map_rows > 0 ORDER BY position");
   while (select.step()) {
-    const SlideResult slide = read_row(select, bins_, database_.file().string());
+    const SlideResult slide = rows_.read(select);
     visit(static_cast<std::size_t>(select.integer(row_column_count)), slide);
   }
 }

@@ -10,6 +10,7 @@
 
 #include "ledger/database.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/slide_row.hpp"
 #include "output/views.hpp"
 
 namespace slidestream {
@@ -36,7 +37,7 @@ class LedgerView final : public SlideSource {
 
  private:
   Database database_;
-  std::size_t bins_;
+  RowReader rows_;
 };
 
 }  // namespace slidestream

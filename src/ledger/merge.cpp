@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "config/suggest.hpp"
+#include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/map_files.hpp"
@@ -132,10 +133,12 @@ class Joiner {
 
   void add(Part& part) {
     const std::string file = part.database->file().string();
-    Statement select(*part.database, "SELECT " + row_columns +
-                                         ", canonical, id, size, modified, hash, attempts, ended_at FROM slides WHERE "
-                                         "position IS NOT NULL AND state IN ('done', 'failed')");
+    Statement select(*part.database,
+                     "SELECT " + row_columns +
+                         ", canonical, id, size, modified, hash, attempts, ended_at, image_name FROM slides WHERE "
+                         "position IS NOT NULL AND state IN ('done', 'failed')");
     constexpr int more = row_column_count;
+    RowReader rows(*part.database, bins_);
     while (select.step()) {
       if (options_.stopped && options_.stopped()) throw Stopped();
       const auto found = by_canonical_.find(select.text(more));
@@ -143,13 +146,17 @@ class Joiner {
       const std::size_t place = found->second;
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
-      slide.result = read_row(select, bins_, file);
+      slide.result = rows.read(select);
       if (!select.is_null(more + 2)) {
         slide.identity = SlideIdentity{static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3),
                                        unsigned_or_null(select, more + 4)};
       }
       slide.attempts = select.integer(more + 5);
       slide.ended_at = select.integer(more + 6);
+      slide.image_name = select.text(more + 7);
+      for (Artifact& artifact : slide.result.artifacts) {
+        artifact.file = artifact_elsewhere(part.folder, artifact.file, ledger_.file().parent_path());
+      }
       slide.map = parts_of(*part.database, select.integer(more + 1));
       const Ledger::Import outcome = ledger_.import(place, slide);
       if (outcome == Ledger::Import::damaged) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <system_error>
 
+#include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/owner.hpp"
@@ -24,16 +25,26 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
   } else if (const auto difference = first_difference(ledger_settings(config), stored_settings(*database))) {
     preview.refusal = difference->text();
   }
-  Statement select(*database, "SELECT state, size, modified FROM slides WHERE canonical = ?1");
+  Statement select(*database, "SELECT state, size, modified, id FROM slides WHERE canonical = ?1");
+  Statement artifacts(*database, "SELECT file, bytes FROM artifacts WHERE slide = ?1");
+  const auto is_unmade = [&](std::int64_t slide) {
+    std::vector<Artifact> files;
+    artifacts.bind(1, slide);
+    while (artifacts.step()) {
+      files.push_back({"", "", artifacts.text(0), static_cast<std::uint64_t>(artifacts.integer(1)), 0});
+    }
+    return !first_unmade(config.output.dir, files).empty();
+  };
   for (std::size_t i = 0; i < slides.size(); ++i) {
     select.bind_blob(1, std::string_view(canonical[i]));
     if (!select.step()) continue;
     const std::string state = select.text(0);
     const SlideIdentity before{static_cast<std::uint64_t>(select.integer(1)), select.integer(2), std::nullopt};
+    const std::int64_t id = select.integer(3);
     select.reset();
     if (state != "done" && state != "failed") continue;
     const auto now = look_at(slides[i]);
-    if (now && !now->same_file_state(before)) {
+    if (now && (!now->same_file_state(before) || is_unmade(id))) {
       ++preview.changed;
     } else {
       ++(state == "done" ? preview.done : preview.failed);

@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::size_t count_bytes = 8;
 
+// Of `row_columns`, the last two.
+constexpr int attached_column = 28;
+constexpr int id_column = 29;
+
 /// Larger than any image, and small enough that products of two fit.
 constexpr std::int64_t largest_side = std::int64_t{1} << 31;
 
@@ -23,10 +27,10 @@ void to_bytes(const std::vector<std::uint64_t>& counts, std::vector<std::byte>& 
   }
 }
 
-/// Reads a row and says where it is wrong.
-class RowReader {
+/// Takes a row apart and says where it is wrong.
+class RowParts {
  public:
-  RowReader(const Statement& row, std::size_t bins, const std::string& file) : row_(row), bins_(bins), file_(file) {}
+  RowParts(const Statement& row, std::size_t bins, const std::string& file) : row_(row), bins_(bins), file_(file) {}
 
   SlideResult read() {
     slide_.path = row_.text(0);
@@ -77,6 +81,8 @@ class RowReader {
     slide_.map_file = row_.text(21);
     require(slide_.map_file.find_first_of(std::string_view("/\0", 2)) == std::string::npos, "map_name");
     const std::string_view bytes = row_.bytes(22);
+    // Where nothing was counted there are no counts.
+    if (row_.is_null(22) && sums.values == 0 && sums.clipped == 0 && sums.windows == 0) return;
     require(bytes.size() == bins_ * count_bytes, "histogram");
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < bins_; ++i) {
@@ -157,9 +163,16 @@ void seal_row(Database& database, std::int64_t id) {
   update.bind(1, id).run();
 }
 
-void bind_row(Statement& statement, const SlideResult& slide, std::optional<std::uint64_t> map_digest,
+void bind_row(Statement& statement, const SlideResult& slide, const RowDigests& digests,
               std::vector<std::byte>& histogram) {
   const auto integer = [&](int index, std::uint64_t value) { statement.bind(index, static_cast<std::int64_t>(value)); };
+  const auto digest = [&](int index, std::optional<std::uint64_t> value) {
+    if (value) {
+      integer(index, *value);
+    } else {
+      statement.bind_null(index);
+    }
+  };
   statement.bind(1, std::string_view(slide.done ? "done" : "failed"));
   statement.bind_blob(2, std::string_view(slide.failure.cause));
   statement.bind(3, slide.width).bind(4, slide.height);
@@ -182,18 +195,14 @@ void bind_row(Statement& statement, const SlideResult& slide, std::optional<std:
   statement.bind(18, std::string_view(to_decimal(sums.sum_of_squares)));
   statement.bind(19, slide.map.columns).bind(20, slide.map.rows);
   statement.bind_blob(21, std::string_view(slide.map_file));
-  if (slide.done) {
+  if (slide.done && (sums.values > 0 || sums.clipped > 0 || sums.windows > 0)) {
     to_bytes(sums.histogram, histogram);
     statement.bind_blob(22, histogram);
   } else {
     statement.bind_null(22);
   }
   integer(23, slide.gpu_fallback_tiles);
-  if (map_digest) {
-    integer(24, *map_digest);
-  } else {
-    statement.bind_null(24);
-  }
+  digest(24, digests.map);
   if (slide.failure.stage.empty()) {
     statement.bind_null(25);
   } else {
@@ -204,10 +213,17 @@ void bind_row(Statement& statement, const SlideResult& slide, std::optional<std:
   } else {
     statement.bind_null(26);
   }
+  digest(27, digests.attached);
 }
 
-SlideResult read_row(const Statement& statement, std::size_t bins, const std::string& file) {
-  return RowReader(statement, bins, file).read();
+SlideResult RowReader::read(const Statement& row) {
+  const std::string file = database_.file().string();
+  SlideResult slide = RowParts(row, bins_, file).read();
+  const auto attached = unsigned_or_null(row, attached_column);
+  if (attached && !attachments_.read(row.integer(id_column), *attached, slide)) {
+    throw OutputError(file + ": damaged: what is attached to " + one_line(slide.path) + " isn't what was written");
+  }
+  return slide;
 }
 
 bool same_result(const SlideResult& a, const SlideResult& b) {
@@ -217,7 +233,7 @@ bool same_result(const SlideResult& a, const SlideResult& b) {
          a.colour == b.colour && a.mpp == b.mpp && a.missing_tiles == b.missing_tiles && a.bad_tiles == b.bad_tiles &&
          x.windows == y.windows && x.values == y.values && x.clipped == y.clipped && x.sum == y.sum &&
          x.sum_of_squares == y.sum_of_squares && x.histogram == y.histogram && a.map.columns == b.map.columns &&
-         a.map.rows == b.map.rows;
+         a.map.rows == b.map.rows && same_attachments(a, b);
 }
 
 }  // namespace slidestream

@@ -33,6 +33,15 @@ void count_states(Database& database, LedgerStatus& status) {
   }
 }
 
+void count_artifacts(Database& database, LedgerStatus& status) {
+  Statement select(database,
+                   "SELECT count(*), coalesce(sum(artifacts.bytes), 0) FROM artifacts JOIN slides ON slides.id = slide "
+                   "WHERE position IS NOT NULL AND mine AND state = 'done'");
+  if (!select.step()) return;
+  status.artifacts = static_cast<std::uint64_t>(select.integer(0));
+  status.artifact_bytes = static_cast<std::uint64_t>(select.integer(1));
+}
+
 void estimate(Database& database, LedgerStatus& status) {
   // A dead process has no speed.
   if (!status.owner || !status.owner_is_alive.value_or(true)) return;
@@ -57,6 +66,7 @@ LedgerStatus read_status(const std::filesystem::path& folder) {
   database->execute("BEGIN");
   LedgerStatus status;
   count_states(*database, status);
+  count_artifacts(*database, status);
   status.owner = read_owner(*database);
   if (status.owner) status.owner_is_alive = is_alive(status.owner->process);
   estimate(*database, status);

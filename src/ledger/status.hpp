@@ -23,6 +23,8 @@ struct LedgerStatus {
   std::uint64_t bytes = 0;  ///< of the files
   std::uint64_t bytes_done = 0;
   std::uint64_t windows = 0;
+  std::uint64_t artifacts = 0;  ///< files that were made of the slides that are done
+  std::uint64_t artifact_bytes = 0;
   std::optional<Owner> owner;          ///< of a run that hasn't given the ledger back
   std::optional<bool> owner_is_alive;  ///< nothing: it is another machine's
   double bytes_per_second = 0.0;       ///< of the slides that ended since a living owner began; 0: not known

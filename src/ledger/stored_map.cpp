@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sink/content_hash.hpp"
 #include "ledger/slide_row.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 

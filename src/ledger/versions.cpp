@@ -100,10 +100,72 @@ LedgerVersion version_2() {
           slides_by_position};
 }
 
+// Version 3: what a slide has besides its row, in tables of their own, by number in the run's order: files that were
+// made of it, figures that operators found, and sums that are nothing but bytes here. `attached` is the digest of all
+// of it (attachments.hpp), and part of the row's; where it is NULL there is none. `image_name` is what the names of the
+// slide's images begin with.
+
+constexpr std::string_view slides_3 = R"sql(CREATE TABLE slides(
+  id INTEGER PRIMARY KEY,
+  canonical BLOB NOT NULL UNIQUE,
+  path BLOB NOT NULL,
+  position INTEGER,
+  mine INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'pending' CHECK(state IN ('pending', 'running', 'done', 'failed')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  size INTEGER, modified INTEGER, hash INTEGER,
+  ended_at INTEGER,
+  stage TEXT, tile INTEGER, cause BLOB,
+  width INTEGER, height INTEGER, codec TEXT, colour TEXT, level INTEGER, mpp REAL,
+  missing_tiles INTEGER, bad_tiles INTEGER, backend TEXT, seconds REAL, file_bytes INTEGER,
+  windows INTEGER, value_count INTEGER, clipped INTEGER, value_sum TEXT, square_sum TEXT,
+  map_columns INTEGER, map_rows INTEGER, map_name BLOB,
+  histogram BLOB, gpu_fallback_tiles INTEGER, map_digest INTEGER, attached INTEGER, image_name BLOB,
+  digest INTEGER))sql";
+
+constexpr std::string_view artifacts = R"sql(CREATE TABLE artifacts(
+  slide INTEGER NOT NULL REFERENCES slides(id), number INTEGER NOT NULL, operator TEXT NOT NULL, product TEXT NOT NULL,
+  file BLOB NOT NULL, bytes INTEGER NOT NULL, digest INTEGER NOT NULL, UNIQUE(slide, number)))sql";
+
+constexpr std::string_view figures = R"sql(CREATE TABLE figures(
+  slide INTEGER NOT NULL REFERENCES slides(id), number INTEGER NOT NULL, name TEXT NOT NULL, value REAL,
+  UNIQUE(slide, number)))sql";
+
+constexpr std::string_view sums = R"sql(CREATE TABLE sums(
+  slide INTEGER NOT NULL REFERENCES slides(id), number INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,
+  UNIQUE(slide, number)))sql";
+
+LedgerVersion version_3() {
+  const std::string results =
+      "width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, file_bytes, windows, "
+      "value_count, clipped, value_sum, square_sum, map_columns, map_rows, ";
+  const std::string digested =
+      "path, state, cause, " + results + "histogram, gpu_fallback_tiles, map_digest, canonical, stage, tile";
+  const std::string digest = "row_digest(" + digested + ", NULL, NULL)";
+  return {3,
+          {{"meta", meta, ""},
+           {"settings", settings, ""},
+           {"owner", owner, ""},
+           {"slides", slides_3,
+            "SELECT id, canonical, path, position, mine, state, attempts, size, modified, hash, ended_at, stage, tile, "
+            "cause, " +
+                results +
+                "map_name, histogram, gpu_fallback_tiles, map_digest, NULL AS attached, NULL AS image_name, CASE WHEN "
+                "digest IS NULL THEN NULL WHEN digest = row_digest(" +
+                digested + ") THEN " + digest + " ELSE ~" + digest + " END AS digest FROM slides_2"},
+           {"maps", maps, ""},
+           {"artifacts", artifacts,
+            "SELECT NULL AS slide, NULL AS number, NULL AS operator, NULL AS product, NULL AS file, NULL AS bytes, "
+            "NULL AS digest WHERE FALSE"},
+           {"figures", figures, "SELECT NULL AS slide, NULL AS number, NULL AS name, NULL AS value WHERE FALSE"},
+           {"sums", sums, "SELECT NULL AS slide, NULL AS number, NULL AS name, NULL AS data WHERE FALSE"}},
+          slides_by_position};
+}
+
 }  // namespace
 
 std::span<const LedgerVersion> ledger_versions() {
-  static const std::array versions = {version_1(), version_2()};
+  static const std::array versions = {version_1(), version_2(), version_3()};
   static_assert(versions.size() == current_ledger_version);
   return versions;
 }

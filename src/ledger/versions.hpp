@@ -35,6 +35,6 @@ struct LedgerVersion {
 /// The table `owner` is the same in all of them, so that each program sees whether another uses a ledger.
 std::span<const LedgerVersion> ledger_versions();
 
-inline constexpr std::int64_t current_ledger_version = 2;
+inline constexpr std::int64_t current_ledger_version = 3;
 
 }  // namespace slidestream

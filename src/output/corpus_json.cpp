@@ -112,6 +112,7 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
   for (const char* key : {"backend", "threads", "seconds", "stages", "overlap"}) {
     if (before.is_object() && before.contains(key)) corpus[key] = before[key];
   }
+  if (found.artifacts > 0) corpus["artifacts"] = {{"files", found.artifacts}, {"bytes", found.artifact_bytes}};
   if (config.output.maps != MapFormat::none) {
     Json& maps = corpus["maps"] = Json::object();
     for (const auto& [path, file] : found.maps) maps[path] = file;

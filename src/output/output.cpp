@@ -11,6 +11,7 @@
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
 #include "output/map_file.hpp"
+#include "output/names.hpp"
 #include "output/npy.hpp"
 #include "output/slides_csv.hpp"
 #include "output/views.hpp"
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* slides_name = "slides.csv";
 constexpr const char* failures_name = "failures.csv";
+constexpr const char* artifacts_name = "artifacts.csv";
 constexpr const char* corpus_name = "corpus.json";
 constexpr const char* histograms_name = "histograms.npy";
 
@@ -93,7 +95,7 @@ void prepare_output(const Config& config) {
   const fs::path folder = config.output.dir;
   make_folder(folder);
   if (config.output.maps != MapFormat::none) make_folder(folder / "maps");
-  for (const char* name : {slides_name, failures_name, corpus_name, histograms_name}) {
+  for (const char* name : {slides_name, failures_name, artifacts_name, corpus_name, histograms_name}) {
     std::error_code code;
     if (fs::is_directory(folder / name, code)) fail(folder / name, std::make_error_code(std::errc::is_a_directory));
   }
@@ -115,6 +117,11 @@ void Corpus::add(const SlideResult& slide) {
     sums += slide.sums;
   } catch (const std::overflow_error& error) {
     throw OutputError(slide.path + ": can't be added to the other slides: " + error.what());
+  }
+  artifacts += slide.artifacts.size();
+  for (const Artifact& artifact : slide.artifacts) artifact_bytes += artifact.bytes;
+  for (const NamedValue& value : slide.values) {
+    if (std::ranges::find(value_names, value.name) == value_names.end()) value_names.push_back(value.name);
   }
   if (!slide.map_file.empty()) maps.emplace_back(slide.path, slide.map_file);
 }
@@ -144,8 +151,8 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
   };
   // The smallest and most wanted first: what a full disk still takes is kept.
   write(slides_name, [&](AtomicFile& file) {
-    TextWriter text(file, slides_csv_header());
-    slides.for_each([&](const SlideResult& slide) { text.add(slides_csv_record(config, slide)); });
+    TextWriter text(file, slides_csv_header(corpus.value_names));
+    slides.for_each([&](const SlideResult& slide) { text.add(slides_csv_record(config, slide, corpus.value_names)); });
     text.end();
   });
   write(failures_name, [&](AtomicFile& file) {
@@ -155,6 +162,16 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
     });
     text.end();
   });
+  if (corpus.artifacts > 0) {
+    write(artifacts_name, [&](AtomicFile& file) {
+      TextWriter text(file, artifacts_csv_header());
+      slides.for_each([&](const SlideResult& slide) { text.add(artifacts_csv_records(slide)); });
+      text.end();
+    });
+  } else {
+    std::error_code ignored;
+    if (fs::is_regular_file(folder / artifacts_name, ignored)) fs::remove(folder / artifacts_name, ignored);
+  }
   write(corpus_name, [&](AtomicFile& file) {
     // A start that had nothing to do leaves what is said of the last that had.
     const bool idle = run.backend.empty() && run.stages.empty();
@@ -171,14 +188,18 @@ void write_results(const Config& config, const RunResult& result) {
   write_views(config, result, slides, corpus);
 }
 
+std::string file_stem(const std::string& slide, std::size_t longest) {
+  std::string stem = fs::path(slide).stem().string().substr(0, longest);
+  return stem.empty() ? "slide" : stem;
+}
+
 std::vector<std::string> map_names(const std::vector<std::string>& slides) {
   // Room for a number and a suffix within the 255 bytes that file systems give a name.
   constexpr std::size_t longest = 230;
   std::vector<std::string> names;
   std::unordered_set<std::string> taken;
   for (const std::string& slide : slides) {
-    std::string stem = fs::path(slide).stem().string().substr(0, longest);
-    if (stem.empty()) stem = "slide";
+    std::string stem = file_stem(slide, longest);
     names.push_back(stem);
     taken.insert(std::move(stem));
   }

@@ -1,5 +1,7 @@
 #include "output/slides_csv.hpp"
 
+#include <algorithm>
+
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -26,12 +28,17 @@ class Record {
 
 }  // namespace
 
-std::string slides_csv_header() {
+std::string slides_csv_header(const std::vector<std::string>& value_names) {
+  Record names;
+  for (const std::string& name : value_names) names << name;
+  const std::string more = value_names.empty() ? "\r\n" : "," + names.line();
   return "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
-         "bad_tiles,clipped,backend,seconds\r\n";
+         "bad_tiles,clipped,backend,seconds" +
+         more;
 }
 
-std::string slides_csv_record(const Config& config, const SlideResult& slide) {
+std::string slides_csv_record(const Config& config, const SlideResult& slide,
+                              const std::vector<std::string>& value_names) {
   const auto& [low, high] = config.analysis.range;
   const SpectrumSums& sums = slide.sums;
   Record record;
@@ -53,6 +60,10 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide) {
   } else {
     for (int i = 0; i < 11; ++i) record << "";
   }
+  for (const std::string& name : value_names) {
+    const auto found = std::ranges::find(slide.values, name, &NamedValue::name);
+    record << (slide.done && found != slide.values.end() ? to_decimal(found->value) : "");
+  }
   return record.line();
 }
 
@@ -63,6 +74,19 @@ std::string failures_csv_record(const SlideResult& slide) {
   Record record;
   record << slide.path << failure.stage << (failure.tile ? std::to_string(*failure.tile) : "") << failure.cause;
   return record.line();
+}
+
+std::string artifacts_csv_header() { return "path,operator,product,file,bytes,digest\r\n"; }
+
+std::string artifacts_csv_records(const SlideResult& slide) {
+  std::string text;
+  for (const Artifact& artifact : slide.artifacts) {
+    Record record;
+    record << slide.path << artifact.maker << artifact.product << artifact.file << artifact.bytes
+           << to_hexadecimal(artifact.digest);
+    text += record.line();
+  }
+  return text;
 }
 
 }  // namespace slidestream

@@ -24,6 +24,12 @@ std::string to_decimal(Int128 value) {
   return digits;
 }
 
+std::string to_hexadecimal(std::uint64_t value) {
+  std::string digits(16, '0');
+  for (auto digit = digits.rbegin(); value != 0; ++digit, value >>= 4) *digit = "0123456789abcdef"[value & 15];
+  return digits;
+}
+
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string field = "\"";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,9 @@ namespace slidestream {
 std::string to_decimal(double value);
 
 std::string to_decimal(Int128 value);
+
+/// 16 digits, small letters: how a digest is written.
+std::string to_hexadecimal(std::uint64_t value);
 
 /// A field of an RFC 4180 record: in quotes when it needs them.
 std::string csv_field(std::string_view text);

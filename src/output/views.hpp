@@ -28,17 +28,20 @@ struct Corpus {
   std::uint64_t bad_tiles = 0;
   std::uint64_t gpu_fallback_tiles = 0;
   std::uint64_t file_bytes = 0;
+  std::uint64_t artifacts = 0;       ///< files that were made
+  std::uint64_t artifact_bytes = 0;  ///< of them
   SpectrumSums sums;
+  std::vector<std::string> value_names;                   ///< of all slides' values, in the order of their first
   std::vector<std::pair<std::string, std::string>> maps;  ///< a slide's path and its map's file
 
   explicit Corpus(std::size_t bins) { sums.histogram.assign(bins, 0); }
   void add(const SlideResult& slide);
 };
 
-/// Writes slides.csv, failures.csv, corpus.json and histograms.npy into `config.output.dir` as `write_results` does.
-/// `run` is asked for everything but its slides; `corpus` is filled in before anything is written. \throws OutputError
-/// naming the file and the system's reason. `before_each` is called before a file is put in its place; what it throws
-/// ends the writing. It may be empty.
+/// Writes slides.csv, failures.csv, corpus.json and histograms.npy into `config.output.dir` as `write_results` does,
+/// and artifacts.csv where there are artifacts. `run` is asked for everything but its slides; `corpus` is filled in
+/// before anything is written. \throws OutputError naming the file and the system's reason. `before_each` is called
+/// before a file is put in its place; what it throws ends the writing. It may be empty.
 void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
                  const std::function<void()>& before_each = {});
 

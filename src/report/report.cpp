@@ -42,6 +42,8 @@ struct Run {
   SpectrumSums sums;
   std::size_t done = 0;
   std::size_t failed = 0;
+  std::uint64_t artifacts = 0;  ///< files that were made
+  std::uint64_t artifact_bytes = 0;
   double fence = 0.0;
 };
 
@@ -192,6 +194,8 @@ class Builder {
         const SlideResult& result = slide.result;
         ++(result.done ? run.done : run.failed);
         if (!result.done) return;
+        run.artifacts += result.artifacts.size();
+        for (const Artifact& artifact : result.artifacts) run.artifact_bytes += artifact.bytes;
         run.sums += result.sums;
         if (options_.manifest.empty()) return;
         Cohort& cohort = by_cohort_[cohorts_.of(slide.canonical)];
@@ -296,6 +300,8 @@ class Builder {
       json["folder"] = run.folder;
       json["done"] = run.done;
       json["failed"] = run.failed;
+      json["artifacts"] = run.artifacts;
+      json["artifact_bytes"] = run.artifact_bytes;
       json["unfinished"] = run.reader->unfinished();
       json["fence"] = rounded(run.fence);
       json["statistics"] = statistics_json(run.sums, config, axis_);

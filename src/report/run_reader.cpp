@@ -25,10 +25,10 @@ void RunReader::for_each(const std::function<void(const LedgerSlide&)>& visit) {
   Statement select(*database_, "SELECT " + row_columns +
                                    ", canonical, id FROM slides WHERE position IS NOT NULL AND state IN ('done', "
                                    "'failed') ORDER BY position, id");
-  const auto bins = static_cast<std::size_t>(config_.analysis.bins);
+  RowReader rows(*database_, static_cast<std::size_t>(config_.analysis.bins));
   while (select.step()) {
     LedgerSlide slide;
-    slide.result = read_row(select, bins, database_->file().string());
+    slide.result = rows.read(select);
     slide.canonical = select.text(row_column_count);
     slide.id = select.integer(row_column_count + 1);
     visit(slide);

@@ -13,9 +13,10 @@
 #include <utility>
 
 #include "config/suggest.hpp"
-#include "sink/content_hash.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
+#include "output/text.hpp"
+#include "sink/content_hash.hpp"
 #include "sweep/machine_facts.hpp"
 #include "sweep/page_cache.hpp"
 
@@ -35,12 +36,6 @@ constexpr int least_confirmations = 4;
 /// Of a budget, kept at most for the runs after the choice.
 constexpr double most_reserved = 0.4;
 
-std::string hex(std::uint64_t number) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
 std::string mib(std::uint64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
@@ -54,7 +49,7 @@ std::string inputs_hash(const std::vector<std::string>& slides) {
     const auto found = look_at(path);
     text += path + '\0' + (found ? std::to_string(found->size) + ' ' + std::to_string(found->modified) : "") + '\0';
   }
-  return hex(stable_hash(text));
+  return to_hexadecimal(stable_hash(text));
 }
 
 template <class Value>
@@ -331,7 +326,7 @@ Sweep::Outcome Sweep::run_once(std::size_t i) {
     add_to(all, hashes[slide.path]);
     outcome.pixels += static_cast<std::uint64_t>(slide.width * slide.height);
   }
-  outcome.results = hex(all.value());
+  outcome.results = to_hexadecimal(all.value());
   return outcome;
 }
 

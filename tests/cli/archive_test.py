@@ -26,13 +26,17 @@ def results(folder):
         content = path.read_bytes()
         if name == "slides.csv":
             with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-                content = [row[:-1] for row in csv.reader(file)]
+                content = [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
         elif name == "corpus.json":
             corpus = json.loads(content)
-            content = {key: corpus.get(key) for key in ("totals", "histogram", "maps")}
+            content = {key: corpus.get(key) for key in ("totals", "histogram", "maps", "artifacts")}
             content["analysis"] = corpus["settings"]["analysis"]
         found[name] = content
     return found
+
+
+# Files that operators make of slides.
+MAKE_IMAGES = ["--set", 'operators.run=["spectrum","sobel","tissue"]', "--set", "image.format=ome-tiff"]
 
 
 class ArchiveCase(Case):
@@ -410,6 +414,107 @@ class Limits(ArchiveCase):
         self.assertEqual(len(self.rows()), 10)
         for wrong in "0", "-1", "x", "0%", "101%", "5%%":
             self.assertOneLine(run(slides, "--out", self.out, "--max-failures", wrong), 2, "--max-failures")
+
+
+class Images(ArchiveCase):
+    """Files that operators make of slides."""
+
+    settings = [*MAKE_IMAGES, "--set", 'operators.run=["sobel","tissue"]']
+
+    def artifacts(self, folder=None):
+        with open((folder or self.out) / "artifacts.csv", newline="", encoding="utf-8", errors="surrogateescape") as file:
+            return list(csv.DictReader(file))
+
+    def images(self, folder=None):
+        return {path.name: path.read_bytes() for path in ((folder or self.out) / "images").iterdir()}
+
+    def test_what_is_there_is_kept_and_what_is_missing_is_made_again(self):
+        slides = self.tiny_slides(3)
+        first = run(slides, "--out", self.out, *self.settings)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        whole = self.images()
+        rows = self.artifacts()
+        self.assertEqual(set(whole), {pathlib.Path(row["file"]).name for row in rows})
+        for row in rows:
+            self.assertEqual(int(row["bytes"]), (self.out / row["file"]).stat().st_size)
+        self.assertIn("tissue.share", self.rows()[0])
+        self.assertIn(f"made      {len(rows)} files", run("status", self.out).stdout)
+        self.assertEqual(json.loads(run("status", self.out, "--json").stdout)["artifact_bytes"],
+                         sum(map(len, whole.values())))
+        again = run(slides, "--out", self.out, *self.settings)
+        self.assertIn("3 of 3 slides are done already", again.stderr)
+        missing, short = self.out / "images/slide-000.sobel.ome.tif", self.out / "images/slide-002.sobel.ome.tif"
+        missing.unlink()
+        os.truncate(short, 1000)
+        plan = run(slides, "--out", self.out, *self.settings, "--dry-run")
+        self.assertIn("2 done again", plan.stdout)
+        result = run(slides, "--out", self.out, *self.settings)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"slide-000.svs: {missing} is missing: done again", result.stderr)
+        self.assertIn(f"{short} has 1000 bytes and had {len(whole[short.name])}: done again", result.stderr)
+        self.assertIn("1 of 3 slides are done already", result.stderr)
+        self.assertEqual(self.images(), whole)
+        self.assertEqual(self.artifacts(), rows)
+
+    def test_slides_of_one_name_have_images_of_their_own_in_any_order(self):
+        paths = []
+        for number, name in enumerate(("a/x.svs", "b/X.svs", "c/x.svs")):
+            paths.append(self.folder / name)
+            paths[-1].parent.mkdir()
+            shutil.copy(self.slide(f"name-{number}", "384x320", "--seed", str(number + 1)), paths[-1])
+        self.assertEqual(run(paths[2], "--out", self.out, *self.settings).returncode, 0)
+        before = {row["path"]: row["file"] for row in self.artifacts()}
+        result = run(*paths, "--out", self.out, *self.settings)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        files = {row["path"]: row["file"] for row in self.artifacts()}
+        self.assertEqual(files[str(paths[2])], before[str(paths[2])])
+        names = {row["file"].lower() for row in self.artifacts()}
+        self.assertEqual(len(names), len(self.artifacts()))
+        self.assertEqual({name.lower() for name in self.images()}, {pathlib.Path(name).name for name in names})
+
+    def test_a_results_folder_among_the_inputs_and_fresh(self):
+        slides = self.tiny_slides(2)
+        out = slides / "out"
+        for _ in range(2):
+            result = run(slides, "--out", out, *self.settings)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(len(self.rows(out)), 2)
+        self.assertIn("images of an earlier run lie among the inputs", result.stderr)
+        whole = self.images(out)
+        (out / "images/mine.ome.tif").write_bytes(b"mine")
+        refused = run(slides, "--out", out, *self.settings, "--set", "image.quality=50")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("image.quality is 50 here and was 85; name another folder, or use --fresh", refused.stderr)
+        result = run(slides, "--out", out, *self.settings, "--fresh")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.images(out / "earlier-1"), whole)
+        self.assertEqual(self.images(out), {**whole, "mine.ome.tif": b"mine"})
+
+    def test_parts_are_joined_with_their_images(self):
+        slides = self.tiny_slides(6)
+        self.assertEqual(run(slides, "--out", self.folder / "whole", *self.settings).returncode, 0)
+        parts = [self.folder / "1", self.folder / "2"]
+        for number, part in enumerate(parts, 1):
+            self.assertEqual(run(slides, "--out", part, *self.settings, "--shard", f"{number}/2").returncode, 0)
+        self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
+        self.assertFalse((self.out / "images").exists())
+        joined = self.artifacts()
+        self.assertEqual([row["digest"] for row in joined], [row["digest"] for row in self.artifacts(self.folder / "whole")])
+        for row in joined:
+            self.assertEqual((self.out / row["file"]).stat().st_size, int(row["bytes"]))
+        again = run(slides, "--out", self.out, *self.settings)
+        self.assertIn("6 of 6 slides are done already", again.stderr)
+        same = run("compare", self.out, self.folder / "whole", "--tolerance", "0")
+        self.assertEqual(same.returncode, 0, same.stderr)
+        self.assertIn("6 equal to the bit", same.stdout)
+        self.assertEqual(run("report", self.out, "--html", self.folder / "report.html").returncode, 0)
+        self.assertIn('"artifacts":' + str(len(joined)), (self.folder / "report.html").read_text().replace(" ", ""))
+        other = run(slides, "--out", self.folder / "other", *self.settings, "--set", "image.quality=50")
+        self.assertEqual(other.returncode, 0, other.stderr)
+        differs = run("compare", self.out, self.folder / "other", "--tolerance", "0")
+        self.assertEqual(differs.returncode, 1)
+        self.assertRegex(differs.stdout, r"slide-000\.svs: sobel \w+: [0-9a-f]{16}, then [0-9a-f]{16}")
+        self.assertIn("0 equal to the bit", differs.stdout)
 
 
 class Shards(ArchiveCase):

@@ -17,7 +17,7 @@ import sys
 import time
 import unittest
 
-from archive_test import ArchiveCase
+from archive_test import MAKE_IMAGES, ArchiveCase
 from program_test import ENVIRONMENT, PIPELINE, run
 
 FAULTY_STORAGE = os.environ.get("FAULTY_STORAGE", "")
@@ -54,10 +54,32 @@ class FaultCase(ArchiveCase):
             return {os.fsdecode(path) for path in done}
 
 
+    def assertImagesAreWhole(self, folder, whole):
+        """A final name is a whole image's, and what the ledger lists is there."""
+        images = folder / "images"
+        for path in images.iterdir() if images.exists() else ():
+            if ".partial." not in path.name:
+                self.assertEqual(path.read_bytes(), (whole / "images" / path.name).read_bytes(), path)
+        if not (folder / "run.sqlite").exists():
+            return
+        with contextlib.closing(sqlite3.connect(folder / "run.sqlite")) as database:
+            if not database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                return
+            listed = database.execute("SELECT file, bytes FROM artifacts JOIN slides ON slide = id WHERE state = 'done'")
+            for file, size in listed:
+                self.assertEqual((folder / os.fsdecode(file)).stat().st_size, size)
+
+
 class FullDisk(FaultCase):
     def test_at_every_write(self):
-        slides = self.tiny_slides(3)
-        arguments = [slides, "--maps", "npy", "--threads", 1]
+        self.fill(self.tiny_slides(3), "--maps", "npy")
+
+    def test_at_every_write_of_images(self):
+        self.fill(self.tiny_slides(2, "256x256"), *MAKE_IMAGES, "--set", "analysis.stride=256")
+
+    def fill(self, slides, *settings):
+        arguments = [slides, *settings, "--threads", 1]
+        count = len(list(slides.iterdir()))
         self.assertEqual(run(*arguments, "--out", self.folder / "whole").returncode, 0)
         result, counts = self.faulty("count", self.out, *arguments, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -70,7 +92,7 @@ class FullDisk(FaultCase):
                 done = self.assertLedgerIsWhole() if self.out.exists() else set()
                 if result.returncode == 0:
                     # At its close SQLite only tidies the log away: all was done before.
-                    self.assertEqual(len(done), 3)
+                    self.assertEqual(len(done), count)
                     self.assertSameResults(self.out, self.folder / "whole")
                 else:
                     self.assertIn(result.returncode, (1, 2))
@@ -78,13 +100,13 @@ class FullDisk(FaultCase):
                     self.assertEqual(len(lines), 1)
                     self.assertRegex(lines[0], "No space left on device|database or disk is full")
                     self.assertIn(str(self.out), lines[0])
+                self.assertImagesAreWhole(self.out, self.folder / "whole")
                 again = run(*arguments, "--out", self.out)
                 self.assertEqual(again.returncode, 0, again.stderr)
                 if done:
-                    self.assertIn(f"{len(done)} of 3 slides are done already", again.stderr)
+                    self.assertIn(f"{len(done)} of {count} slides are done already", again.stderr)
                 self.assertSameResults(self.out, self.folder / "whole")
         tell(f"full disk: at each of {counts['full']} writes, statuses {dict(statuses)}")
-
 
     def test_at_every_write_of_a_merge(self):
         slides = self.tiny_slides(4)
@@ -114,8 +136,20 @@ class FullDisk(FaultCase):
 
 class FailedCalls(FaultCase):
     def test_every_sync_and_every_rename(self):
-        slides = self.tiny_slides(2)
-        arguments = [slides, "--maps", "npy", "--threads", 1]
+        unnoticed, counts = self.fail_each(self.tiny_slides(2), "--maps", "npy")
+        # SQLite syncs the folder for its own files and doesn't look at the outcome; the ledger syncs it again.
+        self.assertTrue(all(call == "sync" and (number > total - 3 or number in (2, 6)) for call, number, total in
+                            unnoticed), unnoticed)
+
+    def test_every_sync_and_every_rename_of_images(self):
+        unnoticed, counts = self.fail_each(self.tiny_slides(1), *MAKE_IMAGES)
+        self.assertTrue(all(call == "sync" for call, *_ in unnoticed), unnoticed)
+        self.assertGreaterEqual(counts["rename"], 3)  # each image, and the files of results
+
+    def fail_each(self, slides, *settings):
+        """Has each sync and each rename fail once; returns those that nobody noticed, and how many there are."""
+        arguments = [slides, *settings, "--threads", 1]
+        count = len(list(slides.iterdir()))
         self.assertEqual(run(*arguments, "--out", self.folder / "whole").returncode, 0)
         _, counts = self.faulty("count", self.out, *arguments, "--out", self.out)
         unnoticed = []
@@ -128,17 +162,16 @@ class FailedCalls(FaultCase):
                     if result.returncode == 0:
                         # At its close SQLite only tidies the log away; all of it was synced before.
                         unnoticed.append((call, number, counts[call]))
-                        self.assertEqual(len(done), 2)
+                        self.assertEqual(len(done), count)
                     else:
                         self.assertIn(result.returncode, (1, 2))
                         self.assertIn("Input/output error", result.stderr)
+                    self.assertImagesAreWhole(self.out, self.folder / "whole")
                     again = run(*arguments, "--out", self.out)
                     self.assertEqual(again.returncode, 0, again.stderr)
                     self.assertSameResults(self.out, self.folder / "whole")
         tell(f"failed calls: {counts['sync']} syncs and {counts['rename']} renames; without effect: {unnoticed}")
-        # SQLite syncs the folder for its own files and doesn't look at the outcome; the ledger syncs it again.
-        self.assertTrue(all(call == "sync" and (number > total - 3 or number in (2, 6)) for call, number, total in
-                            unnoticed), unnoticed)
+        return unnoticed, counts
 
 
 class Reads(FaultCase):
@@ -269,9 +302,12 @@ class Kills(FaultCase):
     def test_at_random_moments_with_a_rollback_journal(self):
         self.kill("rollback", int(os.environ.get("KILLS", "50")) // 5)
 
-    def kill(self, journal, wanted):
+    def test_at_random_moments_with_images(self):
+        self.kill("wal", int(os.environ.get("KILLS", "50")) // 3, *MAKE_IMAGES)
+
+    def kill(self, journal, wanted, *settings):
         slides = self.tiny_slides(120, "256x256")
-        arguments = [PIPELINE, str(slides), "--maps", "npy", "--quiet", "--set", "output.checkpoint_seconds=1", "--set",
+        arguments = [PIPELINE, str(slides), *settings, "--maps", "npy", "--quiet", "--set", "output.checkpoint_seconds=1", "--set",
                      "analysis.stride=32", "--set", f"output.journal={journal}", "--out"]
         subprocess.run([*arguments, str(self.folder / "whole")], check=True, env=ENVIRONMENT)
         random_moment = random.Random(5)
@@ -297,6 +333,7 @@ class Kills(FaultCase):
                 shutil.rmtree(self.folder / "copy", ignore_errors=True)
                 if self.out.exists():
                     shutil.copytree(self.out, self.folder / "copy")
+                    self.assertImagesAreWhole(self.folder / "copy", self.folder / "whole")
                     done = self.assertLedgerIsWhole(self.folder / "copy")
                     self.assertLessEqual(done_before, done)
                     done_before = done

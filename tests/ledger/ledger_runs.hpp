@@ -66,6 +66,26 @@ inline SlideResult result_of(const std::string& path, std::uint64_t seed) {
   return slide;
 }
 
+/// With attachments of every kind.
+inline SlideResult attached_result_of(const std::string& path, std::uint64_t seed) {
+  SlideResult slide = result_of(path, seed);
+  const std::string name = "images/" + std::filesystem::path(path).stem().string();
+  slide.artifacts = {{"sobel", "edges", name + ".sobel.ome.tif", 1000 + seed, ~seed},
+                     {"tissue", "outlines", name + ".tissue.geojson", 0, 7}};
+  slide.values = {{"tissue.share", 0.1 * static_cast<double>(seed)}, {"tissue.threshold", 17}};
+  slide.further_sums = {{"radial", {std::byte{0}, std::byte{255}, std::byte(seed)}}, {"split", {}}};
+  return slide;
+}
+
+/// Writes files of the artifacts' sizes.
+inline void make_artifacts(const std::filesystem::path& folder, const SlideResult& slide) {
+  for (const Artifact& artifact : slide.artifacts) {
+    const std::filesystem::path file = folder / artifact.file;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << std::string(artifact.bytes, 'i');
+  }
+}
+
 inline SlideResult failure_of(const std::string& path, SlideFailure why) {
   SlideResult slide;
   slide.path = path;

@@ -7,11 +7,11 @@
 #include <chrono>
 #include <thread>
 
-#include "sink/content_hash.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
+#include "sink/content_hash.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;

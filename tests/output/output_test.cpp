@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -72,6 +73,51 @@ TEST_CASE("slides.csv has a record for every slide, which reads back exactly") {
   CHECK(failed[1] == "failed");
   CHECK(failed[2] == "read: the file ends, early");
   for (std::size_t i = 3; i < failed.size(); ++i) CHECK(failed[i].empty());
+}
+
+TEST_CASE("files that were made are in artifacts.csv, figures in columns of slides.csv") {
+  const test::TemporaryFolder folder;
+  const Config config = config_for(folder);
+  const std::filesystem::path out = config.output.dir;
+  RunResult run = test::sample_run(bins);
+  write_results(config, run);
+  const std::string without = test::file_text(out / "corpus.json");
+  CHECK_FALSE(std::filesystem::exists(out / "artifacts.csv"));
+
+  REQUIRE(run.slides[0].done);
+  const auto failed = std::ranges::find(run.slides, false, &SlideResult::done);
+  REQUIRE(failed != run.slides.end());
+  run.slides[0].values = {{"tissue.share", 0.1}, {"a,b", 3}};
+  failed->values = {{"tissue.threshold", 17}};
+  run.slides[0].artifacts = {{"sobel", "edges", "images/a,\"b\".sobel.ome.tif", 1234, 0xfedc},
+                             {"tissue", "outlines", "images/a.tissue.geojson", 0, ~std::uint64_t{0}}};
+  write_results(config, run);
+  const auto records = parse_csv(test::file_text(out / "artifacts.csv"), "artifacts.csv");
+  const std::string& path = run.slides[0].path;
+  REQUIRE(records.size() == 3);
+  CHECK(records[0].fields == std::vector<std::string>{"path", "operator", "product", "file", "bytes", "digest"});
+  CHECK(records[1].fields ==
+        std::vector<std::string>{path, "sobel", "edges", "images/a,\"b\".sobel.ome.tif", "1234", "000000000000fedc"});
+  CHECK(records[2].fields ==
+        std::vector<std::string>{path, "tissue", "outlines", "images/a.tissue.geojson", "0", "ffffffffffffffff"});
+  const auto slides = parse_csv(test::file_text(out / "slides.csv"), "slides.csv");
+  REQUIRE(slides[0].fields.size() == 23);
+  CHECK(slides[0].fields[20] == "tissue.share");
+  CHECK(slides[0].fields[21] == "a,b");
+  CHECK(slides[1].fields[20] == "0.1");
+  CHECK(slides[1].fields[21] == "3");
+  for (std::size_t i = 2; i < slides.size(); ++i) {
+    CHECK(slides[i].fields.size() == 23);
+    // A failed slide has no figures.
+    for (std::size_t column = 20; column < 23; ++column) CHECK(slides[i].fields[column].empty());
+  }
+  const auto corpus = nlohmann::json::parse(test::file_text(out / "corpus.json"));
+  CHECK(corpus["artifacts"] == nlohmann::json{{"files", 2}, {"bytes", 1234}});
+
+  // Without them the files are as they were, and none of an earlier moment stays.
+  write_results(config, test::sample_run(bins));
+  CHECK(test::file_text(out / "corpus.json") == without);
+  CHECK_FALSE(std::filesystem::exists(out / "artifacts.csv"));
 }
 
 TEST_CASE("failures.csv names stage, tile and cause") {

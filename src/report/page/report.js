@@ -183,8 +183,10 @@
     if (marked) add('With marked tiles', grouped(marked), '', 'warn');
     if (outliers) add('Outliers', grouped(outliers));
     add('Pixels', short(pixels));
+    const artifacts = sum(runs.map((run) => run.artifacts));
+    if (artifacts) add('Files made', grouped(artifacts), `${short(sum(runs.map((run) => run.artifact_bytes)), true)}B`);
     add('Windows', short(all.windows));
-    if (done) {
+    if (all.windows) {
       add('Mean', measured(all.mean), unit);
       add('Standard deviation', measured(all.std), unit);
       add('Median', measured(all.percentiles['50']), unit);

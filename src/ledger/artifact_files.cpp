@@ -1,0 +1,84 @@
+#include "ledger/artifact_files.hpp"
+
+#include <slidestream/error.hpp>
+#include <system_error>
+#include <unordered_set>
+
+#include "ledger/attachments.hpp"
+#include "ledger/schema.hpp"
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t first_version_with_artifacts = 3;
+
+/// Whether a file is one that was being made of a slide with one of the names: NAME.OPERATOR.partial.EXTENSION.
+bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
+  const std::size_t mark = file.rfind(".partial.");
+  if (mark == std::string::npos || mark == 0) return false;
+  const std::size_t dot = file.rfind('.', mark - 1);
+  return dot != std::string::npos && names.contains(file.substr(0, dot));
+}
+
+void move_file(const fs::path& from, const fs::path& to) {
+  std::error_code code;
+  if (!fs::is_regular_file(fs::symlink_status(from, code))) return;
+  fs::create_directories(to.parent_path(), code);
+  if (!code) fs::rename(from, to, code);
+  if (code) throw OutputError(from.string() + ": " + code.message());
+}
+
+}  // namespace
+
+std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& artifacts) {
+  for (const Artifact& artifact : artifacts) {
+    const fs::path file = folder / artifact.file;
+    std::error_code code;
+    if (!fs::is_regular_file(file, code)) return file.string() + " is missing";
+    const std::uintmax_t bytes = fs::file_size(file, code);
+    if (code) return file.string() + " can't be looked at: " + code.message();
+    if (bytes != artifact.bytes) {
+      return file.string() + " has " + std::to_string(bytes) + " bytes and had " + std::to_string(artifact.bytes);
+    }
+  }
+  return {};
+}
+
+void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artifacts) noexcept {
+  for (const Artifact& artifact : artifacts) {
+    std::error_code code;
+    if (is_inside(artifact.file)) fs::remove(folder / artifact.file, code);
+  }
+}
+
+void move_artifacts(Database& database, const fs::path& folder, const fs::path& aside) {
+  if (check_schema(database) < first_version_with_artifacts) return;
+  Statement files(database, "SELECT file FROM artifacts");
+  while (files.step()) {
+    const std::string file = files.text(0);
+    if (is_inside(file)) move_file(folder / file, aside / file);
+  }
+  std::unordered_set<std::string> names;
+  Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");
+  while (select.step()) names.insert(select.text(0));
+  if (names.empty()) return;
+  std::vector<fs::path> unfinished;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(folder / "images", code)) {
+    if (is_unfinished(entry.path().filename().string(), names)) unfinished.push_back(entry.path());
+  }
+  for (const fs::path& file : unfinished) move_file(file, aside / "images" / file.filename());
+  // What is left in it isn't the run's.
+  fs::remove(folder / "images", code);
+}
+
+std::string artifact_elsewhere(const fs::path& from, const std::string& file, const fs::path& to) {
+  const fs::path path = fs::weakly_canonical(from) / file;
+  const std::string inside = path.lexically_relative(fs::weakly_canonical(to)).string();
+  return is_inside(inside) ? inside : path.string();
+}
+
+}  // namespace slidestream

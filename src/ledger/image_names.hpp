@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace slidestream {
+
+struct ManifestEntry;
+
+/// Fills in the empty ones of `names`, one for each slide of the manifest: what the names of its images begin with.
+/// That is the file's stem for the first slide that has it, and for the others the stem with 8 hexadecimal digits of
+/// XXH64 of the canonical path (16, and a number, where even that is taken). Each name is there once, also where a file
+/// system doesn't tell capital from small letters. `others` are names that slides outside the manifest have.
+void fill_image_names(const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& others,
+                      std::vector<std::string>& names);
+
+/// Whether it can be such a name: it is one in a folder.
+bool is_image_name(std::string_view name);
+
+/// A name as it is compared with others: capital letters of the Latin, Greek and Cyrillic alphabets become small ones.
+std::string folded_name(std::string_view name);
+
+}  // namespace slidestream

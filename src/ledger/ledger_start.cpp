@@ -1,0 +1,201 @@
+#include <slidestream/error.hpp>
+#include <unordered_set>
+
+#include "ledger/artifact_files.hpp"
+#include "ledger/image_names.hpp"
+#include "ledger/ledger.hpp"
+#include "ledger/slide_row.hpp"
+#include "sink/content_hash.hpp"
+
+namespace slidestream {
+
+/// What a manifest's entries are entered by: prepared once, for there may be a million of them.
+struct Ledger::EntryStatements {
+  EntryStatements(Database& database, std::size_t bins)
+      : select(database, "SELECT " + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
+        insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
+        place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
+        identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4"),
+        rows(database, bins) {}
+  Statement select;
+  Statement insert;
+  Statement place;
+  Statement identify;
+  RowReader rows;
+};
+
+/// Whether a slide that ended is to be done again, since its file is another now. One that isn't gets what is new of
+/// its file.
+bool Ledger::is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
+                           const Slide& slide, const std::string& path) const {
+  if (has_changed(before, now, hash_policy_, path)) return true;
+  // What was done without a hash gets it at the first start that asks for it.
+  const bool first_hash = hash_policy_ == ContentHashPolicy::always && !before.hash;
+  if (done && first_hash) now.hash = file_hash(path);
+  if (done && (first_hash || !before.same_file_state(now))) {
+    bind_identity(with.identify, 1, now);
+    with.identify.bind(4, slide.id).run();
+  }
+  return false;
+}
+
+std::string Ledger::enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
+                          std::optional<SlideIdentity>& now, LedgerStart& start) {
+  Slide& slide = slides_[place];
+  constexpr int more = row_column_count;
+  with.select.bind_blob(1, std::string_view(entry.canonical));
+  if (!with.select.step()) {
+    with.insert.bind_blob(1, std::string_view(entry.canonical)).bind_blob(2, std::string_view(entry.path));
+    with.insert.bind(3, static_cast<std::int64_t>(place)).bind(4, std::int64_t{entry.mine});
+    if (now) {
+      with.insert.bind(5, static_cast<std::int64_t>(now->size));
+    } else {
+      with.insert.bind_null(5);
+    }
+    with.insert.run();
+    slide.id = database_.last_row();
+    return "pending";
+  }
+  slide.id = with.select.integer(more);
+  std::string state = with.select.text(1);
+  const bool has_ended = state == "done" || state == "failed";
+  const bool ended = entry.mine && has_ended;
+  const bool renamed = with.select.bytes(0) != entry.path;
+  const SlideIdentity before{static_cast<std::uint64_t>(with.select.integer(more + 1)), with.select.integer(more + 2),
+                             unsigned_or_null(with.select, more + 3)};
+  bool readable = true;
+  std::string unmade;
+  try {
+    if (has_ended) unmade = first_unmade(database_.file().parent_path(), with.rows.read(with.select).artifacts);
+  } catch (const OutputError& error) {
+    readable = false;
+    if (ended) start.damaged.emplace_back(error.what());
+  }
+  with.select.reset();
+  if (!readable) {
+    // Another shard's is no row to keep, either.
+    state = "pending";
+  } else if (ended && now && is_other_file(with, before, *now, state == "done", slide, entry.path)) {
+    state = "pending";
+    start.changed.push_back(entry.path);
+  } else if (ended && now && !unmade.empty()) {
+    state = "pending";
+    start.unmade.push_back(entry.path + ": " + unmade);
+  }
+  if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
+  with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
+  with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
+  if (renamed && (state == "done" || state == "failed")) seal_row(database_, slide.id);
+  return state;
+}
+
+LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed) {
+  LedgerStart start;
+  std::vector<std::optional<SlideIdentity>> found(manifest.size());
+  for (std::size_t i = 0; i < manifest.size(); ++i) {
+    if (manifest[i].mine) found[i] = look_at(manifest[i].path);
+  }
+  slides_.assign(manifest.size(), {});
+  forget_image_names();
+  change([&] {
+    forget_manifest();
+    EntryStatements with(database_, bins_);
+    for (std::size_t i = 0; i < manifest.size(); ++i) {
+      const std::string state = enter(with, i, manifest[i], found[i], start);
+      if (!manifest[i].mine) continue;
+      const std::uint64_t size = found[i] ? found[i]->size : 0;
+      slides_[i].path = manifest[i].path;
+      ++start.mine;
+      start.bytes += size;
+      if (state == "done") {
+        ++start.done;
+      } else if (state == "failed" && !retry_failed) {
+        ++start.failed;
+      } else {
+        if (state == "failed") redo_row(slides_[i].id);
+        start.todo.push_back(i);
+        start.todo_bytes.push_back(size);
+        start.bytes_left += size;
+      }
+    }
+    Statement others(database_,
+                     "SELECT count(*) FROM slides WHERE (position IS NULL OR NOT mine) AND state IN ('done', "
+                     "'failed')");
+    Statement joined(database_, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
+    start.joined = joined.step() && joined.integer(0) != 0;
+    // Two entries for one row are no manifest's doing.
+    Statement placed(database_, "SELECT count(*) FROM slides WHERE position IS NOT NULL");
+    if (placed.step() && placed.integer(0) != static_cast<std::int64_t>(manifest.size())) {
+      database_.fail_damaged("slides and their index don't agree");
+    }
+    if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
+  });
+  return start;
+}
+
+void Ledger::redo_row(std::int64_t id) {
+  Statement update(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1");
+  update.bind(1, id).run();
+}
+
+void Ledger::redo(std::size_t slide) {
+  change([&] { redo_row(slides_.at(slide).id); });
+}
+
+void Ledger::forget_manifest() {
+  database_.execute(
+      "UPDATE slides SET position = NULL, mine = 0 WHERE position IS NOT NULL;"
+      "UPDATE slides SET state = 'pending' WHERE state = 'running'");
+}
+
+void Ledger::forget_image_names() {
+  const std::lock_guard lock(names_mutex_);
+  image_names_.clear();
+}
+
+std::string Ledger::image_name(std::size_t slide) {
+  const std::lock_guard lock(names_mutex_);
+  if (image_names_.empty()) change([this] { image_names_ = name_images(); });
+  return image_names_.at(slide);
+}
+
+std::vector<std::string> Ledger::name_images() {
+  struct Row {
+    std::int64_t id = 0;
+    bool ended = false;
+    std::string before;
+  };
+  std::vector<ManifestEntry> manifest(slides_.size());
+  std::vector<std::string> names(slides_.size());
+  std::vector<Row> rows(slides_.size());
+  std::vector<std::string> others;
+  std::unordered_set<std::string> taken;
+  // Names of slides that ended stand: their files have them.
+  Statement select(database_,
+                   "SELECT id, path, canonical, image_name, position, state IN ('done', 'failed') FROM slides WHERE "
+                   "position IS NOT NULL OR image_name IS NOT NULL ORDER BY 6 DESC, position, id");
+  while (select.step()) {
+    const Row row = {select.integer(0), select.integer(5) != 0, select.text(3)};
+    const bool stands = is_image_name(row.before) && (taken.insert(folded_name(row.before)).second || row.ended);
+    const std::string name = stands ? row.before : std::string();
+    if (select.is_null(4)) {
+      others.push_back(name);
+      continue;
+    }
+    const auto place = static_cast<std::size_t>(select.integer(4));
+    if (place >= rows.size()) database_.fail_damaged("slides and their index don't agree");
+    rows[place] = row;
+    names[place] = name;
+    manifest[place] = {select.text(1), select.text(2), true};
+  }
+  fill_image_names(manifest, others, names);
+  Statement update(database_, "UPDATE slides SET image_name = ?1 WHERE id = ?2");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    // The name is part of what a row that ended is sealed with.
+    if (rows[i].ended || rows[i].before == names[i]) continue;
+    update.bind_blob(1, std::string_view(names[i])).bind(2, rows[i].id).run();
+  }
+  return names;
+}
+
+}  // namespace slidestream

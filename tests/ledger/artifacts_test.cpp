@@ -1,0 +1,277 @@
+// What a slide has besides its row: files that were made of it, figures, further sums.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ledger/attachments.hpp"
+#include "ledger/fingerprint.hpp"
+#include "ledger/merge.hpp"
+#include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
+#include "ledger_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void keep(Ledger& ledger, std::size_t place, SlideResult slide) {
+  ledger.started(place);
+  if (slide.done) make_artifacts(ledger.file().parent_path(), slide);
+  ledger.ended(place, slide);
+}
+
+}  // namespace
+
+TEST_CASE("attachments come back exactly and in order") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  std::vector<SlideResult> kept = {attached_result_of(manifest[0].path, 1), result_of(manifest[1].path, 2),
+                                   attached_result_of(manifest[2].path, 3)};
+  kept[2].artifacts.front().file = "images/\xff\n.ome.tif";
+  kept[2].values.front().value = std::numeric_limits<double>::quiet_NaN();
+  kept[2].values.back().value = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < kept.size(); ++i) keep(ledger, i, kept[i]);
+  const auto slides = slides_in(ledger);
+  REQUIRE(slides.size() == kept.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    CHECK(same_result(slides[i], kept[i]));
+    REQUIRE(slides[i].artifacts.size() == kept[i].artifacts.size());
+    for (std::size_t k = 0; k < kept[i].artifacts.size(); ++k) {
+      CHECK(slides[i].artifacts[k].file == kept[i].artifacts[k].file);
+    }
+  }
+  SlideResult other = kept[0];
+  other.artifacts[1].digest = 8;
+  CHECK_FALSE(same_result(other, kept[0]));
+  other = kept[0];
+  other.values[0].value = 0.11;
+  CHECK_FALSE(same_result(other, kept[0]));
+  other = kept[0];
+  other.further_sums.pop_back();
+  CHECK_FALSE(same_result(other, kept[0]));
+
+  // Done anew, it has what it has then alone.
+  keep(ledger, 0, result_of(manifest[0].path, 1));
+  SlideResult failed = attached_result_of(manifest[2].path, 3);
+  failed.fail({"write", {}, "gone"});
+  keep(ledger, 2, failed);
+  for (const SlideResult& slide : slides_in(ledger)) {
+    CHECK(slide.artifacts.empty());
+    CHECK(slide.values.empty());
+    CHECK(slide.further_sums.empty());
+  }
+}
+
+TEST_CASE("a slide of which nothing was counted") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(ledger_config(folder / "out"));
+  ledger.begin(manifest, false);
+  SlideResult slide = attached_result_of(manifest[0].path, 1);
+  slide.sums = {};
+  slide.map = {};
+  keep(ledger, 0, slide);
+  const auto slides = slides_in(ledger);
+  REQUIRE(slides.size() == 1);
+  CHECK(slides[0].sums.histogram == std::vector<std::uint64_t>(ledger_bins, 0));
+  CHECK(slides[0].artifacts.size() == 2);
+}
+
+TEST_CASE("any change of an attachment is found, and its slide done again") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  Ledger ledger(ledger_config(folder / "out"));
+  for (const char* change : {
+           "UPDATE artifacts SET bytes = bytes + 1 WHERE slide = 2 AND number = 0",
+           "UPDATE artifacts SET digest = digest + 1 WHERE slide = 2 AND number = 1",
+           "UPDATE artifacts SET operator = 'gaussian' WHERE slide = 2 AND number = 0",
+           "UPDATE artifacts SET product = '' WHERE slide = 2 AND number = 0",
+           "UPDATE artifacts SET file = replace(file, 'slide-1', 'slide-0') WHERE slide = 2",
+           "UPDATE artifacts SET number = 2 WHERE slide = 2 AND number = 0",
+           "UPDATE artifacts SET slide = 1, number = 9 WHERE slide = 2 AND number = 1",
+           "DELETE FROM artifacts WHERE slide = 2",
+           "INSERT INTO artifacts VALUES(2, 2, 'a', 'b', 'c', 0, 0)",
+           "UPDATE figures SET value = 0.25 WHERE slide = 2 AND number = 0",
+           "UPDATE figures SET value = NULL WHERE slide = 2 AND number = 0",
+           "UPDATE figures SET name = 'tissue.area' WHERE slide = 2 AND number = 0",
+           "DELETE FROM figures WHERE slide = 2 AND number = 1",
+           "UPDATE sums SET data = x'00ff02' WHERE slide = 2 AND number = 0",
+           "UPDATE sums SET data = '' WHERE slide = 2 AND number = 1",
+           "UPDATE sums SET name = 'split' WHERE slide = 2 AND number = 0",
+           "DELETE FROM sums WHERE slide = 2",
+           "UPDATE slides SET attached = NULL WHERE id = 2",
+           "UPDATE slides SET attached = attached + 1 WHERE id = 2",
+           "UPDATE slides SET image_name = 'other' WHERE id = 2",
+       }) {
+    CAPTURE(change);
+    for (const std::size_t place : ledger.begin(manifest, true).todo) {
+      keep(ledger, place, attached_result_of(manifest[place].path, 3 + place));
+    }
+    REQUIRE(slides_in(ledger).size() == 2);
+    tamper(ledger.file(), change);
+    const std::string message = message_of<OutputError>([&] { slides_in(ledger); });
+    CHECK_MESSAGE(contains(message, "isn't what was written"), message);
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(std::ranges::find(start.todo, std::size_t{1}) != start.todo.end());
+    CHECK(start.damaged.size() == start.todo.size());
+    CHECK(start.unmade.empty());
+    CHECK(slides_in(ledger).size() == 2 - start.todo.size());
+  }
+}
+
+TEST_CASE("a path that leads out of the folder is no artifact's") {
+  for (const char* file : {"images/a.ome.tif", "a", "images/..b", "images/\n"}) CHECK_MESSAGE(is_inside(file), file);
+  for (const char* file : {"", "/a", "../a", "images/../a", "images/", "./a", "images/..", "."}) {
+    CHECK_FALSE_MESSAGE(is_inside(file), file);
+  }
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(ledger_config(folder / "out"));
+  ledger.begin(manifest, false);
+  const auto with = [&](const std::string& file) {
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    slide.artifacts[0].file = file;
+    ledger.started(0);
+    ledger.ended(0, slide);
+    return message_of<OutputError>([&] { slides_in(ledger); });
+  };
+  CHECK(with("/elsewhere/a.ome.tif").empty());
+  CHECK(contains(with("images/../../a"), "what is attached to " + manifest[0].path + " isn't what was written"));
+  CHECK(contains(with(std::string("images/a\0b", 10)), "isn't what was written"));
+}
+
+TEST_CASE("a slide whose files aren't there in their sizes is done again") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 4);
+  const fs::path out = folder / "out";
+  Ledger ledger(ledger_config(out));
+  ledger.begin(manifest, false);
+  for (std::size_t i = 0; i < 3; ++i) keep(ledger, i, attached_result_of(manifest[i].path, i));
+  keep(ledger, 3, result_of(manifest[3].path, 3));
+  CHECK(ledger.begin(manifest, false).todo.empty());
+
+  fs::remove(out / "images/slide-0.tissue.geojson");
+  fs::resize_file(out / "images/slide-2.sobel.ome.tif", 5);
+  const LedgerStart start = ledger.begin(manifest, false);
+  CHECK(start.todo == std::vector<std::size_t>{0, 2});
+  CHECK(start.done == 2);
+  REQUIRE(start.unmade.size() == 2);
+  CHECK(start.unmade[0] == manifest[0].path + ": " + (out / "images/slide-0.tissue.geojson").string() + " is missing");
+  CHECK(start.unmade[1] ==
+        manifest[2].path + ": " + (out / "images/slide-2.sobel.ome.tif").string() + " has 5 bytes and had 1002");
+  for (const std::size_t place : start.todo) keep(ledger, place, attached_result_of(manifest[place].path, place));
+  CHECK(ledger.begin(manifest, false).todo.empty());
+
+  // A result whose slide is gone can't be made again: it is kept.
+  fs::remove(out / "images/slide-1.sobel.ome.tif");
+  fs::remove(manifest[1].path);
+  const LedgerStart without = ledger.begin(manifest, false);
+  CHECK(without.todo.empty());
+  CHECK(without.vanished == std::vector<std::string>{manifest[1].path});
+}
+
+TEST_CASE("files of a slide that changed while it was read are removed") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 1);
+  const fs::path out = folder / "out";
+  Ledger ledger(ledger_config(out));
+  ledger.begin(manifest, false);
+  SlideResult slide = attached_result_of(manifest[0].path, 1);
+  ledger.started(0);
+  make_artifacts(out, slide);
+  folder.write("slide-0", std::string("other"));
+  ledger.ended(0, slide);
+  CHECK_FALSE(slide.done);
+  CHECK(slide.artifacts.empty());
+  CHECK(fs::is_empty(out / "images"));
+}
+
+TEST_CASE("--fresh takes what the ledger lists and unfinished files of its names, and nothing else") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const Config config = ledger_config(folder / "out");
+  const fs::path out = config.output.dir;
+  const fs::path elsewhere = folder / "elsewhere.tif";
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(1) == "slide-1");
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    slide.artifacts.push_back({"sobel", "edges", elsewhere.string(), 3, 0});
+    keep(ledger, 0, slide);
+  }
+  const std::vector<std::string> others = {"mine.ome.tif", "mine.sobel.partial.ome.tif", "slide-1.sobel.ome.tif",
+                                           ".partial.tif", "slide-1.partial.tif"};
+  for (const std::string& name : others) folder.write("out/images/" + name, std::string("x"));
+  folder.write("out/images/slide-1.sobel.partial.ome.tif", std::string("x"));
+  folder.write("out/images/slide-1.tissue.partial.geojson", std::string("x"));
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  for (const std::string& name : others) CHECK_MESSAGE(fs::exists(out / "images" / name), name);
+  CHECK(std::distance(fs::directory_iterator(out / "images"), {}) == static_cast<std::ptrdiff_t>(others.size()));
+  for (const char* name : {"slide-0.sobel.ome.tif", "slide-0.tissue.geojson", "slide-1.sobel.partial.ome.tif",
+                           "slide-1.tissue.partial.geojson"}) {
+    CHECK_MESSAGE(fs::exists(out / "earlier-1/images" / name), name);
+  }
+  CHECK(fs::exists(elsewhere));
+}
+
+TEST_CASE("joined results name files where they lie") {
+  const TemporaryFolder folder;
+  auto manifest = make_files(folder, 2);
+  const fs::path out = folder / "out";
+  const std::vector<std::string> parts = {(folder / "part").string(), (out / "part").string()};
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    manifest[0].mine = part == 0;
+    manifest[1].mine = part == 1;
+    Ledger ledger(ledger_config(parts[part]));
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(part) == "slide-" + std::to_string(part));
+    keep(ledger, part, attached_result_of(manifest[part].path, part));
+  }
+  for (int again = 0; again < 2; ++again) CHECK(merge_ledgers(parts, out.string()).not_written.empty());
+  Ledger ledger(ledger_config(out));
+  const auto slides = slides_in(ledger);
+  REQUIRE(slides.size() == 2);
+  CHECK(slides[0].artifacts[0].file == fs::canonical(folder / "part/images/slide-0.sobel.ome.tif").string());
+  CHECK(slides[1].artifacts[1].file == "part/images/slide-1.tissue.geojson");
+  CHECK(
+      contains(text_of(out / "artifacts.csv"), ",sobel,edges,part/images/slide-1.sobel.ome.tif,1001,fffffffffffffffe"));
+  manifest[0].mine = manifest[1].mine = true;
+  CHECK(ledger.begin(manifest, false).todo.empty());
+  fs::remove(folder / "part/images/slide-0.sobel.ome.tif");
+  CHECK(ledger.begin(manifest, false).unmade.size() == 1);
+  CHECK(read_status(out).artifacts == 2);
+  CHECK(read_status(parts[1]).artifact_bytes == 1001);
+}
+
+TEST_CASE("operators that run and their settings decide, and those of images where there are any") {
+  const auto differ = [](const Config& config, const std::string& setting) {
+    Config other = config;
+    apply_setting(other, setting);
+    return deciding_settings(config) != deciding_settings(other);
+  };
+  Config config;
+  for (const char* setting : {"operators.run=[\"spectrum\",\"sobel\"]", "analysis.stride=64", "input.mpp=0.5"}) {
+    CHECK_MESSAGE(differ(config, setting), setting);
+  }
+  for (const char* setting : {"sobel.output=\"float32\"", "image.quality=50", "tissue.share=0.25",
+                              "stain.output=\"eosin\"", "pipeline.threads=3"}) {
+    CHECK_FALSE_MESSAGE(differ(config, setting), setting);
+  }
+  config.operators.run = {"sobel", "stain"};
+  config.image.format = ImageFormat::ome_tiff;
+  for (const char* setting : {"sobel.output=\"float32\"", "image.quality=50", "stain.output=\"eosin\"",
+                              "tissue.source=\"geojson\"", "image.format=\"none\""}) {
+    CHECK_MESSAGE(differ(config, setting), setting);
+  }
+  for (const char* setting : {"analysis.stride=64", "gaussian.radius=3"})
+    CHECK_FALSE_MESSAGE(differ(config, setting), setting);
+}

@@ -1,0 +1,116 @@
+// What the names of a slide's images begin with.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "ledger/image_names.hpp"
+#include "ledger_runs.hpp"
+#include "output/text.hpp"
+#include "sink/content_hash.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<std::string>& paths, std::vector<std::string> names = {},
+                                  const std::vector<std::string>& others = {}) {
+  std::vector<ManifestEntry> manifest;
+  for (const std::string& path : paths) manifest.push_back({path, path, true});
+  names.resize(paths.size());
+  fill_image_names(manifest, others, names);
+  return names;
+}
+
+std::string digits(const std::string& path) { return "-" + to_hexadecimal(stable_hash(path)).substr(0, 8); }
+
+}  // namespace
+
+TEST_CASE("a name is the stem, and has digits where the stem is taken") {
+  CHECK(names_of({"/a/x.svs", "/b/y.tiff", "/c/x.svs"}) ==
+        std::vector<std::string>{"x", "y", "x" + digits("/c/x.svs")});
+  // Digits don't depend on which slides are there besides.
+  CHECK(names_of({"/b/x.svs", "/c/x.svs"})[1] == "x" + digits("/c/x.svs"));
+  CHECK(names_of({"/c/x.svs"}, {}, {"x"})[0] == "x" + digits("/c/x.svs"));
+  // A stem that looks like another's digits has it first.
+  const std::string looks_like = "x" + digits("/c/x.svs");
+  const auto names = names_of({"/b/x.svs", "/c/x.svs", "/d/" + looks_like + ".svs"});
+  CHECK(names[2] == looks_like);
+  CHECK(names[1] == "x-" + to_hexadecimal(stable_hash("/c/x.svs")));
+  // What is there stays.
+  CHECK(names_of({"/a/x.svs", "/c/x.svs"}, {"", "x"}) == std::vector<std::string>{"x" + digits("/a/x.svs"), "x"});
+}
+
+TEST_CASE("names are told apart also where capital letters aren't") {
+  CHECK(names_of({"/a/Slide.svs", "/b/sLIDE.svs"})[1] == "sLIDE" + digits("/b/sLIDE.svs"));
+  CHECK(names_of({"/a/\u00dcBER.svs", "/b/\u00fcber.svs"})[1] != "\u00fcber");
+  CHECK(names_of({"/a/\u0416.svs", "/b/\u0436.svs"})[1] != "\u0436");
+  CHECK(folded_name("\u0178\u0386\u03a9\u0410\u04d0\u0139") == "\u00ff\u03ac\u03c9\u0430\u04d1\u013a");
+  CHECK(folded_name("\u00d7\u00df\u4e00 _.") == "\u00d7\u00df\u4e00 _.");
+}
+
+TEST_CASE("whatever a file is called, its name is one in a folder") {
+  const std::vector<std::string> paths = {"/a/.svs",
+                                          "/a/..svs",
+                                          "/b/\xff\xfe.svs",
+                                          "/c/\xff\xfd.svs",
+                                          "/d/a\nb.svs",
+                                          "/" + std::string(255, 'w') + ".svs",
+                                          "/",
+                                          "/e/.",
+                                          "/f/.."};
+  const auto names = names_of(paths);
+  std::set<std::string> folded;
+  for (const std::string& name : names) {
+    CHECK_MESSAGE(is_image_name(name), name);
+    CHECK(folded.insert(folded_name(name)).second);
+  }
+  for (const std::string& name : {std::string(), std::string("a/b"), std::string("a\0b", 3), std::string(300, 'x')}) {
+    CHECK_FALSE(is_image_name(name));
+  }
+}
+
+TEST_CASE("the ledger keeps names, whatever later manifests are") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"a", "b", "c"}) {
+    std::filesystem::create_directory(folder / name);
+    folder.write(name + "/x.svs", name);
+  }
+  const auto entry = [&](const std::string& name) {
+    const std::string path = (folder / (name + "/x.svs")).string();
+    return ManifestEntry{path, path, true};
+  };
+  const Config config = ledger_config(folder / "out");
+  std::vector<std::string> names;
+  {
+    Ledger ledger(config);
+    ledger.begin({entry("b"), entry("c")}, false);
+    for (std::size_t i = 0; i < 2; ++i) names.push_back(ledger.image_name(i));
+    CHECK(names[0] == "x");
+    SlideResult slide = result_of(entry("c").path, 1);
+    ledger.started(1);
+    ledger.ended(1, slide);
+  }
+  Ledger ledger(config);
+  ledger.begin({entry("a"), entry("b"), entry("c")}, false);
+  CHECK(ledger.image_name(1) == names[0]);
+  CHECK(ledger.image_name(2) == names[1]);
+  const std::string third = ledger.image_name(0);
+  CHECK(third == "x" + digits(entry("a").canonical));
+  CHECK(slides_in(ledger).size() == 1);
+
+  // Names of slides that aren't in the manifest are taken, too.
+  ledger.begin({entry("a")}, false);
+  CHECK(ledger.image_name(0) == third);
+  // A name that can't be, or is another's as well, is given anew to the slide that isn't done.
+  for (const char* change : {"UPDATE slides SET image_name = '../x' WHERE state <> 'done'",
+                             "UPDATE slides SET image_name = (SELECT image_name FROM slides WHERE state = 'done')"}) {
+    CAPTURE(change);
+    tamper(ledger.file(), change);
+    ledger.begin({entry("c"), entry("b"), entry("a")}, false);
+    CHECK(ledger.image_name(0) == names[1]);
+    CHECK(ledger.image_name(1) == "x");
+    CHECK(ledger.image_name(2) == third);
+    CHECK(slides_in(ledger).size() == 1);
+  }
+}
