@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 
@@ -35,8 +37,10 @@ struct CodedSlide {
   int tile_height = 64;
   double mpp = 0.0;  ///< micrometres a pixel; 0: the slide doesn't say
   unsigned seed = 1;
-  int missing_tiles = 0;  ///< at most so many, at random places
+  int levels = 1;         ///< or 2, the second half as wide and high, of another picture
+  int missing_tiles = 0;  ///< of a level, at most so many, at random places
   int bad_tiles = 0;      ///< as well, with bytes that no codec takes
+  int damaged_tiles = 0;  ///< as well, with some bytes that are others: codecs may notice or not
 };
 
 /// A tile's bytes.
@@ -62,8 +66,8 @@ inline Bytes encode_tile(const Picture& tile, TileCoding coding) {
   }
 }
 
-/// The smallest tiles have room for the wavelets' resolutions.
-inline void write_coded_slide(const std::filesystem::path& file, const CodedSlide& slide) {
+/// A level with its tags and tiles. They have room for the resolutions of JPEG 2000 from 24 pixels on.
+inline TestDirectory coded_level(const CodedSlide& slide, int width, int height, unsigned seed) {
   struct Tags {
     std::uint64_t compression, photometric;
   };
@@ -73,25 +77,40 @@ inline void write_coded_slide(const std::filesystem::path& file, const CodedSlid
                                        {jpeg, ycbcr}, {jpeg, ycbcr},     {jpeg, grey},
                                        {jpeg, rgb},   {aperio_rgb, rgb}, {aperio_ycbcr, ycbcr}};
   const Tags& tag = tags[static_cast<int>(slide.coding)];
-  const bool is_grey = tag.photometric == grey;
-  const Picture picture = is_grey ? make_picture(slide.width, slide.height, 1, slide.seed)
-                                  : make_stained_picture(slide.width, slide.height, slide.seed);
-  TestDirectory directory = tiled_directory(
-      static_cast<std::uint32_t>(slide.width), static_cast<std::uint32_t>(slide.height),
-      static_cast<std::uint32_t>(slide.tile_width), static_cast<std::uint32_t>(slide.tile_height), picture.samples);
+  const Picture picture =
+      tag.photometric == grey ? make_picture(width, height, 1, seed) : make_stained_picture(width, height, seed);
+  TestDirectory directory = tiled_directory(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
+                                            static_cast<std::uint32_t>(slide.tile_width),
+                                            static_cast<std::uint32_t>(slide.tile_height), picture.samples);
   directory.set_short(259, tag.compression).set_short(262, tag.photometric);
-  if (slide.mpp > 0.0) directory.set_text(270, "Aperio Image Library\r\nx|MPP = " + std::to_string(slide.mpp));
-  for (int y = 0; y < slide.height; y += slide.tile_height) {
-    for (int x = 0; x < slide.width; x += slide.tile_width) {
+  for (int y = 0; y < height; y += slide.tile_height) {
+    for (int x = 0; x < width; x += slide.tile_width) {
       directory.tiles.push_back(encode_tile(cut(picture, x, y, slide.tile_width, slide.tile_height), slide.coding));
     }
   }
-  std::mt19937 random(slide.seed);
+  std::mt19937 random(seed);
   const auto any_tile = [&]() -> Bytes& { return directory.tiles[random() % directory.tiles.size()]; };
+  for (int i = 0; i < slide.damaged_tiles; ++i) {
+    Bytes& tile = any_tile();
+    const std::size_t first = tile.size() / 4 + random() % (tile.size() / 2);
+    for (std::size_t at = first; at < std::min(first + 8, tile.size()); ++at)
+      tile[at] = static_cast<std::byte>(random());
+  }
   for (int i = 0; i < slide.missing_tiles; ++i) any_tile().clear();
   for (int i = 0; i < slide.bad_tiles; ++i) any_tile() = Bytes(7, std::byte{0x55});
+  return directory;
+}
+
+inline void write_coded_slide(const std::filesystem::path& file, const CodedSlide& slide) {
   TestTiff tiff;
-  tiff.directories.push_back(directory);
+  tiff.directories.push_back(coded_level(slide, slide.width, slide.height, slide.seed));
+  if (slide.mpp > 0.0) {
+    tiff.directories[0].set_text(270, "Aperio Image Library\r\nx|MPP = " + std::to_string(slide.mpp));
+  }
+  if (slide.levels > 1) {
+    tiff.directories.push_back(
+        coded_level(slide, (slide.width + 1) / 2, (slide.height + 1) / 2, slide.seed + 1).set(254, long_, {1}));
+  }
   const Bytes bytes = tiff.bytes();
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -105,6 +124,15 @@ CodedSlide random_coded_slide(Random& random) {
   slide.coding = static_cast<TileCoding>(in(0, tile_codings - 1));
   slide.width = in(1, in(0, 3) == 0 ? 40 : 420);
   slide.height = in(1, in(0, 3) == 0 ? 40 : 420);
+  const int shape = in(0, 9);
+  if (shape == 0) {
+    // Wide enough for several tasks in a row of tiles.
+    slide.width = in(500, 4500);
+    slide.height = in(1, 30);
+  } else if (shape == 1) {
+    slide.width = in(1, 60);
+    slide.height = in(500, 1500);
+  }
   slide.tile_width = in(24, in(0, 1) == 0 ? 80 : 250);
   slide.tile_height = in(24, in(0, 1) == 0 ? 80 : 250);
   if (in(0, 1) == 0) slide.tile_width = slide.tile_height = 16 * in(2, 12);
@@ -112,6 +140,7 @@ CodedSlide random_coded_slide(Random& random) {
   slide.seed = static_cast<unsigned>(random());
   if (in(0, 2) == 0) slide.missing_tiles = in(1, 3);
   if (in(0, 3) == 0) slide.bad_tiles = in(1, 2);
+  if (in(0, 3) == 0) slide.damaged_tiles = in(1, 3);
   return slide;
 }
 

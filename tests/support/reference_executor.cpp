@@ -92,7 +92,20 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
   const std::vector<std::string>& names = config.operators.run;
   const auto runs = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
 
+  const std::size_t levels = slide->info().levels.size();
+  if (level >= levels) {
+    fail("source", "level " + std::to_string(level) + " was asked for, but the slide has " + std::to_string(levels) +
+                       (levels == 1 ? " level" : " levels"));
+    return made;
+  }
+
   const Level& geometry = slide->info().levels.at(level);
+  made.width = geometry.width;
+  made.height = geometry.height;
+  if (slide->info().mpp) {
+    made.mpp =
+        *slide->info().mpp * static_cast<double>(slide->info().levels[0].width) / static_cast<double>(geometry.width);
+  }
   const std::int64_t window = config.analysis.window;
   if (runs("spectrum") && std::min(geometry.width, geometry.height) < window) {
     fail("source", "the level has " + std::to_string(geometry.width) + " x " + std::to_string(geometry.height) +
