@@ -102,10 +102,7 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
   const Level& geometry = slide->info().levels.at(level);
   made.width = geometry.width;
   made.height = geometry.height;
-  if (slide->info().mpp) {
-    made.mpp =
-        *slide->info().mpp * static_cast<double>(slide->info().levels[0].width) / static_cast<double>(geometry.width);
-  }
+  if (slide->info().mpp) made.mpp = *slide->info().mpp * geometry.downsample;
   const std::int64_t window = config.analysis.window;
   if (runs("spectrum") && std::min(geometry.width, geometry.height) < window) {
     fail("source", "the level has " + std::to_string(geometry.width) + " x " + std::to_string(geometry.height) +
@@ -131,7 +128,7 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
 
   const Decoded pixels = decode(*slide, level);
   made.missing_tiles = pixels.missing;
-  made.bad_tiles = pixels.bad.size();
+  made.bad_tiles = pixels.bad;
   if (!pixels.bad.empty() && config.decode.on_bad_tile == BadTilePolicy::fail) {
     made.failed_stage = "decode";
     made.failed_tile = pixels.bad.front();

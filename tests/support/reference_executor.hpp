@@ -34,14 +34,14 @@ struct ReferenceSpectrum {
 
 struct ReferenceSlide {
   std::string failed_stage;                 ///< empty: the slide is done
-  std::optional<std::int64_t> failed_tile;  ///< that can't be decoded, the first one
+  std::optional<std::int64_t> failed_tile;  ///< the first of `bad_tiles`, where the slide fails with it
   std::string cause;                        ///< of a failure that isn't a tile's, without the slide's path
   std::int64_t width = 0;                   ///< of the level, pixels
   std::int64_t height = 0;
   std::optional<double> mpp;  ///< micrometres a pixel of the level
   std::uint64_t missing_tiles = 0;
-  std::uint64_t bad_tiles = 0;
-  std::vector<ReferenceImage> images;  ///< in the order of `operators.run`
+  std::vector<std::int64_t> bad_tiles;  ///< those that can't be decoded, in order
+  std::vector<ReferenceImage> images;   ///< in the order of `operators.run`
   std::optional<ReferenceSpectrum> spectrum;
 };
 
