@@ -91,9 +91,9 @@ struct SlideResult {
   std::string codec;
   std::string colour;
   int level = 0;
-  std::optional<double> mpp;  ///< micrometres a pixel at `level`
-  std::uint64_t missing_tiles = 0;
-  std::uint64_t bad_tiles = 0;  ///< filled white under `on_bad_tile = white`
+  std::optional<double> mpp;        ///< micrometres a pixel at `level`
+  std::uint64_t missing_tiles = 0;  ///< as the counts below, 0 where the slide failed
+  std::uint64_t bad_tiles = 0;      ///< filled white under `on_bad_tile = white`
   /// Tiles that the GPU's decoder gave back to the CPU's, whose verdict and pixels stand.
   std::uint64_t gpu_fallback_tiles = 0;
   std::string backend;   ///< "cpu" or "cuda"

@@ -64,11 +64,12 @@ class Reduce final : public ReduceStage {
     if (result.done) {
       corpus_ += result.sums;
     } else {
-      // Nothing half-done is kept.
+      // Nothing half-done is kept: how far other strips came is chance.
       const std::size_t bins = corpus_.histogram.size();
       result.sums = {};
       result.sums.histogram.assign(bins, 0);
       result.map = {};
+      result.missing_tiles = result.bad_tiles = result.gpu_fallback_tiles = 0;
     }
     if (slide.images != nullptr) {
       context_.emit->hand_over(std::move(slide.images), std::move(result), slide.index);

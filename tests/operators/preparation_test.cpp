@@ -27,27 +27,6 @@ namespace {
 constexpr double tissue_mpp = 8.0;
 constexpr std::uint32_t tile = 32;
 
-/// Pink and purple patches on glass: densities of two stains, which `seed` turns a little.
-Picture stained(int width, int height, unsigned seed) {
-  std::mt19937 random(seed);
-  const auto noise = [&] { return static_cast<double>(random() >> 8) / (1 << 24); };
-  const double turn = 0.02 * static_cast<double>(seed % 5);
-  const double colours[2][3] = {{0.6 + turn, 0.7, 0.35}, {0.25, 0.85 - turn, 0.45}};
-  Picture picture = {width, height, 3, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3))};
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      const bool tissue = std::sin(x / 17.0) + std::cos(y / 13.0) > 0.0;
-      const double amounts[2] = {tissue ? 1.6 * noise() : 0.0, tissue ? noise() : 0.0};
-      for (int c = 0; c < 3; ++c) {
-        const double density = amounts[0] * colours[0][c] + amounts[1] * colours[1][c];
-        picture.data[static_cast<std::size_t>((y * width + x) * 3 + c)] =
-            static_cast<std::uint8_t>(245.0 * std::exp(-density));
-      }
-    }
-  }
-  return picture;
-}
-
 TestDirectory level_of(const Picture& picture) {
   TestDirectory directory = tiled_directory(static_cast<std::uint32_t>(picture.width),
                                             static_cast<std::uint32_t>(picture.height), tile, tile, 3);
@@ -119,13 +98,13 @@ Bytes bytes_of_text(const std::string& text) {
 }  // namespace
 
 TEST_CASE("A pixel size that is given stands in place of the slide's own") {
-  TestSlide slide(stained(40, 40, 1), 0.0);
+  TestSlide slide(make_stained_picture(40, 40, 1), 0.0);
   CHECK_FALSE(slide.context().mpp.has_value());
   CHECK(Slide::open(slide.path, {.mpp = 0.125})->info().mpp.value() == 0.125);
 }
 
 TEST_CASE("The mask is the kernel's of the small level, found once") {
-  const Picture picture = stained(300, 200, 1);
+  const Picture picture = make_stained_picture(300, 200, 1);
   TestSlide slide(picture);
   const SlideContext context = slide.context();
   const auto mask = prepare_mask(context, {});
@@ -138,8 +117,8 @@ TEST_CASE("The mask is the kernel's of the small level, found once") {
 }
 
 TEST_CASE("The level nearest to 8 micrometres is looked at, in level 0 pixels of the slide") {
-  const Picture coarse = stained(100, 60, 2);
-  TestSlide slide({level_of(stained(400, 240, 1)), level_of(coarse)}, 2.0);
+  const Picture coarse = make_stained_picture(100, 60, 2);
+  TestSlide slide({level_of(make_stained_picture(400, 240, 1)), level_of(coarse)}, 2.0);
   const auto mask = prepare_mask(slide.context(), {});
   CHECK(mask->size == Size{100, 60});
   CHECK(mask->scale.x == 4.0);
@@ -149,7 +128,7 @@ TEST_CASE("The level nearest to 8 micrometres is looked at, in level 0 pixels of
 
 TEST_CASE("A small level that is too large is reduced while it is read, in bands of any height") {
   for (const auto& [width, height] : {std::pair(131, 77), std::pair(64, 32), std::pair(40, 3)}) {
-    const Picture picture = stained(width, height, 3);
+    const Picture picture = make_stained_picture(width, height, 3);
     TestSlide slide(picture);
     const SlideContext context = slide.context();
     for (const int halvings : {1, 2, 3}) {
@@ -181,7 +160,7 @@ TEST_CASE("A small level that is too large is reduced while it is read, in bands
 }
 
 TEST_CASE("A bad tile fails the slide with its number, or becomes white, and missing ones are white") {
-  Picture picture = stained(96, 64, 4);
+  Picture picture = make_stained_picture(96, 64, 4);
   TestDirectory level = level_of(picture);
   level.tiles[1].resize(7);
   level.tiles[3].clear();
@@ -205,7 +184,7 @@ TEST_CASE("A bad tile fails the slide with its number, or becomes white, and mis
 }
 
 TEST_CASE("tissue gives its share, and files that hold the mask and its outlines") {
-  const Picture picture = stained(300, 280, 5);
+  const Picture picture = make_stained_picture(300, 280, 5);
   TestSlide slide(picture);
   const auto parameters = operator_of(running("tissue"))->prepare(slide.context());
   const Mask mask = mask_of(picture);
@@ -251,7 +230,7 @@ TEST_CASE("tissue gives its share, and files that hold the mask and its outlines
 }
 
 TEST_CASE("Given outlines stand beside the slide") {
-  TestSlide slide(stained(100, 60, 6));
+  TestSlide slide(make_stained_picture(100, 60, 6));
   Config config = running("tissue");
   config.tissue.source = TissueSource::geojson;
   const auto op = operator_of(config);
@@ -265,7 +244,7 @@ TEST_CASE("Given outlines stand beside the slide") {
 }
 
 TEST_CASE("stain normalises with the slide's own stains, in any blocks") {
-  const Picture picture = stained(240, 200, 7);
+  const Picture picture = make_stained_picture(240, 200, 7);
   TestSlide slide(picture);
   const PixelImage image = image_of(picture);
   const StainBasis basis = fit_stains(image.view(), mask_of(picture));
@@ -283,8 +262,8 @@ TEST_CASE("stain normalises with the slide's own stains, in any blocks") {
 }
 
 TEST_CASE("stain's reference is another slide, which is looked at once") {
-  const Picture picture = stained(240, 200, 7);
-  const Picture other = stained(200, 240, 9);
+  const Picture picture = make_stained_picture(240, 200, 7);
+  const Picture other = make_stained_picture(200, 240, 9);
   TestSlide slide(picture);
   // Its own pixel size counts for it, not the one that is given for the slides.
   TestDirectory directory = level_of(other);
@@ -315,19 +294,19 @@ TEST_CASE("stain's reference is another slide, which is looked at once") {
 }
 
 TEST_CASE("Glass doesn't tell how it is stained") {
-  Picture picture = stained(100, 100, 8);
+  Picture picture = make_stained_picture(100, 100, 8);
   std::fill(picture.data.begin(), picture.data.end(), std::uint8_t{245});
   TestSlide glass(picture);
   Config config = running("stain");
   const std::string cause = "only 0 stained pixels of tissue in the small level; stains need 1000";
   CHECK(error_of(*operator_of(config), glass.context()) == cause);
   config.stain.reference = glass.path.string();
-  TestSlide slide(stained(240, 200, 7));
+  TestSlide slide(make_stained_picture(240, 200, 7));
   CHECK(error_of(*operator_of(config), slide.context()) == "stain.reference: " + glass.path.string() + ": " + cause);
 }
 
 TEST_CASE("Operators of a run share the small level and its mask") {
-  const Picture picture = stained(240, 200, 7);
+  const Picture picture = make_stained_picture(240, 200, 7);
   TestSlide slide(picture);
   Config config;
   config.operators.run = {"tissue", "stain"};

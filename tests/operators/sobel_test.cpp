@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "image/mirror.hpp"
 #include "random_rectangles.hpp"
+#include "support/plain_operators.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -14,58 +14,24 @@ namespace {
 
 constexpr PixelFormat float_format = {SampleType::float32, 1};
 
-/// The number of k >= 1 with 8 (2k - 1)^2 <= s.
-std::uint8_t counted(int s) {
-  int k = 0;
-  while (8 * (2 * k + 1) * (2 * k + 1) <= s) ++k;
-  return static_cast<std::uint8_t>(k);
-}
-
-/// Float64 has more than twice float32's digits, so that rounding twice is as rounding once.
-float root_of(int s) { return static_cast<float>(std::sqrt(static_cast<double>(s) / 32.0)); }
-
-int square_sum(const PixelImage& image, std::int64_t x, std::int64_t y) {
-  const int smooth[3] = {1, 2, 1};
-  int gx = 0;
-  int gy = 0;
-  for (int i = -1; i <= 1; ++i) {
-    for (int j = -1; j <= 1; ++j) {
-      const int value =
-          image.at(mirror_symmetric(x + i, image.image.width), mirror_symmetric(y + j, image.image.height));
-      gx += i * smooth[j + 1] * value;
-      gy += j * smooth[i + 1] * value;
-    }
-  }
-  return gx * gx + gy * gy;
-}
-
-template <class T, class Value>
-PixelImage plain(const PixelImage& image, PixelFormat format, const Value& value) {
-  PixelImage made(image.image, format);
-  for (std::int64_t y = 0; y < image.image.height; ++y) {
-    for (std::int64_t x = 0; x < image.image.width; ++x) made.set<T>(x, y, 0, value(square_sum(image, x, y)));
-  }
-  return made;
-}
-
 }  // namespace
 
 TEST_CASE("Sobel in 8 bits is the definition, whole and in rectangles") {
   check_rectangles(luminance_format, luminance_format, operators::sobel_border, operators::sobel,
-                   [](const PixelImage& image) { return plain<std::uint8_t>(image, luminance_format, counted); });
+                   [](const PixelImage& image) { return plain_sobel(image, SampleType::uint8); });
 }
 
 TEST_CASE("Sobel in float32 is the definition, whole and in rectangles") {
   check_rectangles(luminance_format, float_format, operators::sobel_border, operators::sobel,
-                   [](const PixelImage& image) { return plain<float>(image, float_format, root_of); });
+                   [](const PixelImage& image) { return plain_sobel(image, SampleType::float32); });
 }
 
 TEST_CASE("A float32 root, rounded half up, counts as the definition does for every sum of squares") {
   int wrong = 0;
   for (int s = 0; s <= operators::max_sobel_square; ++s) {
     const float root = std::sqrt(static_cast<float>(s) * 0.03125F);
-    wrong += root != root_of(s);
-    wrong += static_cast<std::uint8_t>(root + 0.5F) != counted(s);
+    wrong += root != plain_sobel_root(s);
+    wrong += static_cast<std::uint8_t>(root + 0.5F) != plain_sobel_count(s);
   }
   CHECK(wrong == 0);
 }
@@ -107,7 +73,7 @@ TEST_CASE("Every pair of gradients gives what the definition says") {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const int s = cells[i].gx * cells[i].gx + cells[i].gy * cells[i].gy;
     const auto x = static_cast<std::int64_t>(3 * i + 1);
-    wrong += bytes.at(x, 1) != counted(s) || floats.at<float>(x, 1) != root_of(s);
+    wrong += bytes.at(x, 1) != plain_sobel_count(s) || floats.at<float>(x, 1) != plain_sobel_root(s);
   }
   CHECK(wrong == 0);
 }

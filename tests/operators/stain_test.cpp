@@ -8,6 +8,7 @@
 #include <string>
 
 #include "random_rectangles.hpp"
+#include "support/plain_operators.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -18,29 +19,6 @@ namespace {
 constexpr StainBasis slide_stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}};
 
 StainMatrix matrix_of(StainOutput output) { return stain_matrix(slide_stains, published_stains(), output); }
-
-/// The definition, without tables.
-std::uint8_t plain_sample(const StainMatrix& matrix, std::size_t c, const PixelImage& image, std::int64_t x,
-                          std::int64_t y) {
-  std::int64_t t = 0;
-  for (std::size_t j = 0; j < 3; ++j) {
-    const double log = std::log((image.at(x, y, static_cast<int>(j)) + 1) / 255.0);
-    t += matrix[c][j] * static_cast<std::int64_t>(std::nearbyint(65536.0 * log));
-  }
-  const std::int64_t i = ((std::int64_t{1} << 20) - t) >> 21;
-  if (i < 0) return 255;
-  return static_cast<std::uint8_t>(std::floor(255.0 * std::exp(-static_cast<double>(i) / 2048.0) + 0.5));
-}
-
-PixelImage plain(const PixelImage& image, const StainMatrix& matrix) {
-  PixelImage made(image.image, rgb_format);
-  for (std::int64_t y = 0; y < image.image.height; ++y) {
-    for (std::int64_t x = 0; x < image.image.width; ++x) {
-      for (std::size_t c = 0; c < 3; ++c) made.set(x, y, static_cast<int>(c), plain_sample(matrix, c, image, x, y));
-    }
-  }
-  return made;
-}
 
 /// A patch with known stains: amounts from 0 to the maxima.
 PixelImage painted(Size size, const StainBasis& stains) {
@@ -83,7 +61,7 @@ TEST_CASE("Normalised pixels are the definition, whole and in rectangles") {
     const Stain stain(matrix);
     check_rectangles(
         rgb_format, rgb_format, {}, [&](const HostView& out, const ConstHostView& in) { stain.run(out, in); },
-        [&](const PixelImage& image) { return plain(image, matrix); });
+        [&](const PixelImage& image) { return plain_stain(image, matrix); });
   }
 }
 

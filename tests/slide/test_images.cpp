@@ -212,6 +212,26 @@ Picture make_picture(int width, int height, int samples, unsigned seed) {
   return picture;
 }
 
+Picture make_stained_picture(int width, int height, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto noise = [&] { return static_cast<double>(random() >> 8) / (1 << 24); };
+  const double turn = 0.02 * static_cast<double>(seed % 5);
+  const double colours[2][3] = {{0.6 + turn, 0.7, 0.35}, {0.25, 0.85 - turn, 0.45}};
+  Picture picture = {width, height, 3, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3))};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const bool tissue = std::sin(x / 17.0) + std::cos(y / 13.0) > 0.0;
+      const double amounts[2] = {tissue ? 1.6 * noise() : 0.0, tissue ? noise() : 0.0};
+      for (int c = 0; c < 3; ++c) {
+        const double density = amounts[0] * colours[0][c] + amounts[1] * colours[1][c];
+        picture.data[static_cast<std::size_t>((y * width + x) * 3 + c)] =
+            static_cast<std::uint8_t>(245.0 * std::exp(-density));
+      }
+    }
+  }
+  return picture;
+}
+
 Picture cut(const Picture& picture, int x, int y, int width, int height) {
   Picture part{width, height, picture.samples, {}};
   for (int row = 0; row < height; ++row) {

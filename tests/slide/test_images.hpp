@@ -25,6 +25,9 @@ struct Picture {
 /// Smooth texture with some noise, different for each seed.
 Picture make_picture(int width, int height, int samples, unsigned seed);
 
+/// Pink and purple patches on glass: densities of two stains, which `seed` turns a little.
+Picture make_stained_picture(int width, int height, unsigned seed);
+
 /// A part of a picture, its edge samples repeated beyond the edge: a padded tile.
 Picture cut(const Picture& picture, int x, int y, int width, int height);
 
