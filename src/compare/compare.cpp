@@ -112,9 +112,11 @@ void add_unmatched(Comparison& comparison, Run& run, const std::string& which) {
 }  // namespace
 
 bool Comparison::within(double tolerance) const {
-  const auto fits = [tolerance](const Difference& difference) { return difference.largest() <= tolerance; };
-  return unmatched.empty() && corpus && fits(*corpus) &&
-         std::ranges::all_of(slides, [&](const SlidePair& pair) { return fits(pair.difference); });
+  const auto fits = [tolerance](const auto& difference) { return difference.largest() <= tolerance; };
+  return unmatched.empty() && corpus && fits(*corpus) && std::ranges::all_of(corpus_statistics, fits) &&
+         std::ranges::all_of(slides, [&](const SlidePair& pair) {
+           return fits(pair.difference) && std::ranges::all_of(pair.statistics, fits);
+         });
 }
 
 Comparison compare_runs(const std::string& first_folder, const std::string& second_folder) {
@@ -146,7 +148,10 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
                                                                  : "not done in the second"});
       continue;
     }
-    comparison.slides.push_back({a.path, b.path, difference_of(first.sums_of(a), second.sums_of(b), analysis)});
+    const SpectrumSums of_first = first.sums_of(a);
+    const SpectrumSums of_second = second.sums_of(b);
+    comparison.slides.push_back({a.path, b.path, difference_of(of_first, of_second, analysis),
+                                 statistic_differences(analysis, of_first, second.config().analysis, of_second)});
   }
   add_unmatched(comparison, first, "first");
   add_unmatched(comparison, second, "second");
@@ -161,7 +166,10 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
   };
   const SpectrumSums a = corpus_of(first);
   const SpectrumSums b = corpus_of(second);
-  if (a.values > 0 && b.values > 0) comparison.corpus = difference_of(a, b, analysis);
+  if (a.values > 0 && b.values > 0) {
+    comparison.corpus = difference_of(a, b, analysis);
+    comparison.corpus_statistics = statistic_differences(analysis, a, second.config().analysis, b);
+  }
   return comparison;
 }
 

@@ -15,6 +15,7 @@ struct SlidePair {
   std::string first;  ///< paths
   std::string second;
   Difference difference;
+  std::vector<StatisticDifference> statistics;  ///< of those that both runs have
 };
 
 /// A slide that only one run has, or that one of them failed on.
@@ -31,6 +32,7 @@ struct Comparison {
   std::vector<SlidePair> slides;      ///< in the order of the first
   std::vector<Unmatched> unmatched;
   std::optional<Difference> corpus;  ///< of all slides of each; nothing when one has none
+  std::vector<StatisticDifference> corpus_statistics;
 
   /// Whether everything was compared, and nothing differs by more than `tolerance`.
   bool within(double tolerance) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
 #include <string_view>
 #include <utility>
 
@@ -15,8 +16,11 @@ namespace slidestream {
 
 namespace {
 
-/// All of [analysis] decides.
-bool decides(const ConfigKey& key) {
+/// All of [analysis] decides, and what the statistics asked for say.
+bool decides(const ConfigKey& key, const Config& config) {
+  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+    if (key.section == placed.statistic->section) return true;
+  }
   constexpr std::array<std::string_view, 3> others = {"input.level", "decode.on_bad_tile", "output.maps"};
   return key.section == "analysis" || std::ranges::find(others, key.full_name()) != others.end();
 }
@@ -26,7 +30,7 @@ bool decides(const ConfigKey& key) {
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
   std::vector<std::pair<std::string, std::string>> settings = {{program_version_key, version()}};
   for (const ConfigKey& key : config_keys()) {
-    if (decides(key)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    if (decides(key, config)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
   return settings;
 }

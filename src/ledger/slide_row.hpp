@@ -40,7 +40,8 @@ inline constexpr const char* row_assignments =
     "map_name = ?21, histogram = ?22, gpu_fallback_tiles = ?23, map_digest = ?24, stage = ?25, tile = ?26";
 inline constexpr int row_assignment_count = 26;
 
-/// `histogram` keeps the counts' bytes until the statement is reset. `map_digest`: of the map, where there is one.
+/// `histogram` keeps the bytes of the counts, and behind them of the other statistics' counters, until the statement is
+/// reset. `map_digest`: of the map, where there is one.
 void bind_row(Statement& statement, const SlideResult& slide, std::optional<std::uint64_t> map_digest,
               std::vector<std::byte>& histogram);
 

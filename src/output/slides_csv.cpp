@@ -1,5 +1,7 @@
 #include "output/slides_csv.hpp"
 
+#include <slidestream/statistic.hpp>
+
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -26,9 +28,15 @@ class Record {
 
 }  // namespace
 
-std::string slides_csv_header() {
-  return "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
-         "bad_tiles,clipped,backend,seconds\r\n";
+std::string slides_csv_header(const Config& config) {
+  std::string columns =
+      "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
+      "bad_tiles,clipped,backend,seconds";
+  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+    for (const Figure& figure : findings_of(placed, config.analysis, {}).figures)
+      columns += "," + csv_field(figure.name);
+  }
+  return columns + "\r\n";
 }
 
 std::string slides_csv_record(const Config& config, const SlideResult& slide) {
@@ -52,6 +60,12 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide) {
            << slide.bad_tiles << sums.clipped << slide.backend << slide.seconds;
   } else {
     for (int i = 0; i < 11; ++i) record << "";
+  }
+  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+    for (const Figure& figure : findings_of(placed, config.analysis, sums).figures) {
+      const bool known = slide.done && figure.value;
+      record << (known ? to_decimal(*figure.value) : "");
+    }
   }
   return record.line();
 }

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "config/suggest.hpp"
-#include "sink/content_hash.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
+#include "sink/content_hash.hpp"
 #include "sweep/machine_facts.hpp"
 #include "sweep/page_cache.hpp"
 
@@ -73,6 +73,7 @@ std::uint64_t hash_of(const SlideResult& slide) {
   }
   add_to(hash, sums.sum);
   add_to(hash, sums.sum_of_squares);
+  hash.add(std::as_bytes(std::span(sums.counters)));
   return hash.value();
 }
 
