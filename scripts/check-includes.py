@@ -16,16 +16,17 @@ ALLOWED = {
     "src/codec": {"public", "image"},  # what the CPU's and the GPU's decoders ask alike, and tile encoders
     "src/sink": {"public", "image", "codec"},  # knows neither slides nor graphs
     "src/slide": {"public", "codec"},  # knows nothing of graphs
-    "src/spectrum": {"public", "image"},
+    "src/statistics": {"public"},
+    "src/spectrum": {"public", "image", "statistics"},
     "src/config": {"public"},
     "src/output": {"public", "config", "sink"},  # corpus.json lists the settings
     "src/synth": {"public", "codec", "sink"},
-    "cuda/spectrum": {"public", "runtime", "spectrum"},
+    "cuda/spectrum": {"public", "runtime", "spectrum", "statistics"},
     "cuda/tiles": {"public", "runtime"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
     # Operators know nothing of graphs, and of each other only that stains are of tissue.
     "src/operators": {
-        "public", "image", "spectrum", "operators/gaussian", "operators/identity", "operators/sobel", "operators/stain",
+        "public", "image", "statistics", "spectrum", "operators/gaussian", "operators/identity", "operators/sobel", "operators/stain",
         "operators/tissue"},
     "src/operators/gaussian": {"public", "image", "operators"},
     "src/operators/identity": {"public", "image", "operators"},
@@ -34,7 +35,8 @@ ALLOWED = {
     "src/operators/tissue": {"public", "image", "codec", "sink", "operators"},  # writes its mask
     # The only one that knows runtime and slide both.
     "src/stages": {
-        "public", "runtime", "image", "codec", "sink", "slide", "spectrum", "operators", "config", "cuda"},
+        "public", "runtime", "image", "codec", "sink", "slide", "statistics", "spectrum", "operators", "config",
+        "cuda"},
     "src/ledger": {"public", "config", "output", "sink"},
     "src/sweep": {"public", "config", "output", "ledger", "sink"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},

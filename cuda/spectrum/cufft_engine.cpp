@@ -4,7 +4,9 @@
 
 #include "cuda/spectrum/cufft_layout.hpp"
 #include "cuda/spectrum/cufft_library.hpp"
+#include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/engines.hpp"
+#include "cuda/spectrum/ring_sums.hpp"
 #include "cuda/spectrum/smoothing.hpp"
 #include "cuda/spectrum/window_batch.hpp"
 #include "runtime/cuda/check.hpp"
@@ -16,7 +18,9 @@ namespace {
 class CufftWindowEngine final : public WindowEngine {
  public:
   explicit CufftWindowEngine(const AnalysisConfig& config)
-      : window_(config.window),
+      : config_(config),
+        statistics_(config),
+        window_(config.window),
         stride_(config.stride),
         bins_(static_cast<std::size_t>(config.bins)),
         batch_(cufft_batch(config.window)),
@@ -35,6 +39,9 @@ class CufftWindowEngine final : public WindowEngine {
                cudaStream_t stream) override {
     SLIDESTREAM_CUDA(cudaMemsetAsync(sums.histogram, 0, bins_ * sizeof(std::uint64_t), stream));
     SLIDESTREAM_CUDA(cudaMemsetAsync(sums.clipped, 0, sizeof(std::uint64_t), stream));
+    if (sums.counters != nullptr) {
+      SLIDESTREAM_CUDA(cudaMemsetAsync(sums.counters, 0, statistics_.counters * sizeof(std::int64_t), stream));
+    }
     if (block.columns <= 0 || block.rows <= 0) return;
     const CufftScratch buffers(block, window_, stride_, needs(), scratch.data());
     if (buffers.bytes > scratch.size()) throw std::invalid_argument("the window engine's scratch is too small");
@@ -48,12 +55,23 @@ class CufftWindowEngine final : public WindowEngine {
       plan_.execute(spectra, buffers.samples, buffers.work, stream);
       binning_.add(sums.histogram, sums.clipped, sums.moments + 2 * first, spectra, range.count, buffers.partials,
                    stream);
+      if (statistics_.rings > 0) {
+        add_rings(sums.counters + statistics_.first_ring, spectra, range.count, config_, statistics_.radial_bits,
+                  stream);
+      }
+      if (statistics_.split) {
+        auto* const counters = reinterpret_cast<std::uint64_t*>(sums.counters);
+        binning_.count(counters + statistics_.tissue_histogram, counters + statistics_.tissue_clipped, spectra,
+                       range.count, buffers.partials, sums.tissue + first, stream);
+      }
     }
   }
 
  private:
   CufftNeeds needs() const { return {binning_.partial_doubles(static_cast<std::size_t>(batch_)), plan_.work_bytes()}; }
 
+  AnalysisConfig config_;
+  DeviceStatistics statistics_;
   int window_;
   int stride_;
   std::size_t bins_;

@@ -38,9 +38,14 @@ __global__ void __launch_bounds__(scale_threads)
 
 }  // namespace
 
-void finish_fused(const DeviceSums& sums, const FusedTask& task, int first_bin, int bins, cudaStream_t stream) {
-  fold_bins<<<1, fold_threads, 0, stream>>>(sums.histogram, sums.clipped, task.histogram, task.bins, first_bin, bins);
+void fold_histogram(std::uint64_t* histogram, std::uint64_t* clipped, const std::uint64_t* counts,
+                    const FusedTask& task, int first_bin, int bins, cudaStream_t stream) {
+  fold_bins<<<1, fold_threads, 0, stream>>>(histogram, clipped, counts, task.bins, first_bin, bins);
   SLIDESTREAM_CUDA_LAUNCHED();
+}
+
+void finish_fused(const DeviceSums& sums, const FusedTask& task, int first_bin, int bins, cudaStream_t stream) {
+  fold_histogram(sums.histogram, sums.clipped, task.histogram, task, first_bin, bins, stream);
   const std::int64_t windows = static_cast<std::int64_t>(task.columns) * task.rows;
   const unsigned blocks = static_cast<unsigned>((windows + scale_threads - 1) / scale_threads);
   scale_moments<<<blocks, scale_threads, 0, stream>>>(sums.moments, task.moments, windows);

@@ -120,11 +120,11 @@ __device__ __forceinline__ void transform_rows(const FusedTask& task, HopperShar
   wait_at(MeetingPoint::empty, (strips + 1) % HopperShape::buffers);  // the last that is on its way
 }
 
-template <int copies>
+template <int copies, bool more>
 __device__ __forceinline__ void transform_columns(const FusedTask& task, HopperShared& shared, const unsigned* counts) {
-  ColumnWorker<WideExchange, copies> worker(task, counts, shared.exchanges,
-                                            static_cast<int>(threadIdx.x) - HopperShape::row_threads, block_parity(),
-                                            shared.roots);
+  ColumnWorker<WideExchange, copies, more> worker(task, counts, shared.exchanges,
+                                                  static_cast<int>(threadIdx.x) - HopperShape::row_threads,
+                                                  block_parity(), shared.roots);
   static_assert(HopperShape::buffers == 2);
   for (unsigned buffer = 0; buffer < HopperShape::buffers; ++buffer) arrive_at(MeetingPoint::empty, buffer);
   for (unsigned buffer = 0;; buffer ^= 1) {
@@ -135,12 +135,12 @@ __device__ __forceinline__ void transform_columns(const FusedTask& task, HopperS
   }
 }
 
-template <int copies>
+template <int copies, bool more = false>
 __global__ void __launch_bounds__(HopperShape::threads, 1) fused_hopper(const __grid_constant__ FusedTask task) {
   unsigned char* const memory = block_memory();
   HopperShared& shared = *reinterpret_cast<HopperShared*>(memory);
   unsigned* const counts = reinterpret_cast<unsigned*>(memory + sizeof(HopperShared));
-  clear_counts<HopperShape::threads, copies>(counts, task);
+  clear_counts<HopperShape::threads, copies, more>(counts, task);
   if (threadIdx.x < side) shared.roots[threadIdx.x] = root256(static_cast<int>(threadIdx.x));
   __syncthreads();
 
@@ -153,10 +153,10 @@ __global__ void __launch_bounds__(HopperShape::threads, 1) fused_hopper(const __
     }
   } else {
     claim_registers<HopperShape::column_registers>();
-    transform_columns<copies>(task, shared, counts);
+    transform_columns<copies, more>(task, shared, counts);
   }
   __syncthreads();
-  merge_counts<HopperShape::threads, copies>(counts, task);
+  merge_counts<HopperShape::threads, copies, more>(counts, task);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cuda/spectrum/dft16.cuh"
+#include "cuda/spectrum/fused_counters.cuh"
 #include "cuda/spectrum/fused_windows.hpp"
 #include "cuda/spectrum/primitives.cuh"
 #include "runtime/cuda/check.hpp"
@@ -197,35 +198,6 @@ constexpr int column_lanes = 16;
 constexpr int column_groups = column_threads / column_lanes;
 constexpr int columns_per_group = block_columns / column_groups;
 
-/// Counts in shared memory, `copies` interleaved: neighbouring values often fall into one bin.
-template <int copies>
-class BinCounter {
- public:
-  /// For this thread's copy.
-  __device__ BinCounter(const unsigned* counts, const FusedTask& task)
-      : bins_per_octave_(task.bins_per_octave), bin_of_zero_(magic + task.bin_of_zero) {
-    base_ = shared_address(counts) + 4 * (threadIdx.x % copies) - magic_bits * bytes_per_bin;
-  }
-  __device__ __forceinline__ void count(float octaves) const {
-    increment_shared(base_ + bits_of(octaves) * bytes_per_bin);
-  }
-  __device__ int bin_of(float octaves) const { return static_cast<int>(bits_of(octaves) - magic_bits); }
-
- private:
-  // Adding 1.5 x 2^23 leaves the whole part of a sum in the low bits, rounded down.
-  static constexpr float magic = 12582912.0F;
-  static constexpr unsigned magic_bits = 0x4B400000U;
-  static constexpr unsigned bytes_per_bin = 4 * copies;
-
-  __device__ __forceinline__ unsigned bits_of(float octaves) const {
-    return __float_as_uint(__fmaf_rd(octaves, bins_per_octave_, bin_of_zero_));
-  }
-
-  unsigned base_;
-  float bins_per_octave_;
-  float bin_of_zero_;
-};
-
 /// log2(1 + |f|), with the hardware's approximations: good to about 1e-6.
 __device__ __forceinline__ float octaves_of(float2 f) {
   return approximate_log2(approximate_sqrt(fmaf(f.x, f.x, f.y * f.y)) + 1.0F);
@@ -316,14 +288,34 @@ struct NarrowExchange {  // one component after the other, in half the memory
   }
 };
 
-/// One thread's share of a block's columns.
-template <class Exchange, int copies>
-class ColumnWorker {
+/// What a column's thread keeps for the other statistics; nothing in the build without them, whose code stays as it is.
+template <bool more>
+struct FurtherCounting {
+  __device__ FurtherCounting(const FusedTask&, const unsigned*, int, int) {}
+};
+template <>
+struct FurtherCounting<true> {
+  /// `rings` begin the rings' sums in shared memory; `thread` counts the threads that transform columns.
+  __device__ FurtherCounting(const FusedTask& task, const unsigned* rings, int thread, int parity)
+      : rings_(rings, task, thread % column_lanes), thread_(thread), first_kx_(2 * (thread / column_lanes) + parity) {}
+
+  RingCounter rings_;
+  int thread_;
+  int first_kx_;  ///< of the columns that the thread's group takes
+  int windows_ = 0;
+};
+
+/// One thread's share of a block's columns. With `more` it makes the task's other statistics as well.
+template <class Exchange, int copies, bool more>
+class ColumnWorker : private FurtherCounting<more> {
  public:
   /// `thread` counts the threads that transform columns; `roots` is e^(-2 pi i k / 256) in shared memory.
   __device__ ColumnWorker(const FusedTask& task, const unsigned* counts, Exchange* exchanges, int thread, int parity,
                           const float2* roots)
-      : counter_(counts, task), exchange_(exchanges[thread / column_lanes]), t_(thread % column_lanes) {
+      : FurtherCounting<more>(task, counts + histogram_words<more>(task, copies), thread, parity),
+        counter_(counts, task),
+        exchange_(exchanges[thread / column_lanes]),
+        t_(thread % column_lanes) {
     const int group = thread / column_lanes;
     real_columns_ = parity == 0 && thread < 32;
     packed_ = parity == 0 && group == 0;
@@ -347,6 +339,8 @@ class ColumnWorker {
   template <class Taken>
   __device__ __forceinline__ void run(const FusedTask& task, const RowBuffer& buffer, int window, Taken taken) {
     ValueSums sums;
+    [[maybe_unused]] bool is_tissue = false;
+    if constexpr (more) is_tissue = window >= 0 && task.more.tissue != nullptr && task.more.tissue[window] != 0;
 #pragma unroll
     for (int q = 0; q < columns_per_group; ++q) {
       float2 f[16];
@@ -364,18 +358,40 @@ class ColumnWorker {
         above_[q][d] = strip;
       }
       if (window < 0) continue;
-      if (q == 0 && real_columns_) count_real_columns(f, sums, task);
+      if (q == 0 && real_columns_) count_real_columns(f, sums, task, is_tissue);
 #pragma unroll
       for (int d = 0; d < 16; ++d) {
         const float octaves = octaves_of(f[d]);
-        counter_.count(octaves);
+        if constexpr (more) {
+          counter_.count(octaves, is_tissue ? static_cast<unsigned>(task.bins) : 0);
+          if (task.more.rings != nullptr) this->rings_.add(octaves, square_of(q, d));
+        } else {
+          counter_.count(octaves);
+        }
         sums.add(octaves);
       }
     }
     if (window >= 0) add_to_window(task.moments + 2 * window, sums);
+    if constexpr (more) {
+      if (task.more.rings != nullptr && window >= 0 && ++this->windows_ % RingCounter::most_windows == 0) {
+        this->rings_.flush(task, this->thread_, column_threads);
+      }
+    }
   }
 
  private:
+  /// |k|^2 of what stands at f[d] of column q when it is counted.
+  __device__ __forceinline__ int square_of(int q, int d) const {
+    if (q == 0 && packed_) {
+      const int kx = d < 8 ? 0 : side / 2;
+      const int ky = t_ + 16 * (d < 8 ? d : 15 - d);
+      return kx * kx + ky * ky;
+    }
+    const int kx = this->first_kx_ + 32 * q;
+    const int ky = d < 8 ? t_ + 16 * d : side - t_ - 16 * d;
+    return kx * kx + ky * ky;
+  }
+
   /// Rows t + 16 a, a from 0 to 7, of column j = group + 16 q, from the pairs' outputs at j and its mirror image.
   __device__ __forceinline__ void read_column(float2* f, const RowBuffer& buffer, int q) const {
     const float2* const own = &buffer.at[t_][place_ + 16 * q];
@@ -393,7 +409,8 @@ class ColumnWorker {
     }
   }
 
-  __device__ __forceinline__ void count_real_columns(float2* f, ValueSums& sums, const FusedTask& task) {
+  __device__ __forceinline__ void count_real_columns(float2* f, ValueSums& sums, const FusedTask& task,
+                                                     bool is_tissue) {
     constexpr float f00_offset = static_cast<float>(luminance_offset) * side * side;
     float2 own;
     separate_real_columns(f, own, f00_offset);
@@ -403,6 +420,18 @@ class ColumnWorker {
       const bool counted_twice = lane < 2;
       const unsigned long long correction = counted_twice ? ~0ULL : 1ULL;
       atomicAdd(reinterpret_cast<unsigned long long*>(task.histogram) + counter_.bin_of(octaves), correction);
+      if constexpr (more) {
+        if (is_tissue) {
+          auto* const cells = reinterpret_cast<unsigned long long*>(task.more.tissue_histogram);
+          atomicAdd(cells + counter_.bin_of(octaves), correction);
+        }
+        // Lane 3's, (N/2, N/2), lies beyond all rings.
+        if (task.more.rings != nullptr && lane < 3) {
+          const auto value = static_cast<unsigned long long>(this->rings_.whole(octaves));
+          const int ring = lane == 0 ? 0 : side / 2;
+          atomicAdd(reinterpret_cast<unsigned long long*>(task.more.rings) + ring, counted_twice ? 0 - value : value);
+        }
+      }
       const float weight = counted_twice ? -0.5F : 0.5F;
       sums.values = weight * octaves;
       sums.squares = sums.values * octaves;
@@ -433,26 +462,11 @@ class ColumnWorker {
   float2 above_[columns_per_group][16];
 };
 
-template <int threads, int copies>
-__device__ void clear_counts(unsigned* counts, const FusedTask& task) {
-  for (int i = threadIdx.x; i < task.bins * copies; i += threads) counts[i] = 0;
-}
-
 /// e^(-2 pi i k / 256)
 __device__ __forceinline__ float2 root256(int k) {
   float2 root;
   sincospif(static_cast<float>(k) / -128.0F, &root.y, &root.x);
   return root;
-}
-
-/// Adds a block's counts to the task's. Every one stands for a coefficient and its mirror image.
-template <int threads, int copies>
-__device__ void merge_counts(const unsigned* counts, const FusedTask& task) {
-  for (int bin = threadIdx.x; bin < task.bins; bin += threads) {
-    unsigned long long sum = 0;
-    for (int i = 0; i < copies; ++i) sum += counts[bin * copies + i];
-    if (sum > 0) atomicAdd(reinterpret_cast<unsigned long long*>(task.histogram) + bin, 2 * sum);
-  }
 }
 
 /// Teams that the current device runs at a time: a multiprocessor holds one thread block.

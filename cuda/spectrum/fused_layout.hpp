@@ -7,6 +7,7 @@
 
 #include <slidestream/config.hpp>
 
+#include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/scratch_layout.hpp"
 #include "cuda/spectrum/smoothed_plane.hpp"
 
@@ -18,6 +19,7 @@ namespace slidestream::cuda {
 
 inline constexpr int fused_window = 256;
 inline constexpr int fused_stride = 128;
+inline constexpr int fused_rings = fused_window / 2 + 1;
 
 /// Values are in powers of two here: log2(1 + |F|) = `value` / decibels_per_octave.
 inline constexpr double decibels_per_octave = 6.0205999132796239;  // 20 log10(2)
@@ -30,6 +32,7 @@ inline constexpr double fused_most_octaves = 24.01;
 struct FusedBins {
   int first = 0;  ///< what its number 0 is in the configuration
   int count = 0;
+  int histograms = 1;  ///< one more where windows are split
   double per_octave = 0.0;
 };
 
@@ -43,7 +46,8 @@ inline std::optional<FusedBins> fused_bins(const AnalysisConfig& config) {
   constexpr double limit = 1 << 20;
   if (zero != std::floor(zero) || std::abs(zero) > limit || most > limit) return {};
   // One more on either side, for the last bit of an approximation.
-  return FusedBins{static_cast<int>(zero) - 1, static_cast<int>(most) + 3, decibels_per_octave * per_decibel};
+  return FusedBins{static_cast<int>(zero) - 1, static_cast<int>(most) + 3, DeviceStatistics(config).split ? 2 : 1,
+                   decibels_per_octave * per_decibel};
 }
 
 /// The engine's scratch for a block of windows. Over a null base it measures.
@@ -54,13 +58,13 @@ struct FusedScratch {
     moment_count = 2 * static_cast<std::size_t>(block.columns) * static_cast<std::size_t>(block.rows);
     smoothed = smoothed_plane_of(block, fused_window, fused_stride);
     smoothed.data = layout.take<float>(smoothed.floats());
-    histogram = layout.take<std::uint64_t>(static_cast<std::size_t>(bins.count));
+    histogram = layout.take<std::uint64_t>(static_cast<std::size_t>(bins.count * bins.histograms));
     moments = layout.take<std::int64_t>(moment_count);
     bytes = layout.bytes();
   }
 
   SmoothedPlane smoothed;
-  std::uint64_t* histogram = nullptr;
+  std::uint64_t* histogram = nullptr;  ///< of all windows; behind it of those that are tissue
   std::int64_t* moments = nullptr;
   std::size_t moment_count = 0;
   std::size_t bytes = 0;

@@ -41,17 +41,17 @@ __device__ __forceinline__ void transform_rows(const float* strip, std::int64_t 
   }
 }
 
-template <int copies>
+template <int copies, bool more = false>
 __global__ void __launch_bounds__(PortableShape::threads, 1) fused_portable(const __grid_constant__ FusedTask task) {
   unsigned char* const memory = block_memory();
   PortableShared& shared = *reinterpret_cast<PortableShared*>(memory);
   unsigned* const counts = reinterpret_cast<unsigned*>(memory + sizeof(PortableShared));
-  clear_counts<PortableShape::threads, copies>(counts, task);
+  clear_counts<PortableShape::threads, copies, more>(counts, task);
   shared.roots[threadIdx.x] = root256(static_cast<int>(threadIdx.x));
   __syncthreads();
 
-  ColumnWorker<NarrowExchange, copies> worker(task, counts, shared.exchanges, static_cast<int>(threadIdx.x),
-                                              block_parity(), shared.roots);
+  ColumnWorker<NarrowExchange, copies, more> worker(task, counts, shared.exchanges, static_cast<int>(threadIdx.x),
+                                                    block_parity(), shared.roots);
   for (Walk walk(task); !walk.done(); walk.next()) {
     if (block_parity() == 0) {
       transform_rows<0>(walk.pixels(task), task.pitch, shared);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(PortableShape::threads, 1) fused_portable(cons
     worker.run(task, shared.rows, walk.window(), [] {});
     __syncthreads();
   }
-  merge_counts<PortableShape::threads, copies>(counts, task);
+  merge_counts<PortableShape::threads, copies, more>(counts, task);
 }
 
 }  // namespace

@@ -17,6 +17,17 @@ namespace slidestream::cuda {
 constexpr int fused_sum_bits = 14;
 constexpr int fused_square_bits = 9;
 
+/// What is counted besides, by a build of the kernel that is slower. All zero or null: nothing.
+struct FusedStatistics {
+  const std::uint8_t* tissue = nullptr;       ///< of each window, 1 where it is tissue, else 0; null: they aren't split
+  std::uint64_t* tissue_histogram = nullptr;  ///< as the task's, of these windows
+  std::int64_t* rings = nullptr;  ///< `fused_rings` sums of values x `ring_scale`, zero before; null: they aren't made
+  float ring_scale = 0.0F;        ///< values here are in powers of two
+  int ring_copies = 0;            ///< of the rings' sums in shared memory, a power of two up to 16
+
+  constexpr bool any() const { return tissue != nullptr || rings != nullptr; }
+};
+
 /// One block of windows.
 struct FusedTask {
   const float* plane =
@@ -30,6 +41,7 @@ struct FusedTask {
   int copies = 1;                      ///< of the histogram in shared memory
   std::uint64_t* histogram = nullptr;  ///< `bins` counts, zero before
   std::int64_t* moments = nullptr;     ///< per window sum and sum of squares, zero before
+  FusedStatistics more;
 };
 
 /// One build of the kernel.
@@ -51,5 +63,8 @@ const FusedKernel& fused_portable_kernel();
 /// Turns a task's results into a block's: folds the bins of all values into those of the configuration, of which the
 /// task's first is number `first_bin`, counts what lies outside, and scales the moments.
 void finish_fused(const DeviceSums& sums, const FusedTask& task, int first_bin, int bins, cudaStream_t stream);
+/// The histogram's part of that, of another one of the task's.
+void fold_histogram(std::uint64_t* histogram, std::uint64_t* clipped, const std::uint64_t* counts,
+                    const FusedTask& task, int first_bin, int bins, cudaStream_t stream);
 
 }  // namespace slidestream::cuda

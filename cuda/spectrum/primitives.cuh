@@ -37,6 +37,17 @@ __device__ __forceinline__ void increment_shared(unsigned at) {
   asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(at) : "memory");
 }
 
+/// Adds to a counter, without waiting.
+__device__ __forceinline__ void add_shared(unsigned at, unsigned value) {
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(at), "r"(value) : "memory");
+}
+/// Takes what a counter holds, and leaves 0 there.
+__device__ __forceinline__ unsigned take_shared(unsigned at) {
+  unsigned value;
+  asm volatile("atom.shared.exch.b32 %0, [%1], 0;" : "=r"(value) : "r"(at) : "memory");
+  return value;
+}
+
 /// Copies 16 bytes from device memory to shared memory, `offset` bytes on in both, while the thread goes on.
 template <int offset>
 __device__ __forceinline__ void copy_async(unsigned to, const std::byte* from) {

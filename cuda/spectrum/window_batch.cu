@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuda/spectrum/value.cuh"
 #include "runtime/cuda/check.hpp"
 
 namespace slidestream::cuda {
@@ -79,19 +80,8 @@ struct BinningTask {
   float scale;
   int bins;
   int copies;
+  const std::uint8_t* only;  ///< windows for which it isn't 0 are binned; null: all are
 };
-
-/// With the hardware's approximations, good to 1e-5 dB: the spectra's own rounding weighs more.
-template <ValueKind kind>
-__device__ float value_of(float2 f) {
-  const float power = fmaf(f.x, f.x, f.y * f.y);
-  float magnitude;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(magnitude) : "f"(power));
-  if constexpr (kind == ValueKind::linear) return magnitude;
-  constexpr float decibels_per_octave = 6.0205999132796239F;  // 20 log10(2)
-  if constexpr (kind == ValueKind::db) return decibels_per_octave * __log2f(fmaxf(magnitude, 1e-6F));
-  return decibels_per_octave * __log2f(1.0F + magnitude);
-}
 
 __device__ double sum_of_warp(double value) {
   for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xFFFFFFFFU, value, offset);
@@ -158,8 +148,9 @@ __device__ unsigned bin_part(const BinningTask& task, unsigned window, unsigned 
   return outside;
 }
 
-/// Warps take (window, part) in turn; a block keeps its counts in shared memory until it is done.
-template <ValueKind kind, bool shared_counts>
+/// Warps take (window, part) in turn; a block keeps its counts in shared memory until it is done. With `some`, only the
+/// task's windows.
+template <ValueKind kind, bool shared_counts, bool some>
 __global__ void __launch_bounds__(BinningShape::threads)
     bin_spectra(unsigned long long* histogram, unsigned long long* clipped, double* partials, BinningTask task) {
   extern __shared__ unsigned counts[];  // `copies` interleaved histograms: neighbours often fall into one bin
@@ -172,6 +163,9 @@ __global__ void __launch_bounds__(BinningShape::threads)
   const unsigned copy = threadIdx.x % task.copies;
   for (unsigned unit = blockIdx.x * BinningShape::warps + threadIdx.x / 32; unit < units;
        unit += gridDim.x * BinningShape::warps) {
+    if constexpr (some) {
+      if (task.only[unit / task.parts] == 0) continue;
+    }
     const auto count = [&](int bin, unsigned weight) {
       if constexpr (shared_counts) {
         atomicAdd(counts + bin * task.copies + copy, weight);
@@ -207,17 +201,17 @@ __global__ void __launch_bounds__(finish_threads)
 
 using BinningKernel = void (*)(unsigned long long*, unsigned long long*, double*, BinningTask);
 
-template <bool shared_counts>
+template <bool shared_counts, bool some>
 BinningKernel binning_kernel(ValueKind kind) {
   switch (kind) {
     case ValueKind::log1p_db:
-      return bin_spectra<ValueKind::log1p_db, shared_counts>;
+      return bin_spectra<ValueKind::log1p_db, shared_counts, some>;
     case ValueKind::db:
-      return bin_spectra<ValueKind::db, shared_counts>;
+      return bin_spectra<ValueKind::db, shared_counts, some>;
     case ValueKind::linear:
       break;
   }
-  return bin_spectra<ValueKind::linear, shared_counts>;
+  return bin_spectra<ValueKind::linear, shared_counts, some>;
 }
 
 unsigned blocks_for(std::size_t count, std::size_t per_block) {
@@ -264,19 +258,26 @@ SpectrumBinning::SpectrumBinning(const AnalysisConfig& config)
   most_blocks_ = multiprocessors * BinningShape::blocks_per_multiprocessor;
 }
 
-void SpectrumBinning::add(std::uint64_t* histogram, std::uint64_t* clipped, double* moments, const float2* spectra,
-                          int windows, double* partials, cudaStream_t stream) const {
+void SpectrumBinning::count(std::uint64_t* histogram, std::uint64_t* clipped, const float2* spectra, int windows,
+                            double* partials, const std::uint8_t* only, cudaStream_t stream) const {
   const bool shared = histogram_copies_ > 0;
   const BinningTask task = {
-      spectra, window_, windows, parts_, rows_per_part_, low_, scale_, bins_, std::max(histogram_copies_, 1)};
+      spectra, window_, windows, parts_, rows_per_part_, low_, scale_, bins_, std::max(histogram_copies_, 1), only};
   const std::size_t bytes = shared ? sizeof(unsigned) * static_cast<std::size_t>(bins_ * histogram_copies_) : 0;
   const unsigned wanted = blocks_for(static_cast<std::size_t>(windows) * parts_, BinningShape::warps);
   const unsigned blocks = std::min(wanted, static_cast<unsigned>(most_blocks_));
-  const BinningKernel kernel = shared ? binning_kernel<true>(value_) : binning_kernel<false>(value_);
+  const BinningKernel kernel =
+      only == nullptr ? (shared ? binning_kernel<true, false>(value_) : binning_kernel<false, false>(value_))
+                      : (shared ? binning_kernel<true, true>(value_) : binning_kernel<false, true>(value_));
   static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
   kernel<<<blocks, BinningShape::threads, bytes, stream>>>(
       reinterpret_cast<unsigned long long*>(histogram), reinterpret_cast<unsigned long long*>(clipped), partials, task);
   SLIDESTREAM_CUDA_LAUNCHED();
+}
+
+void SpectrumBinning::add(std::uint64_t* histogram, std::uint64_t* clipped, double* moments, const float2* spectra,
+                          int windows, double* partials, cudaStream_t stream) const {
+  count(histogram, clipped, spectra, windows, partials, nullptr, stream);
   add_parts<<<blocks_for(2 * static_cast<std::size_t>(windows), finish_threads), finish_threads, 0, stream>>>(
       moments, partials, windows, parts_);
   SLIDESTREAM_CUDA_LAUNCHED();

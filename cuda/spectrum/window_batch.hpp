@@ -39,6 +39,10 @@ class SpectrumBinning {
   /// and writes their moments (sum, sum of squares) to `moments`. A window's sums are formed in an order of their own.
   void add(std::uint64_t* histogram, std::uint64_t* clipped, double* moments, const float2* spectra, int windows,
            double* partials, cudaStream_t stream) const;
+  /// The histogram and the clipped count alone, of the windows for which `only` (device memory, one byte a window;
+  /// null: all) isn't 0. `partials` is overwritten.
+  void count(std::uint64_t* histogram, std::uint64_t* clipped, const float2* spectra, int windows, double* partials,
+             const std::uint8_t* only, cudaStream_t stream) const;
 
  private:
   ValueKind value_;

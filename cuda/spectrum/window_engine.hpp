@@ -35,6 +35,11 @@ struct DeviceSums {
   /// Per window of the block, row by row: sum of its N x N values and of their squares (dB or |F|). The host rounds
   /// them to fixed point, as the CPU's engines do.
   double* moments = nullptr;
+  /// Of the statistics that were asked for, as `SpectrumSums::counters` but in 64 bits. What follows from the moments,
+  /// such as the number and the sums of windows that are tissue, is left 0. Null: none were asked for.
+  std::int64_t* counters = nullptr;
+  /// Read, where windows are split: per window of the block, row by row, 1 where it is tissue, else 0.
+  const std::uint8_t* tissue = nullptr;
 };
 
 /// Computes the statistics of blocks of windows on the device that was current when it was made. What a window gives

@@ -116,6 +116,9 @@ struct AnalysisConfig {
   int bins = 1500;
   /// Range [low, high) that the bins divide, in dB (|F| when linear). Default 0 to 150.
   std::array<double, 2> range = {0.0, 150.0};
+  /// Names of the statistics besides the distribution whose key `analysis.NAME` is true, such as "radial"; see
+  /// `statistics`. Memory: 16 bytes a counter for every slide and thread. Default none.
+  std::vector<std::string> statistics;
 };
 
 /// `[identity]`: the pixels themselves

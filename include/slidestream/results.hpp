@@ -29,12 +29,17 @@ struct SpectrumSums {
   std::uint64_t clipped = 0;  ///< values outside the range, counted in the end bins
   Int128 sum = 0;             ///< of the values, x 2^sum_fraction_bits
   Int128 sum_of_squares = 0;  ///< of the squared values, x 2^square_fraction_bits
+  /// Of the other statistics that were asked for, one behind the other (`placed_statistics`). None stand for zeros.
+  std::vector<Int128> counters;
 
   /// Adds one window's sums (dB or |F|, not divided by N x N).
   void add_window(double value_sum, double square_sum, std::uint64_t value_count) noexcept;
-  /// Adds another set with the same number of bins. \throws std::invalid_argument otherwise; std::overflow_error where
-  /// 128 bits don't hold the sums, which no windows of a slide can reach.
+  /// Adds another set with the same number of bins and counters. \throws std::invalid_argument otherwise;
+  /// std::overflow_error where 128 bits don't hold the sums, which no windows of a slide can reach.
   SpectrumSums& operator+=(const SpectrumSums& other);
+  /// Nothing of `bins` bins, in the memory that it has.
+  void reset(std::size_t bins);
+  bool operator==(const SpectrumSums& other) const = default;
 
   double mean() const noexcept;                ///< 0 when there are no values
   double standard_deviation() const noexcept;  ///< population

@@ -45,12 +45,21 @@ Json difference_json(const Difference& difference) {
           {"wasserstein", difference.wasserstein}};
 }
 
+void add_statistics(Json& json, const std::vector<StatisticDifference>& statistics) {
+  for (const StatisticDifference& statistic : statistics) {
+    Json& found = json["statistics"][statistic.name];
+    found["equal"] = statistic.equal;
+    for (const NamedDifference& part : statistic.parts) found[part.name] = part.value ? Json(*part.value) : Json();
+  }
+}
+
 Json comparison_json(const Comparison& comparison, const CompareOptions& options) {
   Json slides = Json::array();
   for (const SlidePair& pair : comparison.slides) {
     Json slide = {{"first", pair.first}, {"second", pair.second}};
     slide.update(difference_json(pair.difference));
     slide["artifacts"] = pair.artifacts;
+    add_statistics(slide, pair.statistics);
     slides.push_back(std::move(slide));
   }
   Json unmatched = Json::array();
@@ -62,6 +71,7 @@ Json comparison_json(const Comparison& comparison, const CompareOptions& options
                {"corpus", comparison.corpus ? difference_json(*comparison.corpus) : Json()},
                {"slides", std::move(slides)},
                {"unmatched", std::move(unmatched)}};
+  if (comparison.corpus) add_statistics(json["corpus"], comparison.corpus_statistics);
   if (options.tolerance >= 0) {
     json["tolerance"] = options.tolerance;
     json["within"] = comparison.within(options.tolerance);
@@ -90,6 +100,21 @@ void add_row(Table& table, const std::string& name, const Difference& difference
   table.add({name, signed_number(difference.mean), signed_number(difference.standard_deviation),
              signed_number(difference.p05), signed_number(difference.p50), signed_number(difference.p95),
              distance_number(difference.l1), distance_number(difference.wasserstein)});
+}
+
+/// A line for each statistic that both runs have, of all slides together.
+std::string statistics_text(const Comparison& comparison) {
+  std::string text;
+  for (const StatisticDifference& statistic : comparison.corpus_statistics) {
+    text += (text.empty() ? "\n" : "") + statistic.name + " of the corpus: ";
+    std::string parts;
+    for (const NamedDifference& part : statistic.parts) {
+      if (!part.value || *part.value == 0.0) continue;
+      parts += (parts.empty() ? "" : ", ") + part.name + " " + signed_number(*part.value);
+    }
+    text += (statistic.equal ? "equal" : parts.empty() ? "no difference" : parts) + "\n";
+  }
+  return text;
 }
 
 std::string comparison_text(const Comparison& comparison, int width, const Style& style) {
@@ -131,6 +156,7 @@ std::string comparison_text(const Comparison& comparison, int width, const Style
   if (comparison.unmatched.size() > most_slides) {
     text += "and " + std::to_string(comparison.unmatched.size() - most_slides) + " more that weren't compared\n";
   }
+  text += statistics_text(comparison);
   const auto equal = std::ranges::count_if(
       comparison.slides, [](const auto& pair) { return pair.difference.equal && pair.artifacts.empty(); });
   text += "\n" + std::to_string(comparison.slides.size()) + (comparison.slides.size() == 1 ? " slide" : " slides") +

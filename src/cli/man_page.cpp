@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
 
 #include "cli/help.hpp"
 #include "config/keys.hpp"
@@ -52,6 +53,19 @@ std::string arguments_text(const CLI::App& command) {
   return text;
 }
 
+/// The files of statistics besides the distribution.
+std::string statistics_text() {
+  std::string text;
+  for (const Statistic& statistic : statistics()) {
+    std::string files;
+    for (const std::string& file : files_of(statistic)) files += (files.empty() ? "" : ", ") + file;
+    if (files.empty()) continue;
+    const std::string title(statistic.title);
+    text += item(files, "With analysis." + std::string(statistic.name) + ": " + title + ", a row a slide.");
+  }
+  return text;
+}
+
 std::string keys_text() {
   std::string text;
   std::string_view part;
@@ -97,7 +111,7 @@ std::string man_page(const CLI::App& app) {
           item("slides.csv", "One record a slide in the order of the input: status, error, size, codec, statistics.") +
           item("corpus.json", "Settings, versions, totals, the stages' times, and the merged histogram.") +
           item("histograms.npy", "Counts, unsigned 64 bit, slides x bins, in the order of slides.csv.") +
-          item("failures.csv", "A record a slide that failed: path, stage, tile, cause.") +
+          statistics_text() + item("failures.csv", "A record a slide that failed: path, stage, tile, cause.") +
           item("run.sqlite", "The ledger of the run. The other files are written from it.") +
           item("maps/SLIDE.npy, maps/SLIDE.tif",
                "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +

@@ -145,10 +145,11 @@ std::vector<std::string> differing_artifacts(const std::vector<Artifact>& first,
 }  // namespace
 
 bool Comparison::within(double tolerance) const {
-  const auto fits = [tolerance](const Difference& difference) { return difference.largest() <= tolerance; };
+  const auto fits = [tolerance](const auto& difference) { return difference.largest() <= tolerance; };
   return unmatched.empty() && !slides.empty() && (corpus ? fits(*corpus) : !counted) &&
-         std::ranges::all_of(slides,
-                             [&](const SlidePair& pair) { return fits(pair.difference) && pair.artifacts.empty(); });
+         std::ranges::all_of(corpus_statistics, fits) && std::ranges::all_of(slides, [&](const SlidePair& pair) {
+           return fits(pair.difference) && std::ranges::all_of(pair.statistics, fits) && pair.artifacts.empty();
+         });
 }
 
 Comparison compare_runs(const std::string& first_folder, const std::string& second_folder) {
@@ -188,6 +189,7 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
       continue;
     }
     comparison.slides.push_back({a.path, b.path, difference_of(one.sums, other.sums, analysis),
+                                 statistic_differences(analysis, one.sums, second.config().analysis, other.sums),
                                  differing_artifacts(one.artifacts, other.artifacts)});
   }
   add_unmatched(comparison, first, "first");
@@ -204,7 +206,10 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
   const SpectrumSums a = corpus_of(first);
   const SpectrumSums b = corpus_of(second);
   comparison.counted = a.values > 0 || b.values > 0;
-  if (a.values > 0 && b.values > 0) comparison.corpus = difference_of(a, b, analysis);
+  if (a.values > 0 && b.values > 0) {
+    comparison.corpus = difference_of(a, b, analysis);
+    comparison.corpus_statistics = statistic_differences(analysis, a, second.config().analysis, b);
+  }
   return comparison;
 }
 

@@ -15,6 +15,7 @@ struct SlidePair {
   std::string first;  ///< paths
   std::string second;
   Difference difference;
+  std::vector<StatisticDifference> statistics;  ///< of those that both runs have
   /// What was made of it and isn't the same in both: "sobel edges: 0123456789abcdef, then fedcba9876543210".
   std::vector<std::string> artifacts;
 };
@@ -33,9 +34,11 @@ struct Comparison {
   std::vector<SlidePair> slides;      ///< in the order of the first
   std::vector<Unmatched> unmatched;
   std::optional<Difference> corpus;  ///< of all slides of each; nothing when one has none
-  bool counted = true;               ///< whether there are windows in either
+  std::vector<StatisticDifference> corpus_statistics;
+  bool counted = true;  ///< whether there are windows in either
 
-  /// Whether everything was compared, nothing differs by more than `tolerance`, and each file that was made is the same.
+  /// Whether everything was compared, nothing differs by more than `tolerance`, and each file that was made is the
+  /// same.
   bool within(double tolerance) const;
 };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <slidestream/statistic.hpp>
 #include <stdexcept>
 
 namespace slidestream {
@@ -25,7 +27,67 @@ void for_each_share(const std::vector<std::uint64_t>& first, const std::vector<s
   }
 }
 
+/// NaN stands for nothing.
+std::optional<double> difference_of(double first, double second) {
+  if (std::isnan(first) != std::isnan(second)) return std::numeric_limits<double>::infinity();
+  if (std::isnan(first)) return std::nullopt;
+  return second - first;
+}
+
+NamedDifference difference_of(const Figure& first, const Figure& second) {
+  constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+  return {first.name, difference_of(first.value.value_or(nothing), second.value.value_or(nothing)), first.is_count};
+}
+
+NamedDifference difference_of(const Series& first, const Series& second) {
+  NamedDifference found{first.name, std::nullopt, false};
+  if (first.is_counts()) {
+    const bool some_first = total(first.counts) > 0;
+    const bool some_second = total(second.counts) > 0;
+    if (some_first != some_second) found.value = std::numeric_limits<double>::infinity();
+    if (some_first && some_second) found.value = wasserstein_distance(first.counts, second.counts, first.step);
+    return found;
+  }
+  for (std::size_t i = 0; i < first.values.size(); ++i) {
+    const std::optional<double> difference = difference_of(first.values[i], second.values[i]);
+    if (difference && (!found.value || std::abs(*difference) > std::abs(*found.value))) found.value = difference;
+  }
+  return found;
+}
+
 }  // namespace
+
+double StatisticDifference::largest() const noexcept {
+  double most = 0.0;
+  for (const NamedDifference& part : parts) {
+    if (part.value && !part.is_count) most = std::max(most, std::abs(*part.value));
+  }
+  return most;
+}
+
+std::vector<StatisticDifference> statistic_differences(const AnalysisConfig& first_config, const SpectrumSums& first,
+                                                       const AnalysisConfig& second_config,
+                                                       const SpectrumSums& second) {
+  std::vector<StatisticDifference> differences;
+  const std::vector<PlacedStatistic> others = placed_statistics(second_config);
+  for (const PlacedStatistic& placed : placed_statistics(first_config)) {
+    const auto other = std::ranges::find(others, placed.statistic, &PlacedStatistic::statistic);
+    if (other == others.end() || other->count != placed.count) continue;
+    const Findings a = findings_of(placed, first_config, first);
+    const Findings b = findings_of(*other, second_config, second);
+    StatisticDifference difference;
+    difference.name = placed.statistic->name;
+    for (std::size_t i = 0; i < a.figures.size(); ++i) {
+      difference.parts.push_back(difference_of(a.figures[i], b.figures[i]));
+    }
+    for (std::size_t i = 0; i < a.series.size(); ++i) {
+      difference.parts.push_back(difference_of(a.series[i], b.series[i]));
+    }
+    difference.equal = std::ranges::equal(counters_of(placed, first), counters_of(*other, second));
+    differences.push_back(std::move(difference));
+  }
+  return differences;
+}
 
 double Difference::largest() const noexcept {
   return std::max(

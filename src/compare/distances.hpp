@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <slidestream/config.hpp>
@@ -22,6 +24,29 @@ struct Difference {
   /// The largest of those that have the values' unit.
   double largest() const noexcept;
 };
+
+/// How one figure or series of a statistic differs.
+struct NamedDifference {
+  std::string name;
+  /// Of a figure the second less the first; of a series the largest such, by its size; of counts their Wasserstein
+  /// distance along the axis. Nothing where one of them has none.
+  std::optional<double> value;
+  bool is_count = false;  ///< of windows or the like, not in the unit of values
+};
+
+/// How a statistic that both runs have differs.
+struct StatisticDifference {
+  std::string name;
+  bool equal = false;  ///< to the bit
+  std::vector<NamedDifference> parts;
+
+  /// The largest of those that have the values' unit. Infinite where one run found something and the other nothing.
+  double largest() const noexcept;
+};
+
+/// Those of the statistics that both configurations ask for and that have as many counters.
+std::vector<StatisticDifference> statistic_differences(const AnalysisConfig& first_config, const SpectrumSums& first,
+                                                       const AnalysisConfig& second_config, const SpectrumSums& second);
 
 /// Both have values and as many bins. \throws std::invalid_argument otherwise.
 Difference difference_of(const SpectrumSums& first, const SpectrumSums& second, const AnalysisConfig& analysis);

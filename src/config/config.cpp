@@ -32,6 +32,8 @@ struct Place {
 
 const char* kind_text(KeyKind kind) {
   switch (kind) {
+    case KeyKind::flag:
+      return "true or false";
     case KeyKind::integer:
       return "a whole number";
     case KeyKind::real:
@@ -105,6 +107,9 @@ std::optional<ConfigValue> range_of(const toml::node& node) {
 /// The node as the type that `kind` takes; nothing when it is another.
 std::optional<ConfigValue> value_of(KeyKind kind, const toml::node& node) {
   switch (kind) {
+    case KeyKind::flag:
+      if (const auto* flag = node.as_boolean()) return ConfigValue(flag->get());
+      return std::nullopt;
     case KeyKind::integer:
       if (const auto* integer = node.as_integer()) return ConfigValue(integer->get());
       return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <slidestream/statistic.hpp>
 
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
@@ -191,6 +192,24 @@ ConfigKey dir_key() {
   return key;
 }
 
+/// A statistic is asked for by its name.
+ConfigKey statistic_key(const Statistic& statistic) {
+  ConfigKey key;
+  key.section = "analysis";
+  key.name = statistic.name;
+  key.kind = KeyKind::flag;
+  key.comment = statistic.comment;
+  const std::string name(statistic.name);
+  key.get = [name](const Config& config) {
+    return ConfigValue(std::ranges::find(config.analysis.statistics, name) != config.analysis.statistics.end());
+  };
+  key.set = [name](Config& config, const ConfigValue& value) {
+    std::erase(config.analysis.statistics, name);
+    if (std::get<bool>(value)) config.analysis.statistics.push_back(name);
+  };
+  return key;
+}
+
 std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> io_names = {"auto", "posix", "cufile"};
   static const std::vector<std::string> decode_names = {"auto", "cpu", "gpu"};
@@ -208,7 +227,7 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> hash_names = {"none", "changed", "always"};
   static const std::vector<std::string> journal_names = {"auto", "wal", "rollback"};
   constexpr auto million = std::int64_t{1} << 20;
-  return {
+  std::vector<ConfigKey> keys = {
       plain("input", "slides", KeyKind::texts, &Config::input, &InputConfig::slides,
             "Slides, folders, .list and .csv manifests, or \"-\" for a list on standard input. Relative paths start "
             "at the working directory; inside a manifest, at the manifest. Default none."),
@@ -320,6 +339,9 @@ std::vector<ConfigKey> make_keys() {
              "How SQLite keeps run.sqlite whole: wal, rollback (for network file systems), or auto (asks the file "
              "system). Default auto."),
   };
+  auto behind = std::ranges::find(keys, "range", &ConfigKey::name) + 1;
+  for (const Statistic& statistic : statistics()) behind = keys.insert(behind, statistic_key(statistic)) + 1;
+  return keys;
 }
 
 std::string bound_text(const ConfigKey& key, double bound) {

@@ -18,11 +18,12 @@
 namespace slidestream {
 
 /// A key's value. Names of enums are strings.
-using ConfigValue = std::variant<std::int64_t, double, std::string, std::vector<std::string>, std::vector<std::int64_t>,
-                                 std::array<double, 2>>;
+using ConfigValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>,
+                                 std::vector<std::int64_t>, std::array<double, 2>>;
 
 /// What a key takes.
 enum class KeyKind {
+  flag,      ///< true or false
   integer,   ///< a whole number within the bounds
   real,      ///< a number within the bounds
   text,      ///< a string

@@ -33,6 +33,7 @@ std::string toml_string(std::string_view text) {
   return out + '"';
 }
 
+std::string element(bool value) { return value ? "true" : "false"; }
 std::string element(std::int64_t value) { return std::to_string(value); }
 std::string element(double value) { return to_toml_number(value); }
 std::string element(const std::string& value) { return toml_string(value); }

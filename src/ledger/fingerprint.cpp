@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
 #include <string_view>
 #include <utility>
 
@@ -16,8 +17,12 @@ namespace slidestream {
 namespace {
 
 /// Whether the settings of a section decide what an operator gives.
-bool is_section_of(const std::string& op, std::string_view section) {
-  if (op == "spectrum") return section == "analysis";
+bool is_section_of(const std::string& op, std::string_view section, const Config& config) {
+  if (op == "spectrum") {
+    return section == "analysis" || std::ranges::any_of(placed_statistics(config.analysis), [&](const auto& placed) {
+             return section == placed.statistic->section;
+           });
+  }
   // Stains are fitted inside the mask.
   return op == section || (op == "stain" && section == "tissue");
 }
@@ -27,7 +32,8 @@ bool decides(const ConfigKey& key, const Config& config) {
                                                       "operators.run"};
   if (key.section == "image") return config.image.format != ImageFormat::none;
   return std::ranges::find(always, key.full_name()) != always.end() ||
-         std::ranges::any_of(config.operators.run, [&key](const auto& op) { return is_section_of(op, key.section); });
+         std::ranges::any_of(config.operators.run,
+                             [&](const auto& op) { return is_section_of(op, key.section, config); });
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <memory>
 #include <random>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
 #include <system_error>
 #include <thread>
 
@@ -30,13 +30,17 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run leaves in its folder besides the ledger.
-constexpr std::array<const char*, 6> run_files = {"slides.csv",   "corpus.json",   "histograms.npy",
-                                                  "failures.csv", "artifacts.csv", "maps"};
+std::vector<std::string> run_files() {
+  std::vector<std::string> files = {"slides.csv",   "corpus.json",   "histograms.npy",
+                                    "failures.csv", "artifacts.csv", "maps"};
+  for (std::string& file : statistic_files()) files.push_back(std::move(file));
+  return files;
+}
 
 /// The first file of results that lies in the folder; empty: none does.
 std::string first_result(const fs::path& folder) {
   std::error_code code;
-  for (const char* name : run_files) {
+  for (const std::string& name : run_files()) {
     if (fs::is_regular_file(folder / name, code)) return name;
   }
   return {};
@@ -292,15 +296,15 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
     if (fs::create_directory(aside, code)) break;
     if (code) throw OutputError(aside.string() + ": " + code.message());
   }
-  const auto move = [&](const char* name) {
+  const auto move = [&](const std::string& name) {
     if (!fs::exists(fs::symlink_status(folder / name, code))) return;
     fs::rename(folder / name, aside / name, code);
     if (code) throw OutputError((folder / name).string() + ": " + code.message());
   };
-  for (const char* name : run_files) move(name);
+  for (const std::string& name : run_files()) move(name);
   if (database) move_artifacts(*database, folder, aside);
   // There only where the ledger couldn't be read.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) move((std::string(ledger_name) + suffix).c_str());
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) move(std::string(ledger_name) + suffix);
   if (database) database->execute("DELETE FROM owner");
   move(ledger_name);
   database.reset();

@@ -12,6 +12,8 @@ namespace slidestream {
 namespace {
 
 constexpr std::size_t count_bytes = 8;
+constexpr std::size_t counter_bytes = 16;
+__extension__ typedef unsigned __int128 UInt128;
 
 // Of `row_columns`, the last two.
 constexpr int attached_column = 28;
@@ -20,11 +22,18 @@ constexpr int id_column = 29;
 /// Larger than any image, and small enough that products of two fit.
 constexpr std::int64_t largest_side = std::int64_t{1} << 31;
 
-void to_bytes(const std::vector<std::uint64_t>& counts, std::vector<std::byte>& bytes) {
-  bytes.resize(counts.size() * count_bytes);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    for (std::size_t k = 0; k < count_bytes; ++k) bytes[i * count_bytes + k] = std::byte(counts[i] >> (8 * k) & 0xff);
-  }
+/// The lowest byte first.
+template <class Number>
+void append(std::vector<std::byte>& bytes, Number value) {
+  for (std::size_t k = 0; k < sizeof(Number); ++k) bytes.push_back(std::byte(value >> (8 * k) & 0xff));
+}
+
+/// Counts, and behind them the counters of the other statistics.
+void to_bytes(const SpectrumSums& sums, std::vector<std::byte>& bytes) {
+  bytes.clear();
+  bytes.reserve(sums.histogram.size() * count_bytes + sums.counters.size() * counter_bytes);
+  for (const std::uint64_t count : sums.histogram) append(bytes, count);
+  for (const Int128 counter : sums.counters) append(bytes, static_cast<UInt128>(counter));
 }
 
 /// Takes a row apart and says where it is wrong.
@@ -83,7 +92,15 @@ class RowParts {
     const std::string_view bytes = row_.bytes(22);
     // Where nothing was counted there are no counts.
     if (row_.is_null(22) && sums.values == 0 && sums.clipped == 0 && sums.windows == 0) return;
-    require(bytes.size() == bins_ * count_bytes, "histogram");
+    const std::size_t of_counts = bins_ * count_bytes;
+    require(bytes.size() >= of_counts && (bytes.size() - of_counts) % counter_bytes == 0, "histogram");
+    for (std::size_t i = of_counts; i < bytes.size(); i += counter_bytes) {
+      UInt128 counter = 0;
+      for (std::size_t k = counter_bytes; k > 0; --k) {
+        counter = counter << 8 | static_cast<unsigned char>(bytes[i + k - 1]);
+      }
+      sums.counters.push_back(static_cast<Int128>(counter));
+    }
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < bins_; ++i) {
       std::uint64_t counted = 0;
@@ -196,7 +213,7 @@ void bind_row(Statement& statement, const SlideResult& slide, const RowDigests& 
   statement.bind(19, slide.map.columns).bind(20, slide.map.rows);
   statement.bind_blob(21, std::string_view(slide.map_file));
   if (slide.done && (sums.values > 0 || sums.clipped > 0 || sums.windows > 0)) {
-    to_bytes(sums.histogram, histogram);
+    to_bytes(sums, histogram);
     statement.bind_blob(22, histogram);
   } else {
     statement.bind_null(22);
@@ -232,8 +249,8 @@ bool same_result(const SlideResult& a, const SlideResult& b) {
   return a.done == b.done && a.width == b.width && a.height == b.height && a.level == b.level && a.codec == b.codec &&
          a.colour == b.colour && a.mpp == b.mpp && a.missing_tiles == b.missing_tiles && a.bad_tiles == b.bad_tiles &&
          x.windows == y.windows && x.values == y.values && x.clipped == y.clipped && x.sum == y.sum &&
-         x.sum_of_squares == y.sum_of_squares && x.histogram == y.histogram && a.map.columns == b.map.columns &&
-         a.map.rows == b.map.rows && same_attachments(a, b);
+         x.sum_of_squares == y.sum_of_squares && x.histogram == y.histogram && x.counters == y.counters &&
+         a.map.columns == b.map.columns && a.map.rows == b.map.rows && same_attachments(a, b);
 }
 
 }  // namespace slidestream

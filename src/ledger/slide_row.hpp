@@ -49,7 +49,8 @@ struct RowDigests {
   std::optional<std::uint64_t> attached;
 };
 
-/// `histogram` keeps the counts' bytes until the statement is reset.
+/// `histogram` keeps the bytes of the counts, and behind them of the other statistics' counters, until the statement is
+/// reset.
 void bind_row(Statement& statement, const SlideResult& slide, const RowDigests& digests,
               std::vector<std::byte>& histogram);
 

@@ -22,7 +22,7 @@ struct Entry {
 };
 
 std::shared_ptr<const Operator> make_spectrum_operator(const Config& config) {
-  return std::make_shared<SpectrumOperator>(config.analysis);
+  return std::make_shared<SpectrumOperator>(config);
 }
 
 /// One line an operator, in the order of `operator_names`.

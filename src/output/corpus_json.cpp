@@ -6,6 +6,7 @@
 #include <slidestream/pipeline.hpp>
 
 #include "config/keys.hpp"
+#include "output/statistics_json.hpp"
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -119,9 +120,15 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
   }
   std::vector<std::uint64_t> histogram = found.sums.histogram;
   histogram.resize(static_cast<std::size_t>(config.analysis.bins));
-  // On one line: a person reads the rest, a program this.
+  // On one line each: a person reads the rest, a program this.
   std::string text = dump(corpus, 2);
   text.resize(text.rfind('\n'));
+  const Json statistics = statistics_json(config.analysis, found.sums);
+  for (const auto& [name, statistic] : statistics.items()) {
+    text += (name == statistics.begin().key() ? ",\n  \"statistics\": {\n    \"" : ",\n    \"") + name +
+            "\": " + dump(statistic, -1);
+  }
+  if (!statistics.empty()) text += "\n  }";
   return text + ",\n  \"histogram\": " + dump(histogram, -1) + "\n}\n";
 }
 

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
 #include <stdexcept>
 #include <system_error>
 #include <unordered_map>
@@ -51,6 +52,20 @@ void write_histograms(AtomicFile& file, const Config& config, const Corpus& corp
   });
 }
 
+/// One series of a statistic, a row a slide. A failed slide's is one of no windows.
+void write_series(AtomicFile& file, const Config& config, const Corpus& corpus, SlideSource& slides,
+                  const PlacedStatistic& placed, std::size_t number) {
+  const auto series_of = [&](const SpectrumSums& sums) {
+    return findings_of(placed, config.analysis, sums).series.at(number);
+  };
+  const Series empty = series_of({});
+  file.write(npy_header(empty.is_counts() ? "u8" : "f8", {corpus.done + corpus.failed, empty.size()}));
+  slides.for_each([&](const SlideResult& slide) {
+    const Series series = slide.done ? series_of(slide.sums) : empty;
+    file.write(series.is_counts() ? std::as_bytes(std::span(series.counts)) : std::as_bytes(std::span(series.values)));
+  });
+}
+
 /// A file as a text; empty where it can't be read.
 std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -95,7 +110,9 @@ void prepare_output(const Config& config) {
   const fs::path folder = config.output.dir;
   make_folder(folder);
   if (config.output.maps != MapFormat::none) make_folder(folder / "maps");
-  for (const char* name : {slides_name, failures_name, artifacts_name, corpus_name, histograms_name}) {
+  std::vector<std::string> names = statistic_files();
+  names.insert(names.end(), {slides_name, failures_name, artifacts_name, corpus_name, histograms_name});
+  for (const std::string& name : names) {
     std::error_code code;
     if (fs::is_directory(folder / name, code)) fail(folder / name, std::make_error_code(std::errc::is_a_directory));
   }
@@ -115,7 +132,7 @@ void Corpus::add(const SlideResult& slide) {
   gpu_fallback_tiles += slide.gpu_fallback_tiles;
   try {
     sums += slide.sums;
-  } catch (const std::overflow_error& error) {
+  } catch (const std::exception& error) {
     throw OutputError(slide.path + ": can't be added to the other slides: " + error.what());
   }
   artifacts += slide.artifacts.size();
@@ -134,7 +151,7 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
   const auto check = [&before_each] {
     if (before_each) before_each();
   };
-  const auto write = [&](const char* name, const auto& fill) {
+  const auto write = [&](const std::string& name, const auto& fill) {
     check();
     try {
       AtomicFile file(folder / name);
@@ -151,7 +168,7 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
   };
   // The smallest and most wanted first: what a full disk still takes is kept.
   write(slides_name, [&](AtomicFile& file) {
-    TextWriter text(file, slides_csv_header(corpus.value_names));
+    TextWriter text(file, slides_csv_header(config, corpus.value_names));
     slides.for_each([&](const SlideResult& slide) { text.add(slides_csv_record(config, slide, corpus.value_names)); });
     text.end();
   });
@@ -178,6 +195,12 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
     file.write(corpus_json(config, run, corpus, idle ? text_of(folder / corpus_name) : std::string()));
   });
   write(histograms_name, [&](AtomicFile& file) { write_histograms(file, config, corpus, slides); });
+  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+    const std::vector<Series> series = findings_of(placed, config.analysis, {}).series;
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      write(series[i].name + ".npy", [&](AtomicFile& file) { write_series(file, config, corpus, slides, placed, i); });
+    }
+  }
   if (!first_failure.empty()) throw OutputError(first_failure);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <slidestream/statistic.hpp>
+
 #include "output/text.hpp"
 
 namespace slidestream {
@@ -28,13 +30,16 @@ class Record {
 
 }  // namespace
 
-std::string slides_csv_header(const std::vector<std::string>& value_names) {
-  Record names;
-  for (const std::string& name : value_names) names << name;
-  const std::string more = value_names.empty() ? "\r\n" : "," + names.line();
-  return "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
-         "bad_tiles,clipped,backend,seconds" +
-         more;
+std::string slides_csv_header(const Config& config, const std::vector<std::string>& value_names) {
+  std::string columns =
+      "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
+      "bad_tiles,clipped,backend,seconds";
+  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+    for (const Figure& figure : findings_of(placed, config.analysis, {}).figures)
+      columns += "," + csv_field(figure.name);
+  }
+  for (const std::string& name : value_names) columns += "," + csv_field(name);
+  return columns + "\r\n";
 }
 
 std::string slides_csv_record(const Config& config, const SlideResult& slide,
@@ -59,6 +64,12 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide,
            << slide.bad_tiles << sums.clipped << slide.backend << slide.seconds;
   } else {
     for (int i = 0; i < 11; ++i) record << "";
+  }
+  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+    for (const Figure& figure : findings_of(placed, config.analysis, sums).figures) {
+      const bool known = slide.done && figure.value;
+      record << (known ? to_decimal(*figure.value) : "");
+    }
   }
   for (const std::string& name : value_names) {
     const auto found = std::ranges::find(slide.values, name, &NamedValue::name);

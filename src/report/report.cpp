@@ -10,10 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
 
 #include "config/keys.hpp"
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
+#include "output/statistics_json.hpp"
 #include "report/cohorts.hpp"
 #include "report/distribution.hpp"
 #include "report/page.hpp"
@@ -109,6 +111,30 @@ Json statistics_json(const SpectrumSums& sums, const Config& config, const Axis&
           {"shares", packed(shares(sums.histogram, axis))}};
 }
 
+/// The other statistics of a run, as `statistics_json`; counts become shares in % per unit of the axis, over as many
+/// places as a chart needs.
+Json further_json(const AnalysisConfig& analysis, const SpectrumSums& sums) {
+  Json all = slidestream::statistics_json(analysis, sums);
+  for (auto& [name, statistic] : all.items()) {
+    for (auto& [series_name, series] : statistic["series"].items()) {
+      if (!series.contains("counts")) continue;
+      const auto counts = series["counts"].get<std::vector<std::uint64_t>>();
+      const Axis axis = fitting_axis(counts, most_steps);
+      const double first = series["first"];
+      const double step = series["step"];
+      const double wide = step * static_cast<double>(axis.bins_a_step);
+      Json values = Json::array();
+      for (const double share : shares(counts, axis)) values.push_back(rounded(share / wide * 100.0));
+      series["values"] = std::move(values);
+      series["first"] = first + step * static_cast<double>(axis.first) + wide / 2.0;
+      series["step"] = wide;
+      series["unit"] = "% of values per unit";
+      series.erase("counts");
+    }
+  }
+  return all;
+}
+
 class Builder {
  public:
   explicit Builder(const ReportOptions& options) : options_(options) {}
@@ -123,6 +149,7 @@ class Builder {
     data["runs"] = runs_json();
     data["cohorts"] = cohorts_json();
     data["slides"] = std::move(columns_);
+    data["figures"] = std::move(figures_);
     data["sweeps"] = std::move(sweeps_);
     if (!options_.trace.empty()) data["timeline"] = timeline_json();
     add_pictures(data);
@@ -200,14 +227,19 @@ class Builder {
         if (options_.manifest.empty()) return;
         Cohort& cohort = by_cohort_[cohorts_.of(slide.canonical)];
         cohort.sums.histogram.resize(bins, 0);
-        cohort.sums += result.sums;
+        SpectrumSums distribution = result.sums;
+        distribution.counters.clear();
+        cohort.sums += distribution;
         ++cohort.slides;
         if (by_cohort_.size() > most_cohorts) {
           throw ConfigError(options_.manifest + ": column '" + options_.cohort + "' has more than " +
                             std::to_string(most_cohorts) + " values; a report tells fewer cohorts apart");
         }
       });
-      all_ += run.sums;
+      // Other statistics are each run's own.
+      SpectrumSums distribution = run.sums;
+      distribution.counters.clear();
+      all_ += distribution;
       result_.slides += run.done + run.failed;
       result_.failed += run.failed;
     }
@@ -275,7 +307,18 @@ class Builder {
       distances.push_back(distance);
     }
     put_if(result.done, "distance", [&] { return rounded(distance); });
+    describe_figures(result, config.analysis);
     sources_.push_back({number, slide.id, slide.canonical, result.path, result.map.columns, result.map.rows});
+  }
+
+  /// What the other statistics say of a slide, by the figure's name: [[slide, number], ...], slides counted from 0.
+  void describe_figures(const SlideResult& result, const AnalysisConfig& analysis) {
+    if (!result.done) return;
+    for (const PlacedStatistic& placed : placed_statistics(analysis)) {
+      for (const Figure& figure : findings_of(placed, analysis, result.sums).figures) {
+        if (figure.value) figures_[figure.name].push_back({sources_.size(), rounded(*figure.value)});
+      }
+    }
   }
 
   void add_distribution(Json& data) const {
@@ -305,6 +348,7 @@ class Builder {
       json["unfinished"] = run.reader->unfinished();
       json["fence"] = rounded(run.fence);
       json["statistics"] = statistics_json(run.sums, config, axis_);
+      json["further"] = further_json(config.analysis, run.sums);
       json["settings"] = settings_json(config);
       runs.push_back(std::move(json));
     }
@@ -376,6 +420,7 @@ class Builder {
   SpectrumSums all_;
   Axis axis_;
   Json columns_;
+  Json figures_ = Json::object();
   std::vector<PictureSource> sources_;
   ReportResult result_;
 };

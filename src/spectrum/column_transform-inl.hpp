@@ -93,12 +93,13 @@ HWY_INLINE double total(const CarefulSum& sum) {
 /// butterfly's registers. The counters of one butterfly are found in memory while the next is computed: counting is
 /// loads and stores, the butterfly is arithmetic, and together they fill the core. With `edge`, lane 0 (the two columns
 /// that are their own mirror images) is set aside in `edge_columns`, and lanes that stand for nothing are left out.
-/// With `careful`, each butterfly's sums are added in double precision.
-template <bool edge, bool any_range, bool careful>
+/// With `careful`, each butterfly's sums are added in double precision. With `keep`, coefficient k's positions are left
+/// at `kept[k * lanes]`.
+template <bool edge, bool any_range, bool careful, bool keep>
 inline HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_RESTRICT edge_columns,
                                              std::int32_t* HWY_RESTRICT offsets, std::uint16_t* HWY_RESTRICT counters,
-                                             const float* HWY_RESTRICT half, const PositionConstants& constants,
-                                             const LastStep& last) {
+                                             const float* HWY_RESTRICT half, float* HWY_RESTRICT kept,
+                                             const PositionConstants& constants, const LastStep& last) {
   Floats sum = hn::Zero(float_tag);
   Floats squares = hn::Zero(float_tag);
   CarefulSum careful_sum = nothing_yet();
@@ -121,6 +122,9 @@ inline HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_REST
             edge_to[last.edge_part + static_cast<std::size_t>(k) * last.blocks] = hn::GetLane(f.im);
             position = hn::IfThenZeroElse(aside, position);
             counter = hn::IfThenElse(hn::RebindMask(int_tag, aside), hn::Set(int_tag, constants.nothing), counter);
+          }
+          if constexpr (keep) {
+            store(position, kept + (last.first[block] + static_cast<std::size_t>(k) * last.blocks) * lanes);
           }
           static_assert(counter_bytes == 1 << 4);
           hn::Store(hn::ShiftLeft<4>(counter), int_tag, now + k * lanes);
@@ -145,18 +149,20 @@ inline HWY_NOINLINE void transform_and_count(PositionSums& sums, float* HWY_REST
 
 /// Columns 0 and `side` / 2 come as the transform Z of one complex column, imaginary parts `part` floats behind the
 /// real ones: F0(k) = (Z(k) + conj Z(-k)) / 2 and Fside/2(k) = (Z(k) - conj Z(-k)) / 2i. They are their own mirror
-/// images, and weigh half of what others do.
-template <bool any_range>
+/// images, and weigh half of what others do. With `keep` their positions are left in `kept`, one column behind the
+/// other.
+template <bool any_range, bool keep>
 inline HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* HWY_RESTRICT counters,
-                                             float* HWY_RESTRICT edge_columns, const PositionConstants& constants,
-                                             std::size_t side, std::size_t part) {
+                                             float* HWY_RESTRICT edge_columns, float* HWY_RESTRICT kept,
+                                             const PositionConstants& constants, std::size_t side, std::size_t part) {
   edge_columns[side] = edge_columns[0];
   edge_columns[part + side] = edge_columns[part];
   Floats sum = hn::Zero(float_tag);
   Floats squares = hn::Zero(float_tag);
   alignas(64) std::int32_t indices[lanes];
-  const auto add = [&](Complex f) SLIDESTREAM_INLINE_LAMBDA {
+  const auto add = [&](Complex f, std::size_t place) SLIDESTREAM_INLINE_LAMBDA {
     const Floats position = position_of(f, constants);
+    if constexpr (keep) store(position, kept + place);
     hn::Store(counter_of<any_range>(position, constants), int_tag, indices);
     for (const std::int32_t index : indices) ++counters[static_cast<std::uint16_t>(index)];
     sum = hn::Add(sum, position);
@@ -170,8 +176,8 @@ inline HWY_NOINLINE void finish_edge_columns(PositionSums& sums, std::uint32_t* 
       const Floats taken = all(static_cast<float>(luminance_offset) * static_cast<float>(side * side));
       first.re = hn::Add(first.re, hn::IfThenElseZero(hn::FirstN(float_tag, 1), taken));
     }
-    add(first);
-    add({hn::Mul(one_half, hn::Add(z.im, mirrored.im)), hn::Mul(one_half, hn::Sub(mirrored.re, z.re))});
+    add(first, k);
+    add({hn::Mul(one_half, hn::Add(z.im, mirrored.im)), hn::Mul(one_half, hn::Sub(mirrored.re, z.re))}, side + k);
   }
   sums.sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(float_tag, sum)));
   sums.squares += static_cast<double>(hn::GetLane(hn::SumOfLanes(float_tag, squares)));

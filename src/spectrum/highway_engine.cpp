@@ -33,14 +33,15 @@ namespace {
 // Without vectors the plain engine is faster: highway_engine_takes says no, and this is never called.
 void RunBand(SpectrumSums& /*sums*/, const MapView& /*map*/, const LuminancePlane& /*plane*/,
              const WindowBlock& /*band*/, FastWorkspace& /*work*/, const FastParameters& /*parameters*/) {}
+std::size_t FastLanes() { return 1; }
 
 #else
 
 /// The first coefficients of a window's 16 last DFTs are 0 to 15.
 constexpr std::array<std::uint16_t, 16> first_coefficients = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/// One window from the row spectra of its two block rows.
-template <bool any_range>
+/// One window from the row spectra of its two block rows. With `keep` collectors see its positions.
+template <bool any_range, bool keep>
 PositionSums transform_window(FastWorkspace& work, const float* spectra, std::size_t parity,
                               const FastParameters& parameters) {
   PositionSums sums;
@@ -48,20 +49,27 @@ PositionSums transform_window(FastWorkspace& work, const float* spectra, std::si
   float* edge = work.edge_columns.data();
   std::int32_t* offsets = work.offsets.data();
   std::uint16_t* counters = work.counters.halved.data();
+  float* kept = work.kept.data();
+  constexpr std::size_t kept_of_group = fast_window * lanes;
   const PositionConstants& constants = parameters.positions.constants;
   const LastStep last{first_coefficients.data(), 16, pair_part, lanes, 0};
   for (std::size_t group = 0; group < groups; ++group) {
     const float* of_group = spectra + group * group_pitch;
     transform_columns_first(half, of_group + (1 - parity) * block_pitch, of_group + parity * block_pitch, twiddles());
     if (group == 0) {
-      transform_and_count<true, any_range, false>(sums, edge, offsets, counters, half, constants, last);
+      transform_and_count<true, any_range, false, keep>(sums, edge, offsets, counters, half, kept, constants, last);
     } else {
-      transform_and_count<false, any_range, false>(sums, edge, offsets, counters, half, constants, last);
+      transform_and_count<false, any_range, false, keep>(sums, edge, offsets, counters, half, kept, constants, last);
     }
+    if constexpr (keep) work.collectors.add(kept, group * kept_of_group, kept_of_group);
   }
   sums.sum *= 2.0;
   sums.squares *= 2.0;
-  finish_edge_columns<any_range>(sums, work.counters.whole.data(), edge, constants, fast_window, pair_part);
+  finish_edge_columns<any_range, keep>(sums, work.counters.whole.data(), edge, kept, constants, fast_window, pair_part);
+  if constexpr (keep) {
+    work.collectors.add(kept, groups * kept_of_group, 2 * fast_window);
+    work.collectors.end_window();
+  }
   return sums;
 }
 
@@ -85,6 +93,10 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
   std::fill_n(work.offsets.data(), 32 * lanes,
               parameters.positions.constants.nothing * static_cast<std::int32_t>(counter_bytes));
 
+  // One build that keeps positions is enough, for any range.
+  const auto transform = !work.collectors.empty()                   ? transform_window<true, true>
+                         : parameters.positions.constants.any_range ? transform_window<true, false>
+                                                                    : transform_window<false, false>;
   Smoother smoother(plane, begin, width, band.first_row * fast_stride, bottom, parameters, work);
   for (std::int64_t block_row = 0; block_row <= band.rows; ++block_row) {
     const std::size_t parity = static_cast<std::size_t>(block_row % 2);
@@ -103,9 +115,7 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
     if (block_row == 0) continue;
     const std::int64_t wy = band.first_row + block_row - 1;
     for (std::int64_t column = 0; column < band.columns; ++column) {
-      const PositionSums of_positions = parameters.positions.constants.any_range
-                                            ? transform_window<true>(work, window_spectra(column), parity, parameters)
-                                            : transform_window<false>(work, window_spectra(column), parity, parameters);
+      const PositionSums of_positions = transform(work, window_spectra(column), parity, parameters);
       add_window(sums, map.cell(band.first_column + column, wy), of_positions, fast_window * fast_window,
                  parameters.positions);
       if (++work.pending_windows + 1 >= windows_per_flush) flush(sums, work, parameters);
@@ -114,6 +124,8 @@ void RunBand(SpectrumSums& sums, const MapView& map, const LuminancePlane& plane
   for (std::size_t k = 0; k < 16; ++k) count(work.counters.halved.data(), work.offsets.data() + 16 * lanes, k * lanes);
   flush(sums, work, parameters);
 }
+
+std::size_t FastLanes() { return lanes; }
 
 #endif
 
@@ -130,6 +142,7 @@ namespace slidestream {
 
 HWY_EXPORT(RunBand);
 HWY_EXPORT(FastTargetName);
+HWY_EXPORT(FastLanes);
 HWY_EXPORT(HasVectors);
 
 namespace {
@@ -144,13 +157,15 @@ FastParameters make_parameters(const AnalysisConfig& config) {
 class HighwayEngine final : public SpectrumEngine {
  public:
   explicit HighwayEngine(const AnalysisConfig& config)
-      : parameters_(make_parameters(config)),
+      : config_(config),
+        parameters_(make_parameters(config)),
+        layout_(kept_layout(fast_window, HWY_DYNAMIC_DISPATCH(FastLanes)(), parameters_.positions)),
         name_(std::string("highway-256 ") + HWY_DYNAMIC_DISPATCH(FastTargetName)()),
         run_band_(&HWY_DYNAMIC_DISPATCH(RunBand)) {}
 
   const char* name() const noexcept override { return name_.c_str(); }
   std::unique_ptr<Workspace> make_workspace() const override {
-    return std::make_unique<FastWorkspace>(parameters_.positions.bins);
+    return std::make_unique<FastWorkspace>(config_, layout_);
   }
   std::int64_t columns_per_task() const noexcept override { return fast_columns; }
 
@@ -165,10 +180,13 @@ class HighwayEngine final : public SpectrumEngine {
       band.columns = std::min(fast_columns, block.columns - done);
       run_band_(sums, map, plane, band, static_cast<FastWorkspace&>(workspace), parameters_);
     }
+    static_cast<FastWorkspace&>(workspace).collectors.flush(sums);
   }
 
  private:
+  AnalysisConfig config_;
   FastParameters parameters_;
+  ValueLayout layout_;
   std::string name_;
   decltype(&HWY_DYNAMIC_DISPATCH(RunBand)) run_band_;  ///< of the vector unit that `name_` says
 };
@@ -190,7 +208,7 @@ const Twiddles& twiddles() {
   return table;
 }
 
-FastWorkspace::FastWorkspace(std::size_t bins)
+FastWorkspace::FastWorkspace(const AnalysisConfig& config, const ValueLayout& layout)
     : row_spectra(fast_columns * max_window_spectra),
       column_half(16 * 17 * 2 * max_lanes),
       row_pairs(fast_columns * pair_pitch),
@@ -200,7 +218,9 @@ FastWorkspace::FastWorkspace(std::size_t bins)
       converted(ring_pitch),
       edge(ring_pitch),
       offsets(2 * 16 * max_lanes),
-      counters(bins) {}
+      counters(static_cast<std::size_t>(config.bins)),
+      collectors(config, layout),
+      kept(collectors.empty() ? 0 : kept_floats(fast_window)) {}
 
 bool highway_engine_takes(const AnalysisConfig& config) {
   return HWY_DYNAMIC_DISPATCH(HasVectors)() && config.window == fast_window && config.stride == fast_stride &&

@@ -42,7 +42,7 @@ const Twiddles& twiddles();
 
 /// One thread's buffers. Sizes are those of the widest vectors.
 struct FastWorkspace final : SpectrumEngine::Workspace {
-  explicit FastWorkspace(std::size_t bins);
+  FastWorkspace(const AnalysisConfig& config, const ValueLayout& layout);
 
   AlignedBuffer<float> row_spectra;     ///< of the two newest block rows of each window column
   AlignedBuffer<float> column_half;     ///< a group of columns between the two halves of its transform
@@ -54,6 +54,8 @@ struct FastWorkspace final : SpectrumEngine::Workspace {
   AlignedBuffer<std::uint8_t> edge;     ///< a row with its mirrored ends
   AlignedBuffer<std::int32_t> offsets;  ///< of counters, of two butterflies: one is being computed, one counted
   Counters counters;
+  Collectors collectors;
+  AlignedBuffer<float> kept;          ///< positions for them, of one group
   std::uint64_t pending_windows = 0;  ///< in `counters`
 };
 

@@ -10,6 +10,7 @@
 #include "spectrum/engines.hpp"
 #include "spectrum/plain_kernels.hpp"
 #include "spectrum/smoothing.hpp"
+#include "statistics/collector.hpp"
 
 namespace slidestream {
 
@@ -22,14 +23,16 @@ constexpr std::uint64_t max_pending_values = std::uint64_t{1} << 31;
 constexpr std::int64_t widest_band = 1024;
 
 struct PlainWorkspace final : SpectrumEngine::Workspace {
-  PlainWorkspace(const Band& shape, const RealDft2d& dft, std::size_t side, std::size_t counters)
+  PlainWorkspace(const Band& shape, const RealDft2d& dft, std::size_t side, std::size_t counters,
+                 const AnalysisConfig& config, const ValueLayout& layout)
       : band(shape.make_buffers()),
         pixels(side * side),
         spectrum(side * (side / 2 + 1) + row_slack),
         scratch(dft.scratch_floats()),
         values(side / 2 + 1 + row_slack),
         bins(side / 2 + 1 + row_slack),
-        counts(counters) {}
+        counts(counters),
+        collectors(config, layout) {}
 
   BandBuffers band;
   AlignedBuffer<float> pixels;  ///< one window
@@ -38,13 +41,15 @@ struct PlainWorkspace final : SpectrumEngine::Workspace {
   AlignedBuffer<float> values;  ///< of one row of the spectrum
   AlignedBuffer<std::int32_t> bins;
   AlignedBuffer<std::uint32_t> counts;
+  Collectors collectors;
   std::uint64_t pending_values = 0;  ///< in `counts`
 };
 
 class PlainEngine final : public SpectrumEngine {
  public:
   PlainEngine(const AnalysisConfig& config, std::unique_ptr<RealDft2d> dft)
-      : band_(config, widest_band, 1.0F),
+      : config_(config),
+        band_(config, widest_band, 1.0F),
         stride_(config.stride),
         side_(static_cast<std::size_t>(config.window)),
         histogram_copies_(config.bins <= 4096 ? 4 : 1),
@@ -54,11 +59,12 @@ class PlainEngine final : public SpectrumEngine {
     binning_.low = static_cast<float>(config.range[0]);
     binning_.scale = static_cast<float>(config.bins / (config.range[1] - config.range[0]));
     binning_.bins = config.bins;
+    layout_ = make_layout();
   }
 
   const char* name() const noexcept override { return name_.c_str(); }
   std::unique_ptr<Workspace> make_workspace() const override {
-    return std::make_unique<PlainWorkspace>(band_, *dft_, side_, histogram_copies_ * bins());
+    return std::make_unique<PlainWorkspace>(band_, *dft_, side_, histogram_copies_ * bins(), config_, layout_);
   }
   std::int64_t columns_per_task() const noexcept override { return band_.columns(); }
 
@@ -75,9 +81,24 @@ class PlainEngine final : public SpectrumEngine {
       }
     });
     flush(sums, work);
+    work.collectors.flush(sums);
   }
 
  private:
+  /// Row by row of the half spectrum; of some transforms it is the half of ky.
+  ValueLayout make_layout() const {
+    const std::size_t columns = side_ / 2 + 1;
+    ValueLayout layout;
+    layout.places = side_ * columns;
+    layout.place = [side = side_, columns, turned = dft_->halves_ky()](std::size_t i) {
+      const int halved = static_cast<int>(i % columns);
+      const int whole = signed_frequency(i / columns, side);
+      const int weight = halved == 0 || i % columns == side / 2 ? 1 : 2;
+      return turned ? ValuePlace{whole, halved, weight} : ValuePlace{halved, whole, weight};
+    };
+    return layout;
+  }
+
   std::size_t bins() const noexcept { return static_cast<std::size_t>(binning_.bins); }
 
   /// Transforms `work.pixels` and adds what it gives.
@@ -105,10 +126,12 @@ class PlainEngine final : public SpectrumEngine {
       value_sum += 2.0 * row.values - first - last;
       square_sum += 2.0 * row.squares - first * first - last * last;
       sums.clipped += 2 * std::uint64_t{row.clipped} - (outside(values[0]) ? 1 : 0) - (outside(values[half]) ? 1 : 0);
+      work.collectors.add(values, y * (half + 1), half + 1);
       ++counts[0][bins_of_row[0]];
       ++counts[1][bins_of_row[half]];
       for (std::size_t x = 1; x < half; ++x) counts[x % 4][bins_of_row[x]] += 2;
     }
+    work.collectors.end_window();
     work.pending_values += value_count;
     sums.add_window(value_sum, square_sum, value_count);
     store_moments(cell, value_sum, square_sum, static_cast<double>(value_count));
@@ -129,6 +152,8 @@ class PlainEngine final : public SpectrumEngine {
     work.pending_values = 0;
   }
 
+  AnalysisConfig config_;
+  ValueLayout layout_;
   Band band_;
   std::int64_t stride_;
   std::size_t side_;

@@ -61,6 +61,25 @@ void add_window(SpectrumSums& sums, float* cell, const PositionSums& of_position
   store_moments(cell, value_sum, square_sum, values);
 }
 
+ValueLayout kept_layout(std::size_t side, std::size_t lanes, const Positions& positions) {
+  const std::size_t half = side / 2;
+  const std::size_t in_groups = (half + lanes - 1) / lanes * lanes * side;
+  ValueLayout layout;
+  layout.places = in_groups + 2 * side;
+  layout.scale = positions.value_per_position;
+  layout.offset = positions.half_bin * positions.value_per_position;
+  layout.place = [=](std::size_t i) -> ValuePlace {
+    if (i >= in_groups) {
+      const std::size_t column = (i - in_groups) / side * half;
+      return {static_cast<int>(column), signed_frequency((i - in_groups) % side, side), 1};
+    }
+    const std::size_t column = i / (side * lanes) * lanes + i % lanes;
+    const int weight = column == 0 || column >= half ? 0 : 2;
+    return {static_cast<int>(column), signed_frequency(i / lanes % side, side), weight};
+  };
+  return layout;
+}
+
 void flush_counters(SpectrumSums& sums, Counters& counters, std::size_t bins) {
   std::uint16_t* halved = counters.halved.data();
   std::uint32_t* whole = counters.whole.data();

@@ -9,6 +9,7 @@
 #include <slidestream/results.hpp>
 
 #include "spectrum/aligned_buffer.hpp"
+#include "statistics/collector.hpp"
 
 /// \file
 /// How the vectorised engines turn coefficients into positions on the axis of bins, count them and sum them up, when
@@ -74,6 +75,12 @@ struct Counters {
 
 /// Adds what the counters hold to the histogram, and empties them.
 void flush_counters(SpectrumSums& sums, Counters& counters, std::size_t bins);
+
+/// Positions as an engine keeps them for collectors: groups of `lanes` columns of `side` coefficients, coefficient by
+/// coefficient; behind them columns 0 and N/2, which have no place in the groups. Columns may stand for kx or for ky.
+ValueLayout kept_layout(std::size_t side, std::size_t lanes, const Positions& positions);
+/// Floats of what is kept at a time: a group, or the two columns.
+constexpr std::size_t kept_floats(std::size_t side) { return side * max_lanes; }
 
 /// How the last step of a group's transform goes: 16-point DFTs, the coefficients of which are `blocks` apart.
 struct LastStep {

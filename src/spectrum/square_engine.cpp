@@ -28,11 +28,13 @@ void RunWindows(SpectrumSums& /*sums*/, const MapView& /*map*/, const WindowBloc
                 const float* const* /*rows*/, SquareWorkspace& /*work*/, const SquareParameters& /*parameters*/) {}
 void TransformSquare(std::complex<float>* /*spectrum*/, const float* /*pixels*/, float* /*scratch*/,
                      const SquarePlan& /*plan*/) {}
+std::size_t SquareLanes() { return 1; }
 
 #else
 
-/// One window, the first of whose columns is x, from the column spectra.
-template <bool any_range>
+/// One window, the first of whose columns is x, from the column spectra. With `keep` collectors see
+/// its positions.
+template <bool any_range, bool keep>
 PositionSums transform_window(SpectrumSums& sums, SquareWorkspace& work, std::size_t pitch, std::size_t x,
                               std::size_t& turn, const SquareParameters& parameters) {
   const SquarePlan& plan = parameters.plan;
@@ -42,6 +44,8 @@ PositionSums transform_window(SpectrumSums& sums, SquareWorkspace& work, std::si
   float* edge = work.edge_columns.data();
   std::int32_t* offsets = work.offsets.data();
   std::uint16_t* counters = work.counters.halved.data();
+  float* kept = work.kept.data();
+  const std::size_t kept_of_group = plan.side * lanes;
   LastStep last{plan.along.first.data(), plan.along.first.size(), parameters.edge_part, HWY_MIN(lanes, half), turn};
   // A group of ky adds so much to a counter's copy at most, all its values being equal.
   const std::uint64_t of_group = plan.side * HWY_MAX(lanes, counter_copies) / counter_copies;
@@ -54,16 +58,22 @@ PositionSums transform_window(SpectrumSums& sums, SquareWorkspace& work, std::si
     work.pending += of_group;
     begin_rows(line, plan.along, work.spectra.data() + group * pitch, x);
     if (group == 0) {
-      transform_and_count<true, any_range, true>(found, edge, offsets, counters, line, constants, last);
+      transform_and_count<true, any_range, true, keep>(found, edge, offsets, counters, line, kept, constants, last);
     } else {
-      transform_and_count<false, any_range, true>(found, edge, offsets, counters, line, constants, last);
+      transform_and_count<false, any_range, true, keep>(found, edge, offsets, counters, line, kept, constants, last);
     }
+    if constexpr (keep) work.collectors.add(kept, group * kept_of_group, kept_of_group);
     last.turn += last.blocks;
   }
   turn = last.turn % 2;
   found.sum *= 2.0;
   found.squares *= 2.0;
-  finish_edge_columns<any_range>(found, work.counters.whole.data(), edge, constants, plan.side, parameters.edge_part);
+  finish_edge_columns<any_range, keep>(found, work.counters.whole.data(), edge, kept, constants, plan.side,
+                                       parameters.edge_part);
+  if constexpr (keep) {
+    work.collectors.add(kept, (half + lanes - 1) / lanes * kept_of_group, 2 * plan.side);
+    work.collectors.end_window();
+  }
   return found;
 }
 
@@ -79,8 +89,11 @@ void RunWindows(SpectrumSums& sums, const MapView& map, const WindowBlock& windo
   // No butterfly came before the first: there is nothing to count.
   std::fill_n(work.offsets.data(), 32 * lanes, positions.constants.nothing * static_cast<std::int32_t>(counter_bytes));
   std::size_t turn = 0;
+  // One build that keeps positions is enough, for any range.
+  const auto transform = !work.collectors.empty()        ? transform_window<true, true>
+                         : positions.constants.any_range ? transform_window<true, false>
+                                                         : transform_window<false, false>;
   for (std::int64_t column = 0; column < windows.columns; ++column) {
-    const auto transform = positions.constants.any_range ? transform_window<true> : transform_window<false>;
     const PositionSums found =
         transform(sums, work, spectra_pitch(width), static_cast<std::size_t>(column) * stride, turn, parameters);
     add_window(sums, map.cell(windows.first_column + column, windows.first_row), found, side * side, positions);
@@ -134,6 +147,8 @@ void TransformSquare(std::complex<float>* spectrum, const float* pixels, float* 
   }
 }
 
+std::size_t SquareLanes() { return lanes; }
+
 #endif
 
 bool HasSquareTransforms() { return HWY_TARGET != HWY_SCALAR; }
@@ -149,6 +164,7 @@ namespace slidestream {
 
 HWY_EXPORT(RunWindows);
 HWY_EXPORT(TransformSquare);
+HWY_EXPORT(SquareLanes);
 HWY_EXPORT(HasSquareTransforms);
 HWY_EXPORT(SquareTargetName);
 
@@ -160,16 +176,18 @@ class SquareEngine final : public SpectrumEngine {
  public:
   explicit SquareEngine(const AnalysisConfig& config)
       // Halved, as separate_columns doubles.
-      : band_(config, widest_square_band, 0.5F),
+      : config_(config),
+        band_(config, widest_square_band, 0.5F),
         parameters_{SquarePlan(static_cast<std::size_t>(config.window)), Positions(config), config.stride,
                     static_cast<std::size_t>(config.window) + 16},
+        layout_(kept_layout(parameters_.plan.side, HWY_DYNAMIC_DISPATCH(SquareLanes)(), parameters_.positions)),
         name_(square_name(config.window) + " " + HWY_DYNAMIC_DISPATCH(SquareTargetName)()),
         run_windows_(&HWY_DYNAMIC_DISPATCH(RunWindows)) {}
 
   const char* name() const noexcept override { return name_.c_str(); }
   std::unique_ptr<Workspace> make_workspace() const override {
     const SquareScratch scratch(parameters_.plan.side, static_cast<std::size_t>(band_.width()));
-    return std::make_unique<SquareWorkspace>(band_, scratch, parameters_.edge_part, parameters_.positions.bins);
+    return std::make_unique<SquareWorkspace>(band_, scratch, parameters_.edge_part, config_, layout_);
   }
   std::int64_t columns_per_task() const noexcept override { return band_.columns(); }
 
@@ -183,11 +201,14 @@ class SquareEngine final : public SpectrumEngine {
     });
     flush_counters(sums, work.counters, bins);
     work.pending = 0;
+    work.collectors.flush(sums);
   }
 
  private:
+  AnalysisConfig config_;
   Band band_;
   SquareParameters parameters_;
+  ValueLayout layout_;
   std::string name_;
   decltype(&HWY_DYNAMIC_DISPATCH(RunWindows)) run_windows_;  ///< of the vector unit that `name_` says
 };

@@ -18,14 +18,17 @@ constexpr std::int64_t widest_square_band = 512;
 
 /// One thread's buffers of the engine.
 struct SquareWorkspace final : SpectrumEngine::Workspace {
-  SquareWorkspace(const Band& shape, const SquareScratch& scratch, std::size_t edge_part, std::size_t bins)
+  SquareWorkspace(const Band& shape, const SquareScratch& scratch, std::size_t edge_part, const AnalysisConfig& config,
+                  const ValueLayout& layout)
       : band(shape.make_buffers()),
         spectra(scratch.spectra),
         line(scratch.line),
         natural(scratch.natural),
         edge_columns(2 * edge_part),
         offsets(2 * 16 * max_lanes),
-        counters(bins) {}
+        counters(static_cast<std::size_t>(config.bins)),
+        collectors(config, layout),
+        kept(collectors.empty() ? 0 : kept_floats(static_cast<std::size_t>(config.window))) {}
 
   BandBuffers band;
   AlignedBuffer<float> spectra;
@@ -34,6 +37,8 @@ struct SquareWorkspace final : SpectrumEngine::Workspace {
   AlignedBuffer<float> edge_columns;    ///< transform of the rows of ky 0 and N/2 as one
   AlignedBuffer<std::int32_t> offsets;  ///< of counters, of two butterflies: one is being computed, one counted
   Counters counters;
+  Collectors collectors;
+  AlignedBuffer<float> kept;  ///< positions for them, of one group
   std::uint64_t pending = 0;  ///< at most so much is in any one of the 16-bit counters
 };
 

@@ -17,12 +17,6 @@ struct Local {
   SpectrumSums sums;
 };
 
-void clear(SpectrumSums& sums) {
-  std::fill(sums.histogram.begin(), sums.histogram.end(), 0);
-  sums.windows = sums.values = sums.clipped = 0;
-  sums.sum = sums.sum_of_squares = 0;
-}
-
 class Compute final : public ComputeStage {
  public:
   explicit Compute(RunContext& context)
@@ -61,7 +55,7 @@ class Compute final : public ComputeStage {
     runtime::StageMeter::Busy busy(context_.compute, payload_of(batch));
     guarded(context_, "compute", batch, [&] {
       Local& local = locals_.local();
-      clear(local.sums);
+      local.sums.reset(static_cast<std::size_t>(context_.config.analysis.bins));
       SlideRun& slide = *batch.slide;
       const Level& level = slide.slide->info().levels[slide.level];
       const PanelPlan& panel = batch.panel();

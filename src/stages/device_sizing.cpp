@@ -15,6 +15,7 @@
 #include "slide/slide_impl.hpp"
 #include "stages/gpu.hpp"
 #include "stages/tile_ranges.hpp"
+#include "statistics/split.hpp"
 
 namespace slidestream {
 namespace {
@@ -95,6 +96,8 @@ DeviceLayout lay_out(const Config& config, std::size_t slot_bytes, const DeviceS
   DeviceLayout layout;
   layout.slots = static_cast<std::size_t>(config.pipeline.queue_depth);
   layout.bins = static_cast<std::size_t>(config.analysis.bins);
+  layout.counters = statistic_counters(config.analysis);
+  layout.classes = split_of(config.analysis).statistic != nullptr;
   const auto with_plane = [&](std::size_t plane) {
     layout.plane = plane;
     layout.carry = std::max(slot_bytes / 4, plane / 16);

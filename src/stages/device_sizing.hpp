@@ -36,15 +36,18 @@ struct DeviceLayout {
   std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
   std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
   std::size_t bins = 0;
-  std::size_t streams = 1;  ///< compute streams
-  std::size_t scratch = 0;  ///< of a compute stream's window engine
+  std::size_t counters = 0;  ///< of statistics besides the distribution
+  bool classes = false;      ///< windows are told apart: a byte each goes to the device
+  std::size_t streams = 1;   ///< compute streams
+  std::size_t scratch = 0;   ///< of a compute stream's window engine
 
   static constexpr std::size_t alignment = 512;
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-  /// Counts, clipped, then moments, as they are copied back in one piece.
-  std::size_t counts_bytes() const { return (bins + 1) * sizeof(std::uint64_t); }
-  std::size_t result_bytes() const { return counts_bytes() + windows * 2 * sizeof(double); }
+  /// Counts, clipped, counters, then moments, as they are copied back in one piece; behind them the windows' classes.
+  std::size_t counts_bytes() const { return (bins + 1 + counters) * sizeof(std::uint64_t); }
+  std::size_t classes_begin() const { return counts_bytes() + windows * 2 * sizeof(double); }
+  std::size_t result_bytes() const { return classes_begin() + (classes ? windows : 0); }
   std::size_t total() const;
   /// Pinned host memory of a slot besides the slot itself: results and the decoder's part.
   std::size_t slot_host_bytes() const { return aligned(result_bytes()) + aligned(decode_pinned); }

@@ -9,6 +9,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "operators/spectrum/window_classes.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/slot_preparation.hpp"
@@ -30,6 +31,7 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
     : context_(context),
       device_(device),
       layout_(layout),
+      split_(split_of(context.config.analysis)),
       memory_(layout.total()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
@@ -271,6 +273,25 @@ void GpuDevice::release_carry(Chain& chain, cudaStream_t stream) {
   chain.device_carry = -1;
 }
 
+const std::uint8_t* GpuDevice::upload_classes(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream) {
+  if (!layout_.classes) return nullptr;
+  const auto& classes =
+      static_cast<const operators::WindowClasses&>(*batch.slide->parameters[context_.ranks[the_operator]]);
+  const OutputRange& columns = batch.columns(the_operator);
+  const OutputRange& rows = batch.rows(the_operator);
+  std::byte* const on_host = slot.host_results.data() + layout_.classes_begin();
+  std::byte* to = on_host;
+  for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+    for (std::int64_t column = columns.first; column < columns.first + columns.count; ++column) {
+      *to++ = std::byte{classes.is_tissue(column, row)};
+    }
+  }
+  std::byte* const on_device = slot.results.data() + layout_.classes_begin();
+  SLIDESTREAM_CUDA(
+      cudaMemcpyAsync(on_device, on_host, static_cast<std::size_t>(to - on_host), cudaMemcpyHostToDevice, stream));
+  return reinterpret_cast<const std::uint8_t*>(on_device);
+}
+
 void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
   const cudaStream_t stream = on.stream.get();
   const StripPlan& strip = batch.strip;
@@ -305,8 +326,10 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
                                     level.width,
                                     level.height};
     auto* counts = reinterpret_cast<std::uint64_t*>(slot.results.data());
-    const cuda::DeviceSums sums = {counts, counts + layout_.bins,
-                                   reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes())};
+    const cuda::DeviceSums sums = {
+        counts, counts + layout_.bins, reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes()),
+        layout_.counters > 0 ? reinterpret_cast<std::int64_t*>(counts) + layout_.bins + 1 : nullptr,
+        upload_classes(batch, slot, stream)};
     on.engine->enqueue(sums, view, block, on.scratch, stream);
     const std::size_t result_bytes = layout_.counts_bytes() + static_cast<std::size_t>(block.columns * block.rows) * 16;
     SLIDESTREAM_CUDA(
@@ -362,11 +385,16 @@ void GpuDevice::collect(Batch& batch) {
   const auto* moments = reinterpret_cast<const double*>(slot.host_results.data() + layout_.counts_bytes());
   std::copy_n(counts, layout_.bins, batch.sums.histogram.begin());
   batch.sums.clipped = counts[layout_.bins];
+  const auto* counters = reinterpret_cast<const std::int64_t*>(counts) + layout_.bins + 1;
+  batch.sums.counters.assign(counters, counters + layout_.counters);
+  const auto* tissue = layout_.classes ? slot.host_results.data() + layout_.classes_begin() : nullptr;
+  SpectrumSums of_tissue;
   const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
   WindowMap& map = batch.slide->result.map;
   for (std::int64_t row = 0; row < rows.count; ++row) {
     for (std::int64_t column = 0; column < columns.count; ++column, moments += 2) {
       batch.sums.add_window(moments[0], moments[1], side * side);
+      if (tissue != nullptr && *tissue++ != std::byte{0}) of_tissue.add_window(moments[0], moments[1], side * side);
       if (map.values.empty()) continue;
       const double mean = moments[0] / static_cast<double>(side * side);
       const double variance = moments[1] / static_cast<double>(side * side) - mean * mean;
@@ -375,6 +403,7 @@ void GpuDevice::collect(Batch& batch) {
       cell[1] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
     }
   }
+  if (layout_.classes) count_tissue(batch.sums, of_tissue, split_);
 }
 
 }  // namespace slidestream

@@ -18,6 +18,7 @@
 #include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
 #include "stages/gpu_tiles.hpp"
+#include "statistics/split.hpp"
 
 namespace slidestream {
 
@@ -101,6 +102,8 @@ class GpuDevice {
   ComputeStream& stream_of(Chain& chain);
   class Pins;
 
+  /// Which of a batch's windows are tissue, on the device; null where they aren't told apart.
+  const std::uint8_t* upload_classes(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream);
   void enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on);
   std::byte* carry_buffer(Chain& chain, cudaStream_t stream);
   void release_carry(Chain& chain, cudaStream_t stream);
@@ -111,7 +114,8 @@ class GpuDevice {
   RunContext& context_;
   runtime::cuda::Device device_;
   DeviceLayout layout_;
-  Pins* pins_ = nullptr;  ///< of the lane's slots, while they live
+  PlacedStatistic split_;  ///< without a statistic: not asked for
+  Pins* pins_ = nullptr;   ///< of the lane's slots, while they live
   runtime::cuda::DeviceArena memory_;
   // Used by `compute` alone, which is serial.
   std::vector<std::unique_ptr<ComputeStream>> compute_streams_;

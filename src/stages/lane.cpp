@@ -117,8 +117,7 @@ Batch* Lane::admit(const Admission& admission) {
   batch.empty = message.empty;
   batch.last = message.last;
   batch.strip = message.empty ? StripPlan{} : message.slide->plan.strips[message.strip_index];
-  batch.sums = SpectrumSums{std::move(batch.sums.histogram)};
-  batch.sums.histogram.assign(static_cast<std::size_t>(shared_.context.config.analysis.bins), 0);
+  batch.sums.reset(static_cast<std::size_t>(shared_.context.config.analysis.bins));
   batch.missing_tiles = 0;
   batch.bad_tiles = 0;
   batch.fallback_tiles = 0;

@@ -68,6 +68,7 @@ std::uint64_t hash_of(const SlideResult& slide) {
   }
   add_to(hash, sums.sum);
   add_to(hash, sums.sum_of_squares);
+  hash.add(std::as_bytes(std::span(sums.counters)));
   return hash.value();
 }
 

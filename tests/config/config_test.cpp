@@ -41,6 +41,8 @@ std::string complaint_about_setting(const std::string& assignment) {
 ConfigValue some_value(const ConfigKey& key, std::mt19937& random) {
   const auto number = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
   switch (key.kind) {
+    case KeyKind::flag:
+      return random() % 2 == 0;
     case KeyKind::integer:
       return static_cast<std::int64_t>(number(key.low, key.high)) / 2 * 2 + (key.low > 1 ? 2 : 0);
     case KeyKind::real:

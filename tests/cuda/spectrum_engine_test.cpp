@@ -14,6 +14,7 @@
 #include <slidestream/error.hpp>
 
 #include "cuda/spectrum_runs.hpp"
+#include "statistics/split.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -106,6 +107,61 @@ TEST_CASE("the fused engine's portable build agrees with the definition") {
   if (!gpu_is_there()) return;
   check_against_definition(textured_image(256, 256, 9), AnalysisConfig(), {portable});
   check_against_definition(textured_image(517, 389, 10), AnalysisConfig(), {portable});
+}
+
+TEST_CASE("rings and the tissue's histogram are the CPU's, on every engine") {
+  if (!gpu_is_there()) return;
+  const auto check = [](AnalysisConfig config, const Image& image, std::initializer_list<Engine> engines) {
+    config.statistics = {"radial", "split"};
+    const PlacedStatistic radial = placed_statistics(config).at(0);
+    const PlacedStatistic split = split_of(config);
+    // The CPU's, a window at a time.
+    const auto on_cpu = make_spectrum_engine(config);
+    const auto workspace = on_cpu->make_workspace();
+    const WindowBlock all = all_windows(image, config);
+    const std::vector<std::uint8_t> tissue = some_tissue(all);
+    SpectrumSums expected = empty_sums(config);
+    SpectrumSums of_tissue = empty_sums(config);
+    for (std::int64_t i = 0; i < all.columns * all.rows; ++i) {
+      on_cpu->run(tissue[static_cast<std::size_t>(i)] != 0 ? of_tissue : expected, {}, whole_plane(image),
+                  {i % all.columns, 1, i / all.columns, 1}, *workspace);
+    }
+    expected += of_tissue;
+    const std::vector<double> profile = findings_of(radial, config, expected).series.at(0).values;
+    for (const Engine which : engines) {
+      const auto engine = make_engine(config, which);
+      INFO(engine->name(), ": ", described(image, config));
+      SpectrumSums found = run_whole(*engine, image, config).sums;
+      REQUIRE(found.counters.size() == statistic_counters(config));
+      const std::vector<double> found_profile = findings_of(radial, config, found).series.at(0).values;
+      for (std::size_t ring = 0; ring < profile.size(); ++ring) {
+        INFO("ring ", ring);
+        const double tolerance = config.value == ValueKind::linear ? 1e-3 * (1.0 + profile[ring]) : 1e-4;
+        CHECK(std::abs(found_profile[ring] - profile[ring]) <= tolerance);
+      }
+      const SpectrumSums found_tissue = tissue_sums(config, counters_of(split, found));
+      std::uint64_t off = 0;
+      std::uint64_t count = 0;
+      for (std::size_t bin = 0; bin < found_tissue.histogram.size(); ++bin) {
+        const std::uint64_t a = found_tissue.histogram[bin];
+        const std::uint64_t b = of_tissue.histogram[bin];
+        off += a > b ? a - b : b - a;
+        count += b;
+        CHECK(a <= found.histogram[bin]);
+      }
+      CHECK(static_cast<double>(off) <= 2e-3 * static_cast<double>(count));
+      // What it makes besides changes nothing.
+      AnalysisConfig without = config;
+      without.statistics.clear();
+      const Outcome plain_outcome = run_whole(*make_engine(without, which), image, without);
+      found.counters.clear();
+      CHECK(found == plain_outcome.sums);
+    }
+  };
+  check(AnalysisConfig(), textured_image(1300, 1100, 30), {plain, fused, portable});
+  check(analysis(64, 32, 3, ValueKind::db), textured_image(400, 300, 31), {plain});
+  check(analysis(30, 11, 0, ValueKind::linear), textured_image(300, 200, 32), {plain});
+  check(analysis(1024, 512, 3, ValueKind::log1p_db), textured_image(2300, 2100, 33), {plain});
 }
 
 TEST_CASE("the fused engine agrees with the CPU and with cuFFT at every size and radius (large)") {

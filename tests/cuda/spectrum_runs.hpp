@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <slidestream/statistic.hpp>
+
 #include "cuda/spectrum/engines.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "runtime/cuda/check.hpp"
@@ -97,6 +99,17 @@ class DeviceImage {
 
 inline Rectangle whole(const Image& image) { return {0, 0, image.width, image.height}; }
 
+/// Every third window is tissue here.
+inline std::vector<std::uint8_t> some_tissue(const WindowBlock& block) {
+  std::vector<std::uint8_t> tissue;
+  for (std::int64_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+    for (std::int64_t column = block.first_column; column < block.first_column + block.columns; ++column) {
+      tissue.push_back((row + column) % 3 == 0 ? 1 : 0);
+    }
+  }
+  return tissue;
+}
+
 /// Adds a block's windows to `outcome`, as the compute stage does.
 inline void run_block(Outcome& outcome, cuda::WindowEngine& engine, const cuda::DevicePlane& plane,
                       const WindowBlock& block, const AnalysisConfig& config) {
@@ -108,8 +121,13 @@ inline void run_block(Outcome& outcome, cuda::WindowEngine& engine, const cuda::
   cudaStream_t stream = nullptr;
   SLIDESTREAM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   SLIDESTREAM_CUDA(cudaDeviceSynchronize());
-  engine.enqueue({histogram.as<std::uint64_t>(), clipped.as<std::uint64_t>(), moments.as<double>()}, plane, block,
-                 scratch.bytes(), stream);
+  const DeviceBuffer counters(statistic_counters(config) * sizeof(std::int64_t));
+  const DeviceBuffer classes(windows);
+  const std::vector<std::uint8_t> tissue = some_tissue(block);
+  SLIDESTREAM_CUDA(cudaMemcpy(classes.as<std::uint8_t>(), tissue.data(), tissue.size(), cudaMemcpyHostToDevice));
+  engine.enqueue({histogram.as<std::uint64_t>(), clipped.as<std::uint64_t>(), moments.as<double>(),
+                  config.statistics.empty() ? nullptr : counters.as<std::int64_t>(), classes.as<std::uint8_t>()},
+                 plane, block, scratch.bytes(), stream);
   SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
   SLIDESTREAM_CUDA(cudaStreamDestroy(stream));
 
@@ -117,6 +135,9 @@ inline void run_block(Outcome& outcome, cuda::WindowEngine& engine, const cuda::
   part.histogram = histogram.download<std::uint64_t>();
   part.clipped = clipped.download<std::uint64_t>()[0];
   const std::vector<double> sums = moments.download<double>();
+  if (!config.statistics.empty()) {
+    for (const std::int64_t counter : counters.download<std::int64_t>()) part.counters.push_back(counter);
+  }
   const std::uint64_t values = static_cast<std::uint64_t>(config.window) * static_cast<std::uint64_t>(config.window);
   for (std::size_t i = 0; i < windows; ++i) {
     part.add_window(sums[2 * i], sums[2 * i + 1], values);

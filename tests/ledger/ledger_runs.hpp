@@ -63,6 +63,7 @@ inline SlideResult result_of(const std::string& path, std::uint64_t seed) {
   sums.clipped = 3;
   sums.sum = -(Int128{1} << 100) - static_cast<Int128>(seed);
   sums.sum_of_squares = (Int128{1} << 120) + 1;
+  sums.counters = {static_cast<Int128>(seed), -(Int128{1} << 100) - 1};
   return slide;
 }
 

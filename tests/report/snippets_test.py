@@ -64,7 +64,8 @@ class SnippetCase(Case):
             made = run("synth", "--out", slides / f"{seed}.svs", "--size", size, "--seed", seed)
             self.assertEqual(made.returncode, 0, made.stderr)
         (slides / "broken.svs").write_text("no slide")
-        self.assertEqual(run(slides, "--out", self.folder / "results", "--maps", maps).returncode, 1)
+        further = ("-s", "analysis.radial=true", "-s", "analysis.split=true")
+        self.assertEqual(run(slides, "--out", self.folder / "results", "--maps", maps, *further).returncode, 1)
 
     def execute(self, command, text):
         done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=self.folder, timeout=240, check=False)

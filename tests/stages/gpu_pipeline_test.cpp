@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -8,7 +9,10 @@
 
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
 
+#include "compare/distances.hpp"
+#include "statistics/split.hpp"
 #include "support/gpu.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/random_runs.hpp"
@@ -38,6 +42,18 @@ void check_close(const SlideResult& gpu, const SlideResult& cpu) {
   CHECK(test::difference(gpu.sums, gpu.map, test::as_reference(cpu.sums, cpu.map), tolerance) == "");
 }
 
+/// The other statistics: the same windows are tissue, and nothing differs by more than 1e-4 dB (percentiles, which
+/// values at a bin's edge move, by 2e-3).
+void check_statistics_close(const SlideResult& gpu, const SlideResult& cpu, const AnalysisConfig& analysis) {
+  for (const StatisticDifference& statistic : statistic_differences(analysis, gpu.sums, analysis, cpu.sums)) {
+    for (const NamedDifference& part : statistic.parts) {
+      INFO(part.name);
+      const bool percentile = part.name.find("_p") != std::string::npos;
+      if (part.value) CHECK(std::abs(*part.value) <= (part.is_count ? 0.0 : percentile ? 2e-3 : 1e-4));
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("real slides give on the GPU what they give on the CPU") {
@@ -55,6 +71,52 @@ TEST_CASE("real slides give on the GPU what they give on the CPU") {
   const RunResult cpu = run_on_cpu(config, slides);
   REQUIRE(gpu.slides.size() == slides.size());
   for (std::size_t i = 0; i < slides.size(); ++i) check_close(gpu.slides[i], cpu.slides[i]);
+}
+
+TEST_CASE("the other statistics are on the GPU what they are on the CPU, however work is cut") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::mixed_slides(folder, 4);
+  // Of each slide a triangle is tissue.
+  for (const std::string& slide : slides) {
+    const std::string outlines = R"({"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {},
+      "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [400, 0], [0, 700], [0, 0]]]}}]})";
+    folder.write(std::filesystem::path(slide).stem().string() + ".geojson", outlines);
+  }
+  for (const int window : {256, 64}) {
+    Config config = gpu_config();
+    config.tissue.source = TissueSource::geojson;
+    config.analysis.window = window;
+    config.analysis.stride = window / 2;
+    config.analysis.statistics = {"radial", "split"};
+    const RunResult gpu = run(config, slides);
+    const RunResult cpu = run_on_cpu(config, slides);
+    const PlacedStatistic split = split_of(config.analysis);
+    for (std::size_t i = 0; i < slides.size(); ++i) {
+      CAPTURE(slides[i]);
+      check_close(gpu.slides[i], cpu.slides[i]);
+      REQUIRE(gpu.slides[i].sums.counters.size() == statistic_counters(config.analysis));
+      check_statistics_close(gpu.slides[i], cpu.slides[i], config.analysis);
+    }
+    // Of all slides together some windows are tissue and some aren't, or nothing was tried.
+    const SpectrumSums tissue = tissue_sums(config.analysis, counters_of(split, gpu.corpus));
+    CHECK(tissue.windows > 0);
+    CHECK(tissue.windows < gpu.corpus.windows);
+    Config cut = config;
+    cut.pipeline.strip_height = 128;
+    cut.pipeline.batch_strips = 1;
+    check_same(run(cut, slides, test::dawdling), gpu);
+    // Nothing else changes for them.
+    Config without = config;
+    without.analysis.statistics.clear();
+    RunResult plain = run(without, slides);
+    for (SlideResult& slide : plain.slides) {
+      CHECK(slide.sums.counters.empty());
+      slide.sums.counters = gpu.slides[static_cast<std::size_t>(&slide - plain.slides.data())].sums.counters;
+    }
+    plain.corpus.counters = gpu.corpus.counters;
+    check_same(plain, gpu);
+  }
 }
 
 TEST_CASE("random slides and analyses give on the GPU what they give on the CPU") {

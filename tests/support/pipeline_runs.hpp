@@ -59,6 +59,7 @@ inline void check_same(const SlideResult& a, const SlideResult& b) {
   CHECK(a.sums.clipped == b.sums.clipped);
   CHECK(a.sums.sum == b.sums.sum);
   CHECK(a.sums.sum_of_squares == b.sums.sum_of_squares);
+  CHECK(a.sums.counters == b.sums.counters);
   CHECK(a.map.values == b.map.values);
   CHECK(a.missing_tiles == b.missing_tiles);
   CHECK(a.bad_tiles == b.bad_tiles);
@@ -70,6 +71,7 @@ inline void check_same(const RunResult& a, const RunResult& b) {
   for (std::size_t i = 0; i < a.slides.size(); ++i) check_same(a.slides[i], b.slides[i]);
   CHECK(a.corpus.sum == b.corpus.sum);
   CHECK(a.corpus.histogram == b.corpus.histogram);
+  CHECK(a.corpus.counters == b.corpus.counters);
 }
 
 inline void require_done(const RunResult& result) {

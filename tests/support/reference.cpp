@@ -130,6 +130,8 @@ ReferenceResult reference_spectrum(const Image& image, const AnalysisConfig& con
   double sum = 0.0;
   double square_sum = 0.0;
   std::vector<Complex> square(side * side);
+  result.radial.resize(side / 2 + 1);
+  std::vector<double> of_ring(result.radial.size());
   for (std::int64_t wy = 0; wy < windows.rows; ++wy) {
     for (std::int64_t wx = 0; wx < windows.columns; ++wx) {
       for (std::size_t i = 0; i < square.size(); ++i) {
@@ -139,13 +141,21 @@ ReferenceResult reference_spectrum(const Image& image, const AnalysisConfig& con
       }
       double window_sum = 0.0;
       double window_square_sum = 0.0;
-      for (const Complex& coefficient : dft_2d(square, side)) {
+      const std::vector<Complex> spectrum = dft_2d(square, side);
+      for (std::size_t i = 0; i < spectrum.size(); ++i) {
+        const Complex& coefficient = spectrum[i];
         const double value = value_of(coefficient, config.value);
         const double position = std::floor((value - low) * scale);
         if (position < 0.0 || position >= config.bins) ++result.clipped;
         ++result.histogram[static_cast<std::size_t>(std::clamp(position, 0.0, config.bins - 1.0))];
         window_sum += value;
         window_square_sum += value * value;
+        const auto kx = static_cast<double>(std::min(i % side, side - i % side));
+        const auto ky = static_cast<double>(std::min(i / side, side - i / side));
+        const auto ring = static_cast<std::size_t>(std::round(std::sqrt(kx * kx + ky * ky)));
+        if (ring >= result.radial.size()) continue;
+        result.radial[ring] += value;
+        ++of_ring[ring];
       }
       const double count = static_cast<double>(square.size());
       result.values += square.size();
@@ -158,6 +168,7 @@ ReferenceResult reference_spectrum(const Image& image, const AnalysisConfig& con
   if (result.values > 0) {
     result.mean = sum / static_cast<double>(result.values);
     result.standard_deviation = deviation(sum, square_sum, static_cast<double>(result.values));
+    for (std::size_t ring = 0; ring < of_ring.size(); ++ring) result.radial[ring] /= of_ring[ring];
   }
   return result;
 }

@@ -34,6 +34,7 @@ struct ReferenceResult {
   std::uint64_t clipped = 0;
   double mean = 0.0;
   double standard_deviation = 0.0;
+  std::vector<double> radial;        ///< mean of the values over rings of |k|, 0 to N / 2
   std::vector<double> window_means;  ///< row by row
   std::vector<double> window_standard_deviations;
 };

@@ -11,7 +11,7 @@ namespace slidestream::operators {
 /// standard deviation as field. How it is computed is src/spectrum's.
 class SpectrumOperator final : public Operator {
  public:
-  explicit SpectrumOperator(const AnalysisConfig& analysis);
+  explicit SpectrumOperator(const Config& config);
   ~SpectrumOperator() override;
 
   std::string name() const override { return "spectrum"; }
@@ -20,11 +20,14 @@ class SpectrumOperator final : public Operator {
   Footprint footprint() const override;
   std::vector<Product> products() const override;
   bool computes_on_gpus() const override { return true; }
+  /// Where windows are split, `WindowClasses` of the slide's mask; else null.
+  std::shared_ptr<const SlideParameters> prepare(const SlideContext& context) const override;
   std::string host_description() const override;
   std::unique_ptr<HostKernel> host_kernel() const override;
 
  private:
   struct Engine;
+  Config config_;
   AnalysisConfig analysis_;
   std::unique_ptr<Engine> engine_;
 };

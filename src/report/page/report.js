@@ -357,6 +357,57 @@
     show('distribution', 'Distribution');
   }
 
+  // Statistics besides the distribution, whatever they are: each says its title, figures and series.
+
+  function furtherChart(canvas, found) {
+    const sets = [];
+    found.forEach((statistic, i) => {
+      for (const [name, series] of Object.entries(statistic ? statistic.series : {})) {
+        const line = lineOf(sets.length);
+        sets.push({
+          label: [...(runs.length > 1 ? [runNames[i]] : []), name.replaceAll('_', ' ')].join(': '), series,
+          data: series.values.map((value, k) => ({ x: series.first + series.step * k, y: isNumber(value) ? value : NaN })),
+          borderColor: line.colour, backgroundColor: line.colour, borderDash: line.dash, borderWidth: 2, fill: false, pointRadius: 0,
+          pointHitRadius: 0, parsing: false,
+        });
+      }
+    });
+    const title = (text) => ({ display: true, text, color: style('--soft') });
+    const scale = (text) => ({ type: 'linear', title: title(text), grid: { color: style('--line'), lineWidth: 0.5 }, ticks: { color: style('--soft'), maxTicksLimit: 8 } });
+    const options = {
+      animation: false, responsive: true, maintainAspectRatio: false, normalized: true, interaction: { mode: 'index', intersect: false },
+      scales: { x: scale(sets[0].series.axis), y: scale(sets[0].series.unit) },
+      plugins: { legend: { display: sets.length > 1, labels: { color: style('--soft'), boxHeight: 1 } } },
+    };
+    return new Chart(canvas, { type: 'line', data: { datasets: sets }, options });
+  }
+
+  function further() {
+    const redraws = [];
+    for (const name of new Set(runs.flatMap((run) => Object.keys(run.further)))) {
+      const found = runs.map((run) => run.further[name]);
+      const first = found.find((statistic) => statistic);
+      byId('further-list').append(make('h3', {}, first.title));
+      if (Object.keys(first.series).length) {
+        const canvas = make('canvas', { role: 'img', 'aria-label': first.title });
+        byId('further-list').append(make('div', { class: 'chart' }, canvas));
+        let drawn = null;
+        redraws.push(() => { if (drawn) drawn.destroy(); drawn = furtherChart(canvas, found); });
+      }
+      const names = Object.keys(first.figures);
+      if (names.length === 0) continue;
+      const head = make('tr', {}, make('th', { scope: 'col' }, ''), ...runNames.map((run) => make('th', { scope: 'col', class: 'number' }, runs.length > 1 ? run : 'all slides')));
+      const rows = names.map((figure) => make('tr', {}, make('th', { scope: 'row' }, figure.replaceAll('_', ' ')),
+        ...found.map((statistic) => make('td', { class: 'number' }, figureText(statistic ? statistic.figures[figure] : null)))));
+      byId('further-list').append(make('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': first.title },
+        make('table', { class: 'plain' }, make('thead', {}, head), make('tbody', {}, ...rows))));
+    }
+    if (byId('further-list').children.length) show('further', 'Further statistics');
+    return redraws;
+  }
+
+  const figureText = (value) => Number.isInteger(value) ? grouped(value) : fixed(value, 2);
+
   // The table of slides: only the rows that can be seen are in the document.
 
   const fields = [
@@ -664,6 +715,10 @@
     if (isNumber(columns.mpp[i])) add('Pixel', `${columns.mpp[i]} µm`);
     if (columns.codec[i]) add('Codec', `${columns.codec[i]}, ${columns.colour[i]}`);
     if (columns.clipped[i] > 0) add('Clipped', grouped(columns.clipped[i]));
+    for (const [name, known] of Object.entries(data.figures)) {
+      const one = known.find(([slide]) => slide === i);
+      if (one) add(name.replaceAll('_', ' '), figureText(one[1]));
+    }
     if (data.cohorts) add(data.cohorts.column, columns.cohort[i] === null ? '–' : cohortName(columns.cohort[i]));
     if (runs.length > 1) add('Run', runNames[columns.run[i]]);
     parts.push(values);
@@ -879,6 +934,7 @@
   if (runs.length) {
     overview();
     if (data.all.values > 0) distribution();
+    if (data.all.values > 0) redraws.push(...further());
     if (count > 0) {
       table();
       selected = order[0];

@@ -43,6 +43,8 @@ void __syncthreads() { test::emulator::synchronise_block(); }
 float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 int __float2int_rn(float value) { return static_cast<int>(std::nearbyint(value)); }
+long long __float2ll_rn(float value) { return std::llrint(value); }
+float __fsqrt_rn(float value) { return std::sqrt(value); }
 float __fmaf_rd(float a, float b, float c) {
   const double exact = static_cast<double>(a) * b + c;
   const float rounded = static_cast<float>(exact);
@@ -68,6 +70,7 @@ int __reduce_add_sync(unsigned, int value) {
   return static_cast<int>(test::emulator::sum_of_warp(static_cast<unsigned>(value)));
 }
 void atomicAdd(unsigned long long* at, unsigned long long value) { *at += value; }
+void atomicAdd(unsigned* at, unsigned value) { *at += value; }
 template <class T>
 T min(T a, T b) {
   return b < a ? b : a;

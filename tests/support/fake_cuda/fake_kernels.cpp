@@ -8,6 +8,7 @@
 
 #include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
+#include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
 #include "runtime/cuda/check.hpp"
@@ -79,6 +80,7 @@ class FakeEngine final : public WindowEngine {
  public:
   explicit FakeEngine(const AnalysisConfig& config)
       : bins_(static_cast<std::size_t>(config.bins)),
+        statistics_(config),
         engine_(make_spectrum_engine(config)),
         workspace_(engine_->make_workspace()) {}
 
@@ -95,6 +97,8 @@ class FakeEngine final : public WindowEngine {
       std::fill_n(sums.histogram, bins_, 0);
       *sums.clipped = 0;
       double* moments = sums.moments;
+      std::fill_n(sums.counters, statistics_.counters, 0);
+      const std::uint8_t* tissue = sums.tissue;
       for (std::int64_t row = 0; row < block.rows; ++row) {
         for (std::int64_t column = 0; column < block.columns; ++column, moments += 2) {
           SpectrumSums one;
@@ -102,6 +106,14 @@ class FakeEngine final : public WindowEngine {
           engine_->run(one, {}, view, {block.first_column + column, 1, block.first_row + row, 1}, *workspace_);
           for (std::size_t bin = 0; bin < bins_; ++bin) sums.histogram[bin] += one.histogram[bin];
           *sums.clipped += one.clipped;
+          for (std::size_t i = 0; i < one.counters.size(); ++i)
+            sums.counters[i] += static_cast<std::int64_t>(one.counters[i]);
+          if (statistics_.split && *tissue++ != 0) {
+            sums.counters[statistics_.tissue_clipped] += static_cast<std::int64_t>(one.clipped);
+            std::int64_t* const of_tissue = sums.counters + statistics_.tissue_histogram;
+            for (std::size_t bin = 0; bin < bins_; ++bin)
+              of_tissue[bin] += static_cast<std::int64_t>(one.histogram[bin]);
+          }
           moments[0] = std::ldexp(static_cast<double>(one.sum), -SpectrumSums::sum_fraction_bits);
           moments[1] = std::ldexp(static_cast<double>(one.sum_of_squares), -SpectrumSums::square_fraction_bits);
         }
@@ -112,6 +124,7 @@ class FakeEngine final : public WindowEngine {
 
  private:
   std::size_t bins_;
+  DeviceStatistics statistics_;
   std::unique_ptr<SpectrumEngine> engine_;
   std::unique_ptr<SpectrumEngine::Workspace> workspace_;
 };

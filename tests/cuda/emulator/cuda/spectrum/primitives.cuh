@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "cuda/emulator/emulator.hpp"
 
@@ -31,6 +32,12 @@ void load_shared(float2& a, float2& b, unsigned from) {
 }
 void increment_shared(unsigned at) {
   ++*reinterpret_cast<unsigned*>(test::emulator::shared_memory(at, sizeof(unsigned)));
+}
+void add_shared(unsigned at, unsigned value) {
+  *reinterpret_cast<unsigned*>(test::emulator::shared_memory(at, sizeof(unsigned))) += value;
+}
+unsigned take_shared(unsigned at) {
+  return std::exchange(*reinterpret_cast<unsigned*>(test::emulator::shared_memory(at, sizeof(unsigned))), 0U);
 }
 
 template <int offset>

@@ -39,7 +39,24 @@ SpectrumSums& SpectrumSums::operator+=(const SpectrumSums& other) {
       __builtin_add_overflow(sum_of_squares, other.sum_of_squares, &sum_of_squares)) {
     throw std::overflow_error("sums of more than 128 bits");
   }
+  if (counters.empty()) counters.resize(other.counters.size());
+  if (!other.counters.empty() && counters.size() != other.counters.size()) {
+    throw std::invalid_argument("statistics of " + std::to_string(counters.size()) + " and " +
+                                std::to_string(other.counters.size()) + " counters can't be added");
+  }
+  for (std::size_t i = 0; i < other.counters.size(); ++i) {
+    if (__builtin_add_overflow(counters[i], other.counters[i], &counters[i])) {
+      throw std::overflow_error("counters of more than 128 bits");
+    }
+  }
   return *this;
+}
+
+void SpectrumSums::reset(std::size_t bins) {
+  histogram.assign(bins, 0);
+  std::fill(counters.begin(), counters.end(), 0);
+  windows = values = clipped = 0;
+  sum = sum_of_squares = 0;
 }
 
 double SpectrumSums::mean() const noexcept {
