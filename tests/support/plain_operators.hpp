@@ -32,7 +32,8 @@ inline std::vector<std::int64_t> plain_gaussian_weights(int radius, double sigma
 /// Both directions in 64 bits, rounded once.
 inline PixelImage plain_gaussian(const PixelImage& image, int radius, double sigma) {
   const std::vector<std::int64_t> weights = plain_gaussian_weights(radius, sigma);
-  const auto [width, height] = image.image;
+  const std::int64_t width = image.image.width;
+  const std::int64_t height = image.image.height;
   const int channels = image.format.channels;
   // Which sample stands for each one of an axis and beyond its ends.
   const auto mirrored = [radius](std::int64_t size) {
