@@ -19,7 +19,7 @@ DOCUMENTS = ["README.md", "ARCHITECTURE.md", *sorted(str(file.relative_to(ROOT))
 BEGINS = (r"(?:pipeline|slidestream-submit|cmake|ninja|ctest|python3|taskset|scp|ssh|sbatch|scancel|nsys|ncu"
           r"|(?:scripts|build|bench|bin)/\S+|\w+_bench) +[^ :]")
 # A name in a sentence, not a command; a form with a place for the reader's own words.
-NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info)|scripts/\S+")
+NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info|convert)|scripts/\S+")
 FORM = re.compile(r"(?:^|[ ./])[A-Z]{3,}(?![a-z0-9_.]*\.(?:md|toml))")
 
 # Where a command is run: in a folder with what the page names (page), in a fresh clone (clone; cuda where there is
@@ -48,6 +48,7 @@ COMMANDS = {
         "pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4": "by: tests/scripts/readme_test.py",
         "pipeline compare slidestream-out denser": "by: tests/scripts/readme_test.py",
         "pipeline report many --html report.html": "by: tests/scripts/readme_test.py",
+        "pipeline convert slide.svs slide.ome.tif": "by: tests/scripts/readme_test.py",
         "pipeline info slide.svs": "by: tests/scripts/readme_test.py",
         "pipeline --help": "by: tests/scripts/readme_test.py",
     },
