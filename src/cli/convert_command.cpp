@@ -94,7 +94,7 @@ std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
       "takes the place of one that was there. Until then it is FILE.partial.ome.tif, which viewers can open.\n\n"
       "Examples:\n"
       "  pipeline convert slide.svs slide.ome.tif                        one slide, one file\n"
-      "  pipeline convert slide.svs small.ome.tif --level 1 -Q 75        a smaller level of it, and smaller tiles\n"
+      "  pipeline convert slide.svs small.ome.tif --level 1 -Q 75        a smaller level, compressed more\n"
       "  pipeline convert slides/ --to ome-tiff --out converted          a folder\n"
       "  pipeline convert slides/ --out exact --compression zstd         without loss");
   command->callback(

@@ -62,6 +62,14 @@ COMMANDS = {
         "slidestream-submit cohort.list --nodes 4 --gpus-per-node 1 --config cohort.toml --out cohort": "page",
     },
     "docs/configuration.md": {"pipeline --print-config": "page"},
+    "docs/images.md": {
+        "pipeline convert slide.svs slide.ome.tif": "page",
+        "pipeline convert slides/ --to ome-tiff --out converted": "page",
+        "pipeline convert slide.svs exact.ome.tif --compression zstd": "page",
+        "pipeline convert slide.svs quarter.ome.tif --level 1 -Q 75": "page",
+        "pipeline info slide.ome.tif": "page",
+        "pipeline slides/ --out edges -s operators.run=sobel -s image.format=ome-tiff": "page",
+    },
     "docs/performance.md": {
         "build/release/bench/pipeline_bench --benchmark_filter=whole_over_floor": "built",
         "pipeline synth --out headline.svs --size 65664x43264 --distinct 300": "page",
@@ -231,6 +239,11 @@ class Pages(Running):
         table = (self.folder / "results" / "slides.csv").read_text().splitlines()
         self.assertEqual([line.split(",")[1] for line in table], ["status", "done", "done", "done"])
         self.assertTrue(list((self.folder / "cohort" / "slurm").glob("*.sh")))
+
+    def test_images(self):
+        self.assertEqual(self.run_commands("docs/images.md", "page"), 6)
+        for name in "slide.ome.tif", "converted/images/one.identity.ome.tif", "edges/images/two.sobel.ome.tif":
+            self.assertTrue((self.folder / name).exists(), name)
 
     def test_tuning(self):
         self.runs()

@@ -177,8 +177,8 @@ class Schema(Case):
         schema = xmlschema.XMLSchema(OME_SCHEMA)
         file = self.folder / "a.ome.tif"
         for form in (*TYPES, "any8:2", "any8:4"):
-            for options in ([], ["name=a <b> é", "mpp=0.25", "magnification=40", "channel=x", "setting=a.b:c"], ["mpp=1"],
-                            ["setting=a.b:"]):
+            for options in ([], ["mpp=1"], ["setting=a.b:"],
+                            ["name=a <b> é", "creator=a & b", "mpp=0.25", "magnification=40", "channel=x", "setting=a.b:c"]):
                 write(file, 300, 200, f"format={form}", *options)
                 with BigTiff(file) as tiff:
                     schema.validate(tiff.chain[0]["description"].rstrip(b"\0").decode())

@@ -109,15 +109,15 @@ class Converted(Made):
 
     def __init__(self, folder, slide, levels, compression):
         self.file = folder / f"{slide.stem}-{compression}.ome.tif"
-        done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", compression, "--quiet"],
-                              capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
         info = json.loads(subprocess.run([PIPELINE, "info", "--json", slide], capture_output=True, check=True).stdout)
+        self.mpp = info["mpp"] or 0.25
+        done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", compression, "--quiet", "--set",
+                               f"input.mpp={self.mpp}"], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
         self.pixels = levels[0]
         self.levels = levels
         self.compression = compression
         self.tile = 256
-        self.mpp = info["mpp"]
         if compression == "jpeg":
             with BigTiff(self.file) as tiff:
                 self.levels = [self.decoded(tiff, level) for level in range(len(tiff.chain))]
