@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -97,6 +98,8 @@ inline constexpr std::array<std::string_view, 6> operator_names = {"spectrum", "
 struct OperatorsConfig {
   /// What is computed from each slide in one pass: some of `operator_names`, each once, at least one. Default spectrum.
   std::vector<std::string> run = {"spectrum"};
+
+  bool runs(std::string_view name) const { return std::find(run.begin(), run.end(), name) != run.end(); }
 };
 
 /// `[analysis]`

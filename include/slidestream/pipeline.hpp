@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,8 +25,10 @@ struct Progress {
   std::uint64_t pixels = 0;          ///< transformed so far
   std::uint64_t pixels_started = 0;  ///< pixels of all slides opened so far
   std::uint64_t bytes_read = 0;
-  double seconds = 0.0;       ///< since the start
-  std::string busiest_stage;  ///< the stage with the largest busy share so far
+  std::uint64_t bytes_made = 0;  ///< of images' tiles, compressed
+  std::uint64_t files_made = 0;  ///< of slides that are done: a caller's to set
+  double seconds = 0.0;          ///< since the start
+  std::string busiest_stage;     ///< the stage with the largest busy share so far
 };
 
 /// What `wake_up` got ready.
@@ -44,6 +47,9 @@ class RunControl {
   /// Called after `on_start`, from any thread, for what the names of the slide's images begin with. What it throws
   /// fails the slide. Empty: the stem of its file, which two slides of a run must not share then.
   std::function<std::string(const std::string& path)> image_name;
+  /// Called after `image_name`, from any thread, for where a file of the slide is to lie: `name` is what it is called
+  /// otherwise, such as "NAME.identity.ome.tif". What it throws fails the slide. Empty: `output.dir`/images/name.
+  std::function<std::filesystem::path(const std::string& path, const std::string& name)> image_file;
   /// Called when a slide is done or failed, one call at a time, in the order in which slides ended, from a thread of
   /// its own: it may block, and other slides go on meanwhile. Few of them: while results wait, their slots aren't used
   /// again. All calls have returned when the run does. It may take `map` and `sums` out of the result.

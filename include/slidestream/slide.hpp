@@ -74,6 +74,13 @@ struct HostPixels {
   std::size_t row_bytes() const noexcept { return static_cast<std::size_t>(width) * format.pixel_bytes(); }
 };
 
+/// What the colours of a level's pixels are: an ICC profile.
+struct IccProfile {
+  std::vector<std::byte> bytes;  ///< as the file holds them; empty: there is none that can be used
+  std::string space;             ///< of the device's colours, such as "RGB" or "GRAY"
+  std::string fault;             ///< one line that says why one that is there can't be used; else empty
+};
+
 struct OpenOptions {
   std::int64_t max_pixels = std::int64_t{1} << 36;  ///< larger levels 0 are refused
   int retries = 0;  ///< of a read that failed for a reason that may pass; `input.retries` says how long they take
@@ -105,6 +112,10 @@ class Slide {
   /// Fills `to` from byte `offset` of the file: positional, no shared file offset, thread-safe.
   /// \throws SlideError when the file ends before, or the system fails.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
+
+  /// Reads the ICC profile (TIFF's tag 34675) of a level's directory, or of level 0's where that has none. One that is
+  /// damaged, or larger than 16 MiB, is no error of the slide. \throws SlideError when the system fails.
+  IccProfile icc_profile(std::size_t level) const;
 
   struct Impl;
   const Impl& impl() const noexcept { return *impl_; }

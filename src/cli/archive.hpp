@@ -15,7 +15,7 @@
 #include <slidestream/pipeline.hpp>
 #include <slidestream/results.hpp>
 
-#include "cli/run_command.hpp"
+#include "cli/run_options.hpp"
 #include "ledger/ledger.hpp"
 #include "output/views.hpp"
 

@@ -127,14 +127,16 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
   return text;
 }
 
-int dry_run(const Config& config, const ExpandedInputs& inputs, const std::string& assumed_gpu, bool fresh) {
-  ForecastOptions options;
-  if (!assumed_gpu.empty()) options.assumed = gpu_model(assumed_gpu);
-  const RunForecast forecast = forecast_run(config, inputs.slides, options);
+int dry_run(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
+  ForecastOptions forecast_options;
+  if (!options.assume_gpu.empty()) forecast_options.assumed = gpu_model(options.assume_gpu);
+  const RunForecast forecast = forecast_run(config, inputs.slides, forecast_options);
   const Style style = Style::of(1);
-  const auto begun = fresh ? std::nullopt : preview_start(config, inputs.slides, inputs.canonical);
+  const bool anew = options.fresh || !options.file.empty();
+  const auto begun = anew ? std::nullopt : preview_start(config, inputs.slides, inputs.canonical);
+  const std::string results = options.file.empty() ? results_text(config, begun) : printable(options.file);
   std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style) << style.bold("results")
-            << "  " << results_text(config, begun) << '\n';
+            << "  " << results << '\n';
   if (begun && !begun->refusal.empty()) throw ConfigError(config.output.dir + ": " + begun->refusal);
   if (!forecast.fits_gpu()) {
     throw ConfigError("this configuration needs " + memory_text(forecast.gpu_bytes) +

@@ -6,6 +6,7 @@
 #include <slidestream/forecast.hpp>
 #include <slidestream/pipeline.hpp>
 
+#include "cli/run_options.hpp"
 #include "cli/terminal.hpp"
 
 namespace slidestream::cli {
@@ -16,8 +17,8 @@ std::string memory_text(std::uint64_t bytes);
 /// What a run would do, a line a subject and a row a slide.
 std::string forecast_text(const Config& config, const RunForecast& forecast, int width, const Style& style);
 
-/// `pipeline --dry-run`: prints it; `fresh`: an earlier run would be moved aside. Returns 0; 1 when a slide would fail
-/// at once. \throws ConfigError when nothing would be started.
-int dry_run(const Config& config, const ExpandedInputs& inputs, const std::string& assumed_gpu, bool fresh);
+/// `pipeline --dry-run`: prints it. Returns 0; 1 when a slide would fail at once. \throws ConfigError when nothing
+/// would be started.
+int dry_run(const Config& config, const ExpandedInputs& inputs, const RunOptions& options);
 
 }  // namespace slidestream::cli

@@ -42,14 +42,16 @@ Json level_json(const Level& level) {
           {"colour", name(level.colour)}};
 }
 
-Json info_json(const SlideInfo& info) {
+Json info_json(const Slide& slide) {
+  const SlideInfo& info = slide.info();
+  const std::size_t icc_bytes = slide.icc_profile(0).bytes.size();
   Json levels = Json::array();
   for (const Level& level : info.levels) levels.push_back(level_json(level));
   return {{"path", info.path.string()},     {"file_size", info.file_size},
           {"format", info.format},          {"big_tiff", info.big_tiff},
           {"mpp", optional_json(info.mpp)}, {"magnification", optional_json(info.magnification)},
-          {"levels", std::move(levels)},    {"associated", info.associated},
-          {"properties", info.properties}};
+          {"levels", std::move(levels)},    {"icc_bytes", icc_bytes},
+          {"associated", info.associated},  {"properties", info.properties}};
 }
 
 /// Number with as many decimals as it needs, four at most.
@@ -60,7 +62,14 @@ std::string short_number(double value) {
   return text;
 }
 
-std::string info_text(const SlideInfo& info, const Style& style) {
+/// "3,144 bytes, RGB", or why it can't be used.
+std::string profile_text(const IccProfile& profile) {
+  if (!profile.fault.empty()) return profile.fault;
+  return profile.bytes.empty() ? "none" : count_text(profile.bytes.size()) + " bytes, " + printable(profile.space);
+}
+
+std::string info_text(const Slide& slide, const Style& style) {
+  const SlideInfo& info = slide.info();
   std::string text = style.bold(printable(info.path.string())) + "\n";
   const auto line = [&](const std::string& what, const std::string& value) {
     text += "  " + what + std::string(what.size() < 15 ? 15 - what.size() : 1, ' ') + value + "\n";
@@ -69,6 +78,7 @@ std::string info_text(const SlideInfo& info, const Style& style) {
   line("size", bytes_text(static_cast<double>(info.file_size)) + " (" + count_text(info.file_size) + " bytes)");
   line("mpp", info.mpp ? short_number(*info.mpp) + " micrometres a pixel at level 0" : "not given");
   line("magnification", info.magnification ? short_number(*info.magnification) + " x" : "not given");
+  line("colour profile", profile_text(slide.icc_profile(0)));
   std::string associated;
   for (const std::string& image : info.associated) associated += (associated.empty() ? "" : ", ") + printable(image);
   line("other images", associated.empty() ? "none" : associated);
@@ -99,11 +109,10 @@ int show_info(const InfoOptions& options) {
   for (const std::string& path : inputs.slides) {
     try {
       const auto slide = Slide::open(path);
-      const SlideInfo& info = slide->info();
       if (options.json) {
-        all.push_back(info_json(info));
+        all.push_back(info_json(*slide));
       } else {
-        std::cout << (first ? "" : "\n") << info_text(info, style);
+        std::cout << (first ? "" : "\n") << info_text(*slide, style);
         first = false;
       }
     } catch (const Error& error) {

@@ -94,8 +94,8 @@ std::string man_page(const CLI::App& app) {
           roff(
               "Reads whole-slide images (Aperio SVS and other tiled TIFF), and computes spectral statistics of every "
               "window of every slide: a histogram of the logarithmic Fourier magnitudes, their mean, standard "
-              "deviation and percentiles, for each slide and for all together. A slide that fails is reported and "
-              "doesn't stop the others.\n");
+              "deviation and percentiles, for each slide and for all together. pipeline convert writes slides as "
+              "images. A slide that fails is reported and doesn't stop the others.\n");
   text += arguments_text(app) + section("OPTIONS") + options_text(app);
   text += section("COMMANDS");
   for (const CLI::App* command : commands_of(app)) {
@@ -107,15 +107,19 @@ std::string man_page(const CLI::App& app) {
               "A TOML file, with --config; defaults lie below the file, the file below --set, and that below the "
               "options of their own. pipeline --print-config writes the effective one.\n");
   text += keys_text();
-  text += section("FILES") +
-          item("slides.csv", "One record a slide in the order of the input: status, error, size, codec, statistics.") +
-          item("corpus.json", "Settings, versions, totals, the stages' times, and the merged histogram.") +
-          item("histograms.npy", "Counts, unsigned 64 bit, slides x bins, in the order of slides.csv.") +
-          statistics_text() + item("failures.csv", "A record a slide that failed: path, stage, tile, cause.") +
-          item("run.sqlite", "The ledger of the run. The other files are written from it.") +
-          item("maps/SLIDE.npy, maps/SLIDE.tif",
-               "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +
-          roff("Every file is written whole to a temporary name and renamed.\n");
+  text +=
+      section("FILES") +
+      item("slides.csv", "One record a slide in the order of the input: status, error, size, codec, statistics.") +
+      item("corpus.json", "Settings, versions, totals, the stages' times, and the merged histogram.") +
+      item("histograms.npy", "Of the spectrum: counts, unsigned 64 bit, slides x bins, in the order of slides.csv.") +
+      statistics_text() + item("failures.csv", "A record a slide that failed: path, stage, tile, cause.") +
+      item("run.sqlite", "The ledger of the run. The other files are written from it.") +
+      item("maps/SLIDE.npy, maps/SLIDE.tif",
+           "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +
+      item("images/SLIDE.OPERATOR.ome.tif",
+           "Of operators that make images: a tiled pyramid; SLIDE.OPERATOR.partial.ome.tif until it is whole.") +
+      item("artifacts.csv", "A record a file in images/: slide, operator, product, file, bytes, digest.") +
+      roff("Every file is written whole to a temporary name and renamed.\n");
   text += section("INTERRUPTED RUNS") +
           roff(
               "Slides that weren't finished have no row in slides.csv; those that were are written as usual. The same "

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -11,6 +12,7 @@
 
 #include "cli/command.hpp"
 #include "cli/compare_command.hpp"
+#include "cli/convert_command.hpp"
 #include "cli/help.hpp"
 #include "cli/info_command.hpp"
 #include "cli/logging.hpp"
@@ -51,16 +53,14 @@ class Program {
   Program() : app_("Spectral statistics of every window of whole-slide images", "pipeline") {
     app_.set_help_flag("-h,--help", "This text; `pipeline COMMAND --help` for a command");
     app_.set_version_flag("-V,--version", std::string("slidestream ") + version(), "The version");
-    run_options_ = add_run_options(app_);
-    for (const char* name : {"--config", "--out"}) app_.get_option(name)->check(not_empty);
-    app_.add_option("--log-level", log_level_, "Messages that are shown")
-        ->type_name("error|warn|info|debug")
-        ->group("Messages");
-    app_.add_flag("--log-json", log_json_, "Messages as JSON, one object a line")->group("Messages");
+    add_run();
+    add_message_options(app_);
     app_.add_flag("--help-man", help_man_, "The man page")->group("");
     app_.require_subcommand(0, 1);
     app_.footer(footer());
     add_compare_command(app_, action_);
+    convert_options_ = add_convert_command(app_, action_);
+    add_message_options(*app_.get_subcommand("convert"));
     add_info_command(app_, action_);
     add_merge_command(app_, action_);
     add_report_command(app_, action_);
@@ -93,17 +93,34 @@ class Program {
       return exit_done;
     }
     if (action_) {
-      if (!run_options_->inputs.empty()) {
-        throw ConfigError("'" + run_options_->inputs.front() + "' stands before the command '" +
+      if (!run_options_.inputs.empty()) {
+        throw ConfigError("'" + run_options_.inputs.front() + "' stands before the command '" +
                           named_command().get_name() + "'; arguments follow it");
       }
       return action_();
     }
     refuse_unknown_command();
-    return run(*run_options_);
+    return run(run_options_);
   }
 
  private:
+  void add_run() {
+    app_.add_option("slides", run_options_.inputs,
+                    "Slides, folders (searched for .svs, .tif, .tiff, .btf), .list or .csv files that name "
+                    "slides, or - for a list on standard input")
+        ->type_name("SLIDE|DIR|LIST|-");
+    constexpr std::array<KeyOption, 1> own = {
+        {{"--maps", "output", "maps", "Statistics of every window as an image for each slide"}}};
+    add_run_options(app_, run_options_, own);
+  }
+
+  void add_message_options(CLI::App& command) {
+    command.add_option("--log-level", log_level_, "Messages that are shown")
+        ->type_name("error|warn|info|debug")
+        ->group("Messages");
+    command.add_flag("--log-json", log_json_, "Messages as JSON, one object a line")->group("Messages");
+  }
+
   void add_completion_command() {
     CLI::App* command = app_.add_subcommand("completion", "A script that completes options and names in your shell");
     command->add_option("shell", shell_, "Your shell")->type_name("bash|zsh|fish")->required();
@@ -155,11 +172,12 @@ class Program {
     return "unknown option '" + one_line(name) + "'; did you mean '" + nearest_name(name, names) + "'?";
   }
 
-  void set_up_messages() const {
+  void set_up_messages() {
     LogOptions options;
     options.json = log_json_;
-    run_options_->log_json = log_json_;
-    options.level = run_options_->quiet ? spdlog::level::warn : spdlog::level::info;
+    run_options_.log_json = log_json_;
+    convert_options_->log_json = log_json_;
+    options.level = run_options_.quiet || convert_options_->quiet ? spdlog::level::warn : spdlog::level::info;
     if (!log_level_.empty()) {
       if (std::ranges::find(level_names, log_level_) == level_names.end()) {
         throw ConfigError("--log-level is '" + one_line(log_level_) +
@@ -173,8 +191,8 @@ class Program {
 
   /// A single word that names no file is more likely a command's name than a slide's.
   void refuse_unknown_command() const {
-    if (run_options_->inputs.empty()) return;
-    const std::string& word = run_options_->inputs.front();
+    if (run_options_.inputs.empty()) return;
+    const std::string& word = run_options_.inputs.front();
     const bool plain = std::ranges::all_of(word, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
     std::error_code code;
     if (!plain || word == "-" || std::filesystem::exists(word, code)) return;
@@ -185,7 +203,8 @@ class Program {
   }
 
   CLI::App app_;
-  std::shared_ptr<RunOptions> run_options_;
+  RunOptions run_options_;
+  std::shared_ptr<RunOptions> convert_options_;
   std::string log_level_;
   bool log_json_ = false;
   bool help_man_ = false;

@@ -55,6 +55,14 @@ std::string byte_rate_text(const Progress& progress) {
   return bytes_text(rate(static_cast<double>(progress.bytes_read), progress.seconds)) + "/s";
 }
 
+/// Of images, with tiles of those that aren't whole yet.
+std::string made_text(const Progress& progress) {
+  const std::string files = progress.files_made == 0   ? ""
+                            : progress.files_made == 1 ? "1 file, "
+                                                       : std::to_string(progress.files_made) + " files, ";
+  return files + bytes_text(static_cast<double>(progress.bytes_made)) + " made";
+}
+
 std::string pixel_rate(const Progress& progress) {
   return pixel_rate_text(rate(static_cast<double>(progress.pixels), progress.seconds));
 }
@@ -106,6 +114,7 @@ std::string live_line(const Progress& progress, const Share& share, bool stoppin
   pieces.push_back({percent_text(share.all), 1});
   pieces.push_back({pixel_rate(progress), 3});
   pieces.push_back({byte_rate_text(progress), 4});
+  if (progress.bytes_made > 0) pieces.push_back({made_text(progress), 4});
   pieces.push_back(stopping ? Piece{"stopping", 2} : Piece{"ETA " + eta_text(progress, share.start), 2});
   if (!progress.busiest_stage.empty()) pieces.push_back({"busiest " + progress.busiest_stage, 5});
 
@@ -139,6 +148,7 @@ std::string progress_text(const Progress& progress, const Share& share) {
   if (progress.slides_skipped > 0) text += ", " + std::to_string(progress.slides_skipped) + " of them skipped";
   text += ", " + percent_text(share.all) + ", " + pixel_rate(progress) + ", " + byte_rate_text(progress) + ", ETA " +
           eta_text(progress, share.start);
+  if (progress.bytes_made > 0) text += ", " + made_text(progress);
   if (!progress.busiest_stage.empty()) text += ", busiest " + progress.busiest_stage;
   return text;
 }

@@ -17,35 +17,71 @@ std::string statistics_text(const SpectrumSums& sums, const char* unit, const St
   return fixed(sums.mean(), 4) + (style.unicode ? " \u00b1 " : " +- ") + fixed(sums.standard_deviation(), 4) + unit;
 }
 
-void add_slide(Table& table, const Config& config, const SlideResult& slide, std::size_t path_width,
-               const Style& style) {
-  const std::string path = shortened_path(slide.path, path_width, style);
-  if (!slide.done) {
-    table.add({path, "failed", "", "", "", "", "", ""});
-    return;
-  }
-  const auto& [low, high] = config.analysis.range;
-  const auto percentile = [&, l = low, h = high](double p) { return fixed(slide.sums.percentile(p, l, h), 2); };
-  table.add({path, count_text(slide.sums.windows), fixed(slide.sums.mean(), 4),
-             fixed(slide.sums.standard_deviation(), 4), percentile(0.05), percentile(0.5), percentile(0.95),
-             seconds_text(slide.seconds)});
+std::string size_text(const SlideResult& slide) {
+  return std::to_string(slide.width) + " x " + std::to_string(slide.height);
 }
+
+std::string files_text(std::uint64_t files) { return count_text(files) + (files == 1 ? " file" : " files"); }
+
+/// A row a slide: what the spectrum found of it, or else the files that were made.
+class SlideTable {
+ public:
+  SlideTable(const Config& config, int width, const Style& style)
+      : config_(config), style_(style), spectrum_(config.operators.runs("spectrum")), table_(titles()) {
+    // What the other columns usually take.
+    path_width_ = static_cast<std::size_t>(std::clamp(width - (spectrum_ ? 66 : 46), 16, 60));
+  }
+
+  void add(const SlideResult& slide) {
+    std::vector<std::string> row = {shortened_path(slide.path, path_width_, style_)};
+    if (!slide.done) {
+      row.emplace_back("failed");
+    } else if (spectrum_) {
+      const auto& [low, high] = config_.analysis.range;
+      row.push_back(count_text(slide.sums.windows));
+      row.push_back(fixed(slide.sums.mean(), 4));
+      row.push_back(fixed(slide.sums.standard_deviation(), 4));
+      for (const double p : {0.05, 0.5, 0.95}) row.push_back(fixed(slide.sums.percentile(p, low, high), 2));
+      row.push_back(seconds_text(slide.seconds));
+    } else {
+      row.push_back(size_text(slide));
+      row.push_back(count_text(slide.artifacts.size()));
+      row.push_back(bytes_text(static_cast<double>(bytes_of(slide.artifacts))));
+      row.push_back(seconds_text(slide.seconds));
+    }
+    row.resize(titles().size());
+    table_.add(std::move(row));
+  }
+
+  std::string text() const { return table_.text(style_); }
+
+ private:
+  std::vector<std::string> titles() const {
+    if (!spectrum_) return {"<slide", "size", "files", "bytes", "time"};
+    const bool linear = config_.analysis.value == ValueKind::linear;
+    return {"<slide", "windows", linear ? "mean |F|" : "mean dB", linear ? "std |F|" : "std dB", "5 %", "50 %",
+            "95 %",   "time"};
+  }
+
+  const Config& config_;
+  const Style& style_;
+  bool spectrum_;
+  Table table_;
+  std::size_t path_width_ = 0;
+};
 
 }  // namespace
 
 std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
                          int width, const Style& style) {
-  const bool linear = config.analysis.value == ValueKind::linear;
-  const char* unit = linear ? "" : " dB";
+  const bool spectrum = config.operators.runs("spectrum");
+  const char* unit = config.analysis.value == ValueKind::linear ? "" : " dB";
   std::string text;
   if (!result.slides.empty()) {
-    Table table({"<slide", "windows", linear ? "mean |F|" : "mean dB", linear ? "std |F|" : "std dB", "5 %", "50 %",
-                 "95 %", "time"});
-    // What the other columns usually take.
-    const auto path_width = static_cast<std::size_t>(std::clamp(width - 66, 16, 60));
+    SlideTable table(config, width, style);
     const std::size_t shown = std::min(result.slides.size(), most_slides);
-    for (std::size_t i = 0; i < shown; ++i) add_slide(table, config, result.slides[i], path_width, style);
-    text += table.text(style);
+    for (std::size_t i = 0; i < shown; ++i) table.add(result.slides[i]);
+    text += table.text();
     if (const std::size_t all = corpus.done + corpus.failed; shown < all) {
       text += "and " + std::to_string(all - shown) + " more in slides.csv\n";
     }
@@ -55,17 +91,34 @@ std::string summary_text(const Config& config, const RunResult& result, const Co
       style.bold("corpus") + "   " + std::to_string(corpus.done) + (corpus.done == 1 ? " slide done" : " slides done");
   if (skipped > 0) text += " (" + std::to_string(skipped) + " before)";
   if (corpus.failed > 0) text += ", " + style.red(std::to_string(corpus.failed) + " failed");
-  text += ", " + count_text(corpus.sums.windows) + " windows";
-  if (corpus.done > 0) text += ", " + statistics_text(corpus.sums, unit, style);
+  if (spectrum) {
+    text += ", " + count_text(corpus.sums.windows) + " windows";
+    if (corpus.done > 0) text += ", " + statistics_text(corpus.sums, unit, style);
+  }
   text += ", " + seconds_text(result.seconds) + "\n";
   if (corpus.gpu_fallback_tiles > 0) {
     text += style.bold("tiles") + "    " + count_text(corpus.gpu_fallback_tiles) +
             " were decoded by the CPU, for the GPU didn't vouch for them\n";
   }
-  text += style.bold("results") + "  " + printable(config.output.dir) + ": slides.csv, corpus.json, histograms.npy";
+  if (corpus.artifacts > 0) {
+    text += style.bold("images") + "   " + files_text(corpus.artifacts) + ", " +
+            bytes_text(static_cast<double>(corpus.artifact_bytes)) + ", in " + printable(config.output.dir) +
+            "/images\n";
+  }
+  text += style.bold("results") + "  " + printable(config.output.dir) + ": slides.csv, corpus.json";
+  if (spectrum) text += ", histograms.npy";
   if (corpus.failed > 0) text += ", failures.csv";
   if (!corpus.maps.empty()) text += ", maps/ (" + std::to_string(corpus.maps.size()) + ")";
   return text + "\n";
+}
+
+std::string file_text(const SlideResult& slide) {
+  std::string text;
+  for (const Artifact& artifact : slide.artifacts) {
+    text += printable(artifact.file) + ": " + size_text(slide) + " pixels, " +
+            bytes_text(static_cast<double>(artifact.bytes)) + ", in " + seconds_text(slide.seconds) + "\n";
+  }
+  return text;
 }
 
 std::string stages_text(const RunResult& result, const Style& style) {

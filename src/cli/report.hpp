@@ -15,6 +15,9 @@ namespace slidestream::cli {
 std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
                          int width, const Style& style);
 
+/// Of a run that wrote one file: the file, its size in pixels and bytes, and how long it took.
+std::string file_text(const SlideResult& slide);
+
 /// What every stage did: busy share of the run's threads, wait share, items, bytes, rate.
 std::string stages_text(const RunResult& result, const Style& style);
 

@@ -2,8 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -27,22 +28,12 @@
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
-#include "config/keys.hpp"
+#include "cli/tracing.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream::cli {
 
 namespace {
-
-/// The names that a key takes, as options show them: "none|npy|tiff".
-std::string choices_of(std::string_view section, std::string_view name) {
-  std::string text;
-  for (const std::string& choice : find_key(section, name)->choices) text += (text.empty() ? "" : "|") + choice;
-  return text;
-}
-
-/// `--trace a.svs b.svs` mustn't write over a slide.
-std::string json_file(const std::string& file) { return file.ends_with(".json") ? "" : "must end in .json"; }
 
 void report_slide(const SlideResult& slide) {
   if (!slide.done) {
@@ -87,49 +78,22 @@ void leave_out_results(const Config& config, ExpandedInputs& inputs) {
   }
 }
 
-/// Records the run when that is asked for.
-class Tracing {
- public:
-  Tracing(const Config& config, std::string file) : file_(std::move(file)) {
-    if (file_.empty()) return;
-    TraceRecording::Options options;
-    options.devices = config.pipeline.backend != Backend::cpu;
-    recording_.emplace(options);
-  }
-
-  /// Ends the recording; what it says of GPUs goes into the result.
-  void finish(RunResult& result) {
-    if (!recording_) return;
-    trace_ = recording_->finish();
-    recording_.reset();
-    result.overlap = find_overlap(trace_);
-    // Where no GPU was used nobody misses its records.
-    if (result.backend == "cuda" && !trace_.device_warning.empty()) spdlog::warn("{}", trace_.device_warning);
-    if (const std::uint64_t dropped = trace_.dropped_ranges + trace_.dropped_device_records; dropped > 0) {
-      spdlog::warn("the trace is incomplete: {} ranges and {} GPU records found no room in it", trace_.dropped_ranges,
-                   trace_.dropped_device_records);
-    }
-  }
-
-  /// \throws OutputError.
-  void write(const std::vector<std::string>& slides) const {
-    if (file_.empty()) return;
-    write_trace(file_, trace_, slides);
-    spdlog::info("{}: {} ranges and {} GPU records; ui.perfetto.dev shows them", file_, trace_.ranges.size(),
-                 trace_.device_records.size());
-  }
-
- private:
-  std::string file_;
-  std::optional<TraceRecording> recording_;
-  Trace trace_;
-};
-
 /// Whether the file is to be in that folder, which may not be there yet.
 bool lies_in(const std::string& file, const std::string& folder) {
   std::error_code code;
   const std::filesystem::path parent = std::filesystem::weakly_canonical(file, code).parent_path();
   return !file.empty() && parent == std::filesystem::weakly_canonical(folder, code);
+}
+
+/// Runs slides. Where images can't be written, the run has failed; what was finished before is kept.
+RunResult run_to_end(const Config& config, const std::vector<std::string>& slides, RunControl& control) {
+  try {
+    return run_pipeline(config, slides, control);
+  } catch (const OutputError& error) {
+    RunResult result;
+    result.failure = error.what();
+    return result;
+  }
 }
 
 void report_results(const Config& config, RunResult& result, const Archive& archive, bool complete) {
@@ -199,8 +163,10 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
+  std::atomic<std::uint64_t> files{0};
   control.on_slide = [&](SlideResult& slide) {
     if (!archive.slide_ended(slide)) return;
+    files += slide.artifacts.size();
     report_slide(slide);
     display.slide_ended(slide, archive.bytes_of(slide.path));
   };
@@ -210,6 +176,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     progress.slides_done += start.done;
     progress.slides_failed += start.failed;
     progress.slides_skipped = start.done;
+    progress.files_made = files;
     display.update(progress);
   };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
@@ -218,7 +185,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   if (!slides.empty()) {
     Tracing tracing(config, options.trace);
     control.woken = waking.get();
-    result = run_pipeline(config, slides, control);
+    result = run_to_end(config, slides, control);
     display.end();
     archive.end_watch();
     tracing.finish(result);
@@ -229,96 +196,87 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   return conclude(config, result, slides, archive, Tracing(config, ""), options.quiet);
 }
 
-void add_archive_options(CLI::App& app, RunOptions& options) {
-  const std::string group = "Long runs";
-  app.add_flag("--retry-failed", options.retry_failed,
-               "Try slides again that failed in an earlier run of the same command")
-      ->group(group);
-  app.add_flag("--fresh", options.fresh,
-               "Move an earlier run in the folder for results aside, to its earlier-N, and start anew")
-      ->group(group);
-  app.add_option("--max-failures", options.max_failures,
-                 "Stop, with status 1, when so many slides have failed since the start, or such a share of all")
-      ->type_name("N|P%")
-      ->check(not_empty)
-      ->group(group);
-  app.add_option(
-         "--metrics", options.metrics,
-         "Write how far the run is every few seconds, for Prometheus: a file in node_exporter's textfile folder")
-      ->type_name("FILE.prom")
-      ->check([](const std::string& file) { return file.ends_with(".prom") ? "" : "must end in .prom"; })
-      ->group(group);
-  app.add_option("--shard", options.shard,
-                 "Do one of N parts of the slides: I from 1 to N; `pipeline merge` joins them")
-      ->type_name("I/N")
-      ->check(not_empty)
-      ->group(group);
-  app.add_option("--shard-by", options.shard_by,
-                 "What parts are made by: the path, or the size for parts of equal bytes")
-      ->type_name("path|size")
-      ->check(CLI::IsMember({"path", "size"}))
-      ->group(group);
+/// What the name of an image ends with; empty where it is no image's, or nothing else. In any case of letters.
+std::string image_suffix(const std::string& name) {
+  for (const std::string suffix : {".ome.tif", ".ome.tiff", ".tif", ".tiff"}) {
+    if (name.size() < suffix.size()) continue;
+    std::string end = name.substr(name.size() - suffix.size());
+    std::ranges::transform(end, end.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (end == suffix) return name.size() > suffix.size() ? end : "";
+  }
+  return {};
+}
+
+/// Whether one slide can be written to that file. \throws ConfigError.
+void check_file(const std::string& file, const std::vector<std::string>& slides) {
+  const std::filesystem::path path = file;
+  std::error_code code;
+  const auto status = std::filesystem::status(path, code);
+  if (std::filesystem::is_directory(status)) {
+    throw ConfigError(file + ": it is a folder; several slides go there with --out, and one to a file in it");
+  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw ConfigError(file + ": it isn't a regular file");
+  }
+  if (image_suffix(path.filename().string()).empty()) {
+    throw ConfigError(file + ": the file that is written ends in .ome.tif, .ome.tiff, .tif or .tiff" +
+                      "; for a folder there is --out");
+  }
+  if (slides.size() > 1) {
+    throw ConfigError(file + ": one file holds one slide, and there are " + std::to_string(slides.size()) +
+                      "; name a folder for them with --out");
+  }
+  if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
+}
+
+/// Runs one slide into one file, and writes nothing else.
+int run_to_file(const Config& config, const std::string& slide, const RunOptions& options,
+                std::future<std::shared_ptr<Woken>>& waking) {
+  log_with_time();
+  RunControl control;
+  const SignalScope signals(control);
+  std::error_code code;
+  const std::uintmax_t bytes = std::filesystem::file_size(slide, code);
+  ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));
+  const std::string name = std::filesystem::path(options.file).filename().string();
+  control.image_name = [&](const std::string&) { return name.substr(0, name.size() - image_suffix(name).size()); };
+  control.image_file = [&](const std::string&, const std::string&) { return options.file; };
+  control.on_slide = report_slide;
+  control.on_progress = [&](const Progress& progress) { display.update(progress); };
+  control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
+  Tracing tracing(config, options.trace);
+  control.woken = waking.get();
+  RunResult result = run_to_end(config, {slide}, control);
+  display.end();
+  tracing.finish(result);
+  if (!result.failure.empty()) spdlog::error("the run ended early: {}", result.failure);
+  bool complete = result.failure.empty();
+  try {
+    tracing.write({slide});
+  } catch (const OutputError& error) {
+    spdlog::error("{}", error.what());
+    complete = false;
+  }
+  const bool done = !result.slides.empty() && result.slides.front().done;
+  if (!options.quiet && !result.stages.empty()) {
+    const Style style = Style::of(1);
+    print_report((done ? file_text(result.slides.front()) + "\n" : "") + stages_text(result, style) +
+                 overlap_text(result));
+  }
+  if (const int signal = SignalScope::received(); signal != 0 && !done) {
+    spdlog::warn("interrupted: {} isn't written", options.file);
+    return 128 + signal;
+  }
+  return done && complete ? exit_done : exit_some_failed;
 }
 
 }  // namespace
 
-std::shared_ptr<RunOptions> add_run_options(CLI::App& app) {
-  auto options = std::make_shared<RunOptions>();
-  app.add_option("slides", options->inputs,
-                 "Slides, folders (searched for .svs, .tif, .tiff, .btf), .list or .csv files that name "
-                 "slides, or - for a list on standard input")
-      ->type_name("SLIDE|DIR|LIST|-");
-  const std::string group = "Run";
-  app.add_option("-c,--config", options->config_file, "Configuration file (TOML)")->type_name("FILE")->group(group);
-  app.add_option("-s,--set", options->settings, "One setting, over the file's; may be repeated")
-      ->type_name("SECTION.KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
-      ->group(group);
-  app.add_option("-o,--out", options->out, "Folder for results (output.dir)")->type_name("DIR")->group(group);
-  app.add_option("--maps", options->maps, "Statistics of every window as an image for each slide (output.maps)")
-      ->type_name(choices_of("output", "maps"))
-      ->group(group);
-  app.add_option("--backend", options->backend, "Where windows are transformed (pipeline.backend)")
-      ->type_name(choices_of("pipeline", "backend"))
-      ->group(group);
-  app.add_option("-t,--threads", options->threads, "Threads of the run, 0 for all (pipeline.threads)")
-      ->type_name("N")
-      ->group(group);
-  app.add_option("--trace", options->trace,
-                 "Record when every stage worked and what every GPU did, for ui.perfetto.dev")
-      ->type_name("FILE.json")
-      ->check(json_file)
-      ->group(group);
-  add_archive_options(app, *options);
-  app.add_flag("--print-config", options->print_config, "Write the effective configuration, every key explained")
-      ->group(group);
-  app.add_flag("--dry-run", options->dry_run, "Say what would be done and the memory it takes; start nothing")
-      ->group(group);
-  app.add_option("--assume-gpu", options->assume_gpu, "With --dry-run: as if the GPUs were these, here or not")
-      ->type_name("a40|a100|h100|h200")
-      ->check(not_empty)
-      ->group(group);
-  app.add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors")->group("Messages");
-  return options;
-}
-
-Config effective_config(const RunOptions& options) {
-  Config config = options.config_file.empty() ? Config{} : load_config(options.config_file);
-  for (const std::string& setting : options.settings) apply_setting(config, setting);
-  if (!options.maps.empty()) apply_setting(config, "output.maps=" + options.maps);
-  if (!options.backend.empty()) apply_setting(config, "pipeline.backend=" + options.backend);
-  if (!options.threads.empty()) apply_setting(config, "pipeline.threads=" + options.threads);
-  // Paths are taken as they are, whatever TOML would make of them.
-  if (!options.out.empty()) config.output.dir = options.out;
-  if (!options.inputs.empty()) config.input.slides = options.inputs;
-  validate(config);
-  return config;
-}
-
 int run(const RunOptions& options) {
   const Config config = effective_config(options);
+  if (config.output.maps != MapFormat::none && !config.operators.runs("spectrum")) {
+    throw ConfigError("output.maps is for what the spectrum finds of windows, and operators.run is without it");
+  }
   if (options.print_config) {
     errno = 0;
     if (!(std::cout << to_toml(config))) {
@@ -330,20 +288,26 @@ int run(const RunOptions& options) {
   }
   if (!options.dry_run && !options.assume_gpu.empty()) throw ConfigError("--assume-gpu goes with --dry-run");
   if (options.dry_run && !options.shard.empty()) throw ConfigError("--dry-run plans all slides: leave --shard out");
-  if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options.assume_gpu, options.fresh);
+  if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options);
   if (config.input.slides.empty()) {
     throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
   }
   std::future<std::shared_ptr<Woken>> waking;
   if (!options.dry_run) waking = std::async(std::launch::async, [&config] { return wake_up(config); });
   ExpandedInputs inputs = expand_inputs(config.input.slides);
-  leave_out_results(config, inputs);
+  if (options.file.empty()) leave_out_results(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
-  if (options.dry_run) return dry_run(config, inputs, options.assume_gpu, options.fresh);
+  if (!options.file.empty()) check_file(options.file, inputs.slides);
+  if (options.dry_run) return dry_run(config, inputs, options);
   check_runnable(config);
+  if (!options.file.empty()) {
+    if (!options.trace.empty()) check_trace_file(options.trace);
+    AtomicFile::check(options.file);
+    return run_to_file(config, inputs.slides.front(), options, waking);
+  }
   const bool trace_among_results = lies_in(options.trace, config.output.dir);
   if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);
   prepare_output(config);

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run_command.hpp"
+#include "cli/run_options.hpp"
 #include "cli/signals.hpp"
 #include "cli/table.hpp"
 #include "cli/terminal.hpp"

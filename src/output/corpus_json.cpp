@@ -27,23 +27,25 @@ Json versions_json() {
 Json totals_json(const Config& config, const Corpus& corpus) {
   const auto& [low, high] = config.analysis.range;
   const SpectrumSums& sums = corpus.sums;
-  return {{"slides_done", corpus.done},
-          {"slides_failed", corpus.failed},
-          {"windows", sums.windows},
-          {"values", sums.values},
-          {"clipped", sums.clipped},
-          {"mean", sums.mean()},
-          {"std", sums.standard_deviation()},
-          {"p05", sums.percentile(0.05, low, high)},
-          {"p50", sums.percentile(0.5, low, high)},
-          {"p95", sums.percentile(0.95, low, high)},
-          {"sum", to_decimal(sums.sum)},
-          {"sum_fraction_bits", SpectrumSums::sum_fraction_bits},
-          {"sum_of_squares", to_decimal(sums.sum_of_squares)},
-          {"square_fraction_bits", SpectrumSums::square_fraction_bits},
-          {"missing_tiles", corpus.missing_tiles},
-          {"bad_tiles", corpus.bad_tiles},
-          {"file_bytes", corpus.file_bytes}};
+  Json totals = {{"slides_done", corpus.done}, {"slides_failed", corpus.failed}};
+  if (config.operators.runs("spectrum")) {
+    totals.update({{"windows", sums.windows},
+                   {"values", sums.values},
+                   {"clipped", sums.clipped},
+                   {"mean", sums.mean()},
+                   {"std", sums.standard_deviation()},
+                   {"p05", sums.percentile(0.05, low, high)},
+                   {"p50", sums.percentile(0.5, low, high)},
+                   {"p95", sums.percentile(0.95, low, high)},
+                   {"sum", to_decimal(sums.sum)},
+                   {"sum_fraction_bits", SpectrumSums::sum_fraction_bits},
+                   {"sum_of_squares", to_decimal(sums.sum_of_squares)},
+                   {"square_fraction_bits", SpectrumSums::square_fraction_bits}});
+  }
+  totals["missing_tiles"] = corpus.missing_tiles;
+  totals["bad_tiles"] = corpus.bad_tiles;
+  totals["file_bytes"] = corpus.file_bytes;
+  return totals;
 }
 
 Json stages_json(const RunResult& result) {
@@ -118,6 +120,7 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
     Json& maps = corpus["maps"] = Json::object();
     for (const auto& [path, file] : found.maps) maps[path] = file;
   }
+  if (!config.operators.runs("spectrum")) return dump(corpus, 2) + "\n";
   std::vector<std::uint64_t> histogram = found.sums.histogram;
   histogram.resize(static_cast<std::size_t>(config.analysis.bins));
   // On one line each: a person reads the rest, a program this.

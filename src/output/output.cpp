@@ -120,6 +120,12 @@ void prepare_output(const Config& config) {
   const AtomicFile probe(folder / slides_name);
 }
 
+std::uint64_t bytes_of(const std::vector<Artifact>& artifacts) {
+  std::uint64_t bytes = 0;
+  for (const Artifact& artifact : artifacts) bytes += artifact.bytes;
+  return bytes;
+}
+
 void Corpus::add(const SlideResult& slide) {
   if (!slide.done) {
     ++failed;
@@ -130,13 +136,13 @@ void Corpus::add(const SlideResult& slide) {
   bad_tiles += slide.bad_tiles;
   file_bytes += slide.file_bytes;
   gpu_fallback_tiles += slide.gpu_fallback_tiles;
+  artifacts += slide.artifacts.size();
+  artifact_bytes += bytes_of(slide.artifacts);
   try {
     sums += slide.sums;
   } catch (const std::exception& error) {
     throw OutputError(slide.path + ": can't be added to the other slides: " + error.what());
   }
-  artifacts += slide.artifacts.size();
-  for (const Artifact& artifact : slide.artifacts) artifact_bytes += artifact.bytes;
   for (const NamedValue& value : slide.values) {
     if (std::ranges::find(value_names, value.name) == value_names.end()) value_names.push_back(value.name);
   }
@@ -194,11 +200,14 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
     const bool idle = run.backend.empty() && run.stages.empty();
     file.write(corpus_json(config, run, corpus, idle ? text_of(folder / corpus_name) : std::string()));
   });
-  write(histograms_name, [&](AtomicFile& file) { write_histograms(file, config, corpus, slides); });
-  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
-    const std::vector<Series> series = findings_of(placed, config.analysis, {}).series;
-    for (std::size_t i = 0; i < series.size(); ++i) {
-      write(series[i].name + ".npy", [&](AtomicFile& file) { write_series(file, config, corpus, slides, placed, i); });
+  if (config.operators.runs("spectrum")) {
+    write(histograms_name, [&](AtomicFile& file) { write_histograms(file, config, corpus, slides); });
+    for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+      const std::vector<Series> series = findings_of(placed, config.analysis, {}).series;
+      for (std::size_t i = 0; i < series.size(); ++i) {
+        write(series[i].name + ".npy",
+              [&](AtomicFile& file) { write_series(file, config, corpus, slides, placed, i); });
+      }
     }
   }
   if (!first_failure.empty()) throw OutputError(first_failure);

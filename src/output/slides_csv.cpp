@@ -28,13 +28,20 @@ class Record {
   bool first_ = true;
 };
 
+/// Those that the run has.
+std::vector<PlacedStatistic> statistics_of(const Config& config) {
+  if (!config.operators.runs("spectrum")) return {};
+  return placed_statistics(config.analysis);
+}
+
 }  // namespace
 
 std::string slides_csv_header(const Config& config, const std::vector<std::string>& value_names) {
-  std::string columns =
-      "path,status,error,width,height,codec,colour,level,mpp,windows,mean_db,std_db,p05,p50,p95,missing_tiles,"
-      "bad_tiles,clipped,backend,seconds";
-  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+  const bool spectrum = config.operators.runs("spectrum");
+  std::string columns = std::string("path,status,error,width,height,codec,colour,level,mpp,") +
+                        (spectrum ? "windows,mean_db,std_db,p05,p50,p95," : "") + "missing_tiles,bad_tiles," +
+                        (spectrum ? "clipped," : "") + "backend,seconds";
+  for (const PlacedStatistic& placed : statistics_of(config)) {
     for (const Figure& figure : findings_of(placed, config.analysis, {}).figures)
       columns += "," + csv_field(figure.name);
   }
@@ -58,14 +65,19 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide,
            << "";
   }
   record << (slide.mpp ? to_decimal(*slide.mpp) : "");
+  const bool spectrum = config.operators.runs("spectrum");
   if (slide.done) {
-    record << sums.windows << sums.mean() << sums.standard_deviation() << sums.percentile(0.05, low, high)
-           << sums.percentile(0.5, low, high) << sums.percentile(0.95, low, high) << slide.missing_tiles
-           << slide.bad_tiles << sums.clipped << slide.backend << slide.seconds;
+    if (spectrum) {
+      record << sums.windows << sums.mean() << sums.standard_deviation() << sums.percentile(0.05, low, high)
+             << sums.percentile(0.5, low, high) << sums.percentile(0.95, low, high);
+    }
+    record << slide.missing_tiles << slide.bad_tiles;
+    if (spectrum) record << sums.clipped;
+    record << slide.backend << slide.seconds;
   } else {
-    for (int i = 0; i < 11; ++i) record << "";
+    for (int i = 0; i < (spectrum ? 11 : 4); ++i) record << "";
   }
-  for (const PlacedStatistic& placed : placed_statistics(config.analysis)) {
+  for (const PlacedStatistic& placed : statistics_of(config)) {
     for (const Figure& figure : findings_of(placed, config.analysis, sums).figures) {
       const bool known = slide.done && figure.value;
       record << (known ? to_decimal(*figure.value) : "");

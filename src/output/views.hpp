@@ -38,10 +38,14 @@ struct Corpus {
   void add(const SlideResult& slide);
 };
 
-/// Writes slides.csv, failures.csv, corpus.json and histograms.npy into `config.output.dir` as `write_results` does,
-/// and artifacts.csv where there are artifacts. `run` is asked for everything but its slides; `corpus` is filled in
-/// before anything is written. \throws OutputError naming the file and the system's reason. `before_each` is called
-/// before a file is put in its place; what it throws ends the writing. It may be empty.
+/// Of all files together.
+std::uint64_t bytes_of(const std::vector<Artifact>& artifacts);
+
+/// Writes slides.csv, failures.csv, corpus.json and, of a run with the spectrum, histograms.npy into
+/// `config.output.dir` as `write_results` does, and artifacts.csv where there are artifacts. `run` is asked for
+/// everything but its slides; `corpus` is filled in before anything is written. \throws OutputError naming the file and
+/// the system's reason. `before_each` is called before a file is put in its place; what it throws ends the writing. It
+/// may be empty.
 void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
                  const std::function<void()>& before_each = {});
 

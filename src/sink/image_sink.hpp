@@ -29,6 +29,7 @@ struct ImageDescription {
   std::vector<std::string> channel_names;
   std::vector<std::byte> icc;                                 ///< ICC profile; empty: none
   std::vector<std::pair<std::string, std::string>> settings;  ///< those that decide the pixels, by name
+  std::string creator;                                        ///< the program that makes it; empty: not said
   bool labels = false;                                        ///< samples are names of classes, not quantities
 };
 
@@ -60,6 +61,12 @@ struct PublishedFile {
   std::uint64_t bytes = 0;
 };
 
+/// What a call of `ImageSink::drain` wrote.
+struct WrittenTiles {
+  std::uint64_t tiles = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// Takes tiles from any threads in any order, and writes them in the order of publishing (`PyramidLayout::position`),
 /// so that the file is the same whatever the threads.
 ///
@@ -80,7 +87,7 @@ class ImageSink {
   [[nodiscard]] virtual bool put(int level, TileIndex index, EncodedTile tile) = 0;
 
   /// Writes what is there and has its turn. \throws OutputError with the file's name and the system's reason.
-  virtual void drain() = 0;
+  virtual WrittenTiles drain() = 0;
 
   /// How many tiles have been written; may be asked at any time.
   virtual std::int64_t written() const noexcept = 0;

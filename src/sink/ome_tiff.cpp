@@ -11,6 +11,7 @@
 #include <mutex>
 #include <slidestream/error.hpp>
 #include <string>
+#include <utility>
 
 #include "sink/image_sink.hpp"
 #include "sink/partial_file.hpp"
@@ -121,11 +122,12 @@ class OmeTiffSink final : public ImageSink {
     return true;
   }
 
-  void drain() override {
+  WrittenTiles drain() override {
+    WrittenTiles written;
     std::vector<Tile> tiles;
     while (take(tiles)) {
       try {
-        write(tiles);
+        written.bytes += write(tiles);
       } catch (...) {
         const std::lock_guard lock(mutex_);
         failure_ = std::current_exception();
@@ -134,8 +136,10 @@ class OmeTiffSink final : public ImageSink {
         throw;
       }
       written_.fetch_add(static_cast<std::int64_t>(tiles.size()), std::memory_order_relaxed);
+      written.tiles += tiles.size();
       tiles.clear();
     }
+    return written;
   }
 
   PublishedFile publish() override {
@@ -206,8 +210,9 @@ class OmeTiffSink final : public ImageSink {
     return wanted - length;
   }
 
-  /// Data, then lengths, then offsets: whoever reads in between finds the placeholder or the tile.
-  void write(const std::vector<Tile>& tiles) {
+  /// Data, then lengths, then offsets: whoever reads in between finds the placeholder or the tile. Returns the bytes of
+  /// data.
+  std::uint64_t write(const std::vector<Tile>& tiles) {
     std::vector<::iovec> pieces;
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> lengths;
@@ -225,10 +230,11 @@ class OmeTiffSink final : public ImageSink {
       pieces.push_back({compression_ == TileCompression::zstd ? frames.back().data() : zeros_.data(), pad});
     }
     file_.write(end_, pieces);
-    end_ = end;
+    const std::uint64_t bytes = end - std::exchange(end_, end);
     const std::vector<Run> runs = runs_of(tiles);
     for (const Run& run : runs) write_table(tiles, run, lengths, &TileTables::lengths);
     for (const Run& run : runs) write_table(tiles, run, offsets, &TileTables::offsets);
+    return bytes;
   }
 
   std::vector<Run> runs_of(const std::vector<Tile>& tiles) const {

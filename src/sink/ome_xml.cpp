@@ -98,7 +98,9 @@ std::string ome_xml(const ImageDescription& description) {
       "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\""
       " xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\""
       " xsi:schemaLocation=\"http://www.openmicroscopy.org/Schemas/OME/2016-06"
-      " http://www.openmicroscopy.org/Schemas/OME/2016-06/ome.xsd\">";
+      " http://www.openmicroscopy.org/Schemas/OME/2016-06/ome.xsd\"";
+  if (!description.creator.empty()) xml += attribute("Creator", description.creator);
+  xml += ">";
   if (description.magnification) {
     xml += "<Instrument ID=\"Instrument:0\"><Objective ID=\"Objective:0\"" +
            attribute("NominalMagnification", shortest(*description.magnification)) + "/></Instrument>";

@@ -1,13 +1,18 @@
 #include "slide/aperio.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace slidestream {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
+constexpr std::size_t most_properties = 1000;
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(blanks);
@@ -60,8 +65,46 @@ std::string_view attribute(std::string_view xml, std::string_view name) {
   return {};
 }
 
+/// Text of XML as it is meant.
+std::string unescaped(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, char>, 5> names{
+      {{"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&amp;", '&'}}};
+  std::string result;
+  while (!text.empty()) {
+    const auto found =
+        std::find_if(names.begin(), names.end(), [text](const auto& name) { return text.starts_with(name.first); });
+    result += found == names.end() ? text.front() : found->second;
+    text.remove_prefix(found == names.end() ? 1 : found->first.size());
+  }
+  return result;
+}
+
+/// What the first image of an OME-XML text is called, who made it, and the pairs of map annotations: <M
+/// K="key">value</M>.
+void read_ome_properties(std::string_view xml, SlideInfo& info) {
+  const std::string_view root = xml.substr(std::min(xml.find("<OME "), xml.size()));
+  const std::string_view image = root.substr(std::min(root.find("<Image "), root.size()));
+  const auto set = [&info](const char* key, std::string_view value) {
+    if (!value.empty()) info.properties.insert_or_assign(key, unescaped(value));
+  };
+  set("creator", attribute(root.substr(0, root.find('>')), "Creator"));
+  set("name", attribute(image.substr(0, image.find('>')), "Name"));
+  std::string_view rest = root;
+  while (info.properties.size() < most_properties) {
+    const std::size_t at = rest.find("<M K=\"");
+    if (at == std::string_view::npos) return;
+    rest.remove_prefix(at + 2);
+    const std::size_t open = rest.find('>');
+    const std::size_t close = rest.find("</M>");
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) return;
+    const std::string key = unescaped(attribute(rest.substr(0, open), "K"));
+    if (!key.empty()) info.properties.insert_or_assign(key, unescaped(trim(rest.substr(open + 1, close - open - 1))));
+  }
+}
+
 void read_ome(std::string_view xml, SlideInfo& info) {
   info.format = "ome-tiff";
+  read_ome_properties(xml, info);
   const std::string_view unit = attribute(xml, "PhysicalSizeXUnit");
   struct Unit {
     std::string_view name;
@@ -84,7 +127,8 @@ void read_ome(std::string_view xml, SlideInfo& info) {
 
 void read_description(std::string_view description, SlideInfo& info) {
   const std::string_view line = first_line(description);
-  if (!line.empty()) info.properties.insert_or_assign("description", std::string(line));
+  // XML says nothing in its first line.
+  if (!line.empty() && !line.starts_with("<?xml")) info.properties.insert_or_assign("description", std::string(line));
   if (description.starts_with("Aperio")) {
     read_aperio(description, info);
   } else if (description.find("<OME ") != std::string_view::npos) {

@@ -127,6 +127,7 @@ class DirectoryReader {
     Level level;
     LevelDetail detail;
     read_level(raw_, directory, tiff_, slide_.file, options_, level, detail);
+    if (const RawEntry* icc = directory.find(TIFFTAG_ICCPROFILE)) detail.icc = *icc;
     std::vector<Level>& levels = slide_.info.levels;
     if (!levels.empty()) {
       level.downsample = static_cast<double>(levels.front().width) / static_cast<double>(level.width);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "slide/file.hpp"
+#include "slide/raw_directory.hpp"
 #include "slide/tiff_file.hpp"
 
 namespace slidestream {
@@ -18,6 +19,7 @@ struct LevelDetail {
   int samples = 1;                     ///< per pixel, interleaved; those beyond the colour's are ignored
   std::vector<TileRange> tiles;        ///< row by row
   std::vector<std::byte> jpeg_tables;  ///< tables that every JPEG tile shares; empty: none
+  RawEntry icc;                        ///< where its ICC profile lies; with a count of 0: it has none
 };
 
 /// libtiff handles standing at one directory, for the codecs that libtiff owns. One handle serves one thread at a time,

@@ -238,6 +238,8 @@ struct RunContext {
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;
   void* fault_data = nullptr;
 
+  /// Takes notes for whoever runs it, one line each; may be empty. Any thread.
+  std::function<void(const std::string&)> on_message;
   /// Whether the run was told to stop. May be empty.
   std::function<bool()> stop_requested;
   bool stopping() const { return stop_requested && stop_requested(); }

@@ -78,12 +78,12 @@ class Emit final : public EmitStage {
 
   ~Emit() override { close(); }
 
-  std::shared_ptr<SlideImages> open(const SlideRun& slide, const std::string& name) override {
+  std::shared_ptr<SlideImages> open(const SlideRun& slide, const ImageNames& names) override {
     const bool any_file = context_.makes_images || std::ranges::any_of(slide.parameters, [](const auto& parameters) {
                             return parameters != nullptr && !parameters->files().empty();
                           });
     if (!any_file) return nullptr;
-    auto images = std::make_unique<SlideImages>(context_, slide, name);
+    auto images = std::make_unique<SlideImages>(context_, slide, names);
     return {images.release(), [this](SlideImages* last) { finish(std::unique_ptr<SlideImages>(last)); }};
   }
 
@@ -245,8 +245,11 @@ class Emit final : public EmitStage {
   void drain(const std::shared_ptr<SlideImages>& images, std::size_t image) {
     submit([this, held = images, image]() mutable {
       {
-        const runtime::StageMeter::Busy busy(context_.write);
-        guard(*held, [&] { held->images[image].sink->drain(); });
+        runtime::StageMeter::Busy busy(context_.write);
+        guard(*held, [&] {
+          const WrittenTiles written = held->images[image].sink->drain();
+          busy.add(written.tiles, written.bytes);
+        });
       }
       held.reset();
     });

@@ -23,9 +23,9 @@ class EmitStage {
  public:
   virtual ~EmitStage() = default;
 
-  /// Begins the files of a slide, whose parameters are there; null when it gets none. `name` is what their names begin
-  /// with. On a thread that may wait. \throws OutputError, ConfigError.
-  virtual std::shared_ptr<SlideImages> open(const SlideRun& slide, const std::string& name) = 0;
+  /// Begins the files of a slide, whose parameters are there; null when it gets none. On a thread that may wait.
+  /// \throws what `SlideImages` does.
+  virtual std::shared_ptr<SlideImages> open(const SlideRun& slide, const ImageNames& names) = 0;
 
   /// A batch that is to have a band. In row order of its chain.
   virtual void give_band(Batch& batch) = 0;

@@ -195,6 +195,7 @@ class ProgressThread {
     progress.pixels = context_.pixels_done.load(std::memory_order_relaxed);
     progress.pixels_started = context_.pixels_started.load(std::memory_order_relaxed);
     progress.bytes_read = context_.read.bytes();
+    progress.bytes_made = context_.encode.bytes();
     progress.seconds = std::chrono::duration<double>(runtime::Clock::now() - start_).count();
     const auto meters = context_.meters();
     progress.busiest_stage = (*std::max_element(meters.begin(), meters.end(), [](auto* a, auto* b) {
@@ -269,6 +270,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   context.fault = faults.fault;
   context.fault_data = faults.data;
   if (faults.pinned_front > 0) context.pinned_front = faults.pinned_front;
+  context.on_message = control.on_message;
   context.stop_requested = [&control] { return control.stop_requested(); };
 
   if (const std::shared_ptr<Woken> woken = std::exchange(control.woken, nullptr)) {
@@ -302,7 +304,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
     result.devices = static_cast<int>(devices.size());
     arena.execute([&] {
       Graph graph(context, slides, control, gpus.get());
-      if (control.on_message) control.on_message("transforms: " + graph.transforms());
+      if (control.on_message && context.spectrum) control.on_message("transforms: " + graph.transforms());
       const auto start = runtime::Clock::now();
       {
         ProgressThread progress(context, graph.delivery(), control, slides.size());

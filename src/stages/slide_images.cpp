@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
 
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
@@ -50,7 +51,25 @@ ImageDescription describe(const RunContext& context, const SlideRun& slide, cons
   if (info.magnification) description.magnification = *info.magnification / level.downsample;
   if (product.format.channels == 1) description.channel_names = {product.name};
   description.settings = settings_of(context.config, op.name());
+  description.creator = std::string("slidestream ") + version();
   return description;
+}
+
+/// The profile of the colours that images have as the slide has them.
+IccProfile profile_of(const RunContext& context, const SlideRun& slide) {
+  const auto in_colour = [](const auto& op) {
+    const auto product = image_of(*op);
+    return product && product->format == rgb_format;
+  };
+  if (std::ranges::none_of(context.operators, in_colour)) return {};
+  IccProfile profile = slide.slide->icc_profile(slide.level);
+  if (!profile.bytes.empty() && profile.space != "RGB") {
+    profile = {.bytes = {}, .space = {}, .fault = "the ICC profile is for other colours than RGB"};
+  }
+  if (!profile.fault.empty() && context.on_message) {
+    context.on_message(slide.path + ": " + profile.fault + ", and isn't kept");
+  }
+  return profile;
 }
 
 /// Size and digest of a file that has its final name.
@@ -63,7 +82,46 @@ void measure(Artifact& artifact, const std::filesystem::path& file) {
   artifact.digest = *digest;
 }
 
-constexpr const char* folder_name = "images";
+/// Where a file lies, and how results name it.
+struct Place {
+  std::filesystem::path path;
+  std::string file;
+};
+
+/// Finds places for the files of a slide.
+class Places {
+ public:
+  Places(const Config& config, const SlideRun& slide, const ImageNames& names) : slide_(slide.path), names_(names) {
+    if (names.place) return;
+    folder_ = std::filesystem::path(config.output.dir) / folder_name;
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error) throw OutputError(folder_.string() + ": " + error.message());
+  }
+
+  Place of(const std::string& suffix) const {
+    const std::string name = names_.name + suffix;
+    Place place = {folder_ / name, std::string(folder_name) + "/" + name};
+    if (names_.place) {
+      place.path = names_.place(name);
+      place.file = place.path.string();
+    }
+    for (const std::filesystem::path& file : {place.path, partial_name(place.path)}) {
+      std::error_code ignored;
+      if (std::filesystem::equivalent(file, slide_, ignored)) {
+        throw Error(file.string() + " would be written, and is this slide");
+      }
+    }
+    return place;
+  }
+
+ private:
+  static constexpr const char* folder_name = "images";
+
+  std::filesystem::path slide_;
+  const ImageNames& names_;
+  std::filesystem::path folder_;
+};
 
 }  // namespace
 
@@ -94,36 +152,35 @@ void check_images(const Config& config, const Operators& operators) {
   }
 }
 
-SlideImages::SlideImages(const RunContext& context, const SlideRun& slide, const std::string& name)
-    : folder_(std::filesystem::path(context.config.output.dir) / folder_name) {
-  std::error_code error;
-  std::filesystem::create_directories(folder_, error);
-  if (error) throw OutputError(folder_.string() + ": " + error.message());
+SlideImages::SlideImages(const RunContext& context, const SlideRun& slide, const ImageNames& names) {
+  const Places places(context.config, slide, names);
+  const IccProfile profile = profile_of(context, slide);
   std::size_t op = 0;
   for (std::size_t rank = 0; rank < context.all_operators.size(); ++rank) {
     const Operator& maker = *context.all_operators[rank];
     const SlideParameters* parameters = slide.parameters[rank].get();
     if (parameters != nullptr) {
       for (PreparedFile& file : parameters->files()) {
-        prepared_.push_back({rank,
-                             {maker.name(), file.product, std::string(folder_name) + "/" + name + file.suffix},
-                             std::move(file.write)});
+        Place place = places.of(file.suffix);
+        prepared_.push_back(
+            {rank, std::move(place.path), {maker.name(), file.product, std::move(place.file)}, std::move(file.write)});
       }
     }
     if (!maker.reads_pixels()) continue;
     const auto product = image_of(maker);
     const std::size_t place = op++;
     if (!product) continue;
-    const std::string file = name + "." + maker.name() + ".ome.tif";
-    const ImageDescription description = describe(context, slide, maker, *product, name);
+    const Place file = places.of("." + maker.name() + ".ome.tif");
+    ImageDescription description = describe(context, slide, maker, *product, names.name);
+    if (product->format == rgb_format) description.icc = profile.bytes;
     const ImageOptions options = image_options(context.config, product->format);
     Image image;
     image.op = place;
     image.rank = rank;
-    image.artifact = {maker.name(), product->name, std::string(folder_name) + "/" + file};
+    image.artifact = {maker.name(), product->name, file.file};
     image.builder = std::make_unique<PyramidBuilder>(PyramidLayout(description.size, options.tile, options.levels),
                                                      product->format, description.labels);
-    image.sink = make_ome_tiff_sink(folder_ / file, description, options);
+    image.sink = make_ome_tiff_sink(file.path, description, options);
     images.push_back(std::move(image));
   }
 }
@@ -141,9 +198,8 @@ void SlideImages::publish() {
     made.emplace_back(image.rank, image.artifact);
   }
   for (Prepared& file : prepared_) {
-    const std::filesystem::path path = folder_ / std::filesystem::path(file.artifact.file).filename();
-    publish_whole(path, file.write);
-    measure(file.artifact, path);
+    publish_whole(file.path, file.write);
+    measure(file.artifact, file.path);
     made.emplace_back(file.rank, file.artifact);
   }
   std::ranges::stable_sort(made, {}, &std::pair<std::size_t, Artifact>::first);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,13 @@ struct Band {
   std::vector<PixelView<MemorySpace::host>> images;  ///< by operator; without data where it makes none
 };
 
+/// What the files of a slide are called.
+struct ImageNames {
+  std::string name;  ///< what all begin with
+  /// Where the file NAME lies, which begins with `name`; empty: in `output.dir`/images, which is made.
+  std::function<std::filesystem::path(const std::string& name)> place = {};
+};
+
 /// The files that are being made of a slide. Whoever works on them holds it; the last one to let go has it finished
 /// (`EmitStage`).
 class SlideImages {
@@ -43,7 +51,8 @@ class SlideImages {
   /// What is written when the slide is whole.
   struct Prepared {
     std::size_t rank = 0;
-    Artifact artifact;
+    std::filesystem::path path;
+    Artifact artifact;  ///< without size and digest
     std::function<void(const std::filesystem::path&)> write;
   };
   /// The slide's result, once everything but its files is done.
@@ -52,9 +61,9 @@ class SlideImages {
     std::size_t index = 0;  ///< of the slide in the input
   };
 
-  /// Begins the files of images, in `output.dir`/images; called on a thread that may wait. `name` is what their names
-  /// begin with. \throws OutputError, ConfigError.
-  SlideImages(const RunContext& context, const SlideRun& slide, const std::string& name);
+  /// Begins the files of images; called on a thread that may wait. \throws OutputError, ConfigError; Error where a file
+  /// would be written over the slide.
+  SlideImages(const RunContext& context, const SlideRun& slide, const ImageNames& names);
 
   /// Nothing more is written: tiles that wait let go of their slots. Thread-safe.
   void drop() noexcept;
@@ -78,7 +87,6 @@ class SlideImages {
   runtime::Handoff handoff;                  ///< orders what a node wrote before what the next one reads
 
  private:
-  std::filesystem::path folder_;
   std::vector<Prepared> prepared_;
   std::atomic<bool> dropped_{false};
 };

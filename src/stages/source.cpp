@@ -262,10 +262,13 @@ class Source final : public SourceStage {
       for (NamedValue& value : parameters->values()) run.result.values.push_back(std::move(value));
     }
     if (context_.emit == nullptr) return;
-    const std::string name =
-        control_.image_name ? control_.image_name(run.path) : std::filesystem::path(run.path).stem().string();
+    ImageNames names;
+    names.name = control_.image_name ? control_.image_name(run.path) : std::filesystem::path(run.path).stem().string();
+    if (control_.image_file) {
+      names.place = [this, &run](const std::string& name) { return control_.image_file(run.path, name); };
+    }
     try {
-      run.images = context_.emit->open(run, name);
+      run.images = context_.emit->open(run, names);
     } catch (const OutputError&) {
       // Where nothing can be written, no slide can be done: it waits for the next run.
       run.abandoned.store(true);

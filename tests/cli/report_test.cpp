@@ -48,6 +48,41 @@ TEST_CASE("the summary names slides, failures and where results lie") {
         std::string::npos);
 }
 
+TEST_CASE("the summary of a run without the spectrum is of the files that were made") {
+  Config config;
+  config.operators.run = {"identity"};
+  config.output.dir = "out";
+  RunResult run;
+  Corpus corpus(1);
+  for (int i = 0; i < 2; ++i) {
+    SlideResult slide;
+    slide.path = "slide-" + std::to_string(i) + ".svs";
+    slide.done = true;
+    slide.sums.histogram.assign(1, 0);
+    slide.width = 700;
+    slide.height = 530;
+    slide.seconds = 1.5;
+    slide.artifacts = {{"identity", "image", "images/a.ome.tif", 3'000'000, 1}, {"tissue", "mask", "b", 1'000'000, 1}};
+    corpus.add(slide);
+    run.slides.push_back(slide);
+  }
+  run.slides.emplace_back();
+  run.slides.back().path = "bad.svs";
+  corpus.add(run.slides.back());
+  run.seconds = 4;
+  CHECK(summary_text(config, run, corpus, 0, 100, Style{}) ==
+        "slide            size  files    bytes    time\n"
+        "slide-0.svs  700 x 530      2  4.00 MB  1.50 s\n"
+        "slide-1.svs  700 x 530      2  4.00 MB  1.50 s\n"
+        "bad.svs         failed\n"
+        "\n"
+        "corpus   2 slides done, 1 failed, 4.00 s\n"
+        "images   4 files, 8.00 MB, in out/images\n"
+        "results  out: slides.csv, corpus.json, failures.csv\n");
+  CHECK(file_text(run.slides[0]) ==
+        "images/a.ome.tif: 700 x 530 pixels, 3.00 MB, in 1.50 s\nb: 700 x 530 pixels, 1.00 MB, in 1.50 s\n");
+}
+
 TEST_CASE("names in the summary don't steer the terminal") {
   Config config;
   config.output.dir = "o\u009b\nut";

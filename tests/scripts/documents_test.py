@@ -19,7 +19,7 @@ DOCUMENTS = ["README.md", "ARCHITECTURE.md", *sorted(str(file.relative_to(ROOT))
 BEGINS = (r"(?:pipeline|slidestream-submit|cmake|ninja|ctest|python3|taskset|scp|ssh|sbatch|scancel|nsys|ncu"
           r"|(?:scripts|build|bench|bin)/\S+|\w+_bench) +[^ :]")
 # A name in a sentence, not a command; a form with a place for the reader's own words.
-NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info)|scripts/\S+")
+NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info|convert)|scripts/\S+")
 FORM = re.compile(r"(?:^|[ ./])[A-Z]{3,}(?![a-z0-9_.]*\.(?:md|toml))")
 
 # Where a command is run: in a folder with what the page names (page), in a fresh clone (clone; cuda where there is
@@ -48,6 +48,7 @@ COMMANDS = {
         "pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4": "by: tests/scripts/readme_test.py",
         "pipeline compare slidestream-out denser": "by: tests/scripts/readme_test.py",
         "pipeline report many --html report.html": "by: tests/scripts/readme_test.py",
+        "pipeline convert slide.svs slide.ome.tif": "by: tests/scripts/readme_test.py",
         "pipeline info slide.svs": "by: tests/scripts/readme_test.py",
         "pipeline --help": "by: tests/scripts/readme_test.py",
     },
@@ -61,6 +62,14 @@ COMMANDS = {
         "slidestream-submit cohort.list --nodes 4 --gpus-per-node 1 --config cohort.toml --out cohort": "page",
     },
     "docs/configuration.md": {"pipeline --print-config": "page"},
+    "docs/images.md": {
+        "pipeline convert slide.svs slide.ome.tif": "page",
+        "pipeline convert slides/ --to ome-tiff --out converted": "page",
+        "pipeline convert slide.svs exact.ome.tif --compression zstd": "page",
+        "pipeline convert slide.svs quarter.ome.tif --level 1 -Q 75": "page",
+        "pipeline info slide.ome.tif": "page",
+        "pipeline slides/ --out edges -s operators.run=sobel -s image.format=ome-tiff": "page",
+    },
     "docs/performance.md": {
         "build/release/bench/pipeline_bench --benchmark_filter=whole_over_floor": "built",
         "pipeline synth --out headline.svs --size 65664x43264 --distinct 300": "page",
@@ -230,6 +239,11 @@ class Pages(Running):
         table = (self.folder / "results" / "slides.csv").read_text().splitlines()
         self.assertEqual([line.split(",")[1] for line in table], ["status", "done", "done", "done"])
         self.assertTrue(list((self.folder / "cohort" / "slurm").glob("*.sh")))
+
+    def test_images(self):
+        self.assertEqual(self.run_commands("docs/images.md", "page"), 6)
+        for name in "slide.ome.tif", "converted/images/one.identity.ome.tif", "edges/images/two.sobel.ome.tif":
+            self.assertTrue((self.folder / name).exists(), name)
 
     def test_tuning(self):
         self.runs()

@@ -33,7 +33,7 @@ class Readme(unittest.TestCase):
                 if not list((folder / "slides").iterdir()):
                     shutil.copy(folder / "slide.svs", folder / "slides" / "other.svs")
             for made in ("slidestream-out/slides.csv", "many/maps/other.npy", "demo/maps/slide.npy", "denser/corpus.json",
-                         "my.toml", "trace.json", "swept/tuned.toml", "report.html"):
+                         "my.toml", "slide.ome.tif", "trace.json", "swept/tuned.toml", "report.html"):
                 self.assertTrue((folder / made).exists(), f"{made} is missing")
 
 

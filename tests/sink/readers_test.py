@@ -33,7 +33,7 @@ except ImportError:
     os.execve(DISTRIBUTION, [DISTRIBUTION, "-B", *sys.argv], {**os.environ, "READERS": "1"})
 
 from big_tiff import BigTiff  # noqa: E402
-from written_image import TYPES, Made, write  # noqa: E402
+from written_image import TYPES, Converted, Made, real_slides, write  # noqa: E402
 
 WRITE_IMAGE = os.environ["WRITE_IMAGE"]
 PIPELINE = os.environ.get("PIPELINE", "")
@@ -74,6 +74,13 @@ class Case(unittest.TestCase):
         yield self.made(300, 200, "grey8", "none", mpp=0.5)  # levels of one tile
         yield self.made(70000, 40, "rgb8", "jpeg", mpp=0.5)
         yield self.made(500, 400, "rgb8", "none", mpp=0.5, data_at=5 << 30)
+        yield from self.converted()
+
+    def converted(self):
+        """Real slides, as the program converts them."""
+        for slide, levels in real_slides() if PIPELINE else ():
+            for compression in ("none", "jpeg", "zstd"):
+                yield Converted(self.folder, slide, levels, compression)
 
 
 class Structure(Case):
@@ -170,8 +177,8 @@ class Schema(Case):
         schema = xmlschema.XMLSchema(OME_SCHEMA)
         file = self.folder / "a.ome.tif"
         for form in (*TYPES, "any8:2", "any8:4"):
-            for options in ([], ["name=a <b> é", "mpp=0.25", "magnification=40", "channel=x", "setting=a.b:c"], ["mpp=1"],
-                            ["setting=a.b:"]):
+            for options in ([], ["mpp=1"], ["setting=a.b:"],
+                            ["name=a <b> é", "creator=a & b", "mpp=0.25", "magnification=40", "channel=x", "setting=a.b:c"]):
                 write(file, 300, 200, f"format={form}", *options)
                 with BigTiff(file) as tiff:
                     schema.validate(tiff.chain[0]["description"].rstrip(b"\0").decode())

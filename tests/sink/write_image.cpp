@@ -107,6 +107,7 @@ class Arguments {
 ImageDescription describe(Size size, const Arguments& arguments) {
   ImageDescription description;
   description.name = arguments.text("name");
+  description.creator = arguments.text("creator");
   description.size = size;
   description.format = format_of(arguments.text("format", "rgb8"));
   description.mpp = arguments.real("mpp");

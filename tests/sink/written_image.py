@@ -1,8 +1,14 @@
-"""Files that write_image makes, with what their levels are to hold, made of the same pixels with NumPy."""
+"""Files that write_image makes, or `pipeline convert` of real slides, with what their levels are to hold, made of the same
+pixels with NumPy."""
 
+import functools
 import io
+import json
 import os
+import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import numpy
 from PIL import Image
@@ -10,6 +16,9 @@ from PIL import Image
 from big_tiff import BigTiff
 
 WRITE_IMAGE = os.environ["WRITE_IMAGE"]
+PIPELINE = os.environ.get("PIPELINE", "")
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", SOURCE.parent / "shared")) / "data"
 
 TYPES = {"rgb8": ("u1", 3), "grey8": ("u1", 1), "rgb16": ("<u2", 3), "grey16": ("<u2", 1), "float32": ("<f4", 1)}
 
@@ -74,6 +83,47 @@ class Made:
             image = Image.open(io.BytesIO(stream))
             whole[y * side:(y + 1) * side, x * side:(x + 1) * side] = numpy.asarray(image).reshape(side, side, -1)
         return whole[:directory.number("height"), :directory.number("width")]
+
+
+@functools.lru_cache(maxsize=None)
+def real_slides():
+    """(file, levels that are to be written of it) of each that is here; level 0 is as OpenSlide decodes it."""
+    slides = []
+    for slide in sorted(DATA.glob("*.svs")) if shutil.which("openslide-write-png") else []:
+        shown = subprocess.run(["openslide-show-properties", slide], capture_output=True, text=True, check=True).stdout
+        sizes = dict(line.split(": ") for line in shown.splitlines() if line.startswith("openslide.level[0]."))
+        size = [sizes[f"openslide.level[0].{side}"].strip("'") for side in ("width", "height")]
+        with tempfile.TemporaryDirectory() as folder:
+            png = pathlib.Path(folder, "level.png")
+            subprocess.run(["openslide-write-png", slide, "0", "0", "0", *size, png], check=True)
+            pixels = numpy.asarray(Image.open(png).convert("RGB"))
+        levels = [pixels]
+        while max(levels[-1].shape) > 256:
+            levels.append(level_of(pixels, len(levels)))
+        slides.append((slide, levels))
+    return slides
+
+
+class Converted(Made):
+    """What `pipeline convert` makes of a slide."""
+
+    def __init__(self, folder, slide, levels, compression):
+        self.file = folder / f"{slide.stem}-{compression}.ome.tif"
+        info = json.loads(subprocess.run([PIPELINE, "info", "--json", slide], capture_output=True, check=True).stdout)
+        self.mpp = info["mpp"] or 0.25
+        done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", compression, "--quiet", "--set",
+                               f"input.mpp={self.mpp}"], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        self.pixels = levels[0]
+        self.levels = levels
+        self.compression = compression
+        self.tile = 256
+        if compression == "jpeg":
+            with BigTiff(self.file) as tiff:
+                self.levels = [self.decoded(tiff, level) for level in range(len(tiff.chain))]
+            for found, expected in zip(self.levels, levels):
+                difference = abs(found.astype(int) - expected).mean()
+                assert difference < 8, f"{self.file}: {found.shape}: {difference}"
 
 
 def write(file, width, height, *options, status=0, environment=None):

@@ -1,0 +1,105 @@
+#include "cli/convert_command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <slidestream/error.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/run_command.hpp"
+#include "config/keys.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+constexpr std::array<KeyOption, 5> key_options = {{
+    {"--compression", "image", "compression", "How tiles are compressed"},
+    {"-Q,--quality", "image", "quality", "Quality of JPEG, 1 to 100"},
+    {"--tile", "image", "tile", "Side of the tiles in pixels, a multiple of 16"},
+    {"--levels", "image", "levels", "Levels that are written, 0 for all down to one tile"},
+    {"--level", "input", "level", "Level of the slide that is converted, 0 for full resolution"},
+}};
+
+std::vector<std::string> formats() {
+  std::vector<std::string> names;
+  for (const std::string& name : find_key("image", "format")->choices) {
+    if (name != "none") names.push_back(name);
+  }
+  return names;
+}
+
+/// What makes a run a conversion. A configuration may be one for analyses as well; who sets it here means something
+/// else.
+int convert(RunOptions options, const std::string& format) {
+  constexpr std::array<std::string_view, 2> fixed = {"operators.run", "output.maps"};
+  for (const std::string& setting : options.settings) {
+    const std::string key = setting.substr(0, setting.find_first_of(" ="));
+    if (std::find(fixed.begin(), fixed.end(), key) == fixed.end()) continue;
+    throw ConfigError(key +
+                      " can't be set here: `pipeline convert` writes pixels as they are, and `pipeline SLIDE -s " +
+                      key + "=... -s image.format=" + format + "` makes what is asked for");
+  }
+  options.keys.insert(options.keys.end(),
+                      {{"operators.run", "identity"}, {"output.maps", "none"}, {"image.format", format}});
+  if (options.out.empty() && options.inputs.size() == 2) {
+    options.file = options.inputs.back();
+    options.inputs.pop_back();
+    const bool runs_long = options.fresh || options.retry_failed || !options.max_failures.empty() ||
+                           !options.metrics.empty() || !options.shard.empty();
+    if (runs_long) {
+      throw ConfigError(
+          "--fresh, --retry-failed, --max-failures, --metrics and --shard are for a folder: name one with "
+          "--out in place of " +
+          options.file);
+    }
+  } else if (effective_config(options).output.dir == Config{}.output.dir && options.out.empty() &&
+             !options.print_config) {
+    throw ConfigError(
+        "where to? Name a folder with --out DIR, or convert one slide to a file: pipeline convert "
+        "slide.svs slide.ome.tif");
+  }
+  return run(options);
+}
+
+}  // namespace
+
+std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
+  struct Arguments {
+    RunOptions run;
+    std::string format = "ome-tiff";
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  RunOptions& options = arguments->run;
+  CLI::App* command = app.add_subcommand("convert", "Write slides as images that other programs read");
+  command
+      ->add_option(
+          "slides", options.inputs,
+          "Slides, folders, .list or .csv files, as for a run, with --out. Without it: one slide, and the file "
+          "to write (.ome.tif)")
+      ->type_name("SLIDE|DIR|LIST|-");
+  command->add_option("--to", arguments->format, "Format of the images (image.format)")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember(formats()))
+      ->group("Run")
+      ->capture_default_str();
+  add_run_options(*command, options, key_options);
+  command->footer(
+      "With --out it is a run like any other: images lie in DIR/images, the same command goes on where it stopped, "
+      "and\n"
+      "statuses are those of `pipeline --help`. With a file nothing else is written: it has its name when it is whole, "
+      "and\n"
+      "takes the place of one that was there. Until then it is FILE.partial.ome.tif, which viewers can open.\n\n"
+      "Examples:\n"
+      "  pipeline convert slide.svs slide.ome.tif                        one slide, one file\n"
+      "  pipeline convert slide.svs small.ome.tif --level 1 -Q 75        a smaller level, compressed more\n"
+      "  pipeline convert slides/ --to ome-tiff --out converted          a folder\n"
+      "  pipeline convert slides/ --out exact --compression zstd         without loss");
+  command->callback(
+      [&action, arguments] { action = [arguments] { return convert(arguments->run, arguments->format); }; });
+  return {arguments, &options};
+}
+
+}  // namespace slidestream::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <slidestream/config.hpp>
+
+namespace CLI {
+class App;
+}
+
+namespace slidestream::cli {
+
+/// What `pipeline [SLIDE ...]`, or a command that runs slides as it does, was called with.
+struct RunOptions {
+  std::vector<std::string> inputs;
+  std::string config_file;
+  std::vector<std::string> settings;
+  std::string out;
+  std::string file;  ///< the one file that is written, in place of a folder for results; empty: the folder
+  std::vector<std::pair<std::string, std::string>> keys;  ///< set by options of their own: the key's name and value
+  std::string trace;
+  std::string shard;
+  std::string shard_by = "path";
+  std::string max_failures;
+  std::string metrics;
+  bool fresh = false;
+  bool retry_failed = false;
+  bool print_config = false;
+  bool dry_run = false;
+  std::string assume_gpu;  ///< a GPU's model that a dry run takes for granted
+  bool quiet = false;
+  bool log_json = false;  ///< messages are for a program: no live line
+};
+
+/// An option that stands for a key of the configuration.
+struct KeyOption {
+  const char* names;    ///< "-t,--threads"
+  const char* section;  ///< of the key
+  const char* key;
+  const char* description;
+};
+
+/// Gives `app` the options of a run, and those for keys that only this command has. Where its slides are named is the
+/// command's own.
+void add_run_options(CLI::App& app, RunOptions& options, std::span<const KeyOption> own);
+
+/// Defaults, below the file, below `--set`, below the options of their own. \throws ConfigError.
+Config effective_config(const RunOptions& options);
+
+}  // namespace slidestream::cli
