@@ -78,7 +78,7 @@ struct RunForecast {
   int output_slots = 0;                   ///< bands of images under way
   std::uint64_t output_slot_bytes = 0;
   std::uint64_t pyramids_bytes = 0;  ///< rows of tiles of images in flight, at most
-  bool pinned = false;                    ///< slots are taken at the start, not as they are touched
+  bool pinned = false;               ///< slots are taken at the start, not as they are touched
 
   std::vector<SlideForecast> slides;
 
