@@ -85,7 +85,7 @@ class Case(unittest.TestCase):
 class Folder(Case):
     def test_results_are_what_was_made(self):
         result = self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--to", "ome-tiff", "--out", self.out))
-        self.assertEqual(self.files(self.out), ["corpus.json", "failures.csv", "images/second.identity.ome.tif",
+        self.assertEqual(self.files(self.out), ["artifacts.csv", "corpus.json", "failures.csv", "images/second.identity.ome.tif",
                                                 "images/small.identity.ome.tif", "run.sqlite", "slides.csv"])
         rows = self.rows()
         self.assertEqual([(row["status"], row["width"], row["height"]) for row in rows],
