@@ -85,7 +85,7 @@ class Case(unittest.TestCase):
 class Folder(Case):
     def test_results_are_what_was_made(self):
         result = self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--to", "ome-tiff", "--out", self.out))
-        self.assertEqual(self.files(self.out), ["corpus.json", "failures.csv", "images/second.identity.ome.tif",
+        self.assertEqual(self.files(self.out), ["artifacts.csv", "corpus.json", "failures.csv", "images/second.identity.ome.tif",
                                                 "images/small.identity.ome.tif", "run.sqlite", "slides.csv"])
         rows = self.rows()
         self.assertEqual([(row["status"], row["width"], row["height"]) for row in rows],
@@ -105,6 +105,16 @@ class Folder(Case):
         result = self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--out", self.out))
         written = sum(file.stat().st_size for file in (self.out / "images").iterdir())
         self.assertRegex(result.stdout, rf"images +2 files, {written / 1e3:.0f} kB, in {self.out}/images\n")
+
+    def test_joined_parts_keep_their_images(self):
+        for number in 1, 2:
+            self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--out", self.folder / f"part-{number}",
+                                "--shard", f"{number}/2"))
+        merged = self.assertDone(run("merge", self.folder / "part-1", self.folder / "part-2", "--out", self.out))
+        self.assertRegex(merged.stdout, r"images +2 files, \d+ kB, where artifacts.csv says\n")
+        self.assertNotIn("windows", merged.stdout)
+        self.assertNotIn("histograms.npy", self.files(self.out))
+        self.assertEqual(len(self.rows()), 2)
 
     def test_a_run_with_the_spectrum_says_both(self):
         result = self.assertDone(run(self.slide(), "--out", self.out, "-s", 'operators.run=["spectrum", "sobel"]', "-s",
