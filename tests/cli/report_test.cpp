@@ -72,7 +72,7 @@ TEST_CASE("the summary of a run without the spectrum is of the files that were m
   corpus.add(run.slides.back());
   run.seconds = 4;
   CHECK(summary_text(config, run, corpus, 0, 100, Style{}) ==
-        "slide            size  files    bytes    time\n"
+        "slide             size  files    bytes    time\n"
         "slide-0.svs  700 x 530      2  4.00 MB  1.50 s\n"
         "slide-1.svs  700 x 530      2  4.00 MB  1.50 s\n"
         "bad.svs         failed\n"
