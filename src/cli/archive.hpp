@@ -62,6 +62,8 @@ class Archive {
   bool slide_ended(SlideResult& slide) noexcept;
   /// Takes note of how far the run is; any thread.
   void progressed(const Progress& progress);
+  /// Results can't be written: the run ends, and the first such line is what it failed by. Any thread.
+  void fail(const std::string& what);
   /// Bytes of a slide's file, as they were at the start.
   std::uint64_t bytes_of(const std::string& path) const;
 
@@ -85,7 +87,6 @@ class Archive {
 
   void tell_start() const;
   void place_maps();
-  void fail(const std::string& what);
   bool is_unnamed(const std::string& path) const;
   void check_failures();
   void keep_watch();

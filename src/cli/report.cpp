@@ -102,11 +102,14 @@ std::string summary_text(const Config& config, const RunResult& result, const Co
   }
   if (corpus.artifacts > 0) {
     text += style.bold("images") + "   " + files_text(corpus.artifacts) + ", " +
-            bytes_text(static_cast<double>(corpus.artifact_bytes)) + ", in " + printable(config.output.dir) +
-            "/images\n";
+            bytes_text(static_cast<double>(corpus.artifact_bytes)) +
+            (corpus.artifacts_elsewhere ? ", where artifacts.csv says"
+                                        : ", in " + printable(config.output.dir) + "/images") +
+            "\n";
   }
   text += style.bold("results") + "  " + printable(config.output.dir) + ": slides.csv, corpus.json";
   if (spectrum) text += ", histograms.npy";
+  if (corpus.artifacts > 0) text += ", artifacts.csv";
   if (corpus.failed > 0) text += ", failures.csv";
   if (!corpus.maps.empty()) text += ", maps/ (" + std::to_string(corpus.maps.size()) + ")";
   return text + "\n";

@@ -85,14 +85,14 @@ bool lies_in(const std::string& file, const std::string& folder) {
   return !file.empty() && parent == std::filesystem::weakly_canonical(folder, code);
 }
 
-/// Runs slides. Where images can't be written, the run has failed; what was finished before is kept.
-RunResult run_to_end(const Config& config, const std::vector<std::string>& slides, RunControl& control) {
+/// Runs slides. Where images can't be written the run ends, and `failure` says why; what was finished before is kept.
+RunResult run_to_end(const Config& config, const std::vector<std::string>& slides, RunControl& control,
+                     std::string& failure) {
   try {
     return run_pipeline(config, slides, control);
   } catch (const OutputError& error) {
-    RunResult result;
-    result.failure = error.what();
-    return result;
+    failure = error.what();
+    return {};
   }
 }
 
@@ -185,7 +185,9 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   if (!slides.empty()) {
     Tracing tracing(config, options.trace);
     control.woken = waking.get();
-    result = run_to_end(config, slides, control);
+    std::string failure;
+    result = run_to_end(config, slides, control, failure);
+    if (!failure.empty()) archive.fail(failure);
     display.end();
     archive.end_watch();
     tracing.finish(result);
@@ -246,11 +248,13 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   Tracing tracing(config, options.trace);
   control.woken = waking.get();
-  RunResult result = run_to_end(config, {slide}, control);
+  std::string failure;
+  RunResult result = run_to_end(config, {slide}, control, failure);
   display.end();
   tracing.finish(result);
+  if (!failure.empty()) spdlog::error("{}", failure);
   if (!result.failure.empty()) spdlog::error("the run ended early: {}", result.failure);
-  bool complete = result.failure.empty();
+  bool complete = failure.empty() && result.failure.empty();
   try {
     tracing.write({slide});
   } catch (const OutputError& error) {

@@ -138,6 +138,9 @@ void Corpus::add(const SlideResult& slide) {
   gpu_fallback_tiles += slide.gpu_fallback_tiles;
   artifacts += slide.artifacts.size();
   artifact_bytes += bytes_of(slide.artifacts);
+  artifacts_elsewhere = artifacts_elsewhere || std::ranges::any_of(slide.artifacts, [](const Artifact& artifact) {
+                          return !artifact.file.starts_with("images/");
+                        });
   try {
     sums += slide.sums;
   } catch (const std::exception& error) {

@@ -30,6 +30,7 @@ struct Corpus {
   std::uint64_t file_bytes = 0;
   std::uint64_t artifacts = 0;       ///< files that were made
   std::uint64_t artifact_bytes = 0;  ///< of them
+  bool artifacts_elsewhere = false;  ///< some lie in other folders for results, which were joined
   SpectrumSums sums;
   std::vector<std::string> value_names;                   ///< of all slides' values, in the order of their first
   std::vector<std::pair<std::string, std::string>> maps;  ///< a slide's path and its map's file

@@ -292,7 +292,7 @@ class Owners(ArchiveCase):
                                    text=True, env=ENVIRONMENT)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
-        self.assertRegex(process.stderr.readline(), "transforms|computes on the CPU")
+        self.assertRegex(process.stderr.readline(), "transforms: |the run computes on the CPU")
         return process
 
     def test_two_processes_on_one_folder(self):

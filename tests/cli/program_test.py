@@ -291,7 +291,7 @@ class Results(Case):
             result = run(self.folder, "--out", self.folder, "--maps", "tiff")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual([row["path"] for row in self.rows(self.folder)], [str(self.folder / "x.svs")])
-        self.assertIn("maps and images of an earlier run", result.stderr)
+        self.assertIn("1 maps and images of an earlier run", result.stderr)
 
     def test_clipped_values_are_told(self):
         result = run(self.slide(), "--out", self.out, "--set", "analysis.range=[20, 60]", "--quiet")
@@ -384,8 +384,7 @@ class Signals(Case):
 
     def wait_for_start(self, process):
         """Returns when the run has begun: its messages come after the signal handlers are in place."""
-        line = process.stderr.readline()
-        self.assertRegex(line, "transforms|computes on the CPU")
+        self.assertRegex(process.stderr.readline(), "transforms: |the run computes on the CPU")
 
     def test_first_signal_writes_what_is_done(self):
         for number, status in (signal.SIGINT, 130), (signal.SIGTERM, 143):
@@ -547,7 +546,7 @@ class Tracing(Case):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
-        self.assertRegex(process.stderr.readline(), "transforms|computes on the CPU")
+        self.assertRegex(process.stderr.readline(), "transforms: |the run computes on the CPU")
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=60), 130)

@@ -62,7 +62,8 @@ TEST_CASE("the summary of a run without the spectrum is of the files that were m
     slide.width = 700;
     slide.height = 530;
     slide.seconds = 1.5;
-    slide.artifacts = {{"identity", "image", "images/a.ome.tif", 3'000'000, 1}, {"tissue", "mask", "b", 1'000'000, 1}};
+    slide.artifacts = {{"identity", "image", "images/a.ome.tif", 3'000'000, 1},
+                       {"tissue", "mask", "images/b", 1'000'000, 1}};
     corpus.add(slide);
     run.slides.push_back(slide);
   }
@@ -78,9 +79,12 @@ TEST_CASE("the summary of a run without the spectrum is of the files that were m
         "\n"
         "corpus   2 slides done, 1 failed, 4.00 s\n"
         "images   4 files, 8.00 MB, in out/images\n"
-        "results  out: slides.csv, corpus.json, failures.csv\n");
+        "results  out: slides.csv, corpus.json, artifacts.csv, failures.csv\n");
+  corpus.artifacts_elsewhere = true;
+  CHECK(summary_text(config, run, corpus, 0, 100, Style{}).find("8.00 MB, where artifacts.csv says\n") !=
+        std::string::npos);
   CHECK(file_text(run.slides[0]) ==
-        "images/a.ome.tif: 700 x 530 pixels, 3.00 MB, in 1.50 s\nb: 700 x 530 pixels, 1.00 MB, in 1.50 s\n");
+        "images/a.ome.tif: 700 x 530 pixels, 3.00 MB, in 1.50 s\nimages/b: 700 x 530 pixels, 1.00 MB, in 1.50 s\n");
 }
 
 TEST_CASE("names in the summary don't steer the terminal") {

@@ -79,10 +79,10 @@ COMMANDS = {
         "--benchmark_min_time=0.05 --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true": "built",
         "pipeline synth --out ycc420.svs --size 16384x16384 --distinct 300 --levels 1": "page",
         "build/cuda/bench/jpeg_gpu_bench ycc420.svs cmu-1-small-region.svs --tiles 0,16384,1024": "not: " + GPU,
-        "build/cuda/bench/gpu_bench --only startup": "not: " + GPU,
         "time build/cuda/pipeline headline.svs --quiet --config configs/h100.toml --set pipeline.memory_mib=8192 "
         "--out started": "not: " + GPU,
         "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
+        "gpu_bench --only gpu_decode": "not: " + GPU,
         "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
             "not: " + GPU + ", cuCIM, CuPy and PyTorch",
         "pipeline synth --out strip.svs --size 65664x4096 --distinct 300": "page",
