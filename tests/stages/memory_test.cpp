@@ -12,13 +12,13 @@ using namespace slidestream;
 namespace {
 
 /// Of this process so far, in KiB.
-long peak_resident_set() {
+[[maybe_unused]] long peak_resident_set() {
   rusage usage{};
   REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
   return usage.ru_maxrss;
 }
 
-std::string slide_of(const std::filesystem::path& file, std::int64_t width, std::int64_t height) {
+[[maybe_unused]] std::string slide_of(const std::filesystem::path& file, std::int64_t width, std::int64_t height) {
   SynthOptions options;
   options.width = width;
   options.height = height;
