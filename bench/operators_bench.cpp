@@ -95,8 +95,7 @@ void gaussian(benchmark::State& state, PixelFormat format) {
 
 void stain(benchmark::State& state) {
   const operators::StainBasis slide = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}};
-  const operators::Stain kernel(
-      operators::stain_matrix(slide, operators::published_stains(), StainOutput::normalised));
+  const operators::Stain kernel(operators::stain_matrix(slide, operators::published_stains(), StainOutput::normalised));
   in_strips(state, rgb(), rgb_format, [&](const HostView& out, const ConstHostView& in) { kernel.run(out, in); });
 }
 
