@@ -566,7 +566,7 @@ class Shards(ArchiveCase):
         self.assertOneLine(result, 2, "slide-000.svs: has another result in")
 
     def test_a_repeated_merge_has_what_the_folders_have(self):
-        slides = self.tiny_slides(6)
+        slides = self.tiny_slides(20)
         parts = [self.folder / "1", self.folder / "2"]
         for number, part in enumerate(parts, 1):
             run(slides, "--out", part, "--shard", f"{number}/2")
