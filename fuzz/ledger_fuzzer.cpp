@@ -68,7 +68,6 @@ class Place {
       SlideResult slide = some_result("/a.svs");
       slide.artifacts = {{"sobel", "edges", "images/a.sobel.ome.tif", 7, 8}};
       slide.values = {{"tissue.share", 0.5}};
-      slide.further_sums = {{"radial", {std::byte{1}}}};
       require(ledger.image_name(0) == "a");
       ledger.ended(0, slide);
       slide = {};

@@ -70,12 +70,6 @@ struct NamedValue {
   double value = 0.0;
 };
 
-/// Exact sums of a slide besides `SpectrumSums`, in the bytes of whoever adds them up.
-struct NamedSums {
-  std::string name;  ///< "radial"
-  std::vector<std::byte> data;
-};
-
 /// A file that was made of a slide.
 struct Artifact {
   std::string maker;    ///< name of the operator
@@ -105,10 +99,9 @@ struct SlideResult {
   double seconds = 0.0;  ///< from the first read to the result
   std::uint64_t file_bytes = 0;
   SpectrumSums sums;
-  WindowMap map;                   ///< empty unless maps are asked for
-  std::string map_file;            ///< its file's name in `maps/`, once it was written
-  std::vector<NamedValue> values;  ///< by operator, in the run's order
-  std::vector<NamedSums> further_sums;
+  WindowMap map;                    ///< empty unless maps are asked for
+  std::string map_file;             ///< its file's name in `maps/`, once it was written
+  std::vector<NamedValue> values;   ///< by operator, in the run's order
   std::vector<Artifact> artifacts;  ///< whole files with their final names, by operator in the run's order
 
   /// Makes it a failed one. Sums and map stay as they are.

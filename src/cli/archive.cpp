@@ -230,7 +230,6 @@ bool Archive::slide_ended(SlideResult& slide) noexcept {
     fail(error.what());
   }
   // The ledger has them; a long run mustn't.
-  slide.further_sums = {};
   slide.map = {};
   slide.sums = {};
   {

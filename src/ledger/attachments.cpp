@@ -19,10 +19,8 @@ constexpr const char* select_all =
     "SELECT 0, number, operator, product, file, bytes, digest, row_digest(0, number, operator, product, file, bytes, "
     "digest) FROM artifacts WHERE slide = ?1 UNION ALL "
     "SELECT 1, number, name, NULL, NULL, value, NULL, row_digest(1, number, name, value) FROM figures WHERE slide = ?1 "
-    "UNION ALL "
-    "SELECT 2, number, name, NULL, data, NULL, NULL, row_digest(2, number, name, data) FROM sums WHERE slide = ?1 "
     "ORDER BY 1, 2";
-enum : std::int64_t { artifact_kind, value_kind, sums_kind };
+constexpr std::int64_t artifact_kind = 0;
 
 /// Visits a slide's rows, and returns the digest of all; nothing where there are none.
 template <class Visit>
@@ -40,20 +38,12 @@ std::optional<std::uint64_t> visit_rows(Statement& select, std::int64_t slide, c
 }
 
 void add_row(const Statement& row, SlideResult& result) {
-  switch (row.integer(0)) {
-    case artifact_kind:
-      result.artifacts.push_back({row.text(2), row.text(3), row.text(4), static_cast<std::uint64_t>(row.integer(5)),
-                                  static_cast<std::uint64_t>(row.integer(6))});
-      break;
-    case value_kind:
-      // SQLite has no NaN: it keeps NULL.
-      result.values.push_back({row.text(2), row.is_null(5) ? std::numeric_limits<double>::quiet_NaN() : row.real(5)});
-      break;
-    default: {
-      const std::string_view data = row.bytes(4);
-      const auto bytes = std::as_bytes(std::span(data.data(), data.size()));
-      result.further_sums.push_back({row.text(2), {bytes.begin(), bytes.end()}});
-    }
+  if (row.integer(0) == artifact_kind) {
+    result.artifacts.push_back({row.text(2), row.text(3), row.text(4), static_cast<std::uint64_t>(row.integer(5)),
+                                static_cast<std::uint64_t>(row.integer(6))});
+  } else {
+    // SQLite has no NaN: it keeps NULL.
+    result.values.push_back({row.text(2), row.is_null(5) ? std::numeric_limits<double>::quiet_NaN() : row.real(5)});
   }
 }
 
@@ -73,13 +63,11 @@ bool is_inside(const std::string& file) {
 }
 
 std::optional<std::uint64_t> store_attachments(Database& database, std::int64_t slide, const SlideResult& result) {
-  for (const char* table : {"artifacts", "figures", "sums"}) {
+  for (const char* table : {"artifacts", "figures"}) {
     Statement remove(database, std::string("DELETE FROM ") + table + " WHERE slide = ?1");
     remove.bind(1, slide).run();
   }
-  if (!result.done || (result.artifacts.empty() && result.values.empty() && result.further_sums.empty())) {
-    return std::nullopt;
-  }
+  if (!result.done || (result.artifacts.empty() && result.values.empty())) return std::nullopt;
   Statement artifact(database, "INSERT INTO artifacts VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
   std::int64_t number = 0;
   for (const Artifact& file : result.artifacts) {
@@ -92,12 +80,6 @@ std::optional<std::uint64_t> store_attachments(Database& database, std::int64_t 
   for (const NamedValue& value : result.values) {
     figure.bind(1, slide).bind(2, number++).bind(3, std::string_view(value.name)).bind(4, value.value).run();
   }
-  Statement sums(database, "INSERT INTO sums VALUES(?1, ?2, ?3, ?4)");
-  number = 0;
-  for (const NamedSums& further : result.further_sums) {
-    sums.bind(1, slide).bind(2, number++).bind(3, std::string_view(further.name));
-    sums.bind_blob(4, std::span<const std::byte>(further.data)).run();
-  }
   Statement select(database, select_all);
   return visit_rows(select, slide, [](const Statement&) {});
 }
@@ -106,7 +88,6 @@ bool AttachmentReader::read(std::int64_t slide, std::uint64_t digest, SlideResul
   if (!select_) select_.emplace(database_, select_all);
   result.artifacts.clear();
   result.values.clear();
-  result.further_sums.clear();
   const auto found = visit_rows(*select_, slide, [&result](const Statement& row) { add_row(row, result); });
   return found == digest && std::ranges::all_of(result.artifacts, can_be);
 }
@@ -118,10 +99,7 @@ bool same_attachments(const SlideResult& a, const SlideResult& b) {
   const auto same_value = [](const NamedValue& x, const NamedValue& y) {
     return x.name == y.name && (x.value == y.value || (std::isnan(x.value) && std::isnan(y.value)));
   };
-  const auto same_sums = [](const NamedSums& x, const NamedSums& y) { return x.name == y.name && x.data == y.data; };
-  return std::ranges::equal(a.artifacts, b.artifacts, same_file) &&
-         std::ranges::equal(a.values, b.values, same_value) &&
-         std::ranges::equal(a.further_sums, b.further_sums, same_sums);
+  return std::ranges::equal(a.artifacts, b.artifacts, same_file) && std::ranges::equal(a.values, b.values, same_value);
 }
 
 }  // namespace slidestream

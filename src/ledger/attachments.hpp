@@ -8,8 +8,8 @@
 #include "ledger/database.hpp"
 
 /// \file
-/// What a slide's result has besides its row and its map: artifacts, values and further sums, in the tables
-/// `artifacts`, `figures` and `sums`.
+/// What a slide's result has besides its row and its map: artifacts and values, in the tables `artifacts` and
+/// `figures`.
 
 namespace slidestream {
 
@@ -22,7 +22,7 @@ class AttachmentReader {
  public:
   explicit AttachmentReader(Database& database) : database_(database) {}
 
-  /// Fills in artifacts, values and further sums. False when they aren't what was written: their digest isn't `digest`,
+  /// Fills in artifacts and values. False when they aren't what was written: their digest isn't `digest`,
   /// or an artifact's path leads out of the output folder without being absolute. \throws OutputError.
   bool read(std::int64_t slide, std::uint64_t digest, SlideResult& result);
 

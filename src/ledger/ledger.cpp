@@ -337,7 +337,6 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
       result.sums.histogram.assign(bins, 0);
       result.map = {};
       result.values.clear();
-      result.further_sums.clear();
       // They were made of what the file no longer is.
       remove_artifacts(file().parent_path(), result.artifacts);
       result.artifacts.clear();

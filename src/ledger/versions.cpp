@@ -101,9 +101,8 @@ LedgerVersion version_2() {
 }
 
 // Version 3: what a slide has besides its row, in tables of their own, by number in the run's order: files that were
-// made of it, figures that operators found, and sums that are nothing but bytes here. `attached` is the digest of all
-// of it (attachments.hpp), and part of the row's; where it is NULL there is none. `image_name` is what the names of the
-// slide's images begin with.
+// made of it, and figures that operators found. `attached` is the digest of all of it (attachments.hpp), and part of
+// the row's; where it is NULL there is none. `image_name` is what the names of the slide's images begin with.
 
 constexpr std::string_view slides_3 = R"sql(CREATE TABLE slides(
   id INTEGER PRIMARY KEY,
@@ -131,10 +130,6 @@ constexpr std::string_view figures = R"sql(CREATE TABLE figures(
   slide INTEGER NOT NULL REFERENCES slides(id), number INTEGER NOT NULL, name TEXT NOT NULL, value REAL,
   UNIQUE(slide, number)))sql";
 
-constexpr std::string_view sums = R"sql(CREATE TABLE sums(
-  slide INTEGER NOT NULL REFERENCES slides(id), number INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,
-  UNIQUE(slide, number)))sql";
-
 LedgerVersion version_3() {
   const std::string results =
       "width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, file_bytes, windows, "
@@ -157,8 +152,7 @@ LedgerVersion version_3() {
            {"artifacts", artifacts,
             "SELECT NULL AS slide, NULL AS number, NULL AS operator, NULL AS product, NULL AS file, NULL AS bytes, "
             "NULL AS digest WHERE FALSE"},
-           {"figures", figures, "SELECT NULL AS slide, NULL AS number, NULL AS name, NULL AS value WHERE FALSE"},
-           {"sums", sums, "SELECT NULL AS slide, NULL AS number, NULL AS name, NULL AS data WHERE FALSE"}},
+           {"figures", figures, "SELECT NULL AS slide, NULL AS number, NULL AS name, NULL AS value WHERE FALSE"}},
           slides_by_position};
 }
 

@@ -1,4 +1,4 @@
-// What a slide has besides its row: files that were made of it, figures, further sums.
+// What a slide has besides its row: files that were made of it, and figures.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -54,9 +54,6 @@ TEST_CASE("attachments come back exactly and in order") {
   other = kept[0];
   other.values[0].value = 0.11;
   CHECK_FALSE(same_result(other, kept[0]));
-  other = kept[0];
-  other.further_sums.pop_back();
-  CHECK_FALSE(same_result(other, kept[0]));
 
   // Done anew, it has what it has then alone.
   keep(ledger, 0, result_of(manifest[0].path, 1));
@@ -66,7 +63,6 @@ TEST_CASE("attachments come back exactly and in order") {
   for (const SlideResult& slide : slides_in(ledger)) {
     CHECK(slide.artifacts.empty());
     CHECK(slide.values.empty());
-    CHECK(slide.further_sums.empty());
   }
 }
 
@@ -103,10 +99,6 @@ TEST_CASE("any change of an attachment is found, and its slide done again") {
            "UPDATE figures SET value = NULL WHERE slide = 2 AND number = 0",
            "UPDATE figures SET name = 'tissue.area' WHERE slide = 2 AND number = 0",
            "DELETE FROM figures WHERE slide = 2 AND number = 1",
-           "UPDATE sums SET data = x'00ff02' WHERE slide = 2 AND number = 0",
-           "UPDATE sums SET data = '' WHERE slide = 2 AND number = 1",
-           "UPDATE sums SET name = 'split' WHERE slide = 2 AND number = 0",
-           "DELETE FROM sums WHERE slide = 2",
            "UPDATE slides SET attached = NULL WHERE id = 2",
            "UPDATE slides SET attached = attached + 1 WHERE id = 2",
            "UPDATE slides SET image_name = 'other' WHERE id = 2",

@@ -74,7 +74,6 @@ inline SlideResult attached_result_of(const std::string& path, std::uint64_t see
   slide.artifacts = {{"sobel", "edges", name + ".sobel.ome.tif", 1000 + seed, ~seed},
                      {"tissue", "outlines", name + ".tissue.geojson", 0, 7}};
   slide.values = {{"tissue.share", 0.1 * static_cast<double>(seed)}, {"tissue.threshold", 17}};
-  slide.further_sums = {{"radial", {std::byte{0}, std::byte{255}, std::byte(seed)}}, {"split", {}}};
   return slide;
 }
 
