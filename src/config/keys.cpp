@@ -58,6 +58,14 @@ ConfigKey plain(std::string_view section, std::string_view name, KeyKind kind, S
   return key;
 }
 
+template <class Section>
+ConfigKey path(std::string_view section, std::string_view name, Section Config::*part, std::string Section::*member,
+               std::string_view comment) {
+  ConfigKey key = plain(section, name, KeyKind::text, part, member, comment);
+  key.is_path = true;
+  return key;
+}
+
 /// `names` in the order of the enum's values.
 template <class Section, class Enum>
 ConfigKey choice(std::string_view section, std::string_view name, Section Config::*part, Enum Section::*member,
@@ -184,8 +192,8 @@ ConfigKey run_key() {
 }
 
 ConfigKey dir_key() {
-  ConfigKey key = plain("output", "dir", KeyKind::text, &Config::output, &OutputConfig::dir,
-                        "Folder for results, made when missing. Default \"slidestream-out\".");
+  ConfigKey key = path("output", "dir", &Config::output, &OutputConfig::dir,
+                       "Folder for results, made when missing. Default \"slidestream-out\".");
   key.check = [](const ConfigValue& value) {
     return std::get<std::string>(value).empty() ? std::string("can't be empty") : std::string();
   };
@@ -306,9 +314,9 @@ std::vector<ConfigKey> make_keys() {
       choice("stain", "output", &Config::stain, &StainConfig::output, stain_names,
              "Pixels in the reference's stains (normalised), or in one of them alone: hematoxylin or eosin. Default "
              "normalised."),
-      plain("stain", "reference", KeyKind::text, &Config::stain, &StainConfig::reference,
-            "A slide whose stains others are normalised to; empty means the published ones (Macenko 2009). Memory: "
-            "while it is looked at, as tissue's. Default \"\"."),
+      path("stain", "reference", &Config::stain, &StainConfig::reference,
+           "A slide whose stains others are normalised to; empty means the published ones (Macenko 2009). Memory: "
+           "while it is looked at, as tissue's. Default \"\"."),
       choice("tissue", "source", &Config::tissue, &TissueConfig::source, tissue_names,
              "Where the mask of tissue comes from, for all that want one: auto (found by its saturation on the level "
              "nearest to 8 micrometres a pixel; holes in tissue are filled), or geojson (polygons in level 0 pixels, "

@@ -40,6 +40,7 @@ struct ConfigKey {
   KeyKind kind = KeyKind::text;
   std::string_view comment;              ///< meaning, unit, bounds, default, memory consequence
   std::span<const std::string> choices;  ///< of a `choice`
+  bool is_path = false;                  ///< says where something lies: stays out of files that are passed on
   double low = 0.0;                      ///< bounds, inclusive
   double high = 0.0;
   std::function<ConfigValue(const Config&)> get;

@@ -33,8 +33,7 @@ TileCompression compression_of(ImageCompression wanted, const PixelFormat& forma
 std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const std::string& op) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == op && key.full_name() != "stain.reference")
-      settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    if (key.section == op && !key.is_path) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
   return settings;
 }

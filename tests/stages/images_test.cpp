@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "sink/content_hash.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
+#include "synth/synth.hpp"
 
 using namespace slidestream;
 using test::run;
@@ -204,6 +207,25 @@ TEST_CASE("a stop leaves no final name to an image that isn't whole") {
   }
   const std::vector<std::string> files = files_in(folder / "out/images");
   CHECK(files.size() - count_named(files, "partial") == 2 * done);
+}
+
+TEST_CASE("an image says what settings made it, and not where anything lies") {
+  const test::TemporaryFolder folder;
+  SynthOptions options;
+  options.width = 1024;
+  options.height = 768;
+  const std::string slide = folder / "a.svs";
+  write_synthetic_slide(slide, options);
+  Config config = config_of_images(folder);
+  config.operators.run = {"stain"};
+  config.stain.reference = slide;
+  const RunResult result = run(config, {slide});
+  test::require_done(result);
+  std::ifstream file(folder / "out/images/a.stain.ome.tif", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  CHECK(bytes.find("stain.output") != std::string::npos);
+  CHECK(bytes.find("stain.reference") == std::string::npos);
+  CHECK(bytes.find(folder.path().filename().string()) == std::string::npos);
 }
 
 TEST_CASE("images that nobody writes, or that JPEG can't hold, are refused before anything starts") {
