@@ -19,6 +19,7 @@ enum class DecodeDevice { automatic, cpu, gpu };
 enum class BadTilePolicy { fail, white };
 enum class Backend { automatic, cpu, cuda };
 enum class SplitSlides { automatic, never, always };
+enum class Residency { strips, whole };
 enum class ValueKind { log1p_db, db, linear };
 enum class PixelColour { rgb, luminance };
 enum class SobelOutput { uint8, float32 };
@@ -69,6 +70,9 @@ struct PipelineConfig {
   int strip_height = 1024;
   /// Consecutive strips that share a slot; 0 chooses. Default 0.
   int batch_strips = 0;
+  /// `strips`: a slide passes through the slots in batches. `whole`: the whole level is on its GPU at once, one batch a
+  /// slide, whatever `batch_strips` and `split_slides` say; GPUs only. The same results. Default strips.
+  Residency residency = Residency::strips;
   /// Slots, that is batches in flight: of each GPU, or of the CPU. Host memory: `memory_mib` is divided among all slots
   /// of all GPUs. Default 4.
   int queue_depth = 4;

@@ -224,6 +224,7 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> bad_tile_names = {"fail", "white"};
   static const std::vector<std::string> backend_names = {"auto", "cpu", "cuda"};
   static const std::vector<std::string> split_names = {"auto", "never", "always"};
+  static const std::vector<std::string> residency_names = {"strips", "whole"};
   static const std::vector<std::string> value_names = {"log1p_db", "db", "linear"};
   static const std::vector<std::string> colour_names = {"rgb", "luminance"};
   static const std::vector<std::string> sobel_names = {"uint8", "float32"};
@@ -271,6 +272,9 @@ std::vector<ConfigKey> make_keys() {
               "1024."),
       integer("pipeline", "batch_strips", &Config::pipeline, &PipelineConfig::batch_strips, 0, 4096,
               "Consecutive strips that share a slot; 0 chooses. Memory: as many strips a slot. Default 0."),
+      choice("pipeline", "residency", &Config::pipeline, &PipelineConfig::residency, residency_names,
+             "What of a slide is on its GPU at once: strips (a batch after the other), or whole (one batch a slide, "
+             "whatever batch_strips and split_slides say; GPUs only). The same results. Default strips."),
       integer("pipeline", "queue_depth", &Config::pipeline, &PipelineConfig::queue_depth, 1, 1024,
               "Slots, that is batches in flight: of each GPU, or of the CPU. Memory: memory_mib is divided among all "
               "slots of "

@@ -74,10 +74,20 @@ std::optional<std::size_t> place_of_spectrum(const Operators& operators) {
 }
 
 std::vector<const runtime::StageMeter*> RunContext::meters() const {
-  if (lanes_are_devices())
-    return {&source, &read, &decode, &upload, &device_decode, &carry, &compute, &collect, &reduce};
-  if (makes_files) return {&source, &read, &decode, &carry, &compute, &encode, &write, &reduce};
-  return {&source, &read, &decode, &carry, &compute, &reduce};
+  std::vector<const runtime::StageMeter*> all = {&source, &read, &decode};
+  if (lanes_are_devices()) {
+    all.insert(all.end(), {&upload, &device_decode, &carry, &compute, &collect});
+  } else {
+    all.insert(all.end(), {&carry, &compute});
+  }
+  if (makes_files) all.insert(all.end(), {&encode, &write});
+  all.push_back(&reduce);
+  return all;
+}
+
+std::int64_t Batch::patch_bytes() const {
+  const Level& level = slide->slide->info().levels[slide->level];
+  return level.tile_width * level.tile_height * pixel_bytes_of(panel().pitch);
 }
 
 std::uint64_t SlideRun::packed(Place place) noexcept {

@@ -111,7 +111,7 @@ struct BatchTile {
   std::int64_t from_x = 0;  ///< first pixel of the tile that is wanted
   std::int64_t from_y = 0;
   ByPlane<HostPixels> out;  ///< in the slot; without data where the batch is decoded on a device or nobody wants it
-  std::int64_t place = 0;   ///< byte of the first pixel behind the batch's own first
+  ByPlane<std::int64_t> place{};  ///< in each plane, byte of the first pixel behind the batch's own first
 };
 
 /// One positional read: neighbouring tiles merged.
@@ -163,6 +163,12 @@ struct Batch {
     return empty || slide->abandoned.load(std::memory_order_relaxed) || slide->failed_before({strip_index, item});
   }
   std::size_t strip_of_chain() const noexcept { return strip_index - chain->plan.first_strip; }
+  /// Bytes that a tile which the CPU decodes after all takes in the room for patches: its planes one after the other.
+  std::int64_t patch_bytes() const;
+  /// Of pixel (panel.x0, strip.y0) in a plane whose first row is carry_in_y0.
+  std::ptrdiff_t own_offset(std::size_t plane) const {
+    return (strip.y0 - strip.carry_in_y0[plane]) * panel().pitch[plane];
+  }
 };
 
 /// What a lane has under way.
@@ -197,7 +203,8 @@ struct RunContext {
 
   const Config& config;
   int threads;
-  std::size_t lanes = 1;  ///< ways through the graph: one on the CPU, one a GPU
+  std::size_t slides = 0;  ///< of the run
+  std::size_t lanes = 1;   ///< ways through the graph: one on the CPU, one a GPU
   std::vector<LaneLoad> lane_loads{1};
   const char* backend = "cpu";
   bool carried_on_device = false;  ///< rows between strips never pass through the slots

@@ -47,7 +47,7 @@ class CpuLane final : public Lane {
     carry_stage_.run(ready, batch);
     for (Batch* complete : ready) {
       // A batch without work needs no band.
-      if (shared_.context.makes_images && complete->slide->images != nullptr && !complete->skip()) {
+      if (makes_images(*complete) && !complete->skip()) {
         emit_->give_band(*give(*complete));
       } else {
         std::get<0>(ports).try_put(give(*complete));
@@ -61,19 +61,9 @@ class CpuLane final : public Lane {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     const std::size_t tasks = compute_stage_.tasks(batch);
-    if (tasks == 0) emit(batch);
+    if (tasks == 0 && emit_ != nullptr) emit(*emit_, batch);
     fan_out(batch, tasks, std::get<0>(ports), std::get<1>(ports),
             [this, &batch](std::size_t i) { return compute_stage_.task(batch, i); });
-  }
-
-  /// Computed: from here on its images go their own way.
-  void emit(Batch& batch) {
-    const std::shared_ptr<SlideImages>& images = batch.slide->images;
-    if (!shared_.context.makes_images || images == nullptr) return;
-    // A batch that closes a chain without work says nothing of a strip.
-    std::shared_ptr<Band> band = batch.skip() ? nullptr : std::move(batch.band);
-    batch.band.reset();
-    emit_->emit(batch.slide, images, batch.strip_of_chain(), std::move(band));
   }
 
   template <class Ports>
@@ -84,7 +74,7 @@ class CpuLane final : public Lane {
     compute_stage_.run(task);
     // Only the last task of a batch may touch it after this.
     if (!is_last(*task.batch)) return;
-    emit(*task.batch);
+    if (emit_ != nullptr) emit(*emit_, *task.batch);
     std::get<0>(ports).try_put(give(*task.batch));
   }
 

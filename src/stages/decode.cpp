@@ -63,19 +63,23 @@ class Decode final : public DecodeStage {
     guarded(
         context_, "decode", batch,
         [&] {
-          const Level& level = batch.slide->slide->info().levels[batch.slide->level];
-          const std::int64_t tile_pixels = level.tile_width * level.tile_height;
+          const std::int64_t patch_bytes = batch.patch_bytes();
           TileDecoder& decoder = decoders_.local();
           for (std::size_t i = tiles.first; i < tiles.first + tiles.count; ++i) {
             BatchTile& tile = batch.tiles[batch.flagged[i]];
             if (batch.skip(tile.index)) break;
-            HostPixels& out = tile.out[luminance_plane];
-            out.data = reinterpret_cast<std::uint8_t*>(batch.slot.memory().data() + batch.patches_offset) +
-                       static_cast<std::int64_t>(i - batch.patched) * tile_pixels;
-            out.pitch = out.width;
+            std::uint8_t* to = reinterpret_cast<std::uint8_t*>(batch.slot.memory().data() + batch.patches_offset) +
+                               static_cast<std::int64_t>(i - batch.patched) * patch_bytes;
+            std::uint64_t bytes = 0;
+            for (HostPixels& out : tile.out) {
+              if (out.pitch == 0) continue;
+              out.data = to + bytes;
+              out.pitch = static_cast<std::ptrdiff_t>(out.row_bytes());
+              bytes += out.row_bytes() * static_cast<std::uint64_t>(out.height);
+            }
             if (tile.source == BatchTile::Source::file) ++batch.fallback_tiles;
             decode(batch, tile, decoder);
-            busy.add(1, static_cast<std::uint64_t>(out.width * out.height));
+            busy.add(1, bytes);
           }
         },
         batch.tiles[batch.flagged[tiles.first]].index);

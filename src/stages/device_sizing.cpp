@@ -12,6 +12,7 @@
 #include "cuda/jpeg/jpeg_header.hpp"
 #include "cuda/spectrum/cufft_layout.hpp"
 #include "cuda/spectrum/fused_layout.hpp"
+#include "operators/registry.hpp"
 #include "slide/slide_impl.hpp"
 #include "stages/gpu.hpp"
 #include "stages/tile_ranges.hpp"
@@ -42,6 +43,15 @@ std::size_t scratch_for(const DeviceSizing& sizing, std::size_t pixels, const An
     const std::int64_t height = std::max<std::int64_t>(static_cast<std::int64_t>(pixels) / width, analysis.window);
     most = std::max(most, sizing.windows(width, height, (width - analysis.window) / analysis.stride + 1,
                                          (height - analysis.window) / analysis.stride + 1));
+  }
+  return most;
+}
+
+/// The same for the kernels of images.
+std::size_t image_scratch_for(const DeviceSizing& sizing, std::size_t pixels) {
+  std::size_t most = 0;
+  for (const std::int64_t width : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}) {
+    most = std::max(most, sizing.images({width, static_cast<std::int64_t>(pixels) / width + 1}));
   }
   return most;
 }
@@ -79,79 +89,147 @@ cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
   jpeg.tiles = static_cast<std::uint32_t>(limits.tiles);
   jpeg.compressed_bytes = limits.slot_bytes;
   jpeg.white_rectangles = jpeg.tiles;
+  if (limits.planes[rgb_plane]) {
+    jpeg.format = rgb_format;
+    jpeg.component_bytes = limits.component_bytes;
+  }
   return jpeg;
 }
 
 std::size_t DeviceLayout::total() const {
-  return slots * (aligned(plane) + aligned(compressed) + aligned(decode_scratch) + aligned(result_bytes())) +
-         (slots + 1) * aligned(carry) + streams * aligned(scratch);
+  return slots * (aligned(plane[luminance_plane]) + aligned(plane[rgb_plane]) + aligned(band) + aligned(compressed) +
+                  aligned(decode_scratch) + aligned(result_bytes())) +
+         (slots + 1) * aligned(carry_bytes()) + streams * aligned(scratch);
 }
 
-std::size_t device_slot_bytes(const PipelineConfig& pipeline, std::size_t devices) {
+DeviceWork device_work(const PipelineConfig& pipeline, std::span<const OperatorNeeds> operators, std::size_t slides,
+                       std::size_t devices) {
+  DeviceWork work;
+  work.spectrum = false;
+  for (const OperatorNeeds& op : operators) {
+    work.pixel_bytes[op.plane] = static_cast<std::int64_t>(plane_formats[op.plane].pixel_bytes());
+    work.image_bytes += op.image_bytes;
+    work.spectrum |= op.image_bytes == 0;
+  }
+  const std::int64_t usual = most_batch_pixels(slides, devices);
+  const bool as_told = pipeline.batch_strips > 0 || pipeline.residency == Residency::whole;
+  work.batch_pixels = as_told ? INT64_MAX / 16 : usual;
+  return work;
+}
+
+HostSlots device_host_slots(const PipelineConfig& pipeline, const DeviceWork& work, std::size_t devices) {
+  constexpr std::size_t page = 4096;
   const std::size_t memory = static_cast<std::size_t>(pipeline.memory_mib) << 20;
-  return memory / (static_cast<std::size_t>(pipeline.queue_depth) * devices) / 4096 * 4096;
+  const auto depth = static_cast<std::size_t>(pipeline.queue_depth);
+  HostSlots host;
+  const bool images = work.image_bytes > 0;
+  host.slot_bytes = (images ? memory / 2 : memory) / (depth * devices) / page * page;
+  if (!images) return host;
+  host.output_slots = std::max<std::size_t>(2, depth / 2) * devices;
+  host.output_bytes = memory / 2 / host.output_slots / page * page;
+  return host;
 }
 
-DeviceLayout lay_out(const Config& config, std::size_t slot_bytes, const DeviceSizing& sizing, std::size_t allowed) {
+DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlots& host, const DeviceSizing& sizing,
+                     std::size_t allowed) {
+  const std::size_t slot_bytes = host.slot_bytes;
+  const auto plane_bytes = static_cast<std::size_t>(work.plane_bytes());
   DeviceLayout layout;
   layout.slots = static_cast<std::size_t>(config.pipeline.queue_depth);
-  layout.bins = static_cast<std::size_t>(config.analysis.bins);
-  layout.counters = statistic_counters(config.analysis);
-  layout.classes = split_of(config.analysis).statistic != nullptr;
-  const auto with_plane = [&](std::size_t plane) {
-    layout.plane = plane;
-    layout.carry = std::max(slot_bytes / 4, plane / 16);
-    const auto stride = static_cast<std::size_t>(config.analysis.stride);
-    layout.windows = std::min(plane / (stride * stride) * 2 + 65536, most_windows);
-    layout.scratch = scratch_for(sizing, plane, config.analysis);
+  if (work.spectrum) {
+    layout.bins = static_cast<std::size_t>(config.analysis.bins);
+    layout.counters = statistic_counters(config.analysis);
+    layout.classes = split_of(config.analysis).statistic != nullptr;
+  }
+  layout.band = host.output_bytes;
+  const auto with_pixels = [&](std::size_t pixels) {
+    for (std::size_t k = 0; k < plane_count; ++k) {
+      if (work.pixel_bytes[k] == 0) continue;
+      const std::size_t own = pixels * static_cast<std::size_t>(work.pixel_bytes[k]);
+      layout.carry[k] = std::max(slot_bytes / 4, own / 16);
+      layout.plane[k] = own + layout.carry[k];
+    }
+    layout.scratch = 0;
+    if (work.spectrum) {
+      const auto stride = static_cast<std::size_t>(config.analysis.stride);
+      layout.windows = std::min(pixels / (stride * stride) * 2 + 65536, most_windows);
+      layout.scratch = scratch_for(sizing, pixels, config.analysis);
+    }
+    if (sizing.images) layout.scratch = std::max(layout.scratch, image_scratch_for(sizing, pixels));
   };
   // Rows that were decoded on the CPU, and those carried, are no more than this.
-  const std::size_t least = slot_bytes + slot_bytes / 4;
-  with_plane(least);
+  const std::size_t least = slot_bytes / plane_bytes;
+  with_pixels(least);
   if (config.decode.device == DecodeDevice::cpu) return layout;
   layout.compressed = slot_bytes;
   layout.tiles.slot_bytes = slot_bytes;
   layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
-  layout.decode_scratch = sizing.decoder(layout.tiles);
-  layout.decode_pinned = DeviceLayout::aligned(layout.tiles.tiles * sizeof(std::uint32_t)) +
-                         DeviceLayout::aligned(cuda::JpegBatch::upload_bytes(jpeg_limits(layout.tiles)));
+  for (std::size_t k = 0; k < plane_count; ++k) layout.tiles.planes[k] = work.pixel_bytes[k] > 0;
   // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
-  // is memory for it.
-  const std::size_t wanted = device_batch_pixels + device_batch_pixels / 8;
+  // is memory for it, and no more than a band of images takes.
+  const auto launch = static_cast<std::size_t>(work.batch_pixels);
+  std::size_t wanted = std::min(launch + launch / 16, 64 * slot_bytes);
+  if (work.image_bytes > 0) {
+    const std::size_t band = host.output_bytes / static_cast<std::size_t>(work.image_bytes);
+    wanted = std::min(wanted, band + band / 4);
+  }
+  const auto with_decoder = [&] {
+    // Up to three bytes a pixel, of tiles that lie partly outside what is wanted, too.
+    if (layout.tiles.planes[rgb_plane]) layout.tiles.component_bytes = layout.plane[rgb_plane] * 5 / 4;
+    layout.decode_scratch = sizing.decoder(layout.tiles);
+    layout.decode_pinned = DeviceLayout::aligned(layout.tiles.tiles * sizeof(std::uint32_t)) +
+                           DeviceLayout::aligned(cuda::JpegBatch::upload_bytes(jpeg_limits(layout.tiles)));
+  };
   const auto with_streams = [&] {
+    with_decoder();
     for (layout.streams = std::min(most_compute_streams, layout.slots); layout.streams > 1; layout.streams /= 2) {
       if (layout.total() <= allowed) return true;
     }
     return layout.total() <= allowed;
   };
-  for (std::size_t plane = std::max(least, std::min(wanted, 64 * slot_bytes)); plane > least; plane -= plane / 8) {
-    with_plane(plane);
+  for (std::size_t pixels = std::max(least, wanted); pixels > least; pixels -= pixels / 8) {
+    with_pixels(pixels);
     if (with_streams()) return layout;
   }
-  with_plane(least);
+  with_pixels(least);
   with_streams();
   return layout;
 }
 
-SlotLimits device_slot_limits(std::size_t slot_bytes, const DeviceLayout& layout, const DeviceSizing& sizing) {
+SlotLimits device_slot_limits(const DeviceWork& work, const HostSlots& host, const DeviceLayout& layout,
+                              const DeviceSizing& sizing) {
   SlotLimits limits;
-  limits.slot_bytes = slot_bytes;
-  limits.carry_bytes = layout.carry;
-  limits.fits = [slot_bytes, layout, windows = sizing.windows](const BatchNeeds& needs) {
+  limits.slot_bytes = host.slot_bytes;
+  limits.carry_bytes = layout.carry[luminance_plane] + layout.carry[rgb_plane];
+  limits.output_slots = host.output_slots;
+  limits.output_bytes = host.output_bytes;
+  limits.fits = [host, layout, spectrum = work.spectrum, sizing](const BatchNeeds& needs) {
     const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
-    const std::int64_t rows = needs.carried_rows[luminance_plane] + needs.rows;
-    if (bytes(needs.carried_rows[luminance_plane] * needs.pitch[luminance_plane]) > layout.carry) return false;
+    std::int64_t own_bytes = 0;
+    for (std::size_t k = 0; k < plane_count; ++k) {
+      if (bytes(needs.carried_rows[k] * needs.pitch[k]) > layout.carry[k]) return false;
+      const std::int64_t rows = needs.carried_rows[k] + needs.rows;
+      if (bytes(rows * needs.pitch[k]) > layout.plane[k]) return false;
+      own_bytes += needs.rows * needs.pitch[k];
+    }
     if (needs.decoded_on_device) {
       if (bytes(needs.tiles) > layout.tiles.tiles) return false;
-      const DeviceTail tail = device_tail(slot_bytes, bytes(needs.tiles), needs.tile_pixels);
+      if (layout.tiles.planes[rgb_plane] && bytes(needs.tiles * needs.tile_pixels * 3) > layout.tiles.component_bytes)
+        return false;
+      const DeviceTail tail = device_tail(host.slot_bytes, bytes(needs.tiles), needs.patch_bytes());
       if (bytes(needs.compressed_bytes + slot_slack) > tail.descriptors_offset) return false;
-    } else if (bytes(needs.rows * needs.pitch[luminance_plane] + needs.compressed_bytes + slot_slack) > slot_bytes) {
+    } else if (bytes(own_bytes + needs.compressed_bytes + slot_slack) > host.slot_bytes) {
       return false;
     }
-    if (bytes(rows * needs.pitch[luminance_plane]) > layout.plane) return false;
-    const OutputCount& completed = needs.outputs.front();
+    if (bytes(needs.image_bytes) > layout.band) return false;
+    std::int64_t image_rows = 0;
+    for (const OutputCount& completed : needs.outputs) image_rows = std::max(image_rows, completed.rows);
+    if (sizing.images && sizing.images({needs.width, image_rows}) > layout.scratch) return false;
+    if (!spectrum) return true;
+    const OutputCount& completed = needs.outputs[needs.windows];
     if (bytes(completed.columns) * bytes(completed.rows) > layout.windows) return false;
-    return windows(needs.width, rows, completed.columns, completed.rows) <= layout.scratch;
+    const std::int64_t rows = needs.carried_rows[luminance_plane] + needs.rows;
+    return sizing.windows(needs.width, rows, completed.columns, completed.rows) <= layout.scratch;
   };
   return limits;
 }
@@ -176,13 +254,14 @@ GpuModel gpu_model(const std::string& name) {
   throw ConfigError("the GPU to assume must be one of " + names);
 }
 
-DeviceFacts facts_of(const Config& config, const GpuModel& model) {
+DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuModel& model) {
   DeviceFacts facts;
   facts.name = model.name;
   facts.free = model.memory;
   const std::optional<cuda::FusedBins> bins = certain_fused_bins(config.analysis);
-  facts.engine = bins ? "fused-256" : "cufft-" + std::to_string(config.analysis.window);
-  if (!bins) facts.unknown = "the work area of cuFFT's plans, which only the library on that GPU can tell";
+  if (work.spectrum) facts.engine = bins ? "fused-256" : "cufft-" + std::to_string(config.analysis.window);
+  if (work.spectrum && !bins)
+    facts.unknown = "the work area of cuFFT's plans, which only the library on that GPU can tell";
   facts.sizing.windows = [analysis = config.analysis, bins](std::int64_t, std::int64_t, std::int64_t columns,
                                                             std::int64_t rows) -> std::size_t {
     const WindowBlock block = {0, columns, 0, rows};
@@ -200,6 +279,13 @@ DeviceFacts facts_of(const Config& config, const GpuModel& model) {
 
 bool device_decodes(const Config& config, const Slide& slide, std::size_t level) {
   if (config.decode.device == DecodeDevice::cpu) return false;
+  {
+    const auto needs = needs_of(readers_of(operators::make_operators(config)));
+    const DeviceWork work = device_work(config.pipeline, needs, 1, 1);
+    if (work.pixel_bytes[rgb_plane] > 0 &&
+        (work.pixel_bytes[luminance_plane] > 0 || slide.info().levels[level].codec == Codec::none))
+      return false;
+  }
   switch (slide.info().levels[level].codec) {
     case Codec::none:
       return true;

@@ -19,27 +19,52 @@ namespace slidestream {
 
 /// What a slot's decoder must be ready for.
 struct TileLimits {
-  std::size_t slot_bytes = 0;  ///< of the host's slot, and of its image on the device
-  std::size_t tiles = 0;       ///< of a batch
+  std::size_t slot_bytes = 0;       ///< of the host's slot, and of its image on the device
+  std::size_t tiles = 0;            ///< of a batch
+  ByPlane<bool> planes{true};       ///< that they are decoded to
+  std::size_t component_bytes = 0;  ///< for RGB: of all tiles together, before it is made of components
 };
 
 cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits);
 
+/// What a run asks of its devices.
+struct DeviceWork {
+  bool spectrum = true;
+  ByPlane<std::int64_t> pixel_bytes{};  ///< of the planes; 0: nobody reads it
+  std::int64_t image_bytes = 0;         ///< of a pixel of all images that are made
+  std::int64_t batch_pixels = 0;        ///< that a batch is to have room for, where there is memory for it
+
+  std::int64_t plane_bytes() const noexcept { return pixel_bytes[luminance_plane] + pixel_bytes[rgb_plane]; }
+};
+
+/// Of `operators` on so many slides and devices.
+DeviceWork device_work(const PipelineConfig& pipeline, std::span<const OperatorNeeds> operators, std::size_t slides,
+                       std::size_t devices);
+
+/// How the host's memory is divided where devices compute, in bytes.
+struct HostSlots {
+  std::size_t slot_bytes = 0;    ///< of `queue_depth` slots a device
+  std::size_t output_slots = 0;  ///< for bands of images, of all devices together; 0: none are made
+  std::size_t output_bytes = 0;  ///< of each
+};
+HostSlots device_host_slots(const PipelineConfig& pipeline, const DeviceWork& work, std::size_t devices);
+
 /// How a device's memory is divided, in bytes.
 struct DeviceLayout {
   std::size_t slots = 0;
-  std::size_t plane = 0;           ///< of a slot: carried and own rows
+  ByPlane<std::size_t> plane{};    ///< of a slot: carried and own rows
+  std::size_t band = 0;            ///< of a slot: rows of images that a batch completes
   std::size_t compressed = 0;      ///< of a slot: as the host's slot; 0: nothing is decoded on the device
   TileLimits tiles;                ///< what a slot's decoder must be ready for
   std::size_t decode_scratch = 0;  ///< of a slot
   std::size_t decode_pinned = 0;   ///< of a slot, on the host
-  std::size_t carry = 0;           ///< of each of `slots` + 1 buffers
+  ByPlane<std::size_t> carry{};    ///< of each of `slots` + 1 buffers
   std::size_t windows = 0;         ///< of a slot: windows that a batch may complete
   std::size_t bins = 0;
   std::size_t counters = 0;  ///< of statistics besides the distribution
   bool classes = false;      ///< windows are told apart: a byte each goes to the device
   std::size_t streams = 1;   ///< compute streams
-  std::size_t scratch = 0;   ///< of a compute stream's window engine
+  std::size_t scratch = 0;   ///< of a compute stream: for its window engine, or a kernel of an image
 
   static constexpr std::size_t alignment = 512;
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -48,6 +73,7 @@ struct DeviceLayout {
   std::size_t counts_bytes() const { return (bins + 1 + counters) * sizeof(std::uint64_t); }
   std::size_t classes_begin() const { return counts_bytes() + windows * 2 * sizeof(double); }
   std::size_t result_bytes() const { return classes_begin() + (classes ? windows : 0); }
+  std::size_t carry_bytes() const { return aligned(carry[luminance_plane]) + carry[rgb_plane]; }
   std::size_t total() const;
   /// Pinned host memory of a slot besides the slot itself: results and the decoder's part.
   std::size_t slot_host_bytes() const { return aligned(result_bytes()) + aligned(decode_pinned); }
@@ -58,19 +84,20 @@ struct DeviceLayout {
 struct DeviceSizing {
   /// Scratch of the window engine for a block of windows in a plane of `width` x `height` pixels.
   std::function<std::size_t(std::int64_t width, std::int64_t height, std::int64_t columns, std::int64_t rows)> windows;
+  /// Scratch of the kernels that make images, for rows of so many pixels; empty: none make any.
+  std::function<std::size_t(const Size& rows)> images;
   /// Device memory of a slot's decoder.
   std::function<std::size_t(const TileLimits& limits)> decoder;
 };
 
-/// A slot on the host.
-std::size_t device_slot_bytes(const PipelineConfig& pipeline, std::size_t devices);
-
 /// Divides a device's memory for `slots` slots. Planes grow as large as a launch wants while the whole stays within
 /// `allowed`; what comes out may be more than that, when even the smallest planes are.
-DeviceLayout lay_out(const Config& config, std::size_t slot_bytes, const DeviceSizing& sizing, std::size_t allowed);
+DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlots& host, const DeviceSizing& sizing,
+                     std::size_t allowed);
 
 /// What batches must fit on a device with that layout.
-SlotLimits device_slot_limits(std::size_t slot_bytes, const DeviceLayout& layout, const DeviceSizing& sizing);
+SlotLimits device_slot_limits(const DeviceWork& work, const HostSlots& host, const DeviceLayout& layout,
+                              const DeviceSizing& sizing);
 
 /// A GPU that a forecast is made for.
 struct DeviceFacts {
@@ -82,9 +109,9 @@ struct DeviceFacts {
 };
 
 /// One that is there. \throws ConfigError, CudaError.
-DeviceFacts facts_of_device(const Config& config, int ordinal);
+DeviceFacts facts_of_device(const Config& config, const DeviceWork& work, int ordinal);
 /// One that is assumed.
-DeviceFacts facts_of(const Config& config, const GpuModel& model);
+DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuModel& model);
 
 /// Whether a level's tiles are decoded on devices: JPEG that their decoder takes, by its first tile, and tiles without
 /// a codec.

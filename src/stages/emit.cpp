@@ -12,6 +12,7 @@
 
 #include "codec/tile_encoder.hpp"
 #include "runtime/io_threads.hpp"
+#include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
 
 namespace slidestream {
@@ -60,7 +61,9 @@ class Emit final : public EmitStage {
         encoders_([this] { return Encoders(context_.operators.size()); }),
         batches_(graph_),
         tokens_(graph_),
-        pool_(context_.limits.output_slots, context_.limits.output_bytes, [this] { give_token(); }),
+        pool_(
+            context_.limits.output_slots, context_.limits.output_bytes, [this] { give_token(); },
+            context_.gpus == nullptr ? runtime::SlotPool::Start::ready : runtime::SlotPool::Start::not_ready),
         join_(graph_),
         attach_(graph_, flow::serial, [this](const Admission& admission) { return attach(admission); }),
         order_(
@@ -73,10 +76,22 @@ class Emit final : public EmitStage {
     flow::make_edge(batches_, flow::input_port<0>(join_));
     flow::make_edge(tokens_, flow::input_port<1>(join_));
     flow::make_edge(join_, attach_);
-    for (std::size_t i = 0; i < pool_.size(); ++i) tokens_.try_put({});
+    for (std::size_t i = pool_.not_ready(); i < pool_.size(); ++i) tokens_.try_put({});
+    if (pool_.not_ready() > 0) {
+      pinned_ = context_.gpus->pin_outputs(pool_, context_.on_fatal, [this] { graph_.release_wait(); });
+    }
   }
 
   ~Emit() override { close(); }
+
+  void start() override {
+    if (pinned_ == nullptr) return;
+    // The graph waits for what was asked for, also where no task of it is under way.
+    for (std::size_t i = 0; i < pool_.size(); ++i) {
+      graph_.reserve_wait();
+      if (!pinned_->want()) graph_.release_wait();
+    }
+  }
 
   std::shared_ptr<SlideImages> open(const SlideRun& slide, const ImageNames& names) override {
     const bool any_file = context_.makes_images || std::ranges::any_of(slide.parameters, [](const auto& parameters) {
@@ -101,7 +116,10 @@ class Emit final : public EmitStage {
     graph_.reserve_wait();
   }
 
-  void close() noexcept override { closed_.store(true); }
+  void close() noexcept override {
+    closed_.store(true);
+    if (pinned_ != nullptr) pinned_->stop();
+  }
 
  private:
   using Encoders = std::vector<std::unique_ptr<TileEncoder>>;  ///< by operator, made when first wanted
@@ -120,10 +138,11 @@ class Emit final : public EmitStage {
     band->slot = std::make_shared<runtime::Slot>(std::move(*slot));
     band->images.resize(context_.operators.size());
     std::byte* at = band->slot->memory().data();
-    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
-    for (std::size_t op = 0; op < context_.operators.size(); ++op) {
+    // One that has no work passes through for the sake of the order.
+    for (std::size_t op = 0; op < context_.operators.size() && !batch.skip(); ++op) {
       const std::int64_t pixel_bytes = context_.needs[op].image_bytes;
       if (pixel_bytes == 0) continue;
+      const Level& level = batch.slide->slide->info().levels[batch.slide->level];
       const OutputRange& rows = batch.rows(op);
       PixelView<MemorySpace::host>& view = band->images[op];
       view.data = at;
@@ -133,6 +152,7 @@ class Emit final : public EmitStage {
       view.format = image_of(*context_.operators[op])->format;
       at += rows.count * view.pitch;
     }
+    band->bytes = static_cast<std::size_t>(at - band->slot->memory().data());
     batch.band = std::move(band);
     batch.handoff.give();
     with_band_(batch);
@@ -326,6 +346,7 @@ class Emit final : public EmitStage {
   flow::queue_node<Batch*> batches_;
   flow::buffer_node<Token> tokens_;
   runtime::SlotPool pool_;
+  std::unique_ptr<GpuSet::PinnedSlots> pinned_;  ///< null where no device copies to them
   flow::join_node<Admission, flow::reserving> join_;
   flow::function_node<Admission> attach_;
   flow::function_node<Made> order_;

@@ -23,6 +23,9 @@ class EmitStage {
  public:
   virtual ~EmitStage() = default;
 
+  /// Called once, when the graph begins.
+  virtual void start() = 0;
+
   /// Begins the files of a slide, whose parameters are there; null when it gets none. On a thread that may wait.
   /// \throws what `SlideImages` does.
   virtual std::shared_ptr<SlideImages> open(const SlideRun& slide, const ImageNames& names) = 0;

@@ -26,8 +26,8 @@ struct Machine {
   bool gpu = false;
 };
 
-void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config, const DeviceFacts& facts,
-                   std::size_t count) {
+void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config, const DeviceWork& work,
+                   const DeviceFacts& facts, std::size_t count) {
   forecast.backend = "cuda";
   forecast.gpus = static_cast<int>(count);
   forecast.gpu = facts.name;
@@ -35,12 +35,14 @@ void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config
   forecast.gpu_unknown = facts.unknown;
   forecast.gpu_free_bytes = facts.free;
   forecast.gpu_allowed_bytes = static_cast<std::uint64_t>(static_cast<double>(facts.free) * config.gpu.memory_fraction);
-  const std::size_t slot_bytes = device_slot_bytes(config.pipeline, count);
-  const DeviceLayout layout = lay_out(config, slot_bytes, facts.sizing, forecast.gpu_allowed_bytes);
-  machine = {device_slot_limits(slot_bytes, layout, facts.sizing), count, true};
+  const HostSlots host = device_host_slots(config.pipeline, work, count);
+  const DeviceLayout layout = lay_out(config, work, host, facts.sizing, forecast.gpu_allowed_bytes);
+  machine = {device_slot_limits(work, host, layout, facts.sizing), count, true};
   forecast.gpu_bytes = layout.total();
   forecast.slots = static_cast<int>(layout.slots * count);
-  forecast.slot_bytes = slot_bytes;
+  forecast.slot_bytes = host.slot_bytes;
+  forecast.output_slots = static_cast<int>(host.output_slots);
+  forecast.output_slot_bytes = host.output_bytes;
   forecast.results_bytes = count * layout.host_bytes();
   forecast.pinned = true;
 }
@@ -55,7 +57,8 @@ void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config)
   forecast.carry_bytes = (static_cast<std::uint64_t>(config.pipeline.queue_depth) + 1) * machine.limits.carry_bytes;
 }
 
-Machine choose_machine(RunForecast& forecast, const Config& config, const ForecastOptions& options) {
+Machine choose_machine(RunForecast& forecast, const Config& config, std::size_t slides,
+                       const ForecastOptions& options) {
   Machine machine;
   const bool wants = config.pipeline.backend == Backend::cuda || config.decode.device == DecodeDevice::gpu;
   if (config.pipeline.backend == Backend::cpu) {
@@ -70,11 +73,13 @@ Machine choose_machine(RunForecast& forecast, const Config& config, const Foreca
     forecast_cpu(forecast, machine, config);
     return machine;
   }
+  const std::vector<OperatorNeeds> needs = needs_of(readers_of(operators::make_operators(config)));
   const auto assume = [&](const GpuModel& model, const std::string& why) {
     const std::size_t count = std::max<std::size_t>(1, config.gpu.devices.size());
     forecast.gpus_assumed = true;
     forecast.why = why;
-    forecast_gpus(forecast, machine, config, facts_of(config, model), count);
+    const DeviceWork work = device_work(config.pipeline, needs, slides, count);
+    forecast_gpus(forecast, machine, config, work, facts_of(config, work, model), count);
   };
   if (options.assumed) {
     assume(*options.assumed, "as was asked for");
@@ -90,11 +95,12 @@ Machine choose_machine(RunForecast& forecast, const Config& config, const Foreca
   if (!choice.devices.empty()) {
     // The fullest one decides; they are alike, as a rule.
     std::optional<DeviceFacts> fullest;
+    const DeviceWork work = device_work(config.pipeline, needs, slides, choice.devices.size());
     for (const int ordinal : choice.devices) {
-      DeviceFacts facts = facts_of_device(config, ordinal);
+      DeviceFacts facts = facts_of_device(config, work, ordinal);
       if (!fullest || facts.free < fullest->free) fullest = std::move(facts);
     }
-    forecast_gpus(forecast, machine, config, *fullest, choice.devices.size());
+    forecast_gpus(forecast, machine, config, work, *fullest, choice.devices.size());
   } else if (wants) {
     assume(gpu_model(default_model), choice.why_none);
   } else {
@@ -135,11 +141,11 @@ class Planner {
         spectrum_(place_of_spectrum(operators_)),
         forecast_(forecast) {}
 
-  void add(const std::string& path, std::size_t slides_left) {
+  void add(const std::string& path, std::size_t index, std::size_t slides) {
     SlideForecast slide;
     slide.path = path;
     try {
-      plan(slide, slides_left);
+      plan(slide, index, slides);
     } catch (...) {
       slide.error = current_cause(path);
     }
@@ -187,7 +193,7 @@ class Planner {
     return bytes;
   }
 
-  void plan(SlideForecast& slide, std::size_t slides_left) {
+  void plan(SlideForecast& slide, std::size_t index_in_run, std::size_t slides) {
     const auto opened = Slide::open(slide.path, {.max_pixels = config_.input.max_pixels, .retries = 0});
     const SlideInfo& info = opened->info();
     slide.file_bytes = info.file_size;
@@ -205,7 +211,8 @@ class Planner {
     const TileRanges ranges{*opened, index};
     const LevelPlan plan =
         plan_level(level, needs_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
-                   {fragments_of_slide(config_.gpu.split_slides, slides_left, machine_.lanes), slide.decoded_on_gpu});
+                   {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes),
+                    slide.decoded_on_gpu, batch_pixels_of(index_in_run, slides, machine_.lanes)});
     if (spectrum_) {
       slide.windows_x = plan.outputs[*spectrum_].width;
       slide.windows_y = plan.outputs[*spectrum_].height;
@@ -257,9 +264,9 @@ RunForecast forecast_run(const Config& config, const std::vector<std::string>& s
   }
   RunForecast forecast;
   forecast.threads = threads_of(config);
-  const Machine machine = choose_machine(forecast, config, options);
+  const Machine machine = choose_machine(forecast, config, slides.size(), options);
   Planner planner(config, machine, forecast);
-  for (std::size_t i = 0; i < slides.size(); ++i) planner.add(slides[i], slides.size() - i);
+  for (std::size_t i = 0; i < slides.size(); ++i) planner.add(slides[i], i, slides.size());
   planner.finish();
   return forecast;
 }

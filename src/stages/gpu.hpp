@@ -36,8 +36,8 @@ struct DeviceTail {
   std::size_t descriptors_offset = 0;
   std::size_t patches_offset = 0;  ///< room for at least one tile, and for a sixteenth of the slot
 };
-/// For `tiles` tiles of `tile_pixels` in a slot. When they don't fit, the offsets are 0.
-DeviceTail device_tail(std::size_t slot_bytes, std::size_t tiles, std::int64_t tile_pixels);
+/// For `tiles` tiles of `patch_bytes` in all planes in a slot. When they don't fit, the offsets are 0.
+DeviceTail device_tail(std::size_t slot_bytes, std::size_t tiles, std::int64_t patch_bytes);
 
 /// Device memory, streams and kernels of a run: everything is taken when it is made. Device `i` serves lane `i`.
 class GpuSet {
@@ -69,6 +69,9 @@ class GpuSet {
   /// was asked for, when it is ready or never will be. Both are called from threads of the slots' own.
   virtual std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
                                            const std::function<void()>& settled) = 0;
+  /// The same of slots that bands of images come to, from any device.
+  virtual std::unique_ptr<PinnedSlots> pin_outputs(runtime::SlotPool& slots, const Done& failed,
+                                                   const std::function<void()>& settled) = 0;
 
   /// Has as much of the batch's slot pinned as its tiles, which are laid out, and its rows take: the whole slot when
   /// its front won't do. May wait for the system. Thread-safe for different batches. \throws CudaError.
@@ -90,10 +93,10 @@ class GpuSet {
   /// patches, to their places. As `decode` for the rest.
   virtual void patch(Batch& batch, const Done& done) = 0;
 
-  /// Puts everything from carried rows to partial sums on the compute stream, behind the batch's copy and the batch
-  /// before. One caller a lane at a time, in row order within a chain; doesn't wait. `done` is called from a thread of
-  /// the lane's own once the device has finished with the batch's slot, also when there was nothing to compute or the
-  /// device failed, with what it failed with.
+  /// Puts everything from carried rows to partial sums, and to pixels in the batch's band, on the compute stream,
+  /// behind the batch's copy and the batch before. One caller a lane at a time, in row order within a chain; doesn't
+  /// wait. `done` is called from a thread of the lane's own once the device has finished with the batch's slot and its
+  /// band, also when there was nothing to compute or the device failed, with what it failed with.
   virtual void compute(Batch& batch, const Done& done) = 0;
 
   /// Turns what the device left in pinned memory into the batch's sums and its part of the map. Thread-safe for

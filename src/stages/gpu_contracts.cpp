@@ -6,14 +6,14 @@ namespace slidestream {
 
 std::string why_not_on_gpus(const Operators& operators) {
   for (const auto& op : operators) {
-    if (!op->computes_on_gpus()) return "the operator " + op->name() + " is computed on the CPU";
+    if (op->reads_pixels() && !op->computes_on_gpus()) return "the operator " + op->name() + " is computed on the CPU";
   }
   return {};
 }
 
-DeviceTail device_tail(std::size_t slot_bytes, std::size_t tiles, std::int64_t tile_pixels) {
+DeviceTail device_tail(std::size_t slot_bytes, std::size_t tiles, std::int64_t patch_bytes) {
   constexpr std::size_t alignment = 4096;
-  const std::size_t patches = std::max(static_cast<std::size_t>(tile_pixels), slot_bytes / 16);
+  const std::size_t patches = std::max(static_cast<std::size_t>(patch_bytes), slot_bytes / 16);
   const std::size_t descriptors = tiles * DeviceTail::descriptor_bytes;
   if (patches + descriptors + 2 * alignment > slot_bytes) return {};
   DeviceTail tail;

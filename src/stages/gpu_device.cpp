@@ -13,21 +13,35 @@
 #include "runtime/cuda/check.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/slot_preparation.hpp"
+#include "stages/slide_images.hpp"
 
 namespace slidestream {
 
 using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
 
-namespace {
+DeviceKernels::DeviceKernels(const Config& config, const Operators& operators) {
+  for (const auto& op : operators) {
+    if (image_of(*op)) {
+      images.push_back(cuda::make_device_image_kernel(op->name(), config));
+      if (images.back() == nullptr) throw ConfigError("the operator " + op->name() + " has no kernel for GPUs");
+    } else {
+      images.emplace_back();
+      windows = cuda::make_window_engine(config.analysis);
+    }
+  }
+}
 
-/// The spectrum is the only one that devices compute.
-constexpr std::size_t the_operator = 0;
-
-}  // namespace
+std::size_t DeviceKernels::image_scratch(const Size& rows) const {
+  std::size_t most = 0;
+  for (const auto& image : images) {
+    if (image != nullptr) most = std::max(most, image->scratch_bytes(rows));
+  }
+  return most;
+}
 
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
-                     std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout)
+                     std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceLayout& layout)
     : context_(context),
       device_(device),
       layout_(layout),
@@ -35,19 +49,20 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
       memory_(layout.total()),
       decode_completion_(device.ordinal, device.numa_node),
       completion_(device.ordinal, device.numa_node) {
-  for (std::unique_ptr<cuda::WindowEngine>& engine : engines) {
+  for (std::unique_ptr<DeviceKernels>& of_stream : kernels) {
     compute_streams_.push_back(std::make_unique<ComputeStream>());
-    compute_streams_.back()->engine = std::move(engine);
+    compute_streams_.back()->kernels = std::move(of_stream);
     compute_streams_.back()->scratch = memory_.take(layout.scratch);
   }
   for (std::size_t i = 0; i < layout.slots + 1; ++i) {
     carries_.push_back(std::make_unique<CarryBuffer>());
-    carries_.back()->memory = memory_.take(layout.carry);
+    carries_.back()->memory = memory_.take(layout.carry_bytes());
     free_carries_.push_back(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < layout.slots; ++i) {
     SlotMemory memory;
-    memory.plane = memory_.take(layout.plane);
+    for (std::size_t plane = 0; plane < plane_count; ++plane) memory.planes[plane] = memory_.take(layout.plane[plane]);
+    memory.band = memory_.take(layout.band);
     memory.results = memory_.take(layout.result_bytes());
     memory.compressed = memory_.take(layout.compressed);
     memory.scratch = memory_.take(layout.decode_scratch);
@@ -61,7 +76,8 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
 void GpuDevice::make_slot(std::size_t index) {
   const SlotMemory& memory = slot_memory_[index];
   auto slot = std::make_unique<DeviceSlot>();
-  slot->plane = memory.plane;
+  slot->planes = memory.planes;
+  slot->band = memory.band;
   slot->results = memory.results;
   slot->host_results = memory.host.bytes().first(layout_.result_bytes());
   if (layout_.compressed > 0) {
@@ -168,6 +184,7 @@ void GpuDevice::finish() noexcept {
 
 void GpuDevice::wait_for_streams() noexcept {
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
+  SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(band_stream_.get()));
   for (const auto& compute : compute_streams_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute->stream.get()));
   for (const auto& slot : slots_) {
     if (slot) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
@@ -181,18 +198,26 @@ void GpuDevice::upload(Batch& batch) {
   if (batch.decode_on_device) {
     slot.copied_bytes = slot.decoder->upload(batch, pins_->boundary(batch.slot.index()), copy_stream_.get());
   } else {
-    const StripPlan& strip = batch.strip;
-    slot.copied_bytes = static_cast<std::size_t>((strip.y1 - strip.y0) * batch.panel().pitch[luminance_plane]);
-    copy_from_slot(own_rows(batch, slot), reinterpret_cast<const std::byte*>(batch.own_rows[luminance_plane]),
-                   slot.copied_bytes, pins_->boundary(batch.slot.index()), copy_stream_.get());
+    const ByPlane<std::byte*> own = own_rows(batch, slot);
+    slot.copied_bytes = 0;
+    for (std::size_t plane = 0; plane < plane_count; ++plane) {
+      const auto bytes = static_cast<std::size_t>((batch.strip.y1 - batch.strip.y0) * batch.panel().pitch[plane]);
+      if (bytes == 0) continue;
+      copy_from_slot(own[plane], reinterpret_cast<const std::byte*>(batch.own_rows[plane]), bytes,
+                     pins_->boundary(batch.slot.index()), copy_stream_.get());
+      slot.copied_bytes += bytes;
+    }
   }
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
   slot.copying = true;
 }
 
-std::byte* GpuDevice::own_rows(const Batch& batch, const DeviceSlot& slot) {
-  return slot.plane.data() +
-         (batch.strip.y0 - batch.strip.carry_in_y0[luminance_plane]) * batch.panel().pitch[luminance_plane];
+ByPlane<std::byte*> GpuDevice::own_rows(const Batch& batch, const DeviceSlot& slot) {
+  ByPlane<std::byte*> rows{};
+  for (std::size_t plane = 0; plane < plane_count; ++plane) {
+    if (batch.panel().pitch[plane] > 0) rows[plane] = slot.planes[plane].data() + batch.own_offset(plane);
+  }
+  return rows;
 }
 
 void GpuDevice::decode(Batch& batch, const GpuSet::Done& done) {
@@ -228,17 +253,18 @@ void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
     const DeviceScope scope(device_.ordinal);
     // They stand at the slot's end.
     pins_->pin_whole(batch.slot.index());
-    const std::byte* from = batch.slot.memory().data() + batch.patches_offset;
-    std::byte* own = own_rows(batch, slot);
-    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+    const ByPlane<std::byte*> own = own_rows(batch, slot);
     const std::size_t end = batch.skip() ? batch.patched : batch.patched + batch.patching;
-    for (std::size_t i = batch.patched; i < end; ++i, from += level.tile_width * level.tile_height) {
+    for (std::size_t i = batch.patched; i < end; ++i) {
       const BatchTile& tile = batch.tiles[batch.flagged[i]];
-      const auto width = static_cast<std::size_t>(tile.out[luminance_plane].width);
-      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(own + tile.place,
-                                         static_cast<std::size_t>(batch.panel().pitch[luminance_plane]), from, width,
-                                         width, static_cast<std::size_t>(tile.out[luminance_plane].height),
-                                         cudaMemcpyHostToDevice, slot.decode_stream.get()));
+      for (std::size_t plane = 0; plane < plane_count; ++plane) {
+        const HostPixels& out = tile.out[plane];
+        if (own[plane] == nullptr) continue;
+        SLIDESTREAM_CUDA(
+            cudaMemcpy2DAsync(own[plane] + tile.place[plane], static_cast<std::size_t>(batch.panel().pitch[plane]),
+                              out.data, static_cast<std::size_t>(out.pitch), out.row_bytes(),
+                              static_cast<std::size_t>(out.height), cudaMemcpyHostToDevice, slot.decode_stream.get()));
+      }
     }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
     decode_completion_.wait_for(slot.decoded.get(), done);
@@ -253,7 +279,7 @@ GpuDevice::ComputeStream& GpuDevice::stream_of(Chain& chain) {
   return *compute_streams_[static_cast<std::size_t>(chain.device_stream)];
 }
 
-std::byte* GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) {
+std::span<std::byte> GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) {
   if (chain.device_carry < 0) {
     if (free_carries_.empty()) throw std::logic_error("internal: no carry buffer is free");
     chain.device_carry = free_carries_.back();
@@ -261,7 +287,7 @@ std::byte* GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) {
     CarryBuffer& buffer = *carries_[static_cast<std::size_t>(chain.device_carry)];
     if (buffer.was_used) SLIDESTREAM_CUDA(cudaStreamWaitEvent(stream, buffer.released.get()));
   }
-  return carries_[static_cast<std::size_t>(chain.device_carry)]->memory.data();
+  return carries_[static_cast<std::size_t>(chain.device_carry)]->memory;
 }
 
 void GpuDevice::release_carry(Chain& chain, cudaStream_t stream) {
@@ -276,9 +302,9 @@ void GpuDevice::release_carry(Chain& chain, cudaStream_t stream) {
 const std::uint8_t* GpuDevice::upload_classes(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream) {
   if (!layout_.classes) return nullptr;
   const auto& classes =
-      static_cast<const operators::WindowClasses&>(*batch.slide->parameters[context_.ranks[the_operator]]);
-  const OutputRange& columns = batch.columns(the_operator);
-  const OutputRange& rows = batch.rows(the_operator);
+      static_cast<const operators::WindowClasses&>(*batch.slide->parameters[context_.ranks[*context_.spectrum]]);
+  const OutputRange& columns = batch.columns(*context_.spectrum);
+  const OutputRange& rows = batch.rows(*context_.spectrum);
   std::byte* const on_host = slot.host_results.data() + layout_.classes_begin();
   std::byte* to = on_host;
   for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
@@ -292,50 +318,97 @@ const std::uint8_t* GpuDevice::upload_classes(const Batch& batch, const DeviceSl
   return reinterpret_cast<const std::uint8_t*>(on_device);
 }
 
-void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
-  const cudaStream_t stream = on.stream.get();
+void GpuDevice::enqueue_carries(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream) {
   const StripPlan& strip = batch.strip;
-  const PanelPlan& panel = batch.panel();
+  std::size_t of_plane = 0;  // where a plane's part of a carry buffer begins
+  for (std::size_t plane = 0; plane < plane_count; ++plane) {
+    const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows * batch.panel().pitch[plane]); };
+    std::byte* const rows = slot.planes[plane].data();
+    const std::size_t in = bytes(strip.y0 - strip.carry_in_y0[plane]);
+    if (in > 0) {
+      SLIDESTREAM_CUDA(cudaMemcpyAsync(rows, carry_buffer(*batch.chain, stream).data() + of_plane, in,
+                                       cudaMemcpyDeviceToDevice, stream));
+    }
+    const std::size_t out = bytes(strip.y1 - strip.carry_out_y0[plane]);
+    if (out > 0) {
+      // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the
+      // buffer from being overwritten before it was read.
+      SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain, stream).data() + of_plane,
+                                       rows + bytes(strip.carry_out_y0[plane] - strip.carry_in_y0[plane]), out,
+                                       cudaMemcpyDeviceToDevice, stream));
+    }
+    of_plane += DeviceLayout::aligned(layout_.carry[plane]);
+  }
+}
+
+ConstPixelView<MemorySpace::device> GpuDevice::pixels_of(const Batch& batch, const DeviceSlot& slot,
+                                                         std::size_t plane) {
   const Level& level = batch.slide->slide->info().levels[batch.slide->level];
-  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows * panel.pitch[luminance_plane]); };
-  std::byte* plane = slot.plane.data();
-  SLIDESTREAM_CUDA(cudaEventRecord(slot.compute_begun.get(), stream));
-  if (strip.y0 > strip.carry_in_y0[luminance_plane]) {
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(plane, carry_buffer(*batch.chain, stream),
-                                     bytes(strip.y0 - strip.carry_in_y0[luminance_plane]), cudaMemcpyDeviceToDevice,
-                                     stream));
-  }
-  if (strip.y1 > strip.carry_out_y0[luminance_plane]) {
-    // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the buffer
-    // from being overwritten before it was read.
-    SLIDESTREAM_CUDA(
-        cudaMemcpyAsync(carry_buffer(*batch.chain, stream),
-                        plane + bytes(strip.carry_out_y0[luminance_plane] - strip.carry_in_y0[luminance_plane]),
-                        bytes(strip.y1 - strip.carry_out_y0[luminance_plane]), cudaMemcpyDeviceToDevice, stream));
-  }
-  const OutputRange& columns = batch.columns(the_operator);
-  const OutputRange& rows = batch.rows(the_operator);
-  if (rows.count > 0) {
-    const WindowBlock block = {columns.first, columns.count, rows.first, rows.count};
-    const cuda::DevicePlane view = {reinterpret_cast<const std::uint8_t*>(plane),
-                                    panel.pitch[luminance_plane],
-                                    panel.x0,
-                                    strip.carry_in_y0[luminance_plane],
-                                    panel.x1 - panel.x0,
-                                    strip.y1 - strip.carry_in_y0[luminance_plane],
-                                    level.width,
-                                    level.height};
-    auto* counts = reinterpret_cast<std::uint64_t*>(slot.results.data());
-    const cuda::DeviceSums sums = {
-        counts, counts + layout_.bins, reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes()),
-        layout_.counters > 0 ? reinterpret_cast<std::int64_t*>(counts) + layout_.bins + 1 : nullptr,
-        upload_classes(batch, slot, stream)};
-    on.engine->enqueue(sums, view, block, on.scratch, stream);
-    const std::size_t result_bytes = layout_.counts_bytes() + static_cast<std::size_t>(block.columns * block.rows) * 16;
-    SLIDESTREAM_CUDA(
-        cudaMemcpyAsync(slot.host_results.data(), slot.results.data(), result_bytes, cudaMemcpyDeviceToHost, stream));
+  const PanelPlan& panel = batch.panel();
+  const std::int64_t y0 = batch.strip.carry_in_y0[plane];
+  return {slot.planes[plane].data(),
+          panel.pitch[plane],
+          {panel.x0, y0, panel.x1 - panel.x0, batch.strip.y1 - y0},
+          {level.width, level.height},
+          plane_formats[plane]};
+}
+
+void GpuDevice::enqueue_windows(const Batch& batch, const DeviceSlot& slot, ComputeStream& on) {
+  const cudaStream_t stream = on.stream.get();
+  const OutputRange& columns = batch.columns(*context_.spectrum);
+  const OutputRange& rows = batch.rows(*context_.spectrum);
+  const WindowBlock block = {columns.first, columns.count, rows.first, rows.count};
+  const ConstPixelView<MemorySpace::device> pixels = pixels_of(batch, slot, luminance_plane);
+  const cuda::DevicePlane view = {reinterpret_cast<const std::uint8_t*>(pixels.data),
+                                  pixels.pitch,
+                                  pixels.rect.x,
+                                  pixels.rect.y,
+                                  pixels.rect.width,
+                                  pixels.rect.height,
+                                  pixels.image.width,
+                                  pixels.image.height};
+  auto* counts = reinterpret_cast<std::uint64_t*>(slot.results.data());
+  const cuda::DeviceSums sums = {
+      counts, counts + layout_.bins, reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes()),
+      layout_.counters > 0 ? reinterpret_cast<std::int64_t*>(counts) + layout_.bins + 1 : nullptr,
+      upload_classes(batch, slot, stream)};
+  on.kernels->windows->enqueue(sums, view, block, on.scratch, stream);
+  const std::size_t result_bytes = layout_.counts_bytes() + static_cast<std::size_t>(block.columns * block.rows) * 16;
+  SLIDESTREAM_CUDA(
+      cudaMemcpyAsync(slot.host_results.data(), slot.results.data(), result_bytes, cudaMemcpyDeviceToHost, stream));
+}
+
+void GpuDevice::enqueue_image(const Batch& batch, const DeviceSlot& slot, std::size_t op, ComputeStream& on) {
+  // As the band on the host, and copied there in one piece.
+  const PixelView<MemorySpace::host>& band = batch.band->images[op];
+  const PixelView<MemorySpace::device> out = {slot.band.data() + (band.data - batch.band->slot->memory().data()),
+                                              band.pitch, band.rect, band.image, band.format};
+  on.kernels->images[op]->enqueue(out, pixels_of(batch, slot, context_.needs[op].plane), on.scratch,
+                                  batch.slide->parameters[context_.ranks[op]].get(), on.stream.get());
+}
+
+void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
+  SLIDESTREAM_CUDA(cudaEventRecord(slot.compute_begun.get(), on.stream.get()));
+  enqueue_carries(batch, slot, on.stream.get());
+  for (std::size_t op = 0; op < context_.operators.size(); ++op) {
+    if (batch.rows(op).count == 0) continue;
+    if (op == context_.spectrum) {
+      enqueue_windows(batch, slot, on);
+    } else {
+      enqueue_image(batch, slot, op, on);
+    }
   }
   slot.worked = true;
+}
+
+void GpuDevice::download_band(const Batch& batch, const DeviceSlot& slot, cudaStream_t computing) {
+  SLIDESTREAM_CUDA(cudaEventRecord(slot.made.get(), computing));
+  SLIDESTREAM_CUDA(cudaStreamWaitEvent(band_stream_.get(), slot.made.get()));
+  if (slot.worked && batch.band->bytes > 0) {
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(batch.band->slot->memory().data(), slot.band.data(), batch.band->bytes,
+                                     cudaMemcpyDeviceToHost, band_stream_.get()));
+  }
+  SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), band_stream_.get()));
 }
 
 void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
@@ -349,7 +422,11 @@ void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
     slot.copying = false;
     guarded(context_, "compute", batch, [&] { enqueue(batch, slot, on); });
     if (batch.last) release_carry(*batch.chain, on.stream.get());
-    SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), on.stream.get()));
+    if (batch.band != nullptr) {
+      download_band(batch, slot, on.stream.get());
+    } else {
+      SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), on.stream.get()));
+    }
     completion_.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
       if (!failure && slot.worked) meter_compute(batch, slot);
       done(std::move(failure));
@@ -369,17 +446,20 @@ void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
   }
   if (cudaEventElapsedTime(&computing, slot.compute_begun.get(), slot.computed.get()) == cudaSuccess) {
     context_.compute.add_busy(std::chrono::duration<float, std::milli>(computing));
-    const auto windows = static_cast<std::uint64_t>(batch.rows(the_operator).count * batch.columns(the_operator).count);
-    const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
-    context_.compute.add(windows, windows * side * side);
+    for (std::size_t op = 0; op < context_.operators.size(); ++op) {
+      const auto outputs = static_cast<std::uint64_t>(batch.rows(op).count * batch.columns(op).count);
+      const auto side = static_cast<std::uint64_t>(context_.needs[op].footprint.window.width);
+      context_.compute.add(outputs, outputs * side * side);
+    }
   }
   static_cast<void>(cudaGetLastError());
 }
 
 void GpuDevice::collect(Batch& batch) {
+  if (!context_.spectrum) return;
   const DeviceSlot& slot = slot_of(batch);
-  const OutputRange& columns = batch.columns(the_operator);
-  const OutputRange& rows = batch.rows(the_operator);
+  const OutputRange& columns = batch.columns(*context_.spectrum);
+  const OutputRange& rows = batch.rows(*context_.spectrum);
   if (rows.count == 0) return;
   const auto* counts = reinterpret_cast<const std::uint64_t*>(slot.host_results.data());
   const auto* moments = reinterpret_cast<const double*>(slot.host_results.data() + layout_.counts_bytes());

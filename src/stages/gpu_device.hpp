@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/operators/image_kernel.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "runtime/cuda/completion.hpp"
 #include "runtime/cuda/devices.hpp"
@@ -29,13 +30,25 @@ inline std::size_t preparing_threads(int threads, std::size_t lanes) {
   return static_cast<std::size_t>(std::clamp(threads / static_cast<int>(2 * lanes), 1, most));
 }
 
+/// Kernels of one compute stream: for the windows, and for each image.
+struct DeviceKernels {
+  /// On the current device. \throws CudaError, ConfigError.
+  DeviceKernels(const Config& config, const Operators& operators);
+
+  /// Scratch memory that an image wants for rows of so many pixels; at most one is made at a time.
+  std::size_t image_scratch(const Size& rows) const;
+
+  std::unique_ptr<cuda::WindowEngine> windows;                   ///< null where the spectrum doesn't run
+  std::vector<std::unique_ptr<cuda::DeviceImageKernel>> images;  ///< by operator; null for what makes none
+};
+
 /// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels. Device memory is taken at the
 /// start; what is pinned, streams and events come slot by slot.
 class GpuDevice {
  public:
-  /// Takes the device's memory. `engines` are one a compute stream. \throws CudaError.
+  /// Takes the device's memory. `kernels` are one a compute stream. \throws CudaError.
   GpuDevice(RunContext& context, const runtime::cuda::Device& device,
-            std::vector<std::unique_ptr<cuda::WindowEngine>> engines, const DeviceLayout& layout);
+            std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceLayout& layout);
   ~GpuDevice();
 
   std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
@@ -51,16 +64,18 @@ class GpuDevice {
  private:
   /// What a slot has besides the host's slot.
   struct SlotMemory {
-    std::span<std::byte> plane;       ///< device
-    std::span<std::byte> results;     ///< device
-    std::span<std::byte> compressed;  ///< device
-    std::span<std::byte> scratch;     ///< of the decoder, device
-    runtime::HostMemory host;         ///< results and the decoder's part; pinned with the host's slot
+    ByPlane<std::span<std::byte>> planes;  ///< device
+    std::span<std::byte> band;             ///< device
+    std::span<std::byte> results;          ///< device
+    std::span<std::byte> compressed;       ///< device
+    std::span<std::byte> scratch;          ///< of the decoder, device
+    runtime::HostMemory host;              ///< results and the decoder's part; pinned with the host's slot
   };
 
   /// A slot's work on the device, and where its results come back to.
   struct DeviceSlot {
-    std::span<std::byte> plane;
+    ByPlane<std::span<std::byte>> planes;
+    std::span<std::byte> band;             ///< rows of images
     std::unique_ptr<SlotDecoder> decoder;  ///< null where nothing is decoded on the device
     std::span<std::byte> results;          ///< device
     std::span<std::byte> host_results;     ///< pinned
@@ -71,7 +86,8 @@ class GpuDevice {
     runtime::cuda::Event decode_begun;
     runtime::cuda::Event decoded;
     runtime::cuda::Event compute_begun;
-    runtime::cuda::Event computed;
+    runtime::cuda::Event made;      ///< everything is computed
+    runtime::cuda::Event computed;  ///< and on the host
     std::size_t copied_bytes = 0;
     bool copying = false;   ///< a copy was put on the stream for the present batch
     bool decoding = false;  ///< decoding was put on the stream for the present batch
@@ -80,7 +96,7 @@ class GpuDevice {
 
   /// Chains go through one each, by turns: small slides don't fill a device, so several are computed side by side.
   struct ComputeStream {
-    std::unique_ptr<cuda::WindowEngine> engine;
+    std::unique_ptr<DeviceKernels> kernels;
     std::span<std::byte> scratch;
     runtime::cuda::Stream stream;
   };
@@ -105,9 +121,16 @@ class GpuDevice {
   /// Which of a batch's windows are tissue, on the device; null where they aren't told apart.
   const std::uint8_t* upload_classes(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream);
   void enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on);
-  std::byte* carry_buffer(Chain& chain, cudaStream_t stream);
+  void enqueue_carries(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream);
+  void enqueue_windows(const Batch& batch, const DeviceSlot& slot, ComputeStream& on);
+  void enqueue_image(const Batch& batch, const DeviceSlot& slot, std::size_t op, ComputeStream& on);
+  /// Records `computed` once the band is on the host.
+  void download_band(const Batch& batch, const DeviceSlot& slot, cudaStream_t computing);
+  /// Pixels of a plane, carried rows first.
+  static ConstPixelView<MemorySpace::device> pixels_of(const Batch& batch, const DeviceSlot& slot, std::size_t plane);
+  std::span<std::byte> carry_buffer(Chain& chain, cudaStream_t stream);
   void release_carry(Chain& chain, cudaStream_t stream);
-  static std::byte* own_rows(const Batch& batch, const DeviceSlot& slot);
+  static ByPlane<std::byte*> own_rows(const Batch& batch, const DeviceSlot& slot);
   void meter_compute(const Batch& batch, const DeviceSlot& slot);
   DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
 
@@ -126,6 +149,7 @@ class GpuDevice {
   std::vector<SlotMemory> slot_memory_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until the slot is made ready
   runtime::cuda::Stream copy_stream_;
+  runtime::cuda::Stream band_stream_;  ///< bands on their way to the host
   runtime::cuda::CompletionThread decode_completion_;
   runtime::cuda::CompletionThread completion_;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stages/carry.hpp"
+#include "stages/emit.hpp"
 #include "stages/gpu.hpp"
 #include "stages/lane.hpp"
 #include "stages/range_payload.hpp"
@@ -19,9 +20,10 @@ constexpr std::size_t kTilesPerPatching = 8;
 
 class GpuLane final : public Lane {
  public:
-  GpuLane(const Shared& shared, std::size_t index, GpuSet& gpus)
+  GpuLane(const Shared& shared, std::size_t index, GpuSet& gpus, EmitStage* emit)
       : Lane(shared, index, runtime::SlotPool::Start::not_ready),
         gpus_(gpus),
+        emit_(emit),
         pinned_slots_(gpus.pin(index, slots(), shared.context.on_fatal, [this] { shared_.graph.release_wait(); })),
         carry_stage_(make_device_carry_stage(shared.context)),
         // Serial, so that copies and their events follow each other on the stream as they belong together.
@@ -56,6 +58,8 @@ class GpuLane final : public Lane {
 
  private:
   using AsyncNode = flow::async_node<Batch*, Batch*>;
+
+  void with_band(Batch& batch) override { compute_.try_put(&batch); }
 
   void prepare_slots() override { want_slot(); }
 
@@ -134,9 +138,8 @@ class GpuLane final : public Lane {
       std::get<0>(ports).try_put(give(batch));
       return;
     }
-    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
-    const std::size_t room = (batch.slot.memory().size() - batch.patches_offset) /
-                             static_cast<std::size_t>(level.tile_width * level.tile_height);
+    const std::size_t room =
+        (batch.slot.memory().size() - batch.patches_offset) / static_cast<std::size_t>(batch.patch_bytes());
     batch.patching = std::min(room, batch.flagged.size() - batch.patched);
     const std::size_t first = batch.patched;
     const std::size_t count = batch.patching;
@@ -168,7 +171,14 @@ class GpuLane final : public Lane {
     shared_.context.carry.add_wait(batch.ready);
     std::vector<Batch*> ready;
     carry_stage_->run(ready, batch);
-    for (Batch* complete : ready) std::get<0>(ports).try_put(give(*complete));
+    for (Batch* complete : ready) {
+      // Batches without work too: what follows on the stream is behind what came before.
+      if (makes_images(*complete)) {
+        emit_->give_band(*give(*complete));
+      } else {
+        std::get<0>(ports).try_put(give(*complete));
+      }
+    }
   }
 
   void compute(Batch& batch, AsyncNode::gateway_type& gateway) {
@@ -191,6 +201,7 @@ class GpuLane final : public Lane {
       gpus_.collect(batch);
       busy.add(1, batch.sums.windows * 2 * sizeof(double));
     });
+    if (emit_ != nullptr) emit(*emit_, batch);
     return give(batch);
   }
 
@@ -211,6 +222,7 @@ class GpuLane final : public Lane {
   }
 
   GpuSet& gpus_;
+  EmitStage* emit_;  ///< null where no operator makes files
   std::unique_ptr<GpuSet::PinnedSlots> pinned_slots_;
   std::atomic<std::size_t> wanted_{0};              ///< slots that were asked for
   std::atomic<std::int64_t> batches_on_device_{0};  ///< on their way there, or being worked on
@@ -228,8 +240,8 @@ class GpuLane final : public Lane {
 
 }  // namespace
 
-std::unique_ptr<Lane> make_gpu_lane(const Lane::Shared& shared, std::size_t index, GpuSet& gpus) {
-  return std::make_unique<GpuLane>(shared, index, gpus);
+std::unique_ptr<Lane> make_gpu_lane(const Lane::Shared& shared, std::size_t index, GpuSet& gpus, EmitStage* emit) {
+  return std::make_unique<GpuLane>(shared, index, gpus, emit);
 }
 
 }  // namespace slidestream

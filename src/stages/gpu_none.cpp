@@ -15,6 +15,6 @@ std::unique_ptr<GpuSet> make_gpu_set(RunContext&, const std::vector<int>&) {
   throw ConfigError("this build has no CUDA");
 }
 
-DeviceFacts facts_of_device(const Config&, int) { throw ConfigError("this build has no CUDA"); }
+DeviceFacts facts_of_device(const Config&, const DeviceWork&, int) { throw ConfigError("this build has no CUDA"); }
 
 }  // namespace slidestream

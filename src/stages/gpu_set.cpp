@@ -2,11 +2,13 @@
 #include <cstdio>
 #include <exception>
 #include <future>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
+#include "operators/registry.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
 #include "runtime/slot_preparation.hpp"
@@ -34,12 +36,16 @@ std::string numbers(const std::vector<runtime::cuda::Device>& devices) {
   return text;
 }
 
-/// `engine` must outlive the sizing.
-DeviceSizing sizing_of(const cuda::WindowEngine& engine, int ordinal) {
+/// `kernels` must outlive the sizing.
+DeviceSizing sizing_of(const DeviceKernels& kernels, int ordinal) {
   DeviceSizing sizing;
-  sizing.windows = [&engine](std::int64_t width, std::int64_t height, std::int64_t columns, std::int64_t rows) {
-    return engine.scratch_bytes(width, height, {0, columns, 0, rows});
-  };
+  if (kernels.windows != nullptr) {
+    sizing.windows = [&engine = *kernels.windows](std::int64_t width, std::int64_t height, std::int64_t columns,
+                                                  std::int64_t rows) {
+      return engine.scratch_bytes(width, height, {0, columns, 0, rows});
+    };
+  }
+  sizing.images = [&kernels](const Size& rows) { return kernels.image_scratch(rows); };
   sizing.decoder = [ordinal](const TileLimits& limits) {
     const runtime::cuda::DeviceScope scope(ordinal);
     return SlotDecoder::scratch_bytes(limits);
@@ -88,36 +94,62 @@ runtime::cuda::Device device_of(const runtime::cuda::Devices& all, int ordinal) 
 }
 
 /// What the current device is to take. \throws ConfigError when it doesn't do.
-DeviceLayout layout_of(const Config& config, const runtime::cuda::Device& device, std::size_t slot_bytes,
-                       const DeviceSizing& sizing) {
-  const DeviceLayout layout = lay_out(config, slot_bytes, sizing, allowed_memory(config));
+DeviceLayout layout_of(const Config& config, const DeviceWork& work, const runtime::cuda::Device& device,
+                       const HostSlots& host, const DeviceSizing& sizing) {
+  const DeviceLayout layout = lay_out(config, work, host, sizing, allowed_memory(config));
   check_memory(config, device, layout.total());
   return layout;
 }
+
+/// Slots that devices copy bands of images to: all are pinned at the start, one after the other.
+class PinnedOutputs final : public GpuSet::PinnedSlots {
+ public:
+  PinnedOutputs(RunContext& context, runtime::SlotPool& slots, const GpuSet::Done& failed,
+                const std::function<void()>& settled)
+      : ranges_(slots.size()) {
+    runtime::SlotPreparation::Steps steps;
+    steps.complete = [this, &slots](std::size_t index) { ranges_[index].emplace(slots.memory(index)); };
+    steps.failed = failed;
+    steps.settled = settled;
+    preparation_.emplace(slots, slots.bytes_per_slot(), preparing_threads(context.threads, context.lanes),
+                         std::move(steps));
+  }
+  ~PinnedOutputs() override { preparation_.reset(); }
+
+  bool want() override { return preparation_->want(); }
+  void stop() noexcept override { preparation_->stop(); }
+
+ private:
+  std::vector<std::optional<runtime::cuda::PinnedRange>> ranges_;
+  std::optional<runtime::SlotPreparation> preparation_;
+};
 
 class Gpus final : public GpuSet {
  public:
   Gpus(RunContext& context, const std::vector<int>& ordinals) : context_(context) {
     const Config& config = context.config;
-    const std::size_t slot_bytes = device_slot_bytes(config.pipeline, ordinals.size());
+    const DeviceWork work = device_work(config.pipeline, context.needs, context.slides, ordinals.size());
+    const HostSlots host = device_host_slots(config.pipeline, work, ordinals.size());
     const runtime::cuda::Devices all = runtime::cuda::find_devices();
     std::vector<SlotLimits> limits;
     for (const int ordinal : ordinals) {
       const runtime::cuda::Device device = device_of(all, ordinal);
       const runtime::cuda::DeviceScope scope(ordinal);
-      auto engine = cuda::make_window_engine(config.analysis);
-      const DeviceSizing sizing = sizing_of(*engine, ordinal);
-      const DeviceLayout layout = layout_of(config, device, slot_bytes, sizing);
+      auto kernels = std::make_unique<DeviceKernels>(config, context.operators);
+      const DeviceSizing sizing = sizing_of(*kernels, ordinal);
+      const DeviceLayout layout = layout_of(config, work, device, host, sizing);
       if (devices_.empty()) {
-        description_ = device.name + ", " + engine->name();
+        description_ = device.name;
+        if (work.spectrum) description_ += std::string(", ") + kernels->windows->name();
         if (ordinals.size() > 1) description_ = std::to_string(ordinals.size()) + " x " + description_;
       }
-      // The engine outlives every plan: it belongs to its device.
-      limits.push_back(device_slot_limits(slot_bytes, layout, sizing));
-      std::vector<std::unique_ptr<cuda::WindowEngine>> engines;
-      engines.push_back(std::move(engine));
-      while (engines.size() < layout.streams) engines.push_back(cuda::make_window_engine(config.analysis));
-      devices_.push_back(std::make_unique<GpuDevice>(context, device, std::move(engines), layout));
+      // The kernels outlive every plan: they belong to their device.
+      limits.push_back(device_slot_limits(work, host, layout, sizing));
+      std::vector<std::unique_ptr<DeviceKernels>> streams;
+      streams.push_back(std::move(kernels));
+      while (streams.size() < layout.streams)
+        streams.push_back(std::make_unique<DeviceKernels>(config, context.operators));
+      devices_.push_back(std::make_unique<GpuDevice>(context, device, std::move(streams), layout));
     }
     limits_ = common_limits(std::move(limits));
   }
@@ -127,6 +159,10 @@ class Gpus final : public GpuSet {
   std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
                                    const std::function<void()>& settled) override {
     return devices_[lane]->pin(slots, failed, settled);
+  }
+  std::unique_ptr<PinnedSlots> pin_outputs(runtime::SlotPool& slots, const Done& failed,
+                                           const std::function<void()>& settled) override {
+    return std::make_unique<PinnedOutputs>(context_, slots, failed, settled);
   }
   bool decodes(const Slide& slide, std::size_t level) const override {
     return device_decodes(context_.config, slide, level);
@@ -179,19 +215,18 @@ GpuChoice choose_gpus(const Config& config) {
   return choice;
 }
 
-DeviceFacts facts_of_device(const Config& config, int ordinal) {
+DeviceFacts facts_of_device(const Config& config, const DeviceWork& work, int ordinal) {
   const runtime::cuda::DeviceScope scope(ordinal);
   DeviceFacts facts;
   for (const runtime::cuda::Device& device : runtime::cuda::find_devices().found) {
     if (device.ordinal == ordinal) facts.name = device.name;
   }
-  const std::shared_ptr<cuda::WindowEngine> engine = cuda::make_window_engine(config.analysis);
-  facts.engine = engine->name();
-  facts.sizing = sizing_of(*engine, ordinal);
-  // The forecast has no other owner for it.
-  facts.sizing.windows = [engine, windows = facts.sizing.windows](std::int64_t width, std::int64_t height,
-                                                                  std::int64_t columns, std::int64_t rows) {
-    return windows(width, height, columns, rows);
+  const auto kernels = std::make_shared<DeviceKernels>(config, readers_of(operators::make_operators(config)));
+  if (work.spectrum) facts.engine = kernels->windows->name();
+  facts.sizing = sizing_of(*kernels, ordinal);
+  // The forecast has no other owner for them.
+  facts.sizing.decoder = [kernels, decoder = facts.sizing.decoder](const TileLimits& limits) {
+    return decoder(limits);
   };
   std::size_t total = 0;
   SLIDESTREAM_CUDA(cudaMemGetInfo(&facts.free, &total));
@@ -200,11 +235,13 @@ DeviceFacts facts_of_device(const Config& config, int ordinal) {
 
 void check_gpus(const Config& config, const std::vector<int>& devices) {
   const runtime::cuda::Devices all = runtime::cuda::find_devices();
+  const Operators operators = readers_of(operators::make_operators(config));
+  const DeviceWork work = device_work(config.pipeline, needs_of(operators), 1, devices.size());
   for (const int ordinal : devices) {
     const runtime::cuda::DeviceScope scope(ordinal);
-    const auto engine = cuda::make_window_engine(config.analysis);
-    layout_of(config, device_of(all, ordinal), device_slot_bytes(config.pipeline, devices.size()),
-              sizing_of(*engine, ordinal));
+    const DeviceKernels kernels(config, operators);
+    layout_of(config, work, device_of(all, ordinal), device_host_slots(config.pipeline, work, devices.size()),
+              sizing_of(kernels, ordinal));
   }
 }
 
@@ -219,7 +256,9 @@ std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config& config,
     }
   };
   const auto take = [&config, lanes = devices.size()](int numa_node) {
-    const std::size_t bytes = device_slot_bytes(config.pipeline, lanes);
+    const std::vector<OperatorNeeds> needs = needs_of(readers_of(operators::make_operators(config)));
+    const std::size_t bytes =
+        device_host_slots(config.pipeline, device_work(config.pipeline, needs, 1, lanes), lanes).slot_bytes;
     return runtime::take_ahead(
         std::min<std::size_t>(static_cast<std::size_t>(config.pipeline.queue_depth), slots_ahead), bytes,
         pinned_front(bytes, usual_pinned_front), preparing_threads(threads_of(config), lanes), numa_node);

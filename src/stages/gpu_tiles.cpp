@@ -41,7 +41,8 @@ std::size_t SlotDecoder::scratch_bytes(const TileLimits& limits) {
 
 SlotDecoder::SlotDecoder(const TileLimits& limits, std::span<std::byte> compressed, std::span<std::byte> scratch,
                          std::span<std::byte> pinned)
-    : compressed_(compressed),
+    : plane_(limits.planes[rgb_plane] ? rgb_plane : luminance_plane),
+      compressed_(compressed),
       verdicts_(scratch.first(limits.tiles * sizeof(std::uint32_t))),
       host_verdicts_(pinned.first(verdicts_.size())),
       jpeg_(jpeg_limits(limits), pinned.subspan(DeviceLayout::aligned(verdicts_.size()))),
@@ -68,12 +69,12 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
   for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
     const BatchTile& tile = batch.tiles[i];
     cuda::JpegPlacement placement;
-    placement.offset = static_cast<std::uint64_t>(tile.place);
-    placement.pitch = static_cast<std::uint32_t>(batch.panel().pitch[luminance_plane]);
+    placement.offset = static_cast<std::uint64_t>(tile.place[plane_]);
+    placement.pitch = static_cast<std::uint32_t>(batch.panel().pitch[plane_]);
     placement.from_x = static_cast<std::uint32_t>(tile.from_x);
     placement.from_y = static_cast<std::uint32_t>(tile.from_y);
-    placement.width = static_cast<std::uint32_t>(tile.out[luminance_plane].width);
-    placement.height = static_cast<std::uint32_t>(tile.out[luminance_plane].height);
+    placement.width = static_cast<std::uint32_t>(tile.out[plane_].width);
+    placement.height = static_cast<std::uint32_t>(tile.out[plane_].height);
     if (tile.source == BatchTile::Source::missing && jpeg_.add_white(placement)) {
       if (tile.owned) ++batch.missing_tiles;
       continue;
@@ -111,7 +112,7 @@ void SlotDecoder::describe_plain(Batch& batch) {
       placed.source = tile.offset + static_cast<std::uint64_t>(tile.from_y) * layout.row_bytes +
                       static_cast<std::uint64_t>(tile.from_x) * layout.samples;
     }
-    placed.destination = static_cast<std::uint64_t>(tile.place);
+    placed.destination = static_cast<std::uint64_t>(tile.place[plane_]);
     placed.width = static_cast<std::uint32_t>(tile.out[luminance_plane].width);
     placed.height = static_cast<std::uint32_t>(tile.out[luminance_plane].height);
   }
@@ -136,8 +137,8 @@ std::size_t SlotDecoder::upload(const Batch& batch, const std::byte* boundary, c
   return bytes + described;
 }
 
-void SlotDecoder::decode(const Batch& batch, std::byte* own_rows, cudaStream_t stream) {
-  auto* plane = reinterpret_cast<std::uint8_t*>(own_rows);
+void SlotDecoder::decode(const Batch& batch, const ByPlane<std::byte*>& own_rows, cudaStream_t stream) {
+  auto* plane = reinterpret_cast<std::uint8_t*>(own_rows[plane_]);
   if (level_of(batch).codec == Codec::jpeg) {
     jpeg_decoder_->enqueue(plane, reinterpret_cast<std::uint32_t*>(verdicts_.data()), jpeg_,
                            compressed_.first(whole_reads(batch.compressed_end)), stream);
@@ -148,7 +149,7 @@ void SlotDecoder::decode(const Batch& batch, std::byte* own_rows, cudaStream_t s
     return;
   }
   const auto* described = reinterpret_cast<const cuda::PlacedTile*>(compressed_.data() + batch.descriptors_offset);
-  cuda::place_tiles(plane, batch.panel().pitch[luminance_plane], compressed_.data(), described, batch.tiles.size(),
+  cuda::place_tiles(plane, batch.panel().pitch[plane_], compressed_.data(), described, batch.tiles.size(),
                     sample_layout(batch), stream);
 }
 

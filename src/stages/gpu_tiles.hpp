@@ -34,9 +34,9 @@ class SlotDecoder {
   /// Puts the copy of a batch's compressed bytes on `stream`. \returns the bytes copied. \throws CudaError.
   std::size_t upload(const Batch& batch, const std::byte* boundary, cudaStream_t stream);
 
-  /// Puts the decoding of an uploaded batch on `stream`: into the plane whose pixel (panel.x0, strip.y0) is at
-  /// `own_rows`. \throws CudaError.
-  void decode(const Batch& batch, std::byte* own_rows, cudaStream_t stream);
+  /// Puts the decoding of an uploaded batch on `stream`: into the planes whose pixels (panel.x0, strip.y0) are at
+  /// `own_rows`, null for one that nobody wants. \throws CudaError.
+  void decode(const Batch& batch, const ByPlane<std::byte*>& own_rows, cudaStream_t stream);
 
   /// Flags the tiles that the device didn't vouch for, once the stream has passed `decode`. Flagged tiles are in order
   /// then.
@@ -46,6 +46,7 @@ class SlotDecoder {
   void describe_jpeg(Batch& batch);
   void describe_plain(Batch& batch);
 
+  Plane plane_;  ///< that tiles are decoded to
   std::span<std::byte> compressed_;
   std::span<std::byte> verdicts_;       ///< device
   std::span<std::byte> host_verdicts_;  ///< pinned

@@ -5,6 +5,8 @@
 
 #include <slidestream/error.hpp>
 
+#include "stages/emit.hpp"
+
 namespace slidestream {
 
 namespace flow = tbb::flow;
@@ -79,6 +81,14 @@ void Lane::connect(flow::receiver<Batch*>& decoded) {
   flow::make_edge(flow::output_port<0>(split_), decode_);
   flow::make_edge(flow::output_port<1>(split_), decoded);
   flow::make_edge(flow::output_port<0>(decode_), decoded);
+}
+
+void Lane::emit(EmitStage& stage, Batch& batch) const {
+  if (!makes_images(batch)) return;
+  // A batch that closes a chain without work says nothing of a strip.
+  std::shared_ptr<Band> band = batch.skip() ? nullptr : std::move(batch.band);
+  batch.band.reset();
+  stage.emit(batch.slide, batch.slide->images, batch.strip_of_chain(), std::move(band));
 }
 
 void Lane::start() {

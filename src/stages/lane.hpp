@@ -16,6 +16,8 @@
 
 namespace slidestream {
 
+class EmitStage;
+
 /// The way of batches through the graph up to their sums. What lanes share is the source, which gives each the next
 /// chain when it has sent its last, and the reduce stage. This part, from the source to luminance in the slots, is the
 /// same on every backend; `CpuLane` and `GpuLane` go on from there.
@@ -77,6 +79,11 @@ class Lane {
     for (std::size_t i = 0; i < tasks; ++i) task_port.try_put(make_task(i));
   }
 
+  /// Whether pixels of the batch's slide become images, and bands are asked for.
+  bool makes_images(const Batch& batch) const { return shared_.context.makes_images && batch.slide->images != nullptr; }
+  /// Computed: from here on the batch's images go their own way.
+  void emit(EmitStage& stage, Batch& batch) const;
+
   /// Of a batch's tasks the one that ends last hands it on: whether this is it.
   static bool is_last(Batch& batch) { return batch.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
@@ -116,9 +123,9 @@ class Lane {
 /// Carries rows between strips in the slots and computes with the threads of the graph.
 /// `emit` is null where no operator makes images.
 std::unique_ptr<Lane> make_cpu_lane(const Lane::Shared& shared, class CarryStage& carry, class ComputeStage& compute,
-                                    class EmitStage* emit);
+                                    EmitStage* emit);
 
-/// Copies rows to the lane's device and has everything else done there.
-std::unique_ptr<Lane> make_gpu_lane(const Lane::Shared& shared, std::size_t index, class GpuSet& gpus);
+/// Copies rows to the lane's device and has everything else done there. `emit` as above.
+std::unique_ptr<Lane> make_gpu_lane(const Lane::Shared& shared, std::size_t index, class GpuSet& gpus, EmitStage* emit);
 
 }  // namespace slidestream

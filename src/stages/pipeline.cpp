@@ -64,7 +64,8 @@ class Graph {
       transforms_ = compute_stage_->description();
     } else {
       chain.insert(chain.end(), {&upload_contract, &device_carry_contract, &device_compute_contract, &reduce_contract});
-      for (std::size_t i = 0; i < context.lanes; ++i) lanes_.push_back(make_gpu_lane(shared, i, *gpus));
+      for (std::size_t i = 0; i < context.lanes; ++i)
+        lanes_.push_back(make_gpu_lane(shared, i, *gpus, emit_stage_.get()));
       transforms_ = gpus->description();
     }
     runtime::check_chain(chain);
@@ -78,6 +79,7 @@ class Graph {
 
   void run() {
     lifetime_.begin();
+    if (emit_stage_ != nullptr) emit_stage_->start();
     for (const auto& lane : lanes_) lane->start();
     graph_.wait_for_all();
     // Orders the workers' last steps in the graph before its destruction, where ThreadSanitizer can see it too.
@@ -234,6 +236,11 @@ std::vector<int> choose_backend(const Config& config, std::string& why) {
                       (config.pipeline.backend == Backend::cpu ? "the run computes on the CPU" : choice.why_none) +
                       "; use \"auto\" or \"cpu\"");
   }
+  if (config.pipeline.residency == Residency::whole && choice.devices.empty()) {
+    throw ConfigError("pipeline.residency = \"whole\": " +
+                      (config.pipeline.backend == Backend::cpu ? "the run computes on the CPU" : choice.why_none) +
+                      "; use \"strips\"");
+  }
   if (config.input.io == InputIo::cufile) {
     throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
   }
@@ -267,6 +274,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   }
   const int threads = threads_of(config);
   RunContext context(config, threads);
+  context.slides = slides.size();
   context.fault = faults.fault;
   context.fault_data = faults.data;
   if (faults.pinned_front > 0) context.pinned_front = faults.pinned_front;

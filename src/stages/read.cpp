@@ -114,17 +114,17 @@ class Read final : public ReadStage {
           out.height = std::min(top + level.tile_height, strip.y1) - top;
           out.pitch = panel.pitch[plane];
           out.format = plane_formats[plane];
+          job.place[plane] = (top - strip.y0) * panel.pitch[plane] +
+                             (x0 - panel.x0) * static_cast<std::int64_t>(out.format.pixel_bytes());
           if (batch.decode_on_device || out.pitch == 0) continue;
-          out.data = batch.own_rows[plane] + (top - strip.y0) * out.pitch +
-                     (x0 - panel.x0) * static_cast<std::int64_t>(out.format.pixel_bytes());
+          out.data = batch.own_rows[plane] + job.place[plane];
         }
-        job.place = (top - strip.y0) * panel.pitch[luminance_plane] + (x0 - panel.x0);
         batch.tiles.push_back(job);
       }
     }
     std::size_t end = memory.size();
     if (batch.decode_on_device) {
-      const DeviceTail tail = device_tail(memory.size(), batch.tiles.size(), level.tile_width * level.tile_height);
+      const DeviceTail tail = device_tail(memory.size(), batch.tiles.size(), batch.patch_bytes());
       end = batch.descriptors_offset = tail.descriptors_offset;
       batch.patches_offset = tail.patches_offset;
       batch.flagged.clear();

@@ -27,6 +27,7 @@ struct Band {
   /// Who holds it keeps the rows: it goes back with the last tile that was made of them and is written.
   std::shared_ptr<runtime::Slot> slot;
   std::vector<PixelView<MemorySpace::host>> images;  ///< by operator; without data where it makes none
+  std::size_t bytes = 0;                             ///< of the slot that they take
 };
 
 /// What the files of a slide are called.

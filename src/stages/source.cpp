@@ -210,9 +210,10 @@ class Source final : public SourceStage {
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
       if (!context_.operators.empty()) {
-        run->plan =
-            plan_level(run->slide->info().levels[run->level], context_.needs, context_.config.pipeline, context_.limits,
-                       &TileRanges::compressed_bytes, &ranges, {fragments(index), run->decode_on_device});
+        run->plan = plan_level(
+            run->slide->info().levels[run->level], context_.needs, context_.config.pipeline, context_.limits,
+            &TileRanges::compressed_bytes, &ranges,
+            {fragments(index), run->decode_on_device, batch_pixels_of(index, slides_.size(), context_.lanes)});
         context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
       }
       run->chains = std::vector<Chain>(run->plan.chains.size());

@@ -106,7 +106,7 @@ struct Planner {
 
   BatchNeeds needs_of_rows(const PanelPlan& panel, std::span<const OutputRange> columns, std::int64_t tile_row) const {
     BatchNeeds needs;
-    std::ranges::copy(panel.pitch, needs.pitch.begin());
+    needs.pitch = panel.pitch;
     needs.width = panel.x1 - panel.x0;
     needs.carried_rows = most_carried_rows();
     needs.rows = tile_row_height(tile_row);
@@ -115,6 +115,8 @@ struct Planner {
     needs.tile_pixels = level.tile_width * level.tile_height;
     needs.decoded_on_device = options.decoded_on_device;
     for (const OutputRange& range : columns) needs.outputs.push_back({range.count, 0});
+    const auto windows = std::ranges::find(operators, 0, &OperatorNeeds::image_bytes);
+    if (windows != operators.end()) needs.windows = static_cast<std::size_t>(windows - operators.begin());
     return needs;
   }
 
@@ -156,6 +158,16 @@ struct Planner {
       if (all_fit) return;
       if (count == most) fail_for_room(plan);
     }
+  }
+
+  [[noreturn]] void fail_for_residency() const {
+    std::int64_t compressed = 0;
+    for (std::int64_t row = 0; row < level.rows; ++row) compressed += compressed_bytes(context, row, 0, level.columns);
+    throw Error("pipeline.residency = \"whole\": the level's " + std::to_string(level.width) + " x " +
+                std::to_string(level.height) + " pixels, from " + std::to_string((compressed >> 20) + 1) +
+                " MiB of tiles, don't fit a slot of " + std::to_string(limits.slot_bytes >> 20) +
+                " MiB and its part of the GPU's memory; raise pipeline.memory_mib or gpu.memory_fraction, lower "
+                "pipeline.queue_depth, or use \"strips\"");
   }
 
   /// The largest row of tiles says how much more memory there would have to be: all parts of it grow alike.
@@ -217,9 +229,10 @@ struct Planner {
   }
 
   std::int64_t wanted_tile_rows_of(const Fragment& fragment, const PanelPlan& panel) const {
+    if (pipeline.residency == Residency::whole) return level.rows;
     if (options.decoded_on_device && pipeline.batch_strips == 0) {
       const std::int64_t most =
-          std::max<std::int64_t>(1, device_batch_pixels / (pitch_for(panel.x1 - panel.x0) * level.tile_height));
+          std::max<std::int64_t>(1, options.batch_pixels / (pitch_for(panel.x1 - panel.x0) * level.tile_height));
       const std::int64_t rows = fragment.end_tile_row - fragment.first_tile_row;
       // Batches of equal size: a small one at the end would keep the device as long as a large one.
       return ceil_div(rows, ceil_div(rows, most));
@@ -297,6 +310,16 @@ std::int64_t BatchNeeds::plane_bytes() const noexcept {
   return bytes;
 }
 
+std::int64_t pixel_bytes_of(const ByPlane<std::ptrdiff_t>& pitch) noexcept {
+  std::int64_t bytes = 0;
+  for (std::size_t plane = 0; plane < plane_count; ++plane) {
+    if (pitch[plane] > 0) bytes += static_cast<std::int64_t>(plane_formats[plane].pixel_bytes());
+  }
+  return bytes;
+}
+
+std::int64_t BatchNeeds::patch_bytes() const noexcept { return tile_pixels * pixel_bytes_of(pitch); }
+
 std::int64_t image_pitch(std::int64_t width, std::int64_t pixel_bytes) noexcept {
   return pitch_for(width * pixel_bytes);
 }
@@ -349,7 +372,8 @@ LevelPlan plan_level(const Level& level, std::span<const OperatorNeeds> operator
   }
   const Planner planner{level, operators, pipeline, limits, compressed_bytes, context, options, plan.outputs};
   planner.choose_panels(plan);
-  const std::int64_t fragments = planner.makes_images() ? 1 : options.fragments;
+  const bool one_chain = planner.makes_images() || pipeline.residency == Residency::whole;
+  const std::int64_t fragments = one_chain ? 1 : options.fragments;
   for (const Planner::Fragment& fragment :
        planner.cut_fragments(std::clamp<std::int64_t>(fragments, 1, planner.least(&Size::height)))) {
     ChainPlan chain{plan.strips.size(), 0};
@@ -357,6 +381,7 @@ LevelPlan plan_level(const Level& level, std::span<const OperatorNeeds> operator
     chain.strips = plan.strips.size() - chain.first_strip;
     plan.chains.push_back(chain);
   }
+  if (pipeline.residency == Residency::whole && plan.strips.size() > 1) planner.fail_for_residency();
   return plan;
 }
 

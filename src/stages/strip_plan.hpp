@@ -97,7 +97,7 @@ struct OutputCount {
 
 /// What a batch of some whole tile rows of a panel needs at most.
 struct BatchNeeds {
-  ByPlane<std::int64_t> pitch{};         ///< bytes of a row
+  ByPlane<std::ptrdiff_t> pitch{};       ///< bytes of a row; 0: nobody wants the plane
   std::int64_t width = 0;                ///< pixels of a row
   ByPlane<std::int64_t> carried_rows{};  ///< from the strip before
   std::int64_t rows = 0;                 ///< its own
@@ -106,11 +106,16 @@ struct BatchNeeds {
   std::int64_t tile_pixels = 0;      ///< of a tile
   bool decoded_on_device = false;    ///< compressed tiles cross the bus, not rows
   std::vector<OutputCount> outputs;  ///< that it completes, by operator
+  std::size_t windows = 0;           ///< place of the operator that makes no image, where there is one
   std::int64_t image_bytes = 0;      ///< of the rows of images that it completes
 
+  std::int64_t patch_bytes() const noexcept;    ///< of a tile in all planes
   std::int64_t carried_bytes() const noexcept;  ///< of all planes
   std::int64_t plane_bytes() const noexcept;    ///< of all planes, carried rows and its own
 };
+
+/// Bytes of a pixel in all planes that have a pitch, which are those that somebody wants.
+std::int64_t pixel_bytes_of(const ByPlane<std::ptrdiff_t>& pitch) noexcept;
 
 /// Bytes from a row of an image to the next, in an output slot.
 std::int64_t image_pitch(std::int64_t width, std::int64_t pixel_bytes) noexcept;
@@ -139,15 +144,29 @@ constexpr std::int64_t slot_slack = 4096;
 using CompressedBytes = std::int64_t (*)(const void* context, std::int64_t tile_row, std::int64_t first_column,
                                          std::int64_t columns);
 
+/// Pixels of a batch that is decoded on a device when `batch_strips` is 0: 16,384 tiles of 256 x 256, with which a
+/// launch has enough to do.
+constexpr std::int64_t device_batch_pixels = std::int64_t{1} << 30;
+/// And where nobody waits for the one slide: enough for a slide of 65,000 x 45,000, whose launches then have no ends
+/// but its own.
+constexpr std::int64_t device_slide_pixels = std::int64_t{3} << 30;
+
 /// What decides how a level is cut, besides the configuration.
 struct PlanOptions {
   std::int64_t fragments = 1;
   bool decoded_on_device = false;
+  std::int64_t batch_pixels = device_batch_pixels;  ///< at most, of a batch that is decoded on a device
 };
 
-/// Pixels of a batch that is decoded on a device when `batch_strips` is 0: 16,384 tiles of 256 x 256, with which a
-/// launch has enough to do.
-constexpr std::int64_t device_batch_pixels = std::int64_t{1} << 30;
+/// The plan of a slide, the `index`th of `slides`, on so many lanes: whole slides a launch but for those at the start,
+/// when the device waits for its first batch, and at the end, when somebody waits for its last.
+constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes) noexcept {
+  return index < lanes || slides - index <= lanes ? device_batch_pixels : device_slide_pixels;
+}
+/// The most that this gives any of them.
+constexpr std::int64_t most_batch_pixels(std::size_t slides, std::size_t lanes) noexcept {
+  return slides > 2 * lanes ? device_slide_pixels : device_batch_pixels;
+}
 
 /// Cuts a level for operators that share its pixels: into fragments of about equal height (fewer when there are fewer
 /// rows of outputs), each a chain of strips that needs nothing of the others: tiles at their edges are decoded for

@@ -8,6 +8,8 @@
 #include <slidestream/forecast.hpp>
 #include <slidestream/pipeline.hpp>
 
+#include "operators/registry.hpp"
+#include "stages/batch.hpp"
 #include "stages/device_sizing.hpp"
 #include "support/test_slides.hpp"
 
@@ -113,7 +115,7 @@ TEST_CASE("memory of GPUs that aren't here") {
   other.analysis.window = 128;
   CHECK(forecast_run(other, {}, {gpu_model("a40")}).gpu_unknown.find("cuFFT") != std::string::npos);
   // The rest of it isn't: a batch of windows with their spectra, 2^26 samples.
-  CHECK(facts_of(other, gpu_model("a40")).sizing.windows(0, 0, 1, 1) > std::size_t{8} << 26);
+  CHECK(facts_of(other, {}, gpu_model("a40")).sizing.windows(0, 0, 1, 1) > std::size_t{8} << 26);
 
   config.pipeline.backend = Backend::cpu;
   CHECK_THROWS_AS(forecast_run(config, {}, {gpu_model("a40")}), ConfigError);
@@ -124,12 +126,15 @@ TEST_CASE("planes shrink before a configuration is said not to fit") {
   Config config;
   config.pipeline.memory_mib = 256;
   config.pipeline.queue_depth = 2;
-  const DeviceFacts facts = facts_of(config, gpu_model("a40"));
-  const std::size_t slot = device_slot_bytes(config.pipeline, 1);
-  const DeviceLayout wide = lay_out(config, slot, facts.sizing, facts.free);
-  const DeviceLayout narrow = lay_out(config, slot, facts.sizing, wide.total() / 2);
+  const std::vector<OperatorNeeds> needs = needs_of(operators::make_operators(config));
+  const DeviceWork work = device_work(config.pipeline, needs, 1, 1);
+  const DeviceFacts facts = facts_of(config, work, gpu_model("a40"));
+  const HostSlots host = device_host_slots(config.pipeline, work, 1);
+  const DeviceLayout wide = lay_out(config, work, host, facts.sizing, facts.free);
+  const DeviceLayout narrow = lay_out(config, work, host, facts.sizing, wide.total() / 2);
   CHECK(wide.total() <= facts.free);
   CHECK(narrow.total() <= wide.total() / 2);
-  CHECK(narrow.plane < wide.plane);
-  CHECK(narrow.plane >= slot);
+  CHECK(narrow.plane[luminance_plane] < wide.plane[luminance_plane]);
+  CHECK(narrow.plane[luminance_plane] >= host.slot_bytes);
+  CHECK(narrow.plane[rgb_plane] == 0);
 }

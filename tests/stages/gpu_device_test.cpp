@@ -68,10 +68,17 @@ void check_ended(const RunResult& result, const RunResult& expected) {
 TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps what was finished") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::mixed_slides(folder, 6);
-  for (const std::size_t devices : {1U, 2U}) {
+  for (const std::size_t devices : {1U, 2U, 3U}) {
+    // With three, images are made as well.
     const FakeMachine machine(std::vector<std::size_t>(devices, gib));
     Config config = small_strips();
     config.pipeline.memory_mib = 16;
+    if (devices == 3) {
+      config.pipeline.memory_mib = 48;
+      config.operators.run = {"spectrum", "identity"};
+      config.image.format = ImageFormat::ome_tiff;
+      config.output.dir = folder / "out";
+    }
     const RunResult expected = run(config, slides);
     test::require_done(expected);
     test::fake_dawdle(devices == 2);
@@ -96,6 +103,7 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
           CHECK(std::string(error.what()).find("CUDA: ") == 0);
           test::fake_recover();
         }
+        CHECK(test::fake_pinned() == 0);
       }
       CHECK(ran >= 10);
     }

@@ -17,6 +17,7 @@
 #include "support/pipeline_runs.hpp"
 #include "support/random_runs.hpp"
 #include "support/test_slides.hpp"
+#include "synth/synth.hpp"
 
 using namespace slidestream;
 using test::check_same;
@@ -54,16 +55,24 @@ void check_statistics_close(const SlideResult& gpu, const SlideResult& cpu, cons
   }
 }
 
+/// None where they aren't.
+std::vector<std::string> real_slides() {
+  std::vector<std::string> slides;
+  const auto root = test::test_data_root();
+  if (!root) return slides;
+  for (const auto& entry : std::filesystem::directory_iterator(*root / "data")) {
+    if (entry.path().extension() == ".svs") slides.push_back(entry.path().string());
+  }
+  std::ranges::sort(slides);
+  return slides;
+}
+
 }  // namespace
 
 TEST_CASE("real slides give on the GPU what they give on the CPU") {
   if (test::gpus_or_skip() == 0) return;
-  const auto root = test::test_data_root();
-  if (!root) return test::report_skipped("no real slides: set SLIDESTREAM_TEST_DATA");
-  std::vector<std::string> slides;
-  for (const auto& entry : std::filesystem::directory_iterator(*root / "data")) {
-    if (entry.path().extension() == ".svs") slides.push_back(entry.path().string());
-  }
+  const std::vector<std::string> slides = real_slides();
+  if (slides.empty()) return test::report_skipped("no real slides: set SLIDESTREAM_TEST_DATA");
   Config config = gpu_config();
   config.pipeline.memory_mib = 640;
   config.gpu.memory_fraction = 0.8;
@@ -167,6 +176,53 @@ TEST_CASE("strips, batches, depth, memory, fragments, devices and order of compl
       const RunResult result = run(config, slides, test::dawdling);
       CHECK(result.devices == static_cast<int>(v.all_devices ? devices : 1));
       check_same(result, expected);
+    }
+  }
+}
+
+TEST_CASE("images are on the GPU what they are on the CPU, to the byte, however work is cut") {
+  const std::size_t devices = test::gpus_or_skip();
+  if (devices == 0) return;
+  const test::TemporaryFolder folder;
+  std::vector<std::string> stained = real_slides();
+  stained.push_back(folder / "made.svs");
+  write_synthetic_slide(stained.back(), {.width = 3000, .height = 2000});
+  std::vector<std::string> all = test::varied_slides(folder, 4);
+  all.insert(all.end(), stained.begin(), stained.end());
+  const std::vector<std::vector<std::string>> runs = {
+      {"identity"}, {"sobel"}, {"stain", "tissue", "gaussian"}, {"spectrum", "stain", "sobel"}};
+  int count = 0;
+  for (const std::vector<std::string>& operators : runs) {
+    const bool stains = std::ranges::count(operators, "stain") > 0;
+    const std::vector<std::string>& slides = stains ? stained : all;
+    const auto run_as = [&](Backend backend, int strip_height, int batch_strips, std::vector<int> on) {
+      Config config = test::config_for(backend);
+      config.operators.run = operators;
+      config.output.maps = MapFormat::none;
+      config.output.dir = folder / ("out" + std::to_string(count++));
+      config.image.format = ImageFormat::ome_tiff;
+      config.image.compression = ImageCompression::none;
+      config.pipeline.memory_mib = 256;
+      config.gpu.memory_fraction = 0.8;
+      config.pipeline.strip_height = strip_height;
+      config.pipeline.batch_strips = batch_strips;
+      config.gpu.devices = std::move(on);
+      RunResult result = run(config, slides);
+      test::require_done(result);
+      CHECK(result.backend == (backend == Backend::cpu ? "cpu" : "cuda"));
+      std::filesystem::remove_all(config.output.dir);
+      return result;
+    };
+    const RunResult expected = run_as(Backend::cpu, 1024, 0, {});
+    for (const RunResult& found : {run_as(Backend::cuda, 1024, 0, {}), run_as(Backend::cuda, 300, 1, {0})}) {
+      for (std::size_t i = 0; i < slides.size(); ++i) {
+        const std::vector<Artifact>& artifacts = found.slides[i].artifacts;
+        REQUIRE(artifacts.size() == expected.slides[i].artifacts.size());
+        for (std::size_t k = 0; k < artifacts.size(); ++k) {
+          INFO(artifacts[k].file);
+          CHECK(artifacts[k].digest == expected.slides[i].artifacts[k].digest);
+        }
+      }
     }
   }
 }
