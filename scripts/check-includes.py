@@ -22,6 +22,8 @@ ALLOWED = {
     "src/output": {"public", "config", "sink"},  # corpus.json lists the settings
     "src/synth": {"public", "codec", "sink"},
     "cuda/spectrum": {"public", "runtime", "spectrum", "statistics"},
+    "cuda/operators": {
+        "public", "runtime", "image", "operators", "operators/gaussian", "operators/sobel", "operators/stain"},
     "cuda/tiles": {"public", "runtime"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
     # Operators know nothing of graphs, and of each other only that stains are of tissue.

@@ -4,6 +4,7 @@
 
 #include "cuda/jpeg/component_layout.hpp"
 #include "cuda/jpeg/host_device.hpp"
+#include "cuda/jpeg/words.hpp"
 
 /// \file
 /// The fast way from components to RGB, for the samplings that slides have: eight columns (an *octet*) and two rows at
@@ -32,34 +33,6 @@ SLIDESTREAM_HOST_DEVICE OctetKind octet_kind(const JpegCoding& coding, std::uint
 /// frame's, or rows at other addresses than multiples of 16.
 SLIDESTREAM_HOST_DEVICE OctetKind kind_of(const JpegDeviceTile& tile) {
   return static_cast<OctetKind>(tile.flags >> JpegDeviceTile::kind_shift);
-}
-
-/// Bytes of `a` and `b` (4 to 7) by the selector's nibbles.
-SLIDESTREAM_HOST_DEVICE std::uint32_t choose_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
-#if defined(__CUDA_ARCH__)
-  return __byte_perm(a, b, selector);
-#else
-  const std::uint64_t bytes = std::uint64_t{b} << 32 | a;
-  std::uint32_t chosen = 0;
-  for (int i = 0; i < 4; ++i) {
-    chosen |= static_cast<std::uint32_t>(bytes >> (8 * (selector >> (4 * i) & 7U)) & 255U) << (8 * i);
-  }
-  return chosen;
-#endif
-}
-
-/// Four values, clamped to bytes; `a` is the lowest.
-SLIDESTREAM_HOST_DEVICE std::uint32_t clamp_and_pack(int a, int b, int c, int d) {
-#if defined(__CUDA_ARCH__)
-  std::uint32_t high;
-  std::uint32_t all;
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(d), "r"(c), "r"(0));
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
-  return all;
-#else
-  const auto clamped = [](int v) { return static_cast<std::uint32_t>(v < 0 ? 0 : v > 255 ? 255 : v); };
-  return clamped(a) | clamped(b) << 8 | clamped(c) << 16 | clamped(d) << 24;
-#endif
 }
 
 /// Eight samples side by side.

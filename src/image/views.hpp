@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 /// \file
-/// What functions over views of host memory share: the rectangle that an operator needs, the check that it is there,
-/// and parts of views.
+/// What functions over views share: the rectangle that an operator needs and the check that it is there; for views of
+/// host memory, their parts.
 
 namespace slidestream {
 
@@ -28,8 +28,9 @@ constexpr Border border_of(std::int64_t radius) noexcept { return {radius, radiu
 
 /// \throws std::invalid_argument unless `out` lies inside its image, is not empty, and `in` is of the same image, has
 /// `format` and holds what `out` needs with `border` around it.
-inline void require_input(const HostView& out, const ConstHostView& in, const Border& border,
-                          const PixelFormat& format) {
+template <MemorySpace space, class Byte>
+void require_input(const PixelView<space>& out, const BasicPixelView<space, Byte>& in, const Border& border,
+                   const PixelFormat& format) {
   if (out.rect.width < 1 || out.rect.height < 1 || !Rect{0, 0, out.image.width, out.image.height}.contains(out.rect)) {
     throw std::invalid_argument("the rectangle to make is empty or reaches beyond its image");
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "image/mirror.hpp"
+#include "operators/sobel/sobel_pixel.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "operators/sobel/sobel.cpp"
@@ -62,7 +63,7 @@ HWY_INLINE hn::Vec<Int32> pair_products(hn::Vec<Int16> a, hn::Vec<Int16> b) {
 
 /// sqrt(s / 32): s / 32 is exact, and the root is correctly rounded.
 HWY_INLINE hn::Vec<Float> steepness(hn::Vec<Int32> s) {
-  return hn::Sqrt(hn::Mul(hn::ConvertTo(df, s), hn::Set(df, 0.03125F)));
+  return hn::Sqrt(hn::Mul(hn::ConvertTo(df, s), hn::Set(df, sobel_scale)));
 }
 
 /// Below 256 a root that is less than a whole number and a half is so by more than float32's rounding: the sum with 1/2
@@ -141,9 +142,9 @@ void sobel_row(T* out, const std::uint8_t* up, const std::uint8_t* mid, const st
   const auto pixel = [&](std::int64_t x) {
     const std::int64_t left = mirror_symmetric(x - 1, width);
     const std::int64_t right = mirror_symmetric(x + 1, width);
-    const int gx = up[right] - up[left] + 2 * (mid[right] - mid[left]) + down[right] - down[left];
-    const int gy = down[left] - up[left] + 2 * (down[x] - up[x]) + down[right] - up[right];
-    store(out + (x - rect.x), std::sqrt(static_cast<float>(gx * gx + gy * gy) * 0.03125F));
+    const auto column = [&](std::int64_t at) { return sobel_column(up[at], mid[at], down[at], 1); };
+    const std::int32_t s = sobel_square(sobel_gradients(column(left), column(x), column(right), 1));
+    store(out + (x - rect.x), std::sqrt(static_cast<float>(s) * sobel_scale));
   };
   // Columns with both neighbours.
   std::int64_t x = std::max<std::int64_t>(rect.x, 1);

@@ -1,15 +1,8 @@
 #include "operators/stain/stain.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace slidestream::operators {
-namespace {
-
-constexpr int shift = 32 - exp_steps;
-constexpr std::int64_t half_step = std::int64_t{1} << (shift - 1);
-
-}  // namespace
 
 const std::array<std::int32_t, 256>& log_samples() {
   static const std::array<std::int32_t, 256> table = [] {
@@ -34,14 +27,14 @@ const std::vector<std::uint8_t>& exp_samples() {
   return table;
 }
 
-Stain::Stain(const StainMatrix& matrix) : products_(3 * 256) {
+Stain::Stain(const StainMatrix& matrix) : matrix_(matrix), products_(3 * 256) {
   const std::array<std::int32_t, 256>& logs = log_samples();
   for (std::size_t j = 0; j < 3; ++j) {
     for (std::size_t v = 0; v < 256; ++v) {
       Products& products = products_[j * 256 + v];
       // Negated, as the table of exp goes, and with the rounding in one of them.
       for (std::size_t c = 0; c < 3; ++c) {
-        products[c] = -std::int64_t{matrix[c][j]} * logs[v] + (j == 0 ? half_step : 0);
+        products[c] = -std::int64_t{matrix[c][j]} * logs[v] + (j == 0 ? half_stain_step : 0);
       }
     }
   }
@@ -63,8 +56,7 @@ void Stain::run(const HostView& out, const ConstHostView& in) const {
       const Products& g = green[from[1]];
       const Products& b = blue[from[2]];
       for (std::size_t c = 0; c < 3; ++c) {
-        const std::int64_t step = (r[c] + g[c] + b[c]) >> shift;
-        to[c] = exponentials[std::clamp<std::int64_t>(step, 0, last)];
+        to[c] = exponentials[exp_entry(r[c] + g[c] + b[c], last)];
       }
     }
   }

@@ -20,6 +20,17 @@ inline constexpr int exp_steps = 11;
 /// Entry i is floor(255 exp(-i / 2048) + 1/2); the last one, and all beyond it, are 0.
 const std::vector<std::uint8_t>& exp_samples();
 
+/// Sums of m[c][j] L[v_j], in 1/2^32, are steps of the table of exp when so many bits are dropped.
+inline constexpr int stain_shift = 32 - exp_steps;
+/// What is added before, so that steps are rounded.
+inline constexpr std::int64_t half_stain_step = std::int64_t{1} << (stain_shift - 1);
+
+/// The entry of a table of exp for -t_c + half_stain_step: for kernels on the host and on a GPU.
+constexpr std::int64_t exp_entry(std::int64_t negated, std::int64_t last) noexcept {
+  const std::int64_t step = negated >> stain_shift;
+  return step < 0 ? 0 : step < last ? step : last;
+}
+
 /// Takes pixels from a slide's stains to a reference's. Per pixel, with L = log_samples(): t_c = sum over j of
 /// m[c][j] L[v_j], exact, in 1/2^32; i = (2^20 - t_c) >> 21, that is -t_c in 1/2048, ties towards the darker; the
 /// sample is exp_samples()[i], 255 where i < 0. Integers only: equal to the bit wherever it is computed, and pixel by
@@ -33,9 +44,12 @@ class Stain {
   /// \throws std::invalid_argument when the views don't fit
   void run(const HostView& out, const ConstHostView& in) const;
 
+  const StainMatrix& matrix() const noexcept { return matrix_; }
+
  private:
   using Products = std::array<std::int64_t, 4>;  ///< with L[v], for each output channel; the last is not used
 
+  StainMatrix matrix_;
   std::vector<Products> products_;  ///< of red, green and blue, 256 each
 };
 

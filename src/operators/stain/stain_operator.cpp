@@ -6,7 +6,6 @@
 #include <string>
 
 #include "operators/image_operator.hpp"
-#include "operators/stain/stain.hpp"
 #include "operators/tissue/preparation.hpp"
 
 namespace slidestream::operators {
@@ -49,16 +48,6 @@ class Reference {
   std::mutex mutex_;
   std::optional<StainBasis> stains_;  ///< guarded by mutex_, as what follows
   std::string failure_;
-};
-
-class StainParameters final : public SlideParameters {
- public:
-  explicit StainParameters(const StainMatrix& matrix) : stain_(matrix) {}
-
-  const Stain& stain() const noexcept { return stain_; }
-
- private:
-  Stain stain_;
 };
 
 class StainOperator final : public ImageOperator {

@@ -8,9 +8,11 @@
 
 #include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
+#include "cuda/operators/image_kernel.hpp"
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
+#include "operators/registry.hpp"
 #include "runtime/cuda/check.hpp"
 #include "slide/luminance.hpp"
 #include "spectrum/engine.hpp"
@@ -133,6 +135,46 @@ class FakeEngine final : public WindowEngine {
 
 std::unique_ptr<WindowEngine> make_window_engine(const AnalysisConfig& config, WindowEngineKind) {
   return std::make_unique<FakeEngine>(config);
+}
+
+namespace {
+
+template <class Byte>
+BasicPixelView<MemorySpace::host, Byte> on_host(const BasicPixelView<MemorySpace::device, Byte>& view) {
+  return {view.data, view.pitch, view.rect, view.image, view.format};
+}
+
+/// The operator's host kernel, on memory that only the stream may touch. Wants scratch, and spoils it.
+class FakeImageKernel final : public DeviceImageKernel {
+ public:
+  explicit FakeImageKernel(std::shared_ptr<const Operator> op)
+      : operator_(std::move(op)), kernel_(operator_->host_kernel()) {}
+
+  std::size_t scratch_bytes(const Size& out) const override { return static_cast<std::size_t>(out.width); }
+  void enqueue(const PixelView<MemorySpace::device>& out, const ConstPixelView<MemorySpace::device>& in,
+               std::span<std::byte> scratch, const SlideParameters* parameters, cudaStream_t stream) override {
+    const auto work = [=, this] {
+      std::memset(scratch.data(), 0xAA, scratch_bytes({out.rect.width, out.rect.height}));
+      OutputViews to;
+      to.image = on_host(out);
+      kernel_->run(on_host(in), {out.rect.x, out.rect.width, out.rect.y, out.rect.height}, to, parameters);
+    };
+    SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+  }
+
+ private:
+  std::shared_ptr<const Operator> operator_;
+  std::unique_ptr<HostKernel> kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceImageKernel> make_device_image_kernel(const std::string& name, const Config& config) {
+  Config of_one = config;
+  of_one.operators.run = {name};
+  std::shared_ptr<const Operator> op = operators::make_operators(of_one).at(0);
+  const bool makes_image = op->reads_pixels() && op->products().at(0).kind == Product::Kind::image;
+  return makes_image ? std::make_unique<FakeImageKernel>(std::move(op)) : nullptr;
 }
 
 }  // namespace slidestream::cuda

@@ -1,0 +1,128 @@
+// The kernels of image operators, thread by thread on the host: for machines without a GPU.
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "cuda/image_kernel_cases.hpp"
+#include "support/plain_operators.hpp"
+
+// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "cuda/emulator/device_words.hpp"
+// The kernels come behind what stands in for the device.
+#include "cuda/operators/gaussian.cuh"
+#include "cuda/operators/sobel.cuh"
+#include "cuda/operators/stain.cuh"
+#pragma GCC diagnostic pop
+#include "operators/sobel/sobel.hpp"
+
+using namespace slidestream;
+using namespace slidestream::cuda;
+using namespace slidestream::test;
+
+namespace {
+
+/// A case in aligned memory, as the device's is.
+struct Emulated {
+  explicit Emulated(const PlacedImage& placed)
+      : memory(new (std::align_val_t{PlacedImage::alignment}) std::byte[placed.bytes.size()]) {
+    std::memcpy(memory.get(), placed.bytes.data(), placed.bytes.size());
+  }
+  struct Free {
+    void operator()(std::byte* at) const { ::operator delete[](at, std::align_val_t{PlacedImage::alignment}); }
+  };
+  std::unique_ptr<std::byte[], Free> memory;
+};
+
+/// Runs the blocks of a kernel: `blocks(task)` of them, `threads` each.
+template <class MakeTask, class Blocks, class Kernel>
+auto emulate(unsigned threads, const MakeTask& make_task, const Blocks& blocks, const Kernel& kernel) {
+  return [=](PlacedImage& out, const PlacedImage& in) {
+    const Emulated to(out);
+    const Emulated from(in);
+    const auto task = make_task(make_image_task(out.view<MemorySpace::device>(to.memory.get()),
+                                                in.view<MemorySpace::device>(from.memory.get())));
+    const unsigned count = blocks(task);
+    for (unsigned block = 0; block < count; ++block) {
+      test::emulator::run_block(block, count, threads, [&] { kernel(task); });
+    }
+    std::memcpy(out.bytes.data(), to.memory.get(), out.bytes.size());
+  };
+}
+
+template <class T>
+void check_sobel(PixelFormat to) {
+  const auto run = emulate(
+      SobelShape::threads, [](const ImageTask& task) { return task; },
+      [](const ImageTask& task) { return sobel_blocks<T>(task); },
+      [](const ImageTask& task) { sobel_pixels<T>(task, sobel_blocks_across<T>(task)); });
+  check_image_kernel(60, {2300, 45}, luminance_format, to, operators::sobel_border, run, operators::sobel);
+}
+
+template <int channels, int quarter>
+void check_gaussian(int radius, double sigma) {
+  CAPTURE(radius);
+  CAPTURE(sigma);
+  using Shape = GaussianShape<channels, quarter>;
+  REQUIRE(radius <= Shape::reach);
+  const auto run = emulate(
+      Shape::threads,
+      [&](const ImageTask& task) {
+        return make_gaussian_task<Shape>(task, operators::gaussian_weights(radius, sigma));
+      },
+      [](const GaussianTask& task) { return gaussian_blocks<Shape>(task); }, gaussian_pixels<channels, quarter>);
+  operators::Gaussian gaussian(radius, sigma);
+  const PixelFormat format = channels == 1 ? luminance_format : rgb_format;
+  check_image_kernel(16, {2 * Shape::columns + 9, Shape::rows + 5}, format, format, border_of(radius), run,
+                     [&](const HostView& out, const ConstHostView& in) { gaussian.run(out, in); });
+}
+
+}  // namespace
+
+TEST_CASE("emulated: Sobel's kernel in 8 bits gives the host's pixels") {
+  check_sobel<std::uint8_t>({SampleType::uint8, 1});
+}
+
+TEST_CASE("emulated: Sobel's kernel in float32 gives the host's pixels") {
+  check_sobel<float>({SampleType::float32, 1});
+}
+
+TEST_CASE("a root that is as wrong as the device's may be is rounded as the definition counts") {
+  int wrong = 0;
+  for (int x = 0; x <= 1020; ++x) {
+    for (int y = 0; y <= x; ++y) {
+      const auto made = rounded_steepness(static_cast<float>(x), static_cast<float>(y)) & 255U;
+      wrong += made != plain_sobel_count(x * x + y * y);
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("emulated: the Gaussian's kernel gives the host's pixels") {
+  check_gaussian<1, 1>(1, 0.5);
+  check_gaussian<1, 1>(4, 30.0);
+  check_gaussian<3, 1>(3, 1.4);
+  check_gaussian<1, 2>(7, 2.0);
+  check_gaussian<3, 2>(5, 1000.0);
+  check_gaussian<1, 3>(9, 3.0);
+  check_gaussian<3, 3>(12, 4.0);
+  check_gaussian<1, 4>(16, 1000.0);
+  check_gaussian<3, 4>(14, 5.0);
+}
+
+TEST_CASE("emulated: the stains' kernel gives the host's pixels") {
+  const operators::StainBasis stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}};
+  for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
+    const operators::StainMatrix matrix = operators::stain_matrix(stains, operators::published_stains(), output);
+    const auto run = emulate(
+        StainShape::threads, [&](const ImageTask& task) { return make_stain_task(task, matrix); },
+        [](const StainTask&) { return 2U; }, stain_pixels);
+    const operators::Stain stain(matrix);
+    check_image_kernel(12, {240, 90}, rgb_format, rgb_format, {}, run,
+                       [&](const HostView& out, const ConstHostView& in) { stain.run(out, in); });
+  }
+}
