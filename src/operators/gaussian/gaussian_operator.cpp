@@ -11,6 +11,7 @@ class GaussianOperator final : public ImageOperator {
   GaussianOperator(const GaussianConfig& config, PixelFormat format)
       : ImageOperator("gaussian", format, format, border_of(config.radius)), config_(config) {}
 
+  bool computes_on_gpus() const override { return true; }
   std::string host_description() const override { return "highway"; }
   std::unique_ptr<HostKernel> host_kernel() const override {
     return make_image_kernel(

@@ -9,6 +9,7 @@ class IdentityOperator final : public ImageOperator {
  public:
   explicit IdentityOperator(PixelFormat format) : ImageOperator("identity", format, format, {}) {}
 
+  bool computes_on_gpus() const override { return true; }
   std::string host_description() const override { return "copy"; }
   std::unique_ptr<HostKernel> host_kernel() const override {
     return make_image_kernel([](const HostView& out, const ConstHostView& in, const SlideParameters*) {

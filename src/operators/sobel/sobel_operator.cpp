@@ -10,6 +10,7 @@ class SobelOperator final : public ImageOperator {
  public:
   explicit SobelOperator(SampleType output) : ImageOperator("sobel", luminance_format, {output, 1}, sobel_border) {}
 
+  bool computes_on_gpus() const override { return true; }
   std::string host_description() const override { return "highway"; }
   std::unique_ptr<HostKernel> host_kernel() const override {
     return make_image_kernel(

@@ -63,6 +63,7 @@ class StainOperator final : public ImageOperator {
         stain_matrix(stains_of(context, config_), reference, config_.stain.output));
   }
 
+  bool computes_on_gpus() const override { return true; }
   std::string host_description() const override { return "tables"; }
   std::unique_ptr<HostKernel> host_kernel() const override {
     return make_image_kernel([](const HostView& out, const ConstHostView& in, const SlideParameters* parameters) {
