@@ -1,10 +1,9 @@
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "cuda/jpeg/component_layout.hpp"
 #include "cuda/jpeg/device_batch.hpp"
 #include "cuda/jpeg/octets.hpp"
+#include "cuda/jpeg/stretches.cuh"
 #include "cuda/jpeg/upsampling.hpp"
 #include "runtime/cuda/check.hpp"
 
@@ -15,7 +14,6 @@ namespace slidestream::cuda {
 namespace {
 
 constexpr unsigned all_lanes = 0xFFFFFFFFU;
-constexpr std::uint32_t warps_per_block = 8;
 constexpr std::uint32_t row_bytes = 3 * stretch_columns;
 
 /// A lane's octets. Quartets' neighbours come from the lanes beside, at the stretch's ends from memory. All lanes of
@@ -53,16 +51,6 @@ class WarpColumn : public OctetColumn {
   bool fetches_left_ = false;
   bool fetches_right_ = false;
   std::uint32_t ends_[2] = {};
-};
-
-/// A stretch of a tile, and where it goes.
-struct Stretch {
-  std::uint8_t* to;  // the frame's pixel (0, 0)
-  std::uint32_t pitch;
-  std::uint32_t first_column;
-  std::uint32_t columns;  // beyond the last of the frame that is wanted
-  std::uint32_t first_row;
-  std::uint32_t end_row;
 };
 
 /// A warp's two rows, from shared memory to the plane.
@@ -124,8 +112,8 @@ __device__ __forceinline__ void convert_plainly(const ComponentLayout& layout, c
 
 /// Tiles of one kind; for others blocks have nothing to do.
 template <OctetKind kind>
-__global__ void __launch_bounds__(32 * warps_per_block, 3) convert(const __grid_constant__ JpegDeviceBatch batch) {
-  __shared__ __align__(16) std::uint8_t stages[warps_per_block][kind == OctetKind::none ? 16 : 2 * row_bytes];
+__global__ void __launch_bounds__(32 * stretch_warps, 3) convert(const __grid_constant__ JpegDeviceBatch batch) {
+  __shared__ __align__(16) std::uint8_t stages[stretch_warps][kind == OctetKind::none ? 16 : 2 * row_bytes];
   if (batch.verdicts[blockIdx.x] != 0) return;  // the CPU's
   const JpegDeviceTile tile = batch.tiles[blockIdx.x];
   if (kind_of(tile) != kind) return;
@@ -133,29 +121,19 @@ __global__ void __launch_bounds__(32 * warps_per_block, 3) convert(const __grid_
   const ComponentLayout layout(coding, tile);
   const std::uint8_t* const samples = batch.components + std::uint64_t{64} * tile.first_block;
   std::uint8_t* const staged = stages[threadIdx.x / 32];
-  Stretch stretch{batch.plane + tile.origin, tile.pitch, 0, std::uint32_t{tile.first_column} + tile.columns, 0, 0};
-  const std::uint32_t across = stretches_across(tile);
-  const std::uint32_t count = stretch_count(tile);
-  const std::uint32_t end_row = std::uint32_t{tile.first_row} + tile.rows;
-  for (std::uint32_t i = blockIdx.y * warps_per_block + threadIdx.x / 32; i < count; i += gridDim.y * warps_per_block) {
-    const std::uint32_t down = i / across;
-    const std::uint32_t band = (tile.first_row / stretch_rows + down) * stretch_rows;
-    stretch.first_column = (tile.first_column / stretch_columns + i - down * across) * stretch_columns;
-    stretch.first_row = max(band, std::uint32_t{tile.first_row});
-    stretch.end_row = min(band + stretch_rows, end_row);
+  for_each_stretch(tile, batch.plane + tile.origin, tile.pitch, [&](const Stretch& stretch) {
     if constexpr (kind == OctetKind::none) {
       convert_plainly(layout, samples, stretch, tile.first_column, (tile.flags & JpegDeviceTile::inverted) != 0);
     } else {
       convert_stretch<kind>(layout, samples, stretch, staged);
     }
-  }
+  });
 }
 
 template <OctetKind kind>
 void launch(const JpegDeviceBatch& batch, std::uint32_t kinds, std::uint32_t most_stretches, cudaStream_t stream) {
   if ((kinds >> static_cast<unsigned>(kind) & 1U) == 0) return;
-  const std::uint32_t down = std::min((most_stretches + warps_per_block - 1) / warps_per_block, 65535U);
-  convert<kind><<<dim3(batch.tile_count, down), 32 * warps_per_block, 0, stream>>>(batch);
+  convert<kind><<<stretch_grid(batch.tile_count, most_stretches), 32 * stretch_warps, 0, stream>>>(batch);
   SLIDESTREAM_CUDA_LAUNCHED();
 }
 

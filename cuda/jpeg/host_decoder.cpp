@@ -151,8 +151,7 @@ class EventWriter {
       for (std::uint32_t i = 0; i < 64; ++i) {
         std::uint8_t value = samples[b][i];
         if (geometry_.mode == LaneMode::rgb) {
-          value = static_cast<std::uint8_t>(
-              (19595U * samples[0][i] + 38470U * samples[1][i] + 7471U * samples[2][i] + 32768U) >> 16);
+          value = luminance(samples[0][i], samples[1][i], samples[2][i]);
         }
         put(x + 8 * b + i % 8, y + i / 8, value);
       }
@@ -275,6 +274,24 @@ void convert(const JpegDeviceTile& tile, const JpegCoding& coding, const std::ui
   convert_pixel_by_pixel(tile, layout, samples, plane);
 }
 
+/// The same components' luminance.
+void gather_luminance(const JpegDeviceTile& tile, const JpegDeviceLuminance& luminance, const JpegCoding& coding,
+                      const std::uint8_t* samples, std::uint8_t* plane) {
+  const ComponentLayout layout(coding, tile);
+  const bool octets = has_luminance_octets(kind_of(tile));
+  for (std::uint32_t x = tile.first_column; x < std::uint32_t{tile.first_column} + tile.columns; ++x) {
+    for (std::uint32_t y = tile.first_row; y < std::uint32_t{tile.first_row} + tile.rows; ++y) {
+      std::uint8_t& to = plane[luminance.origin + std::int64_t{y} * luminance.pitch + x];
+      if (octets) {
+        const Octet octet = OctetColumn(layout, samples, x / 8).octet(0, static_cast<int>(y));
+        to = static_cast<std::uint8_t>((x % 8 < 4 ? octet.low : octet.high) >> (8 * (x % 4)));
+      } else {
+        to = luminance_at(layout, samples, (tile.flags & JpegDeviceTile::inverted) != 0, x, y);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan) {
@@ -370,8 +387,8 @@ JpegReason HostJpegDecoder::decode_scan(std::span<const std::byte> bytes, std::u
   return JpegReason::none;
 }
 
-JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, std::span<const std::byte> scan,
-                                        std::uint8_t* plane) {
+JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, const JpegDeviceLuminance* luminance,
+                                        std::span<const std::byte> scan, std::uint8_t* plane) {
   const bool rgb = coding_.apart != 0;
   const bool inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
   if (rgb) {
@@ -380,7 +397,10 @@ JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, std::span<co
   const JpegReason reason = decode_scan(scan, tile.cycles_per_interval,
                                         {plane, components_.data(), tile.origin, tile.pitch, tile.first_column,
                                          tile.first_row, tile.columns, tile.rows, inverted});
-  if (reason == JpegReason::none && rgb) convert(tile, coding_, components_.data(), plane);
+  if (reason == JpegReason::none && rgb) {
+    convert(tile, coding_, components_.data(), plane);
+    if (luminance != nullptr) gather_luminance(tile, *luminance, coding_, components_.data(), plane);
+  }
   return reason;
 }
 
@@ -404,7 +424,7 @@ JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegT
   const unsigned kind = coding_.apart != 0 ? static_cast<unsigned>(octet_kind(coding_, header_.width)) : 0;
   const unsigned inverted = pixels_of == PixelsOf::first_inverted ? JpegDeviceTile::inverted : 0;
   tile.flags = static_cast<std::uint16_t>(inverted | kind << JpegDeviceTile::kind_shift);
-  return decode_tile(tile, bytes.subspan(header_.scan_offset), pixels_.data());
+  return decode_tile(tile, nullptr, bytes.subspan(header_.scan_offset), pixels_.data());
 }
 
 JpegReason HostJpegDecoder::decode(std::uint8_t* plane, const JpegBatch& batch, std::uint32_t number,
@@ -416,7 +436,9 @@ JpegReason HostJpegDecoder::decode(std::uint8_t* plane, const JpegBatch& batch, 
   const std::uint32_t mcus = tile.blocks_in_cycle / coding_.block_count;
   geometry_ = jpeg_geometry(coding_, 8U * coding_.horizontal * mcus * tile.cycles_across,
                             8U * coding_.vertical * tile.cycle_rows, mcus * tile.cycles_per_interval);
-  return decode_tile(tile, compressed.subspan(tile.scan_offset, tile.scan_bytes), plane);
+  const auto* const luminance = reinterpret_cast<const JpegDeviceLuminance*>(upload + batch.layout().luminance);
+  return decode_tile(tile, batch.layout().limits.with_luminance ? luminance + number : nullptr,
+                     compressed.subspan(tile.scan_offset, tile.scan_bytes), plane);
 }
 
 }  // namespace slidestream::cuda

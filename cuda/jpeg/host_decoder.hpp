@@ -58,7 +58,8 @@ class HostJpegDecoder {
   JpegReason decode_scan(std::span<const std::byte> bytes, std::uint32_t per_interval, const HostTarget& target);
   JpegReason decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles,
                              const HostTarget& target);
-  JpegReason decode_tile(const JpegDeviceTile& tile, std::span<const std::byte> scan, std::uint8_t* plane);
+  JpegReason decode_tile(const JpegDeviceTile& tile, const JpegDeviceLuminance* luminance,
+                         std::span<const std::byte> scan, std::uint8_t* plane);
   void prepare_arena();
 
   JpegHeader header_;

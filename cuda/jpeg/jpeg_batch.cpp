@@ -48,9 +48,11 @@ JpegUploadLayout::JpegUploadLayout(const JpegBatchLimits& given) : limits(given)
   // Three modes at most a coding: luminance has three, RGB two.
   groups = take(3 * std::size_t{limits.codings}, sizeof(JpegDeviceGroup));
   tiles = take(limits.tiles, sizeof(JpegDeviceTile));
-  rectangles = take(limits.white_rectangles, sizeof(JpegDeviceRectangle));
+  rectangles =
+      take((limits.with_luminance ? 2 : 1) * std::size_t{limits.white_rectangles}, sizeof(JpegDeviceRectangle));
   codings = take(limits.codings, sizeof(JpegCoding));
   queue = take(limits.segments, sizeof(std::uint32_t));
+  luminance = take(limits.with_luminance ? limits.tiles : 0, sizeof(JpegDeviceLuminance));
   size = at;
 }
 
@@ -164,8 +166,15 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   std::memset(&tile, 0, sizeof(tile));
   tile.scan_offset = offset + header.scan_offset;
   tile.scan_bytes = static_cast<std::uint32_t>(scan_bytes);
-  tile.origin = static_cast<std::int64_t>(placement.offset) - std::int64_t{placement.from_y} * placement.pitch -
-                std::int64_t{placement.from_x} * static_cast<std::int64_t>(layout_.limits.format.pixel_bytes());
+  const auto origin = [&placement](std::uint64_t rectangle, std::uint32_t pitch, std::size_t pixel_bytes) {
+    return static_cast<std::int64_t>(rectangle) - std::int64_t{placement.from_y} * pitch -
+           std::int64_t{placement.from_x} * static_cast<std::int64_t>(pixel_bytes);
+  };
+  tile.origin = origin(placement.offset, placement.pitch, layout_.limits.format.pixel_bytes());
+  if (layout_.limits.with_luminance) {
+    part<JpegDeviceLuminance>(layout_.luminance)[tile_count_] = {
+        origin(placement.luminance_offset, placement.luminance_pitch, 1), placement.luminance_pitch, 0};
+  }
   tile.first_chunk = chunk_count_;
   tile.pitch = placement.pitch;
   tile.coding = coding;
@@ -200,10 +209,16 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
 }
 
 bool JpegBatch::add_white(const JpegPlacement& placement) {
-  if (rectangle_count_ == layout_.limits.white_rectangles) return false;
+  const std::uint32_t of_a_tile = layout_.limits.with_luminance ? 2 : 1;
+  if (rectangle_count_ == of_a_tile * layout_.limits.white_rectangles) return false;
   const auto pixel_bytes = static_cast<std::uint32_t>(layout_.limits.format.pixel_bytes());
-  part<JpegDeviceRectangle>(layout_.rectangles)[rectangle_count_++] = {
-      placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height, 0};
+  auto* const rectangles = part<JpegDeviceRectangle>(layout_.rectangles);
+  rectangles[rectangle_count_++] = {placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height,
+                                    0};
+  if (layout_.limits.with_luminance) {
+    rectangles[rectangle_count_++] = {placement.luminance_offset, placement.luminance_pitch, placement.width,
+                                      placement.height, 0};
+  }
   return true;
 }
 

@@ -31,6 +31,8 @@ struct JpegBatchLimits {
   /// For RGB only: the sum of `cuda::component_bytes` of all tiles, what is decoded before it is upsampled: 1.5 bytes a
   /// pixel at 4:2:0, 3 where nothing is subsampled. At most 16 GiB are used.
   std::uint64_t component_bytes = 0;
+  /// For RGB only: each tile's luminance is written as well, as a run for luminance alone has it.
+  bool with_luminance = false;
 };
 
 /// Where a tile's pixels go in the batch's plane.
@@ -41,6 +43,9 @@ struct JpegPlacement {
   std::uint32_t from_y = 0;
   std::uint32_t width = 0;  ///< pixels; the rectangle must lie inside the frame, or the tile isn't for the device
   std::uint32_t height = 0;
+  // For `with_luminance`: where the same rectangle's luminance goes.
+  std::uint64_t luminance_offset = 0;  ///< bytes from the plane's base, too, to the rectangle's first pixel
+  std::uint32_t luminance_pitch = 0;   ///< bytes from a row to the next
 };
 
 /// A tile as the device sees it.
@@ -72,6 +77,13 @@ struct alignas(16) JpegDeviceTile {
   static constexpr std::uint16_t kind_shift = 8;  ///< the rest: how RGB is made of components, see octets.hpp
 };
 static_assert(sizeof(JpegDeviceTile) == 80);
+
+/// Where a tile's luminance goes beside its RGB.
+struct JpegDeviceLuminance {
+  std::int64_t origin;  ///< as the tile's
+  std::uint32_t pitch;
+  std::uint32_t unused;
+};
 
 /// What a warp makes RGB of at a time: columns and rows of the frame.
 inline constexpr std::uint32_t stretch_columns = 256;
@@ -112,6 +124,7 @@ struct JpegUploadLayout {
   std::size_t groups;
   std::size_t rectangles;
   std::size_t queue;
+  std::size_t luminance;
   std::size_t size;
 };
 
@@ -143,13 +156,15 @@ class JpegBatch {
   JpegReason add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
                  TileDemand demand, const JpegPlacement& placement);
 
-  /// Fills a rectangle with white: a missing tile. False when there is no room.
+  /// Fills a rectangle with white, of its luminance as well where the batch has that: a missing tile. False when there
+  /// is no room.
   bool add_white(const JpegPlacement& placement);
 
   /// Orders the work for a device that decodes `lanes` segments at once (see `JpegBatchDecoder::lanes`).
   void finish(std::uint32_t lanes);
 
   std::uint32_t tiles() const noexcept { return tile_count_; }
+  /// To be filled: two a missing tile where the batch has luminance beside RGB.
   std::uint32_t white_rectangles() const noexcept { return rectangle_count_; }
 
   // What the decoder must know.

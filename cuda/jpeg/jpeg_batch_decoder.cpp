@@ -37,6 +37,7 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
   device_.tiles = reinterpret_cast<const JpegDeviceTile*>(upload_ + layout_.tiles);
   device_.groups = reinterpret_cast<const JpegDeviceGroup*>(upload_ + layout_.groups);
   device_.rectangles = reinterpret_cast<const JpegDeviceRectangle*>(upload_ + layout_.rectangles);
+  device_.luminance = reinterpret_cast<const JpegDeviceLuminance*>(upload_ + layout_.luminance);
   device_.queue = reinterpret_cast<const std::uint32_t*>(upload_ + layout_.queue);
   device_.scans = reinterpret_cast<uint4*>(base + parts.scans);
   device_.lengths = reinterpret_cast<std::uint32_t*>(base + parts.lengths);
@@ -65,6 +66,7 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
   copy(layout_.rectangles, batch.white_rectangles() * sizeof(JpegDeviceRectangle));
   copy(layout_.codings, batch.codings() * sizeof(JpegCoding));
   copy(layout_.queue, batch.segments() * sizeof(std::uint32_t));
+  if (layout_.limits.with_luminance) copy(layout_.luminance, batch.tiles() * sizeof(JpegDeviceLuminance));
   if (batch.groups() > 0) {
     SLIDESTREAM_CUDA(cudaMemsetAsync(device_.counters, 0, batch.groups() * sizeof(std::uint32_t), stream));
   }
@@ -88,7 +90,9 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
     if (work.segments > 0)
       launch_decode(device, mode, work, shape_for(device_limits_, mode, work, batch.most_pieces() > 0), stream);
   }
-  if (batch.most_stretches() > 0) launch_convert(device, batch.octet_kinds(), batch.most_stretches(), stream);
+  if (batch.most_stretches() == 0) return;
+  launch_convert(device, batch.octet_kinds(), batch.most_stretches(), stream);
+  if (layout_.limits.with_luminance) launch_luminance(device, batch.most_stretches(), stream);
 }
 
 }  // namespace slidestream::cuda

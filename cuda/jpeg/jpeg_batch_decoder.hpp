@@ -10,7 +10,7 @@
 #include "cuda/jpeg/jpeg_batch.hpp"
 
 /// \file
-/// Luminance or RGB of thousands of JPEG tiles a launch.
+/// Luminance or RGB of thousands of JPEG tiles a launch, or both (`JpegBatchLimits::with_luminance`).
 ///
 ///     JpegBatchLimits limits{.tiles = 16384, .compressed_bytes = 256 << 20};
 ///     JpegBatch batch(limits, pinned);                 // JpegBatch::upload_bytes(limits) of pinned memory
@@ -45,7 +45,7 @@ class JpegBatchDecoder {
   /// \param plane  base that the placements' offsets count from; for RGB a multiple of 16 bytes. Only the tiles'
   ///   rectangles are written. Luminance is fast where rectangles begin at whole 16 (or 32) bytes of a row and pitches
   ///   are multiples of 32; RGB where they begin with the tile's first column at whole 16 bytes, and pitches are
-  ///   multiples of 16; both are right everywhere.
+  ///   multiples of 16, its luminance beside it where that is at multiples of 8; all are right everywhere.
   /// \param verdicts  device memory for `batch.tiles()` words: JpegReason::none, or why the tile's pixels, which are
   ///   then unspecified, can't be vouched for.
   /// \param batch  finished, of the decoder's own limits.

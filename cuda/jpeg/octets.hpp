@@ -35,6 +35,11 @@ SLIDESTREAM_HOST_DEVICE OctetKind kind_of(const JpegDeviceTile& tile) {
   return static_cast<OctetKind>(tile.flags >> JpegDeviceTile::kind_shift);
 }
 
+/// Whether a tile's luminance is its first component, an octet at a time.
+SLIDESTREAM_HOST_DEVICE bool has_luminance_octets(OctetKind kind) {
+  return kind == OctetKind::h2v2 || kind == OctetKind::h2v1 || kind == OctetKind::full;
+}
+
 /// Eight samples side by side.
 struct Octet {
   std::uint32_t low;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "codec/luminance.hpp"
 #include "codec/ycbcr.hpp"
 #include "cuda/jpeg/component_layout.hpp"
 #include "cuda/jpeg/host_device.hpp"
@@ -53,6 +54,14 @@ SLIDESTREAM_HOST_DEVICE Rgb rgb_at(const ComponentLayout& layout, const std::uin
   }
   return {static_cast<std::uint8_t>(values[0]), static_cast<std::uint8_t>(values[1]),
           static_cast<std::uint8_t>(values[2])};
+}
+
+/// The luminance of a pixel of a tile that RGB is made of: what the CPU's decoder gives for both.
+SLIDESTREAM_HOST_DEVICE std::uint8_t luminance_at(const ComponentLayout& layout, const std::uint8_t* samples,
+                                                  bool inverted, std::uint32_t x, std::uint32_t y) {
+  if (layout.coding().component_count != 1 && layout.coding().ycbcr != 0) return samples[layout.offset(0, x, y)];
+  const Rgb rgb = rgb_at(layout, samples, inverted, x, y);
+  return layout.coding().component_count == 1 ? rgb.red : luminance(rgb.red, rgb.green, rgb.blue);
 }
 
 }  // namespace slidestream::cuda

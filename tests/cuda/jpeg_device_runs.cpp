@@ -29,9 +29,26 @@ DeviceBytes allocate(std::size_t bytes) {
 struct Place {
   std::size_t offset = 0;
   std::size_t pitch = 0;
-  std::size_t begin = 0;  // of the region
-  std::size_t end = 0;
 };
+
+/// The next place for a tile's part, in a plane that grows by that.
+Place next_place(const DeviceTile& tile, std::size_t& plane_bytes) {
+  const auto shift = static_cast<std::size_t>(tile.misalignment);
+  const Place place = {plane_bytes + shift, (row_bytes(tile) + border + 63) / 64 * 64 + shift};
+  plane_bytes += (place.pitch * static_cast<std::size_t>(tile.height) + border + 63) / 64 * 64;
+  return place;
+}
+
+/// Takes a part out of the plane.
+std::vector<std::uint8_t> take(std::vector<std::uint8_t>& plane, const Place& place, const DeviceTile& tile) {
+  std::vector<std::uint8_t> taken;
+  for (std::size_t y = 0; y < static_cast<std::size_t>(tile.height); ++y) {
+    std::uint8_t* row = plane.data() + place.offset + y * place.pitch;
+    taken.insert(taken.end(), row, row + row_bytes(tile));
+    std::memset(row, untouched, row_bytes(tile));
+  }
+  return taken;
+}
 
 }  // namespace
 
@@ -75,26 +92,26 @@ std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, 
   const cuda::JpegLevelTables level(tables);
   std::vector<DeviceResult> results(tiles.size());
   std::vector<Place> places(tiles.size());
+  std::vector<Place> luminance_places(tiles.size());
   std::vector<std::size_t> number(tiles.size(), 0);
   Bytes packed;
   std::size_t plane_bytes = border;
   impl.batch.clear();
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const DeviceTile& tile = tiles[i];
-    Place& place = places[i];
-    const auto shift = static_cast<std::size_t>(tile.misalignment);
-    place.pitch = (row_bytes(tile) + border + 63) / 64 * 64 + shift;
-    place.begin = plane_bytes;
-    place.offset = plane_bytes + shift;
-    place.end = place.begin + (place.pitch * static_cast<std::size_t>(tile.height) + border + 63) / 64 * 64;
-    plane_bytes = place.end;
+    places[i] = next_place(tile, plane_bytes);
     cuda::JpegPlacement placement;
-    placement.offset = place.offset;
-    placement.pitch = static_cast<std::uint32_t>(place.pitch);
+    placement.offset = places[i].offset;
+    placement.pitch = static_cast<std::uint32_t>(places[i].pitch);
     placement.from_x = static_cast<std::uint32_t>(tile.from_x);
     placement.from_y = static_cast<std::uint32_t>(tile.from_y);
     placement.width = static_cast<std::uint32_t>(tile.width);
     placement.height = static_cast<std::uint32_t>(tile.height);
+    if (impl.limits.with_luminance) {
+      luminance_places[i] = next_place(luminance_of(tile), plane_bytes);
+      placement.luminance_offset = luminance_places[i].offset;
+      placement.luminance_pitch = static_cast<std::uint32_t>(luminance_places[i].pitch);
+    }
     results[i].reason = impl.batch.add(*tile.bytes, packed.size(), level, tile.demand, placement);
     if (results[i].reason != cuda::JpegReason::none) continue;
     number[i] = impl.batch.tiles();
@@ -118,15 +135,9 @@ std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, 
   SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), plane_bytes, cudaMemcpyDeviceToHost));
   SLIDESTREAM_CUDA(cudaMemcpy(verdicts.data(), impl.verdicts.get(), 4 * verdicts.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const Place& place = places[i];
-    const std::size_t width = row_bytes(tiles[i]);
-    const auto height = static_cast<std::size_t>(tiles[i].height);
     if (number[i] != 0) results[i].reason = static_cast<cuda::JpegReason>(verdicts[number[i] - 1]);
-    for (std::size_t y = 0; y < height; ++y) {
-      std::uint8_t* row = pixels.data() + place.offset + y * place.pitch;
-      results[i].pixels.insert(results[i].pixels.end(), row, row + width);
-      std::memset(row, untouched, width);
-    }
+    results[i].pixels = take(pixels, places[i], tiles[i]);
+    if (impl.limits.with_luminance) results[i].luminance = take(pixels, luminance_places[i], luminance_of(tiles[i]));
   }
   if (std::any_of(pixels.begin(), pixels.end(), [](std::uint8_t v) { return v != untouched; })) {
     throw std::runtime_error("pixels outside the rectangles were written");

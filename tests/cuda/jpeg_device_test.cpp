@@ -41,6 +41,9 @@ void check_all(const std::vector<NamedTile>& named, const std::vector<DeviceTile
     REQUIRE(expected.has_value());
     CHECK_MESSAGE(results[i].reason == JpegReason::none, cuda::describe(results[i].reason));
     CHECK(results[i].pixels == part_of(*expected, tiles[i]));
+    if (results[i].luminance.empty()) continue;
+    const DeviceTile wanted = luminance_of(tiles[i]);
+    CHECK(results[i].luminance == part_of(*decode_with_libjpeg(named[i].bytes, wanted.demand), wanted));
   }
 }
 
@@ -65,12 +68,14 @@ TEST_CASE("tiles of every kind, all in one batch") {
   }
 }
 
-TEST_CASE("parts of tiles, anywhere in the plane") {
+TEST_CASE("parts of tiles, anywhere in the plane, RGB with its luminance beside it") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   for (const PixelFormat& format : formats) {
     CAPTURE(format.channels);
     const std::vector<NamedTile> named = tiles_for(format);
-    DeviceRuns runs(limits_for(format));
+    cuda::JpegBatchLimits limits = limits_for(format);
+    limits.with_luminance = format == rgb_format;
+    DeviceRuns runs(limits);
     std::mt19937 random(3);
     for (int round = 0; round < 4; ++round) {
       std::vector<DeviceTile> tiles;

@@ -44,7 +44,9 @@ struct OwnBatch {
 TEST_CASE("parts of tiles, anywhere in a plane of RGB, are as libjpeg-turbo has them, and nothing else is written") {
   std::vector<NamedTile> named = tiles_of_every_kind();
   for (NamedTile& tile : tiles_for_rgb()) named.push_back(std::move(tile));
-  OwnBatch own(roomy);
+  JpegBatchLimits limits = roomy;
+  limits.with_luminance = true;
+  OwnBatch own(limits);
   std::mt19937 random(5);
   const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   std::uint32_t kinds = 0;
@@ -73,23 +75,34 @@ TEST_CASE("parts of tiles, anywhere in a plane of RGB, are as libjpeg-turbo has 
       placement.from_y = static_cast<std::uint32_t>(wanted.from_y);
       placement.width = static_cast<std::uint32_t>(wanted.width);
       placement.height = static_cast<std::uint32_t>(wanted.height);
+      // Behind it the luminance of the same part.
+      const std::size_t luminance_offset =
+          offset + pitch * static_cast<std::size_t>(wanted.height) + static_cast<std::size_t>(below(40));
+      const std::size_t luminance_pitch = static_cast<std::size_t>(wanted.width + below(20));
+      placement.luminance_offset = luminance_offset;
+      placement.luminance_pitch = static_cast<std::uint32_t>(luminance_pitch);
       REQUIRE(own.batch.add(tile.bytes, 0, {}, wanted.demand, placement) == JpegReason::none);
       own.batch.finish(1000);
       kinds |= own.batch.octet_kinds();
-      std::vector<std::uint8_t> plane(offset + pitch * static_cast<std::size_t>(wanted.height) + 64, untouched);
+      std::vector<std::uint8_t> plane(luminance_offset + luminance_pitch * static_cast<std::size_t>(wanted.height) + 64,
+                                      untouched);
       const JpegReason verdict = decoder.decode(plane.data(), own.batch, 0, tile.bytes);
       REQUIRE(verdict == JpegReason::none);
-      const auto whole = decode_with_libjpeg(tile.bytes, wanted.demand);
-      REQUIRE(whole.has_value());
-      const std::vector<std::uint8_t> expected = part_of(*whole, wanted);
-      std::vector<std::uint8_t> written;
-      for (int y = 0; y < wanted.height; ++y) {
-        const auto row = plane.begin() + static_cast<std::ptrdiff_t>(offset + static_cast<std::size_t>(y) * pitch);
-        const auto end = row + static_cast<std::ptrdiff_t>(row_bytes(wanted));
-        written.insert(written.end(), row, end);
-        std::fill(row, end, untouched);
-      }
-      REQUIRE(written == expected);
+      const auto check = [&](const DeviceTile& part, std::size_t first, std::size_t part_pitch) {
+        const auto whole = decode_with_libjpeg(tile.bytes, part.demand);
+        REQUIRE(whole.has_value());
+        std::vector<std::uint8_t> written;
+        for (int y = 0; y < part.height; ++y) {
+          const auto row =
+              plane.begin() + static_cast<std::ptrdiff_t>(first + static_cast<std::size_t>(y) * part_pitch);
+          const auto end = row + static_cast<std::ptrdiff_t>(row_bytes(part));
+          written.insert(written.end(), row, end);
+          std::fill(row, end, untouched);
+        }
+        REQUIRE(written == part_of(*whole, part));
+      };
+      check(wanted, offset, pitch);
+      check(luminance_of(wanted), luminance_offset, luminance_pitch);
       REQUIRE(std::all_of(plane.begin(), plane.end(), [](std::uint8_t v) { return v == untouched; }));
     }
   }
@@ -144,6 +157,22 @@ TEST_CASE("a batch takes as many components as there is room for") {
       reinterpret_cast<const cuda::JpegDeviceRectangle*>(own.batch.upload().data() + own.batch.layout().rectangles);
   CHECK(white->width == 768);
   CHECK(white->height == 256);
+  // With luminance there are two to fill.
+  limits.with_luminance = true;
+  limits.white_rectangles = 1;
+  placement.luminance_offset = 5;
+  placement.luminance_pitch = 300;
+  OwnBatch both(limits);
+  CHECK(both.batch.add_white(placement));
+  CHECK_FALSE(both.batch.add_white(placement));
+  REQUIRE(both.batch.white_rectangles() == 2);
+  white =
+      reinterpret_cast<const cuda::JpegDeviceRectangle*>(both.batch.upload().data() + both.batch.layout().rectangles);
+  CHECK(white[0].width == 768);
+  CHECK(white[1].offset == 5);
+  CHECK(white[1].pitch == 300);
+  CHECK(white[1].width == 256);
+  CHECK(white[1].height == 256);
 }
 
 TEST_CASE("luminance takes no memory for components, RGB none for parts of sectors") {

@@ -271,6 +271,12 @@ std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std
   return pixels;
 }
 
+DeviceTile luminance_of(const DeviceTile& tile) {
+  DeviceTile made = tile;
+  made.demand.format = luminance_format;
+  return made;
+}
+
 std::size_t row_bytes(const DeviceTile& tile) {
   return static_cast<std::size_t>(tile.width) * tile.demand.format.pixel_bytes();
 }

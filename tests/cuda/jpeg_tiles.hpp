@@ -73,6 +73,9 @@ struct DeviceTile {
   int misalignment = 0;  ///< bytes; 0: as slides' tiles lie, in rows of a multiple of 64 bytes
 };
 
+/// The same part of the tile's luminance.
+DeviceTile luminance_of(const DeviceTile& tile);
+
 /// Bytes of a row of the part that is wanted.
 std::size_t row_bytes(const DeviceTile& tile);
 
@@ -82,6 +85,7 @@ std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t>& whole, const 
 struct DeviceResult {
   cuda::JpegReason reason;  ///< the parser's, or the decoder's verdict
   std::vector<std::uint8_t> pixels;
+  std::vector<std::uint8_t> luminance;  ///< where the batch has it beside RGB
 };
 
 /// The JPEGTables of a level.

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
-#include "slide/luminance.hpp"
+#include "slide/pixels.hpp"
 #include "support/gpu.hpp"
 
 using namespace slidestream;
@@ -29,20 +29,26 @@ TEST_CASE("tiles without a codec are cropped and placed as the CPU does it, at e
   if (test::gpus_or_skip() == 0) return;
   std::mt19937 random(5);
   const auto in = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
-  constexpr int plane_width = 512;
+  constexpr int plane_columns = 512;
   constexpr int plane_height = 300;
   struct Kind {
     Colour colour;
     int samples;
+    PixelFormat format = luminance_format;
   };
-  for (const Kind kind : {Kind{Colour::grey, 1}, Kind{Colour::grey, 2}, Kind{Colour::grey_inverted, 1},
-                          Kind{Colour::rgb, 3}, Kind{Colour::rgb, 4}}) {
+  for (const Kind kind :
+       {Kind{Colour::grey, 1}, Kind{Colour::grey, 2}, Kind{Colour::grey_inverted, 1}, Kind{Colour::rgb, 3},
+        Kind{Colour::rgb, 4}, Kind{Colour::ycbcr, 3}, Kind{Colour::grey, 1, rgb_format},
+        Kind{Colour::grey_inverted, 2, rgb_format}, Kind{Colour::rgb, 3, rgb_format}, Kind{Colour::rgb, 4, rgb_format},
+        Kind{Colour::ycbcr, 3, rgb_format}, Kind{Colour::ycbcr, 1, rgb_format}}) {
+    const int channels = kind.format.channels;
+    const int plane_width = plane_columns * channels;  // bytes
     const int tile_width = 70;
     const int tile_height = 50;
     const std::size_t tile_bytes = static_cast<std::size_t>(tile_width * tile_height * kind.samples);
     std::vector<std::byte> bytes;
     std::vector<cuda::PlacedTile> tiles;
-    std::vector<std::uint8_t> expected(plane_width * plane_height, 7);
+    std::vector<std::uint8_t> expected(static_cast<std::size_t>(plane_width * plane_height), 7);
     for (int row = 0; row < 5; ++row) {
       for (int column = 0; column < 7; ++column) {
         bytes.resize(bytes.size() + static_cast<std::size_t>(in(0, 5)));  // tiles lie anywhere in a file
@@ -56,15 +62,18 @@ TEST_CASE("tiles without a codec are cropped and placed as the CPU does it, at e
         const bool white = in(0, 5) == 0;
         const std::size_t source = start + static_cast<std::size_t>((from_y * tile_width + from_x) * kind.samples);
         if (!white) tile.source = source;
-        tile.destination = static_cast<std::uint64_t>((row * 55 + in(0, 5)) * plane_width + column * 73 + in(0, 3));
+        // The other plane's offset doesn't count.
+        std::uint64_t& destination = channels == 3 ? tile.rgb_destination : tile.destination;
+        destination =
+            static_cast<std::uint64_t>((row * 55 + in(0, 5)) * plane_width + channels * (column * 73 + in(0, 3)));
         for (std::uint32_t y = 0; y < tile.height; ++y) {
-          std::uint8_t* to = expected.data() + tile.destination + y * plane_width;
+          std::uint8_t* to = expected.data() + destination + y * static_cast<std::size_t>(plane_width);
           const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data()) + source +
                              y * static_cast<std::size_t>(tile_width * kind.samples);
           if (white) {
-            std::memset(to, 255, tile.width);
+            std::memset(to, 255, tile.width * static_cast<std::size_t>(channels));
           } else {
-            interleaved_to_luminance(to, from, tile.width, kind.samples, kind.colour);
+            interleaved_to_pixels(to, from, tile.width, kind.samples, kind.colour, kind.format);
           }
         }
         tiles.push_back(tile);
@@ -74,7 +83,7 @@ TEST_CASE("tiles without a codec are cropped and placed as the CPU does it, at e
     const DeviceMemory device_tiles = to_device(tiles);
     const DeviceMemory plane = to_device(std::vector<std::uint8_t>(expected.size(), 7));
     const runtime::cuda::Stream stream;
-    cuda::place_tiles(
+    (channels == 3 ? cuda::place_rgb_tiles : cuda::place_tiles)(
         reinterpret_cast<std::uint8_t*>(plane.bytes().data()), plane_width, device_bytes.bytes().data(),
         reinterpret_cast<const cuda::PlacedTile*>(device_tiles.bytes().data()), tiles.size(),
         {static_cast<std::uint32_t>(tile_width * kind.samples), static_cast<std::uint32_t>(kind.samples), kind.colour},
@@ -84,6 +93,7 @@ TEST_CASE("tiles without a codec are cropped and placed as the CPU does it, at e
     SLIDESTREAM_CUDA(cudaMemcpy(found.data(), plane.bytes().data(), found.size(), cudaMemcpyDeviceToHost));
     CAPTURE(name(kind.colour));
     CAPTURE(kind.samples);
+    CAPTURE(channels);
     CHECK(found == expected);
   }
 }

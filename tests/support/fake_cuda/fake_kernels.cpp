@@ -15,6 +15,7 @@
 #include "operators/registry.hpp"
 #include "runtime/cuda/check.hpp"
 #include "slide/luminance.hpp"
+#include "slide/pixels.hpp"
 #include "spectrum/engine.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
 
@@ -31,23 +32,38 @@ void test::fake_jpeg_decoding(bool on) { jpeg_decoding = on; }
 
 namespace slidestream::cuda {
 
-void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
-                 std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
+namespace {
+
+/// `convert(to, from, count, samples, colour)` makes a row's pixels, `pixel_bytes` each.
+template <class Convert>
+void place_with(const Convert& convert, std::size_t pixel_bytes, std::uint64_t PlacedTile::*destination,
+                std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
+                std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
   const auto work = [=] {
     for (const PlacedTile* tile = tiles; tile != tiles + count; ++tile) {
       for (std::uint32_t y = 0; y < tile->height; ++y) {
-        std::uint8_t* to = plane + tile->destination + static_cast<std::ptrdiff_t>(y) * pitch;
+        std::uint8_t* to = plane + tile->*destination + static_cast<std::ptrdiff_t>(y) * pitch;
         if (tile->source == PlacedTile::white) {
-          std::memset(to, 255, tile->width);
+          std::memset(to, 255, pixel_bytes * tile->width);
         } else {
-          interleaved_to_luminance(
-              to, reinterpret_cast<const std::uint8_t*>(bytes) + tile->source + std::size_t{y} * layout.row_bytes,
-              tile->width, static_cast<int>(layout.samples), layout.colour);
+          convert(to, reinterpret_cast<const std::uint8_t*>(bytes) + tile->source + std::size_t{y} * layout.row_bytes,
+                  tile->width, static_cast<int>(layout.samples), layout.colour);
         }
       }
     }
   };
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+}  // namespace
+
+void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
+                 std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
+  place_with(interleaved_to_luminance, 1, &PlacedTile::destination, plane, pitch, bytes, tiles, count, layout, stream);
+}
+void place_rgb_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
+                     std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
+  place_with(interleaved_to_rgb, 3, &PlacedTile::rgb_destination, plane, pitch, bytes, tiles, count, layout, stream);
 }
 
 // Where decoding is off it vouches for no tile and writes none: the CPU's decoder gets them all, as many at a time as
