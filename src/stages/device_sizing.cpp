@@ -12,7 +12,6 @@
 #include "cuda/jpeg/jpeg_header.hpp"
 #include "cuda/spectrum/cufft_layout.hpp"
 #include "cuda/spectrum/fused_layout.hpp"
-#include "operators/registry.hpp"
 #include "slide/slide_impl.hpp"
 #include "stages/gpu.hpp"
 #include "stages/tile_ranges.hpp"
@@ -92,6 +91,8 @@ cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
   if (limits.planes[rgb_plane]) {
     jpeg.format = rgb_format;
     jpeg.component_bytes = limits.component_bytes;
+    jpeg.with_luminance = limits.planes[luminance_plane];
+    if (jpeg.with_luminance) jpeg.white_rectangles *= 2;
   }
   return jpeg;
 }
@@ -279,13 +280,6 @@ DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuMode
 
 bool device_decodes(const Config& config, const Slide& slide, std::size_t level) {
   if (config.decode.device == DecodeDevice::cpu) return false;
-  {
-    const auto needs = needs_of(readers_of(operators::make_operators(config)));
-    const DeviceWork work = device_work(config.pipeline, needs, 1, 1);
-    if (work.pixel_bytes[rgb_plane] > 0 &&
-        (work.pixel_bytes[luminance_plane] > 0 || slide.info().levels[level].codec == Codec::none))
-      return false;
-  }
   switch (slide.info().levels[level].codec) {
     case Codec::none:
       return true;

@@ -61,7 +61,9 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
   }
   for (std::size_t i = 0; i < layout.slots; ++i) {
     SlotMemory memory;
-    for (std::size_t plane = 0; plane < plane_count; ++plane) memory.planes[plane] = memory_.take(layout.plane[plane]);
+    // Luminance behind RGB, as their decoder has it.
+    memory.planes[rgb_plane] = memory_.take(layout.plane[rgb_plane]);
+    memory.planes[luminance_plane] = memory_.take(layout.plane[luminance_plane]);
     memory.band = memory_.take(layout.band);
     memory.results = memory_.take(layout.result_bytes());
     memory.compressed = memory_.take(layout.compressed);
@@ -82,7 +84,7 @@ void GpuDevice::make_slot(std::size_t index) {
   slot->host_results = memory.host.bytes().first(layout_.result_bytes());
   if (layout_.compressed > 0) {
     slot->decoder =
-        std::make_unique<SlotDecoder>(layout_.tiles, memory.compressed, memory.scratch,
+        std::make_unique<SlotDecoder>(layout_.tiles, memory.planes, memory.compressed, memory.scratch,
                                       memory.host.bytes().last(DeviceArena::aligned(layout_.decode_pinned)));
   }
   slots_[index] = std::move(slot);

@@ -39,9 +39,13 @@ std::size_t SlotDecoder::scratch_bytes(const TileLimits& limits) {
          cuda::JpegBatchDecoder::device_bytes(jpeg_limits(limits));
 }
 
-SlotDecoder::SlotDecoder(const TileLimits& limits, std::span<std::byte> compressed, std::span<std::byte> scratch,
-                         std::span<std::byte> pinned)
-    : plane_(limits.planes[rgb_plane] ? rgb_plane : luminance_plane),
+SlotDecoder::SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::byte>>& planes,
+                         std::span<std::byte> compressed, std::span<std::byte> scratch, std::span<std::byte> pinned)
+    : wanted_(limits.planes),
+      plane_(wanted_[rgb_plane] ? rgb_plane : luminance_plane),
+      luminance_behind_(wanted_[rgb_plane] && wanted_[luminance_plane]
+                            ? planes[luminance_plane].data() - planes[rgb_plane].data()
+                            : 0),
       compressed_(compressed),
       verdicts_(scratch.first(limits.tiles * sizeof(std::uint32_t))),
       host_verdicts_(pinned.first(verdicts_.size())),
@@ -66,6 +70,8 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
   numbers_.clear();
   const Level& level = level_of(batch);
   const cuda::JpegLevelTables tables(detail_of(batch).jpeg_tables);
+  // From the batch's own rows of RGB to those of luminance.
+  const std::int64_t beside = luminance_behind_ + batch.own_offset(luminance_plane) - batch.own_offset(rgb_plane);
   for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
     const BatchTile& tile = batch.tiles[i];
     cuda::JpegPlacement placement;
@@ -75,6 +81,8 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
     placement.from_y = static_cast<std::uint32_t>(tile.from_y);
     placement.width = static_cast<std::uint32_t>(tile.out[plane_].width);
     placement.height = static_cast<std::uint32_t>(tile.out[plane_].height);
+    placement.luminance_offset = static_cast<std::uint64_t>(beside + tile.place[luminance_plane]);
+    placement.luminance_pitch = static_cast<std::uint32_t>(batch.panel().pitch[luminance_plane]);
     if (tile.source == BatchTile::Source::missing && jpeg_.add_white(placement)) {
       if (tile.owned) ++batch.missing_tiles;
       continue;
@@ -112,7 +120,8 @@ void SlotDecoder::describe_plain(Batch& batch) {
       placed.source = tile.offset + static_cast<std::uint64_t>(tile.from_y) * layout.row_bytes +
                       static_cast<std::uint64_t>(tile.from_x) * layout.samples;
     }
-    placed.destination = static_cast<std::uint64_t>(tile.place[plane_]);
+    placed.destination = static_cast<std::uint64_t>(tile.place[luminance_plane]);
+    placed.rgb_destination = static_cast<std::uint64_t>(tile.place[rgb_plane]);
     placed.width = static_cast<std::uint32_t>(tile.out[luminance_plane].width);
     placed.height = static_cast<std::uint32_t>(tile.out[luminance_plane].height);
   }
@@ -138,9 +147,9 @@ std::size_t SlotDecoder::upload(const Batch& batch, const std::byte* boundary, c
 }
 
 void SlotDecoder::decode(const Batch& batch, const ByPlane<std::byte*>& own_rows, cudaStream_t stream) {
-  auto* plane = reinterpret_cast<std::uint8_t*>(own_rows[plane_]);
   if (level_of(batch).codec == Codec::jpeg) {
-    jpeg_decoder_->enqueue(plane, reinterpret_cast<std::uint32_t*>(verdicts_.data()), jpeg_,
+    jpeg_decoder_->enqueue(reinterpret_cast<std::uint8_t*>(own_rows[plane_]),
+                           reinterpret_cast<std::uint32_t*>(verdicts_.data()), jpeg_,
                            compressed_.first(whole_reads(batch.compressed_end)), stream);
     if (jpeg_.tiles() > 0) {
       SLIDESTREAM_CUDA(cudaMemcpyAsync(host_verdicts_.data(), verdicts_.data(), jpeg_.tiles() * sizeof(std::uint32_t),
@@ -149,8 +158,12 @@ void SlotDecoder::decode(const Batch& batch, const ByPlane<std::byte*>& own_rows
     return;
   }
   const auto* described = reinterpret_cast<const cuda::PlacedTile*>(compressed_.data() + batch.descriptors_offset);
-  cuda::place_tiles(plane, batch.panel().pitch[plane_], compressed_.data(), described, batch.tiles.size(),
-                    sample_layout(batch), stream);
+  constexpr ByPlane<decltype(&cuda::place_tiles)> place = {cuda::place_tiles, cuda::place_rgb_tiles};
+  for (std::size_t plane = 0; plane < plane_count; ++plane) {
+    if (!wanted_[plane]) continue;
+    place[plane](reinterpret_cast<std::uint8_t*>(own_rows[plane]), batch.panel().pitch[plane], compressed_.data(),
+                 described, batch.tiles.size(), sample_layout(batch), stream);
+  }
 }
 
 void SlotDecoder::check(Batch& batch) const noexcept {

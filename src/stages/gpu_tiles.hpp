@@ -24,9 +24,10 @@ class SlotDecoder {
   /// Bytes of device memory that a decoder takes on the current device. \throws CudaError.
   static std::size_t scratch_bytes(const TileLimits& limits);
 
-  /// `compressed` is the device's image of the slot; memory belongs to the caller. \throws CudaError.
-  SlotDecoder(const TileLimits& limits, std::span<std::byte> compressed, std::span<std::byte> scratch,
-              std::span<std::byte> pinned);
+  /// `planes` are the slot's, that of luminance behind that of RGB where there are both; `compressed` is the device's
+  /// image of the slot. Memory belongs to the caller. \throws CudaError.
+  SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::byte>>& planes, std::span<std::byte> compressed,
+              std::span<std::byte> scratch, std::span<std::byte> pinned);
 
   /// Describes all tiles of a batch whose bytes are in the host's slot, and flags those that the device can't decode.
   void describe(Batch& batch);
@@ -46,7 +47,9 @@ class SlotDecoder {
   void describe_jpeg(Batch& batch);
   void describe_plain(Batch& batch);
 
-  Plane plane_;  ///< that tiles are decoded to
+  ByPlane<bool> wanted_;  ///< planes
+  Plane plane_;           ///< that JPEG is decoded to; luminance is written beside RGB where both are wanted
+  std::ptrdiff_t luminance_behind_ = 0;  ///< bytes from the beginning of the plane of RGB to that of luminance
   std::span<std::byte> compressed_;
   std::span<std::byte> verdicts_;       ///< device
   std::span<std::byte> host_verdicts_;  ///< pinned

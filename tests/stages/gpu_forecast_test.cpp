@@ -12,10 +12,10 @@ using namespace slidestream;
 TEST_CASE("what is assumed of a GPU's memory is what the GPU says") {
   if (test::gpus_or_skip() == 0) return;
   Config config;
-  const DeviceFacts there = facts_of_device(config, 0);
+  const DeviceFacts there = facts_of_device(config, {}, 0);
   int multiprocessors = 0;
   SLIDESTREAM_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-  const DeviceFacts assumed = facts_of(config, {"this one", there.free, multiprocessors});
+  const DeviceFacts assumed = facts_of(config, {}, {"this one", there.free, multiprocessors});
   CHECK(there.engine.starts_with(assumed.engine));
   for (const std::int64_t columns : {1, 7, 300, 2000}) {
     for (const std::int64_t rows : {1, 40, 333}) {
@@ -28,8 +28,8 @@ TEST_CASE("what is assumed of a GPU's memory is what the GPU says") {
   }
   // All but what the library tells.
   config.analysis.window = 128;
-  const DeviceFacts cufft = facts_of_device(config, 0);
-  const std::size_t told = facts_of(config, {"this one", there.free, multiprocessors}).sizing.windows(0, 0, 40, 30);
+  const DeviceFacts cufft = facts_of_device(config, {}, 0);
+  const std::size_t told = facts_of(config, {}, {"this one", there.free, multiprocessors}).sizing.windows(0, 0, 40, 30);
   CHECK(cufft.sizing.windows(0, 0, 40, 30) >= told);
   for (const std::size_t slot : {std::size_t{1} << 20, std::size_t{1} << 28, std::size_t{1} << 31}) {
     CHECK(there.sizing.decoder({slot, 4096}) == assumed.sizing.decoder({slot, 4096}));
