@@ -1,10 +1,10 @@
-// JPEG decoding on a GPU: `jpeg_gpu_bench SLIDE... [--format luminance|rgb] [--tiles N,N,...] [--repeat N] [--json
+// JPEG decoding on a GPU: `jpeg_gpu_bench SLIDE... [--format luminance|rgb|both] [--tiles N,N,...] [--repeat N] [--json
 // FILE]
 // [--unchecked]`.
 //
 // The tiles of each slide's level 0, repeated to N tiles a batch (0: as many as make 2.84 Gpx), go from compressed
-// bytes in device memory to luminance in a plane, and to RGB. Every tile of the last run is compared with the CPU
-// decoder's.
+// bytes in device memory to luminance in a plane, to RGB, and to both. Every tile of the last run is compared with the
+// CPU decoder's; of both RGB is.
 
 #include <cuda_runtime_api.h>
 
@@ -40,7 +40,7 @@ struct Options {
   std::string json;
   bool checked = true;
   std::int64_t lanes = -1;
-  std::vector<PixelFormat> formats = {luminance_format, rgb_format};
+  std::vector<std::string> formats = {"luminance", "rgb", "both"};
 };
 
 struct DeviceFree {
@@ -70,17 +70,20 @@ struct Tiles {
   std::uint32_t height = 0;
   Colour colour = Colour::ycbcr;
   PixelFormat format;
+  bool with_luminance = false;  ///< beside RGB
   std::vector<std::byte> tables;
   std::vector<std::vector<std::byte>> bytes;
   std::vector<std::vector<std::uint8_t>> pixels;
 };
 
-Tiles read_tiles(const std::string& path, const PixelFormat& format) {
+Tiles read_tiles(const std::string& path, const std::string& wanted) {
+  const PixelFormat format = wanted == "luminance" ? luminance_format : rgb_format;
   const auto slide = Slide::open(path);
   const Level& level = slide->info().levels.at(0);
   if (level.codec != Codec::jpeg) throw SlideError(path + ": not JPEG");
   Tiles tiles;
-  tiles.name = std::filesystem::path(path).stem().string() + (format == rgb_format ? "_rgb" : "");
+  tiles.name = std::filesystem::path(path).stem().string() + (format == rgb_format ? "_" + wanted : "");
+  tiles.with_luminance = wanted == "both";
   tiles.format = format;
   tiles.width = static_cast<std::uint32_t>(level.tile_width);
   tiles.height = static_cast<std::uint32_t>(level.tile_height);
@@ -121,6 +124,8 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   const std::uint32_t pitch = (across * row_bytes + 128 + 63) / 64 * 64;
   const std::size_t rows = (count + across - 1) / across;
   const std::size_t plane_bytes = std::size_t{pitch} * tiles.height * rows;
+  // Luminance lies behind RGB.
+  const std::uint32_t luminance_pitch = tiles.with_luminance ? pitch / 3 / 64 * 64 + 64 : 0;
   std::vector<std::size_t> offsets;
   std::size_t compressed_bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -129,6 +134,7 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   }
   const cuda::JpegLevelTables tables(tiles.tables);
   cuda::JpegBatchLimits limits{.tiles = count, .compressed_bytes = compressed_bytes, .format = tiles.format};
+  limits.with_luminance = tiles.with_luminance;
   for (std::uint32_t i = 0; tiles.format == rgb_format && i < count; ++i) {
     cuda::JpegHeader header;
     if (parse_jpeg_header(tiles.bytes[chosen[i]], tables.references, header) == cuda::JpegReason::none)
@@ -140,7 +146,7 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   const std::size_t decoder_bytes = cuda::JpegBatchDecoder::device_bytes(limits);
   const DeviceBytes decoder_memory = allocate_device(decoder_bytes);
   cuda::JpegBatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
-  const DeviceBytes plane = allocate_device(plane_bytes);
+  const DeviceBytes plane = allocate_device(plane_bytes + std::size_t{luminance_pitch} * tiles.height * rows);
   const std::size_t buffer_bytes = (compressed_bytes + 15) / 16 * 16;
   const DeviceBytes compressed = allocate_device(buffer_bytes);
   const DeviceBytes verdicts = allocate_device(4 * std::size_t{count});
@@ -164,7 +170,10 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
                                           0,
                                           0,
                                           tiles.width,
-                                          tiles.height};
+                                          tiles.height,
+                                          plane_bytes + std::uint64_t{i / across} * tiles.height * luminance_pitch +
+                                              std::uint64_t{i % across} * tiles.width,
+                                          luminance_pitch};
       const cuda::JpegReason reason =
           batch.add({host.data() + offsets[i], tiles.bytes[chosen[i]].size()}, offsets[i], tables, demand, placement);
       if (reason != cuda::JpegReason::none)
@@ -260,8 +269,9 @@ Options parse(int argc, char** argv) {
       options.lanes = std::atoll(value().c_str());
     } else if (argument == "--format") {
       const std::string wanted = value();
-      if (wanted != "luminance" && wanted != "rgb") throw ConfigError("--format is luminance or rgb");
-      options.formats = {wanted == "rgb" ? rgb_format : luminance_format};
+      if (wanted != "luminance" && wanted != "rgb" && wanted != "both")
+        throw ConfigError("--format is luminance, rgb or both");
+      options.formats = {wanted};
     } else if (argument == "--unchecked") {
       options.checked = false;
     } else {
@@ -279,7 +289,7 @@ int main(int argc, char** argv) {
     nlohmann::json rows = nlohmann::json::array();
     bool sound = true;
     for (const std::string& path : options.slides) {
-      for (const PixelFormat& format : options.formats) {
+      for (const std::string& format : options.formats) {
         const Tiles tiles = read_tiles(path, format);
         for (const std::uint32_t wanted : options.tiles) {
           const auto whole = static_cast<std::uint32_t>(slide_pixels / tiles.width / tiles.height);

@@ -7,12 +7,11 @@
 namespace slidestream::cuda {
 namespace {
 
-template <int channels, int quarter>
+template <int channels, int reach>
 void launch(const ImageTask& image, const operators::GaussianWeights& weights, cudaStream_t stream) {
-  using Shape = GaussianShape<channels, quarter>;
+  using Shape = GaussianShape<channels, reach>;
   const auto task = make_gaussian_task<Shape>(image, weights);
-  gaussian_pixels<channels, quarter>
-      <<<gaussian_blocks<Shape>(task), Shape::threads, Shape::shared_bytes, stream>>>(task);
+  gaussian_pixels<channels, reach><<<gaussian_blocks<Shape>(task), Shape::threads, Shape::shared_bytes, stream>>>(task);
   SLIDESTREAM_CUDA_LAUNCHED();
 }
 
@@ -40,10 +39,12 @@ class GaussianKernel final : public DeviceImageKernel {
  private:
   template <int channels>
   void launch_for(const ImageTask& task, cudaStream_t stream) const {
-    if (reach_ <= 4) return launch<channels, 1>(task, weights_, stream);
-    if (reach_ <= 8) return launch<channels, 2>(task, weights_, stream);
-    if (reach_ <= 12) return launch<channels, 3>(task, weights_, stream);
-    launch<channels, 4>(task, weights_, stream);
+    if (reach_ <= 2) return launch<channels, 2>(task, weights_, stream);
+    if (reach_ == 3) return launch<channels, 3>(task, weights_, stream);
+    if (reach_ == 4) return launch<channels, 4>(task, weights_, stream);
+    if (reach_ <= 8) return launch<channels, 8>(task, weights_, stream);
+    if (reach_ <= 12) return launch<channels, 12>(task, weights_, stream);
+    launch<channels, 16>(task, weights_, stream);
   }
 
   int radius_;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda/jpeg/words.hpp"
 #include "cuda/operators/image_task.hpp"
 #include "cuda/operators/primitives.cuh"
 #include "image/mirror.hpp"
@@ -11,18 +13,23 @@
 
 /// \file
 /// The Gaussian, a tile a block: sums down the columns go to shared memory, those across them are made there.
+///
+/// Sums down are whole numbers below 2^24, which float32 holds: fused multiply-add makes them exactly, at twice the
+/// rate of integers. Across they have 40 bits; in float32 they are right but for a small error, and where that could
+/// decide how a pixel is rounded they are made again in 64 bits.
 
 namespace slidestream::cuda {
 
 namespace {
 
-/// What a block makes. `quarter`: a fourth of the pixels on each side that are weighed, at least the radius.
-template <int channels, int quarter>
+/// What a block makes. `reach`: pixels on each side that are weighed, at least the radius.
+template <int channels, int most>
 struct GaussianShape {
   static constexpr int threads = 256;
-  static constexpr int reach = 4 * quarter;
-  static constexpr int rows_of_item = 8;  ///< that a thread sums down at a time
-  static constexpr int bands = 4;         ///< of so many rows
+  static constexpr int reach = most;
+  static constexpr int quarter = (reach + 3) / 4;  ///< groups of four pixels on each side
+  static constexpr int rows_of_item = 8;           ///< that a thread sums down at a time
+  static constexpr int bands = 4;                  ///< of so many rows
   static constexpr int rows = bands * rows_of_item;
   static constexpr int source_rows = rows + 2 * reach;
   /// Groups of four pixels: with those on both sides a word of each band for every thread.
@@ -32,15 +39,21 @@ struct GaussianShape {
   // Shared memory, in bytes.
   static constexpr std::size_t offsets = 0;
   static constexpr std::size_t sums = offsets + sizeof(std::int64_t) * source_rows;
-  static constexpr std::size_t made = sums + sizeof(std::uint32_t) * rows * channels * 4 * source_groups;
+  static constexpr std::size_t made = sums + sizeof(float) * rows * channels * 4 * source_groups;
   static constexpr std::size_t shared_bytes = made + std::size_t{rows} * columns * channels;
   static_assert(shared_bytes <= 48 * 1024);
 };
 
+/// From the centre outwards.
+template <class T>
+using GaussianTable = T[operators::GaussianWeights().size()];
+
 struct GaussianTask {
   ImageTask image;
-  std::uint32_t across;                                        ///< tiles
-  std::uint32_t weights[operators::GaussianWeights().size()];  ///< from the centre outwards
+  std::uint32_t across;  ///< tiles
+  GaussianTable<std::uint32_t> weights;
+  GaussianTable<float> down;   ///< the same
+  GaussianTable<float> rates;  ///< divided by 2^32
 };
 
 template <class Shape>
@@ -48,7 +61,11 @@ GaussianTask make_gaussian_task(const ImageTask& image, const operators::Gaussia
   GaussianTask task{};
   task.image = image;
   task.across = static_cast<std::uint32_t>(blocks_for(image.width, Shape::columns));
-  std::copy(weights.begin(), weights.end(), task.weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    task.weights[i] = static_cast<std::uint32_t>(weights[i]);
+    task.down[i] = static_cast<float>(weights[i]);
+    task.rates[i] = task.down[i] * 0x1p-32F;
+  }
   return task;
 }
 
@@ -63,24 +80,32 @@ __device__ __forceinline__ std::int32_t held(std::int32_t at, std::int32_t size,
   return std::clamp(static_cast<std::int32_t>(mirror_reflect(at, size)), begin, end - 1);
 }
 
-/// Four samples of each of `rows` rows, one below the other, weighed.
+/// Byte `i` of a word.
+template <int i>
+__device__ __forceinline__ float float_of_byte(std::uint32_t word) {
+  // 2^23 + the byte, which is exact.
+  return __uint_as_float(choose_bytes(word, 0x4B000000U, 0x7650U + i)) - 8388608.0F;
+}
+
+/// Four samples side by side of each of an item's rows, weighed down their columns.
 template <class Shape, class Load>
-__device__ __forceinline__ void sum_down(std::uint32_t (&sums)[Shape::rows_of_item][4], const GaussianTask& task,
+__device__ __forceinline__ void sum_down(float (&sums)[Shape::rows_of_item][4], const GaussianTask& task,
                                          const Load& load) {
 #pragma unroll
   for (auto& row : sums) {
-    for (std::uint32_t& sum : row) sum = 0;
+    for (float& sum : row) sum = 0.0F;
   }
 #pragma unroll
   for (int j = 0; j < Shape::rows_of_item + 2 * Shape::reach; ++j) {
     const std::uint32_t word = load(j);
-    const std::uint32_t samples[4] = {word & 255U, word >> 8 & 255U, word >> 16 & 255U, word >> 24};
+    const float samples[4] = {float_of_byte<0>(word), float_of_byte<1>(word), float_of_byte<2>(word),
+                              float_of_byte<3>(word)};
 #pragma unroll
     for (int i = 0; i < Shape::rows_of_item; ++i) {
       const int distance = j - i < Shape::reach ? Shape::reach - (j - i) : j - i - Shape::reach;
       if (distance > Shape::reach) continue;
 #pragma unroll
-      for (int b = 0; b < 4; ++b) sums[i][b] += task.weights[distance] * samples[b];
+      for (int b = 0; b < 4; ++b) sums[i][b] += task.down[distance] * samples[b];
     }
   }
 }
@@ -88,8 +113,8 @@ __device__ __forceinline__ void sum_down(std::uint32_t (&sums)[Shape::rows_of_it
 /// Shared memory has each channel and each pixel of four in a row of its own, so that what a thread reads lies beside
 /// what its neighbours do.
 template <int channels, class Shape>
-__device__ __forceinline__ std::uint32_t* sums_of(int row, int channel, int pixel) {
-  auto* const sums = reinterpret_cast<std::uint32_t*>(block_memory() + Shape::sums);
+__device__ __forceinline__ float* sums_of(int row, int channel, int pixel) {
+  auto* const sums = reinterpret_cast<float*>(block_memory() + Shape::sums);
   return sums + ((row * channels + channel) * 4 + pixel) * Shape::source_groups;
 }
 
@@ -103,9 +128,9 @@ __device__ __forceinline__ void sum_columns(const GaussianTask& task, std::int32
   const int band = static_cast<int>(threadIdx.x) / (Shape::threads / Shape::bands);
   const int group = word / channels;
   const int first = word % channels * 4;  // sample of the group
-  const std::int32_t x = tile_x - Shape::reach + 4 * group;
+  const std::int32_t x = tile_x + 4 * (group - Shape::quarter);
   const std::int64_t* const rows = offsets + band * Shape::rows_of_item;
-  std::uint32_t sums[Shape::rows_of_item][4];
+  float sums[Shape::rows_of_item][4];
   if (image.aligned && x >= image.in_x && x + 4 <= image.in_right) {
     const std::uint8_t* const from = image.in + channels * (x - image.in_x) + first;
     sum_down<Shape>(sums, task, [&](int j) { return *reinterpret_cast<const std::uint32_t*>(from + rows[j]); });
@@ -134,28 +159,48 @@ __device__ __forceinline__ void sum_columns(const GaussianTask& task, std::int32
   }
 }
 
-/// Four pixels of a channel, rounded: (sum + 2^31) >> 32.
+/// (sum + 2^31) >> 32 in 64 bits. `centre`: sums down.
+template <int reach>
+__device__ __forceinline__ std::uint32_t sum_exactly(const GaussianTask& task, const float* centre) {
+  const auto whole = [centre](int k) { return static_cast<std::uint32_t>(centre[k]); };
+  std::uint64_t sum = (std::uint64_t{1} << 31) + std::uint64_t{task.weights[0]} * whole(0);
+#pragma unroll
+  for (int k = 1; k <= reach; ++k) sum += std::uint64_t{task.weights[k]} * (whole(-k) + whole(k));
+  return static_cast<std::uint32_t>(sum >> 32);
+}
+
+/// Four pixels of a channel, rounded.
 template <int channels, class Shape>
 __device__ __forceinline__ void sum_across(const GaussianTask& task, int row, int channel, int group,
                                            std::uint32_t (&made)[4]) {
-  std::uint32_t sums[4 + 2 * Shape::reach];
+  constexpr int reach = Shape::reach;
+  float sums[4 + 2 * reach];
 #pragma unroll
-  for (int p = 0; p < 4 + 2 * Shape::reach; ++p) {
-    sums[p] = sums_of<channels, Shape>(row, channel, p % 4)[group + p / 4];
+  for (int i = 0; i < 4 + 2 * reach; ++i) {
+    const int p = i + 4 * Shape::quarter - reach;
+    sums[i] = sums_of<channels, Shape>(row, channel, p % 4)[group + p / 4];
   }
+  // Each of 2 reach + 1 steps, and of reach sums of two, is wrong by 2^-24 of what is at most 255.
+  constexpr float error = 0x1p-16F * static_cast<float>(3 * reach + 2);
+  bool close = false;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const std::uint32_t* const centre = sums + i + Shape::reach;
-    std::uint64_t sum = (std::uint64_t{1} << 31) + std::uint64_t{task.weights[0]} * centre[0];
+    const float* const centre = sums + i + reach;
+    float sum = task.rates[0] * centre[0];
 #pragma unroll
-    for (int k = 1; k <= Shape::reach; ++k) sum += std::uint64_t{task.weights[k]} * (centre[-k] + centre[k]);
-    made[i] = static_cast<std::uint32_t>(sum >> 32);
+    for (int k = 1; k <= reach; ++k) sum += task.rates[k] * (centre[-k] + centre[k]);
+    const float rounded = sum + 8388608.0F;
+    close = close || std::fabs(sum - (rounded - 8388608.0F)) > 0.5F - error;
+    made[i] = __float_as_uint(rounded) & 255U;
   }
+  if (!close) return;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) made[i] = sum_exactly<reach>(task, sums + i + reach);
 }
 
-template <int channels, int quarter>
+template <int channels, int reach>
 __global__ void __launch_bounds__(256) gaussian_pixels(const __grid_constant__ GaussianTask task) {
-  using Shape = GaussianShape<channels, quarter>;
+  using Shape = GaussianShape<channels, reach>;
   const ImageTask& image = task.image;
   const std::int32_t tile_x = image.x + Shape::columns * static_cast<std::int32_t>(blockIdx.x % task.across);
   const std::int32_t tile_y = image.y + Shape::rows * static_cast<std::int32_t>(blockIdx.x / task.across);

@@ -1,6 +1,7 @@
 // The kernels of image operators, thread by thread on the host: for machines without a GPU.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <memory>
 
 #include "cuda/image_kernel_cases.hpp"
@@ -63,18 +64,18 @@ void check_sobel(PixelFormat to) {
   check_image_kernel(60, {2300, 45}, luminance_format, to, operators::sobel_border, run, operators::sobel);
 }
 
-template <int channels, int quarter>
+template <int channels, int reach>
 void check_gaussian(int radius, double sigma) {
   CAPTURE(radius);
   CAPTURE(sigma);
-  using Shape = GaussianShape<channels, quarter>;
+  using Shape = GaussianShape<channels, reach>;
   REQUIRE(radius <= Shape::reach);
   const auto run = emulate(
       Shape::threads,
       [&](const ImageTask& task) {
         return make_gaussian_task<Shape>(task, operators::gaussian_weights(radius, sigma));
       },
-      [](const GaussianTask& task) { return gaussian_blocks<Shape>(task); }, gaussian_pixels<channels, quarter>);
+      [](const GaussianTask& task) { return gaussian_blocks<Shape>(task); }, gaussian_pixels<channels, reach>);
   operators::Gaussian gaussian(radius, sigma);
   const PixelFormat format = channels == 1 ? luminance_format : rgb_format;
   check_image_kernel(16, {2 * Shape::columns + 9, Shape::rows + 5}, format, format, border_of(radius), run,
@@ -103,15 +104,23 @@ TEST_CASE("a root that is as wrong as the device's may be is rounded as the defi
 }
 
 TEST_CASE("emulated: the Gaussian's kernel gives the host's pixels") {
-  check_gaussian<1, 1>(1, 0.5);
-  check_gaussian<1, 1>(4, 30.0);
-  check_gaussian<3, 1>(3, 1.4);
-  check_gaussian<1, 2>(7, 2.0);
-  check_gaussian<3, 2>(5, 1000.0);
-  check_gaussian<1, 3>(9, 3.0);
-  check_gaussian<3, 3>(12, 4.0);
-  check_gaussian<1, 4>(16, 1000.0);
-  check_gaussian<3, 4>(14, 5.0);
+  check_gaussian<1, 2>(1, 0.5);
+  check_gaussian<3, 2>(2, 1.0);
+  // Sums that lie in the middle between two whole numbers: weights are a quarter, a half, a quarter.
+  const double halves = 1.0 / std::sqrt(2.0 * std::log(2.0));
+  REQUIRE(operators::gaussian_weights(1, halves)[1] == 16384);
+  check_gaussian<1, 2>(1, halves);
+  check_gaussian<3, 2>(1, halves);
+  check_gaussian<1, 3>(3, 1.4);
+  check_gaussian<3, 3>(3, 1.4);
+  check_gaussian<1, 4>(4, 30.0);
+  check_gaussian<3, 4>(4, 0.7);
+  check_gaussian<1, 8>(7, 2.0);
+  check_gaussian<3, 8>(5, 1000.0);
+  check_gaussian<1, 12>(9, 3.0);
+  check_gaussian<3, 12>(12, 4.0);
+  check_gaussian<1, 16>(16, 1000.0);
+  check_gaussian<3, 16>(14, 5.0);
 }
 
 TEST_CASE("emulated: the stains' kernel gives the host's pixels") {
