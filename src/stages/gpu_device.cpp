@@ -1,44 +1,20 @@
 #include "stages/gpu_device.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
-#include "operators/spectrum/window_classes.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/slot_preparation.hpp"
-#include "stages/slide_images.hpp"
 
 namespace slidestream {
 
 using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
-
-DeviceKernels::DeviceKernels(const Config& config, const Operators& operators) {
-  for (const auto& op : operators) {
-    if (image_of(*op)) {
-      images.push_back(cuda::make_device_image_kernel(op->name(), config));
-      if (images.back() == nullptr) throw ConfigError("the operator " + op->name() + " has no kernel for GPUs");
-    } else {
-      images.emplace_back();
-      windows = cuda::make_window_engine(config.analysis);
-    }
-  }
-}
-
-std::size_t DeviceKernels::image_scratch(const Size& rows) const {
-  std::size_t most = 0;
-  for (const auto& image : images) {
-    if (image != nullptr) most = std::max(most, image->scratch_bytes(rows));
-  }
-  return most;
-}
 
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceLayout& layout)
@@ -122,28 +98,38 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
   bool want() override { return preparation_->want(); }
   void stop() noexcept override { preparation_->stop(); }
 
-  const std::byte* boundary(std::size_t index) const { return slots_.memory(index).data() + front_; }
+  PinnedParts parts(std::size_t index) const { return {slots_.memory(index).data(), front_}; }
 
   void pin(const Batch& batch) {
     const bool compressed =
         batch.decode_on_device && batch.slide->slide->info().levels[batch.slide->level].codec == Codec::jpeg;
-    if (!compressed || batch.compressed_end + static_cast<std::size_t>(slot_slack) > front_)
+    if (compressed) {
+      pin_until(batch.slot.index(), batch.compressed_end + static_cast<std::size_t>(slot_slack));
+    } else {
       pin_whole(batch.slot.index());
+    }
   }
 
-  void pin_whole(std::size_t index) {
-    if (front_ == slots_.bytes_per_slot() || ranges_[index].rest) return;
-    const std::span<std::byte> rest = slots_.memory(index).subspan(front_);
-    runtime::populate(rest);
-    const DeviceScope scope(device_.device_.ordinal);
-    ranges_[index].rest.emplace(rest);
+  void pin_whole(std::size_t index) { pin_until(index, slots_.bytes_per_slot()); }
+
+  /// Parts as long as the front, so that a large slot costs what its batches take of it.
+  void pin_until(std::size_t index, std::size_t end) {
+    std::vector<runtime::cuda::PinnedRange>& rest = ranges_[index].rest;
+    for (std::size_t pinned = front_ * (rest.size() + 1); pinned < end; pinned += front_) {
+      const std::span<std::byte> slot = slots_.memory(index);
+      if (pinned >= slot.size()) return;
+      const std::span<std::byte> part = slot.subspan(pinned, std::min(front_, slot.size() - pinned));
+      runtime::populate(part);
+      const DeviceScope scope(device_.device_.ordinal);
+      rest.emplace_back(part);
+    }
   }
 
  private:
   struct Ranges {
     std::optional<runtime::cuda::PinnedRange> host;
     std::optional<runtime::cuda::PinnedRange> front;
-    std::optional<runtime::cuda::PinnedRange> rest;  ///< its batch's alone: taken when one needs it
+    std::vector<runtime::cuda::PinnedRange> rest;  ///< its batch's alone: taken when one needs it
   };
 
   /// Its pages are there, and no other thread has to do with the slot.
@@ -198,7 +184,7 @@ void GpuDevice::upload(Batch& batch) {
   DeviceSlot& slot = slot_of(batch);
   SLIDESTREAM_CUDA(cudaEventRecord(slot.copy_begun.get(), copy_stream_.get()));
   if (batch.decode_on_device) {
-    slot.copied_bytes = slot.decoder->upload(batch, pins_->boundary(batch.slot.index()), copy_stream_.get());
+    slot.copied_bytes = slot.decoder->upload(batch, pins_->parts(batch.slot.index()), copy_stream_.get());
   } else {
     const ByPlane<std::byte*> own = own_rows(batch, slot);
     slot.copied_bytes = 0;
@@ -206,7 +192,7 @@ void GpuDevice::upload(Batch& batch) {
       const auto bytes = static_cast<std::size_t>((batch.strip.y1 - batch.strip.y0) * batch.panel().pitch[plane]);
       if (bytes == 0) continue;
       copy_from_slot(own[plane], reinterpret_cast<const std::byte*>(batch.own_rows[plane]), bytes,
-                     pins_->boundary(batch.slot.index()), copy_stream_.get());
+                     pins_->parts(batch.slot.index()), copy_stream_.get());
       slot.copied_bytes += bytes;
     }
   }
@@ -262,10 +248,10 @@ void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
       for (std::size_t plane = 0; plane < plane_count; ++plane) {
         const HostPixels& out = tile.out[plane];
         if (own[plane] == nullptr) continue;
-        SLIDESTREAM_CUDA(
-            cudaMemcpy2DAsync(own[plane] + tile.place[plane], static_cast<std::size_t>(batch.panel().pitch[plane]),
-                              out.data, static_cast<std::size_t>(out.pitch), out.row_bytes(),
-                              static_cast<std::size_t>(out.height), cudaMemcpyHostToDevice, slot.decode_stream.get()));
+        copy_rows_from_slot(own[plane] + tile.place[plane], static_cast<std::size_t>(batch.panel().pitch[plane]),
+                            reinterpret_cast<const std::byte*>(out.data), out.row_bytes(),
+                            static_cast<std::size_t>(out.height), pins_->parts(batch.slot.index()),
+                            slot.decode_stream.get());
       }
     }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
@@ -274,218 +260,6 @@ void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
   } catch (...) {
     done(std::current_exception());
   }
-}
-
-GpuDevice::ComputeStream& GpuDevice::stream_of(Chain& chain) {
-  if (chain.device_stream < 0) chain.device_stream = static_cast<int>(next_stream_++ % compute_streams_.size());
-  return *compute_streams_[static_cast<std::size_t>(chain.device_stream)];
-}
-
-std::span<std::byte> GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) {
-  if (chain.device_carry < 0) {
-    if (free_carries_.empty()) throw std::logic_error("internal: no carry buffer is free");
-    chain.device_carry = free_carries_.back();
-    free_carries_.pop_back();
-    CarryBuffer& buffer = *carries_[static_cast<std::size_t>(chain.device_carry)];
-    if (buffer.was_used) SLIDESTREAM_CUDA(cudaStreamWaitEvent(stream, buffer.released.get()));
-  }
-  return carries_[static_cast<std::size_t>(chain.device_carry)]->memory;
-}
-
-void GpuDevice::release_carry(Chain& chain, cudaStream_t stream) {
-  if (chain.device_carry < 0) return;
-  CarryBuffer& buffer = *carries_[static_cast<std::size_t>(chain.device_carry)];
-  SLIDESTREAM_CUDA(cudaEventRecord(buffer.released.get(), stream));
-  buffer.was_used = true;
-  free_carries_.push_back(chain.device_carry);
-  chain.device_carry = -1;
-}
-
-const std::uint8_t* GpuDevice::upload_classes(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream) {
-  if (!layout_.classes) return nullptr;
-  const auto& classes =
-      static_cast<const operators::WindowClasses&>(*batch.slide->parameters[context_.ranks[*context_.spectrum]]);
-  const OutputRange& columns = batch.columns(*context_.spectrum);
-  const OutputRange& rows = batch.rows(*context_.spectrum);
-  std::byte* const on_host = slot.host_results.data() + layout_.classes_begin();
-  std::byte* to = on_host;
-  for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
-    for (std::int64_t column = columns.first; column < columns.first + columns.count; ++column) {
-      *to++ = std::byte{classes.is_tissue(column, row)};
-    }
-  }
-  std::byte* const on_device = slot.results.data() + layout_.classes_begin();
-  SLIDESTREAM_CUDA(
-      cudaMemcpyAsync(on_device, on_host, static_cast<std::size_t>(to - on_host), cudaMemcpyHostToDevice, stream));
-  return reinterpret_cast<const std::uint8_t*>(on_device);
-}
-
-void GpuDevice::enqueue_carries(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream) {
-  const StripPlan& strip = batch.strip;
-  std::size_t of_plane = 0;  // where a plane's part of a carry buffer begins
-  for (std::size_t plane = 0; plane < plane_count; ++plane) {
-    const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows * batch.panel().pitch[plane]); };
-    std::byte* const rows = slot.planes[plane].data();
-    const std::size_t in = bytes(strip.y0 - strip.carry_in_y0[plane]);
-    if (in > 0) {
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(rows, carry_buffer(*batch.chain, stream).data() + of_plane, in,
-                                       cudaMemcpyDeviceToDevice, stream));
-    }
-    const std::size_t out = bytes(strip.y1 - strip.carry_out_y0[plane]);
-    if (out > 0) {
-      // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the
-      // buffer from being overwritten before it was read.
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain, stream).data() + of_plane,
-                                       rows + bytes(strip.carry_out_y0[plane] - strip.carry_in_y0[plane]), out,
-                                       cudaMemcpyDeviceToDevice, stream));
-    }
-    of_plane += DeviceLayout::aligned(layout_.carry[plane]);
-  }
-}
-
-ConstPixelView<MemorySpace::device> GpuDevice::pixels_of(const Batch& batch, const DeviceSlot& slot,
-                                                         std::size_t plane) {
-  const Level& level = batch.slide->slide->info().levels[batch.slide->level];
-  const PanelPlan& panel = batch.panel();
-  const std::int64_t y0 = batch.strip.carry_in_y0[plane];
-  return {slot.planes[plane].data(),
-          panel.pitch[plane],
-          {panel.x0, y0, panel.x1 - panel.x0, batch.strip.y1 - y0},
-          {level.width, level.height},
-          plane_formats[plane]};
-}
-
-void GpuDevice::enqueue_windows(const Batch& batch, const DeviceSlot& slot, ComputeStream& on) {
-  const cudaStream_t stream = on.stream.get();
-  const OutputRange& columns = batch.columns(*context_.spectrum);
-  const OutputRange& rows = batch.rows(*context_.spectrum);
-  const WindowBlock block = {columns.first, columns.count, rows.first, rows.count};
-  const ConstPixelView<MemorySpace::device> pixels = pixels_of(batch, slot, luminance_plane);
-  const cuda::DevicePlane view = {reinterpret_cast<const std::uint8_t*>(pixels.data),
-                                  pixels.pitch,
-                                  pixels.rect.x,
-                                  pixels.rect.y,
-                                  pixels.rect.width,
-                                  pixels.rect.height,
-                                  pixels.image.width,
-                                  pixels.image.height};
-  auto* counts = reinterpret_cast<std::uint64_t*>(slot.results.data());
-  const cuda::DeviceSums sums = {
-      counts, counts + layout_.bins, reinterpret_cast<double*>(slot.results.data() + layout_.counts_bytes()),
-      layout_.counters > 0 ? reinterpret_cast<std::int64_t*>(counts) + layout_.bins + 1 : nullptr,
-      upload_classes(batch, slot, stream)};
-  on.kernels->windows->enqueue(sums, view, block, on.scratch, stream);
-  const std::size_t result_bytes = layout_.counts_bytes() + static_cast<std::size_t>(block.columns * block.rows) * 16;
-  SLIDESTREAM_CUDA(
-      cudaMemcpyAsync(slot.host_results.data(), slot.results.data(), result_bytes, cudaMemcpyDeviceToHost, stream));
-}
-
-void GpuDevice::enqueue_image(const Batch& batch, const DeviceSlot& slot, std::size_t op, ComputeStream& on) {
-  // As the band on the host, and copied there in one piece.
-  const PixelView<MemorySpace::host>& band = batch.band->images[op];
-  const PixelView<MemorySpace::device> out = {slot.band.data() + (band.data - batch.band->slot->memory().data()),
-                                              band.pitch, band.rect, band.image, band.format};
-  on.kernels->images[op]->enqueue(out, pixels_of(batch, slot, context_.needs[op].plane), on.scratch,
-                                  batch.slide->parameters[context_.ranks[op]].get(), on.stream.get());
-}
-
-void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
-  SLIDESTREAM_CUDA(cudaEventRecord(slot.compute_begun.get(), on.stream.get()));
-  enqueue_carries(batch, slot, on.stream.get());
-  for (std::size_t op = 0; op < context_.operators.size(); ++op) {
-    if (batch.rows(op).count == 0) continue;
-    if (op == context_.spectrum) {
-      enqueue_windows(batch, slot, on);
-    } else {
-      enqueue_image(batch, slot, op, on);
-    }
-  }
-  slot.worked = true;
-}
-
-void GpuDevice::download_band(const Batch& batch, const DeviceSlot& slot, cudaStream_t computing) {
-  SLIDESTREAM_CUDA(cudaEventRecord(slot.made.get(), computing));
-  SLIDESTREAM_CUDA(cudaStreamWaitEvent(band_stream_.get(), slot.made.get()));
-  if (slot.worked && batch.band->bytes > 0) {
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(batch.band->slot->memory().data(), slot.band.data(), batch.band->bytes,
-                                     cudaMemcpyDeviceToHost, band_stream_.get()));
-  }
-  SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), band_stream_.get()));
-}
-
-void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
-  DeviceSlot& slot = slot_of(batch);
-  slot.worked = false;
-  try {
-    const DeviceScope scope(device_.ordinal);
-    // Also for a batch that has no more work: its slot goes back after this.
-    ComputeStream& on = stream_of(*batch.chain);
-    if (slot.copying) SLIDESTREAM_CUDA(cudaStreamWaitEvent(on.stream.get(), slot.copied.get()));
-    slot.copying = false;
-    guarded(context_, "compute", batch, [&] { enqueue(batch, slot, on); });
-    if (batch.last) release_carry(*batch.chain, on.stream.get());
-    if (batch.band != nullptr) {
-      download_band(batch, slot, on.stream.get());
-    } else {
-      SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), on.stream.get()));
-    }
-    completion_.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
-      if (!failure && slot.worked) meter_compute(batch, slot);
-      done(std::move(failure));
-    });
-    return;
-  } catch (...) {
-    done(std::current_exception());
-  }
-}
-
-void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
-  float copying = 0.0F;
-  float computing = 0.0F;
-  if (cudaEventElapsedTime(&copying, slot.copy_begun.get(), slot.copied.get()) == cudaSuccess) {
-    context_.upload.add_busy(std::chrono::duration<float, std::milli>(copying));
-    context_.upload.add(1, slot.copied_bytes);
-  }
-  if (cudaEventElapsedTime(&computing, slot.compute_begun.get(), slot.computed.get()) == cudaSuccess) {
-    context_.compute.add_busy(std::chrono::duration<float, std::milli>(computing));
-    for (std::size_t op = 0; op < context_.operators.size(); ++op) {
-      const auto outputs = static_cast<std::uint64_t>(batch.rows(op).count * batch.columns(op).count);
-      const auto side = static_cast<std::uint64_t>(context_.needs[op].footprint.window.width);
-      context_.compute.add(outputs, outputs * side * side);
-    }
-  }
-  static_cast<void>(cudaGetLastError());
-}
-
-void GpuDevice::collect(Batch& batch) {
-  if (!context_.spectrum) return;
-  const DeviceSlot& slot = slot_of(batch);
-  const OutputRange& columns = batch.columns(*context_.spectrum);
-  const OutputRange& rows = batch.rows(*context_.spectrum);
-  if (rows.count == 0) return;
-  const auto* counts = reinterpret_cast<const std::uint64_t*>(slot.host_results.data());
-  const auto* moments = reinterpret_cast<const double*>(slot.host_results.data() + layout_.counts_bytes());
-  std::copy_n(counts, layout_.bins, batch.sums.histogram.begin());
-  batch.sums.clipped = counts[layout_.bins];
-  const auto* counters = reinterpret_cast<const std::int64_t*>(counts) + layout_.bins + 1;
-  batch.sums.counters.assign(counters, counters + layout_.counters);
-  const auto* tissue = layout_.classes ? slot.host_results.data() + layout_.classes_begin() : nullptr;
-  SpectrumSums of_tissue;
-  const auto side = static_cast<std::uint64_t>(context_.config.analysis.window);
-  WindowMap& map = batch.slide->result.map;
-  for (std::int64_t row = 0; row < rows.count; ++row) {
-    for (std::int64_t column = 0; column < columns.count; ++column, moments += 2) {
-      batch.sums.add_window(moments[0], moments[1], side * side);
-      if (tissue != nullptr && *tissue++ != std::byte{0}) of_tissue.add_window(moments[0], moments[1], side * side);
-      if (map.values.empty()) continue;
-      const double mean = moments[0] / static_cast<double>(side * side);
-      const double variance = moments[1] / static_cast<double>(side * side) - mean * mean;
-      float* cell = map.values.data() + ((rows.first + row) * map.columns + columns.first + column) * 2;
-      cell[0] = static_cast<float>(mean);
-      cell[1] = static_cast<float>(std::sqrt(std::max(variance, 0.0)));
-    }
-  }
-  if (layout_.classes) count_tissue(batch.sums, of_tissue, split_);
 }
 
 }  // namespace slidestream

@@ -127,22 +127,44 @@ void SlotDecoder::describe_plain(Batch& batch) {
   }
 }
 
-void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* boundary,
+void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const PinnedParts& parts,
                     cudaStream_t stream) {
-  const std::size_t before = from < boundary ? std::min(bytes, static_cast<std::size_t>(boundary - from)) : 0;
-  if (before > 0) SLIDESTREAM_CUDA(cudaMemcpyAsync(to, from, before, cudaMemcpyHostToDevice, stream));
-  if (before == bytes) return;
-  SLIDESTREAM_CUDA(cudaMemcpyAsync(to + before, from + before, bytes - before, cudaMemcpyHostToDevice, stream));
+  while (bytes > 0) {
+    const std::size_t in_part = static_cast<std::size_t>(from - parts.slot) % parts.bytes;
+    const std::size_t some = std::min(bytes, parts.bytes - in_part);
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(to, from, some, cudaMemcpyHostToDevice, stream));
+    to += some;
+    from += some;
+    bytes -= some;
+  }
 }
 
-std::size_t SlotDecoder::upload(const Batch& batch, const std::byte* boundary, cudaStream_t stream) {
+void copy_rows_from_slot(std::byte* to, std::size_t pitch, const std::byte* from, std::size_t row_bytes,
+                         std::size_t rows, const PinnedParts& parts, cudaStream_t stream) {
+  while (rows > 0) {
+    const std::size_t in_part = static_cast<std::size_t>(from - parts.slot) % parts.bytes;
+    const std::size_t whole = std::min(rows, (parts.bytes - in_part) / row_bytes);
+    if (whole > 0) {
+      SLIDESTREAM_CUDA(
+          cudaMemcpy2DAsync(to, pitch, from, row_bytes, row_bytes, whole, cudaMemcpyHostToDevice, stream));
+    } else {
+      copy_from_slot(to, from, row_bytes, parts, stream);
+    }
+    const std::size_t copied = std::max<std::size_t>(whole, 1);
+    to += copied * pitch;
+    from += copied * row_bytes;
+    rows -= copied;
+  }
+}
+
+std::size_t SlotDecoder::upload(const Batch& batch, const PinnedParts& parts, cudaStream_t stream) {
   const std::span<std::byte> host = batch.slot.memory();
   const std::size_t bytes = whole_reads(batch.compressed_end);
-  copy_from_slot(compressed_.data(), host.data(), bytes, boundary, stream);
+  copy_from_slot(compressed_.data(), host.data(), bytes, parts, stream);
   if (level_of(batch).codec == Codec::jpeg) return bytes;
   const std::size_t described = batch.tiles.size() * sizeof(cuda::PlacedTile);
   copy_from_slot(compressed_.data() + batch.descriptors_offset, host.data() + batch.descriptors_offset, described,
-                 boundary, stream);
+                 parts, stream);
   return bytes + described;
 }
 

@@ -18,6 +18,12 @@
 
 namespace slidestream {
 
+/// A slot is pinned in parts of so many bytes from its beginning on, of which the last may be shorter.
+struct PinnedParts {
+  const std::byte* slot = nullptr;
+  std::size_t bytes = 0;
+};
+
 /// Decodes the tiles of one slot on the current device.
 class SlotDecoder {
  public:
@@ -33,7 +39,7 @@ class SlotDecoder {
   void describe(Batch& batch);
 
   /// Puts the copy of a batch's compressed bytes on `stream`. \returns the bytes copied. \throws CudaError.
-  std::size_t upload(const Batch& batch, const std::byte* boundary, cudaStream_t stream);
+  std::size_t upload(const Batch& batch, const PinnedParts& parts, cudaStream_t stream);
 
   /// Puts the decoding of an uploaded batch on `stream`: into the planes whose pixels (panel.x0, strip.y0) are at
   /// `own_rows`, null for one that nobody wants. \throws CudaError.
@@ -58,10 +64,13 @@ class SlotDecoder {
   std::vector<std::uint32_t> numbers_;  ///< of the batch's tiles, in the order in which the device knows them
 };
 
-/// Puts a copy from a slot to the device on the stream: in two where it passes `boundary`, for what was pinned apart
-/// isn't copied in one.
-void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* boundary,
+/// Puts a copy from a slot to the device on the stream: part by part, for what was pinned apart isn't copied in one.
+void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const PinnedParts& parts,
                     cudaStream_t stream);
+
+/// The same of rows that stand one behind the other in the slot, to rows `pitch` bytes apart.
+void copy_rows_from_slot(std::byte* to, std::size_t pitch, const std::byte* from, std::size_t row_bytes,
+                         std::size_t rows, const PinnedParts& parts, cudaStream_t stream);
 
 /// Bytes of a slot that are pinned before the rest: all of a short one. What stands at a slot's end is behind them.
 inline std::size_t pinned_front(std::size_t slot_bytes, std::size_t front) {
