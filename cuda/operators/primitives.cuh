@@ -13,10 +13,10 @@ __device__ __forceinline__ unsigned char* block_memory() {
   return memory;
 }
 
-/// The root with a relative error of at most 2^-23 (PTX ISA, sqrt.approx.f32).
+/// The root with a relative error of at most 2^-23 (PTX ISA, sqrt.approx.f32), of a value that is no subnormal number.
 __device__ __forceinline__ float approximate_root(float value) {
   float root;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(value));
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
   return root;
 }
 

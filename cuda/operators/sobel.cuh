@@ -20,9 +20,9 @@ struct SobelShape {
   static constexpr int rows = 16;  ///< that a thread makes
 };
 
-/// Words of four columns that a thread makes: 16 bytes at once go to the plane.
+/// Words of four columns that a thread makes: 8 bytes at once go to the plane, or 16.
 template <class T>
-inline constexpr int sobel_words = sizeof(T) == 1 ? 4 : 1;
+inline constexpr int sobel_words = sizeof(T) == 1 ? 2 : 1;
 
 constexpr int sobel_columns(int words) { return 4 * words; }
 
@@ -30,8 +30,7 @@ constexpr int sobel_columns(int words) { return 4 * words; }
 template <int words>
 struct SobelRow {
   std::uint32_t samples[words];
-  std::uint32_t left;
-  std::uint32_t right;
+  std::uint32_t ends;  ///< right, and left in the upper half
 };
 
 /// Pairs of 16 bits: (0, 2), (1, 3) of each word.
@@ -39,43 +38,45 @@ template <int words>
 struct SobelPairs {
   std::uint32_t even[words];
   std::uint32_t odd[words];
-  std::uint32_t left;
-  std::uint32_t right;
+  std::uint32_t ends;
 };
 
-/// Columns [x, x + n) of row y and the two beside them. One pixel beyond an end of the image is the end's own, as
-/// `mirror_symmetric` has it. `whole`: n is all, and x lies at whole vectors.
+/// Columns [x, x + n) of a row, which begin at `at`, and the two beside them. One pixel beyond an end of the image is
+/// the end's own, as `mirror_symmetric` has it. `whole`: n is all, and `at` lies at whole vectors.
 template <int words, bool whole>
-__device__ __forceinline__ SobelRow<words> load_sobel_row(const ImageTask& task, std::int32_t x, std::int32_t n,
-                                                          std::int32_t y) {
-  const std::int32_t inside = std::clamp(y, 0, task.image_height - 1);
-  const std::uint8_t* const row = task.in + (inside - task.in_y) * task.in_pitch - task.in_x;
-  const auto sample = [&](std::int32_t at) -> std::uint32_t { return row[std::clamp(at, 0, task.image_width - 1)]; };
+__device__ __forceinline__ SobelRow<words> load_sobel_row(const ImageTask& task, const std::uint8_t* at, std::int32_t x,
+                                                          std::int32_t n) {
+  constexpr int columns = sobel_columns(words);
   SobelRow<words> loaded;
+  std::uint32_t left = 0;
+  std::uint32_t right = 0;
   if constexpr (whole) {
-    if constexpr (words == 4) {
-      const uint4 v = *reinterpret_cast<const uint4*>(row + x);
+    if constexpr (words == 2) {
+      const uint2 v = *reinterpret_cast<const uint2*>(at);
       loaded.samples[0] = v.x;
       loaded.samples[1] = v.y;
-      loaded.samples[2] = v.z;
-      loaded.samples[3] = v.w;
     } else {
-      loaded.samples[0] = *reinterpret_cast<const std::uint32_t*>(row + x);
+      loaded.samples[0] = *reinterpret_cast<const std::uint32_t*>(at);
     }
-    loaded.right = sample(x + sobel_columns(words));
+    left = x > 0 ? at[-1] : loaded.samples[0] & 255U;
+    right = x + columns < task.image_width ? at[columns] : loaded.samples[words - 1] >> 24;
   } else {
+    const auto sample = [&](std::int32_t i) -> std::uint32_t {
+      return at[std::clamp(i, -x, task.image_width - 1 - x)];
+    };
 #pragma unroll
     for (int w = 0; w < words; ++w) {
       loaded.samples[w] = 0;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 4 * w; i < 4 * w + 4; ++i) {
         // Beyond the last only its neighbour counts.
-        if (4 * w + i <= n) loaded.samples[w] |= sample(x + 4 * w + i) << (8 * i);
+        if (i <= n) loaded.samples[w] |= sample(i) << (8 * (i % 4));
       }
     }
-    loaded.right = sample(x + n);
+    left = sample(-1);
+    right = sample(n);
   }
-  loaded.left = sample(x - 1);
+  loaded.ends = right | left << 16;
   return loaded;
 }
 
@@ -87,8 +88,7 @@ __device__ __forceinline__ SobelPairs<words> pairs_of(const SobelRow<words>& row
     pairs.even[w] = choose_bytes(row.samples[w], 0, 0x4240);
     pairs.odd[w] = choose_bytes(row.samples[w], 0, 0x4341);
   }
-  pairs.left = row.left << 16;
-  pairs.right = row.right;
+  pairs.ends = row.ends;
   return pairs;
 }
 
@@ -125,7 +125,7 @@ __device__ __forceinline__ void store_pixels(std::uint8_t* to, const float (&gx)
     made[w] = choose_bytes(choose_bytes(m[0], m[1], 0x0040), choose_bytes(m[2], m[3], 0x0040), 0x5410);
   }
   if (whole) {
-    *reinterpret_cast<uint4*>(to) = {made[0], made[1], made[2], made[3]};
+    *reinterpret_cast<uint2*>(to) = {made[0], made[1]};
     return;
   }
 #pragma unroll
@@ -166,8 +166,7 @@ __device__ __forceinline__ void make_sobel_row(T* to, const SobelPairs<words>& u
   };
   SobelColumn even[words + 1];
   SobelColumn odd[words + 1];  // from the left neighbour on
-  odd[0] = column(up.left, middle.left, down.left);
-  even[words] = column(up.right, middle.right, down.right);
+  odd[0] = even[words] = column(up.ends, middle.ends, down.ends);
 #pragma unroll
   for (int w = 0; w < words; ++w) {
     even[w] = column(up.even[w], middle.even[w], down.even[w]);
@@ -198,15 +197,22 @@ template <class T, bool whole>
 __device__ __forceinline__ void sobel_walk(const ImageTask& task, std::int32_t x, std::int32_t n, std::int32_t y,
                                            std::int32_t end) {
   constexpr int words = sobel_words<T>;
-  SobelPairs<words> up = pairs_of(load_sobel_row<words, whole>(task, x, n, y - 1));
-  SobelPairs<words> middle = pairs_of(load_sobel_row<words, whole>(task, x, n, y));
-  SobelRow<words> next = load_sobel_row<words, whole>(task, x, n, y + 1);
+  const std::int32_t last = task.image_height - 1;
+  const std::uint8_t* at = task.in + (std::max(y - 1, 0) - task.in_y) * task.in_pitch + (x - task.in_x);
+  const auto load = [&] { return load_sobel_row<words, whole>(task, at, x, n); };
+  SobelPairs<words> up = pairs_of(load());
+  if (y > 0) at += task.in_pitch;
+  SobelPairs<words> middle = pairs_of(load());
+  if (y < last) at += task.in_pitch;
+  SobelRow<words> next = load();
   std::uint8_t* to = task.out + (y - task.y) * task.out_pitch + static_cast<std::int64_t>(sizeof(T)) * (x - task.x);
+  const std::int32_t below = std::min(end, last);
 #pragma unroll 4
   for (; y < end; ++y, to += task.out_pitch) {
     const SobelPairs<words> down = pairs_of(next);
     // The row after the next is asked for before this one's sums; at the end one that is there.
-    next = load_sobel_row<words, whole>(task, x, n, std::min(y + 2, end));
+    if (y + 2 <= below) at += task.in_pitch;
+    next = load();
     make_sobel_row<T, words, whole>(reinterpret_cast<T*>(to), up, middle, down, n);
     up = middle;
     middle = down;

@@ -21,8 +21,8 @@ namespace {
 
 struct StainShape {
   static constexpr int threads = 512;
-  static constexpr int blocks_per_multiprocessor = 4;
-  static constexpr int pixels = 16;  ///< that a thread makes at a time: three vectors
+  static constexpr int blocks_per_multiprocessor = 2;
+  static constexpr int pixels = 8;  ///< that a thread makes at a time: three vectors of 8 bytes
   static constexpr std::size_t log_bytes = std::size_t{256} * 32 * 4;
 };
 
@@ -80,9 +80,9 @@ __device__ __forceinline__ StainTables fill_stain_tables(const StainTask& task) 
   return {logs + lane, exponentials};
 }
 
-/// Sixteen pixels, sample after sample.
+/// Eight pixels, sample after sample.
 struct StainPiece {
-  std::uint32_t words[12];
+  std::uint32_t words[6];
 };
 
 __device__ __forceinline__ std::uint32_t sample_of(const StainPiece& piece, int i) {
@@ -94,16 +94,14 @@ __device__ __forceinline__ StainPiece load_piece(const std::uint8_t* from, int s
   if (whole) {
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-      const uint4 v = reinterpret_cast<const uint4*>(from)[k];
-      piece.words[4 * k] = v.x;
-      piece.words[4 * k + 1] = v.y;
-      piece.words[4 * k + 2] = v.z;
-      piece.words[4 * k + 3] = v.w;
+      const uint2 v = reinterpret_cast<const uint2*>(from)[k];
+      piece.words[2 * k] = v.x;
+      piece.words[2 * k + 1] = v.y;
     }
     return piece;
   }
 #pragma unroll
-  for (int i = 0; i < 48; ++i) {
+  for (int i = 0; i < 3 * StainShape::pixels; ++i) {
     if (i % 4 == 0) piece.words[i / 4] = 0;
     if (i < samples) piece.words[i / 4] |= std::uint32_t{from[i]} << (8 * (i % 4));
   }
@@ -114,13 +112,12 @@ __device__ __forceinline__ void store_piece(std::uint8_t* to, const StainPiece& 
   if (whole) {
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-      reinterpret_cast<uint4*>(to)[k] = {piece.words[4 * k], piece.words[4 * k + 1], piece.words[4 * k + 2],
-                                         piece.words[4 * k + 3]};
+      reinterpret_cast<uint2*>(to)[k] = {piece.words[2 * k], piece.words[2 * k + 1]};
     }
     return;
   }
 #pragma unroll
-  for (int i = 0; i < 48; ++i) {
+  for (int i = 0; i < 3 * StainShape::pixels; ++i) {
     if (i < samples) to[i] = static_cast<std::uint8_t>(sample_of(piece, i));
   }
 }
@@ -148,7 +145,7 @@ __device__ __forceinline__ StainPiece stained(const StainTask& task, const Stain
 }
 
 /// Any number of blocks: they share the pieces.
-__global__ void __launch_bounds__(StainShape::threads) stain_pixels(const __grid_constant__ StainTask task) {
+__global__ void __launch_bounds__(StainShape::threads, 2) stain_pixels(const __grid_constant__ StainTask task) {
   const StainTables tables = fill_stain_tables(task);
   const ImageTask& image = task.image;
   for (unsigned piece = blockIdx.x * StainShape::threads + threadIdx.x; piece < task.pieces;

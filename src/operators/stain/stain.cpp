@@ -44,7 +44,7 @@ void Stain::run(const HostView& out, const ConstHostView& in) const {
   if (out.format != rgb_format) throw std::invalid_argument("stains are normalised in RGB");
   require_input(out, in, {}, rgb_format);
   const std::uint8_t* exponentials = exp_samples().data();
-  const auto last = static_cast<std::int64_t>(exp_samples().size()) - 1;
+  const auto last = static_cast<std::int32_t>(exp_samples().size()) - 1;
   const Products* red = products_.data();
   const Products* green = red + 256;
   const Products* blue = green + 256;
