@@ -59,14 +59,15 @@ struct RunForecast {
   std::string why;      ///< one clause: why `auto` takes the CPU, or which GPUs are only assumed; may be empty
   int threads = 0;
 
-  int gpus = 0;                         ///< 0 on the CPU
-  bool gpus_assumed = false;            ///< they aren't here
-  std::string gpu;                      ///< name of the first
-  std::string engine;                   ///< of the windows, on the GPU
-  std::uint64_t gpu_bytes = 0;          ///< of each GPU's memory
-  std::uint64_t gpu_free_bytes = 0;     ///< of the fullest
-  std::uint64_t gpu_allowed_bytes = 0;  ///< of these, by gpu.memory_fraction
-  std::string gpu_unknown;              ///< one clause: what `gpu_bytes` leaves out; mostly empty
+  int gpus = 0;                                 ///< 0 on the CPU
+  bool gpus_assumed = false;                    ///< they aren't here
+  std::string gpu;                              ///< name of the first
+  std::string engine;                           ///< of the windows, on the GPU
+  std::uint64_t gpu_bytes = 0;                  ///< of each GPU's memory
+  std::uint64_t gpu_other_residency_bytes = 0;  ///< the same with the other `pipeline.residency`
+  std::uint64_t gpu_free_bytes = 0;             ///< of the fullest
+  std::uint64_t gpu_allowed_bytes = 0;          ///< of these, by gpu.memory_fraction
+  std::string gpu_unknown;                      ///< one clause: what `gpu_bytes` leaves out; mostly empty
 
   int slots = 0;  ///< of all GPUs, or of the CPU
   std::uint64_t slot_bytes = 0;

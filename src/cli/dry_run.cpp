@@ -20,8 +20,8 @@ constexpr std::size_t most_slides = 50;
 std::string backend_line(const RunForecast& forecast) {
   std::string text;
   if (forecast.gpus > 0) {
-    text = (forecast.gpus > 1 ? std::to_string(forecast.gpus) + " x " : "") + printable(forecast.gpu) + ", " +
-           printable(forecast.engine);
+    text = (forecast.gpus > 1 ? std::to_string(forecast.gpus) + " x " : "") + printable(forecast.gpu);
+    if (!forecast.engine.empty()) text += ", " + printable(forecast.engine);
     if (forecast.gpus_assumed) text += " (assumed: " + printable(forecast.why) + ")";
   } else {
     text = "CPU";
@@ -46,6 +46,9 @@ std::string gpu_line(const Config& config, const RunForecast& forecast) {
   text += "; gpu.memory_fraction = " + fixed(config.gpu.memory_fraction, 2) + " allows " +
           memory_text(forecast.gpu_allowed_bytes) + " of " + (forecast.gpus_assumed ? "about " : "") +
           memory_text(forecast.gpu_free_bytes);
+  const bool whole = config.pipeline.residency == Residency::whole;
+  text += std::string("; with pipeline.residency = ") + (whole ? "\"strips\" " : "\"whole\" ") +
+          memory_text(forecast.gpu_other_residency_bytes);
   if (!forecast.gpu_unknown.empty()) text += "; without " + forecast.gpu_unknown;
   return text;
 }

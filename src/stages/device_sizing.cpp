@@ -112,10 +112,13 @@ DeviceWork device_work(const PipelineConfig& pipeline, std::span<const OperatorN
     work.image_bytes += op.image_bytes;
     work.spectrum |= op.image_bytes == 0;
   }
-  const std::int64_t usual = most_batch_pixels(slides, devices);
-  const bool as_told = pipeline.batch_strips > 0 || pipeline.residency == Residency::whole;
-  work.batch_pixels = as_told ? INT64_MAX / 16 : usual;
+  work.batch_pixels = batch_pixels_for(pipeline, most_batch_pixels(slides, devices));
   return work;
+}
+
+std::int64_t batch_pixels_for(const PipelineConfig& pipeline, std::int64_t usual) {
+  const bool as_told = pipeline.batch_strips > 0 || pipeline.residency == Residency::whole;
+  return as_told ? INT64_MAX / 16 : usual;
 }
 
 HostSlots device_host_slots(const PipelineConfig& pipeline, const DeviceWork& work, std::size_t devices) {

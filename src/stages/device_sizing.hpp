@@ -41,6 +41,9 @@ struct DeviceWork {
 DeviceWork device_work(const PipelineConfig& pipeline, std::span<const OperatorNeeds> operators, std::size_t slides,
                        std::size_t devices);
 
+/// Pixels that a batch is to have room for: what is usual, unless the configuration says how long batches are.
+std::int64_t batch_pixels_for(const PipelineConfig& pipeline, std::int64_t usual);
+
 /// How the host's memory is divided where devices compute, in bytes.
 struct HostSlots {
   std::size_t slot_bytes = 0;    ///< of `queue_depth` slots a device

@@ -27,7 +27,7 @@ struct Machine {
 };
 
 void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config, const DeviceWork& work,
-                   const DeviceFacts& facts, std::size_t count) {
+                   const DeviceFacts& facts, std::size_t slides, std::size_t count) {
   forecast.backend = "cuda";
   forecast.gpus = static_cast<int>(count);
   forecast.gpu = facts.name;
@@ -39,6 +39,12 @@ void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config
   const DeviceLayout layout = lay_out(config, work, host, facts.sizing, forecast.gpu_allowed_bytes);
   machine = {device_slot_limits(work, host, layout, facts.sizing), count, true};
   forecast.gpu_bytes = layout.total();
+  PipelineConfig other = config.pipeline;
+  other.residency = other.residency == Residency::whole ? Residency::strips : Residency::whole;
+  DeviceWork other_work = work;
+  other_work.batch_pixels = batch_pixels_for(other, most_batch_pixels(slides, count));
+  forecast.gpu_other_residency_bytes =
+      lay_out(config, other_work, host, facts.sizing, forecast.gpu_allowed_bytes).total();
   forecast.slots = static_cast<int>(layout.slots * count);
   forecast.slot_bytes = host.slot_bytes;
   forecast.output_slots = static_cast<int>(host.output_slots);
@@ -79,7 +85,7 @@ Machine choose_machine(RunForecast& forecast, const Config& config, std::size_t 
     forecast.gpus_assumed = true;
     forecast.why = why;
     const DeviceWork work = device_work(config.pipeline, needs, slides, count);
-    forecast_gpus(forecast, machine, config, work, facts_of(config, work, model), count);
+    forecast_gpus(forecast, machine, config, work, facts_of(config, work, model), slides, count);
   };
   if (options.assumed) {
     assume(*options.assumed, "as was asked for");
@@ -100,7 +106,7 @@ Machine choose_machine(RunForecast& forecast, const Config& config, std::size_t 
       DeviceFacts facts = facts_of_device(config, work, ordinal);
       if (!fullest || facts.free < fullest->free) fullest = std::move(facts);
     }
-    forecast_gpus(forecast, machine, config, work, *fullest, choice.devices.size());
+    forecast_gpus(forecast, machine, config, work, *fullest, slides, choice.devices.size());
   } else if (wants) {
     assume(gpu_model(default_model), choice.why_none);
   } else {

@@ -145,8 +145,7 @@ void copy_rows_from_slot(std::byte* to, std::size_t pitch, const std::byte* from
     const std::size_t in_part = static_cast<std::size_t>(from - parts.slot) % parts.bytes;
     const std::size_t whole = std::min(rows, (parts.bytes - in_part) / row_bytes);
     if (whole > 0) {
-      SLIDESTREAM_CUDA(
-          cudaMemcpy2DAsync(to, pitch, from, row_bytes, row_bytes, whole, cudaMemcpyHostToDevice, stream));
+      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(to, pitch, from, row_bytes, row_bytes, whole, cudaMemcpyHostToDevice, stream));
     } else {
       copy_from_slot(to, from, row_bytes, parts, stream);
     }

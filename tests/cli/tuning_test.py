@@ -46,6 +46,9 @@ class DryRun(Case):
 
     def test_refuses_what_could_not_run(self):
         small = self.slide()
+        for residency, other in [("strips", "whole"), ("whole", "strips")]:
+            result = run("--set", f"pipeline.residency={residency}", "--dry-run", "--assume-gpu", "H200", small)
+            self.assertRegex(result.stdout, rf'GPU .*; with pipeline\.residency = "{other}" [0-9.]+ [GM]iB')
         self.assertOneLine(run("--dry-run", "--assume-gpu", "k80", small), 2, "one of a40, a100, h100, h200")
         self.assertOneLine(run("--assume-gpu", "a40", small), 2, "goes with --dry-run")
         self.assertOneLine(run("--backend", "cpu", "--dry-run", "--assume-gpu", "a40", small), 2, "pipeline.backend")

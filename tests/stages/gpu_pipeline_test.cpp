@@ -229,6 +229,37 @@ TEST_CASE("images are on the GPU what they are on the CPU, to the byte, however 
   }
 }
 
+TEST_CASE("whole levels on the GPU give what strips give, and what doesn't fit is told in one line") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::varied_slides(folder, 5);
+  Config config = gpu_config();
+  config.pipeline.memory_mib = 128;
+  config.gpu.memory_fraction = 0.5;
+  const RunResult expected = run(config, slides);
+  test::require_done(expected);
+  config.pipeline.residency = Residency::whole;
+  config.gpu.split_slides = SplitSlides::always;
+  config.pipeline.strip_height = 64;
+  config.pipeline.batch_strips = 1;
+  const RunResult found = run(config, slides);
+  check_same(found, expected);
+  const auto source = std::ranges::find(found.stages, "source", &StageReport::name);
+  REQUIRE(source != found.stages.end());
+  CHECK(source->items == slides.size());
+  // A row of tiles fits, and not all of them.
+  config.pipeline.memory_mib = 8;
+  std::size_t refused = 0;
+  for (const SlideResult& slide : run(config, slides).slides) {
+    if (slide.done) continue;
+    CHECK_MESSAGE(slide.error.find("pipeline.memory_mib") != std::string::npos, slide.error);
+    if (slide.error.find("source: pipeline.residency = \"whole\": the level's ") == 0) ++refused;
+  }
+  CHECK(refused > 0);
+  config.pipeline.backend = Backend::cpu;
+  CHECK_THROWS_WITH_AS(run(config, slides), doctest::Contains("pipeline.residency = \"whole\": "), ConfigError);
+}
+
 TEST_CASE("slides that the GPU decodes and slides that the CPU decodes share a lane") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;

@@ -238,6 +238,41 @@ TEST_CASE("the default memory takes spectrum, stain and Sobel of a large slide")
              plan_level(level, all, pipeline, slot_limits(pipeline, all), compressed, nullptr));
 }
 
+TEST_CASE("whole slides go to a device in one batch but for the first and the last, and always where that is asked for") {
+  const Level level = make_level(65664, 43264, 256, 256);
+  const auto compressed = [](const void*, std::int64_t, std::int64_t, std::int64_t columns) { return columns * 10000; };
+  SlotLimits limits;
+  limits.slot_bytes = std::size_t{1} << 30;
+  limits.fits = [](const BatchNeeds& needs) { return needs.compressed_bytes <= 1 << 30; };
+  PipelineConfig pipeline;
+  const auto batches = [&](std::size_t index, std::size_t slides, std::int64_t fragments = 1) {
+    return plan_level(level, windows, pipeline, limits, compressed, nullptr,
+                      {fragments, true, batch_pixels_of(index, slides, 2)})
+        .strips.size();
+  };
+  for (const std::size_t index : {0, 1, 8, 9}) CHECK(batches(index, 10) == 3);
+  for (const std::size_t index : {2, 3, 7}) CHECK(batches(index, 10) == 1);
+  CHECK(batches(0, 1) == 3);
+  CHECK(most_batch_pixels(10, 2) == batch_pixels_of(5, 10, 2));
+  CHECK(most_batch_pixels(4, 2) == batch_pixels_of(2, 4, 2));
+
+  pipeline.strip_height = 1024;
+  pipeline.batch_strips = 8;
+  CHECK(batches(5, 10) == 6);
+  pipeline.residency = Residency::whole;
+  CHECK(batches(0, 1, 4) == 1);
+  // More than a slot holds.
+  limits.fits = [](const BatchNeeds& needs) { return needs.compressed_bytes <= 400 << 20; };
+  try {
+    batches(0, 1);
+    FAIL("it fitted");
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(message.find("pipeline.residency = \"whole\": the level's 65664 x 43264 pixels, from 415 MiB") == 0);
+    CHECK(message.find("pipeline.memory_mib") != std::string::npos);
+  }
+}
+
 TEST_CASE("a wide level falls into panels when slots are small, and into one when they are large") {
   const Level level = make_level(20000, 2000, 256, 256);
   const std::vector<OperatorNeeds>& operators = windows;
