@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -158,14 +159,18 @@ struct PlanOptions {
   std::int64_t batch_pixels = device_batch_pixels;  ///< at most, of a batch that is decoded on a device
 };
 
-/// The plan of a slide, the `index`th of `slides`, on so many lanes: whole slides a launch but for those at the start,
-/// when the device waits for its first batch, and at the end, when somebody waits for its last.
+/// For a slide, the `index`th of `slides`, on so many lanes: whole slides a launch but for some at the start, when the
+/// device waits for its first batches and slots are new, and at the end, when somebody waits for its last.
 constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes) noexcept {
-  return index < lanes || slides - index <= lanes ? device_batch_pixels : device_slide_pixels;
+  constexpr std::size_t first = 4;
+  return index < first * lanes || slides - index <= lanes ? device_batch_pixels : device_slide_pixels;
 }
 /// The most that this gives any of them.
 constexpr std::int64_t most_batch_pixels(std::size_t slides, std::size_t lanes) noexcept {
-  return slides > 2 * lanes ? device_slide_pixels : device_batch_pixels;
+  std::int64_t most = device_batch_pixels;
+  // The one before the last ones has most behind it.
+  if (slides > lanes) most = std::max(most, batch_pixels_of(slides - lanes - 1, slides, lanes));
+  return most;
 }
 
 /// Cuts a level for operators that share its pixels: into fragments of about equal height (fewer when there are fewer

@@ -250,15 +250,18 @@ TEST_CASE("whole slides go to a device in one batch but for the first and the la
                       {fragments, true, batch_pixels_of(index, slides, 2)})
         .strips.size();
   };
-  for (const std::size_t index : {0, 1, 8, 9}) CHECK(batches(index, 10) == 3);
-  for (const std::size_t index : {2, 3, 7}) CHECK(batches(index, 10) == 1);
+  for (const std::size_t index : {0, 7, 38, 39}) CHECK(batches(index, 40) == 3);
+  for (const std::size_t index : {8, 20, 37}) CHECK(batches(index, 40) == 1);
   CHECK(batches(0, 1) == 3);
-  CHECK(most_batch_pixels(10, 2) == batch_pixels_of(5, 10, 2));
-  CHECK(most_batch_pixels(4, 2) == batch_pixels_of(2, 4, 2));
+  for (std::size_t slides = 0; slides < 40; ++slides) {
+    std::int64_t most = device_batch_pixels;
+    for (std::size_t i = 0; i < slides; ++i) most = std::max(most, batch_pixels_of(i, slides, 2));
+    CHECK(most_batch_pixels(slides, 2) == most);
+  }
 
   pipeline.strip_height = 1024;
   pipeline.batch_strips = 8;
-  CHECK(batches(5, 10) == 6);
+  CHECK(batches(20, 40) == 6);
   pipeline.residency = Residency::whole;
   CHECK(batches(0, 1, 4) == 1);
   // More than a slot holds.
