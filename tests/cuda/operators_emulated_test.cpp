@@ -99,8 +99,7 @@ TEST_CASE("emulated: rows are copied in whole vectors") {
         ++copied;
       } else {
         PlacedImage source = in;
-        copy_pixels(out.view<MemorySpace::host>(out.bytes.data()),
-                    source.view<MemorySpace::host>(source.bytes.data()));
+        copy_pixels(out.view<MemorySpace::host>(out.bytes.data()), source.view<MemorySpace::host>(source.bytes.data()));
       }
     };
     check_image_kernel(40, {900, 70}, format, format, {}, run,
