@@ -76,7 +76,8 @@ void check_gaussian(int radius, double sigma) {
       [&](const ImageTask& task) {
         return make_gaussian_task<Shape>(task, operators::gaussian_weights(radius, sigma));
       },
-      [](const GaussianTask& task) { return gaussian_blocks<Shape>(task); }, gaussian_pixels<channels, reach>);
+      [](const GaussianTask& task) { return gaussian_blocks<Shape>(task); },
+      [](const GaussianTask& task) { gaussian_pixels<channels, reach>(task); });
   operators::Gaussian gaussian(radius, sigma);
   const PixelFormat format = channels == 1 ? luminance_format : rgb_format;
   check_image_kernel(16, {2 * Shape::columns + 9, Shape::rows + 5}, format, format, border_of(radius), run,
@@ -89,7 +90,7 @@ TEST_CASE("emulated: rows are copied in whole vectors") {
   for (const PixelFormat& format : {luminance_format, rgb_format}) {
     const auto emulated = emulate(
         CopyShape::threads, [&](const ImageTask& task) { return make_copy_task(task, format.pixel_bytes()); },
-        copy_blocks, copy_rows);
+        copy_blocks, [](const CopyTask& task) { copy_rows(task); });
     int copied = 0;
     const auto run = [&](PlacedImage& out, const PlacedImage& in) {
       // Others are the runtime's.
@@ -153,7 +154,7 @@ TEST_CASE("emulated: the stains' kernel gives the host's pixels") {
     const operators::StainMatrix matrix = operators::stain_matrix(stains, operators::published_stains(), output);
     const auto run = emulate(
         StainShape::threads, [&](const ImageTask& task) { return make_stain_task(task, matrix); },
-        [](const StainTask&) { return 2U; }, stain_pixels);
+        [](const StainTask&) { return 2U; }, [](const StainTask& task) { stain_pixels(task); });
     const operators::Stain stain(matrix);
     check_image_kernel(12, {240, 90}, rgb_format, rgb_format, {}, run,
                        [&](const HostView& out, const ConstHostView& in) { stain.run(out, in); });
