@@ -39,8 +39,7 @@ struct GaussianShape {
   // Shared memory, in bytes.
   static constexpr std::size_t offsets = 0;
   static constexpr std::size_t sums = offsets + sizeof(std::int64_t) * source_rows;
-  static constexpr std::size_t made = sums + sizeof(float) * rows * channels * 4 * source_groups;
-  static constexpr std::size_t shared_bytes = made + std::size_t{rows} * columns * channels;
+  static constexpr std::size_t shared_bytes = sums + sizeof(float) * rows * channels * 4 * source_groups;
   static_assert(shared_bytes <= 48 * 1024);
 };
 
@@ -213,35 +212,33 @@ __global__ void __launch_bounds__(256) gaussian_pixels(const __grid_constant__ G
   __syncthreads();
   sum_columns<channels, Shape>(task, tile_x);
   __syncthreads();
-  std::uint8_t* const made = block_memory() + Shape::made;
-  constexpr int row_bytes = Shape::columns * channels;
-  for (int item = thread; item < Shape::rows * channels * Shape::groups; item += Shape::threads) {
+  const int rows = std::min(int{Shape::rows}, image.y + image.height - tile_y);
+  for (int item = thread; item < rows * Shape::groups; item += Shape::threads) {
     const int group = item % Shape::groups;
-    const int channel = item / Shape::groups % channels;
-    const int row = item / Shape::groups / channels;
-    std::uint32_t values[4];
-    sum_across<channels, Shape>(task, row, channel, group, values);
-    std::uint8_t* const to = made + row * row_bytes + 4 * channels * group + channel;
-    if constexpr (channels == 1) {
-      *reinterpret_cast<std::uint32_t*>(to) = values[0] | values[1] << 8 | values[2] << 16 | values[3] << 24;
+    const int row = item / Shape::groups;
+    const std::int32_t x = tile_x + 4 * group;
+    const int wanted = channels * std::min(image.x + image.width - x, 4);  // bytes
+    if (wanted <= 0) continue;
+    std::uint32_t words[channels] = {};
+#pragma unroll
+    for (int c = 0; c < channels; ++c) {
+      std::uint32_t values[4];
+      sum_across<channels, Shape>(task, row, c, group, values);
+#pragma unroll
+      for (int p = 0; p < 4; ++p) {
+        const int at = channels * p + c;
+        words[at / 4] |= values[p] << (8 * (at % 4));
+      }
+    }
+    std::uint8_t* const to = image.out + (tile_y - image.y + row) * image.out_pitch + channels * (x - image.x);
+    if (image.aligned && wanted == 4 * channels) {
+#pragma unroll
+      for (int w = 0; w < channels; ++w) reinterpret_cast<std::uint32_t*>(to)[w] = words[w];
     } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) to[channels * i] = static_cast<std::uint8_t>(values[i]);
-    }
-  }
-  __syncthreads();
-  const int rows = std::min(int{Shape::rows}, image.y + image.height - tile_y);
-  const int bytes = channels * std::min(int{Shape::columns}, image.x + image.width - tile_x);
-  for (int item = thread; item < rows * (row_bytes / 4); item += Shape::threads) {
-    const int row = item / (row_bytes / 4);
-    const int at = 4 * (item % (row_bytes / 4));
-    const std::uint8_t* const from = made + row * row_bytes + at;
-    std::uint8_t* const to =
-        image.out + (tile_y - image.y + row) * image.out_pitch + channels * (tile_x - image.x) + at;
-    if (image.aligned && at + 4 <= bytes) {
-      *reinterpret_cast<std::uint32_t*>(to) = *reinterpret_cast<const std::uint32_t*>(from);
-    } else {
-      for (int i = 0; i < 4 && at + i < bytes; ++i) to[i] = from[i];
+      for (int at = 0; at < 4 * channels; ++at) {
+        if (at < wanted) to[at] = static_cast<std::uint8_t>(words[at / 4] >> (8 * (at % 4)));
+      }
     }
   }
 }

@@ -28,9 +28,9 @@ struct StainShape {
 
 struct StainTask {
   ImageTask image;
-  std::uint32_t across;  ///< pieces of a row
-  std::uint32_t pieces;  ///< all of them
-  std::int32_t matrix[3][3];
+  std::uint32_t across;        ///< pieces of a row
+  std::uint32_t pieces;        ///< all of them
+  std::int32_t negated[3][3];  ///< the matrix, as the table of exp goes
   std::int32_t logs[256];
   /// The table of exp, which falls: the first of its entries that is at most v.
   std::uint16_t at_most[256];
@@ -47,7 +47,9 @@ StainTask make_stain_task(const ImageTask& image, const operators::StainMatrix& 
   task.image = image;
   task.across = static_cast<std::uint32_t>(blocks_for(image.width, StainShape::pixels));
   task.pieces = task.across * static_cast<std::uint32_t>(image.height);
-  for (std::size_t c = 0; c < 3; ++c) std::copy_n(matrix[c].begin(), 3, task.matrix[c]);
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t j = 0; j < 3; ++j) task.negated[c][j] = -matrix[c][j];
+  }
   std::copy_n(operators::log_samples().begin(), 256, task.logs);
   const std::vector<std::uint8_t>& table = operators::exp_samples();
   for (std::size_t i = table.size(); i-- > 0;) {
@@ -127,14 +129,14 @@ __device__ __forceinline__ StainPiece stained(const StainTask& task, const Stain
   StainPiece made;
 #pragma unroll
   for (int p = 0; p < StainShape::pixels; ++p) {
-    std::int64_t logs[3];
+    std::int32_t logs[3];
 #pragma unroll
     for (int j = 0; j < 3; ++j) logs[j] = tables.logs[32 * sample_of(from, 3 * p + j)];
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
       std::int64_t negated = operators::half_stain_step;
 #pragma unroll
-      for (int j = 0; j < 3; ++j) negated -= task.matrix[c][j] * logs[j];
+      for (int j = 0; j < 3; ++j) negated += std::int64_t{task.negated[c][j]} * logs[j];
       const int i = 3 * p + c;
       if (i % 4 == 0) made.words[i / 4] = 0;
       made.words[i / 4] |= std::uint32_t{tables.exponentials[operators::exp_entry(negated, task.last_entry)]}

@@ -15,6 +15,7 @@
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "cuda/emulator/device_words.hpp"
 // The kernels come behind what stands in for the device.
+#include "cuda/operators/copy.cuh"
 #include "cuda/operators/gaussian.cuh"
 #include "cuda/operators/sobel.cuh"
 #include "cuda/operators/stain.cuh"
@@ -75,7 +76,8 @@ void check_gaussian(int radius, double sigma) {
       [&](const ImageTask& task) {
         return make_gaussian_task<Shape>(task, operators::gaussian_weights(radius, sigma));
       },
-      [](const GaussianTask& task) { return gaussian_blocks<Shape>(task); }, gaussian_pixels<channels, reach>);
+      [](const GaussianTask& task) { return gaussian_blocks<Shape>(task); },
+      [](const GaussianTask& task) { gaussian_pixels<channels, reach>(task); });
   operators::Gaussian gaussian(radius, sigma);
   const PixelFormat format = channels == 1 ? luminance_format : rgb_format;
   check_image_kernel(16, {2 * Shape::columns + 9, Shape::rows + 5}, format, format, border_of(radius), run,
@@ -83,6 +85,29 @@ void check_gaussian(int radius, double sigma) {
 }
 
 }  // namespace
+
+TEST_CASE("emulated: rows are copied in whole vectors") {
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    const auto emulated = emulate(
+        CopyShape::threads, [&](const ImageTask& task) { return make_copy_task(task, format.pixel_bytes()); },
+        copy_blocks, [](const CopyTask& task) { copy_rows(task); });
+    int copied = 0;
+    const auto run = [&](PlacedImage& out, const PlacedImage& in) {
+      // Others are the runtime's.
+      const auto left = static_cast<std::size_t>(out.rect.x - in.rect.x) * format.pixel_bytes();
+      if ((out.offset | (in.offset + left) | out.pitch | in.pitch) % 16 == 0) {
+        emulated(out, in);
+        ++copied;
+      } else {
+        PlacedImage source = in;
+        copy_pixels(out.view<MemorySpace::host>(out.bytes.data()), source.view<MemorySpace::host>(source.bytes.data()));
+      }
+    };
+    check_image_kernel(40, {900, 70}, format, format, {}, run,
+                       [](const HostView& out, const ConstHostView& in) { copy_pixels(out, in); });
+    CHECK(copied > 10);
+  }
+}
 
 TEST_CASE("emulated: Sobel's kernel in 8 bits gives the host's pixels") {
   check_sobel<std::uint8_t>({SampleType::uint8, 1});
@@ -129,7 +154,7 @@ TEST_CASE("emulated: the stains' kernel gives the host's pixels") {
     const operators::StainMatrix matrix = operators::stain_matrix(stains, operators::published_stains(), output);
     const auto run = emulate(
         StainShape::threads, [&](const ImageTask& task) { return make_stain_task(task, matrix); },
-        [](const StainTask&) { return 2U; }, stain_pixels);
+        [](const StainTask&) { return 2U; }, [](const StainTask& task) { stain_pixels(task); });
     const operators::Stain stain(matrix);
     check_image_kernel(12, {240, 90}, rgb_format, rgb_format, {}, run,
                        [&](const HostView& out, const ConstHostView& in) { stain.run(out, in); });

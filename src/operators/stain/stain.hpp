@@ -25,8 +25,8 @@ inline constexpr int stain_shift = 32 - exp_steps;
 /// What is added before, so that steps are rounded.
 inline constexpr std::int64_t half_stain_step = std::int64_t{1} << (stain_shift - 1);
 
-/// The entry of a table of exp for -t_c + half_stain_step, at most `last`: for kernels on the host and on a GPU. Entries
-/// of a matrix are below 2^26, so that steps have 32 bits.
+/// The entry of a table of exp for -t_c + half_stain_step, at most `last`: for kernels on the host and on a GPU.
+/// Entries of a matrix are below 2^26, so that steps have 32 bits.
 constexpr std::int32_t exp_entry(std::int64_t negated, std::int32_t last) noexcept {
   const auto step = static_cast<std::int32_t>(negated >> stain_shift);
   const std::int32_t entry = step < last ? step : last;
