@@ -25,6 +25,7 @@ ALLOWED = {
     "cuda/operators": {
         "public", "runtime", "image", "operators", "operators/gaussian", "operators/sobel", "operators/stain"},
     "cuda/tiles": {"public", "runtime", "codec"},
+    "cuda/encode": {"public", "runtime", "codec"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
     # Operators know nothing of graphs, and of each other only that stains are of tissue.
     "src/operators": {

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <slidestream/image.hpp>
+#include <span>
+
+#include "cuda/encode/band.hpp"
+#include "cuda/encode/encode_task.hpp"
+
+/// \file
+/// What an encoder is made for, and where its device memory's parts lie.
+
+namespace slidestream::cuda {
+
+struct JpegEncoderLimits {
+  static constexpr std::uint32_t most_side = 1024;
+
+  std::uint32_t tiles = 0;   ///< of a batch
+  std::uint32_t side = 256;  ///< of a tile in pixels: a multiple of 16, at most `most_side`
+  PixelFormat format;        ///< luminance_format or rgb_format
+  /// For the bits of a batch's tiles before they are put together: `most_scratch_bytes` for pixels of any kind; an
+  /// eighth of the pixels' bytes does for slides up to quality 85.
+  std::uint64_t scratch_bytes = 0;
+};
+
+using TileGreyBand = GreyBand<128>;
+
+constexpr TileGrid grid_of(const JpegEncoderLimits& limits) {
+  return limits.format.channels == 1 ? make_tile_grid(limits.side, TileGreyBand::unit_side, TileGreyBand::units)
+                                     : make_tile_grid(limits.side, ColourBand::unit_side, ColourBand::units);
+}
+
+/// Blocks of 8 x 8 samples in a tile.
+constexpr std::uint64_t blocks_of(const JpegEncoderLimits& limits) {
+  return std::uint64_t{grid_of(limits).count} * (limits.format.channels == 1 ? 1 : 6);
+}
+
+/// Scratch memory that is enough whatever the pixels are.
+constexpr std::uint64_t most_scratch_bytes(const JpegEncoderLimits& limits) {
+  // Each band begins a unit of its own, with up to 31 bits of the one before.
+  return limits.tiles * ((blocks_of(limits) * most_block_bits + 7) / 8 +
+                         std::uint64_t{grid_of(limits).bands} * (4 + BandRecord::unit_bytes));
+}
+
+/// Bytes of a tile that none exceeds: each byte of its scan stuffed.
+constexpr std::uint64_t most_tile_bytes(const JpegEncoderLimits& limits) {
+  return EncodeTables::most_header_bytes + 2 * ((blocks_of(limits) * most_block_bits + 7) / 8) + end_bytes;
+}
+
+/// \throws std::invalid_argument unless limits are sound; std::length_error when their scratch memory can't be counted.
+void require_sound(const JpegEncoderLimits& limits);
+
+/// What kernels are told of a batch, but for the encoder's own memory and the output. Reads nothing of the plane.
+/// \throws std::invalid_argument for another format, or a tile that isn't in the plane; std::length_error for too many.
+EncodeTask make_encode_task(const JpegEncoderLimits& limits, const ConstPixelView<MemorySpace::device>& plane,
+                            std::span<const JpegTilePosition> tiles);
+
+/// Parts of an encoder's device memory, as offsets that are multiples of 256.
+struct JpegEncoderMemory {
+  std::size_t tables = 0;
+  std::size_t header = 0;
+  std::size_t counters = 0;
+  std::size_t tiles = 0;
+  std::size_t lengths = 0;
+  std::size_t bands = 0;
+  std::size_t scratch = 0;
+  std::size_t size = 0;
+
+  explicit constexpr JpegEncoderMemory(const JpegEncoderLimits& limits) {
+    const auto take = [this](std::uint64_t bytes) {
+      const std::size_t at = size;
+      size += (bytes + 255) / 256 * 256;
+      return at;
+    };
+    tables = take(2 * sizeof(CodingTables));
+    header = take(EncodeTables::most_header_bytes);
+    counters = take(sizeof(EncodeCounters));
+    tiles = take(std::uint64_t{limits.tiles} * sizeof(JpegTilePosition));
+    lengths = take(std::uint64_t{limits.tiles} * sizeof(std::uint32_t));
+    bands = take(std::uint64_t{limits.tiles} * grid_of(limits).bands * sizeof(BandRecord));
+    scratch = take(limits.scratch_bytes);
+  }
+};
+
+}  // namespace slidestream::cuda
