@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "cuda/emulator/emulator.hpp"
 
@@ -70,7 +71,8 @@ int __reduce_add_sync(unsigned, int value) {
   return static_cast<int>(test::emulator::sum_of_warp(static_cast<unsigned>(value)));
 }
 void atomicAdd(unsigned long long* at, unsigned long long value) { *at += value; }
-void atomicAdd(unsigned* at, unsigned value) { *at += value; }
+unsigned atomicAdd(unsigned* at, unsigned value) { return std::exchange(*at, *at + value); }
+int __popc(unsigned value) { return std::popcount(value); }
 template <class T>
 T min(T a, T b) {
   return b < a ? b : a;

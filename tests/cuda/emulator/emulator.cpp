@@ -151,13 +151,21 @@ void synchronise_block() { wait(current->barriers[0], static_cast<unsigned>(curr
 void arrive_at_barrier(unsigned number, unsigned threads) { arrive(numbered(number), threads); }
 void wait_at_barrier(unsigned number, unsigned threads) { wait(numbered(number), threads); }
 
-unsigned sum_of_warp(unsigned value) {
+namespace {
+
+/// Of the warp's first `count` threads.
+unsigned sum_of_lanes(unsigned value, unsigned count) {
   current->exchange[thread()] = value;
   synchronise_warp();
   unsigned sum = 0;
-  for (unsigned i = 0; i < warp_size; ++i) sum += current->exchange[thread() / warp_size * warp_size + i];
+  for (unsigned i = 0; i < count; ++i) sum += current->exchange[thread() / warp_size * warp_size + i];
   synchronise_warp();
   return sum;
 }
+
+}  // namespace
+
+unsigned sum_of_warp(unsigned value) { return sum_of_lanes(value, warp_size); }
+unsigned sum_up_to_lane(unsigned value) { return sum_of_lanes(value, thread() % warp_size + 1); }
 
 }  // namespace slidestream::test::emulator

@@ -32,5 +32,7 @@ void arrive_at_barrier(unsigned number, unsigned threads);
 void wait_at_barrier(unsigned number, unsigned threads);
 /// The sum of what the warp's threads give.
 unsigned sum_of_warp(unsigned value);
+/// The sum of what the warp's threads up to this one give.
+unsigned sum_up_to_lane(unsigned value);
 
 }  // namespace slidestream::test::emulator

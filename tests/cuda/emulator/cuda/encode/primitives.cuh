@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/emulator/emulator.hpp"
+
+/// \file
+/// The header of the same name among the kernels, for the emulator.
+
+namespace slidestream::cuda {
+
+namespace {
+
+unsigned char* block_memory() { return reinterpret_cast<unsigned char*>(test::emulator::shared_memory(0, 1)); }
+std::uint32_t sum_up_to_lane(std::uint32_t value) { return test::emulator::sum_up_to_lane(value); }
+std::uint32_t sum_of_lanes(std::uint32_t value) { return test::emulator::sum_of_warp(value); }
+
+}  // namespace
+
+}  // namespace slidestream::cuda
