@@ -74,6 +74,25 @@ __device__ __forceinline__ std::uint32_t marked_bytes(std::uint32_t word) {
          ((inverted & 0xFF0000U) == 0 ? 4U : 0U) | ((inverted & 0xFF000000U) == 0 ? 8U : 0U);
 }
 
+/// Sixteen bytes, none of which is 0xFF, to the stage.
+__device__ __forceinline__ void write_plain(std::uint8_t* to, const FourWords& from) {
+  const auto shift = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to) & 3U);
+  auto* const words = reinterpret_cast<std::uint32_t*>(to - shift);
+  if (shift == 0) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words[i] = from.words[i];
+    return;
+  }
+  // The first and the last word are shared with neighbours.
+  const std::uint32_t before = 4 - shift;
+  for (std::uint32_t i = 0; i < before; ++i) to[i] = static_cast<std::uint8_t>(from.words[0] >> 8 * i);
+  const std::uint32_t digits = 0x76543210U >> 4 * before & 0xFFFFU;
+#pragma unroll
+  for (int i = 0; i < 3; ++i) words[i + 1] = choose_bytes(from.words[i], from.words[i + 1], digits);
+  for (std::uint32_t i = 0; i < shift; ++i)
+    to[16 - shift + i] = static_cast<std::uint8_t>(from.words[3] >> 8 * (before + i));
+}
+
 /// A lane's bytes to the stage, each 0xFF followed by a zero.
 __device__ __forceinline__ void write_stuffed(std::uint8_t* to, const FourWords& from, std::uint32_t count,
                                               std::uint32_t marked) {
@@ -164,7 +183,12 @@ __device__ __forceinline__ void pack_bands(const EncodeTask& task) {
                                  ((1U << count) - 1);
     const std::uint32_t length = count + static_cast<std::uint32_t>(__popc(marked));
     const std::uint32_t up_to = sum_up_to_lane(length);
-    write_stuffed(output.end() + up_to - length, words, count, marked);
+    std::uint8_t* const to = output.end() + up_to - length;
+    if (length == 16 && marked == 0) {
+      write_plain(to, words);
+    } else {
+      write_stuffed(to, words, count, marked);
+    }
     output.add(sum_of_lanes(length));
     output.flush(lane);
     words = next;

@@ -26,7 +26,7 @@ constexpr std::byte untouched{0xA5};
 constexpr std::size_t border = 64;
 
 /// What a batch comes to.
-struct Batch {
+struct Encoded {
   std::vector<std::uint64_t> offsets;
   std::uint32_t scratch_units = 0;
   std::vector<std::byte> output;  ///< with a border on both sides
@@ -47,13 +47,13 @@ void execute(unsigned blocks, unsigned threads, const Kernel& kernel) {
 }
 
 /// \param shift  of the output from a multiple of 16 bytes.
-Batch encode(const JpegEncoderLimits& limits, int quality, const test::PixelImage& image,
-             const std::vector<JpegTilePosition>& tiles, std::size_t capacity, std::size_t shift = 0) {
+Encoded encode(const JpegEncoderLimits& limits, int quality, const test::PixelImage& image,
+               const std::vector<JpegTilePosition>& tiles, std::size_t capacity, std::size_t shift = 0) {
   const EncodeTables tables(limits.format, quality, static_cast<int>(limits.side));
   const CodingTables coding[2] = {tables.luminance, tables.chrominance};
   const ConstHostView view = image.view();
   EncodeTask task = make_encode_task(limits, {view.data, view.pitch, view.rect, view.image, view.format}, tiles);
-  Batch batch;
+  Encoded batch;
   batch.offsets.resize(tiles.size() + 1);
   batch.output.assign(capacity + 2 * border + 16, untouched);
   std::vector<FourWords> scratch(limits.scratch_bytes / BandRecord::unit_bytes + 1);
@@ -104,7 +104,7 @@ void check_image(const test::PixelImage& image, std::uint32_t side, int quality,
   const auto encoder = make_tile_encoder(TileCompression::jpeg, image.format, quality, static_cast<int>(side));
   const std::vector<JpegTilePosition> tiles = test::tile_grid(image.image, side);
   const JpegEncoderLimits limits = limits_for(side, image.format, tiles.size());
-  const Batch batch = encode(limits, quality, image, tiles, tiles.size() * most_tile_bytes(limits), shift);
+  const Encoded batch = encode(limits, quality, image, tiles, tiles.size() * most_tile_bytes(limits), shift);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     CAPTURE(i);
     CHECK(batch.tile(i) == test::expected_tile(*encoder, image.view(), side, tiles[i]));
@@ -142,11 +142,11 @@ TEST_CASE("tiles that don't fit the output are left out, and those that do are w
   const auto image = test::image_to_encode(random, {160, 96}, rgb_format, Content::noise, 0);
   const std::vector<JpegTilePosition> tiles = test::tile_grid(image.image, 32);
   const JpegEncoderLimits limits = limits_for(32, rgb_format, tiles.size());
-  const Batch whole = encode(limits, 80, image, tiles, tiles.size() * most_tile_bytes(limits));
+  const Encoded whole = encode(limits, 80, image, tiles, tiles.size() * most_tile_bytes(limits));
   for (const std::size_t fitting : {std::size_t{0}, std::size_t{4}, tiles.size()}) {
     for (const std::size_t more : {0, 1}) {
       const std::size_t capacity = whole.offsets[fitting] + more;
-      const Batch part = encode(limits, 80, image, tiles, capacity);
+      const Encoded part = encode(limits, 80, image, tiles, capacity);
       CHECK(part.offsets == whole.offsets);
       for (std::size_t i = 0; i < fitting; ++i) CHECK(part.tile(i) == whole.tile(i));
       CHECK(part.is_untouched(border + whole.offsets[fitting], part.output.size()));
@@ -161,11 +161,11 @@ TEST_CASE("scratch memory that is too small is told, and nothing is written beyo
   const std::vector<JpegTilePosition> tiles = test::tile_grid(image.image, 32);
   JpegEncoderLimits limits = limits_for(32, luminance_format, tiles.size());
   const std::size_t capacity = tiles.size() * most_tile_bytes(limits);
-  const Batch whole = encode(limits, 80, image, tiles, capacity);
+  const Encoded whole = encode(limits, 80, image, tiles, capacity);
   REQUIRE(whole.scratch_units > 20);
   for (const std::uint32_t units : {0U, 1U, 20U, whole.scratch_units - 1, whole.scratch_units}) {
     limits.scratch_bytes = std::uint64_t{units} * BandRecord::unit_bytes;
-    const Batch part = encode(limits, 80, image, tiles, capacity);
+    const Encoded part = encode(limits, 80, image, tiles, capacity);
     CHECK(part.offsets == whole.offsets);
     CHECK(part.scratch_units == whole.scratch_units);
     if (units == whole.scratch_units) CHECK(part.output == whole.output);
