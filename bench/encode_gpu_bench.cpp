@@ -18,14 +18,12 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "codec/tile_encoder.hpp"
 #include "cuda/encode/jpeg_encoder.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
-#include "slide/slide_impl.hpp"
 
 namespace {
 
@@ -45,37 +43,36 @@ struct Options {
   std::vector<PixelFormat> formats = {luminance_format, rgb_format};
 };
 
-/// Whole tiles of slides, as pixels.
+/// Tiles of 256 x 256 pixels.
 using Pixels = std::vector<std::vector<std::byte>>;
 
+/// Cuts the upper left corner of each slide's level 0, which has tiles of any size, into tiles.
 Pixels read_tiles(const std::vector<std::string>& slides, const PixelFormat& format) {
+  constexpr std::int64_t most = 4096;
   Pixels tiles;
   for (const std::string& path : slides) {
     const auto slide = Slide::open(path);
     const Level& level = slide->info().levels.at(0);
-    TileDecoder decoder;
-    for (std::int64_t i = 0; i < level.columns * level.rows && i < 2000; ++i) {
-      const TileRange range = slide->tile(0, i);
-      if (range.length == 0) continue;
-      std::vector<std::byte> bytes(range.length);
-      slide->read(range.offset, bytes);
-      const std::int64_t width = level.tile_width / side * side;
-      const std::int64_t pitch = format.channels * level.tile_width;
-      std::vector<std::uint8_t> pixels(static_cast<std::size_t>(pitch * level.tile_height));
-      decoder.decode(*slide, 0, i, bytes, 0, 0, {pixels.data(), pitch, level.tile_width, level.tile_height, format});
-      for (std::int64_t y = 0; y + side <= level.tile_height; y += side) {
-        for (std::int64_t x = 0; x < width; x += side) {
-          std::vector<std::byte>& tile = tiles.emplace_back();
-          for (std::int64_t row = 0; row < side; ++row) {
-            const auto* from =
-                reinterpret_cast<const std::byte*>(pixels.data() + (y + row) * pitch + x * format.channels);
-            tile.insert(tile.end(), from, from + side * format.channels);
-          }
+    const Size corner{std::min(most, level.width) / side * side, std::min(most, level.height) / side * side};
+    const std::int64_t pitch = format.channels * corner.width;
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(pitch * corner.height));
+    const HostPixels view{pixels.data(), pitch, corner.width, corner.height, format};
+    if (format == rgb_format) {
+      read_rgb(*slide, 0, 0, 0, view);
+    } else {
+      read_luminance(*slide, 0, 0, 0, view);
+    }
+    for (std::int64_t y = 0; y < corner.height; y += side) {
+      for (std::int64_t x = 0; x < corner.width; x += side) {
+        std::vector<std::byte>& tile = tiles.emplace_back();
+        for (std::int64_t row = y; row < y + side; ++row) {
+          const auto* from = reinterpret_cast<const std::byte*>(pixels.data() + row * pitch + x * format.channels);
+          tile.insert(tile.end(), from, from + side * format.channels);
         }
       }
     }
   }
-  if (tiles.empty()) throw SlideError("no tiles of 256 x 256 pixels in these slides");
+  if (tiles.empty()) throw SlideError("no slide holds a tile of 256 x 256 pixels");
   return tiles;
 }
 
