@@ -124,7 +124,7 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t code_block(std::int32_t difference, WordPl
   WordPlace next = column;
   next.advance(step);
   std::uint32_t entry = next.read();
-  SLIDESTREAM_ROLLED
+  SLIDESTREAM_TWICE
   while (!(next == end)) {
     const std::uint32_t at = entry & ~4095U;
     std::uint32_t distance = before - at;  // 4096 (run + 1)

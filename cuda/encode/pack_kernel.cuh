@@ -15,14 +15,16 @@ inline constexpr std::uint32_t offset_threads = 1024;
 /// Lengths that a thread adds up at a time.
 inline constexpr std::uint32_t offset_tiles = 4;
 inline constexpr std::uint32_t pack_warps = 8;
-/// Bytes of a band that a warp stuffs at a time, 16 a lane.
+/// Bytes that a warp puts together before it writes.
 inline constexpr std::uint32_t pack_bytes = 512;
 
 /// Bytes on their way out: what was left of those before (and as many that belong to others), the header or stuffed
-/// bytes, EOI.
+/// bytes, EOI. Up to a word more than all that may be written.
 struct PackStage {
-  alignas(16) std::uint8_t bytes[16 + EncodeTables::most_header_bytes + 2 * pack_bytes + 16];
+  static constexpr std::uint32_t most_added = 2 * 4 * 32;
+  alignas(16) std::uint8_t bytes[pack_bytes + most_added + 16];
 };
+static_assert(16 + EncodeTables::most_header_bytes <= pack_bytes);
 
 struct OffsetMemory {
   std::uint64_t warps[offset_threads / 32];  ///< sums
@@ -74,36 +76,6 @@ __device__ __forceinline__ std::uint32_t marked_bytes(std::uint32_t word) {
          ((inverted & 0xFF0000U) == 0 ? 4U : 0U) | ((inverted & 0xFF000000U) == 0 ? 8U : 0U);
 }
 
-/// Sixteen bytes, none of which is 0xFF, to the stage.
-__device__ __forceinline__ void write_plain(std::uint8_t* to, const FourWords& from) {
-  const auto shift = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to) & 3U);
-  auto* const words = reinterpret_cast<std::uint32_t*>(to - shift);
-  if (shift == 0) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) words[i] = from.words[i];
-    return;
-  }
-  // The first and the last word are shared with neighbours.
-  const std::uint32_t before = 4 - shift;
-  for (std::uint32_t i = 0; i < before; ++i) to[i] = static_cast<std::uint8_t>(from.words[0] >> 8 * i);
-  const std::uint32_t digits = 0x76543210U >> 4 * before & 0xFFFFU;
-#pragma unroll
-  for (int i = 0; i < 3; ++i) words[i + 1] = choose_bytes(from.words[i], from.words[i + 1], digits);
-  for (std::uint32_t i = 0; i < shift; ++i)
-    to[16 - shift + i] = static_cast<std::uint8_t>(from.words[3] >> 8 * (before + i));
-}
-
-/// A lane's bytes to the stage, each 0xFF followed by a zero.
-__device__ __forceinline__ void write_stuffed(std::uint8_t* to, const FourWords& from, std::uint32_t count,
-                                              std::uint32_t marked) {
-#pragma unroll
-  for (std::uint32_t i = 0; i < 16; ++i) {
-    if (i >= count) continue;
-    *to++ = static_cast<std::uint8_t>(from.words[i / 4] >> 8 * (i % 4));
-    if ((marked >> i & 1U) != 0) *to++ = 0;
-  }
-}
-
 /// Bytes of a stage on their way to a place of any alignment: whole 16 bytes at a time, of a place that is a multiple
 /// of them; the first few are another warp's and stay as they are.
 class StagedOutput {
@@ -118,12 +90,47 @@ class StagedOutput {
   __device__ __forceinline__ std::uint8_t* end() const { return stage_.bytes + filled_; }
   __device__ __forceinline__ void add(std::uint32_t bytes) { filled_ += bytes; }
 
+  /// A word of each lane, its first `count` bytes, each 0xFF followed by a zero. For all lanes of a warp.
+  __device__ __forceinline__ void add_words(std::uint32_t lane, std::uint32_t word, std::uint32_t count) {
+    const std::uint32_t marked = marked_bytes(word) & ((1U << count) - 1);
+    if (any_lane(marked != 0 || count < 4)) {
+      const std::uint32_t length = count + static_cast<std::uint32_t>(__popc(marked));
+      const std::uint32_t up_to = sum_up_to_lane(length);
+      std::uint8_t* to = end() + up_to - length;
+#pragma unroll
+      for (std::uint32_t i = 0; i < 4; ++i) {
+        if (i >= count) continue;
+        *to++ = static_cast<std::uint8_t>(word >> 8 * i);
+        if ((marked >> i & 1U) != 0) *to++ = 0;
+      }
+      filled_ += last_lane(up_to);
+    } else {
+      // Whole words, of which the first begins with the bytes that are there.
+      const std::uint32_t shift = filled_ % 4 * 8;
+      auto* const words = reinterpret_cast<std::uint32_t*>(stage_.bytes) + filled_ / 4;
+      const std::uint32_t there = words[0];
+      std::uint32_t before = lane_below(word);
+      if (lane == 0) before = shift == 0 ? 0 : there << (32 - shift);
+      __syncwarp();
+      words[lane] = shift == 0 ? word : word << shift | before >> (32 - shift);
+      if (lane == 31 && shift != 0) words[32] = word >> (32 - shift);
+      filled_ += 128;
+    }
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void flush_if_full(std::uint32_t lane) {
+    if (filled_ >= pack_bytes) flush(lane);
+  }
+
   /// Writes what fills whole 16 bytes. For all lanes of a warp.
   __device__ __forceinline__ void flush(std::uint32_t lane) {
     __syncwarp();
     const std::uint32_t whole = filled_ / 16;
+#pragma unroll 1
     for (std::uint32_t i = lane; i < whole; i += 32) {
       if (i == 0 && foreign_ > 0) {
+#pragma unroll 1
         for (std::uint32_t k = foreign_; k < 16; ++k) to_[k] = stage_.bytes[k];
       } else {
         reinterpret_cast<FourWords*>(to_)[i] = reinterpret_cast<const FourWords*>(stage_.bytes)[i];
@@ -171,27 +178,20 @@ __device__ __forceinline__ void pack_bands(const EncodeTask& task) {
     for (std::uint32_t i = lane; i < task.header_bytes; i += 32) output.end()[i] = task.header[i];
     output.add(task.header_bytes);
   }
-  const auto* const from = reinterpret_cast<const FourWords*>(task.scratch) + record.unit;
-  const auto read = [&](std::uint32_t at) { return at < record.bytes ? from[at / 16] : FourWords{}; };
-  FourWords words = read(16 * lane);
-  for (std::uint32_t first = 0; first < record.bytes; first += pack_bytes) {
-    const std::uint32_t at = first + 16 * lane;
-    const FourWords next = read(at + pack_bytes);
-    const std::uint32_t count = at < record.bytes ? min(record.bytes - at, 16U) : 0;
-    const std::uint32_t marked = (marked_bytes(words.words[0]) | marked_bytes(words.words[1]) << 4 |
-                                  marked_bytes(words.words[2]) << 8 | marked_bytes(words.words[3]) << 12) &
-                                 ((1U << count) - 1);
-    const std::uint32_t length = count + static_cast<std::uint32_t>(__popc(marked));
-    const std::uint32_t up_to = sum_up_to_lane(length);
-    std::uint8_t* const to = output.end() + up_to - length;
-    if (length == 16 && marked == 0) {
-      write_plain(to, words);
-    } else {
-      write_stuffed(to, words, count, marked);
-    }
-    output.add(sum_of_lanes(length));
-    output.flush(lane);
-    words = next;
+  __syncwarp();
+  const std::uint32_t* const from = task.scratch + std::uint64_t{record.unit} * (BandRecord::unit_bytes / 4);
+  const std::uint32_t words = (record.bytes + 3) / 4;
+  // Two reads are under way while a word is stuffed.
+  const auto read = [&](std::uint32_t at) { return at < words ? from[at] : 0; };
+  std::uint32_t word = read(lane);
+  std::uint32_t next = read(lane + 32);
+#pragma unroll 1
+  for (std::uint32_t at = lane; at - lane < words; at += 32) {
+    const std::uint32_t after_next = read(at + 64);
+    output.add_words(lane, word, at < words ? min(record.bytes - 4 * at, 4U) : 0);
+    output.flush_if_full(lane);
+    word = next;
+    next = after_next;
   }
   if (band + 1 == task.grid.bands) {
     if (lane < end_bytes) output.end()[lane] = lane == 0 ? 0xFF : 0xD9;

@@ -27,5 +27,10 @@ __device__ __forceinline__ std::uint32_t sum_up_to_lane(std::uint32_t value) {
 
 __device__ __forceinline__ std::uint32_t sum_of_lanes(std::uint32_t value) { return __reduce_add_sync(~0U, value); }
 
+/// Of the lane before; of the first lane its own.
+__device__ __forceinline__ std::uint32_t lane_below(std::uint32_t value) { return __shfl_up_sync(~0U, value, 1); }
+__device__ __forceinline__ std::uint32_t last_lane(std::uint32_t value) { return __shfl_sync(~0U, value, 31); }
+__device__ __forceinline__ bool any_lane(bool value) { return __any_sync(~0U, value) != 0; }
+
 }  // namespace
 }  // namespace slidestream::cuda

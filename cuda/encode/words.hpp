@@ -13,9 +13,11 @@
 
 #if defined(__CUDA_ARCH__)
 #define SLIDESTREAM_UNROLL _Pragma("unroll")
+#define SLIDESTREAM_TWICE _Pragma("unroll 2")
 #define SLIDESTREAM_ROLLED _Pragma("unroll 1")
 #else
 #define SLIDESTREAM_UNROLL
+#define SLIDESTREAM_TWICE
 #define SLIDESTREAM_ROLLED
 #endif
 

@@ -58,14 +58,7 @@ void sincospif(float x, float* sine, float* cosine) {
 
 /// For all lanes of a warp.
 float __shfl_sync(unsigned, float value, int lane) {
-  // The other lanes' bits are zero, so the sum is the one lane's.
-  float result = 0.0F;
-  for (int i = 0; i < 32; ++i) {
-    const bool mine = static_cast<int>(threadIdx.x % 32) == i;
-    const unsigned bits = test::emulator::sum_of_warp(mine ? __float_as_uint(value) : 0);
-    if (i == lane) result = __uint_as_float(bits);
-  }
-  return result;
+  return __uint_as_float(test::emulator::value_of_lane(__float_as_uint(value), static_cast<unsigned>(lane)));
 }
 int __reduce_add_sync(unsigned, int value) {
   return static_cast<int>(test::emulator::sum_of_warp(static_cast<unsigned>(value)));

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -153,19 +154,27 @@ void wait_at_barrier(unsigned number, unsigned threads) { wait(numbered(number),
 
 namespace {
 
-/// Of the warp's first `count` threads.
-unsigned sum_of_lanes(unsigned value, unsigned count) {
+/// What `read` makes of the values that the warp's threads give.
+template <class Read>
+unsigned exchange(unsigned value, const Read& read) {
   current->exchange[thread()] = value;
   synchronise_warp();
-  unsigned sum = 0;
-  for (unsigned i = 0; i < count; ++i) sum += current->exchange[thread() / warp_size * warp_size + i];
+  const unsigned result = read(&current->exchange[thread() / warp_size * warp_size]);
   synchronise_warp();
-  return sum;
+  return result;
 }
 
 }  // namespace
 
-unsigned sum_of_warp(unsigned value) { return sum_of_lanes(value, warp_size); }
-unsigned sum_up_to_lane(unsigned value) { return sum_of_lanes(value, thread() % warp_size + 1); }
+unsigned sum_of_warp(unsigned value) {
+  return exchange(value, [](const unsigned* values) { return std::accumulate(values, values + warp_size, 0U); });
+}
+unsigned sum_up_to_lane(unsigned value) {
+  const unsigned lane = thread() % warp_size;
+  return exchange(value, [&](const unsigned* values) { return std::accumulate(values, values + lane + 1, 0U); });
+}
+unsigned value_of_lane(unsigned value, unsigned lane) {
+  return exchange(value, [&](const unsigned* values) { return values[lane]; });
+}
 
 }  // namespace slidestream::test::emulator

@@ -34,5 +34,7 @@ void wait_at_barrier(unsigned number, unsigned threads);
 unsigned sum_of_warp(unsigned value);
 /// The sum of what the warp's threads up to this one give.
 unsigned sum_up_to_lane(unsigned value);
+/// What one of the warp's threads gives.
+unsigned value_of_lane(unsigned value, unsigned lane);
 
 }  // namespace slidestream::test::emulator
