@@ -26,6 +26,7 @@ ALLOWED = {
         "public", "runtime", "image", "operators", "operators/gaussian", "operators/sobel", "operators/stain"},
     "cuda/tiles": {"public", "runtime", "codec"},
     "cuda/encode": {"public", "runtime", "codec"},
+    "cuda/pyramid": {"public", "runtime", "image"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
     # Operators know nothing of graphs, and of each other only that stains are of tissue.
     "src/operators": {

@@ -3,7 +3,7 @@
 
 FOLDER/slide gets tiny synthetic slides in every codec, TIFFs that are odd by hand, and beginnings of real slides where
 test data are there; FOLDER/config gets configurations, FOLDER/manifest lists and FOLDER/ledger ledgers; FOLDER/jpeg gets single tiles of the synthetic slides with their
-tables, whole, cut short and with a restart interval that their data don't have.
+tables, whole, cut short and with a restart interval that their data don't have. FOLDER/encode gets small images.
 """
 
 import os
@@ -153,6 +153,17 @@ def write_tiles(slides, folder):
                 at_edge + struct.pack(">H", len(outside)) + outside + tile)
 
 
+def write_images(folder):
+    """Format and alignment, quality, size of tiles, width and height, and the pixels that are repeated."""
+    for number, (options, quality, side, width, height) in enumerate((
+            (0, 74, 0, 15, 15), (1, 74, 0, 15, 15), (0, 99, 1, 40, 33), (1, 99, 1, 40, 33), (3, 0, 2, 60, 3),
+            (16, 89, 3, 63, 63), (17, 89, 3, 63, 63))):
+        head = bytes([options, quality, side, width, height])
+        (folder / f"flat-{number}").write_bytes(head + b"\xc8")
+        (folder / f"stripes-{number}").write_bytes(head + b"\0\xff")
+        (folder / f"noise-{number}").write_bytes(head + bytes(i * i * 31 >> 3 & 255 for i in range(500)))
+
+
 def write_manifests(folder):
     for number, text in enumerate((
             b"a.svs\nb.svs\n", b"\xef\xbb\xbf# comment\r\n\r\n  \na b.svs\r\n", b"path\na.svs\n", b"id,path\n1,\"a,\"\"b.svs\"\n",
@@ -180,10 +191,11 @@ def main(arguments):
         print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
         return 2
     pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
-    for name in ("slide", "config", "jpeg", "manifest", "ledger"):
+    for name in ("slide", "config", "jpeg", "encode", "manifest", "ledger"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     write_slides(pipeline, folder / "slide")
     write_configurations(folder / "config")
+    write_images(folder / "encode")
     write_manifests(folder / "manifest")
     write_ledgers(pipeline, sorted((folder / "slide").glob("jpeg420-*.svs")), folder / "ledger")
     write_tiles(sorted(file for codec in JPEG_CODECS for file in (folder / "slide").glob(f"{codec}-*.svs")),

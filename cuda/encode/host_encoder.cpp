@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace slidestream::cuda {
 namespace {
@@ -102,8 +103,11 @@ struct HostJpegEncoder::Work {
 };
 
 HostJpegEncoder::HostJpegEncoder(const JpegEncoderLimits& limits, int quality)
+    : HostJpegEncoder((require_sound(limits), limits),
+                      EncodeTables(limits.format, quality, static_cast<int>(limits.side))) {}
+HostJpegEncoder::HostJpegEncoder(const JpegEncoderLimits& limits, EncodeTables tables)
     : limits_((require_sound(limits), limits)),
-      tables_(limits.format, quality, static_cast<int>(limits.side)),
+      tables_(std::move(tables)),
       work_(std::make_unique<Work>(limits, tables_)) {}
 HostJpegEncoder::~HostJpegEncoder() = default;
 

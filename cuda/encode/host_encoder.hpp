@@ -19,6 +19,8 @@ class HostJpegEncoder {
  public:
   /// \throws as JpegEncoder.
   HostJpegEncoder(const JpegEncoderLimits& limits, int quality);
+  /// \param tables  for the limits' format and side. \throws as JpegEncoder.
+  HostJpegEncoder(const JpegEncoderLimits& limits, EncodeTables tables);
   ~HostJpegEncoder();
   HostJpegEncoder(const HostJpegEncoder&) = delete;
   HostJpegEncoder& operator=(const HostJpegEncoder&) = delete;

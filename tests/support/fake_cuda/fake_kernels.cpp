@@ -5,7 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
+#include <vector>
 
+#include "cuda/encode/host_encoder.hpp"
+#include "cuda/encode/jpeg_encoder.hpp"
 #include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/operators/image_kernel.hpp"
@@ -87,6 +91,41 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
         std::memset(plane + rectangles[i].offset + std::size_t{y} * rectangles[i].pitch, 255, rectangles[i].width);
       }
     }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+std::size_t JpegEncoder::device_bytes(const JpegEncoderLimits& limits) {
+  require_sound(limits);
+  return JpegEncoderMemory(limits).size;
+}
+JpegEncoder::JpegEncoder(const JpegEncoderLimits& limits, int quality, std::span<std::byte> device)
+    : limits_((require_sound(limits), limits)),
+      tables_(limits.format, quality, static_cast<int>(limits.side)),
+      memory_(limits),
+      device_(device.data()) {
+  if (device.size() < memory_.size) throw std::length_error("too little device memory for a JPEG encoder");
+}
+void JpegEncoder::enqueue(const ConstPixelView<MemorySpace::device>& plane, std::span<const JpegTilePosition> tiles,
+                          const JpegEncoderOutput& out, cudaStream_t stream) {
+  make_encode_task(limits_, plane, tiles);  // throws what the device's would
+  if (out.offsets.size() <= tiles.size()) throw std::length_error("too few offsets for a batch of JPEG tiles");
+  const auto work = [plane, tiles, out, encoder = std::make_shared<HostJpegEncoder>(limits_, tables_),
+                     most_units = limits_.scratch_bytes / BandRecord::unit_bytes] {
+    std::uint64_t at = 0;
+    std::uint64_t units = 0;
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      const std::vector<std::byte> tile =
+          encoder->encode({plane.data, plane.pitch, plane.rect, plane.image, plane.format}, tiles[i]);
+      out.offsets[i] = at;
+      units += tile.size() / BandRecord::unit_bytes + 1;
+      if (at + tile.size() <= out.bytes.size() && units <= most_units) {
+        std::memcpy(out.bytes.data() + at, tile.data(), tile.size());
+      }
+      at += tile.size();
+    }
+    out.offsets[tiles.size()] = at;
+    *out.scratch_units = static_cast<std::uint32_t>(units);
   };
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
