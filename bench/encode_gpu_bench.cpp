@@ -22,6 +22,7 @@
 
 #include "codec/tile_encoder.hpp"
 #include "cuda/encode/jpeg_encoder.hpp"
+#include "cuda/pyramid/device_pyramid.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
 
@@ -216,6 +217,50 @@ nlohmann::json run(const Pixels& tiles, const Image& image, const PixelFormat& f
                        std::to_string(times.front()) + ", most " + std::to_string(times.back())}};
 }
 
+/// Makes the image's smaller levels, in bands of eight rows of tiles.
+nlohmann::json run_levels(const Image& image, const PixelFormat& format, const Options& options) {
+  constexpr std::int64_t band_rows = 8 * side;
+  const ConstPixelView<MemorySpace::device> view = image.view();
+  const PyramidLayout layout(view.image, side, 0);
+  std::vector<DeviceMemory> memories;
+  std::vector<PixelView<MemorySpace::device>> levels;
+  for (int level = 1; level < layout.levels(); ++level) {
+    const Size size = layout.size(level);
+    const std::int64_t pitch = size.width * format.channels;
+    const DeviceMemory& memory = memories.emplace_back(static_cast<std::size_t>(pitch * size.height));
+    levels.push_back({memory.bytes().data(), pitch, {0, 0, size.width, size.height}, size, format});
+  }
+  const DeviceMemory memory(cuda::DevicePyramid::device_bytes(layout, format, band_rows));
+  const runtime::cuda::Stream stream;
+  const runtime::cuda::Event begin;
+  const runtime::cuda::Event end;
+  std::vector<double> times;
+  for (int i = 0; i < options.repeat + 1; ++i) {
+    cuda::DevicePyramid pyramid(layout, format, band_rows, memory.bytes());
+    SLIDESTREAM_CUDA(cudaEventRecord(begin.get(), stream.get()));
+    for (std::int64_t y = 0; y < view.image.height; y += band_rows) {
+      ConstPixelView<MemorySpace::device> band = view;
+      band.data += y * view.pitch;
+      band.rect = {0, y, view.image.width, std::min(band_rows, view.image.height - y)};
+      pyramid.enqueue(band, levels, stream.get());
+    }
+    SLIDESTREAM_CUDA(cudaEventRecord(end.get(), stream.get()));
+    SLIDESTREAM_CUDA(cudaStreamSynchronize(stream.get()));
+    float elapsed = 0;
+    SLIDESTREAM_CUDA(cudaEventElapsedTime(&elapsed, begin.get(), end.get()));
+    if (i > 0) times.push_back(elapsed);
+  }
+  std::sort(times.begin(), times.end());
+  const double median = times[times.size() / 2];
+  const std::string name = format == rgb_format ? "rgb_levels" : "grey_levels";
+  std::printf("%-18s %6d levels: %8.3f ms (%.3f..%.3f) %7.1f Gpx/s\n", name.c_str(), layout.levels(), median,
+              times.front(), times.back(), image.pixels() / median / 1e6);
+  std::fflush(stdout);
+  return {{"name", name},    {"value", image.pixels() / median / 1e6},
+          {"unit", "Gpx/s"}, {"target", nullptr},
+          {"wrong", 0},      {"note", std::to_string(median) + " ms, median of " + std::to_string(options.repeat)}};
+}
+
 std::vector<std::uint32_t> parse_list(std::string list) {
   std::vector<std::uint32_t> numbers;
   for (char* part = std::strtok(list.data(), ","); part != nullptr; part = std::strtok(nullptr, ",")) {
@@ -268,6 +313,7 @@ int main(int argc, char** argv) {
           figures.push_back(run(tiles, image, format, static_cast<int>(quality), options, count == 0));
           wrong += figures.back()["wrong"].get<std::size_t>();
         }
+        if (count == 0) figures.push_back(run_levels(image, format, options));
       }
     }
     figures.push_back(

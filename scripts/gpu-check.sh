@@ -130,13 +130,19 @@ if wants sanitizer; then
   done
 fi
 
-# Arguments of a benchmark that wants some: the slides whose tiles jpeg_gpu_bench repeats.
+# Arguments of a benchmark that wants some: the slides whose tiles jpeg_gpu_bench and encode_gpu_bench repeat.
 arguments=()
 prepare() {
   local folder="$logs/slides" real="${SLIDESTREAM_TEST_DATA:-$here/../../shared}/data/cmu-1-small-region.svs"
   arguments=()
-  [[ "$1" == jpeg_gpu_bench ]] || return 0
+  [[ "$1" == jpeg_gpu_bench || "$1" == encode_gpu_bench ]] || return 0
   mkdir -p "$folder"
+  if [[ "$1" == encode_gpu_bench ]]; then
+    "$pipeline" synth --out "$folder/encode.svs" --size 4096x4096 --levels 1 >&2
+    arguments=("$folder/encode.svs")
+    if [[ -e "$real" ]]; then arguments+=("$real"); fi
+    return 0
+  fi
   "$pipeline" synth --out "$folder/ycc420.svs" --size 16384x16384 --distinct 300 --levels 1 >&2
   "$pipeline" synth --out "$folder/tiles1024.svs" --size 16384x16384 --tile 1024 --distinct 64 --levels 1 >&2
   arguments=("$folder/ycc420.svs" "$folder/tiles1024.svs" --tiles '0,16384,1024')

@@ -34,6 +34,17 @@ SLIDESTREAM_HOST_DEVICE constexpr int zigzag_place(int i) {
 /// A coefficient in the list: `bits_origin` + value + 2048 - 4096 times its zigzag position. That is what the bits of a
 /// float come to when it is quantised, so position and value cost nothing.
 inline constexpr std::uint32_t entry_bias = 2048;
+SLIDESTREAM_HOST_DEVICE constexpr std::uint32_t zero_entry(int position) {
+  return bits_origin + entry_bias - 4096U * static_cast<std::uint32_t>(position);
+}
+/// The float that has its bits.
+SLIDESTREAM_HOST_DEVICE constexpr float float_of_entry(int position) {
+  return float_origin + static_cast<float>(static_cast<int>(entry_bias) - 4096 * position);
+}
+
+/// Coefficients that are looked at together, and from which position on that pays.
+inline constexpr int group_size = 8;
+inline constexpr int first_seldom = 40;
 
 /// Transforms and quantises a block's samples, two words a row. The coefficients that aren't zero go to the column from
 /// its second word on. \returns where the list ends. \param dc  the quantised first coefficient.
@@ -45,28 +56,26 @@ SLIDESTREAM_HOST_DEVICE WordPlace quantise_block(const WordPair (&samples)[8], c
   for (int y = 0; y < 8; ++y) forward_dct_row(samples[y], values + 8 * y);
   SLIDESTREAM_UNROLL
   for (int x = 0; x < 8; ++x) forward_dct_column(values + x);
-  struct alignas(16) Four {
-    float values[4];
-  };
   WordPlace end = column;
   end.advance(step);
   SLIDESTREAM_UNROLL
-  for (int group = 0; group < 16; ++group) {
-    const Four four = reinterpret_cast<const Four*>(reciprocals)[group];
+  for (int group = 0; group < 64 / group_size; ++group) {
+    const int first = group * group_size;
+    std::uint32_t entries[group_size];
+    std::uint32_t found = 0;
     SLIDESTREAM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      const int position = 4 * group + i;
-      const float value = as_float(values[zigzag_place(position)] + bits_origin) - float_origin;
-      if (position == 0) {
-        dc = static_cast<std::int32_t>(as_bits(fused(value, four.values[i], float_origin)) - bits_origin);
-        continue;
-      }
-      constexpr std::uint32_t unit = 4096;
-      const float origin = float_origin + static_cast<float>(static_cast<int>(entry_bias) - position * 4096);
-      const std::uint32_t zero = bits_origin + entry_bias - unit * static_cast<std::uint32_t>(position);
-      const std::uint32_t entry = as_bits(fused(value, four.values[i], origin));
-      if (entry != zero) {
-        end.write(entry);
+    for (int i = 0; i < group_size; ++i) {
+      const float value = as_float(values[zigzag_place(first + i)] + bits_origin) - float_origin;
+      entries[i] = as_bits(fused(value, reciprocals[first + i], float_of_entry(first + i)));
+      if (first + i > 0) found |= entries[i] ^ zero_entry(first + i);
+    }
+    if (group == 0) dc = static_cast<std::int32_t>(entries[0] - zero_entry(0));
+    // Neighbouring blocks seldom have any of the last coefficients: a look at all of them saves looking at each.
+    if (first >= first_seldom && found == 0) continue;
+    SLIDESTREAM_UNROLL
+    for (int i = group == 0 ? 1 : 0; i < group_size; ++i) {
+      if (entries[i] != zero_entry(first + i)) {
+        end.write(entries[i]);
         end.advance(step);
       }
     }

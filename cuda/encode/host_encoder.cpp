@@ -80,6 +80,11 @@ class HostBand {
   std::uint32_t sums_[Band::threads];
 };
 
+EncodeTables make_tables(const JpegEncoderLimits& limits, int quality) {
+  require_sound(limits);
+  return {limits.format, quality, static_cast<int>(limits.side)};
+}
+
 }  // namespace
 
 struct HostJpegEncoder::Work {
@@ -103,8 +108,7 @@ struct HostJpegEncoder::Work {
 };
 
 HostJpegEncoder::HostJpegEncoder(const JpegEncoderLimits& limits, int quality)
-    : HostJpegEncoder((require_sound(limits), limits),
-                      EncodeTables(limits.format, quality, static_cast<int>(limits.side))) {}
+    : HostJpegEncoder(limits, make_tables(limits, quality)) {}
 HostJpegEncoder::HostJpegEncoder(const JpegEncoderLimits& limits, EncodeTables tables)
     : limits_((require_sound(limits), limits)),
       tables_(std::move(tables)),
