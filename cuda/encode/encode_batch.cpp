@@ -13,7 +13,8 @@ void require_sound(const JpegEncoderLimits& limits) {
   if (limits.format != luminance_format && limits.format != rgb_format) {
     throw std::invalid_argument("JPEG tiles hold 1 or 3 channels of 8 bits, nothing else");
   }
-  if (most_scratch_bytes(limits) / BandRecord::unit_bytes >= BandRecord::nowhere ||
+  if (std::uint64_t{limits.tiles} * grid_of(limits).bands >= BandRecord::nowhere - 32 ||
+      most_scratch_bytes(limits) / BandRecord::unit_bytes >= BandRecord::nowhere ||
       limits.scratch_bytes / BandRecord::unit_bytes >= BandRecord::nowhere) {
     throw std::length_error("a batch of so many JPEG tiles can't be counted");
   }

@@ -92,8 +92,10 @@ class StagedOutput {
 
   /// A word of each lane, its first `count` bytes, each 0xFF followed by a zero. For all lanes of a warp.
   __device__ __forceinline__ void add_words(std::uint32_t lane, std::uint32_t word, std::uint32_t count) {
-    const std::uint32_t marked = marked_bytes(word) & ((1U << count) - 1);
-    if (any_lane(marked != 0 || count < 4)) {
+    // Whether a byte is 0xFF: then one of the inverse is zero.
+    const bool stuffed = ((~word - 0x01010101U) & word & 0x80808080U) != 0;
+    if (any_lane(stuffed || count < 4)) {
+      const std::uint32_t marked = marked_bytes(word) & ((1U << count) - 1);
       const std::uint32_t length = count + static_cast<std::uint32_t>(__popc(marked));
       const std::uint32_t up_to = sum_up_to_lane(length);
       std::uint8_t* to = end() + up_to - length;
@@ -110,9 +112,9 @@ class StagedOutput {
       auto* const words = reinterpret_cast<std::uint32_t*>(stage_.bytes) + filled_ / 4;
       const std::uint32_t there = words[0];
       std::uint32_t before = lane_below(word);
-      if (lane == 0) before = shift == 0 ? 0 : there << (32 - shift);
+      if (lane == 0) before = there << ((32 - shift) & 31U);
       __syncwarp();
-      words[lane] = shift == 0 ? word : word << shift | before >> (32 - shift);
+      words[lane] = shifted_in(word, before, shift);
       if (lane == 31 && shift != 0) words[32] = word >> (32 - shift);
       filled_ += 128;
     }
@@ -127,14 +129,11 @@ class StagedOutput {
   __device__ __forceinline__ void flush(std::uint32_t lane) {
     __syncwarp();
     const std::uint32_t whole = filled_ / 16;
+    const std::uint32_t shared = foreign_ > 0 && whole > 0 ? 1 : 0;
+    if (shared != 0 && lane >= foreign_ && lane < 16) to_[lane] = stage_.bytes[lane];
 #pragma unroll 1
-    for (std::uint32_t i = lane; i < whole; i += 32) {
-      if (i == 0 && foreign_ > 0) {
-#pragma unroll 1
-        for (std::uint32_t k = foreign_; k < 16; ++k) to_[k] = stage_.bytes[k];
-      } else {
-        reinterpret_cast<FourWords*>(to_)[i] = reinterpret_cast<const FourWords*>(stage_.bytes)[i];
-      }
+    for (std::uint32_t i = lane + shared; i < whole; i += 32) {
+      reinterpret_cast<FourWords*>(to_)[i] = reinterpret_cast<const FourWords*>(stage_.bytes)[i];
     }
     __syncwarp();
     if (whole == 0) return;
@@ -165,9 +164,9 @@ class StagedOutput {
 __device__ __forceinline__ void pack_bands(const EncodeTask& task) {
   const std::uint32_t warp = threadIdx.x / 32;
   const std::uint32_t lane = threadIdx.x % 32;
-  const std::uint64_t number = std::uint64_t{blockIdx.x} * pack_warps + warp;
-  const auto tile = static_cast<std::uint32_t>(number / task.grid.bands);
-  const auto band = static_cast<std::uint32_t>(number % task.grid.bands);
+  const std::uint32_t number = blockIdx.x * pack_warps + warp;
+  const std::uint32_t tile = number / task.grid.bands;
+  const std::uint32_t band = number - tile * task.grid.bands;
   if (tile >= task.tile_count || task.offsets[tile + 1] > task.output_capacity) return;
   const BandRecord record = task.bands[number];
   if (record.unit == BandRecord::nowhere) return;

@@ -51,6 +51,9 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t shifted_right(std::uint32_t value, std::ui
 SLIDESTREAM_HOST_DEVICE std::uint32_t shifted_out(std::uint32_t value, std::uint32_t count) {
   return __funnelshift_r(0, value, count);
 }
+SLIDESTREAM_HOST_DEVICE std::uint32_t shifted_in(std::uint32_t value, std::uint32_t below, std::uint32_t count) {
+  return __funnelshift_l(below, value, count);
+}
 SLIDESTREAM_HOST_DEVICE std::uint32_t high_product(std::uint32_t a, std::uint32_t b) { return __umulhi(a, b); }
 SLIDESTREAM_HOST_DEVICE std::uint32_t dot_low(std::uint32_t factors, std::uint32_t bytes, std::uint32_t sum) {
   std::uint32_t result;
@@ -129,6 +132,10 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t shifted_right(std::uint32_t value, std::ui
 /// What a shift by `count` modulo 32 loses, from the highest bit on.
 SLIDESTREAM_HOST_DEVICE std::uint32_t shifted_out(std::uint32_t value, std::uint32_t count) {
   return (count & 31U) == 0 ? 0 : value << (32U - (count & 31U));
+}
+/// `value` shifted left by `count` modulo 32, with the highest bits of `below` behind it.
+SLIDESTREAM_HOST_DEVICE std::uint32_t shifted_in(std::uint32_t value, std::uint32_t below, std::uint32_t count) {
+  return value << (count & 31U) | ((count & 31U) == 0 ? 0 : below >> (32U - (count & 31U)));
 }
 SLIDESTREAM_HOST_DEVICE std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint32_t>(std::uint64_t{a} * b >> 32);

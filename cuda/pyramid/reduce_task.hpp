@@ -68,6 +68,64 @@ SLIDESTREAM_HOST_DEVICE void reduce_sample(const ReduceTask& task, std::int64_t 
   *pixel = static_cast<std::uint8_t>((2 * std::uint64_t{sum} + count) / (2 * count));
 }
 
+/// Columns that a thread makes at a time, where whole blocks lie side by side.
+inline constexpr int columns_together = 4;
+
+/// Makes columns `column` to `column + columns_together - 1` of the task's row `row`. Samples are made one by one at
+/// the image's right and lower edge, and where rows aren't aligned.
+template <class Above, class Sum, int channels>
+SLIDESTREAM_HOST_DEVICE void reduce_columns(const ReduceTask& task, std::int64_t column, std::int64_t row,
+                                            bool aligned) {
+  constexpr int samples = columns_together * channels;
+  const std::int64_t block = std::int64_t{1} << task.level;
+  const std::int64_t y = task.first_row + row;
+  if (!aligned || (column + columns_together) * block > task.image_width || (y + 1) * block > task.image_height) {
+    for (std::int64_t at = column * channels; at < (column + columns_together) * channels; ++at) {
+      if (at < task.columns * channels) reduce_sample<Above, Sum, channels>(task, at, row);
+    }
+    return;
+  }
+  struct alignas(8) AboveValues {
+    Above values[2 * samples];
+  };
+  struct alignas(4) Sums {
+    Sum values[samples];
+  };
+  struct alignas(4) Pixels {
+    std::uint8_t values[samples];
+  };
+  const auto first = static_cast<std::int64_t>(2 * sizeof(Above) * channels) * column;
+  const AboveValues upper = *reinterpret_cast<const AboveValues*>(task.row_above(2 * y) + first);
+  const AboveValues lower = *reinterpret_cast<const AboveValues*>(task.row_above(2 * y + 1) + first);
+  Sums sums;
+  Pixels pixels;
+  const int shift = 2 * task.level;
+  const std::uint32_t half = 1U << (shift - 1);
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+  for (int i = 0; i < samples; ++i) {
+    const int left = i + i / channels * channels;
+    const std::uint32_t sum = std::uint32_t{upper.values[left]} + upper.values[left + channels] + lower.values[left] +
+                              lower.values[left + channels];
+    sums.values[i] = static_cast<Sum>(sum);
+    pixels.values[i] = static_cast<std::uint8_t>((sum + half) >> shift);
+  }
+  *reinterpret_cast<Pixels*>(task.pixels + row * task.pixels_pitch + column * channels) = pixels;
+  if (task.sums == nullptr) return;
+  *reinterpret_cast<Sums*>(task.sums + row * task.sums_pitch +
+                           column * channels * static_cast<std::int64_t>(sizeof(Sum))) = sums;
+}
+
+/// Whether `reduce_columns` may read and write several samples at a time.
+inline bool is_aligned(const ReduceTask& task) {
+  const auto bits =
+      reinterpret_cast<std::uintptr_t>(task.above) | static_cast<std::uintptr_t>(task.above_pitch) |
+      reinterpret_cast<std::uintptr_t>(task.carried) |
+      2 * (reinterpret_cast<std::uintptr_t>(task.pixels) | static_cast<std::uintptr_t>(task.pixels_pitch));
+  return bits % 8 == 0;
+}
+
 /// Bytes of a value of a level, and of the level above it, as `call<Above, Sum>()` wants them.
 constexpr std::size_t value_bytes(int level) { return level == 0 ? 1 : level <= 4 ? 2 : 4; }
 
