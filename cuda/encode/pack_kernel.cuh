@@ -174,6 +174,7 @@ __device__ __forceinline__ void pack_bands(const EncodeTask& task) {
   std::uint8_t* const tile_begin = task.output + task.offsets[tile];
   StagedOutput output(stage, band == 0 ? tile_begin : tile_begin + task.header_bytes + record.before);
   if (band == 0) {
+#pragma unroll 1
     for (std::uint32_t i = lane; i < task.header_bytes; i += 32) output.end()[i] = task.header[i];
     output.add(task.header_bytes);
   }
