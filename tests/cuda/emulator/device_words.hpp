@@ -65,7 +65,7 @@ int __reduce_add_sync(unsigned, int value) {
 }
 void atomicAdd(unsigned long long* at, unsigned long long value) { *at += value; }
 unsigned atomicAdd(unsigned* at, unsigned value) { return std::exchange(*at, *at + value); }
-int __popc(unsigned value) { return std::popcount(value); }
+[[maybe_unused]] int __popc(unsigned value) { return std::popcount(value); }
 template <class T>
 T min(T a, T b) {
   return b < a ? b : a;
