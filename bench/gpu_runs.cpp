@@ -135,9 +135,13 @@ Run run(const Config& config, const std::vector<std::string>& slides) {
   if (!failure.empty()) throw Error(failure);
   run.seconds = run.result.seconds;
   run.cores = (processor_seconds() - before) / run.seconds;
+  const auto seconds_from = [&ends](std::size_t first) {
+    return std::chrono::duration<double>(ends.back() - ends[first]).count() /
+           static_cast<double>(ends.size() - 1 - first);
+  };
   if (ends.size() > 1) {
-    run.seconds_a_slide =
-        std::chrono::duration<double>(ends.back() - ends.front()).count() / static_cast<double>(ends.size() - 1);
+    run.seconds_a_slide = seconds_from(0);
+    run.steady_seconds_a_slide = seconds_from((ends.size() - 1) / 2);
   }
   return run;
 }

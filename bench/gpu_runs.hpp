@@ -57,10 +57,11 @@ void forget(const std::filesystem::path& file);
 
 struct Run {
   RunResult result;
-  double seconds_a_slide = 0;  ///< between the first slide that ended and the last
-  double seconds = 0;          ///< of all
-  double cores = 0;            ///< of the CPU that were busy on average
-  std::uint64_t pixels = 0;    ///< of all slides
+  double seconds_a_slide = 0;         ///< between the first slide that ended and the last
+  double steady_seconds_a_slide = 0;  ///< the same from the one in the middle on
+  double seconds = 0;                 ///< of all
+  double cores = 0;                   ///< of the CPU that were busy on average
+  std::uint64_t pixels = 0;           ///< of all slides
 };
 
 /// \throws Error when a slide fails, or the run.

@@ -159,11 +159,14 @@ struct PlanOptions {
   std::int64_t batch_pixels = device_batch_pixels;  ///< at most, of a batch that is decoded on a device
 };
 
-/// For a slide, the `index`th of `slides`, on so many lanes: whole slides a launch but for some at the start, when the
-/// device waits for its first batches and slots are new, and at the end, when somebody waits for its last.
+/// For a slide, the `index`th of `slides`, on so many lanes: whole slides a launch where a run is long enough to be
+/// paid for the pinning of more of each slot, but for some at the start, when the device waits for its first batches,
+/// and at the end, when somebody waits for its last.
 constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes) noexcept {
   constexpr std::size_t first = 4;
-  return index < first * lanes || slides - index <= lanes ? device_batch_pixels : device_slide_pixels;
+  constexpr std::size_t many = 64;
+  const bool soon = index < first * lanes || slides - index <= lanes;
+  return soon || slides <= many * lanes ? device_batch_pixels : device_slide_pixels;
 }
 /// The most that this gives any of them.
 constexpr std::int64_t most_batch_pixels(std::size_t slides, std::size_t lanes) noexcept {
