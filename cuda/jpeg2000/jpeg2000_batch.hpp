@@ -44,7 +44,7 @@ struct alignas(16) Jpeg2000DeviceTile {
 };
 static_assert(sizeof(Jpeg2000DeviceTile) == 48);
 
-/// Cuts the memory that travels to the device; the same on both sides. The codings come last: only those in use travel.
+/// Cuts the memory that travels to the device; the same on both sides. Only what is in use travels.
 struct Jpeg2000UploadLayout {
   explicit Jpeg2000UploadLayout(const Jpeg2000BatchLimits& limits);
   Jpeg2000BatchLimits limits;  ///< with zeros filled in
@@ -85,11 +85,10 @@ class Jpeg2000Batch {
   // What the decoder must know.
   std::uint32_t blocks() const noexcept { return block_count_; }
   std::uint32_t codings() const noexcept { return coding_count_; }
+  std::uint32_t parts() const noexcept { return part_count_; }
   bool has_reversible() const noexcept { return has_reversible_; }
   bool has_irreversible() const noexcept { return has_irreversible_; }
   std::uint64_t compressed_end() const noexcept { return compressed_end_; }  ///< bytes of the buffer that are used
-  /// Bytes of `upload` that travel.
-  std::size_t used_bytes() const noexcept { return layout_.codings + coding_count_ * sizeof(Jpeg2000Coding); }
   const Jpeg2000UploadLayout& layout() const noexcept { return layout_; }
   std::span<const std::byte> upload() const noexcept { return upload_; }
 

@@ -25,7 +25,10 @@ struct BlockPiece {
 struct alignas(16) Jpeg2000Block {
   BlockPiece first;
   std::uint32_t length;  ///< of all pieces
-  std::uint32_t last;    ///< piece of the pool, plus one; 0: the first is the last
+  union {
+    std::uint32_t last;  ///< piece of the pool, plus one; 0: the first is the last. While packets are read
+    std::uint32_t tile;  ///< then, on the device
+  };
   std::uint32_t stream;  ///< word where its unstuffed bytes begin; from here on filled in by those who follow
   std::uint32_t planes;  ///< word where its signs, states and bit planes begin
   std::uint8_t passes;   ///< coding passes that are decoded

@@ -49,6 +49,8 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t middle(std::uint32_t magnitude, const Bloc
 /// The irreversible 9/7 filter.
 struct Wavelet97 {
   using Value = float;
+  static constexpr bool reversible = false;
+  static constexpr std::uint32_t rows_late = 3;  ///< of `push_inner`: the first row is so many before 2 * i
 
   static constexpr float low_scale = 1.230174105F;
   static constexpr float high_scale = 1.625732422F;
@@ -99,7 +101,7 @@ struct Wavelet97 {
       if (i < highs) emit(2 * i + 1, lifted(h1, l2, l2, alpha));
     }
 
-    /// The same for pairs 2 and later that aren't the last: rows 2 * i - 3 and 2 * i - 2.
+    /// The same for pairs 2 and later that aren't the last: the rows `rows_late` before 2 * i, and the next.
     SLIDESTREAM_HOST_DEVICE void push_inner(float low, float high, float& odd, float& even) {
       const float h = product(high, high_scale), l1 = lifted(product(low, low_scale), high_, h, delta);
       const float h1 = lifted(high_, low1_, l1, gamma), l2 = lifted(low1_, high1_, h1, beta);
@@ -119,6 +121,11 @@ struct Wavelet97 {
 /// The reversible 5/3 filter.
 struct Wavelet53 {
   using Value = int;
+  static constexpr bool reversible = true;
+  static constexpr std::uint32_t rows_late = 1;
+
+  static SLIDESTREAM_HOST_DEVICE int even(int low, int left, int right) { return low - ((left + right + 2) >> 2); }
+  static SLIDESTREAM_HOST_DEVICE int odd(int high, int left, int right) { return high + ((left + right) >> 1); }
 
   static SLIDESTREAM_HOST_DEVICE int value(std::uint32_t magnitude, std::uint32_t negative, const BlockScale& scale) {
     if (magnitude == 0) return 0;
@@ -138,12 +145,18 @@ struct Wavelet53 {
         return;
       }
       const int h = i < highs ? high : high_;
-      const int even = low - (((i == 0 ? h : high_) + h + 2) >> 2);
-      if (i > 0) emit(2 * i - 1, high_ + ((even_ + even) >> 1));
-      emit(2 * i, even);
-      if (i + 1 == lows && i < highs) emit(2 * i + 1, h + even);
+      const int row = even(low, i == 0 ? h : high_, h);
+      if (i > 0) emit(2 * i - 1, odd(high_, even_, row));
+      emit(2 * i, row);
+      if (i + 1 == lows && i < highs) emit(2 * i + 1, odd(h, row, row));
       high_ = h;
-      even_ = even;
+      even_ = row;
+    }
+    SLIDESTREAM_HOST_DEVICE void push_inner(int low, int high, int& before, int& row) {
+      row = even(low, high_, high);
+      before = odd(high_, even_, row);
+      high_ = high;
+      even_ = row;
     }
 
    private:
