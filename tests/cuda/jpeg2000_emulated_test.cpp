@@ -6,7 +6,6 @@
 #include <random>
 #include <vector>
 
-#include "cuda/emulator/device_words.hpp"
 #include "cuda/jpeg2000/decoder_memory.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
 
@@ -16,6 +15,8 @@
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma GCC diagnostic ignored "-Wunused-function"
+#include "cuda/emulator/device_words.hpp"
+// Before the kernels.
 #include "cuda/jpeg2000/blocks.cuh"
 #include "cuda/jpeg2000/packets.cuh"
 #include "cuda/jpeg2000/transform.cuh"

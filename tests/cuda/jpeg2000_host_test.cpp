@@ -71,19 +71,6 @@ TEST_CASE("bytes behind a JPEG 2000 tile don't matter") {
   check_equal(decoder, tile);
 }
 
-/// Mostly of the packets, without a change of their number of bytes: those that the headers don't give away.
-Bytes mutant_of(const NamedTile& tile, std::mt19937& random) {
-  if (random() % 4 == 0) return mutate(tile.bytes, random);
-  Bytes mutant = tile.bytes;
-  const std::size_t header = std::min<std::size_t>(mutant.size() / 2, 200);
-  for (auto changes = 1 + random() % 6; changes > 0; --changes) {
-    const std::size_t at = header + random() % (mutant.size() - header);
-    constexpr unsigned often[] = {0xFF, 0x80, 0x8F, 0x90, 0x00};
-    mutant[at] = static_cast<std::byte>(random() % 2 == 0 ? random() : often[random() % 5]);
-  }
-  return mutant;
-}
-
 TEST_CASE("mutants of JPEG 2000 tiles are flagged, or as OpenJPEG has them") {
   const char* wanted = std::getenv("SLIDESTREAM_MUTANTS");
   const std::size_t total = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 3000;
@@ -97,7 +84,7 @@ TEST_CASE("mutants of JPEG 2000 tiles are flagged, or as OpenJPEG has them") {
   std::size_t by_packets = 0;
   for (std::size_t i = 0; i < total; ++i) {
     const NamedTile& origin = named[random() % named.size()];
-    const Bytes mutant = mutant_of(origin, random);
+    const Bytes mutant = jpeg2000_mutant(origin.bytes, random);
     const TileDemand demand = demand_for_whole(origin);
     const Jpeg2000Reason reason = decoder.decode(mutant, demand);
     if (reason != Jpeg2000Reason::none) {

@@ -143,6 +143,18 @@ std::vector<NamedTile> jpeg2000_tiles_of_slide(const std::filesystem::path& path
   return tiles;
 }
 
+Bytes jpeg2000_mutant(const Bytes& tile, std::mt19937& random) {
+  if (random() % 4 == 0) return mutate(tile, random);
+  Bytes mutant = tile;
+  const std::size_t header = std::min<std::size_t>(mutant.size() / 2, 200);
+  for (auto changes = 1 + random() % 6; changes > 0; --changes) {
+    const std::size_t at = header + random() % (mutant.size() - header);
+    constexpr unsigned often[] = {0xFF, 0x80, 0x8F, 0x90, 0x00};
+    mutant[at] = static_cast<std::byte>(random() % 2 == 0 ? random() : often[random() % 5]);
+  }
+  return mutant;
+}
+
 std::optional<std::vector<std::uint8_t>> decode_with_openjpeg(std::span<const std::byte> bytes,
                                                               const TileDemand& demand) {
   Level level;

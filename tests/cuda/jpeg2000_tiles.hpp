@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,10 @@ std::vector<NamedTile> jpeg2000_tiles_for_the_cpu();
 
 /// The tiles of a slide's JPEG 2000 levels, as they stand in the file.
 std::vector<NamedTile> jpeg2000_tiles_of_slide(const std::filesystem::path& path);
+
+/// A tile with some bytes changed, mostly of the packets, without a change of their number of bytes: those that the
+/// headers don't give away.
+Bytes jpeg2000_mutant(const Bytes& tile, std::mt19937& random);
 
 /// All of a tile through the CPU's decoder, in the tile's size, white beyond the frame; nothing when it is bad.
 std::optional<std::vector<std::uint8_t>> decode_with_openjpeg(std::span<const std::byte> bytes,
