@@ -5,26 +5,18 @@
 namespace slidestream::cuda {
 namespace {
 
-// With few blocks all wait for the longest, and the more decisions are made in a row the sooner it is done.
-constexpr std::uint32_t few_blocks = 100000;
-
-template <int steps>
-void launch(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream) {
-  constexpr std::uint32_t shared = BlockShape::shared_bytes;
-  SLIDESTREAM_CUDA(cudaFuncSetAttribute(decode_blocks<steps>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shared)));
-  decode_blocks<steps><<<multiprocessors, BlockShape::threads, shared, stream>>>(batch);
-  SLIDESTREAM_CUDA_LAUNCHED();
-}
+constexpr std::uint32_t few_lanes = 12;
 
 }  // namespace
 
 void launch_blocks(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream) {
-  if (batch.block_count < few_blocks) {
-    launch<4>(batch, multiprocessors, stream);
-  } else {
-    launch<3>(batch, multiprocessors, stream);
-  }
+  constexpr std::uint32_t shared = BlockShape::shared_bytes;
+  SLIDESTREAM_CUDA(
+      cudaFuncSetAttribute(decode_blocks, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  // With blocks for less than all lanes.
+  const bool few = batch.block_count < multiprocessors * BlockShape::threads;
+  decode_blocks<<<multiprocessors, BlockShape::threads, shared, stream>>>(batch, few ? few_lanes : 32);
+  SLIDESTREAM_CUDA_LAUNCHED();
 }
 
 }  // namespace slidestream::cuda

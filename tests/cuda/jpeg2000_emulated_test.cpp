@@ -87,7 +87,7 @@ class EmulatedDecoder {
     execute(1, length_bins, [&] { scan_bins(device); });
     execute((device.tile_count + 7) / 8, PacketShape::sort_threads, [&] { sort_blocks(device); });
     execute(2, PacketShape::join_threads, [&] { join_blocks(device); });
-    execute(2, BlockShape::threads, [&] { decode_blocks<3>(device); });
+    execute(2, BlockShape::threads, [&] { decode_blocks(device, 32); });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet97>(device); });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet53>(device); });
     return verdicts;
