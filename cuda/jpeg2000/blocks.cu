@@ -5,7 +5,7 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr std::uint32_t few_lanes = 12;
+constexpr std::uint32_t few_lanes = 6;
 
 }  // namespace
 
