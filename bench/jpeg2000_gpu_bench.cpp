@@ -165,6 +165,7 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   const std::size_t wrong = count_wrong(tiles, placed, reasons, plane.get());
   const double pixels = static_cast<double>(count) * tiles.width * tiles.height;
   nlohmann::json row = {{"slide", tiles.name},
+                        {"tile", {tiles.width, tiles.height}},
                         {"tiles", count},
                         {"mean_bytes", static_cast<double>(placed.bytes.size()) / count},
                         {"ms", median},
