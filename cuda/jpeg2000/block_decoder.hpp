@@ -237,7 +237,7 @@ class BlockDecoder {
     const bool hit = (is_coefficient & is_one) | is_second;  // the plane's bit is one
     const bool becomes_significant = hit & !refines, done = is_sign | (is_coefficient & !becomes_significant);
     const std::uint32_t keeps_others = done ? ~1U : ~0U;
-    const std::uint32_t keeps = is_run & !is_one ? ~15U : keeps_others;
+    const std::uint32_t keeps = (is_run & !is_one) ? ~15U : keeps_others;
     // A coefficient that becomes significant adds those neighbours to a significance pass that come later.
     const std::uint32_t below_it = row == 3 ? 0x18U : 0x3AU;
     const std::uint32_t later = row == 0 ? 0x32U : below_it;
@@ -256,7 +256,7 @@ class BlockDecoder {
     bit_ = at_bit;
     const std::uint32_t after_uniform =
         is_first ? static_cast<std::uint32_t>(uniform_low) : static_cast<std::uint32_t>(coefficient);
-    const std::uint32_t otherwise = is_run & is_one ? static_cast<std::uint32_t>(uniform_high) : after_uniform;
+    const std::uint32_t otherwise = (is_run & is_one) ? static_cast<std::uint32_t>(uniform_high) : after_uniform;
     decision_ = becomes_significant ? static_cast<std::uint32_t>(sign) : otherwise;
   }
 
