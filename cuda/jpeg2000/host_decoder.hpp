@@ -66,7 +66,8 @@ class HostJpeg2000Decoder {
   template <class Wavelet>
   void transform(const Jpeg2000Coding& coding, bool inverted);
   template <class Wavelet>
-  void place_band(const Jpeg2000Coding& coding, std::uint32_t band, std::vector<typename Wavelet::Value>& values) const;
+  void place_band(const Jpeg2000Coding& coding, std::uint32_t number,
+                  std::vector<typename Wavelet::Value>& values) const;
 
   HostArena arena_;
   Jpeg2000Coding coding_{};

@@ -46,7 +46,7 @@ static_assert(sizeof(Jpeg2000DeviceTile) == 48);
 
 /// Cuts the memory that travels to the device; the same on both sides. Only what is in use travels.
 struct Jpeg2000UploadLayout {
-  explicit Jpeg2000UploadLayout(const Jpeg2000BatchLimits& limits);
+  explicit Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given);
   Jpeg2000BatchLimits limits;  ///< with zeros filled in
   // Offsets in bytes.
   std::size_t tiles;

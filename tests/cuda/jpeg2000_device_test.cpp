@@ -120,7 +120,7 @@ void check_all(const std::vector<NamedTile>& tiles, std::vector<Run>& runs) {
   }
 }
 
-TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch") {
+TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch (many)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind();
   std::mt19937 random(3);
@@ -142,7 +142,7 @@ TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch") {
   }
 }
 
-TEST_CASE("all JPEG 2000 tiles of a real slide") {
+TEST_CASE("all JPEG 2000 tiles of a real slide (large)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");
@@ -152,7 +152,7 @@ TEST_CASE("all JPEG 2000 tiles of a real slide") {
   check_all(tiles, runs);
 }
 
-TEST_CASE("mutants of JPEG 2000 tiles are flagged by the device, or as the CPU has them") {
+TEST_CASE("mutants of JPEG 2000 tiles are flagged by the device, or as the CPU has them (large)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   const char* wanted = std::getenv("SLIDESTREAM_MUTANTS");
   const std::size_t total = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 4000;
