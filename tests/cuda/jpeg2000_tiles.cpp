@@ -149,8 +149,10 @@ Bytes jpeg2000_mutant(const Bytes& tile, std::mt19937& random) {
   const std::size_t header = std::min<std::size_t>(mutant.size() / 2, 200);
   for (auto changes = 1 + random() % 6; changes > 0; --changes) {
     const std::size_t at = header + random() % (mutant.size() - header);
-    constexpr unsigned often[] = {0xFF, 0x80, 0x8F, 0x90, 0x00};
-    mutant[at] = static_cast<std::byte>(random() % 2 == 0 ? random() : often[random() % 5]);
+    mutant[at] = static_cast<std::byte>(random() % 3 == 0 ? 0xFF : random());
+    // Behind 0xFF a carry, or the end.
+    if (mutant[at] == std::byte{0xFF} && at + 1 < mutant.size())
+      mutant[at + 1] = static_cast<std::byte>(0x80 + random() % 18);
   }
   return mutant;
 }
