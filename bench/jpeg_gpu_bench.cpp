@@ -24,12 +24,18 @@
 #include <vector>
 
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
+#include "gpu_memory.hpp"
 #include "runtime/cuda/check.hpp"
 #include "slide/slide_impl.hpp"
 
 namespace {
 
 using namespace slidestream;
+using bench::allocate_device;
+using bench::allocate_pinned;
+using bench::DeviceBytes;
+using bench::milliseconds;
+using bench::PinnedBytes;
 
 constexpr double slide_pixels = 65664.0 * 43264.0;
 
@@ -42,26 +48,6 @@ struct Options {
   std::int64_t lanes = -1;
   std::vector<std::string> formats = {"luminance", "rgb", "both"};
 };
-
-struct DeviceFree {
-  void operator()(std::byte* memory) const { cudaFree(memory); }
-};
-struct HostFree {
-  void operator()(std::byte* memory) const { cudaFreeHost(memory); }
-};
-using DeviceBytes = std::unique_ptr<std::byte, DeviceFree>;
-using PinnedBytes = std::unique_ptr<std::byte, HostFree>;
-
-DeviceBytes allocate_device(std::size_t bytes) {
-  void* memory = nullptr;
-  SLIDESTREAM_CUDA(cudaMalloc(&memory, bytes));
-  return DeviceBytes(static_cast<std::byte*>(memory));
-}
-PinnedBytes allocate_pinned(std::size_t bytes) {
-  void* memory = nullptr;
-  SLIDESTREAM_CUDA(cudaMallocHost(&memory, bytes));
-  return PinnedBytes(static_cast<std::byte*>(memory));
-}
 
 /// The distinct tiles of a slide: those inside the image in whole, with their pixels.
 struct Tiles {
@@ -102,12 +88,6 @@ Tiles read_tiles(const std::string& path, const std::string& wanted) {
     tiles.pixels.push_back(std::move(pixels));
   }
   return tiles;
-}
-
-double milliseconds(cudaEvent_t from, cudaEvent_t to) {
-  float elapsed = 0;
-  SLIDESTREAM_CUDA(cudaEventElapsedTime(&elapsed, from, to));
-  return elapsed;
 }
 
 nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& options) {

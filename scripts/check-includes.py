@@ -28,6 +28,7 @@ ALLOWED = {
     "cuda/encode": {"public", "runtime", "codec"},
     "cuda/pyramid": {"public", "runtime", "image"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
+    "cuda/jpeg2000": {"public", "runtime", "codec", "cuda/jpeg"},  # as it; what both need lies there
     # Operators know nothing of graphs, and of each other only that stains are of tissue.
     "src/operators": {
         "public", "image", "statistics", "spectrum", "operators/gaussian", "operators/identity", "operators/sobel", "operators/stain",

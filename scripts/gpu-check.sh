@@ -133,8 +133,13 @@ fi
 # Arguments of a benchmark that wants some: the slides whose tiles jpeg_gpu_bench and encode_gpu_bench repeat.
 arguments=()
 prepare() {
-  local folder="$logs/slides" real="${SLIDESTREAM_TEST_DATA:-$here/../../shared}/data/cmu-1-small-region.svs"
+  local folder="$logs/slides" data="${SLIDESTREAM_TEST_DATA:-$here/../../shared}/data"
+  local real="$data/cmu-1-small-region.svs"
   arguments=()
+  if [[ "$1" == jpeg2000_gpu_bench ]]; then
+    arguments=("$data/tcga-cr-7395.svs")
+    return 0
+  fi
   [[ "$1" == jpeg_gpu_bench || "$1" == encode_gpu_bench ]] || return 0
   mkdir -p "$folder"
   if [[ "$1" == encode_gpu_bench ]]; then

@@ -9,7 +9,7 @@
 Figures are {"device": ..., "figures": [{"name", "value", "unit", "target", "direction"}, ...]}: direction is at_most,
 at_least, or report for a figure that has no target; value null means that it could not be measured; "note" (may be
 absent) is a line for below the table; "skipped" (may be absent) says why this machine can't have the figure, and such a
-row is no failure. jpeg_gpu_bench gives a list with a row for each batch instead, bench/published/compare.py its rows:
+row is no failure. jpeg_gpu_bench and jpeg2000_gpu_bench give a list with a row for each batch instead, bench/published/compare.py its rows:
 these become figures here.
 
 A line of FILE names a program and one of its figures, which must be there, and then, in any order, `gpus N` when it

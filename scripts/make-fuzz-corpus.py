@@ -164,6 +164,17 @@ def write_images(folder):
         (folder / f"noise-{number}").write_bytes(head + bytes(i * i * 31 >> 3 & 255 for i in range(500)))
 
 
+def write_jpeg2000_tiles(slides, folder):
+    """What jpeg2000_fuzzer takes: a byte that says the slide's colour and how the frame fits the tile, and a tile."""
+    for slide in slides:
+        content = slide.read_bytes()
+        tags = first_directory(content)
+        for number, (offset, length) in enumerate(list(zip(tags[324], tags[325]))[:3]):
+            for colour in range(4):
+                (folder / f"{slide.stem}-{number}-{colour}").write_bytes(
+                    bytes([colour]) + content[offset:offset + length])
+
+
 def write_manifests(folder):
     for number, text in enumerate((
             b"a.svs\nb.svs\n", b"\xef\xbb\xbf# comment\r\n\r\n  \na b.svs\r\n", b"path\na.svs\n", b"id,path\n1,\"a,\"\"b.svs\"\n",
@@ -191,7 +202,7 @@ def main(arguments):
         print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
         return 2
     pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
-    for name in ("slide", "config", "jpeg", "encode", "manifest", "ledger"):
+    for name in ("slide", "config", "jpeg", "jpeg2000", "encode", "manifest", "ledger"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     write_slides(pipeline, folder / "slide")
     write_configurations(folder / "config")
@@ -200,6 +211,7 @@ def main(arguments):
     write_ledgers(pipeline, sorted((folder / "slide").glob("jpeg420-*.svs")), folder / "ledger")
     write_tiles(sorted(file for codec in JPEG_CODECS for file in (folder / "slide").glob(f"{codec}-*.svs")),
                 folder / "jpeg")
+    write_jpeg2000_tiles(sorted((folder / "slide").glob("jpeg2000-*.svs")), folder / "jpeg2000")
     return 0
 
 

@@ -4,6 +4,7 @@
 
 #include "cuda/jpeg/host_device.hpp"
 #include "cuda/jpeg/jpeg_coding.hpp"
+#include "cuda/jpeg/word_bits.hpp"
 
 /// \file
 /// The entropy decoder, from one source for the device and for the host: tables, and the step that decodes one symbol.
@@ -176,15 +177,6 @@ SLIDESTREAM_HOST_DEVICE CycleEntry cycle_entry(const JpegCoding& coding, LaneMod
   const std::uint32_t next = layout.cycle + 16 * (i + 1 == count ? 0 : i + 1);
   return {layout.lookup + 4 * primary_words * block.dc, layout.lookup + 4 * primary_words * block.ac,
           layout.zigzag + zigzag_bytes * region, waits | next << 16};
-}
-
-SLIDESTREAM_HOST_DEVICE std::uint32_t funnel_left(std::uint32_t high, std::uint32_t low, std::uint32_t shift) {
-#if defined(__CUDA_ARCH__)
-  return __funnelshift_l(low, high, shift);
-#else
-  const std::uint32_t s = shift & 31U;
-  return s == 0 ? high : high << s | low >> (32 - s);
-#endif
 }
 
 // The following are what a step is made of, each one instruction on the device: compilers rather shift and mask.

@@ -102,13 +102,12 @@ Bytes with_comment_and_fill(Bytes bytes) {
   return bytes;
 }
 
-/// The decoder asks the slide nothing, but wants a reference.
+}  // namespace
+
 const Slide& no_slide() {
   alignas(Slide) static std::byte storage[sizeof(Slide)];
   return reinterpret_cast<const Slide&>(storage);
 }
-
-}  // namespace
 
 NamedTile make_tile(int width, int height, const TileOptions& options, unsigned seed) {
   NamedTile tile;

@@ -50,6 +50,9 @@ std::vector<NamedTile> tiles_for_rgb();
 /// A few bytes changed, removed, added or moved, most of them in the scan.
 Bytes mutate(const Bytes& tile, std::mt19937& random);
 
+/// The decoders ask the slide nothing, but want a reference.
+const Slide& no_slide();
+
 /// What a slide asks of a tile that lies inside the image in whole.
 TileDemand whole_tile(Colour colour, std::int64_t width, std::int64_t height,
                       const PixelFormat& format = luminance_format);

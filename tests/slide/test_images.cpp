@@ -172,9 +172,9 @@ opj_image_t* to_image(const Picture& picture, const Jpeg2000Options& options) {
   for (int s = 0; s < picture.samples; ++s) {
     opj_image_cmptparm_t& p = parameters[static_cast<std::size_t>(s)];
     p.dx = static_cast<OPJ_UINT32>(s > 0 ? options.chroma_dx : 1);
-    p.dy = 1;
+    p.dy = static_cast<OPJ_UINT32>(s > 0 ? options.chroma_dy : 1);
     p.w = (static_cast<OPJ_UINT32>(picture.width) + p.dx - 1) / p.dx;
-    p.h = static_cast<OPJ_UINT32>(picture.height);
+    p.h = (static_cast<OPJ_UINT32>(picture.height) + p.dy - 1) / p.dy;
     p.prec = static_cast<OPJ_UINT32>(options.precision);
     p.sgnd = options.is_signed;
   }
@@ -186,7 +186,7 @@ opj_image_t* to_image(const Picture& picture, const Jpeg2000Options& options) {
     const opj_image_comp_t& component = image->comps[s];
     for (OPJ_UINT32 y = 0; y < component.h; ++y) {
       for (OPJ_UINT32 x = 0; x < component.w; ++x) {
-        const int value = picture.at(static_cast<int>(x * component.dx), static_cast<int>(y))[s];
+        const int value = picture.at(static_cast<int>(x * component.dx), static_cast<int>(y * component.dy))[s];
         component.data[y * component.w + x] = options.is_signed ? value - 128 : value;
       }
     }
@@ -300,10 +300,30 @@ Bytes encode_jpeg2000(const Picture& picture, const Jpeg2000Options& options) {
   opj_set_default_encoder_parameters(&parameters);
   parameters.irreversible = options.irreversible;
   parameters.tcp_mct = options.colour_transform && picture.samples >= 3 ? 1 : 0;
-  parameters.tcp_numlayers = 1;
-  parameters.tcp_rates[0] = options.irreversible ? 8 : 0;
+  parameters.tcp_numlayers = options.layers;
+  for (int layer = 0; layer < options.layers; ++layer) {
+    const int before_last = options.layers - 1 - layer;
+    const bool all = !options.irreversible && before_last == 0;
+    parameters.tcp_rates[layer] = all ? 0 : options.rate * static_cast<float>(1 << before_last);
+  }
   parameters.cp_disto_alloc = 1;
-  parameters.numresolution = 4;
+  parameters.numresolution = options.levels + 1;
+  parameters.cblockw_init = options.block_width;
+  parameters.cblockh_init = options.block_height;
+  parameters.prog_order = static_cast<OPJ_PROG_ORDER>(options.progression);
+  parameters.mode = options.block_style;
+  parameters.csty |= (options.sop_markers ? 2 : 0) | (options.eph_markers ? 4 : 0);
+  if (!options.precincts.empty()) {
+    parameters.csty |= 1;
+    parameters.res_spec = static_cast<int>(options.precincts.size());
+    for (std::size_t i = 0; i < options.precincts.size(); ++i) {
+      parameters.prcw_init[i] = parameters.prch_init[i] = options.precincts[i];
+    }
+  }
+  if (options.tile_parts != 0) {
+    parameters.tp_on = 1;
+    parameters.tp_flag = options.tile_parts;
+  }
   if (options.tile_size > 0) {
     parameters.tile_size_on = OPJ_TRUE;
     parameters.cp_tdx = parameters.cp_tdy = options.tile_size;
@@ -311,8 +331,11 @@ Bytes encode_jpeg2000(const Picture& picture, const Jpeg2000Options& options) {
   opj_codec_t* codec = opj_create_compress(options.jp2 ? OPJ_CODEC_JP2 : OPJ_CODEC_J2K);
   MemoryStream memory;
   opj_stream_t* stream = open_stream(memory, false);
-  const bool fine = opj_setup_encoder(codec, &parameters, image) && opj_start_compress(codec, image, stream) &&
-                    opj_encode(codec, stream) && opj_end_compress(codec, stream);
+  const char* const lengths[] = {"PLT=YES", "TLM=YES", nullptr};
+  const bool fine = opj_setup_encoder(codec, &parameters, image) &&
+                    (!options.packet_lengths || opj_encoder_set_extra_options(codec, lengths)) &&
+                    opj_start_compress(codec, image, stream) && opj_encode(codec, stream) &&
+                    opj_end_compress(codec, stream);
   opj_stream_destroy(stream);
   opj_destroy_codec(codec);
   opj_image_destroy(image);

@@ -64,6 +64,19 @@ struct Jpeg2000Options {
   int precision = 8;
   bool is_signed = false;
   int tile_size = 0;  ///< of the codestream's own tiles; 0: one tile
+  int chroma_dy = 1;  ///< components 1 and 2 have a sample for so many rows
+  int levels = 3;
+  int block_width = 64;
+  int block_height = 64;
+  int progression = 0;  ///< LRCP, RLCP, RPCL, PCRL, CPRL
+  int layers = 1;
+  float rate = 8;  ///< irreversible: of compression, of the last layer
+  bool sop_markers = false;
+  bool eph_markers = false;
+  std::vector<int> precincts = {};  ///< their sides, of the largest resolution first; the last holds for all others
+  char tile_parts = 0;              ///< 'R', 'L' or 'C': a tile-part for each resolution, layer or component
+  int block_style = 0;
+  bool packet_lengths = false;  ///< PLT and TLM
 };
 
 Bytes encode_jpeg2000(const Picture& picture, const Jpeg2000Options& options = {});

@@ -60,11 +60,37 @@ void sincospif(float x, float* sine, float* cosine) {
 float __shfl_sync(unsigned, float value, int lane) {
   return __uint_as_float(test::emulator::value_of_lane(__float_as_uint(value), static_cast<unsigned>(lane)));
 }
+[[maybe_unused]] unsigned __shfl_sync(unsigned, unsigned value, int lane) {
+  return test::emulator::value_of_lane(value, static_cast<unsigned>(lane));
+}
+/// From `distance` lanes before or behind, within groups of `width` lanes; the lane's own at the group's end.
+template <class T>
+T __shfl_up_sync(unsigned, T value, unsigned distance, int width) {
+  const unsigned lane = threadIdx.x % 32, first = lane / static_cast<unsigned>(width) * static_cast<unsigned>(width);
+  const bool inside = lane >= first + distance;
+  return std::bit_cast<T>(
+      test::emulator::value_of_lane(std::bit_cast<unsigned>(value), inside ? lane - distance : lane));
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, unsigned distance, int width) {
+  const unsigned lane = threadIdx.x % 32, first = lane / static_cast<unsigned>(width) * static_cast<unsigned>(width);
+  const bool inside = lane + distance < first + static_cast<unsigned>(width);
+  return std::bit_cast<T>(
+      test::emulator::value_of_lane(std::bit_cast<unsigned>(value), inside ? lane + distance : lane));
+}
+[[maybe_unused]] unsigned __ballot_sync(unsigned, bool value) {
+  return test::emulator::sum_of_warp(value ? 1U << threadIdx.x % 32 : 0U);
+}
 int __reduce_add_sync(unsigned, int value) {
   return static_cast<int>(test::emulator::sum_of_warp(static_cast<unsigned>(value)));
 }
-void atomicAdd(unsigned long long* at, unsigned long long value) { *at += value; }
+unsigned long long atomicAdd(unsigned long long* at, unsigned long long value) {
+  return std::exchange(*at, *at + value);
+}
 unsigned atomicAdd(unsigned* at, unsigned value) { return std::exchange(*at, *at + value); }
+[[maybe_unused]] unsigned atomicMax(unsigned* at, unsigned value) {
+  return std::exchange(*at, *at < value ? value : *at);
+}
 [[maybe_unused]] int __popc(unsigned value) { return std::popcount(value); }
 template <class T>
 T min(T a, T b) {

@@ -1,0 +1,232 @@
+// JPEG 2000 decoding on a GPU: `jpeg2000_gpu_bench SLIDE... [--tiles N,N,...] [--repeat N] [--json FILE]`.
+//
+// The tiles of all of a slide's levels, repeated at random to N tiles a batch, go from compressed bytes in device
+// memory to luminance in a plane. Every tile of the last run is compared with the CPU decoder's.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+#include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
+#include "gpu_memory.hpp"
+#include "runtime/cuda/check.hpp"
+
+namespace {
+
+using namespace slidestream;
+
+struct Options {
+  std::vector<std::string> slides;
+  std::vector<std::uint32_t> tiles = {42000, 16384, 1024};
+  int repeat = 7;
+  std::string json;
+};
+
+/// The distinct tiles of a slide with their luminance, all of one size.
+struct Tiles {
+  std::string name;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  Colour colour = Colour::rgb;
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<std::vector<std::uint8_t>> pixels;
+};
+
+Tiles read_tiles(const std::string& path) {
+  const auto slide = Slide::open(path);
+  Tiles tiles;
+  tiles.name = std::filesystem::path(path).stem().string();
+  TileDecoder decoder;
+  for (std::size_t l = 0; l < slide->info().levels.size(); ++l) {
+    const Level& level = slide->info().levels[l];
+    if (level.codec != Codec::jpeg2000) continue;
+    if (tiles.bytes.empty()) {
+      tiles.width = static_cast<std::uint32_t>(level.tile_width);
+      tiles.height = static_cast<std::uint32_t>(level.tile_height);
+      tiles.colour = level.colour;
+    }
+    if (tiles.width != level.tile_width || tiles.height != level.tile_height) continue;
+    for (std::int64_t i = 0; i < level.columns * level.rows && tiles.bytes.size() < 2000; ++i) {
+      const TileRange range = slide->tile(l, i);
+      if (range.length == 0) continue;
+      std::vector<std::byte> bytes(range.length);
+      slide->read(range.offset, bytes);
+      std::vector<std::uint8_t> pixels(std::size_t{tiles.width} * tiles.height);
+      decoder.decode(*slide, l, i, bytes, 0, 0,
+                     {pixels.data(), level.tile_width, level.tile_width, level.tile_height, luminance_format});
+      tiles.bytes.push_back(std::move(bytes));
+      tiles.pixels.push_back(std::move(pixels));
+    }
+  }
+  if (tiles.bytes.empty()) throw SlideError(path + ": no JPEG 2000 tiles");
+  return tiles;
+}
+
+/// A batch's tiles in device memory: which stands where is left to chance.
+struct Placed {
+  std::vector<std::size_t> chosen;
+  std::vector<std::size_t> offsets;
+  std::vector<std::byte> bytes;
+};
+
+Placed place(const Tiles& tiles, std::uint32_t count) {
+  std::mt19937 random(1);
+  Placed placed;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t tile = i < tiles.bytes.size() ? i : random() % tiles.bytes.size();
+    placed.chosen.push_back(tile);
+    placed.offsets.push_back(placed.bytes.size());
+    placed.bytes.insert(placed.bytes.end(), tiles.bytes[tile].begin(), tiles.bytes[tile].end());
+  }
+  placed.bytes.resize((placed.bytes.size() + 15) / 16 * 16);
+  return placed;
+}
+
+/// Tiles below each other, each with rows of its own: how many of those that the device vouches for aren't the CPU's.
+std::size_t count_wrong(const Tiles& tiles, const Placed& placed, const std::vector<std::uint32_t>& reasons,
+                        const std::byte* plane) {
+  const std::size_t tile_bytes = std::size_t{tiles.width} * tiles.height;
+  constexpr std::size_t at_once = 1024;
+  std::vector<std::uint8_t> band(at_once * tile_bytes);
+  std::size_t wrong = 0;
+  for (std::size_t first = 0; first < reasons.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, reasons.size() - first);
+    SLIDESTREAM_CUDA(cudaMemcpy(band.data(), plane + first * tile_bytes, count * tile_bytes, cudaMemcpyDeviceToHost));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::vector<std::uint8_t>& expected = tiles.pixels[placed.chosen[first + i]];
+      const bool equal = std::memcmp(band.data() + i * tile_bytes, expected.data(), tile_bytes) == 0;
+      if (!equal && reasons[first + i] == 0) ++wrong;
+    }
+  }
+  return wrong;
+}
+
+nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& options) {
+  const Placed placed = place(tiles, count);
+  const cuda::Jpeg2000BatchLimits limits{.tiles = count, .compressed_bytes = placed.bytes.size()};
+  const std::size_t upload_bytes = cuda::Jpeg2000Batch::upload_bytes(limits);
+  const bench::PinnedBytes upload = bench::allocate_pinned(upload_bytes);
+  cuda::Jpeg2000Batch batch(limits, {upload.get(), upload_bytes});
+  const std::size_t decoder_bytes = cuda::Jpeg2000BatchDecoder::device_bytes(limits);
+  const bench::DeviceBytes decoder_memory = bench::allocate_device(decoder_bytes);
+  cuda::Jpeg2000BatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
+  const std::size_t plane_bytes = std::size_t{tiles.width} * tiles.height * count;
+  const bench::DeviceBytes plane = bench::allocate_device(plane_bytes);
+  const bench::DeviceBytes compressed = bench::allocate_device(placed.bytes.size());
+  const bench::DeviceBytes verdicts = bench::allocate_device(sizeof(std::uint32_t) * count);
+  SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), placed.bytes.data(), placed.bytes.size(), cudaMemcpyHostToDevice));
+  SLIDESTREAM_CUDA(cudaMemset(plane.get(), 0xA5, plane_bytes));
+  const TileDemand demand{tiles.colour, tiles.width, tiles.height, tiles.width, tiles.height, luminance_format};
+  const auto before = std::chrono::steady_clock::now();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const cuda::JpegPlacement placement{
+        std::uint64_t{i} * tiles.width * tiles.height, tiles.width, 0, 0, tiles.width, tiles.height};
+    const cuda::Jpeg2000Reason reason =
+        batch.add({placed.bytes.data() + placed.offsets[i], tiles.bytes[placed.chosen[i]].size()}, placed.offsets[i],
+                  demand, placement);
+    if (reason != cuda::Jpeg2000Reason::none) {
+      throw SlideError(std::string("a tile isn't for the device: ") + describe(reason));
+    }
+  }
+  const double host_us =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count() / count;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t events[2] = {};
+  SLIDESTREAM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (cudaEvent_t& event : events) SLIDESTREAM_CUDA(cudaEventCreate(&event));
+  std::vector<double> times;
+  for (int i = 0; i < options.repeat + 1; ++i) {  // the first warms up
+    SLIDESTREAM_CUDA(cudaEventRecord(events[0], stream));
+    decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()), reinterpret_cast<std::uint32_t*>(verdicts.get()),
+                    batch, {compressed.get(), placed.bytes.size()}, stream);
+    SLIDESTREAM_CUDA(cudaEventRecord(events[1], stream));
+    SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
+    if (i > 0) times.push_back(bench::milliseconds(events[0], events[1]));
+  }
+  SLIDESTREAM_CUDA(cudaStreamDestroy(stream));
+  for (cudaEvent_t event : events) SLIDESTREAM_CUDA(cudaEventDestroy(event));
+  std::sort(times.begin(), times.end());
+  const double median = times[times.size() / 2];
+  std::vector<std::uint32_t> reasons(count);
+  SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.get(), sizeof(std::uint32_t) * count, cudaMemcpyDeviceToHost));
+  const auto flagged =
+      static_cast<std::size_t>(std::count_if(reasons.begin(), reasons.end(), [](std::uint32_t r) { return r != 0; }));
+  const std::size_t wrong = count_wrong(tiles, placed, reasons, plane.get());
+  const double pixels = static_cast<double>(count) * tiles.width * tiles.height;
+  nlohmann::json row = {{"slide", tiles.name},
+                        {"tile", {tiles.width, tiles.height}},
+                        {"tiles", count},
+                        {"mean_bytes", static_cast<double>(placed.bytes.size()) / count},
+                        {"ms", median},
+                        {"ms_min", times.front()},
+                        {"ms_max", times.back()},
+                        {"gpx_per_s", pixels / median / 1e6},
+                        {"flagged", flagged},
+                        {"wrong", wrong},
+                        {"host_us_per_tile", host_us},
+                        {"device_mb", decoder_bytes >> 20}};
+  std::printf(
+      "%-24s %6u tiles of %6.0f B: %8.3f ms (%.3f..%.3f) %6.1f Gpx/s, flagged %zu, wrong %zu, host %.2f us a tile\n",
+      tiles.name.c_str(), count, static_cast<double>(placed.bytes.size()) / count, median, times.front(), times.back(),
+      pixels / median / 1e6, flagged, wrong, host_us);
+  std::fflush(stdout);
+  return row;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 == argc) throw ConfigError(argument + " needs a value");
+      return argv[++i];
+    };
+    if (argument == "--tiles") {
+      options.tiles.clear();
+      std::string list = value();
+      for (char* part = std::strtok(list.data(), ","); part != nullptr; part = std::strtok(nullptr, ",")) {
+        options.tiles.push_back(static_cast<std::uint32_t>(std::strtoul(part, nullptr, 10)));
+      }
+    } else if (argument == "--repeat") {
+      options.repeat = std::max(1, std::atoi(value().c_str()));
+    } else if (argument == "--json") {
+      options.json = value();
+    } else {
+      options.slides.push_back(argument);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Options options = parse(argc, argv);
+    nlohmann::json rows = nlohmann::json::array();
+    bool sound = true;
+    for (const std::string& path : options.slides) {
+      const Tiles tiles = read_tiles(path);
+      for (const std::uint32_t count : options.tiles) {
+        rows.push_back(run(tiles, count, options));
+        sound = sound && rows.back()["wrong"] == 0 && rows.back()["flagged"] == 0;
+      }
+    }
+    if (!options.json.empty()) std::ofstream(options.json) << rows.dump(1) << '\n';
+    return sound ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "jpeg2000_gpu_bench: %s\n", error.what());
+    return 2;
+  }
+}

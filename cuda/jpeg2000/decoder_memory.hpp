@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/jpeg2000/block_bits.hpp"
+#include "cuda/jpeg2000/block_decoder.hpp"
+#include "cuda/jpeg2000/jpeg2000_batch.hpp"
+#include "cuda/jpeg2000/packets.hpp"
+
+/// \file
+/// What a `Jpeg2000BatchDecoder` keeps in device memory, in plain C++: so that the memory of a run can be told for a
+/// GPU that isn't there.
+
+namespace slidestream::cuda {
+
+/// The decoder's parts of device memory, as offsets in bytes.
+struct Jpeg2000DecoderMemory {
+  explicit Jpeg2000DecoderMemory(const Jpeg2000UploadLayout& upload_layout) {
+    const Jpeg2000BatchLimits& limits = upload_layout.limits;
+    const auto take = [this](std::size_t bytes) {
+      const std::size_t begin = size;
+      size += (bytes + 255) / 256 * 256;
+      return begin;
+    };
+    upload = take(upload_layout.size);
+    tables = take(MqTables::bytes);
+    counters = take(8192);
+    state = take(std::size_t{PacketState::bytes_per_tile} * ((limits.tiles + 31U) / 32 * 32));
+    blocks = take(sizeof(Jpeg2000Block) * std::size_t{limits.blocks});
+    jobs = take(sizeof(BlockJob) * std::size_t{limits.blocks});
+    job_blocks = take(sizeof(std::uint32_t) * std::size_t{limits.blocks});
+    pieces = take(sizeof(BlockPiece) * std::size_t{limits.pieces});
+    // As `stream_words` has it, at most, for all blocks together.
+    stream_words_limit = limits.compressed_bytes / 4 + limits.compressed_bytes / 32 + 6 * std::size_t{limits.blocks};
+    stream = take(sizeof(std::uint32_t) * stream_words_limit);
+    planes = take(sizeof(std::uint32_t) * (limits.plane_words + 2 * std::size_t{plane_margin}));
+  }
+  std::size_t upload;
+  std::size_t tables;
+  std::size_t counters;
+  std::size_t state;
+  std::size_t blocks;
+  std::size_t jobs;
+  std::size_t job_blocks;
+  std::size_t pieces;
+  std::size_t stream;
+  std::size_t planes;
+  std::size_t stream_words_limit = 0;
+  std::size_t size = 0;
+};
+
+}  // namespace slidestream::cuda

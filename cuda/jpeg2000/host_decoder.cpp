@@ -1,0 +1,200 @@
+#include "cuda/jpeg2000/host_decoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/jpeg2000/block_bits.hpp"
+#include "cuda/jpeg2000/wavelet.hpp"
+
+namespace slidestream::cuda {
+namespace {
+
+constexpr std::uint32_t most_pieces = 1U << 16;
+
+struct BlockSize {
+  std::uint32_t width;
+  std::uint32_t height;
+};
+
+BlockSize size_of_block(const Jpeg2000Band& band, std::uint32_t number) {
+  const std::uint32_t x = number % band.blocks_across << band.block_width_log;
+  const std::uint32_t y = number / band.blocks_across << band.block_height_log;
+  return {std::min(1U << band.block_width_log, band.width - x), std::min(1U << band.block_height_log, band.height - y)};
+}
+
+std::uint32_t blocks_in(const Jpeg2000Band& band) {
+  if (band.width == 0 || band.height == 0) return 0;
+  return band.blocks_across * ((band.height + (1U << band.block_height_log) - 1) >> band.block_height_log);
+}
+
+/// One level of a line of `count` values, `stride` apart: low ones first, then high ones.
+template <class Wavelet>
+void transform_line(typename Wavelet::Value* line, std::uint32_t count, std::size_t stride,
+                    std::vector<typename Wavelet::Value>& scratch) {
+  const std::uint32_t lows = (count + 1) / 2, highs = count / 2;
+  scratch.resize(count);
+  typename Wavelet::Column column;
+  for (std::uint32_t i = 0; i < lows; ++i) {
+    column.push(i, lows, highs, line[i * stride], i < highs ? line[(lows + i) * stride] : typename Wavelet::Value{},
+                [&scratch](std::uint32_t at, typename Wavelet::Value value) { scratch[at] = value; });
+  }
+  for (std::uint32_t i = 0; i < count; ++i) line[i * stride] = scratch[i];
+}
+
+}  // namespace
+
+HostArena::HostArena() : memory_(MqTables::bytes + LaneArena::warp_bytes) {
+  const auto tables_made = make_mq_tables();
+  std::copy(tables_made.begin(), tables_made.end(), memory_.begin());
+}
+
+std::uint32_t HostArena::load(std::uint32_t at) const noexcept {
+  std::uint32_t value = 0;
+  std::memcpy(&value, memory_.data() + at, sizeof(value));
+  return value;
+}
+std::uint32_t HostArena::load_byte(std::uint32_t at) const noexcept { return memory_[at]; }
+void HostArena::store(std::uint32_t at, std::uint32_t value) const noexcept {
+  std::memcpy(memory_.data() + at, &value, sizeof(value));
+}
+
+HostJpeg2000Decoder::HostJpeg2000Decoder()
+    : state_(PacketState::bytes_per_tile / 4), blocks_(most_blocks), pieces_(most_pieces) {}
+
+Jpeg2000Reason HostJpeg2000Decoder::decode(std::span<const std::byte> bytes, const TileDemand& demand) {
+  Jpeg2000Header header;
+  Jpeg2000Reason reason = parse_jpeg2000_header(bytes, header);
+  if (reason != Jpeg2000Reason::none) return reason;
+  PixelsOf pixels_of = PixelsOf::first;
+  reason = judge_jpeg2000(header.parameters, demand, pixels_of);
+  if (reason != Jpeg2000Reason::none) return reason;
+  coding_ = {};
+  reason = make_coding(header.parameters, coding_);
+  if (reason != Jpeg2000Reason::none) return reason;
+  padded_.assign(bytes.begin(), bytes.end());
+  padded_.resize((bytes.size() + 15) / 16 * 16);
+  return decode_tile(padded_, 0, {header.parts.data(), header.part_count}, coding_,
+                     pixels_of == PixelsOf::first_inverted);
+}
+
+Jpeg2000Reason HostJpeg2000Decoder::decode(std::uint8_t* plane, const Jpeg2000Batch& batch, std::uint32_t number,
+                                           std::span<const std::byte> compressed) {
+  const std::byte* upload = batch.upload().data();
+  const Jpeg2000UploadLayout& layout = batch.layout();
+  const auto& tile = reinterpret_cast<const Jpeg2000DeviceTile*>(upload + layout.tiles)[number];
+  const auto& coding = reinterpret_cast<const Jpeg2000Coding*>(upload + layout.codings)[tile.coding];
+  const auto* parts = reinterpret_cast<const Jpeg2000TilePart*>(upload + layout.parts) + tile.first_part;
+  const Jpeg2000Reason reason = decode_tile(compressed, tile.offset, {parts, tile.parts}, coding, tile.inverted != 0);
+  if (reason != Jpeg2000Reason::none) return reason;
+  for (std::int64_t y = tile.first_row; y < tile.first_row + tile.rows; ++y) {
+    const std::uint8_t* from = pixels_.data() + y * coding.width + tile.first_column;
+    std::copy_n(from, tile.columns, plane + tile.origin + y * tile.pitch + tile.first_column);
+  }
+  return reason;
+}
+
+Jpeg2000Reason HostJpeg2000Decoder::decode_tile(std::span<const std::byte> compressed, std::uint32_t offset,
+                                                std::span<const Jpeg2000TilePart> parts, const Jpeg2000Coding& coding,
+                                                bool inverted) {
+  std::uint32_t piece_count = 0;
+  Jpeg2000Reason reason = read_packets(reinterpret_cast<const std::uint8_t*>(compressed.data()) + offset, offset,
+                                       parts.data(), static_cast<std::uint32_t>(parts.size()), coding,
+                                       {state_.data(), 1}, blocks_.data(), {pieces_.data(), &piece_count, most_pieces});
+  planes_.assign(plane_margin, 0);
+  for (std::uint32_t b = 0; b <= 3U * coding.levels && reason == Jpeg2000Reason::none; ++b) {
+    const Jpeg2000Band& band = coding.bands[b];
+    for (std::uint32_t i = 0; i < blocks_in(band) && reason == Jpeg2000Reason::none; ++i) {
+      reason = decode_block(compressed, band, i, blocks_[band.first_block + i]);
+    }
+  }
+  if (reason != Jpeg2000Reason::none) return reason;
+  if (coding.reversible != 0) {
+    transform<Wavelet53>(coding, inverted);
+  } else {
+    transform<Wavelet97>(coding, inverted);
+  }
+  return reason;
+}
+
+Jpeg2000Reason HostJpeg2000Decoder::decode_block(std::span<const std::byte> compressed, const Jpeg2000Band& band,
+                                                 std::uint32_t number, Jpeg2000Block& block) {
+  if (block.passes == 0) return Jpeg2000Reason::none;
+  const BlockSize size = size_of_block(band, number);
+  stream_.resize(stream_words(block.length));
+  if (!join_block(reinterpret_cast<const std::uint8_t*>(compressed.data()), block, pieces_.data(), stream_.data())) {
+    return Jpeg2000Reason::bad_stuffing;
+  }
+  block.planes = static_cast<std::uint32_t>(planes_.size());
+  planes_.resize(planes_.size() + block_words(size.width, size.height, block.coded_planes));
+  planes_.resize(planes_.size() + plane_margin);
+  BlockDecoder<HostArena> decoder;
+  decoder.start({0, bit_words(block.length) - 1, block.planes,
+                 block_shape(size.width, size.height, band.orientation, block.passes)},
+                stream_.data(), arena_, HostArena::lane, HostArena::tables);
+  bool busy = true;
+  while (busy) {
+    if (!decoder.ready()) {
+      if (decoder.holds()) {
+        decoder.refetch(arena_, planes_.data());
+      } else {
+        busy = decoder.advance(arena_, planes_.data(), HostArena::tables);
+      }
+    }
+    if (busy && decoder.ready()) decoder.step(arena_, stream_.data(), HostArena::tables);
+  }
+  return Jpeg2000Reason::none;
+}
+
+template <class Wavelet>
+void HostJpeg2000Decoder::place_band(const Jpeg2000Coding& coding, std::uint32_t number,
+                                     std::vector<typename Wavelet::Value>& values) const {
+  const Jpeg2000Band& band = coding.bands[number];
+  const std::uint32_t levels_left = number == 0 ? coding.levels : coding.levels - (number - 1) / 3;
+  const std::uint32_t kind = number == 0 ? 0 : (number - 1) % 3 + 1;
+  const std::size_t origin = ((kind & 2U) != 0 ? reduced(coding.height, levels_left) : 0) * std::size_t{coding.width} +
+                             ((kind & 1U) != 0 ? reduced(coding.width, levels_left) : 0);
+  for (std::uint32_t i = 0; i < blocks_in(band); ++i) {
+    const Jpeg2000Block& block = blocks_[band.first_block + i];
+    const BlockSize size = size_of_block(band, i);
+    const BlockScale scale = block_scale(block.passes, block.bit_planes, block.coded_planes, band.half_step);
+    const std::uint32_t words = plane_words(size.width, size.height);
+    const std::uint32_t* signs = planes_.data() + block.planes;
+    for (std::uint32_t y = 0; y < size.height; ++y) {
+      for (std::uint32_t x = 0; x < size.width; ++x) {
+        const std::uint32_t word = y / 4 * ((size.width + 7) / 8) + x / 8, shift = x % 8 * 4 + y % 4;
+        std::uint32_t magnitude = 0;
+        for (std::uint32_t plane = 0; plane < block.coded_planes; ++plane) {
+          magnitude = magnitude << 1 | (signs[words * (2 + plane) + word] >> shift & 1U);
+        }
+        const std::size_t row = (i / band.blocks_across << band.block_height_log) + y;
+        const std::size_t column = (i % band.blocks_across << band.block_width_log) + x;
+        const std::uint32_t negative = magnitude != 0 ? signs[word] >> shift & 1U : 0;
+        values[origin + row * coding.width + column] = Wavelet::value(magnitude, negative, scale);
+      }
+    }
+  }
+}
+
+template <class Wavelet>
+void HostJpeg2000Decoder::transform(const Jpeg2000Coding& coding, bool inverted) {
+  using Value = typename Wavelet::Value;
+  std::vector<Value> values(std::size_t{coding.width} * coding.height);
+  std::vector<Value> scratch;
+  for (std::uint32_t band = 0; band <= 3U * coding.levels; ++band) place_band<Wavelet>(coding, band, values);
+  for (std::uint32_t left = coding.levels; left-- > 0;) {
+    const std::uint32_t width = reduced(coding.width, left), height = reduced(coding.height, left);
+    for (std::uint32_t y = 0; y < height; ++y) {
+      transform_line<Wavelet>(values.data() + std::size_t{y} * coding.width, width, 1, scratch);
+    }
+    for (std::uint32_t x = 0; x < width; ++x) {
+      transform_line<Wavelet>(values.data() + x, height, coding.width, scratch);
+    }
+  }
+  pixels_.resize(values.size());
+  const std::uint8_t flip = inverted ? 255 : 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    pixels_[i] = static_cast<std::uint8_t>(to_sample(Wavelet::rounded(values[i])) ^ flip);
+  }
+}
+
+}  // namespace slidestream::cuda

@@ -1,0 +1,139 @@
+#include "cuda/jpeg2000/jpeg2000_batch.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace slidestream::cuda {
+namespace {
+
+constexpr std::uint32_t usual_blocks = 80;  // of 32 x 32, all of a tile of 256 x 256 pixels
+constexpr std::uint32_t usual_pieces = 16;  // beyond the first of each block
+constexpr std::uint32_t usual_planes = 14;  // signs, pending and 12 bit planes, on an average
+constexpr std::uint32_t words_of_plane = most_jpeg2000_side * most_jpeg2000_side / 32;
+
+}  // namespace
+
+Jpeg2000UploadLayout::Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given) : limits(given) {
+  const std::uint64_t tiles_wanted = limits.tiles;
+  if (limits.parts == 0) limits.parts = 2 * limits.tiles + most_jpeg2000_tile_parts;
+  if (limits.blocks == 0) limits.blocks = usual_blocks * limits.tiles + most_blocks;
+  if (limits.pieces == 0) limits.pieces = usual_pieces * limits.tiles + 4096;
+  if (limits.plane_words == 0) limits.plane_words = (tiles_wanted + 1) * usual_planes * words_of_plane;
+  limits.plane_words = std::min<std::uint64_t>(limits.plane_words, UINT32_MAX);
+  std::size_t at = 0;
+  const auto take = [&at](std::size_t bytes) {
+    const std::size_t begin = at;
+    at += (bytes + 63) / 64 * 64;
+    return begin;
+  };
+  tiles = take(sizeof(Jpeg2000DeviceTile) * std::size_t{limits.tiles});
+  parts = take(sizeof(Jpeg2000TilePart) * std::size_t{limits.parts});
+  rectangles = take(sizeof(JpegDeviceRectangle) * std::size_t{limits.white_rectangles});
+  codings = take(sizeof(Jpeg2000Coding) * std::size_t{limits.codings});
+  size = at;
+}
+
+std::size_t Jpeg2000Batch::upload_bytes(const Jpeg2000BatchLimits& limits) { return Jpeg2000UploadLayout(limits).size; }
+
+Jpeg2000Batch::Jpeg2000Batch(const Jpeg2000BatchLimits& limits, std::span<std::byte> upload)
+    : layout_(limits), upload_(upload) {
+  if (upload.size() < layout_.size) throw std::length_error("too little memory for a batch of JPEG 2000 tiles");
+  parameters_.reserve(layout_.limits.codings);
+}
+
+void Jpeg2000Batch::clear() {
+  tile_count_ = rectangle_count_ = part_count_ = block_count_ = 0;
+  compressed_end_ = 0;
+  // Codings stay for the next batch, which is likely of the same slide, until they are too many.
+  if (coding_count_ < layout_.limits.codings) return;
+  coding_count_ = 0;
+  has_reversible_ = has_irreversible_ = false;
+  parameters_.clear();
+  last_main_.clear();
+}
+
+Jpeg2000Reason Jpeg2000Batch::coding_for(std::uint32_t& coding) {
+  const auto known = std::find(parameters_.begin(), parameters_.end(), header_.parameters);
+  coding = static_cast<std::uint32_t>(known - parameters_.begin());
+  if (known != parameters_.end()) return Jpeg2000Reason::none;
+  if (coding_count_ == layout_.limits.codings) return Jpeg2000Reason::no_room;
+  auto* made = new (part<Jpeg2000Coding>(layout_.codings) + coding_count_) Jpeg2000Coding{};
+  const Jpeg2000Reason reason = make_coding(header_.parameters, *made);
+  if (reason != Jpeg2000Reason::none) return reason;
+  (made->reversible != 0 ? has_reversible_ : has_irreversible_) = true;
+  parameters_.push_back(header_.parameters);
+  ++coding_count_;
+  return Jpeg2000Reason::none;
+}
+
+Jpeg2000Reason Jpeg2000Batch::parse(std::span<const std::byte> bytes, const TileDemand& demand, std::uint32_t& coding) {
+  const bool known = !last_main_.empty() && bytes.size() > last_main_.size() &&
+                     std::memcmp(bytes.data(), last_main_.data(), last_main_.size()) == 0;
+  Jpeg2000Reason reason =
+      known ? parse_jpeg2000_tile_parts(bytes, last_main_.size(), header_) : parse_jpeg2000_header(bytes, header_);
+  if (reason != Jpeg2000Reason::none) {
+    if (!known) last_main_.clear();
+    return reason;
+  }
+  reason = judge_jpeg2000(header_.parameters, demand, pixels_of_);
+  if (known) {
+    coding = last_coding_;
+    return reason;
+  }
+  last_main_.clear();
+  if (reason == Jpeg2000Reason::none) reason = coding_for(coding);
+  if (reason != Jpeg2000Reason::none) return reason;
+  last_main_.assign(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header_.main_bytes));
+  last_coding_ = coding;
+  return reason;
+}
+
+Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_t offset, const TileDemand& demand,
+                                  const JpegPlacement& placement) {
+  const std::uint64_t end = offset + bytes.size();
+  if (tile_count_ == layout_.limits.tiles || end > layout_.limits.compressed_bytes || end > UINT32_MAX) {
+    return Jpeg2000Reason::no_room;
+  }
+  std::uint32_t coding = 0;
+  const Jpeg2000Reason reason = parse(bytes, demand, coding);
+  if (reason != Jpeg2000Reason::none) return reason;
+  const Jpeg2000Coding& made = part<Jpeg2000Coding>(layout_.codings)[coding];
+  if (placement.width == 0 || placement.height == 0 || std::uint64_t{placement.from_x} + placement.width > made.width ||
+      std::uint64_t{placement.from_y} + placement.height > made.height) {
+    return Jpeg2000Reason::size;
+  }
+  if (part_count_ + header_.part_count > layout_.limits.parts || block_count_ + made.blocks > layout_.limits.blocks) {
+    return Jpeg2000Reason::no_room;
+  }
+  std::copy_n(header_.parts.begin(), header_.part_count, part<Jpeg2000TilePart>(layout_.parts) + part_count_);
+  Jpeg2000DeviceTile& tile = part<Jpeg2000DeviceTile>(layout_.tiles)[tile_count_];
+  tile = {};
+  tile.origin = static_cast<std::int64_t>(placement.offset) -
+                std::int64_t{placement.from_y} * std::int64_t{placement.pitch} - std::int64_t{placement.from_x};
+  tile.offset = static_cast<std::uint32_t>(offset);
+  tile.pitch = placement.pitch;
+  tile.coding = coding;
+  tile.first_part = part_count_;
+  tile.first_block = block_count_;
+  tile.parts = static_cast<std::uint16_t>(header_.part_count);
+  tile.inverted = pixels_of_ == PixelsOf::first_inverted ? 1 : 0;
+  tile.first_row = static_cast<std::uint16_t>(placement.from_y);
+  tile.rows = static_cast<std::uint16_t>(placement.height);
+  tile.first_column = static_cast<std::uint16_t>(placement.from_x);
+  tile.columns = static_cast<std::uint16_t>(placement.width);
+  part_count_ += header_.part_count;
+  block_count_ += made.blocks;
+  compressed_end_ = std::max(compressed_end_, end);
+  ++tile_count_;
+  return Jpeg2000Reason::none;
+}
+
+bool Jpeg2000Batch::add_white(const JpegPlacement& placement) {
+  if (rectangle_count_ == layout_.limits.white_rectangles) return false;
+  part<JpegDeviceRectangle>(layout_.rectangles)[rectangle_count_++] = {placement.offset, placement.pitch,
+                                                                       placement.width, placement.height, 0};
+  return true;
+}
+
+}  // namespace slidestream::cuda

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cuda/jpeg/jpeg_batch.hpp"
+#include "cuda/jpeg2000/coding.hpp"
+
+/// \file
+/// What a batch of JPEG 2000 tiles is, told to the device: the host's half of `Jpeg2000BatchDecoder`, plain C++.
+
+namespace slidestream::cuda {
+
+/// What a batch may hold at most. Memory, pinned and on the device, follows from it: see `Jpeg2000Batch::upload_bytes`
+/// and `Jpeg2000BatchDecoder::device_bytes`. What finds no room goes to the CPU's decoder, a tile at a time.
+struct Jpeg2000BatchLimits {
+  std::uint32_t tiles = 0;
+  std::uint64_t compressed_bytes = 0;  ///< of all tiles together, below 4 GiB
+  std::uint32_t codings = 16;          ///< different main headers; 31 KB each. Slides have one or two
+  std::uint32_t parts = 0;             ///< tile-parts; 0: two a tile
+  std::uint32_t blocks = 0;            ///< code-blocks of the first component, 56 bytes each; 0: 80 a tile
+  std::uint32_t pieces = 0;            ///< of blocks in layers beyond the first; 0: 16 a tile
+  std::uint64_t plane_words = 0;       ///< for bit planes, 4 bytes each; 0: 14 planes of 256 x 256 samples a tile
+  std::uint32_t white_rectangles = 0;  ///< missing tiles
+};
+
+/// A tile as the device sees it.
+struct alignas(16) Jpeg2000DeviceTile {
+  std::int64_t origin;   ///< bytes from the plane's base to the tile's own pixel (0, 0), which may lie outside
+  std::uint32_t offset;  ///< bytes from the compressed buffer's base
+  std::uint32_t pitch;
+  std::uint32_t coding;
+  std::uint32_t first_part;
+  std::uint32_t first_block;
+  std::uint16_t parts;
+  std::uint16_t inverted;
+  std::uint16_t first_row;  ///< of the rectangle that is wanted
+  std::uint16_t rows;
+  std::uint16_t first_column;
+  std::uint16_t columns;
+  std::uint32_t unused[2];
+};
+static_assert(sizeof(Jpeg2000DeviceTile) == 48);
+
+/// Cuts the memory that travels to the device; the same on both sides. Only what is in use travels.
+struct Jpeg2000UploadLayout {
+  explicit Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given);
+  Jpeg2000BatchLimits limits;  ///< with zeros filled in
+  // Offsets in bytes.
+  std::size_t tiles;
+  std::size_t parts;
+  std::size_t rectangles;
+  std::size_t codings;
+  std::size_t size;
+};
+
+/// Collects the tiles of one batch. It is filled, given to the decoder, and must then stay as it is until the stream
+/// has passed `Jpeg2000BatchDecoder::enqueue`'s copy; then it is cleared and filled again. Used by one thread at a
+/// time. Doesn't allocate once warm.
+class Jpeg2000Batch {
+ public:
+  /// Memory that `upload` must have; pinned, or copies aren't asynchronous.
+  static std::size_t upload_bytes(const Jpeg2000BatchLimits& limits);
+
+  /// `upload` is aligned to 64 bytes, and stays the batch's as long as it lives.
+  Jpeg2000Batch(const Jpeg2000BatchLimits& limits, std::span<std::byte> upload);
+
+  void clear();
+
+  /// Adds a tile whose compressed bytes will lie `offset` bytes into the compressed buffer on the device. Parses the
+  /// headers in `bytes`, and asks the rule whether it is what `demand` wants; packets aren't touched. \returns none,
+  /// and the tile has number `tiles() - 1`; else why the tile isn't for the device: nothing was added, and the CPU's
+  /// decoder has to say what it is.
+  Jpeg2000Reason add(std::span<const std::byte> bytes, std::uint64_t offset, const TileDemand& demand,
+                     const JpegPlacement& placement);
+
+  /// Fills a rectangle with white: a missing tile. False when there is no room.
+  bool add_white(const JpegPlacement& placement);
+
+  std::uint32_t tiles() const noexcept { return tile_count_; }
+  std::uint32_t white_rectangles() const noexcept { return rectangle_count_; }
+
+  // What the decoder must know.
+  std::uint32_t blocks() const noexcept { return block_count_; }
+  std::uint32_t codings() const noexcept { return coding_count_; }
+  std::uint32_t parts() const noexcept { return part_count_; }
+  bool has_reversible() const noexcept { return has_reversible_; }
+  bool has_irreversible() const noexcept { return has_irreversible_; }
+  std::uint64_t compressed_end() const noexcept { return compressed_end_; }  ///< bytes of the buffer that are used
+  const Jpeg2000UploadLayout& layout() const noexcept { return layout_; }
+  std::span<const std::byte> upload() const noexcept { return upload_; }
+
+ private:
+  Jpeg2000Reason parse(std::span<const std::byte> bytes, const TileDemand& demand, std::uint32_t& coding);
+  Jpeg2000Reason coding_for(std::uint32_t& coding);
+
+  template <class T>
+  T* part(std::size_t offset) const noexcept {
+    return reinterpret_cast<T*>(upload_.data() + offset);
+  }
+
+  Jpeg2000UploadLayout layout_;
+  std::span<std::byte> upload_;
+  std::uint32_t tile_count_ = 0;
+  std::uint32_t rectangle_count_ = 0;
+  std::uint32_t coding_count_ = 0;
+  std::uint32_t part_count_ = 0;
+  std::uint32_t block_count_ = 0;
+  std::uint64_t compressed_end_ = 0;
+  bool has_reversible_ = false;
+  bool has_irreversible_ = false;
+  PixelsOf pixels_of_ = PixelsOf::first;
+
+  Jpeg2000Header header_;
+  std::vector<Jpeg2000Parameters> parameters_;  ///< of the codings
+  // The main header before: tiles of a slide have equal ones.
+  std::vector<std::byte> last_main_;
+  std::uint32_t last_coding_ = 0;
+};
+
+}  // namespace slidestream::cuda

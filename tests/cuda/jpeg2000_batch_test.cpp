@@ -1,0 +1,129 @@
+// What the host tells the device of a batch of JPEG 2000 tiles, and what doesn't get into one.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "cuda/jpeg2000/host_decoder.hpp"
+#include "cuda/jpeg2000/jpeg2000_batch.hpp"
+#include "cuda/jpeg2000_tiles.hpp"
+
+namespace slidestream::test {
+namespace {
+
+using cuda::Jpeg2000Reason;
+
+class TestBatch {
+ public:
+  explicit TestBatch(const cuda::Jpeg2000BatchLimits& limits)
+      : memory_(cuda::Jpeg2000Batch::upload_bytes(limits) + 64), batch_(limits, aligned()) {}
+  cuda::Jpeg2000Batch* operator->() { return &batch_; }
+  const cuda::Jpeg2000Batch& operator*() const { return batch_; }
+
+ private:
+  std::span<std::byte> aligned() {
+    const std::size_t shift = -reinterpret_cast<std::uintptr_t>(memory_.data()) % 64;
+    return std::span(memory_).subspan(shift, memory_.size() - 64);
+  }
+  std::vector<std::byte> memory_;
+  cuda::Jpeg2000Batch batch_;
+};
+
+TileDemand demand_for_whole(const NamedTile& tile) {
+  return whole_tile(tile.colour, tile.width, tile.height, luminance_format);
+}
+
+cuda::JpegPlacement whole_placement(const NamedTile& tile) {
+  return {0, 300, 0, 0, static_cast<std::uint32_t>(tile.width), static_cast<std::uint32_t>(tile.height)};
+}
+
+TEST_CASE("a batch of JPEG 2000 tiles is decoded from what the device is told") {
+  const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind();
+  cuda::Jpeg2000BatchLimits limits{.tiles = 64, .compressed_bytes = 64U << 20, .codings = 64};
+  TestBatch batch(limits);
+  cuda::HostJpeg2000Decoder decoder;
+  std::mt19937 random(7);
+  // The second time, with what is left of the first.
+  for (int round = 0; round < 2; ++round) {
+    batch->clear();
+    std::vector<std::byte> compressed;
+    std::vector<std::size_t> added;
+    constexpr std::size_t pitch = 300, tile_bytes = pitch * cuda::most_jpeg2000_side;
+    for (std::size_t i = 0; i < tiles.size() && added.size() < 40; i += 2) {
+      // Each twice: the second has the main header of the first.
+      for (int again = 0; again < 2; ++again) {
+        cuda::JpegPlacement placement = whole_placement(tiles[i]);
+        placement.offset = added.size() * tile_bytes;
+        if (again == 1) {
+          placement.from_x = static_cast<std::uint32_t>(random() % placement.width);
+          placement.from_y = static_cast<std::uint32_t>(random() % placement.height);
+          placement.width -= placement.from_x;
+          placement.height -= placement.from_y;
+        }
+        REQUIRE(batch->add(tiles[i].bytes, compressed.size(), demand_for_whole(tiles[i]), placement) ==
+                Jpeg2000Reason::none);
+        compressed.insert(compressed.end(), tiles[i].bytes.begin(), tiles[i].bytes.end());
+        added.push_back(i);
+      }
+    }
+    compressed.resize((compressed.size() + 15) / 16 * 16);
+    std::vector<std::uint8_t> plane(added.size() * tile_bytes, 0xA5);
+    random.seed(7);
+    for (std::uint32_t number = 0; number < added.size(); ++number) {
+      const NamedTile& tile = tiles[added[number]];
+      CAPTURE(tile.name);
+      REQUIRE(decoder.decode(plane.data(), *batch, number, compressed) == Jpeg2000Reason::none);
+      const auto expected = decode_with_openjpeg(tile.bytes, demand_for_whole(tile));
+      REQUIRE(expected.has_value());
+      const auto width = static_cast<std::size_t>(tile.width), height = static_cast<std::size_t>(tile.height);
+      const std::size_t from_x = number % 2 == 0 ? 0 : random() % width,
+                        from_y = number % 2 == 0 ? 0 : random() % height;
+      bool equal = true;
+      for (std::size_t y = from_y; y < height; ++y) {
+        const auto* row = expected->data() + y * width;
+        const auto* found = plane.data() + number * tile_bytes + (y - from_y) * pitch;
+        equal = equal && std::equal(row + from_x, row + width, found) && found[width - from_x] == 0xA5;
+      }
+      CHECK(equal);
+    }
+    random.seed(7);
+  }
+}
+
+TEST_CASE("a JPEG 2000 tile that finds no room, or isn't what is asked for, isn't added") {
+  const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind();
+  const NamedTile& tile = tiles[0];
+  const TileDemand demand = demand_for_whole(tile);
+  const auto add = [&](TestBatch& batch, const NamedTile& added, const cuda::JpegPlacement& placement) {
+    return batch->add(added.bytes, 0, demand_for_whole(added), placement);
+  };
+  TestBatch one({.tiles = 1, .compressed_bytes = tile.bytes.size(), .codings = 1, .white_rectangles = 1});
+  cuda::JpegPlacement outside = whole_placement(tile);
+  outside.from_x = 1;
+  CHECK(add(one, tile, outside) == Jpeg2000Reason::size);
+  CHECK(one->add(tile.bytes, 1, demand, whole_placement(tile)) == Jpeg2000Reason::no_room);
+  TileDemand rgb = demand;
+  rgb.format = rgb_format;
+  CHECK(one->add(tile.bytes, 0, rgb, whole_placement(tile)) == Jpeg2000Reason::colour);
+  TileDemand larger = demand;
+  larger.inside_width = larger.width = tile.width + 1;
+  CHECK(one->add(tile.bytes, 0, larger, whole_placement(tile)) == Jpeg2000Reason::size);
+  CHECK(one->tiles() == 0);
+  CHECK(add(one, tile, whole_placement(tile)) == Jpeg2000Reason::none);
+  CHECK(add(one, tile, whole_placement(tile)) == Jpeg2000Reason::no_room);
+  CHECK(one->add_white(whole_placement(tile)));
+  CHECK_FALSE(one->add_white(whole_placement(tile)));
+  CHECK(one->tiles() == 1);
+  TestBatch few({.tiles = 8, .compressed_bytes = 1U << 20, .codings = 1, .parts = 3, .blocks = 100});
+  CHECK(add(few, tile, whole_placement(tile)) == Jpeg2000Reason::none);
+  CHECK(add(few, tiles[2], whole_placement(tiles[2])) == Jpeg2000Reason::no_room);  // another coding
+  Jpeg2000Reason last = Jpeg2000Reason::none;
+  while (last == Jpeg2000Reason::none) last = add(few, tile, whole_placement(tile));
+  CHECK(last == Jpeg2000Reason::no_room);  // parts
+  CHECK(few->tiles() == 3);
+}
+
+}  // namespace
+}  // namespace slidestream::test

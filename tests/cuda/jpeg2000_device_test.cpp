@@ -1,0 +1,192 @@
+// The GPU's JPEG 2000 decoder against the CPU's.
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
+#include "cuda/jpeg2000_tiles.hpp"
+#include "cuda/jpeg_device_runs.hpp"
+#include "runtime/cuda/check.hpp"
+#include "support/test_data.hpp"
+
+namespace slidestream::test {
+namespace {
+
+using cuda::Jpeg2000Reason;
+
+constexpr std::uint8_t untouched = 0xA5;
+constexpr std::size_t side = cuda::most_jpeg2000_side;
+
+/// One tile of a run: what the device was asked, and what it gave.
+struct Run {
+  const Bytes* bytes = nullptr;
+  TileDemand demand;
+  cuda::JpegPlacement part{};  // within the tile; `offset` is added to the tile's place in the plane
+  Jpeg2000Reason reason = Jpeg2000Reason::none;
+  std::vector<std::uint8_t> pixels;
+};
+
+struct DeviceFree {
+  void operator()(std::byte* memory) const { cudaFree(memory); }
+};
+using DeviceBytes = std::unique_ptr<std::byte, DeviceFree>;
+
+DeviceBytes allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  SLIDESTREAM_CUDA(cudaMalloc(&memory, std::max<std::size_t>(bytes, 256)));
+  return DeviceBytes(static_cast<std::byte*>(memory));
+}
+
+/// All in one batch. Checks that nothing outside the rectangles was written.
+void decode(std::vector<Run>& runs) {
+  constexpr std::size_t pitch = 2 * side, tile_bytes = pitch * (side + 1);
+  cuda::Jpeg2000BatchLimits limits{.tiles = static_cast<std::uint32_t>(runs.size()), .codings = 256};
+  for (const Run& run : runs) limits.compressed_bytes += run.bytes->size();
+  std::vector<std::byte> memory(cuda::Jpeg2000Batch::upload_bytes(limits) + 64);
+  const std::size_t shift = -reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
+  cuda::Jpeg2000Batch batch(limits, std::span(memory).subspan(shift, memory.size() - 64));
+  Bytes packed;
+  std::vector<std::size_t> added;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    cuda::JpegPlacement placement = runs[i].part;
+    placement.offset += i * tile_bytes;
+    placement.pitch = pitch;
+    runs[i].reason = batch.add(*runs[i].bytes, packed.size(), runs[i].demand, placement);
+    if (runs[i].reason != Jpeg2000Reason::none) continue;
+    added.push_back(i);
+    packed.insert(packed.end(), runs[i].bytes->begin(), runs[i].bytes->end());
+  }
+  packed.resize((packed.size() + 15) / 16 * 16);
+  const std::size_t decoder_bytes = cuda::Jpeg2000BatchDecoder::device_bytes(limits);
+  const DeviceBytes decoder_memory = allocate(decoder_bytes), compressed = allocate(packed.size()),
+                    plane = allocate(tile_bytes * runs.size()), verdicts = allocate(4 * runs.size());
+  SLIDESTREAM_CUDA(cudaMemset(decoder_memory.get(), 0xDB, decoder_bytes));
+  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, tile_bytes * runs.size()));
+  SLIDESTREAM_CUDA(cudaMemset(verdicts.get(), 0xFF, 4 * runs.size()));
+  SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
+  cuda::Jpeg2000BatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
+  decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()), reinterpret_cast<std::uint32_t*>(verdicts.get()), batch,
+                  {compressed.get(), packed.size()}, nullptr);
+  SLIDESTREAM_CUDA(cudaDeviceSynchronize());
+  std::vector<std::uint32_t> reasons(added.size());
+  SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.get(), 4 * reasons.size(), cudaMemcpyDeviceToHost));
+  for (std::size_t i = 0; i < added.size(); ++i) runs[added[i]].reason = static_cast<Jpeg2000Reason>(reasons[i]);
+  std::vector<std::uint8_t> pixels(tile_bytes * runs.size());
+  SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), pixels.size(), cudaMemcpyDeviceToHost));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t y = 0; y < runs[i].part.height; ++y) {
+      std::uint8_t* row = pixels.data() + i * tile_bytes + runs[i].part.offset + y * pitch;
+      runs[i].pixels.insert(runs[i].pixels.end(), row, row + runs[i].part.width);
+      std::memset(row, untouched, runs[i].part.width);
+    }
+  }
+  REQUIRE(std::all_of(pixels.begin(), pixels.end(), [](std::uint8_t v) { return v == untouched; }));
+}
+
+Run whole(const NamedTile& tile) {
+  Run run;
+  run.bytes = &tile.bytes;
+  run.demand = whole_tile(tile.colour, tile.width, tile.height, luminance_format);
+  run.part.width = static_cast<std::uint32_t>(tile.width);
+  run.part.height = static_cast<std::uint32_t>(tile.height);
+  return run;
+}
+
+/// Whether the device's part is the CPU's.
+bool equal(const Run& run, const std::vector<std::uint8_t>& expected) {
+  for (std::size_t y = 0; y < run.part.height; ++y) {
+    const auto* row =
+        expected.data() + (run.part.from_y + y) * static_cast<std::size_t>(run.demand.width) + run.part.from_x;
+    if (!std::equal(row, row + run.part.width, run.pixels.data() + y * run.part.width)) return false;
+  }
+  return true;
+}
+
+void check_all(const std::vector<NamedTile>& tiles, std::vector<Run>& runs) {
+  decode(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    CAPTURE(tiles[i].name);
+    const auto expected = decode_with_openjpeg(tiles[i].bytes, runs[i].demand);
+    REQUIRE(expected.has_value());
+    CHECK_MESSAGE(runs[i].reason == Jpeg2000Reason::none, cuda::describe(runs[i].reason));
+    CHECK(equal(runs[i], *expected));
+  }
+}
+
+TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch (many)") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind();
+  std::mt19937 random(3);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Run> runs;
+    for (const NamedTile& tile : tiles) {
+      Run run = whole(tile);
+      if (round > 0) {
+        const auto below = [&random](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+        run.part.offset = below(200);
+        run.part.from_x = below(run.part.width);
+        run.part.from_y = below(run.part.height);
+        run.part.width = 1 + below(run.part.width - run.part.from_x);
+        run.part.height = 1 + below(run.part.height - run.part.from_y);
+      }
+      runs.push_back(run);
+    }
+    check_all(tiles, runs);
+  }
+}
+
+TEST_CASE("all JPEG 2000 tiles of a real slide (large)") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const auto root = test_data_root();
+  if (!root) return report_skipped("no test data");
+  const auto tiles = jpeg2000_tiles_of_slide(*root / "data" / "tcga-cr-7395.svs");
+  std::vector<Run> runs;
+  for (const NamedTile& tile : tiles) runs.push_back(whole(tile));
+  check_all(tiles, runs);
+}
+
+TEST_CASE("mutants of JPEG 2000 tiles are flagged by the device, or as the CPU has them (large)") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const char* wanted = std::getenv("SLIDESTREAM_MUTANTS");
+  const std::size_t total = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 4000;
+  std::vector<NamedTile> named;
+  for (NamedTile& tile : jpeg2000_tiles_of_every_kind()) {
+    if (tile.bytes.size() < 9000) named.push_back(std::move(tile));
+  }
+  std::mt19937 random(wanted != nullptr ? static_cast<unsigned>(total) : 1U);
+  constexpr std::size_t batch_size = 1000;
+  std::size_t flagged = 0;
+  for (std::size_t done = 0; done < total; done += batch_size) {
+    std::vector<Bytes> mutants;
+    std::vector<Run> runs;
+    for (std::size_t i = 0; i < std::min(batch_size, total - done); ++i) {
+      const NamedTile& origin = named[random() % named.size()];
+      mutants.push_back(jpeg2000_mutant(origin.bytes, random));
+      runs.push_back(whole(origin));
+    }
+    for (std::size_t i = 0; i < runs.size(); ++i) runs[i].bytes = &mutants[i];
+    decode(runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].reason != Jpeg2000Reason::none) {
+        ++flagged;
+        continue;
+      }
+      CAPTURE(done + i);
+      const auto expected = decode_with_openjpeg(mutants[i], runs[i].demand);
+      REQUIRE(expected.has_value());
+      REQUIRE(equal(runs[i], *expected));
+    }
+  }
+  MESSAGE(total << " mutants, " << flagged << " flagged");
+  CHECK(flagged < total * 9 / 10);
+}
+
+}  // namespace
+}  // namespace slidestream::test

@@ -1,0 +1,175 @@
+// The JPEG 2000 kernels' logic, thread by thread on the host: for machines without a GPU.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "cuda/jpeg2000/decoder_memory.hpp"
+#include "cuda/jpeg2000_tiles.hpp"
+
+// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "cuda/emulator/device_words.hpp"
+// Before the kernels.
+#include "cuda/jpeg2000/blocks.cuh"
+#include "cuda/jpeg2000/packets.cuh"
+#include "cuda/jpeg2000/transform.cuh"
+#pragma GCC diagnostic pop
+
+namespace slidestream::test {
+namespace {
+
+using namespace slidestream::cuda;
+
+constexpr std::uint8_t untouched = 0xA5;
+
+/// A tile in the plane, and which part of it is wanted.
+struct Wanted {
+  const NamedTile* tile;
+  JpegPlacement placement;
+};
+
+/// The device's memory for one batch, and its kernels, in the order of `Jpeg2000BatchDecoder::enqueue`.
+class EmulatedDecoder {
+ public:
+  explicit EmulatedDecoder(const Jpeg2000BatchLimits& limits)
+      : layout_(limits), upload_(layout_.size + 64), batch_(limits, aligned_upload()), tables_(make_mq_tables()) {}
+
+  Jpeg2000Batch& batch() { return batch_; }
+
+  std::vector<std::uint32_t> run(std::uint8_t* plane, const std::vector<std::byte>& compressed) {
+    const Jpeg2000BatchLimits& limits = layout_.limits;
+    const Jpeg2000DecoderMemory parts(layout_);
+    const std::byte* upload = batch_.upload().data();
+    std::vector<std::uint32_t> verdicts(batch_.tiles(), 0xFFFFFFFFU);
+    // Memory holds anything before.
+    const auto filled = [](std::size_t words) { return std::vector<std::uint32_t>(words, 0xDEADBEEFU); };
+    auto state = filled(std::size_t{PacketState::bytes_per_tile / 4} * ((limits.tiles + 31U) / 32 * 32));
+    auto stream = filled(parts.stream_words_limit);
+    auto planes = filled(limits.plane_words + 2 * std::size_t{plane_margin});
+    std::vector<Jpeg2000Block> blocks(limits.blocks);
+    std::vector<BlockPiece> pieces(limits.pieces);
+    std::vector<BlockJob> jobs(limits.blocks);
+    auto job_blocks = filled(limits.blocks);
+    Jpeg2000Counters counters{};
+    Jpeg2000DeviceBatch device{};
+    device.compressed = reinterpret_cast<const std::uint8_t*>(compressed.data());
+    device.codings = reinterpret_cast<const Jpeg2000Coding*>(upload + layout_.codings);
+    device.tiles = reinterpret_cast<const Jpeg2000DeviceTile*>(upload + layout_.tiles);
+    device.parts = reinterpret_cast<const Jpeg2000TilePart*>(upload + layout_.parts);
+    device.tables = tables_.data();
+    device.state = state.data();
+    device.blocks = blocks.data();
+    device.pieces = pieces.data();
+    device.jobs = jobs.data();
+    device.job_blocks = job_blocks.data();
+    device.stream = stream.data();
+    device.planes = planes.data() + plane_margin;
+    device.counters = &counters;
+    device.plane = plane;
+    device.verdicts = verdicts.data();
+    device.plane_capacity = limits.plane_words;
+    device.stream_capacity = static_cast<std::uint32_t>(parts.stream_words_limit);
+    device.piece_capacity = limits.pieces;
+    device.tile_count = batch_.tiles();
+    device.block_count = batch_.blocks();
+    const auto execute = [](unsigned count, unsigned threads, const auto& kernel) {
+      for (unsigned block = 0; block < count; ++block) emulator::run_block(block, count, threads, kernel);
+    };
+    execute((device.tile_count + PacketShape::parse_threads - 1) / PacketShape::parse_threads,
+            PacketShape::parse_threads, [&] { parse_packets(device); });
+    execute(1, length_bins, [&] { scan_bins(device); });
+    execute((device.tile_count + 7) / 8, PacketShape::sort_threads, [&] { sort_blocks(device); });
+    execute(2, PacketShape::join_threads, [&] { join_blocks(device); });
+    execute(2, BlockShape::threads, [&] { decode_blocks(device, 32); });
+    execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet97>(device); });
+    execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet53>(device); });
+    return verdicts;
+  }
+
+ private:
+  std::span<std::byte> aligned_upload() {
+    const std::size_t shift = -reinterpret_cast<std::uintptr_t>(upload_.data()) % 64;
+    return std::span(upload_).subspan(shift, upload_.size() - 64);
+  }
+
+  Jpeg2000UploadLayout layout_;
+  std::vector<std::byte> upload_;
+  Jpeg2000Batch batch_;
+  alignas(16) std::array<std::uint8_t, MqTables::bytes> tables_;
+};
+
+/// Decodes tiles in one batch, some only in part, and compares all of the plane but for tiles that found too little
+/// memory. \returns their number.
+std::size_t check(const std::vector<NamedTile>& tiles, Jpeg2000BatchLimits limits, std::mt19937& random) {
+  limits.tiles = static_cast<std::uint32_t>(tiles.size());
+  limits.codings = limits.tiles;
+  for (const NamedTile& tile : tiles) limits.compressed_bytes += tile.bytes.size();
+  EmulatedDecoder decoder(limits);
+  constexpr std::uint32_t pitch = 333, rows = most_jpeg2000_side;
+  std::vector<std::uint8_t> plane(std::size_t{pitch} * rows * tiles.size(), untouched);
+  std::vector<std::uint8_t> expected = plane;
+  std::vector<std::byte> compressed;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const NamedTile& tile = tiles[i];
+    const TileDemand demand = whole_tile(tile.colour, tile.width, tile.height, luminance_format);
+    const auto width = static_cast<std::uint32_t>(tile.width), height = static_cast<std::uint32_t>(tile.height);
+    JpegPlacement placement{i * std::size_t{pitch} * rows + random() % 60, pitch, 0, 0, width, height};
+    if (i % 3 == 1) {
+      placement.from_x = static_cast<std::uint32_t>(random() % width);
+      placement.from_y = static_cast<std::uint32_t>(random() % height);
+      placement.width = 1 + static_cast<std::uint32_t>(random() % (width - placement.from_x));
+      placement.height = 1 + static_cast<std::uint32_t>(random() % (height - placement.from_y));
+    }
+    REQUIRE(decoder.batch().add(tile.bytes, compressed.size(), demand, placement) == Jpeg2000Reason::none);
+    compressed.insert(compressed.end(), tile.bytes.begin(), tile.bytes.end());
+    const auto whole = decode_with_openjpeg(tile.bytes, demand);
+    REQUIRE(whole.has_value());
+    for (std::uint32_t y = 0; y < placement.height; ++y) {
+      const auto* from = whole->data() + (placement.from_y + y) * width + placement.from_x;
+      std::copy_n(from, placement.width, expected.data() + placement.offset + y * pitch);
+    }
+  }
+  compressed.resize((compressed.size() + 15) / 16 * 16);
+  const std::vector<std::uint32_t> verdicts = decoder.run(plane.data(), compressed);
+  std::size_t without_memory = 0;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    CAPTURE(tiles[i].name);
+    if (verdicts[i] == static_cast<std::uint32_t>(Jpeg2000Reason::out_of_memory)) {
+      ++without_memory;
+      continue;
+    }
+    CHECK(verdicts[i] == 0);
+    const auto begin = static_cast<std::ptrdiff_t>(i * pitch * rows), end = begin + std::ptrdiff_t{pitch} * rows;
+    CHECK(std::equal(plane.begin() + begin, plane.begin() + end, expected.begin() + begin));
+  }
+  return without_memory;
+}
+
+TEST_CASE("JPEG 2000 kernels, emulated, give what OpenJPEG gives") {
+  std::vector<NamedTile> tiles;
+  // Large ones take the emulator long: of those some.
+  int large = 0;
+  for (NamedTile& tile : jpeg2000_tiles_of_every_kind()) {
+    if (tile.bytes.size() < 6000 || ++large % 8 == 0) tiles.push_back(std::move(tile));
+  }
+  std::mt19937 random(2);
+  CHECK(check(tiles, {.plane_words = 2U << 20}, random) == 0);
+  // With too little memory of either kind for all of them.
+  std::erase_if(tiles, [](const NamedTile& tile) { return !tile.name.starts_with("blocks of"); });
+  std::size_t without = check(tiles, {.plane_words = 1500}, random);
+  CHECK(without > 0);
+  CHECK(without < tiles.size());
+  without = check(tiles, {.pieces = 140, .plane_words = 2U << 20}, random);
+  CHECK(without > 0);
+  CHECK(without < tiles.size());
+}
+
+}  // namespace
+}  // namespace slidestream::test
