@@ -1,8 +1,10 @@
 #include "sink/partial_file.hpp"
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <slidestream/error.hpp>
@@ -24,7 +26,10 @@ std::filesystem::path partial_name(const std::filesystem::path& file) {
   return file.parent_path() / (stem.string() + ".partial" + extensions);
 }
 
-PartialFile::PartialFile(std::filesystem::path target) : target_(std::move(target)), name_(partial_name(target_)) {
+PartialFile::PartialFile(std::filesystem::path target) : PartialFile(target, partial_name(target)) {}
+
+PartialFile::PartialFile(std::filesystem::path target, std::filesystem::path name)
+    : target_(std::move(target)), name_(std::move(name)) {
   // Renaming over a folder or a device would fail at the end, or replace it.
   std::error_code ignored;
   const auto status = std::filesystem::status(target_, ignored);
@@ -43,10 +48,14 @@ PartialFile::~PartialFile() {
 
 void PartialFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   check(write_at(descriptor_, offset, bytes));
+  bytes_ = std::max(bytes_, offset + bytes.size());
 }
 
 void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) {
+  std::uint64_t length = 0;
+  for (const ::iovec& piece : pieces) length += piece.iov_len;
   check(write_at(descriptor_, offset, pieces));
+  bytes_ = std::max(bytes_, offset + length);
 }
 
 namespace {

@@ -22,6 +22,8 @@ std::filesystem::path partial_name(const std::filesystem::path& file);
 class PartialFile {
  public:
   explicit PartialFile(std::filesystem::path target);
+  /// \param name  in place of the partial name; in the same folder.
+  PartialFile(std::filesystem::path target, std::filesystem::path name);
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
@@ -36,12 +38,16 @@ class PartialFile {
   /// Removes it, where it wasn't published.
   void discard() noexcept;
 
+  /// How long the file is.
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
  private:
   void check(int code) const;
 
   std::filesystem::path target_;
   std::filesystem::path name_;
   int descriptor_ = -1;
+  std::uint64_t bytes_ = 0;
 };
 
 /// Has `write` make a whole file at the path that it is given, under the partial name of `file`, makes it durable and

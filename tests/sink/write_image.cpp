@@ -1,6 +1,7 @@
-// Makes an OME-TIFF file of raw or made-up pixels: `write_image FILE WIDTH HEIGHT [KEY=VALUE ...]`.
+// Makes an image of raw or made-up pixels: `write_image FILE WIDTH HEIGHT [KEY=VALUE ...]`.
 //
-//   format=rgb8|grey8|rgb16|grey16|float32|any8:N   (rgb8)    compression=none|jpeg|zstd (none)
+//   format=rgb8|grey8|rgb16|grey16|float32|any8:N   (rgb8)    compression=none|jpeg|zstd|blosc-lz4 (none)
+//   to=ome-tiff|ome-zarr         zarr_version=2|3
 //   quality=, tile=, levels=     as in ImageOptions            labels=1
 //   raw=FILE     pixels, row by row; otherwise a pattern that depends on seed=N alone
 //   save=FILE    writes the pixels there
@@ -125,9 +126,13 @@ ImageDescription describe(Size size, const Arguments& arguments) {
 ImageOptions options_of(const Arguments& arguments) {
   const std::string compression = arguments.text("compression", "none");
   ImageOptions options;
-  options.compression = compression == "jpeg"   ? TileCompression::jpeg
-                        : compression == "zstd" ? TileCompression::zstd
-                                                : TileCompression::none;
+  using enum TileCompression;
+  for (const TileCompression each : {none, jpeg, zstd, blosc_lz4}) {
+    if (compression == name_of(each)) options.compression = each;
+  }
+  const std::string to = arguments.text("to", "ome-tiff");
+  options.format = to == "ome-zarr" ? ImageFormat::ome_zarr : ImageFormat::ome_tiff;
+  options.zarr_version = static_cast<int>(arguments.number("zarr_version", 2));
   options.quality = static_cast<int>(arguments.number("quality", options.quality));
   options.tile = static_cast<int>(arguments.number("tile", options.tile));
   options.levels = static_cast<int>(arguments.number("levels", options.levels));
@@ -173,12 +178,13 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
   const ImageDescription description = describe(size, arguments);
   const ImageOptions options = options_of(arguments);
   const auto threads = static_cast<std::size_t>(arguments.number("threads", 1));
-  const auto sink =
-      make_ome_tiff_sink(file, description, options, static_cast<std::uint64_t>(arguments.number("data_at", 0)));
+  const auto data_at = static_cast<std::uint64_t>(arguments.number("data_at", 0));
+  const auto sink = data_at > 0 ? make_ome_tiff_sink(file, description, options, data_at)
+                                : make_image_sink(file, description, options);
   PyramidBuilder builder(sink->layout(), description.format, description.labels);
   std::vector<std::unique_ptr<TileEncoder>> encoders;
   for (std::size_t i = 0; i < threads; ++i) {
-    encoders.push_back(make_tile_encoder(options.compression, description.format, options.quality, options.tile));
+    encoders.push_back(sink->make_encoder());
   }
   Pixels pixels(description, arguments);
   const std::int64_t band = arguments.number("band", options.tile);
@@ -199,9 +205,10 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
     });
     if (sink->written() == stop && stop < sink->layout().tiles()) return;
   }
-  const PublishedFile artifact = sink->publish();
+  std::uint64_t bytes = 0;
+  for (const PublishedFile& made : sink->publish()) bytes += made.bytes;
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  std::printf("%.3f s %llu bytes\n", taken.count(), static_cast<unsigned long long>(artifact.bytes));
+  std::printf("%.3f s %llu bytes\n", taken.count(), static_cast<unsigned long long>(bytes));
 }
 
 }  // namespace

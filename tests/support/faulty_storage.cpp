@@ -3,7 +3,7 @@
 //
 //   count         nothing; how many calls there were is in the report
 //   full:N        the N-th writing call and all that follow find no room (ENOSPC)
-//   sync:N        the N-th fsync or fdatasync fails (EIO)
+//   sync:N        the N-th fsync, fdatasync or syncfs fails (EIO)
 //   rename:N      the N-th rename fails (EIO)
 //   read:ERRNO:N  the first N reads fail with that number
 //   record        every change goes into the report, in order
@@ -301,6 +301,11 @@ int fdatasync(int descriptor) {
   return sync_with(next, descriptor);
 }
 
+int syncfs(int descriptor) noexcept {
+  static const auto next = REAL(syncfs);
+  return sync_with(next, descriptor);
+}
+
 int rename(const char* from, const char* to) noexcept {
   static const auto next = REAL(rename);
   Faults& all = faults();
@@ -313,6 +318,18 @@ int rename(const char* from, const char* to) noexcept {
   const int result = next(from, to);
   if (result == 0) all.record("rename " + std::to_string(strlen(from)), std::string(from) + to);
   return result;
+}
+
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  static const auto next = REAL(renameat2);
+  Faults& all = faults();
+  if (!all.ours(to)) return next(from_folder, from, to_folder, to, flags);
+  const std::lock_guard lock(all.mutex());
+  if (all.rename_fails()) {
+    errno = EIO;
+    return -1;
+  }
+  return next(from_folder, from, to_folder, to, flags);
 }
 
 int unlink(const char* path) noexcept {
