@@ -1,4 +1,5 @@
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -33,12 +34,15 @@ class DziSink final : public OrderedSink {
       : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels)),
         options_(options),
         format_(description.format),
-        description_(file, partial_name(file)),
-        page_(page_of(file), page_of(partial_name(file))),
-        folder_(folder_of(file), folder_of(partial_name(file))) {
-    write_text(description_, dzi_xml(layout()));
-    write_text(page_, view_page(layout(), description, folder_of(file).filename().string(),
-                                folder_of(partial_name(file)).filename().string()));
+        partial_(partial_name(file)),
+        folder_(folder_of(file), folder_of(partial_)) {
+    const std::string xml = dzi_xml(layout());
+    const std::string page =
+        view_page(layout(), description, folder_of(file).filename().string(), folder_of(partial_).filename().string());
+    folder_.write_beside(partial_, xml);
+    folder_.write_beside(page_of(partial_), page);
+    xml_bytes_ = xml.size();
+    page_bytes_ = page.size();
   }
 
   std::unique_ptr<TileEncoder> make_encoder() const override {
@@ -47,8 +51,9 @@ class DziSink final : public OrderedSink {
 
   void discard() noexcept override {
     folder_.discard();
-    page_.discard();
-    description_.discard();
+    std::error_code ignored;
+    std::filesystem::remove(partial_, ignored);
+    std::filesystem::remove(page_of(partial_), ignored);
   }
 
  protected:
@@ -65,20 +70,18 @@ class DziSink final : public OrderedSink {
 
   std::vector<PublishedFile> finish() override {
     folder_.publish();
-    description_.publish();
-    page_.publish();
-    return {{file(), description_.bytes()}, {folder_of(file()), folder_.bytes()}, {page_of(file()), page_.bytes()}};
+    give_name(partial_, file());
+    give_name(page_of(partial_), page_of(file()));
+    return {{file(), xml_bytes_}, {folder_of(file()), folder_.bytes()}, {page_of(file()), page_bytes_}};
   }
 
  private:
-  static void write_text(PartialFile& to, const std::string& text) { to.write(0, std::as_bytes(std::span(text))); }
-
   ImageOptions options_;
   PixelFormat format_;
-  // Whoever drains, and `publish`.
-  PartialFile description_;
-  PartialFile page_;
-  PartialFolder folder_;
+  std::filesystem::path partial_;  ///< name of the description until it is published
+  PartialFolder folder_;           ///< whoever drains, and `publish`
+  std::uint64_t xml_bytes_ = 0;
+  std::uint64_t page_bytes_ = 0;
 };
 
 }  // namespace

@@ -55,13 +55,16 @@ bool has_compression(ImageFormat format, TileCompression compression) noexcept {
   return std::ranges::count(traits_of(format).compressions, compression) > 0;
 }
 
-std::string compressions_of(ImageFormat format, const PixelFormat& pixels) {
-  std::vector<TileCompression> all = traits_of(format).compressions;
-  std::erase_if(all, [&](TileCompression compression) { return !can_encode(compression, pixels); });
+std::string compressions_of(ImageFormat format, const PixelFormat& pixels, bool with_auto) {
+  std::vector<std::string> all;
+  if (with_auto) all.emplace_back("auto");
+  for (const TileCompression compression : traits_of(format).compressions) {
+    if (can_encode(compression, pixels)) all.emplace_back(name_of(compression));
+  }
   std::string names;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i > 0) names += i + 1 < all.size() ? ", " : " or ";
-    names += name_of(all[i]);
+    names += all[i];
   }
   return names;
 }
@@ -80,8 +83,8 @@ ImageOptions image_options(const ImageConfig& config, const PixelFormat& format)
   }
   const std::string name = name_of(options.compression);
   if (!has_compression(config.format, options.compression)) {
-    throw ConfigError("image.compression = \"" + name + "\" isn't in " + traits_of(config.format).name +
-                      "; use auto, " + compressions_of(config.format, format));
+    throw ConfigError("image.compression = \"" + name + "\" isn't in " + traits_of(config.format).name + "; use " +
+                      compressions_of(config.format, format, true));
   }
   if (config.format == ImageFormat::dzi && !can_encode(options.compression, format)) {
     throw ConfigError(
@@ -90,8 +93,8 @@ ImageOptions image_options(const ImageConfig& config, const PixelFormat& format)
   }
   if (!can_encode(options.compression, format)) {
     throw ConfigError("image.compression = \"" + name +
-                      "\" holds 1 or 3 channels of 8 bits, and not every image of this run is such a one; use auto, " +
-                      compressions_of(config.format, format));
+                      "\" holds 1 or 3 channels of 8 bits, and not every image of this run is such a one; use " +
+                      compressions_of(config.format, format, true));
   }
   return options;
 }

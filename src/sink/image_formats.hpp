@@ -17,8 +17,8 @@ const char* image_suffix(ImageFormat format) noexcept;
 /// Whether a format has such tiles.
 bool has_compression(ImageFormat format, TileCompression compression) noexcept;
 
-/// "none or zstd": those that a format has for such pixels.
-std::string compressions_of(ImageFormat format, const PixelFormat& pixels);
+/// "none or zstd": those that a format has for such pixels, as settings have them. \param with_auto  and `auto` first.
+std::string compressions_of(ImageFormat format, const PixelFormat& pixels, bool with_auto = false);
 
 /// What a run's settings come to for an image of such pixels. \throws ConfigError for what doesn't go together.
 ImageOptions image_options(const ImageConfig& config, const PixelFormat& format);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <string>
 #include <utility>
@@ -78,8 +79,7 @@ class OmeTiffSink final : public OrderedSink {
       : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels)),
         compression_(options.compression),
         format_(description.format),
-        quality_(options.quality),
-        file_(file) {
+        quality_(options.quality) {
     const auto encoder = make_encoder();
     const Placeholder placeholder = make_placeholder(description, options, *encoder);
     TiffHead head = make_tiff_head(layout(), description, compression_, encoder->tables(), placeholder);
@@ -87,18 +87,18 @@ class OmeTiffSink final : public OrderedSink {
     least_length_ = head.placeholder_length;
     zeros_.resize(std::max<std::size_t>(least_length_, 1));
     end_ = std::max<std::uint64_t>(head.bytes.size(), data_at);
-    file_.write(0, head.bytes);
+    file_.emplace(file, head.bytes);
   }
 
   std::unique_ptr<TileEncoder> make_encoder() const override {
     return make_tile_encoder(compression_, format_, quality_, layout().tile());
   }
 
-  void discard() noexcept override { file_.discard(); }
+  void discard() noexcept override { file_->discard(); }
 
  protected:
   std::vector<PublishedFile> finish() override {
-    file_.publish();
+    file_->publish();
     return {{file(), end_}};
   }
 
@@ -144,7 +144,7 @@ class OmeTiffSink final : public OrderedSink {
       if (compression_ == TileCompression::zstd) frames.push_back(empty_frame::make(pad));
       pieces.push_back({compression_ == TileCompression::zstd ? frames.back().data() : zeros_.data(), pad});
     }
-    file_.write(end_, pieces);
+    file_->write(end_, pieces);
     const std::uint64_t bytes = end - std::exchange(end_, end);
     const std::vector<Run> runs = runs_of(tiles);
     for (const Run& run : runs) write_table(tiles, run, lengths, &TileTables::lengths);
@@ -175,14 +175,14 @@ class OmeTiffSink final : public OrderedSink {
     const Tile& first = tiles[run.first];
     const auto bytes = std::as_bytes(std::span(numbers).subspan(run.first, run.count));
     for (const std::uint64_t copy : tables_[static_cast<std::size_t>(first.level)].*table) {
-      file_.write(copy + 8 * place_in_table(first), bytes);
+      file_->write(copy + 8 * place_in_table(first), bytes);
     }
   }
 
   TileCompression compression_;
   PixelFormat format_;
   int quality_;
-  PartialFile file_;  ///< whoever drains, and `publish`
+  std::optional<PartialFile> file_;  ///< always there; whoever drains, and `publish`
   std::vector<TileTables> tables_;
   std::uint64_t least_length_ = 0;  ///< of a tile
   std::vector<std::byte> zeros_;

@@ -16,14 +16,12 @@ namespace slidestream {
 /// NAME.partial.ome.tif for NAME.ome.tif: in front of the last extension, and of `.ome` before that.
 std::filesystem::path partial_name(const std::filesystem::path& file);
 
-/// A new file under the partial name, in place of what an earlier writer left there. It stays there unless it is
-/// published. Every member but the destructor throws OutputError with the partial file's name (`publish`: with the
-/// name that fails) and the system's reason.
+/// A new file under the partial name, in place of what an earlier writer left there, which has its first bytes when it
+/// appears. It stays there unless it is published. Every member but the destructor throws OutputError with the partial
+/// file's name (`publish`: with the name that fails) and the system's reason.
 class PartialFile {
  public:
-  explicit PartialFile(std::filesystem::path target);
-  /// \param name  in place of the partial name; in the same folder.
-  PartialFile(std::filesystem::path target, std::filesystem::path name);
+  explicit PartialFile(std::filesystem::path target, std::span<const std::byte> first = {});
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
@@ -38,17 +36,17 @@ class PartialFile {
   /// Removes it, where it wasn't published.
   void discard() noexcept;
 
-  /// How long the file is.
-  std::uint64_t bytes() const noexcept { return bytes_; }
-
  private:
   void check(int code) const;
 
   std::filesystem::path target_;
   std::filesystem::path name_;
   int descriptor_ = -1;
-  std::uint64_t bytes_ = 0;
 };
+
+/// Gives what is durable its final name, in place of a file that has it, and makes that durable. \throws OutputError
+/// with the final name.
+void give_name(const std::filesystem::path& name, const std::filesystem::path& target);
 
 /// Has `write` make a whole file at the path that it is given, under the partial name of `file`, makes it durable and
 /// gives it its name. \throws OutputError, and what `write` throws.

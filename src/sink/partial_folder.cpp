@@ -23,6 +23,15 @@ void check(const std::error_code& code, const std::filesystem::path& name) {
   if (code) throw OutputError(name.string() + ": " + code.message());
 }
 
+/// Makes a file's content, or a folder's names durable.
+int sync_path(const std::filesystem::path& path) noexcept {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  const int code = ::fsync(descriptor) != 0 ? errno : 0;
+  ::close(descriptor);
+  return code;
+}
+
 /// Gives a folder the name of another, which then has the name of the first.
 int trade_names(const std::filesystem::path& name, const std::filesystem::path& target) noexcept {
   if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return 0;
@@ -50,13 +59,10 @@ PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path
   check(code, name_);
   std::filesystem::create_directory(name_, code);
   check(code, name_);
-  descriptor_ = ::open(name_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0) check(errno, name_);
 }
 
 PartialFolder::~PartialFolder() {
   while (!unfinished_.empty()) give_up(std::string(unfinished_.begin()->first));
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void PartialFolder::make_folder(const std::filesystem::path& folder) {
@@ -95,6 +101,8 @@ void PartialFolder::complete(const std::string& file) {
     give_up(file);
     throw;
   }
+  // Its way to storage begins now, so that nobody waits for it long at the end; whether it gets there is asked then.
+  ::sync_file_range(begun.descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
   // Some file systems report a full disk only here.
   int code = ::close(std::exchange(begun.descriptor, -1)) != 0 ? errno : 0;
   if (code == 0 && ::rename(begun.name.c_str(), path.c_str()) != 0) code = errno;
@@ -116,10 +124,29 @@ void PartialFolder::write(const std::string& file, std::string_view text) {
   write(file, std::as_bytes(std::span(text)));
 }
 
+void PartialFolder::write_beside(const std::filesystem::path& file, std::string_view text) {
+  const std::uint64_t before = bytes_;
+  write("../" + file.filename().string(), text);
+  bytes_ = before;
+  beside_.push_back(file);
+}
+
+void PartialFolder::sync_files() {
+  std::error_code code;
+  std::filesystem::recursive_directory_iterator entry(name_, code);
+  check(code, name_);
+  while (entry != std::filesystem::recursive_directory_iterator()) {
+    check(sync_path(entry->path()), entry->path());
+    entry.increment(code);
+    check(code, name_);
+  }
+  check(sync_path(name_), name_);
+}
+
 void PartialFolder::publish() {
-  // There may be tens of thousands of files: each by itself would take minutes.
-  if (::syncfs(descriptor_) != 0) check(errno, name_);
-  ::close(std::exchange(descriptor_, -1));
+  sync_files();
+  for (const std::filesystem::path& file : beside_) check(sync_path(file), file);
+  published_ = true;
   if (::rename(name_.c_str(), target_.c_str()) != 0) {
     int code = errno;
     const bool there = code == ENOTEMPTY || code == EEXIST;
@@ -132,8 +159,7 @@ void PartialFolder::publish() {
 }
 
 void PartialFolder::discard() noexcept {
-  if (descriptor_ < 0) return;
-  ::close(std::exchange(descriptor_, -1));
+  if (published_) return;
   std::error_code ignored;
   std::filesystem::remove_all(name_, ignored);
 }

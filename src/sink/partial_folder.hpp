@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// \file
 /// A folder that can be looked at while it is filled, under another name than the one that it gets when it is whole.
@@ -32,13 +33,16 @@ class PartialFolder {
   void append(const std::string& file, std::span<const std::byte> bytes);
   void complete(const std::string& file);
 
+  /// Makes a file beside the folder, which appears whole as well. It isn't counted in `bytes`.
+  void write_beside(const std::filesystem::path& file, std::string_view text);
+
   /// Makes what was written durable, then gives the folder its final name; one that had it before is removed.
   void publish();
 
   /// Removes it, where it wasn't published.
   void discard() noexcept;
 
-  /// Of everything that was written.
+  /// Of the files in it.
   std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -48,6 +52,7 @@ class PartialFolder {
     int descriptor = -1;
     std::uint64_t bytes = 0;
   };
+  void sync_files();
   void give_up(const std::string& file) noexcept;
   void make_folder(const std::filesystem::path& folder);
 
@@ -57,7 +62,8 @@ class PartialFolder {
   std::map<std::string, Unfinished> unfinished_;  ///< by the name that they get
   std::uint64_t begun_ = 0;                       ///< files
   std::uint64_t bytes_ = 0;
-  int descriptor_ = -1;  ///< open since before the first write: what storage reports later is reported to it
+  std::vector<std::filesystem::path> beside_;
+  bool published_ = false;
 };
 
 }  // namespace slidestream

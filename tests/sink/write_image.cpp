@@ -1,13 +1,14 @@
 // Makes an image of raw or made-up pixels: `write_image FILE WIDTH HEIGHT [KEY=VALUE ...]`.
 //
 //   format=rgb8|grey8|rgb16|grey16|float32|any8:N   (rgb8)    compression=none|jpeg|zstd|blosc-lz4 (none)
-//   to=ome-tiff|ome-zarr         zarr_version=2|3
+//   to=ome-tiff|ome-zarr|dzi     zarr_version=2|3 (dzi: JPEG, all levels)
 //   quality=, tile=, levels=     as in ImageOptions            labels=1
 //   raw=FILE     pixels, row by row; otherwise a pattern that depends on seed=N alone
 //   save=FILE    writes the pixels there
 //   band=ROWS    how many rows at a time (one row of tiles)    threads=N (1)
 //   name=, mpp=, magnification=, icc=FILE, channel=NAME (again for each), setting=NAME:VALUE (again for each)
 //   data_at=N    where tiles begin at the earliest
+//   pause=N      waits so many milliseconds before each band
 //   stop=N       ends without publishing after N tiles
 //
 // Prints one line of seconds and bytes. Errors are one line and status 1.
@@ -23,6 +24,7 @@
 #include <memory>
 #include <slidestream/error.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "codec/tile_encoder.hpp"
@@ -131,11 +133,11 @@ ImageOptions options_of(const Arguments& arguments) {
     if (compression == name_of(each)) options.compression = each;
   }
   const std::string to = arguments.text("to", "ome-tiff");
-  options.format = to == "ome-zarr" ? ImageFormat::ome_zarr : ImageFormat::ome_tiff;
+  options.format = to == "ome-zarr" ? ImageFormat::ome_zarr : to == "dzi" ? ImageFormat::dzi : ImageFormat::ome_tiff;
   options.zarr_version = static_cast<int>(arguments.number("zarr_version", 2));
   options.quality = static_cast<int>(arguments.number("quality", options.quality));
   options.tile = static_cast<int>(arguments.number("tile", options.tile));
-  options.levels = static_cast<int>(arguments.number("levels", options.levels));
+  options.levels = static_cast<int>(arguments.number("levels", to == "dzi" ? 32 : 0));
   return options;
 }
 
@@ -190,9 +192,11 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
   const std::int64_t band = arguments.number("band", options.tile);
   const std::int64_t stop = arguments.number("stop", sink->layout().tiles());
   const auto pitch = static_cast<std::ptrdiff_t>(size.width) * static_cast<int>(description.format.pixel_bytes());
+  const std::chrono::milliseconds pause(arguments.number("pause", 0));
   const auto begin = std::chrono::steady_clock::now();
   for (std::int64_t y = 0; y < size.height; y += band) {
     const std::int64_t height = std::min(band, size.height - y);
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
     const auto rows = pixels.rows(y, height);
     builder.begin({rows->data(), pitch, {0, y, size.width, height}, size, description.format}, rows);
     synth::parallel_for(threads, builder.pieces(),

@@ -3,7 +3,7 @@
 //
 //   count         nothing; how many calls there were is in the report
 //   full:N        the N-th writing call and all that follow find no room (ENOSPC)
-//   sync:N        the N-th fsync, fdatasync or syncfs fails (EIO)
+//   sync:N        the N-th fsync or fdatasync fails (EIO)
 //   rename:N      the N-th rename fails (EIO)
 //   read:ERRNO:N  the first N reads fail with that number
 //   record        every change goes into the report, in order
@@ -298,11 +298,6 @@ int fsync(int descriptor) {
 
 int fdatasync(int descriptor) {
   static const auto next = REAL(fdatasync);
-  return sync_with(next, descriptor);
-}
-
-int syncfs(int descriptor) noexcept {
-  static const auto next = REAL(syncfs);
   return sync_with(next, descriptor);
 }
 
