@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,7 +35,7 @@ from written_image import WRITE_IMAGE, write  # noqa: E402
 
 FAULTY_STORAGE = os.environ.get("FAULTY_STORAGE", "")
 # In memory, where there is room for that: all these files are synced.
-TEMPORARY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+TEMPORARY = "/dev/shm" if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 1 << 30 else None
 # How each is asked for, and what its names end with.
 FORMATS = {"zarr 2": (".ome.zarr", ["to=ome-zarr", "zarr_version=2"]), "zarr 3": (".ome.zarr", ["to=ome-zarr", "zarr_version=3"]),
            "dzi": (".dzi", ["to=dzi", "compression=jpeg"])}
