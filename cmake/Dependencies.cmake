@@ -12,6 +12,7 @@ pkg_check_modules(KISSFFT REQUIRED IMPORTED_TARGET kissfft-float)
 pkg_check_modules(HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(BLOSC REQUIRED IMPORTED_TARGET blosc)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.37)
 
 # moodycamel's header lies in a folder whose name differs between releases.
@@ -26,4 +27,11 @@ find_file(SLIDESTREAM_CHART_JS NAMES chart.min.js Chart.min.js PATHS /usr/share/
 if(NOT SLIDESTREAM_CHART_JS)
   message(FATAL_ERROR "Chart.js 3 isn't there: install libjs-chart.js (scripts/install-deps.sh does), or set "
                       "SLIDESTREAM_CHART_JS to its chart.min.js")
+endif()
+# The library that shows a pyramid of tiles in a page beside it; it becomes part of the program.
+find_path(SLIDESTREAM_LEAFLET leaflet.min.js PATHS /usr/share/javascript/leaflet NO_DEFAULT_PATH
+          DOC "Folder of Leaflet 1: leaflet.min.js and leaflet.css")
+if(NOT SLIDESTREAM_LEAFLET)
+  message(FATAL_ERROR "Leaflet isn't there: install libjs-leaflet (scripts/install-deps.sh does), or set "
+                      "SLIDESTREAM_LEAFLET to the folder of its leaflet.min.js")
 endif()

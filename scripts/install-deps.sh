@@ -8,7 +8,7 @@ packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libkissfft-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
-  libsqlite3-dev libzstd-dev libjs-chart.js doctest-dev dpkg-dev
+  libsqlite3-dev libzstd-dev libblosc-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
 )
 # To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
 # or not at all.

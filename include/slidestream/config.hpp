@@ -27,8 +27,8 @@ enum class StainOutput { normalised, hematoxylin, eosin };
 enum class TissueSource { automatic, geojson };
 enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
-enum class ImageFormat { none, ome_tiff };
-enum class ImageCompression { automatic, jpeg, none, zstd };
+enum class ImageFormat { none, ome_tiff, ome_zarr, dzi };
+enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4 };
 enum class JournalMode { automatic, wal, rollback };
 
 /// `[input]`
@@ -168,18 +168,23 @@ struct TissueConfig {
 
 /// `[image]`
 struct ImageConfig {
-  /// What image operators write: `ome-tiff`, a tiled pyramid in one file; `none`. Default none.
+  /// What image operators write: `ome-tiff`, a tiled pyramid in one file; `ome-zarr`, one in a folder of chunks; `dzi`,
+  /// one in a folder of JPEG files, with a page that shows it; `none`. Default none.
   ImageFormat format = ImageFormat::none;
-  /// How tiles are compressed: `jpeg` (uint8 of 1 or 3 channels, with loss), `none`, `zstd`, or `auto`: jpeg where it
-  /// can be, zstd for the rest. Default auto.
+  /// How tiles are compressed: `jpeg` (uint8 of 1 or 3 channels, with loss; ome-tiff), `none`, `zstd`, `blosc-lz4`
+  /// (ome-zarr), or `auto`: jpeg where it can be, zstd for the rest; blosc-lz4 for ome-zarr, zstd where its version is
+  /// 3. Default auto.
   ImageCompression compression = ImageCompression::automatic;
   /// Quality of JPEG, 1 to 100. Default 85.
   int quality = 85;
-  /// Side of the square tiles in pixels, a multiple of 16, 16 to 4096; 0: what the format's readers like best, 256.
+  /// Side of the square tiles in pixels, a multiple of 16, 16 to 4096; 0: what the format's readers like best, 256, and
+  /// 1024 for ome-zarr.
   /// Host memory: some rows of tiles of every level of each image in flight. Default 0.
   int tile = 0;
   /// Levels of the pyramid, each half as wide and high as the one before; 0: down to one tile. Default 0.
   int levels = 0;
+  /// Of zarr, for ome-zarr: 2 (OME-Zarr 0.4, a file a chunk) or 3 (0.5, a file a row of chunks). Default 2.
+  int zarr_version = 2;
 };
 
 /// `[output]`

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/image_file.hpp"
 #include "cli/run_command.hpp"
 #include "config/keys.hpp"
 
@@ -33,7 +34,14 @@ std::vector<std::string> formats() {
 
 /// What makes a run a conversion. A configuration may be one for analyses as well; who sets it here means something
 /// else.
-int convert(RunOptions options, const std::string& format) {
+/// \param format  empty: as the file's name says, or else OME-TIFF.
+int convert(RunOptions options, std::string format) {
+  const bool to_file = options.out.empty() && options.inputs.size() == 2;
+  if (format.empty()) {
+    const auto named = to_file ? image_file(options.inputs.back()) : std::nullopt;
+    const ImageFormat said = named ? named->format : ImageFormat::ome_tiff;
+    format = find_key("image", "format")->choices[static_cast<std::size_t>(said)];
+  }
   constexpr std::array<std::string_view, 2> fixed = {"operators.run", "output.maps"};
   for (const std::string& setting : options.settings) {
     const std::string key = setting.substr(0, setting.find_first_of(" ="));
@@ -44,7 +52,7 @@ int convert(RunOptions options, const std::string& format) {
   }
   options.keys.insert(options.keys.end(),
                       {{"operators.run", "identity"}, {"output.maps", "none"}, {"image.format", format}});
-  if (options.out.empty() && options.inputs.size() == 2) {
+  if (to_file) {
     options.file = options.inputs.back();
     options.inputs.pop_back();
     const bool runs_long = options.fresh || options.retry_failed || !options.max_failures.empty() ||
@@ -69,7 +77,7 @@ int convert(RunOptions options, const std::string& format) {
 std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
   struct Arguments {
     RunOptions run;
-    std::string format = "ome-tiff";
+    std::string format;
   };
   const auto arguments = std::make_shared<Arguments>();
   RunOptions& options = arguments->run;
@@ -78,13 +86,14 @@ std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
       ->add_option(
           "slides", options.inputs,
           "Slides, folders, .list or .csv files, as for a run, with --out. Without it: one slide, and the file "
-          "to write (.ome.tif)")
+          "to write (.ome.tif, .ome.zarr, .dzi)")
       ->type_name("SLIDE|DIR|LIST|-");
-  command->add_option("--to", arguments->format, "Format of the images (image.format)")
+  command
+      ->add_option("--to", arguments->format,
+                   "Format of the images (image.format). Default: as the file's name says, else ome-tiff")
       ->type_name("FORMAT")
       ->check(CLI::IsMember(formats()))
-      ->group("Run")
-      ->capture_default_str();
+      ->group("Run");
   add_run_options(*command, options, key_options);
   command->footer(
       "With --out it is a run like any other: images lie in DIR/images, the same command goes on where it stopped, "
@@ -96,6 +105,7 @@ std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
       "  pipeline convert slide.svs slide.ome.tif                        one slide, one file\n"
       "  pipeline convert slide.svs small.ome.tif --level 1 -Q 75        a smaller level, compressed more\n"
       "  pipeline convert slides/ --to ome-tiff --out converted          a folder\n"
+      "  pipeline convert slide.svs slide.dzi                            for a browser: open slide.view.html\n"
       "  pipeline convert slides/ --out exact --compression zstd         without loss");
   command->callback(
       [&action, arguments] { action = [arguments] { return convert(arguments->run, arguments->format); }; });

@@ -117,7 +117,8 @@ std::string man_page(const CLI::App& app) {
       item("maps/SLIDE.npy, maps/SLIDE.tif",
            "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +
       item("images/SLIDE.OPERATOR.ome.tif",
-           "Of operators that make images: a tiled pyramid; SLIDE.OPERATOR.partial.ome.tif until it is whole.") +
+           "Of operators that make images: a tiled pyramid, or .ome.zarr, or .dzi with _files and .view.html; "
+           "SLIDE.OPERATOR.partial.ome.tif and so on until it is whole.") +
       item("artifacts.csv", "A record a file in images/: slide, operator, product, file, bytes, digest.") +
       roff("Every file is written whole to a temporary name and renamed.\n");
   text += section("INTERRUPTED RUNS") +

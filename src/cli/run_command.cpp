@@ -24,6 +24,7 @@
 #include "cli/archive.hpp"
 #include "cli/command.hpp"
 #include "cli/dry_run.hpp"
+#include "cli/image_file.hpp"
 #include "cli/logging.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
@@ -198,39 +199,6 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   return conclude(config, result, slides, archive, Tracing(config, ""), options.quiet);
 }
 
-/// What the name of an image ends with; empty where it is no image's, or nothing else. In any case of letters.
-std::string image_suffix(const std::string& name) {
-  for (const std::string suffix : {".ome.tif", ".ome.tiff", ".tif", ".tiff"}) {
-    if (name.size() < suffix.size()) continue;
-    std::string end = name.substr(name.size() - suffix.size());
-    std::ranges::transform(end, end.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (end == suffix) return name.size() > suffix.size() ? end : "";
-  }
-  return {};
-}
-
-/// Whether one slide can be written to that file. \throws ConfigError.
-void check_file(const std::string& file, const std::vector<std::string>& slides) {
-  const std::filesystem::path path = file;
-  std::error_code code;
-  const auto status = std::filesystem::status(path, code);
-  if (std::filesystem::is_directory(status)) {
-    throw ConfigError(file + ": it is a folder; several slides go there with --out, and one to a file in it");
-  }
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw ConfigError(file + ": it isn't a regular file");
-  }
-  if (image_suffix(path.filename().string()).empty()) {
-    throw ConfigError(file + ": the file that is written ends in .ome.tif, .ome.tiff, .tif or .tiff" +
-                      "; for a folder there is --out");
-  }
-  if (slides.size() > 1) {
-    throw ConfigError(file + ": one file holds one slide, and there are " + std::to_string(slides.size()) +
-                      "; name a folder for them with --out");
-  }
-  if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
-}
-
 /// Runs one slide into one file, and writes nothing else.
 int run_to_file(const Config& config, const std::string& slide, const RunOptions& options,
                 std::future<std::shared_ptr<Woken>>& waking) {
@@ -240,8 +208,7 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   std::error_code code;
   const std::uintmax_t bytes = std::filesystem::file_size(slide, code);
   ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));
-  const std::string name = std::filesystem::path(options.file).filename().string();
-  control.image_name = [&](const std::string&) { return name.substr(0, name.size() - image_suffix(name).size()); };
+  control.image_name = [&](const std::string&) { return image_file(options.file)->name; };
   control.image_file = [&](const std::string&, const std::string&) { return options.file; };
   control.on_slide = report_slide;
   control.on_progress = [&](const Progress& progress) { display.update(progress); };
@@ -304,7 +271,7 @@ int run(const RunOptions& options) {
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
-  if (!options.file.empty()) check_file(options.file, inputs.slides);
+  if (!options.file.empty()) check_image_file(options.file, config.image.format, inputs.slides);
   if (options.dry_run) return dry_run(config, inputs, options);
   check_runnable(config);
   if (!options.file.empty()) {

@@ -31,7 +31,7 @@ static void ignore_jpeg_message(j_common_ptr) {}
 }  // namespace
 
 struct JpegCompressor::Impl {
-  Impl(JpegColour colour, int quality, int side) {
+  Impl(JpegColour colour, int quality, int tile_side) : side(tile_side) {
     info.err = jpeg_std_error(&errors.manager);
     errors.manager.error_exit = escape_from_jpeg;
     errors.manager.output_message = ignore_jpeg_message;
@@ -79,6 +79,26 @@ struct JpegCompressor::Impl {
     return {reinterpret_cast<const std::byte*>(buffer), length};
   }
 
+  /// `whole`: with all that a file has.
+  std::span<const std::byte> compress(std::span<const std::uint8_t* const> rows, int width, bool whole) {
+    if (setjmp(errors.escape) != 0) fail();
+    begin_output();
+    info.image_width = static_cast<JDIMENSION>(width);
+    info.image_height = static_cast<JDIMENSION>(rows.size());
+    info.write_JFIF_header = whole ? TRUE : FALSE;
+    jpeg_suppress_tables(&info, whole ? FALSE : TRUE);
+    jpeg_start_compress(&info, whole ? TRUE : FALSE);
+    while (info.next_scanline < info.image_height) {
+      // libjpeg takes pointers to mutable samples and only reads them.
+      auto* scanlines =
+          const_cast<JSAMPARRAY>(reinterpret_cast<JSAMPLE* const*>(const_cast<std::uint8_t* const*>(rows.data())));
+      jpeg_write_scanlines(&info, scanlines + info.next_scanline, info.image_height - info.next_scanline);
+    }
+    jpeg_finish_compress(&info);
+    return end_output();
+  }
+
+  int side = 0;
   JpegErrors errors;
   jpeg_compress_struct info{};
   bool one_table = false;
@@ -109,19 +129,11 @@ std::span<const std::byte> JpegCompressor::tables() {
 }
 
 std::span<const std::byte> JpegCompressor::compress(std::span<const std::uint8_t* const> rows) {
-  Impl& my = *impl_;
-  if (setjmp(my.errors.escape) != 0) my.fail();
-  my.begin_output();
-  jpeg_suppress_tables(&my.info, TRUE);
-  jpeg_start_compress(&my.info, FALSE);
-  while (my.info.next_scanline < my.info.image_height) {
-    // libjpeg takes pointers to mutable samples and only reads them.
-    auto* scanlines =
-        const_cast<JSAMPARRAY>(reinterpret_cast<JSAMPLE* const*>(const_cast<std::uint8_t* const*>(rows.data())));
-    jpeg_write_scanlines(&my.info, scanlines + my.info.next_scanline, my.info.image_height - my.info.next_scanline);
-  }
-  jpeg_finish_compress(&my.info);
-  return my.end_output();
+  return impl_->compress(rows, impl_->side, false);
+}
+
+std::span<const std::byte> JpegCompressor::compress_file(std::span<const std::uint8_t* const> rows, int width) {
+  return impl_->compress(rows, width, true);
 }
 
 }  // namespace slidestream

@@ -37,6 +37,10 @@ class JpegCompressor {
   /// A tile, of `side` rows of `side` interleaved pixels. Valid until the next call. \throws Error.
   std::span<const std::byte> compress(std::span<const std::uint8_t* const> rows);
 
+  /// An image of 1 to 65,500 columns and rows as a file of its own: with tables and a JFIF header. Valid until the next
+  /// call. \throws Error.
+  std::span<const std::byte> compress_file(std::span<const std::uint8_t* const> rows, int width);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

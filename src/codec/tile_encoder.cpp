@@ -1,20 +1,16 @@
 #include "codec/tile_encoder.hpp"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <slidestream/error.hpp>
-#include <string>
 
 #include "codec/jpeg_compressor.hpp"
+#include "codec/zstd_compressor.hpp"
 
 namespace slidestream {
 
 namespace {
-
-constexpr int zstd_level = 3;
 
 /// A tile's rows, where they lie if it is whole, or else in a padded copy.
 class WholeTile {
@@ -78,11 +74,12 @@ class PlainEncoder final : public TileEncoder {
   WholeTile whole_;
 };
 
+JpegColour colour_of(PixelFormat format) { return format.channels == 1 ? JpegColour::grey : JpegColour::ycbcr_420; }
+
 class JpegTileEncoder final : public TileEncoder {
  public:
   JpegTileEncoder(PixelFormat format, int quality, int side)
-      : whole_(format, side),
-        compressor_(format.channels == 1 ? JpegColour::grey : JpegColour::ycbcr_420, quality, side) {}
+      : whole_(format, side), compressor_(colour_of(format), quality, side) {}
 
   std::vector<std::byte> tables() override {
     const auto bytes = compressor_.tables();
@@ -99,32 +96,51 @@ class JpegTileEncoder final : public TileEncoder {
   JpegCompressor compressor_;
 };
 
-struct ContextDeleter {
-  void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
+class JpegFileEncoder final : public TileEncoder {
+ public:
+  JpegFileEncoder(PixelFormat format, int quality, int side) : compressor_(colour_of(format), quality, side) {}
+
+  std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) override {
+    rows_.clear();
+    for (std::int64_t y = tile.rect.y; y < tile.rect.bottom(); ++y) rows_.push_back(tile.row<const std::uint8_t>(y));
+    const auto bytes = compressor_.compress_file(rows_, static_cast<int>(tile.rect.width));
+    return {bytes.begin(), bytes.end()};
+  }
+
+ private:
+  JpegCompressor compressor_;
+  std::vector<const std::uint8_t*> rows_;
 };
 
 class ZstdEncoder final : public TileEncoder {
  public:
-  ZstdEncoder(PixelFormat format, int side) : plain_(format, side), context_(ZSTD_createCCtx()) {
-    if (!context_) throw Error("libzstd: out of memory");
-  }
+  ZstdEncoder(PixelFormat format, int side) : plain_(format, side) {}
 
   std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) override {
-    const std::vector<std::byte> pixels = plain_.encode(tile);
-    frame_.resize(ZSTD_compressBound(pixels.size()));
-    const std::size_t length =
-        ZSTD_compressCCtx(context_.get(), frame_.data(), frame_.size(), pixels.data(), pixels.size(), zstd_level);
-    if (ZSTD_isError(length) != 0) throw Error(std::string("libzstd: ") + ZSTD_getErrorName(length));
-    return {frame_.begin(), frame_.begin() + static_cast<std::ptrdiff_t>(length)};
+    const std::span<const std::byte> frame = zstd_.compress(plain_.encode(tile));
+    return {frame.begin(), frame.end()};
   }
 
  private:
   PlainEncoder plain_;
-  std::unique_ptr<ZSTD_CCtx, ContextDeleter> context_;
-  std::vector<std::byte> frame_;
+  ZstdCompressor zstd_;
 };
 
 }  // namespace
+
+const char* name_of(TileCompression compression) noexcept {
+  switch (compression) {
+    case TileCompression::jpeg:
+      return "jpeg";
+    case TileCompression::zstd:
+      return "zstd";
+    case TileCompression::blosc_lz4:
+      return "blosc-lz4";
+    case TileCompression::none:
+      break;
+  }
+  return "none";
+}
 
 bool can_encode(TileCompression compression, PixelFormat format) noexcept {
   if (compression != TileCompression::jpeg) return true;
@@ -133,9 +149,16 @@ bool can_encode(TileCompression compression, PixelFormat format) noexcept {
 
 std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side) {
   if (!can_encode(compression, format)) throw Error("JPEG tiles hold 1 or 3 channels of 8 bits, nothing else");
+  if (compression == TileCompression::blosc_lz4) throw Error("blosc holds single planes");
   if (compression == TileCompression::jpeg) return std::make_unique<JpegTileEncoder>(format, quality, side);
   if (compression == TileCompression::zstd) return std::make_unique<ZstdEncoder>(format, side);
   return std::make_unique<PlainEncoder>(format, side);
+}
+
+std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side) {
+  if (!can_encode(TileCompression::jpeg, format))
+    throw Error("JPEG files hold 1 or 3 channels of 8 bits, nothing else");
+  return std::make_unique<JpegFileEncoder>(format, quality, side);
 }
 
 }  // namespace slidestream

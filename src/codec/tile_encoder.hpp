@@ -12,9 +12,13 @@ namespace slidestream {
 
 enum class TileCompression {
   none,
-  jpeg,  ///< 8-bit samples, 1 or 3 channels; abbreviated streams, colour as YCbCr 4:2:0
-  zstd,  ///< a frame of libzstd at level 3
+  jpeg,       ///< 8-bit samples, 1 or 3 channels; abbreviated streams, colour as YCbCr 4:2:0
+  zstd,       ///< a frame of libzstd at level 3
+  blosc_lz4,  ///< a buffer of libblosc (LZ4 at level 5, bytes of wide samples shuffled); planes alone
 };
+
+/// As settings have it.
+const char* name_of(TileCompression compression) noexcept;
 
 /// Whether a compression can hold such pixels.
 bool can_encode(TileCompression compression, PixelFormat format) noexcept;
@@ -34,5 +38,8 @@ class TileEncoder {
 
 /// \param quality  of JPEG, 1 to 100. \param side  of a tile in pixels. \throws Error for what can't be encoded so.
 std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side);
+
+/// An encoder of tiles as JPEG files, each with its tables and as large as its part of the image. As above otherwise.
+std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side);
 
 }  // namespace slidestream

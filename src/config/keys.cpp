@@ -137,7 +137,8 @@ ConfigKey range_key() {
 
 ConfigKey tile_key() {
   ConfigKey key = integer("image", "tile", &Config::image, &ImageConfig::tile, 0, 4096,
-                          "Side of the square tiles, in pixels: a multiple of 16 from 16 to 4096; 0 means 256. Memory: "
+                          "Side of the square tiles, in pixels: a multiple of 16 from 16 to 4096; 0 means 256, and "
+                          "1024 for ome-zarr. Memory: "
                           "some rows of tiles of every level of each image in flight. Default 0.");
   key.check = [](const ConfigValue& value) {
     return std::get<std::int64_t>(value) % 16 == 0 ? std::string() : std::string("must be a multiple of 16");
@@ -231,8 +232,8 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> stain_names = {"normalised", "hematoxylin", "eosin"};
   static const std::vector<std::string> tissue_names = {"auto", "geojson"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
-  static const std::vector<std::string> image_names = {"none", "ome-tiff"};
-  static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd"};
+  static const std::vector<std::string> image_names = {"none", "ome-tiff", "ome-zarr", "dzi"};
+  static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd", "blosc-lz4"};
   static const std::vector<std::string> hash_names = {"none", "changed", "always"};
   static const std::vector<std::string> journal_names = {"auto", "wal", "rollback"};
   constexpr auto million = std::int64_t{1} << 20;
@@ -328,18 +329,25 @@ std::vector<ConfigKey> make_keys() {
              "level, at most 400 MiB. Default auto."),
       real("tissue", "share", &Config::tissue, &TissueConfig::share, 0.0, 1.0,
            "Share of a window that is tissue from which on the window counts as tissue, 0 to 1. Default 0.5."),
-      choice("image", "format", &Config::image, &ImageConfig::format, image_names,
-             "What operators that make images write: none, or ome-tiff (a tiled pyramid in one BigTIFF file, as "
-             "images/SLIDE.OPERATOR.ome.tif). Default none."),
+      choice(
+          "image", "format", &Config::image, &ImageConfig::format, image_names,
+          "What operators that make images write: none, ome-tiff (a tiled pyramid in one BigTIFF file, as "
+          "images/SLIDE.OPERATOR.ome.tif), ome-zarr (a pyramid in a folder of chunks, .ome.zarr), or dzi (a folder of "
+          "JPEG files with a page that shows them, .dzi and .view.html). Default none."),
       choice("image", "compression", &Config::image, &ImageConfig::compression, compression_names,
-             "How tiles are compressed: jpeg (8-bit grey or colour, with loss), none, zstd, or auto (jpeg where it can "
-             "be, zstd for the rest). Default auto."),
+             "How tiles are compressed: jpeg (8-bit grey or colour, with loss; not in ome-zarr, alone in dzi), none, "
+             "zstd, blosc-lz4 "
+             "(ome-zarr), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, and zstd where "
+             "image.zarr_version is 3). Default auto."),
       integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100,
               "Quality of JPEG, 1 to 100. Default 85."),
       tile_key(),
       integer("image", "levels", &Config::image, &ImageConfig::levels, 0, 32,
               "Levels of the pyramid, each half as wide and high as the one before; 0 means down to one tile. Default "
               "0."),
+      integer("image", "zarr_version", &Config::image, &ImageConfig::zarr_version, 2, 3,
+              "Version of zarr that ome-zarr is written in: 2 (OME-Zarr 0.4, a file a chunk) or 3 (OME-Zarr 0.5, a "
+              "file a row of chunks). Default 2."),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "

@@ -1,11 +1,13 @@
 #include "ledger/artifact_files.hpp"
 
 #include <slidestream/error.hpp>
+#include <string_view>
 #include <system_error>
 #include <unordered_set>
 
 #include "ledger/attachments.hpp"
 #include "ledger/schema.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 
@@ -15,17 +17,22 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t first_version_with_artifacts = 3;
 
-/// Whether a file is one that was being made of a slide with one of the names: NAME.OPERATOR.partial.EXTENSION.
+/// Whether a file or folder is one that was being made of a slide with one of the names:
+/// NAME.OPERATOR.partial.EXTENSION, or NAME.OPERATOR.partial_files.
 bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
-  const std::size_t mark = file.rfind(".partial.");
+  constexpr std::string_view partial = ".partial";
+  const std::size_t mark = file.rfind(partial);
   if (mark == std::string::npos || mark == 0) return false;
+  const std::size_t behind = mark + partial.size();
+  if (behind == file.size() || (file[behind] != '.' && file[behind] != '_')) return false;
   const std::size_t dot = file.rfind('.', mark - 1);
   return dot != std::string::npos && names.contains(file.substr(0, dot));
 }
 
 void move_file(const fs::path& from, const fs::path& to) {
   std::error_code code;
-  if (!fs::is_regular_file(fs::symlink_status(from, code))) return;
+  const fs::file_status status = fs::symlink_status(from, code);
+  if (!fs::is_regular_file(status) && !fs::is_directory(status)) return;
   fs::create_directories(to.parent_path(), code);
   if (!code) fs::rename(from, to, code);
   if (code) throw OutputError(from.string() + ": " + code.message());
@@ -36,12 +43,10 @@ void move_file(const fs::path& from, const fs::path& to) {
 std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& artifacts) {
   for (const Artifact& artifact : artifacts) {
     const fs::path file = folder / artifact.file;
-    std::error_code code;
-    if (!fs::is_regular_file(file, code)) return file.string() + " is missing";
-    const std::uintmax_t bytes = fs::file_size(file, code);
-    if (code) return file.string() + " can't be looked at: " + code.message();
-    if (bytes != artifact.bytes) {
-      return file.string() + " has " + std::to_string(bytes) + " bytes and had " + std::to_string(artifact.bytes);
+    const auto bytes = path_bytes(file);
+    if (!bytes) return file.string() + " is missing";
+    if (*bytes != artifact.bytes) {
+      return file.string() + " has " + std::to_string(*bytes) + " bytes and had " + std::to_string(artifact.bytes);
     }
   }
   return {};
@@ -50,7 +55,7 @@ std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& ar
 void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artifacts) noexcept {
   for (const Artifact& artifact : artifacts) {
     std::error_code code;
-    if (is_inside(artifact.file)) fs::remove(folder / artifact.file, code);
+    if (is_inside(artifact.file)) fs::remove_all(folder / artifact.file, code);
   }
 }
 

@@ -2,7 +2,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 
-#include "sink/image_sink.hpp"
+#include "sink/image_formats.hpp"
 
 namespace slidestream {
 
@@ -37,6 +37,8 @@ void check_image(const ImageDescription& description, const ImageOptions& option
   for (const auto& [what, value] : {std::pair("mpp", description.mpp), {"magnification", description.magnification}}) {
     if (value) require(std::isfinite(*value) && *value > 0, what, "a positive number", std::to_string(*value));
   }
+  require(has_compression(options.format, options.compression), "compression",
+          compressions_of(options.format, description.format) + " in this format", name_of(options.compression));
   require(can_encode(options.compression, description.format), "compression",
           "none or zstd for anything but 1 or 3 channels of 8 bits", "jpeg");
   require(!description.labels || options.compression != TileCompression::jpeg, "compression", "none or zstd for labels",

@@ -7,6 +7,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <system_error>
 #include <vector>
 
 namespace slidestream {
@@ -91,6 +95,69 @@ std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
   }
   ::close(descriptor);
   return got == 0 ? std::optional(hash.value()) : std::nullopt;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Calls `see` with each file in a folder. \return whether all of it could be looked at.
+template <class See>
+bool see_files(const fs::path& folder, const See& see) {
+  std::error_code code;
+  fs::recursive_directory_iterator entry(folder, code);
+  for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
+    if (!entry->is_directory(code) && !code && !see(entry->path())) return false;
+    if (code) break;
+  }
+  return !code;
+}
+
+std::optional<std::uint64_t> file_bytes(const fs::path& file) {
+  std::error_code code;
+  if (!fs::is_regular_file(file, code)) return std::nullopt;
+  const std::uintmax_t bytes = fs::file_size(file, code);
+  return code ? std::nullopt : std::optional<std::uint64_t>(bytes);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> path_bytes(const fs::path& path) {
+  std::error_code code;
+  if (!fs::is_directory(path, code)) return file_bytes(path);
+  std::uint64_t all = 0;
+  const bool seen = see_files(path, [&](const fs::path& file) {
+    const auto bytes = file_bytes(file);
+    all += bytes.value_or(0);
+    return bytes.has_value();
+  });
+  return seen ? std::optional(all) : std::nullopt;
+}
+
+std::optional<PathContent> path_content(const fs::path& path) {
+  const auto whole = path_bytes(path);
+  if (!whole) return std::nullopt;
+  std::error_code code;
+  if (!fs::is_directory(path, code)) {
+    const auto hash = file_hash(path);
+    return hash ? std::optional(PathContent{*whole, *hash}) : std::nullopt;
+  }
+  std::map<std::string, std::string> files;
+  const bool seen = see_files(path, [&](const fs::path& file) {
+    const auto bytes = file_bytes(file);
+    const auto hash = file_hash(file);
+    if (!bytes || !hash) return false;
+    files[file.lexically_relative(path).generic_string()] = std::to_string(*bytes) + " " + std::to_string(*hash);
+    return true;
+  });
+  if (!seen) return std::nullopt;
+  ContentHash digest;
+  for (const auto& [name, what] : files) {
+    // With the NUL at the end of each, which is in no name.
+    digest.add(std::as_bytes(std::span(name.c_str(), name.size() + 1)));
+    digest.add(std::as_bytes(std::span(what.c_str(), what.size() + 1)));
+  }
+  return PathContent{*whole, digest.value()};
 }
 
 }  // namespace slidestream

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <slidestream/config.hpp>
 #include <slidestream/image.hpp>
 #include <span>
 #include <string>
@@ -34,10 +35,12 @@ struct ImageDescription {
 };
 
 struct ImageOptions {
+  ImageFormat format = ImageFormat::ome_tiff;
   TileCompression compression = TileCompression::none;
   int quality = 85;  ///< of JPEG, 1 to 100
   int tile = 256;    ///< side in pixels, a multiple of 16, 16 to 4096
   int levels = 0;    ///< 0: down to one tile
+  int zarr_version = 2;
 };
 
 /// A tile as the file holds it. What `owner` holds (the bytes, or a slot that they lie in) is let go as soon as the
@@ -55,7 +58,7 @@ struct EncodedTile {
   }
 };
 
-/// A file that was made.
+/// A file or a folder that was made.
 struct PublishedFile {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
@@ -82,6 +85,9 @@ class ImageSink {
 
   virtual const PyramidLayout& layout() const noexcept = 0;
 
+  /// Makes tiles as this sink takes them, for any image with the same pixel format, meaning and options. One a thread.
+  virtual std::unique_ptr<TileEncoder> make_encoder() const = 0;
+
   /// Takes a tile, each one once. \return whether the caller is to have `drain` called. \throws Error for a tile that
   /// isn't in the layout or was there before.
   [[nodiscard]] virtual bool put(int level, TileIndex index, EncodedTile tile) = 0;
@@ -92,9 +98,9 @@ class ImageSink {
   /// How many tiles have been written; may be asked at any time.
   virtual std::int64_t written() const noexcept = 0;
 
-  /// After the last tile was written: makes the file durable and gives it its name. \throws OutputError; Error when
-  /// tiles are missing.
-  virtual PublishedFile publish() = 0;
+  /// After the last tile was written: makes the image durable and gives it its name. What it is made of, that which
+  /// others open first. \throws OutputError; Error when tiles are missing.
+  virtual std::vector<PublishedFile> publish() = 0;
 
   /// Takes no more tiles, and lets go of those that wait; the partial file stays as it is. Thread-safe.
   virtual void drop() noexcept = 0;
@@ -106,10 +112,27 @@ class ImageSink {
 /// Checks what was asked for before anything is written. \throws ConfigError in one line.
 void check_image(const ImageDescription& description, const ImageOptions& options);
 
+/// A sink of `options.format`, by `make_..._sink` below. \param file  where the image lies when it is whole, with the
+/// format's suffix (`image_suffix`). \throws OutputError, ConfigError.
+std::unique_ptr<ImageSink> make_image_sink(const std::filesystem::path& file, const ImageDescription& description,
+                                           const ImageOptions& options);
+
 /// A pyramid as one OME-TIFF file, which is called `partial_name(file)` until it is published, and is a file that can
 /// be read from the first moment on: tiles that aren't there yet look white (labels: 0). \param data_at  tiles begin at
 /// this byte or later; a hole before them makes a file of more than 4 GiB in no time. \throws OutputError, ConfigError.
 std::unique_ptr<ImageSink> make_ome_tiff_sink(const std::filesystem::path& file, const ImageDescription& description,
                                               const ImageOptions& options, std::uint64_t data_at = 0);
+
+/// A pyramid as a folder of chunks, OME-Zarr 0.4 (zarr_version 2) or 0.5 (3). It is called `partial_name(file)` until
+/// it is published, and can be read from the first moment on: chunks appear whole, and what isn't there yet is white
+/// (labels: 0). \throws OutputError, ConfigError.
+std::unique_ptr<ImageSink> make_ome_zarr_sink(const std::filesystem::path& file, const ImageDescription& description,
+                                              const ImageOptions& options);
+
+/// A pyramid as JPEG files in the folder NAME_files beside the Deep Zoom image NAME.dzi, with NAME.view.html, a page
+/// that shows them. Until they are published the names are NAME.partial_files and so on, the page can be opened, and
+/// files appear whole. \param options  levels down to one pixel. \throws OutputError, ConfigError.
+std::unique_ptr<ImageSink> make_dzi_sink(const std::filesystem::path& file, const ImageDescription& description,
+                                         const ImageOptions& options);
 
 }  // namespace slidestream

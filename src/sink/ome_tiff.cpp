@@ -3,27 +3,22 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <deque>
-#include <exception>
-#include <map>
-#include <mutex>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <string>
 #include <utility>
 
+#include "sink/image_formats.hpp"
 #include "sink/image_sink.hpp"
+#include "sink/ordered_sink.hpp"
 #include "sink/partial_file.hpp"
 #include "sink/tiff_head.hpp"
 
 namespace slidestream {
 
 namespace {
-
-// What is written at once, before its tiles can be seen.
-constexpr std::size_t most_tiles_at_once = 256;
-constexpr std::uint64_t most_bytes_at_once = std::uint64_t{8} << 20;
 
 /// Frames of zstd that hold nothing, for filling up a tile. Skippable frames are meant for that, but Bio-Formats
 /// doesn't read them. A frame is a magic number, a descriptor, a window, a size of 0, 4 or 8 bytes and blocks of
@@ -49,17 +44,13 @@ std::vector<std::byte> make(std::uint64_t length) {
 
 }  // namespace empty_frame
 
-/// A tile of nothing: white, and of labels the class 0.
+/// A tile of nothing.
 std::vector<std::byte> blank_pixels(const ImageDescription& description, int tile) {
-  const std::size_t samples = static_cast<std::size_t>(tile) * tile * description.format.channels;
-  std::vector<std::byte> pixels(samples * bytes_of(description.format.sample));
-  if (description.labels) return pixels;
-  if (description.format.sample != SampleType::float32) {
-    std::fill(pixels.begin(), pixels.end(), std::byte{0xFF});
-  } else {
-    constexpr float white = 1.0F;
-    for (std::size_t i = 0; i < samples; ++i) std::memcpy(pixels.data() + i * sizeof white, &white, sizeof white);
-  }
+  const std::vector<std::byte> sample = blank_sample(description);
+  const std::size_t samples =
+      static_cast<std::size_t>(tile) * static_cast<std::size_t>(tile * description.format.channels);
+  std::vector<std::byte> pixels;
+  for (std::size_t i = 0; i < samples; ++i) pixels.insert(pixels.end(), sample.begin(), sample.end());
   return pixels;
 }
 
@@ -81,118 +72,42 @@ Placeholder make_placeholder(const ImageDescription& description, const ImageOpt
   return made;
 }
 
-class OmeTiffSink final : public ImageSink {
+class OmeTiffSink final : public OrderedSink {
  public:
   OmeTiffSink(const std::filesystem::path& file, const ImageDescription& description, const ImageOptions& options,
               std::uint64_t data_at)
-      : layout_(description.size, options.tile, options.levels),
+      : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels)),
         compression_(options.compression),
-        path_(file),
-        tiles_(layout_.tiles()),
-        file_(file) {
-    const auto encoder = make_tile_encoder(compression_, description.format, options.quality, options.tile);
+        format_(description.format),
+        quality_(options.quality) {
+    const auto encoder = make_encoder();
     const Placeholder placeholder = make_placeholder(description, options, *encoder);
-    TiffHead head = make_tiff_head(layout_, description, compression_, encoder->tables(), placeholder);
+    TiffHead head = make_tiff_head(layout(), description, compression_, encoder->tables(), placeholder);
     tables_ = std::move(head.levels);
     least_length_ = head.placeholder_length;
     zeros_.resize(std::max<std::size_t>(least_length_, 1));
     end_ = std::max<std::uint64_t>(head.bytes.size(), data_at);
-    file_.write(0, head.bytes);
+    file_.emplace(file, head.bytes);
   }
 
-  const PyramidLayout& layout() const noexcept override { return layout_; }
-  std::int64_t written() const noexcept override { return written_.load(std::memory_order_relaxed); }
-
-  bool put(int level, TileIndex index, EncodedTile tile) override {
-    if (level < 0 || level >= layout_.levels() || index.column < 0 || index.column >= layout_.columns(level) ||
-        index.row < 0 || index.row >= layout_.rows(level)) {
-      throw Error(path_.string() + ": level " + std::to_string(level) + " has no tile (" +
-                  std::to_string(index.column) + ", " + std::to_string(index.row) + ")");
-    }
-    const std::int64_t position = layout_.position(level, index);
-    const std::lock_guard lock(mutex_);
-    if (failure_ || dropped_) return false;
-    const bool fresh = position >= next_ && waiting_.try_emplace(position, Tile{level, index, std::move(tile)}).second;
-    if (!fresh) {
-      throw Error(path_.string() + ": tile (" + std::to_string(index.column) + ", " + std::to_string(index.row) +
-                  ") of level " + std::to_string(level) + " was there before");
-    }
-    if (draining_ || waiting_.begin()->first != next_) return false;
-    draining_ = true;
-    return true;
+  std::unique_ptr<TileEncoder> make_encoder() const override {
+    return make_tile_encoder(compression_, format_, quality_, layout().tile());
   }
 
-  WrittenTiles drain() override {
-    WrittenTiles written;
-    std::vector<Tile> tiles;
-    while (take(tiles)) {
-      try {
-        written.bytes += write(tiles);
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::current_exception();
-        waiting_.clear();
-        draining_ = false;
-        throw;
-      }
-      written_.fetch_add(static_cast<std::int64_t>(tiles.size()), std::memory_order_relaxed);
-      written.tiles += tiles.size();
-      tiles.clear();
-    }
-    return written;
-  }
+  void discard() noexcept override { file_->discard(); }
 
-  PublishedFile publish() override {
-    {
-      const std::lock_guard lock(mutex_);
-      if (failure_) std::rethrow_exception(failure_);
-      if (draining_ || dropped_ || next_ != tiles_) {
-        throw Error(path_.string() + ": " + std::to_string(written()) + " of " + std::to_string(tiles_) +
-                    " tiles were written");
-      }
-    }
-    file_.publish();
-    return {path_, end_};
+ protected:
+  std::vector<PublishedFile> finish() override {
+    file_->publish();
+    return {{file(), end_}};
   }
-
-  void drop() noexcept override {
-    // Owners are let go of without the lock: they may do anything.
-    std::map<std::int64_t, Tile> waiting;
-    {
-      const std::lock_guard lock(mutex_);
-      dropped_ = true;
-      waiting.swap(waiting_);
-    }
-  }
-
-  void discard() noexcept override { file_.discard(); }
 
  private:
-  struct Tile {
-    int level = 0;
-    TileIndex index;
-    EncodedTile tile;
-  };
   /// Tiles of a level one after the other, from `first` of `at_once` on.
   struct Run {
     std::size_t first;
     std::size_t count;
   };
-
-  /// The next tiles, as far as they are there. When none is, the call of `drain` is over.
-  bool take(std::vector<Tile>& tiles) {
-    const std::lock_guard lock(mutex_);
-    std::uint64_t bytes = 0;
-    while (!waiting_.empty() && waiting_.begin()->first == next_ && tiles.size() < most_tiles_at_once &&
-           bytes < most_bytes_at_once) {
-      tiles.push_back(std::move(waiting_.begin()->second));
-      waiting_.erase(waiting_.begin());
-      bytes += tiles.back().tile.bytes.size();
-      ++next_;
-    }
-    draining_ = !tiles.empty();
-    return draining_;
-  }
 
   /// How many bytes are to follow a tile of `length` bytes: none is shorter than the placeholder, so that a reader that
   /// takes the old length with the new offset gets a whole tile all the same.
@@ -212,7 +127,7 @@ class OmeTiffSink final : public ImageSink {
 
   /// Data, then lengths, then offsets: whoever reads in between finds the placeholder or the tile. Returns the bytes of
   /// data.
-  std::uint64_t write(const std::vector<Tile>& tiles) {
+  std::uint64_t write(const std::vector<Tile>& tiles) override {
     std::vector<::iovec> pieces;
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> lengths;
@@ -229,7 +144,7 @@ class OmeTiffSink final : public ImageSink {
       if (compression_ == TileCompression::zstd) frames.push_back(empty_frame::make(pad));
       pieces.push_back({compression_ == TileCompression::zstd ? frames.back().data() : zeros_.data(), pad});
     }
-    file_.write(end_, pieces);
+    file_->write(end_, pieces);
     const std::uint64_t bytes = end - std::exchange(end_, end);
     const std::vector<Run> runs = runs_of(tiles);
     for (const Run& run : runs) write_table(tiles, run, lengths, &TileTables::lengths);
@@ -252,7 +167,7 @@ class OmeTiffSink final : public ImageSink {
   }
 
   std::uint64_t place_in_table(const Tile& tile) const {
-    return static_cast<std::uint64_t>(tile.index.row * layout_.columns(tile.level) + tile.index.column);
+    return static_cast<std::uint64_t>(tile.index.row * layout().columns(tile.level) + tile.index.column);
   }
 
   void write_table(const std::vector<Tile>& tiles, const Run& run, const std::vector<std::uint64_t>& numbers,
@@ -260,27 +175,18 @@ class OmeTiffSink final : public ImageSink {
     const Tile& first = tiles[run.first];
     const auto bytes = std::as_bytes(std::span(numbers).subspan(run.first, run.count));
     for (const std::uint64_t copy : tables_[static_cast<std::size_t>(first.level)].*table) {
-      file_.write(copy + 8 * place_in_table(first), bytes);
+      file_->write(copy + 8 * place_in_table(first), bytes);
     }
   }
 
-  PyramidLayout layout_;
   TileCompression compression_;
-  std::filesystem::path path_;
-  std::int64_t tiles_;
-  PartialFile file_;  ///< whoever drains, and `publish`
+  PixelFormat format_;
+  int quality_;
+  std::optional<PartialFile> file_;  ///< always there; whoever drains, and `publish`
   std::vector<TileTables> tables_;
   std::uint64_t least_length_ = 0;  ///< of a tile
   std::vector<std::byte> zeros_;
   std::uint64_t end_ = 0;  ///< of the file; whoever drains
-  std::atomic<std::int64_t> written_{0};
-
-  std::mutex mutex_;
-  std::map<std::int64_t, Tile> waiting_;  ///< by position; guarded by mutex_
-  std::int64_t next_ = 0;                 ///< position of the tile that is to be written next; guarded by mutex_
-  bool draining_ = false;                 ///< guarded by mutex_
-  bool dropped_ = false;                  ///< guarded by mutex_
-  std::exception_ptr failure_;            ///< guarded by mutex_
 };
 
 }  // namespace

@@ -24,17 +24,25 @@ std::filesystem::path partial_name(const std::filesystem::path& file) {
   return file.parent_path() / (stem.string() + ".partial" + extensions);
 }
 
-PartialFile::PartialFile(std::filesystem::path target) : target_(std::move(target)), name_(partial_name(target_)) {
+PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte> first)
+    : target_(std::move(target)), name_(partial_name(target_)) {
   // Renaming over a folder or a device would fail at the end, or replace it.
   std::error_code ignored;
   const auto status = std::filesystem::status(target_, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw OutputError(target_.string() + ": it isn't a regular file");
   }
-  // A reader that still has an earlier writer's file open keeps that one.
-  if (::unlink(name_.c_str()) != 0 && errno != ENOENT) check(errno);
-  descriptor_ = ::open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const std::string begun = name_.string() + ".begun";
+  if (::unlink(begun.c_str()) != 0 && errno != ENOENT) check(errno);
+  descriptor_ = ::open(begun.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) check(errno);
+  int code = write_at(descriptor_, 0, first);
+  // A reader that still has an earlier writer's file open keeps that one.
+  if (code == 0 && ::rename(begun.c_str(), name_.c_str()) != 0) code = errno;
+  if (code == 0) return;
+  ::unlink(begun.c_str());
+  ::close(std::exchange(descriptor_, -1));
+  check(code);
 }
 
 PartialFile::~PartialFile() {
@@ -49,22 +57,17 @@ void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) {
   check(write_at(descriptor_, offset, pieces));
 }
 
-namespace {
-
-/// Gives a durable file its final name.
-void rename_to(const std::filesystem::path& name, const std::filesystem::path& target) {
+void give_name(const std::filesystem::path& name, const std::filesystem::path& target) {
   const int renamed = ::rename(name.c_str(), target.c_str()) == 0 ? 0 : errno;
   const int code = renamed != 0 ? renamed : sync_folder_of(target);
   if (code != 0) throw OutputError(target.string() + ": " + std::generic_category().message(code));
 }
 
-}  // namespace
-
 void PartialFile::publish() {
   if (::fsync(descriptor_) != 0) check(errno);
   // Some file systems report a full disk only here.
   if (::close(std::exchange(descriptor_, -1)) != 0) check(errno);
-  rename_to(name_, target_);
+  give_name(name_, target_);
 }
 
 void PartialFile::discard() noexcept {
@@ -80,7 +83,7 @@ void publish_whole(const std::filesystem::path& file, const std::function<void(c
   int code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
   if (descriptor >= 0 && ::close(descriptor) != 0 && code == 0) code = errno;
   if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
-  rename_to(name, file);
+  give_name(name, file);
 }
 
 void PartialFile::check(int code) const {

@@ -16,12 +16,12 @@ namespace slidestream {
 /// NAME.partial.ome.tif for NAME.ome.tif: in front of the last extension, and of `.ome` before that.
 std::filesystem::path partial_name(const std::filesystem::path& file);
 
-/// A new file under the partial name, in place of what an earlier writer left there. It stays there unless it is
-/// published. Every member but the destructor throws OutputError with the partial file's name (`publish`: with the
-/// name that fails) and the system's reason.
+/// A new file under the partial name, in place of what an earlier writer left there, which has its first bytes when it
+/// appears. It stays there unless it is published. Every member but the destructor throws OutputError with the partial
+/// file's name (`publish`: with the name that fails) and the system's reason.
 class PartialFile {
  public:
-  explicit PartialFile(std::filesystem::path target);
+  explicit PartialFile(std::filesystem::path target, std::span<const std::byte> first = {});
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
@@ -43,6 +43,10 @@ class PartialFile {
   std::filesystem::path name_;
   int descriptor_ = -1;
 };
+
+/// Gives what is durable its final name, in place of a file that has it, and makes that durable. \throws OutputError
+/// with the final name.
+void give_name(const std::filesystem::path& name, const std::filesystem::path& target);
 
 /// Has `write` make a whole file at the path that it is given, under the partial name of `file`, makes it durable and
 /// gives it its name. \throws OutputError, and what `write` throws.

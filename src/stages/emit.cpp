@@ -240,11 +240,7 @@ class Emit final : public EmitStage {
     runtime::StageMeter::Busy busy(context_.encode);
     guard(*work.images, [&] {
       std::unique_ptr<TileEncoder>& encoder = encoders_.local()[image.op];
-      const PixelFormat format = (*work.tiles)[work.first].pixels.format;
-      if (!encoder) {
-        const ImageOptions options = image_options(context_.config, format);
-        encoder = make_tile_encoder(options.compression, format, options.quality, options.tile);
-      }
+      if (!encoder) encoder = image.sink->make_encoder();
       for (std::size_t i = work.first; i < work.first + work.count && !work.images->dropped(); ++i) {
         const PyramidTile& tile = (*work.tiles)[i];
         auto bytes = std::make_shared<Encoded>(Encoded{encoder->encode(tile.pixels), work.slot});

@@ -6,6 +6,7 @@
 #include <slidestream/error.hpp>
 
 #include "operators/registry.hpp"
+#include "sink/image_formats.hpp"
 #include "stages/batch.hpp"
 #include "stages/delivery.hpp"
 #include "stages/device_sizing.hpp"
@@ -185,7 +186,7 @@ class Planner {
     for (std::size_t op = 0; op < needs_.size(); ++op) {
       const auto product = image_of(*operators_[op]);
       if (!product) continue;
-      const ImageOptions options = image_options(config_, product->format);
+      const ImageOptions options = image_options(config_.image, product->format);
       const PyramidLayout layout(image, options.tile, options.levels);
       for (int level = 0; level < layout.levels(); ++level) {
         const Size size = layout.size(level);

@@ -10,24 +10,11 @@
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
 #include "sink/content_hash.hpp"
+#include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
 
 namespace slidestream {
 namespace {
-
-TileCompression compression_of(ImageCompression wanted, const PixelFormat& format) {
-  switch (wanted) {
-    case ImageCompression::jpeg:
-      return TileCompression::jpeg;
-    case ImageCompression::none:
-      return TileCompression::none;
-    case ImageCompression::zstd:
-      return TileCompression::zstd;
-    case ImageCompression::automatic:
-      break;
-  }
-  return can_encode(TileCompression::jpeg, format) ? TileCompression::jpeg : TileCompression::zstd;
-}
 
 /// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file.
 std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const std::string& op) {
@@ -71,14 +58,12 @@ IccProfile profile_of(const RunContext& context, const SlideRun& slide) {
   return profile;
 }
 
-/// Size and digest of a file that has its final name.
-void measure(Artifact& artifact, const std::filesystem::path& file) {
-  std::error_code error;
-  artifact.bytes = std::filesystem::file_size(file, error);
-  if (error) throw OutputError(file.string() + ": " + error.message());
-  const auto digest = file_hash(file);
-  if (!digest) throw OutputError(file.string() + ": can't be read again");
-  artifact.digest = *digest;
+/// Size and digest of a file or folder that has its final name.
+void measure(Artifact& artifact, const std::filesystem::path& path) {
+  const auto content = path_content(path);
+  if (!content) throw OutputError(path.string() + ": can't be read again");
+  artifact.bytes = content->bytes;
+  artifact.digest = content->digest;
 }
 
 /// Where a file lies, and how results name it.
@@ -124,30 +109,15 @@ class Places {
 
 }  // namespace
 
-ImageOptions image_options(const Config& config, const PixelFormat& format) {
-  constexpr int usual_tile = 256;
-  ImageOptions options;
-  options.compression = compression_of(config.image.compression, format);
-  options.quality = config.image.quality;
-  options.tile = config.image.tile == 0 ? usual_tile : config.image.tile;
-  options.levels = config.image.levels;
-  if (!can_encode(options.compression, format)) {
-    throw ConfigError(
-        "image.compression = \"jpeg\" holds 1 or 3 channels of 8 bits, and not every image of this run is "
-        "such a one; use \"auto\", \"zstd\" or \"none\"");
-  }
-  return options;
-}
-
 void check_images(const Config& config, const Operators& operators) {
   for (const auto& op : operators) {
     const auto product = image_of(*op);
     if (!product) continue;
     if (config.image.format == ImageFormat::none) {
       throw ConfigError("image.format is \"none\", but the operator " + op->name() +
-                        " makes an image; set image.format = \"ome-tiff\"");
+                        " makes an image; set it to \"ome-tiff\" or another one");
     }
-    image_options(config, product->format);
+    image_options(config.image, product->format);
   }
 }
 
@@ -169,17 +139,17 @@ SlideImages::SlideImages(const RunContext& context, const SlideRun& slide, const
     const auto product = image_of(maker);
     const std::size_t place = op++;
     if (!product) continue;
-    const Place file = places.of("." + maker.name() + ".ome.tif");
+    const Place file = places.of("." + maker.name() + image_suffix(context.config.image.format));
     ImageDescription description = describe(context, slide, maker, *product, names.name);
     if (product->format == rgb_format) description.icc = profile.bytes;
-    const ImageOptions options = image_options(context.config, product->format);
+    const ImageOptions options = image_options(context.config.image, product->format);
     Image image;
     image.op = place;
     image.rank = rank;
     image.artifact = {maker.name(), product->name, file.file};
     image.builder = std::make_unique<PyramidBuilder>(PyramidLayout(description.size, options.tile, options.levels),
                                                      product->format, description.labels);
-    image.sink = make_ome_tiff_sink(file.path, description, options);
+    image.sink = make_image_sink(file.path, description, options);
     images.push_back(std::move(image));
   }
 }
@@ -192,9 +162,12 @@ void SlideImages::drop() noexcept {
 void SlideImages::publish() {
   std::vector<std::pair<std::size_t, Artifact>> made;
   for (Image& image : images) {
-    const PublishedFile file = image.sink->publish();
-    measure(image.artifact, file.path);
-    made.emplace_back(image.rank, image.artifact);
+    for (const PublishedFile& file : image.sink->publish()) {
+      Artifact artifact = image.artifact;
+      artifact.file = (std::filesystem::path(artifact.file).parent_path() / file.path.filename()).string();
+      measure(artifact, file.path);
+      made.emplace_back(image.rank, std::move(artifact));
+    }
   }
   for (Prepared& file : prepared_) {
     publish_whole(file.path, file.write);

@@ -92,10 +92,6 @@ class SlideImages {
   std::atomic<bool> dropped_{false};
 };
 
-/// How the image of an operator is written: settings of the run, and what fits its pixels. \throws ConfigError for a
-/// compression that can't hold them.
-ImageOptions image_options(const Config& config, const PixelFormat& format);
-
 /// Whether images are written as they are made. \throws ConfigError naming the key where they can't be, or where an
 /// operator makes one and nobody writes it.
 void check_images(const Config& config, const Operators& operators);

@@ -20,6 +20,9 @@ import unittest
 from archive_test import MAKE_IMAGES, ArchiveCase
 from program_test import ENVIRONMENT, PIPELINE, run
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from storage_records import records, states  # noqa: E402
+
 FAULTY_STORAGE = os.environ.get("FAULTY_STORAGE", "")
 
 
@@ -211,43 +214,6 @@ class Clock(FaultCase):
 class Power(FaultCase):
     """Replays what a run did to its folder up to each of its calls, as a machine that loses power there may find it."""
 
-    def records(self, report):
-        at = 0
-        while at < len(report):
-            end = report.index(b"\n", at)
-            operation, *numbers = report[at:end].decode().split()
-            length = int(numbers.pop())
-            yield operation, [int(number) for number in numbers], report[end + 1:end + 1 + length]
-            at = end + 1 + length
-
-    def states(self, records, synced_only):
-        """Yields the files by path after each record. `synced_only`: what wasn't synced since is lost, as far as the
-        content goes; names are kept, for file systems keep their order."""
-        now, kept, names = {}, {}, {}
-        for operation, numbers, data in records:
-            if operation == "create":
-                now[numbers[0]], kept[numbers[0]] = bytearray(), b""
-                names[os.fsdecode(data)] = numbers[0]
-            elif operation == "write":
-                content = now.setdefault(numbers[0], bytearray())
-                if len(content) < numbers[1]:
-                    content.extend(bytes(numbers[1] - len(content)))
-                content[numbers[1]:numbers[1] + len(data)] = data
-            elif operation == "truncate":
-                content = now.setdefault(numbers[0], bytearray())
-                del content[numbers[1]:]
-                content.extend(bytes(numbers[1] - len(content)))
-            elif operation == "sync":
-                kept[numbers[0]] = bytes(now.get(numbers[0], b""))
-            elif operation == "rename":
-                source, target = data[:numbers[0]], data[numbers[0]:]
-                if os.fsdecode(source) in names:
-                    names[os.fsdecode(target)] = names.pop(os.fsdecode(source))
-            elif operation == "unlink":
-                names.pop(os.fsdecode(data), None)
-            contents = kept if synced_only else now
-            yield operation, {path: bytes(contents.get(number, b"")) for path, number in names.items()}
-
     def test_every_prefix(self):
         self.replay("wal", 4)
 
@@ -260,11 +226,11 @@ class Power(FaultCase):
         self.assertEqual(run(*arguments, "--out", self.folder / "whole").returncode, 0)
         result, report = self.faulty("record", self.out, *arguments, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        records = list(self.records(report))
+        changes = list(records(report))
         resumed = checked = 0
         for synced_only in False, True:
             most_done, last = 0, None
-            for number, (operation, files) in enumerate(self.states(records, synced_only)):
+            for number, (operation, files) in enumerate(states(changes, synced_only)):
                 files = {path: content for path, content in files.items() if not path.endswith("-shm")}
                 if files == last:
                     continue
@@ -292,7 +258,7 @@ class Power(FaultCase):
                         self.assertSameResults(self.out, self.folder / "whole")
                         resumed += 1
             self.assertEqual(most_done, count)
-        tell(f"power, {journal}: {len(records)} records, {checked} states checked, {resumed} of them resumed")
+        tell(f"power, {journal}: {len(changes)} records, {checked} states checked, {resumed} of them resumed")
 
 
 class Kills(FaultCase):

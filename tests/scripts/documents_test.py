@@ -65,6 +65,8 @@ COMMANDS = {
     "docs/images.md": {
         "pipeline convert slide.svs slide.ome.tif": "page",
         "pipeline convert slides/ --to ome-tiff --out converted": "page",
+        "pipeline convert slides/ --to ome-zarr --out chunks": "page",
+        "pipeline convert slide.svs slide.dzi": "page",
         "pipeline convert slide.svs exact.ome.tif --compression zstd": "page",
         "pipeline convert slide.svs quarter.ome.tif --level 1 -Q 75": "page",
         "pipeline info slide.ome.tif": "page",
@@ -241,8 +243,8 @@ class Pages(Running):
         self.assertTrue(list((self.folder / "cohort" / "slurm").glob("*.sh")))
 
     def test_images(self):
-        self.assertEqual(self.run_commands("docs/images.md", "page"), 6)
-        for name in "slide.ome.tif", "converted/images/one.identity.ome.tif", "edges/images/two.sobel.ome.tif":
+        self.assertEqual(self.run_commands("docs/images.md", "page"), 8)
+        for name in "slide.ome.tif", "slide.view.html", "chunks/images/two.identity.ome.zarr/.zattrs", "converted/images/one.identity.ome.tif", "edges/images/two.sobel.ome.tif":
             self.assertTrue((self.folder / name).exists(), name)
 
     def test_tuning(self):

@@ -1,12 +1,14 @@
-// Makes an OME-TIFF file of raw or made-up pixels: `write_image FILE WIDTH HEIGHT [KEY=VALUE ...]`.
+// Makes an image of raw or made-up pixels: `write_image FILE WIDTH HEIGHT [KEY=VALUE ...]`.
 //
-//   format=rgb8|grey8|rgb16|grey16|float32|any8:N   (rgb8)    compression=none|jpeg|zstd (none)
+//   format=rgb8|grey8|rgb16|grey16|float32|any8:N   (rgb8)    compression=none|jpeg|zstd|blosc-lz4 (none)
+//   to=ome-tiff|ome-zarr|dzi     zarr_version=2|3 (dzi: JPEG, all levels)
 //   quality=, tile=, levels=     as in ImageOptions            labels=1
 //   raw=FILE     pixels, row by row; otherwise a pattern that depends on seed=N alone
 //   save=FILE    writes the pixels there
 //   band=ROWS    how many rows at a time (one row of tiles)    threads=N (1)
 //   name=, mpp=, magnification=, icc=FILE, channel=NAME (again for each), setting=NAME:VALUE (again for each)
 //   data_at=N    where tiles begin at the earliest
+//   pause=N      waits so many milliseconds before each band
 //   stop=N       ends without publishing after N tiles
 //
 // Prints one line of seconds and bytes. Errors are one line and status 1.
@@ -22,6 +24,7 @@
 #include <memory>
 #include <slidestream/error.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "codec/tile_encoder.hpp"
@@ -125,12 +128,16 @@ ImageDescription describe(Size size, const Arguments& arguments) {
 ImageOptions options_of(const Arguments& arguments) {
   const std::string compression = arguments.text("compression", "none");
   ImageOptions options;
-  options.compression = compression == "jpeg"   ? TileCompression::jpeg
-                        : compression == "zstd" ? TileCompression::zstd
-                                                : TileCompression::none;
+  using enum TileCompression;
+  for (const TileCompression each : {none, jpeg, zstd, blosc_lz4}) {
+    if (compression == name_of(each)) options.compression = each;
+  }
+  const std::string to = arguments.text("to", "ome-tiff");
+  options.format = to == "ome-zarr" ? ImageFormat::ome_zarr : to == "dzi" ? ImageFormat::dzi : ImageFormat::ome_tiff;
+  options.zarr_version = static_cast<int>(arguments.number("zarr_version", 2));
   options.quality = static_cast<int>(arguments.number("quality", options.quality));
   options.tile = static_cast<int>(arguments.number("tile", options.tile));
-  options.levels = static_cast<int>(arguments.number("levels", options.levels));
+  options.levels = static_cast<int>(arguments.number("levels", to == "dzi" ? 32 : 0));
   return options;
 }
 
@@ -173,20 +180,23 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
   const ImageDescription description = describe(size, arguments);
   const ImageOptions options = options_of(arguments);
   const auto threads = static_cast<std::size_t>(arguments.number("threads", 1));
-  const auto sink =
-      make_ome_tiff_sink(file, description, options, static_cast<std::uint64_t>(arguments.number("data_at", 0)));
+  const auto data_at = static_cast<std::uint64_t>(arguments.number("data_at", 0));
+  const auto sink = data_at > 0 ? make_ome_tiff_sink(file, description, options, data_at)
+                                : make_image_sink(file, description, options);
   PyramidBuilder builder(sink->layout(), description.format, description.labels);
   std::vector<std::unique_ptr<TileEncoder>> encoders;
   for (std::size_t i = 0; i < threads; ++i) {
-    encoders.push_back(make_tile_encoder(options.compression, description.format, options.quality, options.tile));
+    encoders.push_back(sink->make_encoder());
   }
   Pixels pixels(description, arguments);
   const std::int64_t band = arguments.number("band", options.tile);
   const std::int64_t stop = arguments.number("stop", sink->layout().tiles());
   const auto pitch = static_cast<std::ptrdiff_t>(size.width) * static_cast<int>(description.format.pixel_bytes());
+  const std::chrono::milliseconds pause(arguments.number("pause", 0));
   const auto begin = std::chrono::steady_clock::now();
   for (std::int64_t y = 0; y < size.height; y += band) {
     const std::int64_t height = std::min(band, size.height - y);
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
     const auto rows = pixels.rows(y, height);
     builder.begin({rows->data(), pitch, {0, y, size.width, height}, size, description.format}, rows);
     synth::parallel_for(threads, builder.pieces(),
@@ -199,9 +209,10 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
     });
     if (sink->written() == stop && stop < sink->layout().tiles()) return;
   }
-  const PublishedFile artifact = sink->publish();
+  std::uint64_t bytes = 0;
+  for (const PublishedFile& made : sink->publish()) bytes += made.bytes;
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  std::printf("%.3f s %llu bytes\n", taken.count(), static_cast<unsigned long long>(artifact.bytes));
+  std::printf("%.3f s %llu bytes\n", taken.count(), static_cast<unsigned long long>(bytes));
 }
 
 }  // namespace

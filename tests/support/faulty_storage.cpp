@@ -315,6 +315,18 @@ int rename(const char* from, const char* to) noexcept {
   return result;
 }
 
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  static const auto next = REAL(renameat2);
+  Faults& all = faults();
+  if (!all.ours(to)) return next(from_folder, from, to_folder, to, flags);
+  const std::lock_guard lock(all.mutex());
+  if (all.rename_fails()) {
+    errno = EIO;
+    return -1;
+  }
+  return next(from_folder, from, to_folder, to, flags);
+}
+
 int unlink(const char* path) noexcept {
   static const auto next = REAL(unlink);
   Faults& all = faults();

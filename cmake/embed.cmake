@@ -1,6 +1,6 @@
-# Writes C++ that holds files: `cmake -DOUT=F.cpp -DFILES=NAME=FILE;NAME=FILE -P embed.cmake` defines a function NAME
-# for each, declared in report/page_files.hpp.
-set(text "#include \"report/page_files.hpp\"\n\nnamespace slidestream::report {\n")
+# Writes C++ that holds files: `cmake -DOUT=F.cpp -DHEADER=H.hpp -DSPACE=N -DFILES=NAME=FILE;NAME=FILE -P embed.cmake`
+# defines a function NAME for each in the namespace N; H.hpp declares them.
+set(text "#include \"${HEADER}\"\n\nnamespace ${SPACE} {\n")
 foreach(entry IN LISTS FILES)
   string(REGEX MATCH "^([a-z_]+)=(.*)$" matched "${entry}")
   set(name "${CMAKE_MATCH_1}")
@@ -12,5 +12,5 @@ foreach(entry IN LISTS FILES)
     "std::string_view ${name}() {\n"
     "  return {reinterpret_cast<const char*>(${name}_bytes), sizeof ${name}_bytes - 1};\n}\n")
 endforeach()
-string(APPEND text "\n}  // namespace slidestream::report\n")
+string(APPEND text "\n}  // namespace ${SPACE}\n")
 file(WRITE "${OUT}" "${text}")

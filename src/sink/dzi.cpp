@@ -1,0 +1,95 @@
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "sink/image_formats.hpp"
+#include "sink/ordered_sink.hpp"
+#include "sink/partial_file.hpp"
+#include "sink/partial_folder.hpp"
+#include "sink/view_page.hpp"
+
+namespace slidestream {
+
+namespace {
+
+/// NAME for NAME.dzi.
+std::filesystem::path without_suffix(std::filesystem::path file) { return file.replace_extension(); }
+
+std::filesystem::path folder_of(const std::filesystem::path& file) { return without_suffix(file) += "_files"; }
+
+std::filesystem::path page_of(const std::filesystem::path& file) { return without_suffix(file) += ".view.html"; }
+
+/// https://learn.microsoft.com/previous-versions/windows/silverlight/dotnet-windows-silverlight/cc645077(v=vs.95)
+std::string dzi_xml(const PyramidLayout& layout) {
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+         "<Image xmlns=\"http://schemas.microsoft.com/deepzoom/2008\" Format=\"jpg\" Overlap=\"0\" TileSize=\"" +
+         std::to_string(layout.tile()) + "\">\n  <Size Width=\"" + std::to_string(layout.size(0).width) +
+         "\" Height=\"" + std::to_string(layout.size(0).height) + "\"/>\n</Image>\n";
+}
+
+class DziSink final : public OrderedSink {
+ public:
+  DziSink(const std::filesystem::path& file, const ImageDescription& description, const ImageOptions& options)
+      : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels)),
+        options_(options),
+        format_(description.format),
+        partial_(partial_name(file)),
+        folder_(folder_of(file), folder_of(partial_)) {
+    const std::string xml = dzi_xml(layout());
+    const std::string page =
+        view_page(layout(), description, folder_of(file).filename().string(), folder_of(partial_).filename().string());
+    folder_.write_beside(partial_, xml);
+    folder_.write_beside(page_of(partial_), page);
+    xml_bytes_ = xml.size();
+    page_bytes_ = page.size();
+  }
+
+  std::unique_ptr<TileEncoder> make_encoder() const override {
+    return make_jpeg_file_encoder(format_, options_.quality, options_.tile);
+  }
+
+  void discard() noexcept override {
+    folder_.discard();
+    std::error_code ignored;
+    std::filesystem::remove(partial_, ignored);
+    std::filesystem::remove(page_of(partial_), ignored);
+  }
+
+ protected:
+  std::uint64_t write(const std::vector<Tile>& tiles) override {
+    const std::uint64_t before = folder_.bytes();
+    for (const Tile& tile : tiles) {
+      // The other way round than everywhere else: 0 is the smallest level.
+      folder_.write(std::to_string(layout().levels() - 1 - tile.level) + "/" + std::to_string(tile.index.column) + "_" +
+                        std::to_string(tile.index.row) + ".jpg",
+                    tile.tile.bytes);
+    }
+    return folder_.bytes() - before;
+  }
+
+  std::vector<PublishedFile> finish() override {
+    folder_.publish();
+    give_name(partial_, file());
+    give_name(page_of(partial_), page_of(file()));
+    return {{file(), xml_bytes_}, {folder_of(file()), folder_.bytes()}, {page_of(file()), page_bytes_}};
+  }
+
+ private:
+  ImageOptions options_;
+  PixelFormat format_;
+  std::filesystem::path partial_;  ///< name of the description until it is published
+  PartialFolder folder_;           ///< whoever drains, and `publish`
+  std::uint64_t xml_bytes_ = 0;
+  std::uint64_t page_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageSink> make_dzi_sink(const std::filesystem::path& file, const ImageDescription& description,
+                                         const ImageOptions& options) {
+  check_image(description, options);
+  return std::make_unique<DziSink>(file, description, options);
+}
+
+}  // namespace slidestream

@@ -1,0 +1,76 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codec/planar_encoder.hpp"
+#include "sink/image_formats.hpp"
+#include "sink/ordered_sink.hpp"
+#include "sink/partial_file.hpp"
+#include "sink/partial_folder.hpp"
+#include "sink/zarr_metadata.hpp"
+#include "sink/zarr_shards.hpp"
+
+namespace slidestream {
+
+namespace {
+
+class OmeZarrSink final : public OrderedSink {
+ public:
+  OmeZarrSink(const std::filesystem::path& file, const ImageDescription& description, const ImageOptions& options)
+      : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels)),
+        options_(options),
+        format_(description.format),
+        fill_(blank_sample(description)),
+        folder_(file, partial_name(file)),
+        shards_(folder_) {
+    for (const auto& [name, text] : zarr_metadata(layout(), description, options)) folder_.write(name, text);
+  }
+
+  std::unique_ptr<TileEncoder> make_encoder() const override {
+    return make_planar_encoder(options_.compression, format_, options_.tile, fill_);
+  }
+
+  void discard() noexcept override { folder_.discard(); }
+
+ protected:
+  std::uint64_t write(const std::vector<Tile>& tiles) override {
+    const std::uint64_t before = folder_.bytes();
+    for (const Tile& tile : tiles) {
+      const std::string level = std::to_string(tile.level);
+      const std::string row = "/" + std::to_string(tile.index.row);
+      int channel = 0;
+      for (const auto plane : planes_of(tile.tile.bytes, format_.channels)) {
+        const std::string place = std::to_string(channel++) + row;
+        if (options_.zarr_version == 3) {
+          shards_.add(level + "/c/" + place + "/0", plane, layout().columns(tile.level));
+        } else {
+          folder_.write(level + "/" + place + "/" + std::to_string(tile.index.column), plane);
+        }
+      }
+    }
+    return folder_.bytes() - before;
+  }
+
+  std::vector<PublishedFile> finish() override {
+    folder_.publish();
+    return {{file(), folder_.bytes()}};
+  }
+
+ private:
+  ImageOptions options_;
+  PixelFormat format_;
+  std::vector<std::byte> fill_;
+  // Whoever drains, and `publish`.
+  PartialFolder folder_;
+  ZarrShards shards_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageSink> make_ome_zarr_sink(const std::filesystem::path& file, const ImageDescription& description,
+                                              const ImageOptions& options) {
+  check_image(description, options);
+  return std::make_unique<OmeZarrSink>(file, description, options);
+}
+
+}  // namespace slidestream

@@ -1,0 +1,167 @@
+#include "sink/partial_folder.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <slidestream/error.hpp>
+#include <system_error>
+#include <utility>
+
+#include "sink/file_calls.hpp"
+
+namespace slidestream {
+
+namespace {
+
+void check(int code, const std::filesystem::path& name) {
+  if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
+}
+
+void check(const std::error_code& code, const std::filesystem::path& name) {
+  if (code) throw OutputError(name.string() + ": " + code.message());
+}
+
+/// Makes a file's content, or a folder's names durable.
+int sync_path(const std::filesystem::path& path) noexcept {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  const int code = ::fsync(descriptor) != 0 ? errno : 0;
+  ::close(descriptor);
+  return code;
+}
+
+/// Gives a folder the name of another, which then has the name of the first.
+int trade_names(const std::filesystem::path& name, const std::filesystem::path& target) noexcept {
+  if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // File systems that can't: nothing has the final name for a moment.
+  const std::filesystem::path aside = name.string() + ".earlier";
+  std::error_code code;
+  std::filesystem::remove_all(aside, code);
+  for (const auto& [from, to] : {std::pair(&target, &aside), {&name, &target}, {&aside, &name}}) {
+    if (::rename(from->c_str(), to->c_str()) != 0) return errno;
+  }
+  return 0;
+}
+
+}  // namespace
+
+PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path name)
+    : target_(std::move(target)), name_(std::move(name)) {
+  std::error_code code;
+  const auto status = std::filesystem::symlink_status(target_, code);
+  if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
+    throw OutputError(target_.string() + ": it isn't a folder");
+  }
+  std::filesystem::remove_all(name_, code);
+  check(code, name_);
+  std::filesystem::create_directory(name_, code);
+  check(code, name_);
+}
+
+PartialFolder::~PartialFolder() {
+  while (!unfinished_.empty()) give_up(std::string(unfinished_.begin()->first));
+}
+
+void PartialFolder::make_folder(const std::filesystem::path& folder) {
+  if (folder == made_ || folder == name_) return;
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  check(code, folder);
+  made_ = folder;
+}
+
+void PartialFolder::write(const std::string& file, std::span<const std::byte> bytes) {
+  append(file, bytes);
+  complete(file);
+}
+
+void PartialFolder::append(const std::string& file, std::span<const std::byte> bytes) {
+  Unfinished& begun = unfinished_[file];
+  int code = 0;
+  if (begun.descriptor < 0) {
+    begun.name = name_ / (".unfinished-" + std::to_string(begun_++));
+    begun.descriptor = ::open(begun.name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (begun.descriptor < 0) code = errno;
+  }
+  if (code == 0) code = write_at(begun.descriptor, begun.bytes, bytes);
+  if (code != 0) give_up(file);
+  check(code, name_ / file);
+  begun.bytes += bytes.size();
+}
+
+void PartialFolder::complete(const std::string& file) {
+  Unfinished& begun = unfinished_.at(file);
+  const std::filesystem::path path = name_ / file;
+  try {
+    make_folder(path.parent_path());
+  } catch (...) {
+    give_up(file);
+    throw;
+  }
+  // Its way to storage begins now, so that nobody waits for it long at the end; whether it gets there is asked then.
+  ::sync_file_range(begun.descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+  // Some file systems report a full disk only here.
+  int code = ::close(std::exchange(begun.descriptor, -1)) != 0 ? errno : 0;
+  if (code == 0 && ::rename(begun.name.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) give_up(file);
+  check(code, path);
+  bytes_ += begun.bytes;
+  unfinished_.erase(file);
+}
+
+/// What was begun of a file would only be in the way.
+void PartialFolder::give_up(const std::string& file) noexcept {
+  const Unfinished& begun = unfinished_.at(file);
+  if (begun.descriptor >= 0) ::close(begun.descriptor);
+  ::unlink(begun.name.c_str());
+  unfinished_.erase(file);
+}
+
+void PartialFolder::write(const std::string& file, std::string_view text) {
+  write(file, std::as_bytes(std::span(text)));
+}
+
+void PartialFolder::write_beside(const std::filesystem::path& file, std::string_view text) {
+  const std::uint64_t before = bytes_;
+  write("../" + file.filename().string(), text);
+  bytes_ = before;
+  beside_.push_back(file);
+}
+
+void PartialFolder::sync_files() {
+  std::error_code code;
+  std::filesystem::recursive_directory_iterator entry(name_, code);
+  check(code, name_);
+  while (entry != std::filesystem::recursive_directory_iterator()) {
+    check(sync_path(entry->path()), entry->path());
+    entry.increment(code);
+    check(code, name_);
+  }
+  check(sync_path(name_), name_);
+}
+
+void PartialFolder::publish() {
+  sync_files();
+  for (const std::filesystem::path& file : beside_) check(sync_path(file), file);
+  published_ = true;
+  if (::rename(name_.c_str(), target_.c_str()) != 0) {
+    int code = errno;
+    const bool there = code == ENOTEMPTY || code == EEXIST;
+    if (there) code = trade_names(name_, target_);
+    check(code, target_);
+    std::error_code ignored;
+    std::filesystem::remove_all(name_, ignored);
+  }
+  check(sync_folder_of(target_), target_);
+}
+
+void PartialFolder::discard() noexcept {
+  if (published_) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(name_, ignored);
+}
+
+}  // namespace slidestream

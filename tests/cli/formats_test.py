@@ -1,0 +1,139 @@
+"""Runs that write images, in every format: `PIPELINE=path formats_test.py [CLASS ...]`."""
+
+import csv
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+# In memory, where there is much room for that: every file of an image is synced.
+if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 << 30:
+    os.environ.setdefault("TMPDIR", "/dev/shm")
+
+from convert_test import ENVIRONMENT, PIPELINE, Case, run  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", SOURCE.parent / "shared")) / "data"
+# How each is asked for, what its names end with, and how many entries of the folder an image has.
+FORMATS = {"ome-tiff": (["--to", "ome-tiff"], ".ome.tif", 1),
+           "ome-zarr": (["--to", "ome-zarr", "--tile", "256"], ".ome.zarr", 1),
+           "ome-zarr 3": (["--to", "ome-zarr", "--tile", "256", "--set", "image.zarr_version=3"], ".ome.zarr", 1),
+           "dzi": (["--to", "dzi"], ".dzi", 3)}
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class Formats(Case):
+    def formats(self):
+        for name, (options, suffix, entries) in FORMATS.items():
+            with self.subTest(name):
+                self.out = self.folder / name
+                yield options, suffix, entries
+
+    def test_a_run_goes_on_where_it_stopped(self):
+        slides = self.slide(), self.slide("second", "300x900")
+        for options, suffix, entries in self.formats():
+            command = ["convert", *slides, "--out", self.out, *options]
+            self.assertDone(run(*command))
+            images = self.out / "images"
+            whole = content(images)
+            self.assertEqual(len(list(images.iterdir())), 2 * entries)
+            with (self.out / "artifacts.csv").open(newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            self.assertEqual(len(rows), 2 * entries)
+            for row in rows:
+                path = self.out / row["file"]
+                files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+                self.assertEqual(sum(each.stat().st_size for each in files), int(row["bytes"]))
+            self.assertIn("2 of 2 slides are done already", run(*command).stderr)
+            self.assertEqual(content(images), whole)
+            # A file that is gone, or is longer.
+            some = sorted(path for path in images.rglob("*") if path.is_file() and "second" in str(path))[-1]
+            for damage in some.unlink, lambda: some.write_bytes(whole[str(some.relative_to(images))] + b"x"):
+                damage()
+                result = self.assertDone(run(*command))
+                self.assertIn("second.identity", result.stderr)
+                self.assertEqual(content(images), whole)
+            # From the beginning, with what was there kept.
+            self.assertDone(run(*command, "--fresh"))
+            self.assertEqual(content(images), whole)
+            self.assertEqual(content(self.out / "earlier-1" / "images"), whole)
+
+    def test_a_kill(self):
+        slide = self.slide("kill", "8192x8192", "--distinct", 64, "--levels", 1)
+        for options, suffix, entries in self.formats():
+            command = ["convert", slide, "--out", self.out, *options]
+            self.assertDone(run("convert", slide, "--out", self.folder / "whole", *options))
+            whole = content(self.folder / "whole" / "images")
+            shutil.rmtree(self.folder / "whole")
+            for wait in 0, 0.2:
+                process = subprocess.Popen([PIPELINE, *map(str, command)], stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+                end = time.monotonic() + 60
+                while process.poll() is None and not list(self.out.glob("images/*.partial*")):
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.005)
+                time.sleep(wait)
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                if not (self.out / "images" / f"kill.identity{suffix}").exists():
+                    self.assertTrue(list(self.out.glob("images/*.partial*")))
+            self.assertDone(run(*command))
+            self.assertEqual(content(self.out / "images"), whole)
+            # What was begun of it goes aside with the run.
+            (self.out / "images" / f"kill.identity.partial{suffix}").mkdir()
+            self.assertDone(run(*command, "--fresh", "--level", 0))
+            self.assertTrue((self.out / "earlier-1" / "images" / f"kill.identity.partial{suffix}").exists())
+
+    def test_one_image_and_nothing_else(self):
+        for options, suffix, entries in self.formats():
+            self.out.mkdir()
+            # The name says the format.
+            self.assertDone(run("convert", self.slide(), self.out / f"a{suffix}", *options[2:]))
+            self.assertEqual(len(list(self.out.iterdir())), entries)
+            before = content(self.out)
+            again = run("convert", self.slide(), self.out / f"a{suffix}", *options[2:])
+            if suffix == ".ome.tif":
+                self.assertDone(again)
+            else:
+                self.assertOneLine(again, 2, "it is there already, and a folder isn't replaced")
+            self.assertEqual(content(self.out), before)
+            self.assertOneLine(run("convert", self.slide(), self.out / "a.png", *options), 2, f"ends in {suffix}")
+
+    def test_what_does_not_go_together(self):
+        for options, error in ((["--to", "ome-zarr", "--compression", "jpeg"], "isn't in ome-zarr; use auto, blosc-lz4, none or zstd"),
+                               (["--to", "dzi", "--compression", "zstd"], "isn't in dzi; use auto or jpeg"),
+                               (["--to", "dzi", "--levels", "2"], "image.levels must be 0 for dzi"),
+                               (["--compression", "blosc-lz4"], "isn't in ome-tiff; use auto, jpeg, none or zstd")):
+            self.assertOneLine(run("convert", self.slide(), "--out", self.out, *options), 2, error)
+            self.assertFalse((self.out / "images").exists())
+
+    @unittest.skipUnless(shutil.which("openslide-show-properties"), "no openslide-show-properties (openslide-tools)")
+    def test_nothing_that_a_slide_says_of_itself_gets_into_it(self):
+        for slide in [self.slide("secret-name"), *sorted(DATA.glob("*.svs"))]:
+            shown = subprocess.run(["openslide-show-properties", slide], capture_output=True, text=True, check=True).stdout
+            properties = re.findall(r"^([^:]+): '(.*)'$", shown, re.MULTILINE)
+            secrets = {value for key, value in properties if len(value) > 4 and not key.startswith("openslide.level")
+                       and "mpp" not in key.lower() and key not in ("openslide.vendor", "aperio.OriginalWidth", "aperio.OriginalHeight")}
+            # Its parts as well: a description is several things in one.
+            secrets |= {part.strip() for secret in secrets for part in re.split(r"[|;\r\n]", secret) if len(part.strip()) > 6}
+            # The colour profile is kept, and some descriptions have its name.
+            secrets = {secret for secret in secrets if "sRGB" not in secret}
+            self.assertTrue(secrets)
+            for options, suffix, entries in self.formats():
+                shutil.rmtree(self.out, ignore_errors=True)
+                self.out.mkdir()
+                self.assertDone(run("convert", slide, self.out / f"a{suffix}", *options))
+                for name, bytes_ in content(self.out).items():
+                    for secret in {*secrets, slide.stem, str(slide.parent), str(self.out), "Aperio"}:
+                        self.assertFalse(secret.encode() in bytes_, f"{slide.name}: {name}: {secret}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""Deep Zoom images, and the page beside them in a browser: `WRITE_IMAGE=path dzi_test.py [CLASS ...]`.
+
+Without NumPy and Pillow it goes on with the distribution's Python. Page needs Chromium and is skipped without."""
+
+import io
+import json
+import os
+import pathlib
+import sys
+import time
+import unittest
+import xml.etree.ElementTree
+
+from folders_test import Case, finish  # the distribution's Python, where this one has no NumPy
+
+import numpy
+from PIL import Image
+
+from folder_image import MadeFolder
+from written_image import write
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "report"))
+from browser import Browser, find_browser  # noqa: E402
+
+
+def pillow_jpeg(pixels, quality):
+    """What libjpeg makes of them, decoded again."""
+    file = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "jpeg", quality=quality, subsampling=2)
+    return decoded(file)
+
+
+def decoded(file):
+    with Image.open(file) as image:
+        return numpy.asarray(image).reshape(image.height, image.width, -1)
+
+
+class Dzi(Case):
+    def made(self, *arguments, **options):
+        return MadeFolder(self.folder, "dzi", ".dzi", *arguments, compression="jpeg", **options)
+
+    def test_levels_down_to_one_pixel_of_cropped_tiles(self):
+        for made in (self.made(700, 530, tile=128), self.made(700, 530, "grey8", tile=128, quality=40), self.made(1, 1),
+                     self.made(256, 256), self.made(257, 256), self.made(100, 700), self.made(70000, 20)):
+            with self.subTest(made.file.name):
+                root = xml.etree.ElementTree.parse(made.file).getroot()
+                size, = root
+                height, width, _ = made.pixels.shape
+                side = made.options.get("tile", 256)
+                self.assertEqual(root.attrib, {"Format": "jpg", "Overlap": "0", "TileSize": str(side)})
+                self.assertEqual(size.attrib, {"Width": str(width), "Height": str(height)})
+                tiles = made.file.with_name(made.file.stem + "_files")
+                largest = (max(width, height) - 1).bit_length()  # the level of one pixel is 0
+                self.assertEqual({path.name for path in tiles.iterdir()}, {str(level) for level in range(largest + 1)})
+                for number in range(largest + 1):
+                    expected = made.level(largest - number)
+                    rows, columns = (-(-of // side) for of in expected.shape[:2])
+                    self.assertEqual({path.name for path in (tiles / str(number)).iterdir()},
+                                     {f"{x}_{y}.jpg" for x in range(columns) for y in range(rows)})
+                    for y in range(rows):
+                        for x in range(columns):
+                            part = expected[y * side:(y + 1) * side, x * side:(x + 1) * side]
+                            found = decoded(tiles / str(number) / f"{x}_{y}.jpg")
+                            self.assertTrue(numpy.array_equal(found, pillow_jpeg(part, made.options.get("quality", 85))))
+
+    def test_what_is_written_says_nothing_of_where_it_lies(self):
+        file = self.folder / "a.dzi"
+        write(file, 300, 200, "to=dzi", "compression=jpeg", "name=</script>&<b>", "mpp=0.25")
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(str(self.folder).encode(), path.read_bytes())
+        page = (self.folder / "a.view.html").read_text()
+        self.assertEqual(page.count("</script>"), page.count("<script"))
+        self.assertIn("<title>&lt;/script>&amp;&lt;b></title>", page)
+        self.assertIn("Redistribution and use in source and binary forms", page)
+
+
+@unittest.skipUnless(find_browser(), "no Chromium")
+class Page(Case):
+    def setUp(self):
+        super().setUp()
+        self.browser = Browser(find_browser()).__enter__()
+        self.addCleanup(self.browser.__exit__, None, None, None)
+
+    def wait(self, condition, seconds=20):
+        until = time.monotonic() + seconds
+        while not self.browser.evaluate(condition):
+            self.assertLess(time.monotonic(), until, condition + ": " + self.browser.evaluate("document.body.innerText"))
+            time.sleep(0.1)
+
+    def assertShown(self, tiles):
+        """What is on the screen is what is in the files. Returns how many tiles there are."""
+        self.browser.evaluate("new Promise((done) => setTimeout(done, 500))")  # tiles fade in
+        self.browser.screenshot(self.folder / "screen.png", whole=False)
+        with Image.open(self.folder / "screen.png") as image:
+            screen = numpy.asarray(image.convert("RGB")).astype(int)
+        pictures = self.browser.evaluate("""[...document.querySelectorAll("#image img")].filter((one) => !one.hidden)
+            .map((one) => { const {left, top, right, bottom} = one.getBoundingClientRect();
+                return [one.src.split("?")[0].split("/").slice(-2).join("/"), left, top, right, bottom]; })""")
+        for place, *edges in pictures:
+            left, top, right, bottom = map(round, edges)
+            expected = decoded(tiles / place).astype(int)
+            self.assertEqual(expected.shape[:2], (bottom - top, right - left), place)
+            if left < 0 or top < 60 or bottom > screen.shape[0] - 60 or right > screen.shape[1]:
+                continue  # cut off, or below a button
+            self.assertLess(abs(screen[top:bottom, left:right] - expected).mean(), 1, place)
+        return len(pictures)
+
+    def test_the_pyramid_from_disk(self):
+        write(self.folder / "a b#%.dzi", 1000, 700, "to=dzi", "compression=jpeg", "name=some <image>")
+        self.browser.open(self.folder / "a b#%.view.html")
+        self.wait("document.querySelectorAll('#image img').length >= 12 && view.missing.size === 0 && "
+                  "[...document.querySelectorAll('#image img')].every((one) => !one.hidden)")
+        self.assertEqual(self.assertShown(self.folder / "a b#%_files"), 12)
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertIn("some <image> · 1000 × 700", self.browser.evaluate("document.getElementById('state').textContent"))
+        # A level above.
+        self.browser.evaluate("view.map.setZoom(9, {animate: false}); 0")
+        self.wait("[...document.querySelectorAll('#image img')].filter((one) => one.src.includes('/9/') && !one.hidden).length == 4")
+        self.browser.evaluate("new Promise((done) => setTimeout(done, 600))")  # the old level goes
+        self.assertEqual(self.assertShown(self.folder / "a b#%_files"), 4)
+        self.assertEqual(self.browser.complaints(), [])
+
+    def test_tiles_that_are_not_there_yet_are_asked_for_again(self):
+        file = self.folder / "a.dzi"
+        arguments = file, 1000, 700, "to=dzi", "compression=jpeg"
+        write(*arguments, "stop=6")
+        self.browser.open(self.folder / "a.partial.view.html")
+        self.wait("view.missing.size === 6")
+        self.assertEqual(self.assertShown(self.folder / "a.partial_files"), 6)
+        self.assertIn("6 tiles aren't there yet", self.browser.evaluate("document.getElementById('state').textContent"))
+        # It is finished, and has another name now.
+        write(*arguments)
+        self.assertFalse((self.folder / "a.partial_files").exists())
+        self.wait("view.missing.size === 0")
+        self.assertEqual(self.assertShown(self.folder / "a_files"), 12)
+        requests = [event["params"]["request"]["url"] for event in self.browser.events
+                    if event.get("method") == "Network.requestWillBeSent"]
+        self.assertTrue(all(url.startswith(("file:", "data:")) for url in requests))
+
+
+if __name__ == "__main__":
+    finish()
