@@ -5,6 +5,10 @@ target_compile_options(slidestream_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 warns of std::string's own code (its bug 105651).
   target_compile_options(slidestream_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  if(CMAKE_UNITY_BUILD)
+    # It takes a source that another one includes for a header.
+    target_compile_options(slidestream_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
   if(SLIDESTREAM_SANITIZE MATCHES thread)
     # moodycamel's queues have fences, which ThreadSanitizer doesn't know; the queues' own atomics are order enough for it.
     target_compile_options(slidestream_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
