@@ -49,7 +49,7 @@ function(slidestream_module name)
     "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
   target_link_libraries(slidestream_${name} PRIVATE slidestream_flags slidestream_cuda_flags PUBLIC slidestream_cuda ${ARG_LINK})
   # Where several sources are compiled as one (CMAKE_UNITY_BUILD), those stay alone that are compiled once for each vector
-  # unit, or that have names that another one has, too.
+  # unit, that have names that another one has, too, or parts for GPUs, which the linter sees in another build.
   foreach(source IN LISTS ARG_SOURCES)
     if(source MATCHES "[.]cpp$" AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
       file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" vectors REGEX "foreach_target" LIMIT_COUNT 1)
