@@ -26,12 +26,12 @@ if(SLIDESTREAM_FUZZERS)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
-# Tests and commands compute little, and most of the time that they take to compile goes into making them fast. Sanitizers
-# make that several times as long.
+# Tests and commands compute little, and most of the time that they take to compile goes into making them fast.
+# AddressSanitizer and UBSan make that several times as long.
 add_library(slidestream_quick_to_compile INTERFACE)
-if(SLIDESTREAM_SANITIZE)
+if(SLIDESTREAM_SANITIZE MATCHES address)
   target_compile_options(slidestream_quick_to_compile INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
-else()
+elseif(NOT SLIDESTREAM_SANITIZE)
   target_compile_options(slidestream_quick_to_compile INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endif()
 
