@@ -62,6 +62,10 @@ COMMANDS = {
         "slidestream-submit cohort.list --nodes 4 --gpus-per-node 1 --config cohort.toml --out cohort": "page",
     },
     "docs/configuration.md": {"pipeline --print-config": "page"},
+    "docs/encoder.md": {
+        "pipeline synth --out dense.svs --size 4096x4096 --distinct 300 --levels 1": "page",
+        "encode_gpu_bench cmu-1-small-region.svs": "not: " + GPU,
+    },
     "docs/images.md": {
         "pipeline convert slide.svs slide.ome.tif": "page",
         "pipeline convert slides/ --to ome-tiff --out converted": "page",
@@ -85,6 +89,7 @@ COMMANDS = {
         "--out started": "not: " + GPU,
         "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
         "gpu_bench --only gpu_decode": "not: " + GPU,
+        "gpu_bench --only startup": "not: " + GPU,
         "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
             "not: " + GPU + ", cuCIM, CuPy and PyTorch",
         "pipeline synth --out strip.svs --size 65664x4096 --distinct 300": "page",
@@ -241,6 +246,9 @@ class Pages(Running):
         table = (self.folder / "results" / "slides.csv").read_text().splitlines()
         self.assertEqual([line.split(",")[1] for line in table], ["status", "done", "done", "done"])
         self.assertTrue(list((self.folder / "cohort" / "slurm").glob("*.sh")))
+
+    def test_encoder(self):
+        self.assertEqual(self.run_commands("docs/encoder.md", "page"), 1)
 
     def test_images(self):
         self.assertEqual(self.run_commands("docs/images.md", "page"), 8)
