@@ -84,7 +84,7 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
     test::fake_dawdle(devices == 2);
     for (const FakeFailure failure : {FakeFailure::once, FakeFailure::for_ever}) {
       int ran = 0;
-      for (int number = 0;; number += 1 + number / 8) {
+      for (int number = 0;; number += 1 + number / test::rounds(8)) {
         CAPTURE(devices);
         CAPTURE(number);
         test::fake_fail_call(number, failure);

@@ -134,7 +134,7 @@ TEST_CASE("random slides and analyses give on the GPU what they give on the CPU"
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
   std::mt19937 random(11);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < test::rounds(20); ++i) {
     const test::RandomRun made = test::random_run(folder, Backend::cuda, i, random);
     CAPTURE(i);
     const RunResult gpu = run(made.config, {made.slide});

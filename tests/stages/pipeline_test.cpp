@@ -20,7 +20,7 @@ using test::run;
 TEST_CASE("random slides and analyses give what the definition gives") {
   const test::TemporaryFolder folder;
   std::mt19937 random(11);
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < test::rounds(24); ++i) {
     const test::RandomRun made = test::random_run(folder, Backend::cpu, i, random);
     CAPTURE(i);
     const RunResult result = run(made.config, {made.slide});

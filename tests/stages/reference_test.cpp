@@ -375,7 +375,7 @@ TEST_CASE("Whatever runs over whatever slides is what the definitions give, howe
   const int first = number("SLIDESTREAM_TEST_SEED", 1);
   for (const Backend backend : backends()) {
     const int usual_rounds = backend == Backend::cpu ? 32 : 16;
-    const int rounds = number("SLIDESTREAM_TEST_ROUNDS", usual_rounds);
+    const int rounds = number("SLIDESTREAM_TEST_ROUNDS", test::rounds(usual_rounds));
     Seen seen;
     for (int seed = first; seed < first + rounds; ++seed) {
       CAPTURE(seed);

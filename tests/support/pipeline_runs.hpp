@@ -30,6 +30,15 @@ inline Config config_for(Backend backend) {
   return config;
 }
 
+/// How often something random is tried: fewer times where a sanitizer makes each of them ten times as long.
+constexpr int rounds(int usual) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  return (usual + 3) / 4;
+#else
+  return usual;
+#endif
+}
+
 /// The backends that there are here. Where GPUs are made up, theirs alone: the other is tried elsewhere.
 inline std::vector<Backend> backends() {
 #ifdef SLIDESTREAM_FAKE_CUDA
