@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "cuda/jpeg/host_device.hpp"
+#include "cuda/jpeg/word_bits.hpp"
 
 /// \file
 /// Operations on words that the encoder is made of, for the device and for the host. Each is an instruction or two of
@@ -37,9 +38,6 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t choose_bytes(std::uint32_t low, std::uint3
 SLIDESTREAM_HOST_DEVICE float as_float(std::uint32_t bits) { return __uint_as_float(bits); }
 SLIDESTREAM_HOST_DEVICE std::uint32_t as_bits(float value) { return __float_as_uint(value); }
 SLIDESTREAM_HOST_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-SLIDESTREAM_HOST_DEVICE std::uint32_t leading_zeros(std::uint32_t value) {
-  return static_cast<std::uint32_t>(__clz(static_cast<int>(value)));
-}
 SLIDESTREAM_HOST_DEVICE std::uint32_t shift_to_top(std::int32_t value) {
   std::uint32_t shift;
   asm("bfind.shiftamt.s32 %0, %1;" : "=r"(shift) : "r"(value));
@@ -118,9 +116,6 @@ SLIDESTREAM_HOST_DEVICE float as_float(std::uint32_t bits) { return std::bit_cas
 SLIDESTREAM_HOST_DEVICE std::uint32_t as_bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 /// a b + c, rounded once.
 SLIDESTREAM_HOST_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
-SLIDESTREAM_HOST_DEVICE std::uint32_t leading_zeros(std::uint32_t value) {
-  return static_cast<std::uint32_t>(std::countl_zero(value));
-}
 /// By how much a value that is neither 0 nor -1 is shifted left for its first bit unlike the sign to be the highest.
 SLIDESTREAM_HOST_DEVICE std::uint32_t shift_to_top(std::int32_t value) {
   return leading_zeros(static_cast<std::uint32_t>(value ^ value >> 31));
