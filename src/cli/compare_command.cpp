@@ -157,8 +157,10 @@ std::string comparison_text(const Comparison& comparison, int width, const Style
     text += "and " + std::to_string(comparison.unmatched.size() - most_slides) + " more that weren't compared\n";
   }
   text += statistics_text(comparison);
-  const auto equal = std::ranges::count_if(
-      comparison.slides, [](const auto& pair) { return pair.difference.equal && pair.artifacts.empty(); });
+  const auto equal = std::ranges::count_if(comparison.slides, [](const auto& pair) {
+    return pair.difference.equal && pair.artifacts.empty() &&
+           std::ranges::all_of(pair.statistics, &StatisticDifference::equal);
+  });
   text += "\n" + std::to_string(comparison.slides.size()) + (comparison.slides.size() == 1 ? " slide" : " slides") +
           " compared (second less first), " + std::to_string(equal) + " equal to the bit, " +
           std::to_string(comparison.unmatched.size()) + " not compared\n";

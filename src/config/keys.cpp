@@ -174,11 +174,13 @@ std::string not_among(const std::string& name, std::span<const std::string> choi
 }
 
 ConfigKey run_key() {
+  std::string all;
+  for (const std::string_view name : operator_names) all += (all.empty() ? "" : ", ") + std::string(name);
   ConfigKey key =
       plain("operators", "run", KeyKind::texts, &Config::operators, &OperatorsConfig::run,
-            "What is computed from each slide, all in one pass: spectrum, identity, sobel, gaussian, stain, "
-            "tissue; each once, at least one. Settings stand in the section of an operator's name, the "
-            "spectrum's in [analysis]. Default [\"spectrum\"].");
+            "What is computed from each slide, all in one pass: " + all +
+                "; each once, at least one. Settings stand in the section of an operator's name, the "
+                "spectrum's in [analysis]. Default [\"spectrum\"].");
   key.check = [](const ConfigValue& value) {
     static const std::vector<std::string> names(operator_names.begin(), operator_names.end());
     const auto& run = std::get<std::vector<std::string>>(value);

@@ -36,6 +36,12 @@ bool decides(const ConfigKey& key, const Config& config) {
                              [&](const auto& op) { return is_section_of(op, key.section, config); });
 }
 
+/// Empty where it isn't a key of the configuration.
+std::string default_of(const std::string& name) {
+  const auto key = std::ranges::find(config_keys(), name, &ConfigKey::full_name);
+  return key == config_keys().end() ? std::string() : to_toml_value(key->get(Config{}));
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
@@ -57,6 +63,8 @@ std::optional<SettingDifference> first_difference(const std::vector<std::pair<st
                                                   const std::map<std::string, std::string>& before) {
   for (const auto& [key, value] : now) {
     const auto found = before.find(key);
+    // A key that the results are older than had its default.
+    if (found == before.end() && value == default_of(key)) continue;
     if (found == before.end()) return SettingDifference{key, value, "nothing"};
     if (found->second != value) return SettingDifference{key, value, one_line(found->second)};
   }
