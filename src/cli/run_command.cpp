@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <iostream>
 #include <optional>
@@ -30,6 +31,7 @@
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/tracing.hpp"
+#include "ledger/schema.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream::cli {
@@ -51,6 +53,34 @@ void print_report(const std::string& text) {
   if (!std::cout && errno == EPIPE) std::cout.clear();
 }
 
+/// Takes inputs out that look like slides. \returns how many.
+std::size_t leave_out(ExpandedInputs& inputs, const std::function<bool(const std::string&)>& is_none) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
+    if (is_none(inputs.canonical[i])) continue;
+    if (i != kept) {
+      inputs.slides[kept] = std::move(inputs.slides[i]);
+      inputs.canonical[kept] = std::move(inputs.canonical[i]);
+    }
+    ++kept;
+  }
+  const std::size_t left_out = inputs.slides.size() - kept;
+  inputs.slides.resize(kept);
+  inputs.canonical.resize(kept);
+  return left_out;
+}
+
+/// Of an image that isn't whole, white tiles stand for those that aren't there yet.
+void leave_out_partial_images(ExpandedInputs& inputs) {
+  const std::size_t left_out = leave_out(inputs, [](const std::string& slide) {
+    const std::string name = std::filesystem::path(slide).filename().string();
+    return name.ends_with(".partial.ome.tif") || name.ends_with(".partial.ome.tiff");
+  });
+  if (left_out == 0) return;
+  inputs.warnings.push_back(std::to_string(left_out) + (left_out == 1 ? " image" : " images") +
+                            " named .partial.ome.tif among the inputs: not whole, and left out");
+}
+
 /// A results folder among the inputs holds maps and images of earlier runs, which look like slides.
 void leave_out_results(const Config& config, ExpandedInputs& inputs) {
   std::error_code code;
@@ -61,18 +91,9 @@ void leave_out_results(const Config& config, ExpandedInputs& inputs) {
     const std::filesystem::path above = folder.parent_path();
     return above == out || (above.parent_path() == out && above.filename().string().starts_with("earlier-"));
   };
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
-    if (is_result(inputs.canonical[i])) continue;
-    if (i != kept) {
-      inputs.slides[kept] = std::move(inputs.slides[i]);
-      inputs.canonical[kept] = std::move(inputs.canonical[i]);
-    }
-    ++kept;
-  }
-  const std::size_t left_out = inputs.slides.size() - kept;
-  inputs.slides.resize(kept);
-  inputs.canonical.resize(kept);
+  // Without a ledger nobody made results there.
+  if (!std::filesystem::exists(out / ledger_name, code)) return;
+  const std::size_t left_out = leave_out(inputs, is_result);
   if (left_out > 0) {
     inputs.warnings.push_back(out.string() + ": " + std::to_string(left_out) +
                               " maps and images of an earlier run lie among the inputs and are left out");
@@ -266,6 +287,7 @@ int run(const RunOptions& options) {
   std::future<std::shared_ptr<Woken>> waking;
   if (!options.dry_run) waking = std::async(std::launch::async, [&config] { return wake_up(config); });
   ExpandedInputs inputs = expand_inputs(config.input.slides);
+  leave_out_partial_images(inputs);
   if (options.file.empty()) leave_out_results(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty())

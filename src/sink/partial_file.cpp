@@ -1,6 +1,8 @@
 #include "sink/partial_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,13 +38,26 @@ PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte
   if (::unlink(begun.c_str()) != 0 && errno != ENOENT) check(errno);
   descriptor_ = ::open(begun.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) check(errno);
-  int code = write_at(descriptor_, 0, first);
+  check_not_written();
+  int code = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
+  if (code == 0) code = write_at(descriptor_, 0, first);
   // A reader that still has an earlier writer's file open keeps that one.
   if (code == 0 && ::rename(begun.c_str(), name_.c_str()) != 0) code = errno;
   if (code == 0) return;
   ::unlink(begun.c_str());
   ::close(std::exchange(descriptor_, -1));
   check(code);
+}
+
+void PartialFile::check_not_written() {
+  const int there = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (there < 0) return;
+  const bool locked = ::flock(there, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(there);
+  if (!locked) return;
+  ::unlink((name_.string() + ".begun").c_str());
+  ::close(std::exchange(descriptor_, -1));
+  throw OutputError(name_.string() + ": somebody is writing it");
 }
 
 PartialFile::~PartialFile() {
@@ -57,6 +72,13 @@ void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) {
   check(write_at(descriptor_, offset, pieces));
 }
 
+bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept {
+  struct stat own {};
+  struct stat named {};
+  return ::fstat(descriptor, &own) == 0 && ::lstat(name.c_str(), &named) == 0 && own.st_dev == named.st_dev &&
+         own.st_ino == named.st_ino;
+}
+
 void give_name(const std::filesystem::path& name, const std::filesystem::path& target) {
   const int renamed = ::rename(name.c_str(), target.c_str()) == 0 ? 0 : errno;
   const int code = renamed != 0 ? renamed : sync_folder_of(target);
@@ -64,6 +86,7 @@ void give_name(const std::filesystem::path& name, const std::filesystem::path& t
 }
 
 void PartialFile::publish() {
+  if (!is_name_of(descriptor_, name_)) throw OutputError(name_.string() + ": somebody else wrote under this name");
   if (::fsync(descriptor_) != 0) check(errno);
   // Some file systems report a full disk only here.
   if (::close(std::exchange(descriptor_, -1)) != 0) check(errno);

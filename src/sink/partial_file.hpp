@@ -16,9 +16,13 @@ namespace slidestream {
 /// NAME.partial.ome.tif for NAME.ome.tif: in front of the last extension, and of `.ome` before that.
 std::filesystem::path partial_name(const std::filesystem::path& file);
 
+/// Whether what is open is what has this name now.
+bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept;
+
 /// A new file under the partial name, in place of what an earlier writer left there, which has its first bytes when it
-/// appears. It stays there unless it is published. Every member but the destructor throws OutputError with the partial
-/// file's name (`publish`: with the name that fails) and the system's reason.
+/// appears. Who writes it has it locked (flock): another writer is refused. It stays there unless it is published.
+/// Every member but the destructor throws OutputError with the partial file's name (`publish`: with the name that
+/// fails) and the system's reason.
 class PartialFile {
  public:
   explicit PartialFile(std::filesystem::path target, std::span<const std::byte> first = {});
@@ -38,6 +42,7 @@ class PartialFile {
 
  private:
   void check(int code) const;
+  void check_not_written();
 
   std::filesystem::path target_;
   std::filesystem::path name_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "sink/file_calls.hpp"
+#include "sink/partial_file.hpp"
 
 namespace slidestream {
 
@@ -55,13 +57,38 @@ PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path
   if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
     throw OutputError(target_.string() + ": it isn't a folder");
   }
+  // What an earlier writer left: nothing that is being written, and nothing of anybody else.
+  lock();
+  if (lock_ >= 0) check_content();
+  if (lock_ >= 0) ::close(std::exchange(lock_, -1));
   std::filesystem::remove_all(name_, code);
   check(code, name_);
   std::filesystem::create_directory(name_, code);
   check(code, name_);
+  lock();
+  if (lock_ < 0) check(errno, name_);
+}
+
+void PartialFolder::lock() {
+  lock_ = ::open(name_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(std::exchange(lock_, -1));
+  throw OutputError(name_.string() + ": somebody is writing it");
+}
+
+void PartialFolder::check_content() {
+  for (const auto& entry : std::filesystem::directory_iterator(name_)) {
+    const std::string file = entry.path().filename().string();
+    const bool own = file.starts_with('.') || file == "zarr.json" ||
+                     (entry.is_directory() && file.find_first_not_of("0123456789") == std::string::npos);
+    if (own) continue;
+    ::close(std::exchange(lock_, -1));
+    throw OutputError(name_.string() + ": it would be emptied, and holds " + file + ", which is of no image");
+  }
 }
 
 PartialFolder::~PartialFolder() {
+  if (lock_ >= 0) ::close(lock_);
   while (!unfinished_.empty()) give_up(std::string(unfinished_.begin()->first));
 }
 
@@ -144,6 +171,7 @@ void PartialFolder::sync_files() {
 }
 
 void PartialFolder::publish() {
+  if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody else wrote under this name");
   sync_files();
   for (const std::filesystem::path& file : beside_) check(sync_path(file), file);
   published_ = true;

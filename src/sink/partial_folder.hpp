@@ -14,7 +14,8 @@
 
 namespace slidestream {
 
-/// A new folder, in place of what an earlier writer left under its name. Files appear in it whole, by rename. It stays
+/// A new folder, in place of what an earlier writer left under its name, which is refused where it holds something
+/// else. Who fills it has it locked (flock): another writer is refused. Files appear in it whole, by rename. It stays
 /// there unless it is published. Every member but the destructor and `discard` throws OutputError with the name that
 /// fails and the system's reason.
 class PartialFolder {
@@ -52,12 +53,16 @@ class PartialFolder {
     int descriptor = -1;
     std::uint64_t bytes = 0;
   };
+  /// Opens and locks what has the name now; nothing where there is no folder.
+  void lock();
+  void check_content();
   void sync_files();
   void give_up(const std::string& file) noexcept;
   void make_folder(const std::filesystem::path& folder);
 
   std::filesystem::path target_;
   std::filesystem::path name_;
+  int lock_ = -1;                                 ///< the folder, open
   std::filesystem::path made_;                    ///< the folder that was made or used last
   std::map<std::string, Unfinished> unfinished_;  ///< by the name that they get
   std::uint64_t begun_ = 0;                       ///< files

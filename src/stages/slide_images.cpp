@@ -92,8 +92,11 @@ class Places {
     }
     for (const std::filesystem::path& file : {place.path, partial_name(place.path)}) {
       std::error_code ignored;
-      if (std::filesystem::equivalent(file, slide_, ignored)) {
-        throw Error(file.string() + " would be written, and is this slide");
+      // A folder that is written is emptied first.
+      const std::filesystem::path slide = std::filesystem::weakly_canonical(slide_, ignored);
+      for (std::filesystem::path at = slide; at.has_relative_path(); at = at.parent_path()) {
+        if (!std::filesystem::equivalent(file, at, ignored)) continue;
+        throw Error(file.string() + " would be written, and " + (at == slide ? "is this slide" : "holds this slide"));
       }
     }
     return place;
