@@ -16,7 +16,8 @@ constexpr std::uint32_t words_of_plane = most_jpeg2000_side * most_jpeg2000_side
 
 Jpeg2000UploadLayout::Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given) : limits(given) {
   if (limits.wave_tiles == 0 || limits.wave_tiles > limits.tiles) limits.wave_tiles = limits.tiles;
-  if (limits.wave_bytes == 0 || limits.wave_bytes > limits.compressed_bytes) limits.wave_bytes = limits.compressed_bytes;
+  if (limits.wave_bytes == 0 || limits.wave_bytes > limits.compressed_bytes)
+    limits.wave_bytes = limits.compressed_bytes;
   const std::uint64_t at_a_time = limits.wave_tiles;
   if (limits.parts == 0) limits.parts = 2 * limits.tiles + most_jpeg2000_tile_parts;
   if (limits.blocks == 0) limits.blocks = usual_blocks * limits.wave_tiles + most_blocks;

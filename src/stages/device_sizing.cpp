@@ -31,7 +31,8 @@ constexpr std::size_t least_tile_bytes = 2048;
 constexpr std::size_t least_tiles = 1024;
 constexpr std::size_t most_tiles = std::size_t{1} << 18;
 
-/// Tiles of JPEG 2000 that a slot decodes at a time: scratch is some 160 KB each, and several slots decode side by side.
+/// Tiles of JPEG 2000 that a slot decodes at a time: scratch is some 160 KB each, and several slots decode side by
+/// side.
 constexpr std::size_t least_wave = 32;
 constexpr std::size_t most_wave = 8192;
 /// Pixels of a tile of the usual size, and bytes that tiles have at most on an average for waves of so many.

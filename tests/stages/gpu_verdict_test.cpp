@@ -180,6 +180,36 @@ TEST_CASE("JPEG 2000 is decoded on the GPU for luminance, in waves, but for what
   check_slide(lossless, 0, "", 0);
 }
 
+TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  constexpr test::TileCoding codings[] = {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg_420,
+                                          test::TileCoding::jpeg_grey, test::TileCoding::jpeg2000_ycbcr,
+                                          test::TileCoding::rgb};
+  for (unsigned i = 0; i < 15; ++i) {
+    test::CodedSlide slide;
+    slide.coding = codings[i % std::size(codings)];
+    slide.width = slide.height = 300;
+    slide.seed = i;
+    slides.push_back(folder / (std::to_string(i) + ".tif"));
+    test::write_coded_slide(slides.back(), slide);
+  }
+  const RunResult cpu = run(test::config_for(Backend::cpu), slides);
+  Config config = test::config_for(Backend::cuda);
+  for (const int depth : {1, 3}) {
+    config.pipeline.queue_depth = depth;
+    const RunResult gpu = run(config, slides);
+    REQUIRE(gpu.slides.size() == slides.size());
+    for (std::size_t i = 0; i < slides.size(); ++i) {
+      CAPTURE(i);
+      check_alike(gpu.slides[i], cpu.slides[i]);
+      CHECK(gpu.slides[i].gpu_fallback_tiles == 0);
+    }
+  }
+}
+
 TEST_CASE("JPEG 2000 is decoded on the CPU where RGB is read") {
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
