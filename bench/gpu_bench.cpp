@@ -216,11 +216,12 @@ void bench_storage(GpuBench& bench) {
   bench.add("storage_over_read", median(runs) / median(reads), "", "at_least", 0.9);
 }
 
-/// JPEG 2000, which the CPU decodes for the GPU, beside its decoder alone on the same cores.
+/// JPEG 2000 that the CPU decodes for the GPU, beside its decoder alone on the same cores; and a slide that the GPU
+/// decodes.
 void bench_jpeg2000(GpuBench& bench) {
   const std::int64_t side = bench.scaled(16384);
   const auto slides = bench.slides(SynthCodec::jpeg2000, 5, side, side);
-  const Config config = bench.config(DecodeDevice::automatic, 2048, 6);
+  const Config config = bench.config(DecodeDevice::cpu, 2048, 6);
   run(config, {slides[0]});
   std::vector<double> whole;
   std::vector<double> alone;
@@ -231,6 +232,18 @@ void bench_jpeg2000(GpuBench& bench) {
   bench.add("jpeg2000_slide_s", median(whole), "s");
   bench.add("jpeg2000_decode_alone_s", median(alone), "s");
   bench.add("jpeg2000_over_decode_alone", median(alone) / median(whole), "", "at_least", 0.95);
+  const auto large = bench.headline(SynthCodec::jpeg2000, 20);
+  const Config on_gpu = bench.config(DecodeDevice::automatic, 8192, 8);
+  run(on_gpu, {large[0]});
+  std::vector<double> times;
+  std::uint64_t fallback = 0;
+  for (int round = 0; round < 3; ++round) {
+    const Run done = run(on_gpu, large);
+    times.push_back(done.seconds_a_slide);
+    for (const SlideResult& slide : done.result.slides) fallback += slide.gpu_fallback_tiles;
+  }
+  bench.add("jpeg2000_gpu_slide_ms", median(times) * 1e3, "ms", "at_most", 105);
+  bench.add("jpeg2000_gpu_fallback_tiles", static_cast<double>(fallback), "tiles", "at_most", 0);
 }
 
 /// What it costs to hear of the end of small pieces of work: a thread that waits for events, against host functions.

@@ -16,6 +16,10 @@ namespace slidestream::cuda {
 
 /// The decoder's parts of device memory, as offsets in bytes.
 struct Jpeg2000DecoderMemory {
+  /// So many bytes at the beginning are written once. The rest is the batch's that is under way: between batches others
+  /// may use it.
+  static constexpr std::size_t kept_bytes = (MqTables::bytes + std::size_t{255}) / 256 * 256;
+
   explicit Jpeg2000DecoderMemory(const Jpeg2000UploadLayout& upload_layout) {
     const Jpeg2000BatchLimits& limits = upload_layout.limits;
     const auto take = [this](std::size_t bytes) {
@@ -23,21 +27,21 @@ struct Jpeg2000DecoderMemory {
       size += (bytes + 255) / 256 * 256;
       return begin;
     };
-    upload = take(upload_layout.size);
     tables = take(MqTables::bytes);
+    upload = take(upload_layout.size);
     counters = take(8192);
-    state = take(std::size_t{PacketState::bytes_per_tile} * ((limits.tiles + 31U) / 32 * 32));
+    state = take(std::size_t{PacketState::bytes_per_tile} * ((limits.wave_tiles + 31U) / 32 * 32));
     blocks = take(sizeof(Jpeg2000Block) * std::size_t{limits.blocks});
     jobs = take(sizeof(BlockJob) * std::size_t{limits.blocks});
     job_blocks = take(sizeof(std::uint32_t) * std::size_t{limits.blocks});
     pieces = take(sizeof(BlockPiece) * std::size_t{limits.pieces});
-    // As `stream_words` has it, at most, for all blocks together.
-    stream_words_limit = limits.compressed_bytes / 4 + limits.compressed_bytes / 32 + 6 * std::size_t{limits.blocks};
+    // As `stream_words` has it, at most, for all blocks of a wave together.
+    stream_words_limit = limits.wave_bytes / 4 + limits.wave_bytes / 32 + 6 * std::size_t{limits.blocks};
     stream = take(sizeof(std::uint32_t) * stream_words_limit);
     planes = take(sizeof(std::uint32_t) * (limits.plane_words + 2 * std::size_t{plane_margin}));
   }
-  std::size_t upload;
   std::size_t tables;
+  std::size_t upload;
   std::size_t counters;
   std::size_t state;
   std::size_t blocks;

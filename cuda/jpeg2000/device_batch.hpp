@@ -48,6 +48,15 @@ struct Jpeg2000DeviceBatch {
   std::uint32_t block_count;
 };
 
+/// The part of a batch that is one wave.
+inline Jpeg2000DeviceBatch of_wave(Jpeg2000DeviceBatch batch, const Jpeg2000Wave& wave) {
+  batch.tiles += wave.first_tile;
+  batch.verdicts += wave.first_tile;
+  batch.tile_count = wave.tiles;
+  batch.block_count = wave.blocks;
+  return batch;
+}
+
 /// Packets to sorted code-blocks with their bits joined.
 void launch_packets(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
 /// Bits to bit planes.

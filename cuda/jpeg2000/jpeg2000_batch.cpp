@@ -15,11 +15,14 @@ constexpr std::uint32_t words_of_plane = most_jpeg2000_side * most_jpeg2000_side
 }  // namespace
 
 Jpeg2000UploadLayout::Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given) : limits(given) {
-  const std::uint64_t tiles_wanted = limits.tiles;
+  if (limits.wave_tiles == 0 || limits.wave_tiles > limits.tiles) limits.wave_tiles = limits.tiles;
+  if (limits.wave_bytes == 0 || limits.wave_bytes > limits.compressed_bytes)
+    limits.wave_bytes = limits.compressed_bytes;
+  const std::uint64_t at_a_time = limits.wave_tiles;
   if (limits.parts == 0) limits.parts = 2 * limits.tiles + most_jpeg2000_tile_parts;
-  if (limits.blocks == 0) limits.blocks = usual_blocks * limits.tiles + most_blocks;
-  if (limits.pieces == 0) limits.pieces = usual_pieces * limits.tiles + 4096;
-  if (limits.plane_words == 0) limits.plane_words = (tiles_wanted + 1) * usual_planes * words_of_plane;
+  if (limits.blocks == 0) limits.blocks = usual_blocks * limits.wave_tiles + most_blocks;
+  if (limits.pieces == 0) limits.pieces = usual_pieces * limits.wave_tiles + 4096;
+  if (limits.plane_words == 0) limits.plane_words = (at_a_time + 1) * usual_planes * words_of_plane;
   limits.plane_words = std::min<std::uint64_t>(limits.plane_words, UINT32_MAX);
   std::size_t at = 0;
   const auto take = [&at](std::size_t bytes) {
@@ -43,7 +46,8 @@ Jpeg2000Batch::Jpeg2000Batch(const Jpeg2000BatchLimits& limits, std::span<std::b
 }
 
 void Jpeg2000Batch::clear() {
-  tile_count_ = rectangle_count_ = part_count_ = block_count_ = 0;
+  tile_count_ = rectangle_count_ = part_count_ = 0;
+  waves_.clear();
   compressed_end_ = 0;
   // Codings stay for the next batch, which is likely of the same slide, until they are too many.
   if (coding_count_ < layout_.limits.codings) return;
@@ -89,6 +93,14 @@ Jpeg2000Reason Jpeg2000Batch::parse(std::span<const std::byte> bytes, const Tile
   return reason;
 }
 
+Jpeg2000Wave& Jpeg2000Batch::wave_for(std::uint32_t blocks, std::size_t bytes) {
+  const Jpeg2000BatchLimits& limits = layout_.limits;
+  const bool fits = !waves_.empty() && waves_.back().tiles < limits.wave_tiles &&
+                    waves_.back().blocks + blocks <= limits.blocks && waves_.back().bytes + bytes <= limits.wave_bytes;
+  if (!fits) waves_.push_back({tile_count_, 0, 0, 0});
+  return waves_.back();
+}
+
 Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_t offset, const TileDemand& demand,
                                   const JpegPlacement& placement) {
   const std::uint64_t end = offset + bytes.size();
@@ -103,10 +115,12 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
       std::uint64_t{placement.from_y} + placement.height > made.height) {
     return Jpeg2000Reason::size;
   }
-  if (part_count_ + header_.part_count > layout_.limits.parts || block_count_ + made.blocks > layout_.limits.blocks) {
+  if (part_count_ + header_.part_count > layout_.limits.parts || made.blocks > layout_.limits.blocks ||
+      bytes.size() > layout_.limits.wave_bytes) {
     return Jpeg2000Reason::no_room;
   }
   std::copy_n(header_.parts.begin(), header_.part_count, part<Jpeg2000TilePart>(layout_.parts) + part_count_);
+  Jpeg2000Wave& wave = wave_for(made.blocks, bytes.size());
   Jpeg2000DeviceTile& tile = part<Jpeg2000DeviceTile>(layout_.tiles)[tile_count_];
   tile = {};
   tile.origin = static_cast<std::int64_t>(placement.offset) -
@@ -115,7 +129,7 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
   tile.pitch = placement.pitch;
   tile.coding = coding;
   tile.first_part = part_count_;
-  tile.first_block = block_count_;
+  tile.first_block = wave.blocks;
   tile.parts = static_cast<std::uint16_t>(header_.part_count);
   tile.inverted = pixels_of_ == PixelsOf::first_inverted ? 1 : 0;
   tile.first_row = static_cast<std::uint16_t>(placement.from_y);
@@ -123,7 +137,9 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
   tile.first_column = static_cast<std::uint16_t>(placement.from_x);
   tile.columns = static_cast<std::uint16_t>(placement.width);
   part_count_ += header_.part_count;
-  block_count_ += made.blocks;
+  ++wave.tiles;
+  wave.blocks += made.blocks;
+  wave.bytes += bytes.size();
   compressed_end_ = std::max(compressed_end_, end);
   ++tile_count_;
   return Jpeg2000Reason::none;

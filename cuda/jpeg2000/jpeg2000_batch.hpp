@@ -15,15 +15,21 @@ namespace slidestream::cuda {
 
 /// What a batch may hold at most. Memory, pinned and on the device, follows from it: see `Jpeg2000Batch::upload_bytes`
 /// and `Jpeg2000BatchDecoder::device_bytes`. What finds no room goes to the CPU's decoder, a tile at a time.
+///
+/// A batch is decoded in waves, one after the other in the same scratch memory: a decoder needs 1.75 bytes a pixel of
+/// those that are decoded at a time, which for thousands of tiles is more than a batch's pixels take.
 struct Jpeg2000BatchLimits {
   std::uint32_t tiles = 0;
   std::uint64_t compressed_bytes = 0;  ///< of all tiles together, below 4 GiB
   std::uint32_t codings = 16;          ///< different main headers; 31 KB each. Slides have one or two
   std::uint32_t parts = 0;             ///< tile-parts; 0: two a tile
-  std::uint32_t blocks = 0;            ///< code-blocks of the first component, 56 bytes each; 0: 80 a tile
-  std::uint32_t pieces = 0;            ///< of blocks in layers beyond the first; 0: 16 a tile
-  std::uint64_t plane_words = 0;       ///< for bit planes, 4 bytes each; 0: 14 planes of 256 x 256 samples a tile
   std::uint32_t white_rectangles = 0;  ///< missing tiles
+  // Of a wave.
+  std::uint32_t wave_tiles = 0;   ///< 0: all of the batch
+  std::uint64_t wave_bytes = 0;   ///< compressed; 0: all of the batch. A tile that has more finds no room
+  std::uint32_t blocks = 0;       ///< code-blocks of the first component, 56 bytes each; 0: 80 a tile
+  std::uint32_t pieces = 0;       ///< of blocks in layers beyond the first; 0: 16 a tile
+  std::uint64_t plane_words = 0;  ///< for bit planes, 4 bytes each; 0: 14 planes of 256 x 256 samples a tile
 };
 
 /// A tile as the device sees it.
@@ -33,7 +39,7 @@ struct alignas(16) Jpeg2000DeviceTile {
   std::uint32_t pitch;
   std::uint32_t coding;
   std::uint32_t first_part;
-  std::uint32_t first_block;
+  std::uint32_t first_block;  ///< of its wave
   std::uint16_t parts;
   std::uint16_t inverted;
   std::uint16_t first_row;  ///< of the rectangle that is wanted
@@ -43,6 +49,14 @@ struct alignas(16) Jpeg2000DeviceTile {
   std::uint32_t unused[2];
 };
 static_assert(sizeof(Jpeg2000DeviceTile) == 48);
+
+/// Tiles that stand one behind the other in a batch, and are decoded at a time.
+struct Jpeg2000Wave {
+  std::uint32_t first_tile = 0;
+  std::uint32_t tiles = 0;
+  std::uint32_t blocks = 0;
+  std::uint64_t bytes = 0;  ///< compressed
+};
 
 /// Cuts the memory that travels to the device; the same on both sides. Only what is in use travels.
 struct Jpeg2000UploadLayout {
@@ -83,7 +97,7 @@ class Jpeg2000Batch {
   std::uint32_t white_rectangles() const noexcept { return rectangle_count_; }
 
   // What the decoder must know.
-  std::uint32_t blocks() const noexcept { return block_count_; }
+  std::span<const Jpeg2000Wave> waves() const noexcept { return waves_; }  ///< of all tiles, in order
   std::uint32_t codings() const noexcept { return coding_count_; }
   std::uint32_t parts() const noexcept { return part_count_; }
   bool has_reversible() const noexcept { return has_reversible_; }
@@ -95,6 +109,8 @@ class Jpeg2000Batch {
  private:
   Jpeg2000Reason parse(std::span<const std::byte> bytes, const TileDemand& demand, std::uint32_t& coding);
   Jpeg2000Reason coding_for(std::uint32_t& coding);
+  /// The wave that a tile joins: a new one where it finds no room in the last.
+  Jpeg2000Wave& wave_for(std::uint32_t blocks, std::size_t bytes);
 
   template <class T>
   T* part(std::size_t offset) const noexcept {
@@ -107,12 +123,12 @@ class Jpeg2000Batch {
   std::uint32_t rectangle_count_ = 0;
   std::uint32_t coding_count_ = 0;
   std::uint32_t part_count_ = 0;
-  std::uint32_t block_count_ = 0;
   std::uint64_t compressed_end_ = 0;
   bool has_reversible_ = false;
   bool has_irreversible_ = false;
   PixelsOf pixels_of_ = PixelsOf::first;
 
+  std::vector<Jpeg2000Wave> waves_;
   Jpeg2000Header header_;
   std::vector<Jpeg2000Parameters> parameters_;  ///< of the codings
   // The main header before: tiles of a slide have equal ones.

@@ -63,17 +63,17 @@ void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts,
   white.rectangle_count = batch.white_rectangles();
   white.plane = plane;
   launch_white(white, stream);
-  if (batch.tiles() == 0) return;
   Jpeg2000DeviceBatch device = device_;
   device.compressed = reinterpret_cast<const std::uint8_t*>(compressed.data());
   device.plane = plane;
   device.verdicts = verdicts;
-  device.tile_count = batch.tiles();
-  device.block_count = batch.blocks();
-  launch_packets(device, multiprocessors_, stream);
-  launch_blocks(device, multiprocessors_, stream);
-  if (batch.has_irreversible()) launch_transform(device, false, stream);
-  if (batch.has_reversible()) launch_transform(device, true, stream);
+  for (const Jpeg2000Wave& tiles : batch.waves()) {
+    const Jpeg2000DeviceBatch wave = of_wave(device, tiles);
+    launch_packets(wave, multiprocessors_, stream);
+    launch_blocks(wave, multiprocessors_, stream);
+    if (batch.has_irreversible()) launch_transform(wave, false, stream);
+    if (batch.has_reversible()) launch_transform(wave, true, stream);
+  }
 }
 
 }  // namespace slidestream::cuda

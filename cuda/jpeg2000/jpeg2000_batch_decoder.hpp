@@ -32,7 +32,8 @@ class Jpeg2000BatchDecoder {
   /// Device memory that a decoder needs.
   static std::size_t device_bytes(const Jpeg2000BatchLimits& limits);
 
-  /// `device` is aligned to 256 bytes and stays the decoder's as long as it lives. Waits for a copy to it.
+  /// `device` is aligned to 256 bytes and stays the decoder's as long as it lives; of it all but the first
+  /// `Jpeg2000DecoderMemory::kept_bytes` may be others' between batches. Waits for a copy to it.
   /// \throws CudaError; std::length_error when it is too small.
   Jpeg2000BatchDecoder(const Jpeg2000BatchLimits& limits, std::span<std::byte> device);
 

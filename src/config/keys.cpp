@@ -173,14 +173,21 @@ std::string not_among(const std::string& name, std::span<const std::string> choi
          nearest_name(name, choices) + "'?";
 }
 
+/// Lives as long as the program: a key only looks at its description.
+const std::string& run_description() {
+  static const std::string text = [] {
+    std::string all;
+    for (const std::string_view name : operator_names) all += (all.empty() ? "" : ", ") + std::string(name);
+    return "What is computed from each slide, all in one pass: " + all +
+           "; each once, at least one. Settings stand in the section of an operator's name, the spectrum's in "
+           "[analysis]. Default [\"spectrum\"].";
+  }();
+  return text;
+}
+
 ConfigKey run_key() {
-  std::string all;
-  for (const std::string_view name : operator_names) all += (all.empty() ? "" : ", ") + std::string(name);
   ConfigKey key =
-      plain("operators", "run", KeyKind::texts, &Config::operators, &OperatorsConfig::run,
-            "What is computed from each slide, all in one pass: " + all +
-                "; each once, at least one. Settings stand in the section of an operator's name, the "
-                "spectrum's in [analysis]. Default [\"spectrum\"].");
+      plain("operators", "run", KeyKind::texts, &Config::operators, &OperatorsConfig::run, run_description());
   key.check = [](const ConfigValue& value) {
     static const std::vector<std::string> names(operator_names.begin(), operator_names.end());
     const auto& run = std::get<std::vector<std::string>>(value);
@@ -263,7 +270,8 @@ std::vector<ConfigKey> make_keys() {
              "Default none."),
       mpp_key(),
       choice("decode", "device", &Config::decode, &DecodeConfig::device, decode_names,
-             "Where JPEG tiles are decoded: cpu, gpu, or auto (where the windows are transformed). Default auto."),
+             "Where tiles of JPEG, and of JPEG 2000 for luminance alone, are decoded: cpu, gpu, or auto (where the "
+             "windows are transformed). Default auto."),
       choice("decode", "on_bad_tile", &Config::decode, &DecodeConfig::on_bad_tile, bad_tile_names,
              "What a tile that can't be decoded does: fail its slide (the others go on), or become white, counted and "
              "reported. Default fail."),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 #include "cuda/jpeg/decoder_memory.hpp"
 #include "cuda/jpeg/jpeg_header.hpp"
+#include "cuda/jpeg2000/coding.hpp"
+#include "cuda/jpeg2000/decoder_memory.hpp"
 #include "cuda/spectrum/cufft_layout.hpp"
 #include "cuda/spectrum/fused_layout.hpp"
 #include "slide/slide_impl.hpp"
@@ -27,6 +30,14 @@ constexpr std::size_t most_windows = std::size_t{4} << 20;
 constexpr std::size_t least_tile_bytes = 2048;
 constexpr std::size_t least_tiles = 1024;
 constexpr std::size_t most_tiles = std::size_t{1} << 18;
+
+/// Tiles of JPEG 2000 that a slot decodes at a time: scratch is some 160 KB each, and several slots decode side by
+/// side.
+constexpr std::size_t least_wave = 32;
+constexpr std::size_t most_wave = 8192;
+/// Pixels of a tile of the usual size, and bytes that tiles have at most on an average for waves of so many.
+constexpr std::size_t usual_tile_pixels = std::size_t{256} * 256;
+constexpr std::size_t wave_tile_bytes = 24 << 10;
 
 /// Compute streams of a device, where memory allows: small slides are computed side by side.
 constexpr std::size_t most_compute_streams = 4;
@@ -55,10 +66,9 @@ std::size_t image_scratch_for(const DeviceSizing& sizing, std::size_t pixels) {
   return most;
 }
 
-/// Whether the level's first tile that is there has a header that the device's decoder takes.
-bool takes_jpeg(const Slide& slide, std::size_t level_index) {
-  const cuda::JpegLevelTables tables(slide.impl().details[level_index].jpeg_tables);
-  if (tables.reason != cuda::JpegReason::none) return false;
+/// Whether `takes(bytes, index)` takes the level's first tile that is there.
+template <class Takes>
+bool takes_first(const Slide& slide, std::size_t level_index, const Takes& takes) {
   const Level& level = slide.info().levels[level_index];
   const TileRanges ranges{slide, level_index};
   for (std::int64_t i = 0; i < std::min(level.columns * level.rows, most_probed); ++i) {
@@ -66,10 +76,32 @@ bool takes_jpeg(const Slide& slide, std::size_t level_index) {
     if (ranges.source_of(range) != BatchTile::Source::file) continue;
     std::vector<std::byte> bytes(static_cast<std::size_t>(range.length));
     slide.read(range.offset, bytes);
-    cuda::JpegHeader header;
-    return cuda::parse_jpeg_header(bytes, tables.references, header) == cuda::JpegReason::none;
+    return takes(bytes, i);
   }
   return true;
+}
+
+bool takes_jpeg(const Slide& slide, std::size_t level_index) {
+  const cuda::JpegLevelTables tables(slide.impl().details[level_index].jpeg_tables);
+  if (tables.reason != cuda::JpegReason::none) return false;
+  return takes_first(slide, level_index, [&tables](std::span<const std::byte> bytes, std::int64_t) {
+    cuda::JpegHeader header;
+    return cuda::parse_jpeg_header(bytes, tables.references, header) == cuda::JpegReason::none;
+  });
+}
+
+bool takes_jpeg2000(const Slide& slide, std::size_t level_index) {
+  const Level& level = slide.info().levels[level_index];
+  return takes_first(slide, level_index, [&level](std::span<const std::byte> bytes, std::int64_t index) {
+    using cuda::Jpeg2000Reason;
+    cuda::Jpeg2000Header header;
+    PixelsOf pixels = PixelsOf::first;
+    if (cuda::parse_jpeg2000_header(bytes, header) != Jpeg2000Reason::none ||
+        cuda::judge_jpeg2000(header.parameters, demand_for(level, index), pixels) != Jpeg2000Reason::none)
+      return false;
+    const auto coding = std::make_unique<cuda::Jpeg2000Coding>();
+    return cuda::make_coding(header.parameters, *coding) == Jpeg2000Reason::none;
+  });
 }
 
 /// Bins to a decibel at most with which the fused engine is certain to find room in shared memory, on any GPU.
@@ -95,6 +127,27 @@ cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
     if (jpeg.with_luminance) jpeg.white_rectangles *= 2;
   }
   return jpeg;
+}
+
+cuda::Jpeg2000BatchLimits jpeg2000_limits(const TileLimits& limits) {
+  cuda::Jpeg2000BatchLimits jpeg2000;
+  jpeg2000.tiles = static_cast<std::uint32_t>(limits.tiles);
+  jpeg2000.compressed_bytes = std::min<std::uint64_t>(limits.slot_bytes, UINT32_MAX);
+  jpeg2000.white_rectangles = jpeg2000.tiles;
+  jpeg2000.wave_tiles = static_cast<std::uint32_t>(limits.wave);
+  jpeg2000.wave_bytes = limits.wave * wave_tile_bytes;
+  return jpeg2000;
+}
+
+DecoderScratch::DecoderScratch(const TileLimits& limits, std::size_t jpeg_bytes)
+    : verdict_bytes(limits.tiles * sizeof(std::uint32_t)),
+      jpeg2000(DeviceLayout::aligned(verdict_bytes)),
+      jpeg(jpeg2000),
+      size(jpeg + jpeg_bytes) {
+  if (limits.wave == 0) return;
+  jpeg += cuda::Jpeg2000DecoderMemory::kept_bytes;
+  const cuda::Jpeg2000DecoderMemory memory(cuda::Jpeg2000UploadLayout(jpeg2000_limits(limits)));
+  size = std::max(jpeg + jpeg_bytes, jpeg2000 + memory.size);
 }
 
 std::size_t DeviceLayout::total() const {
@@ -169,6 +222,7 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   layout.tiles.slot_bytes = slot_bytes;
   layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
   for (std::size_t k = 0; k < plane_count; ++k) layout.tiles.planes[k] = work.pixel_bytes[k] > 0;
+  if (!layout.tiles.planes[rgb_plane]) layout.tiles.wave = least_wave;
   // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
   // is memory for it, and no more than a band of images takes.
   const auto launch = static_cast<std::size_t>(work.batch_pixels);
@@ -181,8 +235,12 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
     // Up to three bytes a pixel, of tiles that lie partly outside what is wanted, too.
     if (layout.tiles.planes[rgb_plane]) layout.tiles.component_bytes = layout.plane[rgb_plane] * 5 / 4;
     layout.decode_scratch = sizing.decoder(layout.tiles);
-    layout.decode_pinned = DeviceLayout::aligned(layout.tiles.tiles * sizeof(std::uint32_t)) +
-                           DeviceLayout::aligned(cuda::JpegBatch::upload_bytes(jpeg_limits(layout.tiles)));
+    std::size_t upload = cuda::JpegBatch::upload_bytes(jpeg_limits(layout.tiles));
+    if (layout.tiles.wave > 0) {
+      upload = std::max(upload, cuda::Jpeg2000Batch::upload_bytes(jpeg2000_limits(layout.tiles)));
+    }
+    layout.decode_pinned =
+        DeviceLayout::aligned(layout.tiles.tiles * sizeof(std::uint32_t)) + DeviceLayout::aligned(upload);
   };
   const auto with_streams = [&] {
     with_decoder();
@@ -191,12 +249,25 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
     }
     return layout.total() <= allowed;
   };
+  // Of what memory is left then: a slot's tiles all at a time, or half of them, and so on.
+  const auto with_waves = [&] {
+    if (layout.tiles.wave == 0) return;
+    const std::size_t tiles = std::min(layout.plane[luminance_plane] / usual_tile_pixels, layout.tiles.tiles);
+    for (layout.tiles.wave = std::clamp(tiles, least_wave, most_wave);; layout.tiles.wave /= 2) {
+      layout.tiles.wave = std::max(layout.tiles.wave, least_wave);
+      with_decoder();
+      if (layout.tiles.wave == least_wave || layout.total() <= allowed) return;
+    }
+  };
   for (std::size_t pixels = std::max(least, wanted); pixels > least; pixels -= pixels / 8) {
     with_pixels(pixels);
-    if (with_streams()) return layout;
+    if (!with_streams()) continue;
+    with_waves();
+    return layout;
   }
   with_pixels(least);
   with_streams();
+  with_waves();
   return layout;
 }
 
@@ -275,19 +346,20 @@ DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuMode
   facts.sizing.decoder = [multiprocessors =
                               static_cast<std::uint32_t>(model.multiprocessors)](const TileLimits& limits) {
     const cuda::JpegUploadLayout upload(jpeg_limits(limits));
-    return DeviceLayout::aligned(limits.tiles * sizeof(std::uint32_t)) +
-           cuda::JpegDecoderMemory(upload, multiprocessors).size;
+    return DecoderScratch(limits, cuda::JpegDecoderMemory(upload, multiprocessors).size).size;
   };
   return facts;
 }
 
-bool device_decodes(const Config& config, const Slide& slide, std::size_t level) {
+bool device_decodes(const Config& config, const DeviceWork& work, const Slide& slide, std::size_t level) {
   if (config.decode.device == DecodeDevice::cpu) return false;
   switch (slide.info().levels[level].codec) {
     case Codec::none:
       return true;
     case Codec::jpeg:
       return takes_jpeg(slide, level);
+    case Codec::jpeg2000:
+      return work.pixel_bytes[rgb_plane] == 0 && takes_jpeg2000(slide, level);
     default:
       return false;
   }

@@ -10,6 +10,7 @@
 #include <slidestream/slide.hpp>
 
 #include "cuda/jpeg/jpeg_batch.hpp"
+#include "cuda/jpeg2000/jpeg2000_batch.hpp"
 #include "stages/strip_plan.hpp"
 
 /// \file
@@ -23,9 +24,21 @@ struct TileLimits {
   std::size_t tiles = 0;            ///< of a batch
   ByPlane<bool> planes{true};       ///< that they are decoded to
   std::size_t component_bytes = 0;  ///< for RGB: of all tiles together, before it is made of components
+  std::size_t wave = 0;             ///< tiles of JPEG 2000 that are decoded at a time; 0: none are on the device
 };
 
 cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits);
+cuda::Jpeg2000BatchLimits jpeg2000_limits(const TileLimits& limits);
+
+/// A slot's decoder's parts of device memory, as offsets in bytes. A batch is of one codec, so that the codecs' scratch
+/// is the same memory, but for what that of JPEG 2000 keeps.
+struct DecoderScratch {
+  DecoderScratch(const TileLimits& limits, std::size_t jpeg_bytes);
+  std::size_t verdict_bytes;  ///< at the beginning
+  std::size_t jpeg2000;
+  std::size_t jpeg;
+  std::size_t size;
+};
 
 /// What a run asks of its devices.
 struct DeviceWork {
@@ -116,8 +129,8 @@ DeviceFacts facts_of_device(const Config& config, const DeviceWork& work, int or
 /// One that is assumed.
 DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuModel& model);
 
-/// Whether a level's tiles are decoded on devices: JPEG that their decoder takes, by its first tile, and tiles without
-/// a codec.
-bool device_decodes(const Config& config, const Slide& slide, std::size_t level);
+/// Whether a level's tiles are decoded on devices: JPEG that their decoder takes, by its first tile, JPEG 2000 likewise
+/// where nobody reads RGB, and tiles without a codec.
+bool device_decodes(const Config& config, const DeviceWork& work, const Slide& slide, std::size_t level);
 
 }  // namespace slidestream

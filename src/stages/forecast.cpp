@@ -25,6 +25,7 @@ struct Machine {
   SlotLimits limits;
   std::size_t lanes = 1;
   bool gpu = false;
+  DeviceWork work;  ///< of GPUs
 };
 
 void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config, const DeviceWork& work,
@@ -38,7 +39,7 @@ void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config
   forecast.gpu_allowed_bytes = static_cast<std::uint64_t>(static_cast<double>(facts.free) * config.gpu.memory_fraction);
   const HostSlots host = device_host_slots(config.pipeline, work, count);
   const DeviceLayout layout = lay_out(config, work, host, facts.sizing, forecast.gpu_allowed_bytes);
-  machine = {device_slot_limits(work, host, layout, facts.sizing), count, true};
+  machine = {device_slot_limits(work, host, layout, facts.sizing), count, true, work};
   forecast.gpu_bytes = layout.total();
   PipelineConfig other = config.pipeline;
   other.residency = other.residency == Residency::whole ? Residency::strips : Residency::whole;
@@ -213,7 +214,7 @@ class Planner {
     slide.width = level.width;
     slide.height = level.height;
     slide.codec = name(level.codec);
-    slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, *opened, index);
+    slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, machine_.work, *opened, index);
     if (needs_.empty()) return;
     const TileRanges ranges{*opened, index};
     const LevelPlan plan =

@@ -102,7 +102,7 @@ class GpuDevice::Pins final : public GpuSet::PinnedSlots {
 
   void pin(const Batch& batch) {
     const bool compressed =
-        batch.decode_on_device && batch.slide->slide->info().levels[batch.slide->level].codec == Codec::jpeg;
+        batch.decode_on_device && batch.slide->slide->info().levels[batch.slide->level].codec != Codec::none;
     if (compressed) {
       pin_until(batch.slot.index(), batch.compressed_end + static_cast<std::size_t>(slot_slack));
     } else {

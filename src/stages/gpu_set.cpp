@@ -128,7 +128,7 @@ class Gpus final : public GpuSet {
  public:
   Gpus(RunContext& context, const std::vector<int>& ordinals) : context_(context) {
     const Config& config = context.config;
-    const DeviceWork work = device_work(config.pipeline, context.needs, context.slides, ordinals.size());
+    const DeviceWork& work = work_ = device_work(config.pipeline, context.needs, context.slides, ordinals.size());
     const HostSlots host = device_host_slots(config.pipeline, work, ordinals.size());
     const runtime::cuda::Devices all = runtime::cuda::find_devices();
     std::vector<SlotLimits> limits;
@@ -165,7 +165,7 @@ class Gpus final : public GpuSet {
     return std::make_unique<PinnedOutputs>(context_, slots, failed, settled);
   }
   bool decodes(const Slide& slide, std::size_t level) const override {
-    return device_decodes(context_.config, slide, level);
+    return device_decodes(context_.config, work_, slide, level);
   }
   void pin(const Batch& batch) override { devices_[batch.lane]->pin(batch); }
   void prepare(Batch& batch) override { devices_[batch.lane]->prepare(batch); }
@@ -177,6 +177,7 @@ class Gpus final : public GpuSet {
 
  private:
   RunContext& context_;
+  DeviceWork work_;
   SlotLimits limits_;
   std::string description_;
   std::vector<std::unique_ptr<GpuDevice>> devices_;

@@ -35,13 +35,13 @@ void flag(Batch& batch, std::size_t tile) { batch.flagged.push_back(static_cast<
 }  // namespace
 
 std::size_t SlotDecoder::scratch_bytes(const TileLimits& limits) {
-  return DeviceLayout::aligned(limits.tiles * sizeof(std::uint32_t)) +
-         cuda::JpegBatchDecoder::device_bytes(jpeg_limits(limits));
+  return DecoderScratch(limits, cuda::JpegBatchDecoder::device_bytes(jpeg_limits(limits))).size;
 }
 
 SlotDecoder::SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::byte>>& planes,
                          std::span<std::byte> compressed, std::span<std::byte> scratch, std::span<std::byte> pinned)
-    : wanted_(limits.planes),
+    : limits_(limits),
+      wanted_(limits.planes),
       plane_(wanted_[rgb_plane] ? rgb_plane : luminance_plane),
       luminance_behind_(wanted_[rgb_plane] && wanted_[luminance_plane]
                             ? planes[luminance_plane].data() - planes[rgb_plane].data()
@@ -49,27 +49,33 @@ SlotDecoder::SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::
       compressed_(compressed),
       verdicts_(scratch.first(limits.tiles * sizeof(std::uint32_t))),
       host_verdicts_(pinned.first(verdicts_.size())),
-      jpeg_(jpeg_limits(limits), pinned.subspan(DeviceLayout::aligned(verdicts_.size()))),
-      jpeg_decoder_(std::make_unique<cuda::JpegBatchDecoder>(
-          jpeg_limits(limits), scratch.subspan(DeviceLayout::aligned(verdicts_.size())))) {
+      upload_(pinned.subspan(DeviceLayout::aligned(verdicts_.size()))) {
+  const DecoderScratch parts(limits, 0);
+  jpeg_decoder_ = std::make_unique<cuda::JpegBatchDecoder>(jpeg_limits(limits), scratch.subspan(parts.jpeg));
+  if (limits.wave > 0) {
+    jpeg2000_decoder_ =
+        std::make_unique<cuda::Jpeg2000BatchDecoder>(jpeg2000_limits(limits), scratch.subspan(parts.jpeg2000));
+  }
   numbers_.reserve(limits.tiles);
 }
 
 void SlotDecoder::describe(Batch& batch) {
   batch.flagged.clear();
   batch.flagged.reserve(batch.tiles.size());
-  if (level_of(batch).codec == Codec::jpeg) {
-    describe_jpeg(batch);
-  } else {
-    describe_plain(batch);
+  numbers_.clear();
+  switch (level_of(batch).codec) {
+    case Codec::jpeg:
+      return describe_jpeg(batch);
+    case Codec::jpeg2000:
+      return describe_jpeg2000(batch);
+    default:
+      return describe_plain(batch);
   }
 }
 
-void SlotDecoder::describe_jpeg(Batch& batch) {
-  jpeg_.clear();
-  numbers_.clear();
-  const Level& level = level_of(batch);
-  const cuda::JpegLevelTables tables(detail_of(batch).jpeg_tables);
+template <class Described, class Add>
+void SlotDecoder::describe_coded(Batch& batch, Described& described, const Add& add) {
+  described.clear();
   // From the batch's own rows of RGB to those of luminance.
   const std::int64_t beside = luminance_behind_ + batch.own_offset(luminance_plane) - batch.own_offset(rgb_plane);
   for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
@@ -83,20 +89,42 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
     placement.height = static_cast<std::uint32_t>(tile.out[plane_].height);
     placement.luminance_offset = static_cast<std::uint64_t>(beside + tile.place[luminance_plane]);
     placement.luminance_pitch = static_cast<std::uint32_t>(batch.panel().pitch[luminance_plane]);
-    if (tile.source == BatchTile::Source::missing && jpeg_.add_white(placement)) {
+    if (tile.source == BatchTile::Source::missing && described.add_white(placement)) {
       if (tile.owned) ++batch.missing_tiles;
       continue;
     }
-    const std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
     if (tile.source == BatchTile::Source::file &&
-        jpeg_.add(bytes, tile.offset, tables, demand_for(level, tile.index), placement) == cuda::JpegReason::none) {
+        add(batch.slot.memory().subspan(tile.offset, tile.length), tile, placement)) {
       numbers_.push_back(static_cast<std::uint32_t>(i));
     } else {
       // The CPU's decoder says what it is.
       flag(batch, i);
     }
   }
-  jpeg_.finish(jpeg_decoder_->lanes());
+}
+
+void SlotDecoder::describe_jpeg(Batch& batch) {
+  jpeg2000_.reset();
+  if (!jpeg_) jpeg_.emplace(jpeg_limits(limits_), upload_);
+  const Level& level = level_of(batch);
+  const cuda::JpegLevelTables tables(detail_of(batch).jpeg_tables);
+  describe_coded(batch, *jpeg_,
+                 [&](std::span<const std::byte> bytes, const BatchTile& tile, const cuda::JpegPlacement& placement) {
+                   return jpeg_->add(bytes, tile.offset, tables, demand_for(level, tile.index), placement) ==
+                          cuda::JpegReason::none;
+                 });
+  jpeg_->finish(jpeg_decoder_->lanes());
+}
+
+void SlotDecoder::describe_jpeg2000(Batch& batch) {
+  jpeg_.reset();
+  if (!jpeg2000_) jpeg2000_.emplace(jpeg2000_limits(limits_), upload_);
+  const Level& level = level_of(batch);
+  describe_coded(batch, *jpeg2000_,
+                 [&](std::span<const std::byte> bytes, const BatchTile& tile, const cuda::JpegPlacement& placement) {
+                   return jpeg2000_->add(bytes, tile.offset, demand_for(level, tile.index), placement) ==
+                          cuda::Jpeg2000Reason::none;
+                 });
 }
 
 void SlotDecoder::describe_plain(Batch& batch) {
@@ -160,21 +188,31 @@ std::size_t SlotDecoder::upload(const Batch& batch, const PinnedParts& parts, cu
   const std::span<std::byte> host = batch.slot.memory();
   const std::size_t bytes = whole_reads(batch.compressed_end);
   copy_from_slot(compressed_.data(), host.data(), bytes, parts, stream);
-  if (level_of(batch).codec == Codec::jpeg) return bytes;
+  if (level_of(batch).codec != Codec::none) return bytes;
   const std::size_t described = batch.tiles.size() * sizeof(cuda::PlacedTile);
   copy_from_slot(compressed_.data() + batch.descriptors_offset, host.data() + batch.descriptors_offset, described,
                  parts, stream);
   return bytes + described;
 }
 
+template <class Described>
+void SlotDecoder::fetch_verdicts(const Described& described, cudaStream_t stream) {
+  if (described.tiles() == 0) return;
+  SLIDESTREAM_CUDA(cudaMemcpyAsync(host_verdicts_.data(), verdicts_.data(), described.tiles() * sizeof(std::uint32_t),
+                                   cudaMemcpyDeviceToHost, stream));
+}
+
 void SlotDecoder::decode(const Batch& batch, const ByPlane<std::byte*>& own_rows, cudaStream_t stream) {
-  if (level_of(batch).codec == Codec::jpeg) {
-    jpeg_decoder_->enqueue(reinterpret_cast<std::uint8_t*>(own_rows[plane_]),
-                           reinterpret_cast<std::uint32_t*>(verdicts_.data()), jpeg_,
-                           compressed_.first(whole_reads(batch.compressed_end)), stream);
-    if (jpeg_.tiles() > 0) {
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(host_verdicts_.data(), verdicts_.data(), jpeg_.tiles() * sizeof(std::uint32_t),
-                                       cudaMemcpyDeviceToHost, stream));
+  if (level_of(batch).codec != Codec::none) {
+    auto* const plane = reinterpret_cast<std::uint8_t*>(own_rows[plane_]);
+    auto* const verdicts = reinterpret_cast<std::uint32_t*>(verdicts_.data());
+    const std::span<const std::byte> compressed = compressed_.first(whole_reads(batch.compressed_end));
+    if (jpeg_) {
+      jpeg_decoder_->enqueue(plane, verdicts, *jpeg_, compressed, stream);
+      fetch_verdicts(*jpeg_, stream);
+    } else {
+      jpeg2000_decoder_->enqueue(plane, verdicts, *jpeg2000_, compressed, stream);
+      fetch_verdicts(*jpeg2000_, stream);
     }
     return;
   }
@@ -188,10 +226,12 @@ void SlotDecoder::decode(const Batch& batch, const ByPlane<std::byte*>& own_rows
 }
 
 void SlotDecoder::check(Batch& batch) const noexcept {
-  if (level_of(batch).codec != Codec::jpeg) return;
+  // Both codecs' none is zero; of tiles without a codec there are no numbers.
+  static_assert(static_cast<int>(cuda::JpegReason::none) == 0 && static_cast<int>(cuda::Jpeg2000Reason::none) == 0);
+  if (numbers_.empty()) return;
   const auto* verdicts = reinterpret_cast<const std::uint32_t*>(host_verdicts_.data());
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
-    if (verdicts[i] != static_cast<std::uint32_t>(cuda::JpegReason::none)) flag(batch, numbers_[i]);
+    if (verdicts[i] != 0) flag(batch, numbers_[i]);
   }
   // The first bad tile is the cause of a failure, and what comes behind it isn't decoded.
   std::ranges::sort(batch.flagged);

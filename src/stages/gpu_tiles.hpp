@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
+#include "cuda/jpeg2000/jpeg2000_batch.hpp"
+#include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "stages/batch.hpp"
 #include "stages/device_sizing.hpp"
 
@@ -51,16 +54,27 @@ class SlotDecoder {
 
  private:
   void describe_jpeg(Batch& batch);
+  void describe_jpeg2000(Batch& batch);
   void describe_plain(Batch& batch);
+  /// Missing tiles become white, and others are added by `add(bytes, tile, placement)` to `described`, or flagged.
+  template <class Described, class Add>
+  void describe_coded(Batch& batch, Described& described, const Add& add);
+  /// Copies the verdicts back. `Described` is a batch of either codec.
+  template <class Described>
+  void fetch_verdicts(const Described& described, cudaStream_t stream);
 
+  TileLimits limits_;
   ByPlane<bool> wanted_;  ///< planes
   Plane plane_;           ///< that JPEG is decoded to; luminance is written beside RGB where both are wanted
   std::ptrdiff_t luminance_behind_ = 0;  ///< bytes from the beginning of the plane of RGB to that of luminance
   std::span<std::byte> compressed_;
   std::span<std::byte> verdicts_;       ///< device
   std::span<std::byte> host_verdicts_;  ///< pinned
-  cuda::JpegBatch jpeg_;
+  std::span<std::byte> upload_;         ///< pinned: of one of the batches below, for they keep what they know there
+  std::optional<cuda::JpegBatch> jpeg_;
+  std::optional<cuda::Jpeg2000Batch> jpeg2000_;
   std::unique_ptr<cuda::JpegBatchDecoder> jpeg_decoder_;
+  std::unique_ptr<cuda::Jpeg2000BatchDecoder> jpeg2000_decoder_;  ///< null where the CPU decodes JPEG 2000
   std::vector<std::uint32_t> numbers_;  ///< of the batch's tiles, in the order in which the device knows them
 };
 

@@ -123,6 +123,42 @@ TEST_CASE("a JPEG 2000 tile that finds no room, or isn't what is asked for, isn'
   while (last == Jpeg2000Reason::none) last = add(few, tile, whole_placement(tile));
   CHECK(last == Jpeg2000Reason::no_room);  // parts
   CHECK(few->tiles() == 3);
+  TestBatch short_waves({.tiles = 8, .compressed_bytes = 1U << 20, .wave_bytes = tile.bytes.size() - 1});
+  CHECK(add(short_waves, tile, whole_placement(tile)) == Jpeg2000Reason::no_room);
+}
+
+TEST_CASE("a wave of JPEG 2000 tiles has as many as find room in it") {
+  const NamedTile tile = jpeg2000_tiles_of_every_kind()[0];
+  const auto waves_of = [&tile](cuda::Jpeg2000BatchLimits limits) {
+    limits.tiles = 7;
+    limits.compressed_bytes = 1U << 20;
+    TestBatch batch(limits);
+    std::vector<std::uint32_t> sizes;
+    std::uint32_t next = 0;
+    for (int round = 0; round < 2; ++round) {
+      batch->clear();
+      for (int i = 0; i < 7; ++i) {
+        REQUIRE(batch->add(tile.bytes, 0, demand_for_whole(tile), whole_placement(tile)) == Jpeg2000Reason::none);
+      }
+      sizes.clear();
+      next = 0;
+      for (const cuda::Jpeg2000Wave& wave : batch->waves()) {
+        CHECK(wave.first_tile == next);
+        CHECK(wave.bytes == wave.tiles * tile.bytes.size());
+        next += wave.tiles;
+        sizes.push_back(wave.tiles);
+      }
+      CHECK(next == 7);
+    }
+    return sizes;
+  };
+  using Sizes = std::vector<std::uint32_t>;
+  CHECK(waves_of({}) == Sizes{7});
+  CHECK(waves_of({.wave_tiles = 3}) == Sizes{3, 3, 1});
+  CHECK(waves_of({.wave_bytes = 2 * tile.bytes.size()}) == Sizes{2, 2, 2, 1});
+  TestBatch one({.tiles = 1, .compressed_bytes = 1U << 20});
+  REQUIRE(one->add(tile.bytes, 0, demand_for_whole(tile), whole_placement(tile)) == Jpeg2000Reason::none);
+  CHECK(waves_of({.blocks = 4 * one->waves()[0].blocks}) == Sizes{4, 3});
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class EmulatedDecoder {
     std::vector<std::uint32_t> verdicts(batch_.tiles(), 0xFFFFFFFFU);
     // Memory holds anything before.
     const auto filled = [](std::size_t words) { return std::vector<std::uint32_t>(words, 0xDEADBEEFU); };
-    auto state = filled(std::size_t{PacketState::bytes_per_tile / 4} * ((limits.tiles + 31U) / 32 * 32));
+    auto state = filled(std::size_t{PacketState::bytes_per_tile / 4} * ((limits.wave_tiles + 31U) / 32 * 32));
     auto stream = filled(parts.stream_words_limit);
     auto planes = filled(limits.plane_words + 2 * std::size_t{plane_margin});
     std::vector<Jpeg2000Block> blocks(limits.blocks);
@@ -77,8 +77,13 @@ class EmulatedDecoder {
     device.plane_capacity = limits.plane_words;
     device.stream_capacity = static_cast<std::uint32_t>(parts.stream_words_limit);
     device.piece_capacity = limits.pieces;
-    device.tile_count = batch_.tiles();
-    device.block_count = batch_.blocks();
+    for (const Jpeg2000Wave& wave : batch_.waves()) run_wave(of_wave(device, wave));
+    return verdicts;
+  }
+
+ private:
+  static void run_wave(const Jpeg2000DeviceBatch& device) {
+    *device.counters = {};
     const auto execute = [](unsigned count, unsigned threads, const auto& kernel) {
       for (unsigned block = 0; block < count; ++block) emulator::run_block(block, count, threads, kernel);
     };
@@ -90,10 +95,8 @@ class EmulatedDecoder {
     execute(2, BlockShape::threads, [&] { decode_blocks(device, 32); });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet97>(device); });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet53>(device); });
-    return verdicts;
   }
 
- private:
   std::span<std::byte> aligned_upload() {
     const std::size_t shift = -reinterpret_cast<std::uintptr_t>(upload_.data()) % 64;
     return std::span(upload_).subspan(shift, upload_.size() - 64);
@@ -161,6 +164,8 @@ TEST_CASE("JPEG 2000 kernels, emulated, give what OpenJPEG gives") {
   }
   std::mt19937 random(2);
   CHECK(check(tiles, {.plane_words = 2U << 20}, random) == 0);
+  // In waves of a few tiles, which follow each other in the same memory; each has room for its own alone.
+  CHECK(check(tiles, {.wave_tiles = 3, .plane_words = 300000}, random) == 0);
   // With too little memory of either kind for all of them.
   std::erase_if(tiles, [](const NamedTile& tile) { return !tile.name.starts_with("blocks of"); });
   std::size_t without = check(tiles, {.plane_words = 1500}, random);

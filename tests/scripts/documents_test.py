@@ -62,6 +62,9 @@ COMMANDS = {
         "slidestream-submit cohort.list --nodes 4 --gpus-per-node 1 --config cohort.toml --out cohort": "page",
     },
     "docs/configuration.md": {"pipeline --print-config": "page"},
+    "docs/decoder.md": {
+        "pipeline slide.svs --backend cuda -s pipeline.memory_mib=8192 -s pipeline.queue_depth=8": "not: " + GPU,
+    },
     "docs/encoder.md": {
         "pipeline synth --out dense.svs --size 4096x4096 --distinct 300 --levels 1": "page",
         "encode_gpu_bench cmu-1-small-region.svs": "not: " + GPU,

@@ -138,3 +138,35 @@ TEST_CASE("planes shrink before a configuration is said not to fit") {
   CHECK(narrow.plane[luminance_plane] >= host.slot_bytes);
   CHECK(narrow.plane[rgb_plane] == 0);
 }
+
+TEST_CASE("waves of JPEG 2000 take what memory is left, and none where RGB is read") {
+  Config config;
+  config.pipeline.memory_mib = 1024;
+  config.pipeline.queue_depth = 4;
+  const auto laid_out = [&config](const DeviceWork& work, std::size_t allowed) {
+    const DeviceFacts facts = facts_of(config, work, gpu_model("h200"));
+    return lay_out(config, work, device_host_slots(config.pipeline, work, 1), facts.sizing, allowed);
+  };
+  DeviceWork work = device_work(config.pipeline, needs_of(operators::make_operators(config)), 1, 1);
+  const DeviceLayout wide = laid_out(work, gpu_model("h200").memory);
+  CHECK(wide.tiles.wave > 2048);
+  CHECK(wide.decode_scratch > wide.tiles.wave * 120000);
+  const auto scratch = [&wide](std::size_t wave) {
+    TileLimits tiles = wide.tiles;
+    tiles.wave = wave;
+    return DecoderScratch(tiles, 0);
+  };
+  CHECK(wide.decode_scratch == scratch(wide.tiles.wave).size);
+  // Planes come first: waves are shorter by what is missing, and planes are as they were.
+  const DeviceLayout less = laid_out(work, wide.total() - 1);
+  CHECK(less.plane == wide.plane);
+  CHECK(less.tiles.wave == wide.tiles.wave / 2);
+  CHECK(less.total() < wide.total());
+  // As short as they get, they cost less than the scratch of JPEG.
+  const DeviceLayout narrow = laid_out(work, wide.total() / 4);
+  CHECK(narrow.total() <= wide.total() / 4);
+  CHECK(narrow.tiles.wave >= 32);
+  CHECK(scratch(32).size < narrow.decode_scratch);
+  work.pixel_bytes[rgb_plane] = 3;
+  CHECK(laid_out(work, gpu_model("h200").memory).tiles.wave == 0);
+}

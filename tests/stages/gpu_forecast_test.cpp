@@ -33,5 +33,9 @@ TEST_CASE("what is assumed of a GPU's memory is what the GPU says") {
   CHECK(cufft.sizing.windows(0, 0, 40, 30) >= told);
   for (const std::size_t slot : {std::size_t{1} << 20, std::size_t{1} << 28, std::size_t{1} << 31}) {
     CHECK(there.sizing.decoder({slot, 4096}) == assumed.sizing.decoder({slot, 4096}));
+    TileLimits waves{slot, 4096};
+    waves.wave = 2048;
+    CHECK(there.sizing.decoder(waves) == assumed.sizing.decoder(waves));
+    CHECK(there.sizing.decoder(waves) > std::size_t{2048} * 120000);
   }
 }

@@ -2,12 +2,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <slidestream/pipeline.hpp>
+#include <slidestream/slide.hpp>
 
 #include "slide/test_images.hpp"
+#include "stages/device_sizing.hpp"
+#include "support/coded_slides.hpp"
 #include "support/gpu.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/reference.hpp"
@@ -29,11 +33,11 @@ constexpr int bad = 12;
 
 void decode_on_made_up_gpus([[maybe_unused]] bool on) {
 #ifdef SLIDESTREAM_FAKE_CUDA
-  test::fake_jpeg_decoding(on);
+  test::fake_decoding(on);
 #endif
 }
 
-/// Where GPUs are made up, they decode JPEG as real ones do.
+/// Where GPUs are made up, they decode as real ones do.
 struct DecodingGpu {
   DecodingGpu() { decode_on_made_up_gpus(true); }
   ~DecodingGpu() { decode_on_made_up_gpus(false); }
@@ -138,6 +142,96 @@ TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever row
     check_slide(write_slide(folder, "ycbcr", 6, jpeg(3, Coding::ycbcr, 99, width, height)), refused,
                 "decodes to " + size, static_cast<std::uint64_t>(refused));
   }
+}
+
+TEST_CASE("JPEG 2000 is decoded on the GPU for luminance, in waves, but for what only the CPU takes") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  for (const test::TileCoding coding : {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg2000_ycbcr}) {
+    test::CodedSlide slide;
+    slide.coding = coding;
+    slide.width = columns * tile_size - 10;
+    slide.height = rows * tile_size - 20;
+    slide.tile_width = slide.tile_height = tile_size;
+    slide.seed = 5;
+    slide.missing_tiles = 3;
+    const std::string whole = folder / "whole.tif";
+    test::write_coded_slide(whole, slide);
+    check_slide(whole, 0, "", 0);
+  }
+  // 63 tiles, of which a wave takes 32.
+  const auto write = [&folder](const std::string& name, const test::Jpeg2000Options& usual,
+                               const test::Jpeg2000Options& odd) {
+    test::TestTiff tiff;
+    tiff.directories.push_back(test::tiled_directory(columns * tile_size, rows * tile_size, tile_size, tile_size, 3));
+    tiff.directories[0].set_short(259, 33005).set_short(262, 2);
+    for (int i = 0; i < columns * rows; ++i) {
+      tiff.directories[0].tiles.push_back(
+          test::encode_jpeg2000(test::make_picture(tile_size, tile_size, 3, static_cast<unsigned>(i)),
+                                i % 5 == 2 && i / 5 < bad ? odd : usual));
+    }
+    return folder.write(name + ".tif", tiff.bytes()).string();
+  };
+  // Tiles in between whose code-blocks are of another style.
+  check_slide(write("some", {}, {.block_style = 1}), 0, "", bad);
+  // No tile's first component is luminance, as the first one shows: the graph decodes the slide on the CPU.
+  const std::string lossless = write("lossless", {.irreversible = false}, {.irreversible = false});
+  check_slide(lossless, 0, "", 0);
+}
+
+TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  constexpr test::TileCoding codings[] = {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg_420,
+                                          test::TileCoding::jpeg_grey, test::TileCoding::jpeg2000_ycbcr,
+                                          test::TileCoding::rgb};
+  for (unsigned i = 0; i < 15; ++i) {
+    test::CodedSlide slide;
+    slide.coding = codings[i % std::size(codings)];
+    slide.width = slide.height = 300;
+    slide.seed = i;
+    slides.push_back(folder / (std::to_string(i) + ".tif"));
+    test::write_coded_slide(slides.back(), slide);
+  }
+  const RunResult cpu = run(test::config_for(Backend::cpu), slides);
+  Config config = test::config_for(Backend::cuda);
+  for (const int depth : {1, 3}) {
+    config.pipeline.queue_depth = depth;
+    const RunResult gpu = run(config, slides);
+    REQUIRE(gpu.slides.size() == slides.size());
+    for (std::size_t i = 0; i < slides.size(); ++i) {
+      CAPTURE(i);
+      check_alike(gpu.slides[i], cpu.slides[i]);
+      CHECK(gpu.slides[i].gpu_fallback_tiles == 0);
+    }
+  }
+}
+
+TEST_CASE("JPEG 2000 is decoded on the CPU where RGB is read") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  test::CodedSlide slide;
+  slide.coding = test::TileCoding::jpeg2000_rgb;
+  slide.width = slide.height = 512;
+  slide.tile_width = slide.tile_height = tile_size;
+  const std::string path = folder / "slide.tif";
+  test::write_coded_slide(path, slide);
+  const auto opened = Slide::open(path);
+  Config config = test::config_for(Backend::cuda);
+  DeviceWork work;
+  work.pixel_bytes = {1, 0};
+  CHECK(device_decodes(config, work, *opened, 0));
+  work.pixel_bytes = {0, 3};
+  CHECK_FALSE(device_decodes(config, work, *opened, 0));
+  work.pixel_bytes = {1, 3};
+  CHECK_FALSE(device_decodes(config, work, *opened, 0));
+  work.pixel_bytes = {1, 0};
+  config.decode.device = DecodeDevice::cpu;
+  CHECK_FALSE(device_decodes(config, work, *opened, 0));
 }
 
 TEST_CASE("what is odd and fits is decoded on the GPU as on the CPU") {

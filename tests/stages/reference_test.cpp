@@ -381,12 +381,12 @@ TEST_CASE("Whatever runs over whatever slides is what the definitions give, howe
       CAPTURE(seed);
 #ifdef SLIDESTREAM_FAKE_CUDA
       // Every other time the CPU decodes what the device doesn't vouch for, which is everything.
-      test::fake_jpeg_decoding(seed % 2 == 1);
+      test::fake_decoding(seed % 2 == 1);
 #endif
       Property(backend, static_cast<unsigned>(seed)).check(seen);
     }
 #ifdef SLIDESTREAM_FAKE_CUDA
-    test::fake_jpeg_decoding(false);
+    test::fake_decoding(false);
 #endif
     if (backend != Backend::cpu || rounds < usual_rounds) continue;
     std::vector<std::string> wanted = {"none grey",     "none rgb",     "jpeg grey",        "jpeg rgb",

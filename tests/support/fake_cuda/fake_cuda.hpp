@@ -20,9 +20,9 @@ cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work);
 /// Streams sleep a moment before whatever they do. At first where $SLIDESTREAM_TEST_SEED is set.
 void fake_dawdle(bool on);
 
-/// Whether the JPEG decoder decodes, with the device's own code on the host. At first it vouches for no tile, so that
-/// the CPU's decoder gets them all: another way through the graph, and a quicker one.
-void fake_jpeg_decoding(bool on);
+/// Whether the decoders of JPEG and JPEG 2000 decode, with the device's own code on the host. At first they vouch for
+/// no tile, so that the CPU's decoder gets them all: another way through the graph, and a quicker one.
+void fake_decoding(bool on);
 
 /// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB. No device has a context
 /// then, whatever was before.

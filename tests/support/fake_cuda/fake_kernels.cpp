@@ -12,6 +12,9 @@
 #include "cuda/encode/jpeg_encoder.hpp"
 #include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
+#include "cuda/jpeg2000/decoder_memory.hpp"
+#include "cuda/jpeg2000/host_decoder.hpp"
+#include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "cuda/operators/image_kernel.hpp"
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
@@ -26,11 +29,11 @@
 namespace slidestream {
 namespace {
 
-std::atomic<bool> jpeg_decoding{false};
+std::atomic<bool> decoding{false};
 
 }  // namespace
 
-void test::fake_jpeg_decoding(bool on) { jpeg_decoding = on; }
+void test::fake_decoding(bool on) { decoding = on; }
 
 }  // namespace slidestream
 
@@ -70,6 +73,22 @@ void place_rgb_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte*
   place_with(interleaved_to_rgb, 3, &PlacedTile::rgb_destination, plane, pitch, bytes, tiles, count, layout, stream);
 }
 
+namespace {
+
+/// Missing tiles of a batch of either codec.
+template <class Described>
+void fill_white(std::uint8_t* plane, const Described& batch) {
+  const auto* rectangles =
+      reinterpret_cast<const JpegDeviceRectangle*>(batch.upload().data() + batch.layout().rectangles);
+  for (std::uint32_t i = 0; i < batch.white_rectangles(); ++i) {
+    for (std::uint32_t y = 0; y < rectangles[i].height; ++y) {
+      std::memset(plane + rectangles[i].offset + std::size_t{y} * rectangles[i].pitch, 255, rectangles[i].width);
+    }
+  }
+}
+
+}  // namespace
+
 // Where decoding is off it vouches for no tile and writes none: the CPU's decoder gets them all, as many at a time as
 // there is room for.
 std::size_t JpegBatchDecoder::device_bytes(const JpegBatchLimits&) { return 256; }
@@ -81,16 +100,34 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
   const auto work = [plane, verdicts, &batch, compressed] {
     std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(JpegReason::wrong_length));
     HostJpegDecoder decoder;
-    for (std::uint32_t i = 0; jpeg_decoding && i < batch.tiles(); ++i) {
+    for (std::uint32_t i = 0; decoding && i < batch.tiles(); ++i) {
       verdicts[i] = static_cast<std::uint32_t>(decoder.decode(plane, batch, i, compressed));
     }
-    const auto* rectangles =
-        reinterpret_cast<const JpegDeviceRectangle*>(batch.upload().data() + batch.layout().rectangles);
-    for (std::uint32_t i = 0; i < batch.white_rectangles(); ++i) {
-      for (std::uint32_t y = 0; y < rectangles[i].height; ++y) {
-        std::memset(plane + rectangles[i].offset + std::size_t{y} * rectangles[i].pitch, 255, rectangles[i].width);
+    fill_white(plane, batch);
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+std::size_t Jpeg2000BatchDecoder::device_bytes(const Jpeg2000BatchLimits& limits) {
+  return Jpeg2000DecoderMemory(Jpeg2000UploadLayout(limits)).size;
+}
+Jpeg2000BatchDecoder::Jpeg2000BatchDecoder(const Jpeg2000BatchLimits& limits, std::span<std::byte> device)
+    : layout_(limits), upload_(device.data()) {
+  if (device.size() < device_bytes(limits)) throw std::length_error("too little device memory for a JPEG 2000 decoder");
+}
+void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const Jpeg2000Batch& batch,
+                                   std::span<const std::byte> compressed, cudaStream_t stream) {
+  if (compressed.size() % 16 != 0 || compressed.size() < batch.compressed_end())
+    throw std::length_error("the compressed buffer ends before its tiles");
+  const auto work = [plane, verdicts, &batch, compressed] {
+    std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(Jpeg2000Reason::bad_packet));
+    HostJpeg2000Decoder decoder;
+    for (const Jpeg2000Wave& wave : batch.waves()) {
+      for (std::uint32_t i = wave.first_tile; decoding && i < wave.first_tile + wave.tiles; ++i) {
+        verdicts[i] = static_cast<std::uint32_t>(decoder.decode(plane, batch, i, compressed));
       }
     }
+    fill_white(plane, batch);
   };
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
