@@ -238,8 +238,7 @@ TEST_CASE("the default memory takes spectrum, stain and Sobel of a large slide")
              plan_level(level, all, pipeline, slot_limits(pipeline, all), compressed, nullptr));
 }
 
-TEST_CASE(
-    "in a long run whole slides go to a device in one batch, and always where that is asked for") {
+TEST_CASE("in a long run whole slides go to a device in one batch, and always where that is asked for") {
   const Level level = make_level(65664, 43264, 256, 256);
   const auto compressed = [](const void*, std::int64_t, std::int64_t, std::int64_t columns) { return columns * 10000; };
   SlotLimits limits;
