@@ -55,7 +55,7 @@ fi
 # What gpu-check.sh runs: programs with tests that want a GPU, and the benchmarks whose figures it judges.
 gpu_tests() { "$root/scripts/gpu-check.sh" --list-tests "$build"; }
 gpu_benchmarks() {
-  sed -n "s|^\([a-z_]*_bench\) .*|$build/bench/\1|p" "$root/bench/gpu_figures.txt" | uniq |
+  sed -n "s|^\([a-z0-9_]*_bench\) .*|$build/bench/\1|p" "$root/bench/gpu_figures.txt" | uniq |
     while read -r file; do if [[ -x "$file" ]]; then echo "$file"; fi; done
 }
 have_cuda=

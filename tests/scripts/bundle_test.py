@@ -22,7 +22,8 @@ PERMISSIVE = {
     "libjpeg": "IJG, BSD-3-Clause and zlib", "libkissfft-float": "BSD-3-Clause", "liblzma": "public domain",
     "libopenjp2": "BSD-2-Clause", "libsharpyuv": "BSD-3-Clause", "libspdlog": "MIT", "libsqlite3": "public domain",
     "libstdc++": "GPL-3 with the exception for programs that use it", "libtbb": "Apache-2.0", "libtiff": "libtiff's",
-    "libtomlplusplus": "MIT", "libwebp": "BSD-3-Clause", "libz": "zlib", "libzstd": "BSD-3-Clause or GPL-2"}
+    "libtomlplusplus": "MIT", "libwebp": "BSD-3-Clause",
+    "libblosc": "BSD-3-Clause", "liblz4": "BSD-2-Clause", "libsnappy": "BSD-3-Clause", "libz": "zlib", "libzstd": "BSD-3-Clause or GPL-2"}
 
 
 def bundle(*arguments):
