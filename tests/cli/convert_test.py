@@ -3,6 +3,7 @@ What other programs read of its files is asked by tests/sink/readers_test.py."""
 
 import contextlib
 import csv
+import fcntl
 import io
 import json
 import os
@@ -295,13 +296,54 @@ class OneFile(Case):
         self.assertEqual(own.read_bytes(), content)
 
     def test_the_partial_file_is_never_the_slide(self):
-        slide = self.folder / "a.partial.ome.tif"
-        self.assertDone(run("convert", self.slide(), slide))
+        slide = pathlib.Path(self.slide())
         content = slide.read_bytes()
+        os.link(slide, self.folder / "a.partial.ome.tif")
         result = run("convert", slide, self.folder / "a.ome.tif")
         self.assertEqual(result.returncode, 1)
         self.assertIn("a.partial.ome.tif would be written, and is this slide", result.stderr)
+        # A folder is emptied before it is written.
+        for folder, file, why in (
+                ("b.partial.ome.zarr", "b.ome.zarr", "b.partial.ome.zarr would be written, and holds this slide"),
+                ("c.partial_files", "c.dzi", "it would be emptied, and holds s.svs")):
+            inside = self.folder / folder / "s.svs"
+            inside.parent.mkdir()
+            shutil.copyfile(slide, inside)
+            result = run("convert", inside, self.folder / file)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(why, result.stderr)
+            self.assertEqual(inside.read_bytes(), content)
+            # Nor is anybody else's file in the way.
+            result = run("convert", slide, self.folder / file)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn("it would be emptied, and holds s.svs", result.stderr)
+            self.assertEqual(inside.read_bytes(), content)
         self.assertEqual(slide.read_bytes(), content)
+
+    def test_images_that_are_not_whole_are_no_inputs(self):
+        partial = self.folder / "a.partial.ome.tif"
+        shutil.copyfile(self.slide(), partial)
+        result = run("convert", partial, self.folder / "b.ome.tif")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("not whole, and left out", result.stderr)
+
+    def test_an_image_has_one_writer(self):
+        for name, held in (("a.ome.tif", "a.partial.ome.tif"), ("a.ome.zarr", "a.partial.ome.zarr"),
+                           ("a.dzi", "a.partial_files")):
+            path = self.folder / held
+            if held.endswith(".tif"):
+                path.touch()
+            else:
+                path.mkdir()
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                result = run("convert", self.slide(), self.folder / name)
+            finally:
+                os.close(descriptor)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(f"{held}: somebody is writing it", result.stderr)
+            self.assertDone(run("convert", self.slide(), self.folder / name))
 
     def test_storage_that_is_full(self):
         self.file.write_bytes(b"before")
