@@ -102,6 +102,7 @@ void bench_gpu_decode(GpuBench& bench) {
   bench.add("gpu_decode_slide_ms", median(times) * 1e3, "ms", "at_most", 45);
   const auto many = bench.headline(SynthCodec::jpeg_420, 160);
   std::vector<double> steady;
+  steady.reserve(3);
   for (int round = 0; round < 3; ++round) steady.push_back(run(config, many).steady_seconds_a_slide);
   bench.add("gpu_decode_steady_slide_ms", median(steady) * 1e3, "ms", "at_most", 27);
   bench.add("gpu_decode_fallback_tiles", static_cast<double>(fallback), "tiles", "at_most", 0);
