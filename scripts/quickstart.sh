@@ -23,7 +23,7 @@ step() {
 # sudo may ask for a password, so this one keeps the terminal's standard input.
 step 'Installing what is missing' scripts/install-deps.sh
 step 'Configuring' cmake --preset release -DBUILD_TESTING=OFF -DSLIDESTREAM_BENCHMARKS=OFF
-step 'Building (10 min on 2 cores)' cmake --build --preset release
+step 'Building (5 min on 2 cores)' cmake --build --preset release
 pipeline=build/release/pipeline
 step 'Making a slide of 8192 x 6144 pixels' \
   "$pipeline" synth --out "$demo/demo.svs" --size 8192x6144

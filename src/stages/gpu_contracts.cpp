@@ -5,10 +5,13 @@
 namespace slidestream {
 
 std::string why_not_on_gpus(const Operators& operators) {
+  bool reads = false;
   for (const auto& op : operators) {
-    if (op->reads_pixels() && !op->computes_on_gpus()) return "the operator " + op->name() + " is computed on the CPU";
+    if (!op->reads_pixels()) continue;
+    if (!op->computes_on_gpus()) return "the operator " + op->name() + " is computed on the CPU";
+    reads = true;
   }
-  return {};
+  return reads ? "" : "no operator reads the level's pixels";
 }
 
 DeviceTail device_tail(std::size_t slot_bytes, std::size_t tiles, std::int64_t patch_bytes) {

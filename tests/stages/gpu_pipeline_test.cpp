@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <slidestream/error.hpp>
+#include <slidestream/forecast.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
 
@@ -227,6 +228,23 @@ TEST_CASE("images are on the GPU what they are on the CPU, to the byte, however 
       }
     }
   }
+}
+
+TEST_CASE("a run whose operators read no pixels of the level computes on the CPU") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::string slide = folder / "made.svs";
+  write_synthetic_slide(slide, {.width = 1500, .height = 1000});
+  Config config = gpu_config();
+  config.operators.run = {"tissue"};
+  config.image.format = ImageFormat::ome_tiff;
+  config.output.dir = folder / "out";
+  CHECK_THROWS_WITH_AS(run(config, {slide}), doctest::Contains("pipeline.backend = \"cuda\": "), ConfigError);
+  config.pipeline.backend = Backend::automatic;
+  const RunResult result = run(config, {slide});
+  test::require_done(result);
+  CHECK(result.backend == "cpu");
+  CHECK(forecast_run(config, {slide}).backend == "cpu");
 }
 
 TEST_CASE("whole levels on the GPU give what strips give, and what doesn't fit is told in one line") {

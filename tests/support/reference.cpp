@@ -36,7 +36,21 @@ std::vector<double> smoothed_along(const std::vector<double>& in, std::int64_t w
   return out;
 }
 
-/// Halves even lengths, and sums odd ones by definition. `roots[k]` is e^(-2 pi i k / total); `step` apart here.
+/// Of finite numbers; the library's looks for others.
+Complex product(const Complex& a, const Complex& b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+/// Roots of unity: e^(-2 pi i k / count).
+std::vector<Complex> roots_of_unity(std::size_t count) {
+  std::vector<Complex> roots(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    roots[k] = std::polar(1.0, -2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(count));
+  }
+  return roots;
+}
+
+/// Halves even lengths, and sums odd ones by definition. `roots` are those of the whole length; `step` apart here.
 std::vector<Complex> dft(const std::vector<Complex>& samples, std::size_t first, std::size_t step, std::size_t count,
                          const std::vector<Complex>& roots) {
   std::vector<Complex> out(count);
@@ -44,25 +58,25 @@ std::vector<Complex> dft(const std::vector<Complex>& samples, std::size_t first,
     const std::vector<Complex> even = dft(samples, first, 2 * step, count / 2, roots);
     const std::vector<Complex> odd = dft(samples, first + step, 2 * step, count / 2, roots);
     for (std::size_t k = 0; k < count / 2; ++k) {
-      const Complex turned = roots[k * step] * odd[k];
+      const Complex turned = product(roots[k * step], odd[k]);
       out[k] = even[k] + turned;
       out[k + count / 2] = even[k] - turned;
     }
     return out;
   }
   for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t i = 0; i < count; ++i) out[k] += samples[first + i * step] * roots[i * k % count * step];
+    for (std::size_t i = 0; i < count; ++i) out[k] += product(samples[first + i * step], roots[i * k % count * step]);
   }
   return out;
 }
 
 /// The two-dimensional DFT: rows, then columns.
 std::vector<Complex> dft_2d(std::vector<Complex> square, std::size_t side) {
+  const std::vector<Complex> roots = roots_of_unity(side);
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<Complex> turned(square.size());
     for (std::size_t y = 0; y < side; ++y) {
-      const auto begin = square.begin() + static_cast<std::ptrdiff_t>(y * side);
-      const std::vector<Complex> row = reference_dft({begin, begin + static_cast<std::ptrdiff_t>(side)});
+      const std::vector<Complex> row = dft(square, y * side, 1, side, roots);
       for (std::size_t x = 0; x < side; ++x) turned[x * side + y] = row[x];
     }
     square = std::move(turned);
@@ -71,7 +85,7 @@ std::vector<Complex> dft_2d(std::vector<Complex> square, std::size_t side) {
 }
 
 double value_of(const Complex& coefficient, ValueKind kind) {
-  const double magnitude = std::abs(coefficient);
+  const double magnitude = std::sqrt(std::norm(coefficient));
   switch (kind) {
     case ValueKind::log1p_db:
       return 20.0 * std::log10(1.0 + magnitude);
@@ -97,11 +111,7 @@ bool deviations_agree(double found, double expected, double mean, double toleran
 }  // namespace
 
 std::vector<Complex> reference_dft(const std::vector<Complex>& samples) {
-  std::vector<Complex> roots(samples.size());
-  for (std::size_t k = 0; k < roots.size(); ++k) {
-    roots[k] = std::polar(1.0, -2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(roots.size()));
-  }
-  return dft(samples, 0, 1, samples.size(), roots);
+  return dft(samples, 0, 1, samples.size(), roots_of_unity(samples.size()));
 }
 
 std::vector<double> reference_smoothing(const Image& image, int radius, double sigma) {
