@@ -85,7 +85,12 @@ function(slidestream_test name)
     slidestream_flags slidestream_quick_to_compile slidestream_cuda slidestream_test_main slidestream
     slidestream_concurrentqueue ${ARG_LINK})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    # Sanitizers make everything several times as long, and machines differ.
+    if(SLIDESTREAM_SANITIZE)
+      set(ARG_TIMEOUT 900)
+    else()
+      set(ARG_TIMEOUT 300)
+    endif()
   endif()
   set(properties TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "SKIPPED: ")
   if(ARG_LABELS)

@@ -140,21 +140,23 @@ TEST_CASE("images are the same files whatever the strips, depth, threads and ord
     alone.image.format = ImageFormat::none;
     CHECK(run(alone, slides).corpus.sum == expected.corpus.sum);
 
+    struct Cut {
+      int height;
+      int depth;
+    };
+    std::vector<Cut> cuts = {{1, 5}, {4000, 1}};
+    if (format.format == ImageFormat::ome_tiff) cuts.insert(cuts.end(), {{1, 1}, {200, 2}, {4000, 5}});
     int i = 0;
-    for (const int height : {1, 200, 4000}) {
-      for (const int depth : {1, 2, 5}) {
-        // Folders hold many files: a few of the combinations say as much.
-        if (format.format != ImageFormat::ome_tiff && (height == 200 || depth == 2)) continue;
-        Config other = config_of_images(folder, format, std::to_string(i++));
-        other.pipeline.strip_height = height;
-        other.pipeline.queue_depth = depth;
-        other.pipeline.threads = depth;
-        other.gpu.split_slides = SplitSlides::always;
-        const RunResult result = run(other, slides, test::dawdling);
-        test::require_done(result);
-        check_same_files(expected, result);
-        CHECK(result.corpus.sum == expected.corpus.sum);
-      }
+    for (const auto& [height, depth] : cuts) {
+      Config other = config_of_images(folder, format, std::to_string(i++));
+      other.pipeline.strip_height = height;
+      other.pipeline.queue_depth = depth;
+      other.pipeline.threads = depth;
+      other.gpu.split_slides = SplitSlides::always;
+      const RunResult result = run(other, slides, test::dawdling);
+      test::require_done(result);
+      check_same_files(expected, result);
+      CHECK(result.corpus.sum == expected.corpus.sum);
     }
   }
 }
