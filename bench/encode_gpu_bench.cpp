@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -25,6 +24,7 @@
 #include "cuda/pyramid/device_pyramid.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
+#include "tile_options.hpp"
 
 namespace {
 
@@ -34,12 +34,9 @@ using runtime::cuda::DeviceMemory;
 constexpr std::int64_t side = 256;
 constexpr Size slide_size{65664, 43264};
 
-struct Options {
-  std::vector<std::string> slides;
-  std::vector<std::uint32_t> tiles = {0, 4096, 1024};
+struct Options : bench::TileOptions {
+  Options() : TileOptions{{}, {0, 4096, 1024}, 9, {}} {}
   std::vector<std::uint32_t> qualities = {75};
-  int repeat = 9;
-  std::string json;
   bool checked = true;
   std::vector<PixelFormat> formats = {luminance_format, rgb_format};
 };
@@ -261,30 +258,11 @@ nlohmann::json run_levels(const Image& image, const PixelFormat& format, const O
           {"wrong", 0},      {"note", std::to_string(median) + " ms, median of " + std::to_string(options.repeat)}};
 }
 
-std::vector<std::uint32_t> parse_list(std::string list) {
-  std::vector<std::uint32_t> numbers;
-  for (char* part = std::strtok(list.data(), ","); part != nullptr; part = std::strtok(nullptr, ",")) {
-    numbers.push_back(static_cast<std::uint32_t>(std::strtoul(part, nullptr, 10)));
-  }
-  return numbers;
-}
-
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const auto value = [&]() -> std::string {
-      if (i + 1 == argc) throw ConfigError(argument + " needs a value");
-      return argv[++i];
-    };
-    if (argument == "--tiles") {
-      options.tiles = parse_list(value());
-    } else if (argument == "--quality") {
-      options.qualities = parse_list(value());
-    } else if (argument == "--repeat") {
-      options.repeat = std::max(1, std::atoi(value().c_str()));
-    } else if (argument == "--json") {
-      options.json = value();
+  bench::parse_tile_options(argc, argv, options, [&](const std::string& argument, const bench::ArgumentValue& value) {
+    if (argument == "--quality") {
+      options.qualities = bench::numbers_in(value());
     } else if (argument == "--format") {
       const std::string wanted = value();
       if (wanted != "grey" && wanted != "rgb") throw ConfigError("--format is grey or rgb");
@@ -292,9 +270,10 @@ Options parse(int argc, char** argv) {
     } else if (argument == "--unchecked") {
       options.checked = false;
     } else {
-      options.slides.push_back(argument);
+      return false;
     }
-  }
+    return true;
+  });
   return options;
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -21,16 +20,14 @@
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "gpu_memory.hpp"
 #include "runtime/cuda/check.hpp"
+#include "tile_options.hpp"
 
 namespace {
 
 using namespace slidestream;
 
-struct Options {
-  std::vector<std::string> slides;
-  std::vector<std::uint32_t> tiles = {42000, 16384, 1024};
-  int repeat = 7;
-  std::string json;
+struct Options : bench::TileOptions {
+  Options() : TileOptions{{}, {42000, 16384, 1024}, 7, {}} {}
 };
 
 /// The distinct tiles of a slide with their luminance, all of one size.
@@ -186,26 +183,7 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const auto value = [&]() -> std::string {
-      if (i + 1 == argc) throw ConfigError(argument + " needs a value");
-      return argv[++i];
-    };
-    if (argument == "--tiles") {
-      options.tiles.clear();
-      std::string list = value();
-      for (char* part = std::strtok(list.data(), ","); part != nullptr; part = std::strtok(nullptr, ",")) {
-        options.tiles.push_back(static_cast<std::uint32_t>(std::strtoul(part, nullptr, 10)));
-      }
-    } else if (argument == "--repeat") {
-      options.repeat = std::max(1, std::atoi(value().c_str()));
-    } else if (argument == "--json") {
-      options.json = value();
-    } else {
-      options.slides.push_back(argument);
-    }
-  }
+  bench::parse_tile_options(argc, argv, options);
   return options;
 }
 

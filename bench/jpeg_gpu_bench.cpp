@@ -27,6 +27,7 @@
 #include "gpu_memory.hpp"
 #include "runtime/cuda/check.hpp"
 #include "slide/slide_impl.hpp"
+#include "tile_options.hpp"
 
 namespace {
 
@@ -39,11 +40,8 @@ using bench::PinnedBytes;
 
 constexpr double slide_pixels = 65664.0 * 43264.0;
 
-struct Options {
-  std::vector<std::string> slides;
-  std::vector<std::uint32_t> tiles = {0, 16384, 4096, 1024};
-  int repeat = 7;
-  std::string json;
+struct Options : bench::TileOptions {
+  Options() : TileOptions{{}, {0, 16384, 4096, 1024}, 7, {}} {}
   bool checked = true;
   std::int64_t lanes = -1;
   std::vector<std::string> formats = {"luminance", "rgb", "both"};
@@ -229,23 +227,8 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const auto value = [&]() -> std::string {
-      if (i + 1 == argc) throw ConfigError(argument + " needs a value");
-      return argv[++i];
-    };
-    if (argument == "--tiles") {
-      options.tiles.clear();
-      std::string list = value();
-      for (char* part = std::strtok(list.data(), ","); part != nullptr; part = std::strtok(nullptr, ",")) {
-        options.tiles.push_back(static_cast<std::uint32_t>(std::strtoul(part, nullptr, 10)));
-      }
-    } else if (argument == "--repeat") {
-      options.repeat = std::max(1, std::atoi(value().c_str()));
-    } else if (argument == "--json") {
-      options.json = value();
-    } else if (argument == "--lanes") {
+  bench::parse_tile_options(argc, argv, options, [&](const std::string& argument, const bench::ArgumentValue& value) {
+    if (argument == "--lanes") {
       options.lanes = std::atoll(value().c_str());
     } else if (argument == "--format") {
       const std::string wanted = value();
@@ -255,9 +238,10 @@ Options parse(int argc, char** argv) {
     } else if (argument == "--unchecked") {
       options.checked = false;
     } else {
-      options.slides.push_back(argument);
+      return false;
     }
-  }
+    return true;
+  });
   return options;
 }
 

@@ -48,6 +48,13 @@ constexpr std::uint64_t most_tile_bytes(const JpegEncoderLimits& limits) {
   return EncodeTables::most_header_bytes + 2 * ((blocks_of(limits) * most_block_bits + 7) / 8) + end_bytes;
 }
 
+/// Whether all of a batch's tiles are in its output. If not, none of them is to be used.
+/// \param bytes  the last of its offsets. \param capacity  of its output.
+constexpr bool fits(const JpegEncoderLimits& limits, std::uint64_t bytes, std::uint64_t capacity,
+                    std::uint32_t scratch_units) noexcept {
+  return bytes <= capacity && scratch_units <= limits.scratch_bytes / BandRecord::unit_bytes;
+}
+
 /// \throws std::invalid_argument unless limits are sound; std::length_error when their scratch memory can't be counted.
 void require_sound(const JpegEncoderLimits& limits);
 

@@ -7,11 +7,6 @@
 
 namespace slidestream::cuda {
 
-std::size_t JpegEncoder::device_bytes(const JpegEncoderLimits& limits) {
-  require_sound(limits);
-  return JpegEncoderMemory(limits).size;
-}
-
 JpegEncoder::JpegEncoder(const JpegEncoderLimits& limits, int quality, std::span<std::byte> device)
     : limits_((require_sound(limits), limits)),
       tables_(limits.format, quality, static_cast<int>(limits.side)),

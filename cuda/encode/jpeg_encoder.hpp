@@ -32,19 +32,15 @@ struct JpegEncoderOutput {
   std::uint32_t* scratch_units = nullptr;
 };
 
-/// Whether all of a batch's tiles are in its output. If not, none of them is to be used.
-/// \param bytes  the last of its offsets. \param capacity  of its output.
-constexpr bool fits(const JpegEncoderLimits& limits, std::uint64_t bytes, std::uint64_t capacity,
-                    std::uint32_t scratch_units) noexcept {
-  return bytes <= capacity && scratch_units <= limits.scratch_bytes / BandRecord::unit_bytes;
-}
-
 /// Encodes batches on the device that was current when it was made, one after the other. Made once a stream: its memory
 /// belongs to the batch under way. Used by one thread at a time.
 class JpegEncoder {
  public:
   /// Device memory that an encoder needs. \throws std::invalid_argument for limits that aren't sound.
-  static std::size_t device_bytes(const JpegEncoderLimits& limits);
+  static std::size_t device_bytes(const JpegEncoderLimits& limits) {
+    require_sound(limits);
+    return JpegEncoderMemory(limits).size;
+  }
 
   /// Copies its tables to the device, and waits for that.
   /// \param quality  1 to 100. \param device  aligned to 256 bytes; stays the encoder's as long as it lives.

@@ -132,10 +132,6 @@ void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts,
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
 
-std::size_t JpegEncoder::device_bytes(const JpegEncoderLimits& limits) {
-  require_sound(limits);
-  return JpegEncoderMemory(limits).size;
-}
 JpegEncoder::JpegEncoder(const JpegEncoderLimits& limits, int quality, std::span<std::byte> device)
     : limits_((require_sound(limits), limits)),
       tables_(limits.format, quality, static_cast<int>(limits.side)),
