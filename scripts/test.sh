@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds and runs every test: Release by g++, AddressSanitizer + UBSan by clang, ThreadSanitizer for the graph, and the
+# Builds and runs every test: Release by g++, AddressSanitizer + UBSan, ThreadSanitizer for the graph, and the
 # example against an installed package. `test.sh [--no-install]`; build folders are build/release, build/asan, build/tsan.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
