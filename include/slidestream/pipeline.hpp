@@ -16,6 +16,15 @@
 
 namespace slidestream {
 
+/// An image that is being written.
+struct ImageProgress {
+  std::string slide;             ///< path, as it was given
+  std::string file;              ///< as in `Artifact`, but with the name that it has until it is whole
+  std::uint64_t tiles = 0;       ///< written so far, of all levels
+  std::uint64_t tiles_total = 0;
+  std::uint64_t bytes = 0;       ///< of the tiles that were written, compressed
+};
+
 /// A moment of a running pipeline, for progress displays.
 struct Progress {
   std::uint64_t slides_total = 0;
@@ -25,10 +34,12 @@ struct Progress {
   std::uint64_t pixels = 0;          ///< transformed so far
   std::uint64_t pixels_started = 0;  ///< pixels of all slides opened so far
   std::uint64_t bytes_read = 0;
-  std::uint64_t bytes_made = 0;  ///< of images' tiles, compressed
-  std::uint64_t files_made = 0;  ///< of slides that are done: a caller's to set
-  double seconds = 0.0;          ///< since the start
-  std::string busiest_stage;     ///< the stage with the largest busy share so far
+  std::uint64_t tiles_written = 0;    ///< of images, also of those that aren't whole yet
+  std::uint64_t bytes_written = 0;    ///< of these tiles, compressed
+  std::uint64_t files_made = 0;       ///< of slides that are done: a caller's to set
+  std::vector<ImageProgress> images;  ///< that are being written, in the order in which they were begun
+  double seconds = 0.0;               ///< since the start
+  std::string busiest_stage;          ///< the stage with the largest busy share so far
 };
 
 /// What `wake_up` got ready.

@@ -67,6 +67,9 @@ class Archive {
   /// Bytes of a slide's file, as they were at the start.
   std::uint64_t bytes_of(const std::string& path) const;
 
+  /// Whether the folder is still this run's; any thread.
+  bool owns_folder() const noexcept { return !ledger_->is_lost(); }
+
   /// Ends the watching. Until then `failure` may be set by another thread.
   void end_watch();
   /// Writes the files for the last time; none where the folder isn't this run's any more. \throws OutputError.

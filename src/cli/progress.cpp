@@ -16,9 +16,8 @@ namespace {
 double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0.0; }
 
 std::string eta_text(const Progress& progress, double fraction) {
-  // The first moments say nothing about the rest.
-  if (fraction < 0.005 || progress.seconds < 0.5) return "-:--";
-  return clock_text(progress.seconds * (1 - fraction) / fraction);
+  const std::optional<double> left = seconds_left(progress, fraction);
+  return left ? clock_text(*left) : "-:--";
 }
 
 std::string bar(double fraction, std::size_t cells, const Style& style) {
@@ -56,12 +55,15 @@ std::string byte_rate_text(const Progress& progress) {
 }
 
 /// Of images, with tiles of those that aren't whole yet.
-std::string made_text(const Progress& progress) {
+std::string written_text(const Progress& progress) {
   const std::string files = progress.files_made == 0   ? ""
                             : progress.files_made == 1 ? "1 file, "
-                                                       : std::to_string(progress.files_made) + " files, ";
-  return files + bytes_text(static_cast<double>(progress.bytes_made)) + " made";
+                                                       : count_text(progress.files_made) + " files, ";
+  return files + count_text(progress.tiles_written) + (progress.tiles_written == 1 ? " tile, " : " tiles, ") +
+         bytes_text(static_cast<double>(progress.bytes_written)) + " written";
 }
+
+bool writes_images(const Progress& progress) { return progress.tiles_written > 0 || !progress.images.empty(); }
 
 std::string pixel_rate(const Progress& progress) {
   return pixel_rate_text(rate(static_cast<double>(progress.pixels), progress.seconds));
@@ -107,6 +109,12 @@ Share Estimate::share(const Progress& progress) {
   return {start, bytes_ > 0 ? (before_ + start * bytes_) / all : start};
 }
 
+std::optional<double> seconds_left(const Progress& progress, double fraction) {
+  // The first moments say nothing about the rest.
+  if (fraction < 0.005 || progress.seconds < 0.5) return std::nullopt;
+  return progress.seconds * (1 - fraction) / fraction;
+}
+
 std::string live_line(const Progress& progress, const Share& share, bool stopping, int width, const Style& style) {
   std::vector<Piece> pieces = {{slides_text(progress), 0}};
   if (progress.slides_failed > 0) pieces.push_back({std::to_string(progress.slides_failed) + " failed", 1, true});
@@ -114,7 +122,7 @@ std::string live_line(const Progress& progress, const Share& share, bool stoppin
   pieces.push_back({percent_text(share.all), 1});
   pieces.push_back({pixel_rate(progress), 3});
   pieces.push_back({byte_rate_text(progress), 4});
-  if (progress.bytes_made > 0) pieces.push_back({made_text(progress), 4});
+  if (writes_images(progress)) pieces.push_back({written_text(progress), 4});
   pieces.push_back(stopping ? Piece{"stopping", 2} : Piece{"ETA " + eta_text(progress, share.start), 2});
   if (!progress.busiest_stage.empty()) pieces.push_back({"busiest " + progress.busiest_stage, 5});
 
@@ -148,7 +156,7 @@ std::string progress_text(const Progress& progress, const Share& share) {
   if (progress.slides_skipped > 0) text += ", " + std::to_string(progress.slides_skipped) + " of them skipped";
   text += ", " + percent_text(share.all) + ", " + pixel_rate(progress) + ", " + byte_rate_text(progress) + ", ETA " +
           eta_text(progress, share.start);
-  if (progress.bytes_made > 0) text += ", " + made_text(progress);
+  if (writes_images(progress)) text += ", " + written_text(progress);
   if (!progress.busiest_stage.empty()) text += ", busiest " + progress.busiest_stage;
   return text;
 }
@@ -158,7 +166,7 @@ void ProgressDisplay::slide_ended(const SlideResult& slide, std::uint64_t bytes)
   estimate_.slide_ended(slide, bytes);
 }
 
-void ProgressDisplay::update(const Progress& progress) {
+Share ProgressDisplay::update(const Progress& progress) {
   const std::lock_guard lock(mutex_);
   const Share share = estimate_.share(progress);
   const bool stopping = SignalScope::received() != 0;
@@ -166,13 +174,14 @@ void ProgressDisplay::update(const Progress& progress) {
     told_of_signal_ = true;
     spdlog::warn("stopping: slides that are done are kept, those under way are left; a second signal stops at once");
   }
-  if (quiet_) return;
+  if (quiet_) return share;
   if (style_.terminal) {
     show_live_line(live_line(progress, share, stopping, terminal_width(2), style_));
   } else if (Clock::now() - last_ >= std::chrono::seconds(5)) {
     last_ = Clock::now();
     spdlog::info("{}", progress_text(progress, share));
   }
+  return share;
 }
 
 void ProgressDisplay::end() { show_live_line({}); }

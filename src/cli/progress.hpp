@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <slidestream/pipeline.hpp>
@@ -46,6 +47,9 @@ class Estimate {
   double shown_ = 0.0;
 };
 
+/// The time that is left, in seconds, where something can be said of it. \param fraction  of this start's work, done.
+std::optional<double> seconds_left(const Progress& progress, double fraction);
+
 /// The live line: as much as fits into `width` columns, the least important left out first.
 std::string live_line(const Progress& progress, const Share& share, bool stopping, int width, const Style& style);
 
@@ -63,7 +67,8 @@ class ProgressDisplay {
   ~ProgressDisplay() { end(); }
 
   void slide_ended(const SlideResult& slide, std::uint64_t bytes);
-  void update(const Progress& progress);
+  /// \return how much is done.
+  Share update(const Progress& progress);
   /// Takes the live line away.
   void end();
 

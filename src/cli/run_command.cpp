@@ -28,6 +28,7 @@
 #include "cli/image_file.hpp"
 #include "cli/logging.hpp"
 #include "cli/progress.hpp"
+#include "cli/progress_file.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/tracing.hpp"
@@ -183,6 +184,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   const LedgerStart& start = archive.start();
   ProgressDisplay display(options.quiet, options.log_json,
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
+  ProgressFile progress_file(progress_file_of(config.output.dir), [&] { return archive.owns_folder(); });
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
   std::atomic<std::uint64_t> files{0};
@@ -199,7 +201,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     progress.slides_failed += start.failed;
     progress.slides_skipped = start.done;
     progress.files_made = files;
-    display.update(progress);
+    progress_file.update(progress, display.update(progress));
   };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   archive.watch(control);
@@ -211,6 +213,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     result = run_to_end(config, slides, control, failure);
     if (!failure.empty()) archive.fail(failure);
     display.end();
+    progress_file.end();
     archive.end_watch();
     tracing.finish(result);
     return conclude(config, result, slides, archive, tracing, options.quiet);
@@ -229,16 +232,18 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   std::error_code code;
   const std::uintmax_t bytes = std::filesystem::file_size(slide, code);
   ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));
+  ProgressFile progress_file(progress_file_of(options.file), [] { return true; });
   control.image_name = [&](const std::string&) { return image_file(options.file)->name; };
   control.image_file = [&](const std::string&, const std::string&) { return options.file; };
   control.on_slide = report_slide;
-  control.on_progress = [&](const Progress& progress) { display.update(progress); };
+  control.on_progress = [&](const Progress& progress) { progress_file.update(progress, display.update(progress)); };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   Tracing tracing(config, options.trace);
   control.woken = waking.get();
   std::string failure;
   RunResult result = run_to_end(config, {slide}, control, failure);
   display.end();
+  progress_file.end();
   tracing.finish(result);
   if (!failure.empty()) spdlog::error("{}", failure);
   if (!result.failure.empty()) spdlog::error("the run ended early: {}", result.failure);

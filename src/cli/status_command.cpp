@@ -2,11 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <slidestream/error.hpp>
 #include <string>
 
+#include "cli/progress_file.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "ledger/status.hpp"
@@ -31,7 +35,30 @@ std::string state_of(const LedgerStatus& status) {
   return *status.owner_is_alive ? "running" : "dead: the same command goes on from here";
 }
 
-Json status_json(const LedgerStatus& status) {
+/// What the run that has the folder, or died with it, told last.
+std::optional<ToldProgress> progress_of(const LedgerStatus& status, const std::string& folder) {
+  if (!status.owner) return std::nullopt;
+  std::optional<ToldProgress> told = read_progress(progress_file_of(folder));
+  return told && told->process == status.owner->process ? told : std::nullopt;
+}
+
+/// Of images that are being written, or that a process has left when it died.
+std::string images_text(const ToldProgress& told, bool is_dead, const Style& style) {
+  const Progress& progress = told.progress;
+  if (progress.tiles_written == 0 && progress.images.empty()) return "";
+  std::string text = style.bold("written") + "   " + count_text(progress.tiles_written) + " tiles, " +
+                     bytes_text(static_cast<double>(progress.bytes_written)) +
+                     (is_dead ? " or more until it died" : " since the start") + "\n";
+  for (const ImageProgress& image : progress.images) {
+    const double share = static_cast<double>(image.tiles) / static_cast<double>(std::max<std::uint64_t>(1, image.tiles_total));
+    text += style.bold(is_dead ? "partial" : "writing") + "   " + printable(image.file) + ": " +
+            count_text(image.tiles) + " of " + count_text(image.tiles_total) + " tiles (" +
+            std::to_string(static_cast<int>(100 * share)) + " %), " + bytes_text(static_cast<double>(image.bytes)) + "\n";
+  }
+  return text;
+}
+
+Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& told) {
   Json failures = Json::array();
   for (const LedgerStatus::Failure& failure : status.failures) {
     const SlideFailure& why = failure.why;
@@ -64,10 +91,11 @@ Json status_json(const LedgerStatus& status) {
           {"seconds_left", status.seconds_left ? Json(*status.seconds_left) : Json()},
           {"owner", std::move(owner)},
           {"running_slides", status.running_paths},
-          {"failures", std::move(failures)}};
+          {"failures", std::move(failures)},
+          {"progress", told ? told->json : Json()}};
 }
 
-std::string status_text(const LedgerStatus& status, const Style& style) {
+std::string status_text(const LedgerStatus& status, const std::optional<ToldProgress>& told, const Style& style) {
   std::string text = style.bold("state") + "     " + state_of(status);
   if (status.owner) text += " (" + printable(status.owner->process.name()) + ")";
   text += "\n" + style.bold("slides") + "    " + count_text(status.done) + " of " + count_text(status.slides) + " done";
@@ -84,6 +112,7 @@ std::string status_text(const LedgerStatus& status, const Style& style) {
             (status.artifacts == 1 ? " file, " : " files, ") + bytes_text(static_cast<double>(status.artifact_bytes));
   }
   text += "\n";
+  if (told) text += images_text(*told, !status.owner_is_alive.value_or(true), style);
   for (const std::string& path : status.running_paths) text += style.bold("running") + "   " + printable(path) + "\n";
   for (std::size_t i = 0; i < std::min(status.failures.size(), most_named); ++i) {
     const LedgerStatus::Failure& failure = status.failures[i];
@@ -95,12 +124,36 @@ std::string status_text(const LedgerStatus& status, const Style& style) {
   return text;
 }
 
-int show_status(const StatusOptions& options) {
-  const LedgerStatus status = read_status(options.folder);
+void print(const Json& json) {
+  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+/// Of an image that is written alone, which has no ledger.
+int show_image(const StatusOptions& options, const std::filesystem::path& file) {
+  const std::optional<ToldProgress> told = read_progress(file);
+  if (!told) throw OutputError(file.string() + ": nobody writes " + options.folder + ", or not for a second yet");
+  const std::optional<bool> alive = is_alive(told->process);
   if (options.json) {
-    std::cout << status_json(status).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    print(told->json);
+    return exit_done;
+  }
+  const Style style = Style::of(1);
+  std::string text = style.bold("state") + "     " + (alive.value_or(true) ? "running" : "dead: nobody writes it any more") +
+                     " (" + printable(told->process.name()) + ")";
+  if (alive.value_or(true) && told->seconds_left) text += ", ETA " + clock_text(*told->seconds_left);
+  std::cout << text << "\n" << images_text(*told, !alive.value_or(true), style);
+  return exit_done;
+}
+
+int show_status(const StatusOptions& options) {
+  const std::filesystem::path progress_file = progress_file_of(options.folder);
+  if (progress_file.filename() != "progress.json") return show_image(options, progress_file);
+  const LedgerStatus status = read_status(options.folder);
+  const std::optional<ToldProgress> told = progress_of(status, options.folder);
+  if (options.json) {
+    print(status_json(status, told));
   } else {
-    std::cout << status_text(status, Style::of(1));
+    std::cout << status_text(status, told, Style::of(1));
   }
   return exit_done;
 }
@@ -110,13 +163,17 @@ int show_status(const StatusOptions& options) {
 void add_status_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* command = app.add_subcommand("status", "How far a run is, also while it runs and from another machine");
-  command->add_option("folder", options->folder, "Folder with results")->type_name("DIR")->required();
+  command
+      ->add_option("folder", options->folder, "Folder with results, or the image that `pipeline convert` is writing")
+      ->type_name("DIR|IMAGE")
+      ->required();
   command->add_flag("--json", options->json, "As JSON");
   command->footer(
       "Examples:\n"
       "  pipeline status results\n"
       "  watch -n 10 pipeline status results\n"
-      "  pipeline status results --json | jq .failures");
+      "  pipeline status results --json | jq .failures\n"
+      "  pipeline status slide.ome.tif");
   command->callback([&action, options] { action = [options] { return show_status(*options); }; });
 }
 

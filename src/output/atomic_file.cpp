@@ -75,13 +75,17 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail(errno);
+  replace();
+  // The name lies in the folder, and is durable when the folder is.
+  if (const int code = sync_folder_of(path_); code != 0) fail(code);
+}
+
+void AtomicFile::replace() {
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail(errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   temporary_.clear();
-  // The name lies in the folder, and is durable when the folder is.
-  if (const int code = sync_folder_of(path_); code != 0) fail(code);
 }
 
 void AtomicFile::fail(int code) const {

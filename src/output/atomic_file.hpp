@@ -26,6 +26,9 @@ class AtomicFile {
   /// Makes the file durable and gives it its name.
   void commit();
 
+  /// Gives the file its name without waiting for storage: whole for whoever opens it, but not after a power failure.
+  void replace();
+
  private:
   [[noreturn]] void fail(int code) const;
 

@@ -98,6 +98,9 @@ class ImageSink {
   /// How many tiles have been written; may be asked at any time.
   virtual std::int64_t written() const noexcept = 0;
 
+  /// The bytes of these tiles; may be asked at any time.
+  virtual std::uint64_t written_bytes() const noexcept = 0;
+
   /// After the last tile was written: makes the image durable and gives it its name. What it is made of, that which
   /// others open first. \throws OutputError; Error when tiles are missing.
   virtual std::vector<PublishedFile> publish() = 0;

@@ -39,8 +39,9 @@ WrittenTiles OrderedSink::drain() {
   WrittenTiles written;
   std::vector<Tile> tiles;
   while (take(tiles)) {
+    std::uint64_t bytes = 0;
     try {
-      written.bytes += write(tiles);
+      bytes = write(tiles);
     } catch (...) {
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();
@@ -49,7 +50,9 @@ WrittenTiles OrderedSink::drain() {
       throw;
     }
     written_.fetch_add(static_cast<std::int64_t>(tiles.size()), std::memory_order_relaxed);
+    written_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     written.tiles += tiles.size();
+    written.bytes += bytes;
     tiles.clear();
   }
   return written;

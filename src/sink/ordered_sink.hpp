@@ -25,6 +25,7 @@ class OrderedSink : public ImageSink {
   bool put(int level, TileIndex index, EncodedTile tile) final;
   WrittenTiles drain() final;
   std::int64_t written() const noexcept final { return written_.load(std::memory_order_relaxed); }
+  std::uint64_t written_bytes() const noexcept final { return written_bytes_.load(std::memory_order_relaxed); }
   std::vector<PublishedFile> publish() final;
   void drop() noexcept final;
 
@@ -50,6 +51,7 @@ class OrderedSink : public ImageSink {
   PyramidLayout layout_;
   std::int64_t tiles_;
   std::atomic<std::int64_t> written_{0};
+  std::atomic<std::uint64_t> written_bytes_{0};
 
   std::mutex mutex_;
   std::map<std::int64_t, Tile> waiting_;  ///< by position; guarded by mutex_

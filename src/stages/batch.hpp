@@ -21,6 +21,7 @@
 #include "runtime/handoff.hpp"
 #include "runtime/slot_pool.hpp"
 #include "runtime/stage_meter.hpp"
+#include "stages/images_under_way.hpp"
 #include "stages/strip_plan.hpp"
 
 /// \file
@@ -231,6 +232,7 @@ struct RunContext {
   runtime::StageMeter reduce{"reduce"};
   std::atomic<std::uint64_t> pixels_started{0};
   std::atomic<std::uint64_t> pixels_done{0};
+  ImagesUnderWay images;  ///< that are being written
 
   bool lanes_are_devices() const noexcept { return carried_on_device; }
   /// Of the stages that this run has, in their order.

@@ -197,7 +197,7 @@ class ProgressThread {
     progress.pixels = context_.pixels_done.load(std::memory_order_relaxed);
     progress.pixels_started = context_.pixels_started.load(std::memory_order_relaxed);
     progress.bytes_read = context_.read.bytes();
-    progress.bytes_made = context_.encode.bytes();
+    context_.images.tell(progress);
     progress.seconds = std::chrono::duration<double>(runtime::Clock::now() - start_).count();
     const auto meters = context_.meters();
     progress.busiest_stage = (*std::max_element(meters.begin(), meters.end(), [](auto* a, auto* b) {

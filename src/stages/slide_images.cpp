@@ -124,7 +124,8 @@ void check_images(const Config& config, const Operators& operators) {
   }
 }
 
-SlideImages::SlideImages(const RunContext& context, const SlideRun& slide, const ImageNames& names) {
+SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const ImageNames& names)
+    : under_way_(context.images), slide_(slide.path) {
   const Places places(context.config, slide, names);
   const IccProfile profile = profile_of(context, slide);
   std::size_t op = 0;
@@ -155,7 +156,10 @@ SlideImages::SlideImages(const RunContext& context, const SlideRun& slide, const
     image.sink = make_image_sink(file.path, description, options);
     images.push_back(std::move(image));
   }
+  under_way_.add(*this);
 }
+
+SlideImages::~SlideImages() { under_way_.remove(*this); }
 
 void SlideImages::drop() noexcept {
   if (dropped_.exchange(true)) return;

@@ -64,7 +64,10 @@ class SlideImages {
 
   /// Begins the files of images; called on a thread that may wait. \throws OutputError, ConfigError; Error where a file
   /// would be written over the slide.
-  SlideImages(const RunContext& context, const SlideRun& slide, const ImageNames& names);
+  SlideImages(RunContext& context, const SlideRun& slide, const ImageNames& names);
+  ~SlideImages();
+  SlideImages(const SlideImages&) = delete;
+  SlideImages& operator=(const SlideImages&) = delete;
 
   /// Nothing more is written: tiles that wait let go of their slots. Thread-safe.
   void drop() noexcept;
@@ -75,6 +78,8 @@ class SlideImages {
   void publish();
   /// Removes files that nothing was written to.
   void discard_empty() noexcept;
+
+  const std::string& slide() const noexcept { return slide_; }
 
   std::vector<Image> images;
   std::optional<Finished> finished;  ///< set by the reduce stage before it lets go
@@ -88,6 +93,8 @@ class SlideImages {
   runtime::Handoff handoff;                  ///< orders what a node wrote before what the next one reads
 
  private:
+  ImagesUnderWay& under_way_;
+  std::string slide_;  ///< its path
   std::vector<Prepared> prepared_;
   std::atomic<bool> dropped_{false};
 };

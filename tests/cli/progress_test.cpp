@@ -167,3 +167,17 @@ TEST_CASE("what earlier starts did counts as done, but says nothing of the speed
   CHECK_MESSAGE(text.find("87 %") != std::string::npos, text);
   CHECK_MESSAGE(text.find("ETA 1:40") != std::string::npos, text);
 }
+
+TEST_CASE("tiles and bytes of images are told once there are images") {
+  Progress progress = some_progress();
+  CHECK(progress_text(progress, usual).find("tile") == std::string::npos);
+  progress.images = {{"a.svs", "images/a.sobel.partial.ome.tif", 0, 100, 0}};
+  CHECK(progress_text(progress, usual).find("0 tiles, 0 B written") != std::string::npos);
+  progress.tiles_written = 12345;
+  progress.bytes_written = 2'100'000'000;
+  progress.files_made = 2;
+  for (const std::string& text :
+       {progress_text(progress, usual), live_line(progress, usual, false, 200, Style{})}) {
+    CHECK_MESSAGE(text.find("2 files, 12,345 tiles, 2.10 GB written") != std::string::npos, text);
+  }
+}

@@ -15,6 +15,7 @@
 
 #include "codec/tile_encoder.hpp"
 #include "operators/registry.hpp"
+#include "sink/image_formats.hpp"
 #ifdef SLIDESTREAM_FAKE_CUDA
 #include "support/fake_cuda/fake_cuda.hpp"
 #endif
@@ -126,6 +127,48 @@ void check_image(const std::filesystem::path& file, const ReferenceImage& image,
   }
 }
 
+/// The files of an image that is a folder, by name, without those that describe it.
+std::map<std::string, std::vector<std::byte>> files_of_tiles(const std::filesystem::path& image) {
+  std::filesystem::path folder = image;
+  if (image.extension() == ".dzi") folder.replace_filename(image.stem().string() + "_files");
+  std::map<std::string, std::vector<std::byte>> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (!entry.is_regular_file() || name.starts_with(".z") || name == "zarr.json") continue;
+    files[entry.path().lexically_relative(folder)] = read_file(entry.path());
+  }
+  return files;
+}
+
+/// Whether a folder holds the tiles of an image's levels, and no others: what its sink makes of them, one by one.
+void check_folder(const std::filesystem::path& file, const ReferenceImage& image, const Config& config) {
+  INFO(file.filename().string());
+  const TemporaryFolder folder;
+  ImageDescription description;
+  description.size = image.levels[0].size;
+  description.format = image.levels[0].format;
+  const auto sink = make_image_sink(folder / ("expected" + file.extension().string()), description,
+                                    image_options(config.image, description.format));
+  const PyramidLayout& layout = sink->layout();
+  REQUIRE(static_cast<std::size_t>(layout.levels()) == image.levels.size());
+  const auto encoder = sink->make_encoder();
+  const std::int64_t side = layout.tile();
+  for (int i = 0; i < layout.levels(); ++i) {
+    const WholeImage& level = image.levels[static_cast<std::size_t>(i)];
+    for (std::int64_t row = 0; row < layout.rows(i); ++row) {
+      for (std::int64_t column = 0; column < layout.columns(i); ++column) {
+        const std::int64_t y = row * side;
+        ConstPixelView<MemorySpace::host> tile = level.rows(y, std::min(side, level.size.height - y));
+        tile.rect.x = column * side;
+        tile.rect.width = std::min(side, level.size.width - tile.rect.x);
+        tile.data += tile.rect.x * static_cast<std::int64_t>(level.format.pixel_bytes());
+        if (sink->put(i, {column, row}, EncodedTile(encoder->encode(tile)))) sink->drain();
+      }
+    }
+  }
+  CHECK(files_of_tiles(file) == files_of_tiles(sink->publish().front().path));
+}
+
 /// What several runs had in them, so that nothing is left out by chance.
 using Seen = std::map<std::string, int>;
 
@@ -140,7 +183,10 @@ void note(Seen& seen, const RunResult& result, const Config& config) {
     if (slide.bad_tiles > 0) ++seen["bad tiles"];
     if (config.input.level > 0) ++seen["a smaller level"];
     for (const std::string& name : config.operators.run) ++seen[name];
-    if (!slide.artifacts.empty()) ++seen["compression " + std::to_string(static_cast<int>(config.image.compression))];
+    if (slide.artifacts.empty()) continue;
+    ++seen["compression " + std::to_string(static_cast<int>(config.image.compression))];
+    const bool is_sharded = config.image.format == ImageFormat::ome_zarr && config.image.zarr_version == 3;
+    ++seen["format " + std::to_string(static_cast<int>(config.image.format)) + (is_sharded ? ", shards" : "")];
   }
 }
 
@@ -163,13 +209,15 @@ void check_slide(const SlideResult& slide, const ReferenceSlide& expected, const
   CHECK(slide.bad_tiles == expected.bad_tiles.size());
   std::vector<ReferenceImage>::const_iterator image = expected.images.begin();
   for (const Artifact& artifact : slide.artifacts) {
-    if (artifact.product != "image") continue;
+    // Deep Zoom has two more for each image.
+    if (artifact.product != "image" || !artifact.file.ends_with(image_suffix(config.image.format))) continue;
     REQUIRE(image != expected.images.end());
     REQUIRE(artifact.maker == image->maker);
     const std::filesystem::path file = std::filesystem::path(config.output.dir) / artifact.file;
-    check_image(file, *image, config);
+    const bool is_tiff = config.image.format == ImageFormat::ome_tiff;
+    (is_tiff ? check_image : check_folder)(file, *image, config);
     // Slides have 8 bits.
-    if (image->levels[0].format.sample == SampleType::uint8) {
+    if (is_tiff && image->levels[0].format.sample == SampleType::uint8) {
       const std::optional<double> mpp = Slide::open(file)->info().mpp;
       CHECK(mpp.has_value() == expected.mpp.has_value());
       if (mpp && expected.mpp) CHECK(*mpp == doctest::Approx(*expected.mpp));
@@ -199,6 +247,7 @@ void check_same_run(const RunResult& a, const Config& of_a, const RunResult& b, 
     for (std::size_t j = 0; j < x.artifacts.size(); ++j) {
       CHECK(x.artifacts[j].file == y.artifacts[j].file);
       CHECK(x.artifacts[j].digest == y.artifacts[j].digest);
+      if (std::filesystem::is_directory(std::filesystem::path(of_a.output.dir) / x.artifacts[j].file)) continue;
       const bool same_bytes = read_file(std::filesystem::path(of_a.output.dir) / x.artifacts[j].file) ==
                               read_file(std::filesystem::path(of_b.output.dir) / y.artifacts[j].file);
       CHECK_MESSAGE(same_bytes, y.artifacts[j].file);
@@ -334,6 +383,25 @@ class Property {
     image.quality = in(1, 100);
     image.tile = 16 * (in(0, 1) == 0 ? in(1, 5) : in(1, 32));
     image.levels = in(0, 9);
+    if (in(0, 2) == 0) choose_folders();
+  }
+
+  /// Formats that are folders, of fewer tiles: each file is synced.
+  void choose_folders() {
+    ImageConfig& image = config_.image;
+    image.tile = 16 * in(6, 32);
+    if (in(0, 2) == 0) {
+      image.format = ImageFormat::dzi;
+      image.compression = ImageCompression::automatic;
+      image.levels = 0;
+      config_.sobel.output = SobelOutput::uint8;
+    } else {
+      image.format = ImageFormat::ome_zarr;
+      image.zarr_version = in(2, 3);
+      constexpr ImageCompression compressions[] = {ImageCompression::automatic, ImageCompression::none,
+                                                   ImageCompression::zstd, ImageCompression::blosc_lz4};
+      image.compression = compressions[in(0, image.zarr_version == 2 ? 3 : 2)];
+    }
   }
 
   /// The configuration with other settings of what must not matter.
@@ -395,6 +463,7 @@ TEST_CASE("Whatever runs over whatever slides is what the definitions give, howe
                                        "low strips"};
     wanted.insert(wanted.end(), operator_names.begin(), operator_names.end());
     for (int i = 0; i < 4; ++i) wanted.push_back("compression " + std::to_string(i));
+    wanted.insert(wanted.end(), {"format 1", "format 2", "format 2, shards", "format 3"});
     for (const std::string& name : wanted) CHECK_MESSAGE(seen[name] > 0, name);
   }
 }

@@ -6,6 +6,7 @@
 //   sync:N        the N-th fsync or fdatasync fails (EIO)
 //   rename:N      the N-th rename fails (EIO)
 //   read:ERRNO:N  the first N reads fail with that number
+//   slow:MS       every writing call takes so many milliseconds longer
 //   record        every change goes into the report, in order
 //   clock:N       from the N-th look on the clock is a day behind
 //
@@ -83,6 +84,10 @@ class Faults {
     return files_[static_cast<std::size_t>(descriptor)];
   }
 
+  /// Outside the lock: others go on.
+  void be_slow() const {
+    if (mode_ == "slow") usleep(static_cast<useconds_t>(at_) * 1000);
+  }
   bool is_full() { return ++writes_ >= at_ && mode_ == "full"; }
   bool sync_fails() { return ++syncs_ == at_ && mode_ == "sync"; }
   bool rename_fails() { return ++renames_ == at_ && mode_ == "rename"; }
@@ -132,6 +137,7 @@ template <class Open>
 int open_with(Open open, const char* path, int flags, mode_t mode) {
   Faults& all = faults();
   if (!all.ours(path)) return open(path, flags, mode);
+  if ((flags & O_CREAT) != 0) all.be_slow();
   const std::lock_guard lock(all.mutex());
   const bool makes = (flags & O_CREAT) != 0 && access(path, F_OK) != 0;
   if (makes && all.is_full()) {
@@ -151,6 +157,7 @@ template <class Write>
 ssize_t write_with(Write write, int descriptor, const void* bytes, std::size_t length, off_t offset) {
   Faults& all = faults();
   if (!all.ours(descriptor)) return write();
+  all.be_slow();
   const std::lock_guard lock(all.mutex());
   if (all.is_full()) {
     errno = ENOSPC;

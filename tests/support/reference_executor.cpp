@@ -51,9 +51,10 @@ Decoded decode(const Slide& slide, std::size_t index) {
 }
 
 /// Levels of a pyramid: each half as wide and high as the one before, as many as are wanted while there is more than a
-/// pixel, or down to one tile.
+/// pixel, or down to one tile; of Deep Zoom down to one pixel.
 int level_count(Size size, const ImageConfig& image) {
-  const std::int64_t smallest = image.levels > 0 ? 1 : image.tile > 0 ? image.tile : 256;
+  const bool to_one_pixel = image.levels > 0 || image.format == ImageFormat::dzi;
+  const std::int64_t smallest = to_one_pixel ? 1 : image.tile > 0 ? image.tile : 256;
   int levels = 1;
   while (std::max(size.width, size.height) > smallest && (image.levels == 0 || levels < image.levels)) {
     size = {(size.width + 1) / 2, (size.height + 1) / 2};
