@@ -33,7 +33,28 @@ def tell(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def content(path):
+    """The files of an image that is one, or a folder: bytes by name."""
+    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+    return {str(each.relative_to(path)): each.read_bytes() for each in files}
+
+
+# Images that are folders, of two tiles and their levels.
+FOLDERS = {name: ["--set", "operators.run=sobel", "--set", "image.tile=256", *options] for name, options in {
+    "zarr 2": ["--set", "image.format=ome-zarr"], "zarr 3": ["--set", "image.format=ome-zarr", "--set", "image.zarr_version=3"],
+    "dzi": ["--set", "image.format=dzi"]}.items()}
+
+
 class FaultCase(ArchiveCase):
+    def folders(self):
+        """Each way of making folders, with a slide, and a place of its own; faults are to meet images alone."""
+        slides = self.tiny_slides(1, "384x256")
+        for name, options in FOLDERS.items():
+            shutil.rmtree(self.folder / "whole", ignore_errors=True)
+            self.out = self.folder / name
+            with self.subTest(name):
+                yield slides, options, self.out / "images"
+
     def faulty(self, fault, root, *arguments):
         """Runs the program with storage below `root` failing; returns the result and what the library reports."""
         report = self.folder / "report"
@@ -64,8 +85,8 @@ class FaultCase(ArchiveCase):
         """A final name is a whole image's, and what the ledger lists is there."""
         images = folder / "images"
         for path in images.iterdir() if images.exists() else ():
-            if ".partial." not in path.name:
-                self.assertEqual(path.read_bytes(), (whole / "images" / path.name).read_bytes(), path)
+            if ".partial" not in path.name:
+                self.assertEqual(content(path), content(whole / "images" / path.name), path)
         if not (folder / "run.sqlite").exists():
             return
         with contextlib.closing(sqlite3.connect(folder / "run.sqlite")) as database:
@@ -73,7 +94,8 @@ class FaultCase(ArchiveCase):
                 return
             listed = database.execute("SELECT file, bytes FROM artifacts JOIN slides ON slide = id WHERE state = 'done'")
             for file, size in listed:
-                self.assertEqual((folder / os.fsdecode(file)).stat().st_size, size)
+                found = content(folder / os.fsdecode(file))
+                self.assertEqual(sum(len(each) for each in found.values()), size)
 
 
 class FullDisk(FaultCase):
@@ -83,16 +105,21 @@ class FullDisk(FaultCase):
     def test_at_every_write_of_images(self):
         self.fill(self.tiny_slides(2, "256x256"), *MAKE_IMAGES, "--set", "analysis.stride=256")
 
-    def fill(self, slides, *settings):
+    def test_at_every_write_of_folders(self):
+        for slides, options, images in self.folders():
+            self.fill(slides, *options, root=images)
+
+    def fill(self, slides, *settings, root=None):
+        root = root or self.out
         arguments = [slides, *settings, "--threads", 1]
         count = len(list(slides.iterdir()))
         self.assertEqual(run(*arguments, "--out", self.folder / "whole").returncode, 0)
-        result, counts = self.faulty("count", self.out, *arguments, "--out", self.out)
+        result, counts = self.faulty("count", root, *arguments, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
         statuses = collections.Counter()
         for number in range(1, counts["full"] + 1):
             shutil.rmtree(self.out)
-            result, _ = self.faulty(f"full:{number}", self.out, *arguments, "--out", self.out, "--log-level", "error")
+            result, _ = self.faulty(f"full:{number}", root, *arguments, "--out", self.out, "--log-level", "error")
             statuses[result.returncode] += 1
             with self.subTest(write=number, stderr=result.stderr):
                 done = self.assertLedgerIsWhole() if self.out.exists() else set()
@@ -152,17 +179,24 @@ class FailedCalls(FaultCase):
         self.assertTrue(all(call == "sync" for call, *_ in unnoticed), unnoticed)
         self.assertGreaterEqual(counts["rename"], 3)  # each image, and the files of results
 
-    def fail_each(self, slides, *settings):
+    def test_every_sync_and_every_rename_of_folders(self):
+        for slides, options, images in self.folders():
+            unnoticed, counts = self.fail_each(slides, *options, root=images)
+            self.assertEqual(unnoticed, [])
+            self.assertGreaterEqual(counts["rename"], 3)
+
+    def fail_each(self, slides, *settings, root=None):
         """Has each sync and each rename fail once; returns those that nobody noticed, and how many there are."""
+        root = root or self.out
         arguments = [slides, *settings, "--threads", 1]
         count = len(list(slides.iterdir()))
         self.assertEqual(run(*arguments, "--out", self.folder / "whole").returncode, 0)
-        _, counts = self.faulty("count", self.out, *arguments, "--out", self.out)
+        _, counts = self.faulty("count", root, *arguments, "--out", self.out)
         unnoticed = []
         for call in "sync", "rename":
             for number in range(1, counts[call] + 1):
                 shutil.rmtree(self.out)
-                result, reached = self.faulty(f"{call}:{number}", self.out, *arguments, "--out", self.out)
+                result, reached = self.faulty(f"{call}:{number}", root, *arguments, "--out", self.out)
                 if reached[call] < number or "progress.json" in result.stderr:
                     continue  # a run of more than a second has a file more, which nothing depends on
                 with self.subTest(call=call, number=number, stderr=result.stderr):
