@@ -18,11 +18,11 @@ namespace slidestream {
 
 /// An image that is being written.
 struct ImageProgress {
-  std::string slide;             ///< path, as it was given
-  std::string file;              ///< as in `Artifact`, but with the name that it has until it is whole
-  std::uint64_t tiles = 0;       ///< written so far, of all levels
+  std::string slide;        ///< path, as it was given
+  std::string file;         ///< as in `Artifact`, but with the name that it has until it is whole
+  std::uint64_t tiles = 0;  ///< written so far, of all levels
   std::uint64_t tiles_total = 0;
-  std::uint64_t bytes = 0;       ///< of the tiles that were written, compressed
+  std::uint64_t bytes = 0;  ///< of the tiles that were written, compressed
 };
 
 /// A moment of a running pipeline, for progress displays.

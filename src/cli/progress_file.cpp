@@ -88,8 +88,8 @@ std::optional<ToldProgress> read_progress(const fs::path& file) {
     told.progress.bytes_written = json.at("bytes_written");
     told.progress.files_made = json.at("files_made");
     for (const Json& image : json.at("images")) {
-      told.progress.images.push_back({image.at("slide"), image.at("file"), image.at("tiles"), image.at("tiles_total"),
-                                      image.at("bytes")});
+      told.progress.images.push_back(
+          {image.at("slide"), image.at("file"), image.at("tiles"), image.at("tiles_total"), image.at("bytes")});
     }
     return told;
   } catch (const Json::exception&) {

@@ -50,10 +50,12 @@ std::string images_text(const ToldProgress& told, bool is_dead, const Style& sty
                      bytes_text(static_cast<double>(progress.bytes_written)) +
                      (is_dead ? " or more until it died" : " since the start") + "\n";
   for (const ImageProgress& image : progress.images) {
-    const double share = static_cast<double>(image.tiles) / static_cast<double>(std::max<std::uint64_t>(1, image.tiles_total));
+    const double share =
+        static_cast<double>(image.tiles) / static_cast<double>(std::max<std::uint64_t>(1, image.tiles_total));
     text += style.bold(is_dead ? "partial" : "writing") + "   " + printable(image.file) + ": " +
             count_text(image.tiles) + " of " + count_text(image.tiles_total) + " tiles (" +
-            std::to_string(static_cast<int>(100 * share)) + " %), " + bytes_text(static_cast<double>(image.bytes)) + "\n";
+            std::to_string(static_cast<int>(100 * share)) + " %), " + bytes_text(static_cast<double>(image.bytes)) +
+            "\n";
   }
   return text;
 }
@@ -124,9 +126,7 @@ std::string status_text(const LedgerStatus& status, const std::optional<ToldProg
   return text;
 }
 
-void print(const Json& json) {
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-}
+void print(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
 
 /// Of an image that is written alone, which has no ledger.
 int show_image(const StatusOptions& options, const std::filesystem::path& file) {
@@ -138,8 +138,9 @@ int show_image(const StatusOptions& options, const std::filesystem::path& file) 
     return exit_done;
   }
   const Style style = Style::of(1);
-  std::string text = style.bold("state") + "     " + (alive.value_or(true) ? "running" : "dead: nobody writes it any more") +
-                     " (" + printable(told->process.name()) + ")";
+  std::string text = style.bold("state") + "     " +
+                     (alive.value_or(true) ? "running" : "dead: nobody writes it any more") + " (" +
+                     printable(told->process.name()) + ")";
   if (alive.value_or(true) && told->seconds_left) text += ", ETA " + clock_text(*told->seconds_left);
   std::cout << text << "\n" << images_text(*told, !alive.value_or(true), style);
   return exit_done;
@@ -163,8 +164,7 @@ int show_status(const StatusOptions& options) {
 void add_status_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* command = app.add_subcommand("status", "How far a run is, also while it runs and from another machine");
-  command
-      ->add_option("folder", options->folder, "Folder with results, or the image that `pipeline convert` is writing")
+  command->add_option("folder", options->folder, "Folder with results, or the image that `pipeline convert` is writing")
       ->type_name("DIR|IMAGE")
       ->required();
   command->add_flag("--json", options->json, "As JSON");

@@ -176,8 +176,7 @@ TEST_CASE("tiles and bytes of images are told once there are images") {
   progress.tiles_written = 12345;
   progress.bytes_written = 2'100'000'000;
   progress.files_made = 2;
-  for (const std::string& text :
-       {progress_text(progress, usual), live_line(progress, usual, false, 200, Style{})}) {
+  for (const std::string& text : {progress_text(progress, usual), live_line(progress, usual, false, 200, Style{})}) {
     CHECK_MESSAGE(text.find("2 files, 12,345 tiles, 2.10 GB written") != std::string::npos, text);
   }
 }

@@ -184,3 +184,43 @@ TEST_CASE("progress ends with every slide accounted for") {
     CHECK(last.bytes_read >= 600 * 1200);
   }
 }
+
+TEST_CASE("progress counts the tiles of images, and names those that are being written") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    test::Image image = test::textured_image(600, 1200, 1);
+    for (const char* name : {"a.tif", "b.tif"}) test::write_test_slide(folder / name, image);
+    Config config = config_for(backend);
+    config.output.maps = MapFormat::none;
+    config.output.dir = (folder / "out").string();
+    config.operators.run = {"sobel", "identity"};
+    config.image.format = ImageFormat::ome_tiff;
+    RunControl control;
+    Progress last;
+    // 3 x 5, 2 x 3, 1 x 2 and 1 x 1 tiles.
+    constexpr std::uint64_t tiles = 15 + 6 + 2 + 1;
+    control.on_progress = [&](const Progress& progress) {
+      for (const ImageProgress& written : progress.images) {
+        CHECK(written.tiles_total == tiles);
+        CHECK(written.tiles <= tiles);
+        CHECK(written.file.ends_with(".partial.ome.tif"));
+        CHECK((written.slide == folder / "a.tif" || written.slide == folder / "b.tif"));
+      }
+      CHECK(progress.tiles_written >= last.tiles_written);
+      CHECK(progress.bytes_written >= last.bytes_written);
+      last = progress;
+    };
+    // So that somebody looks meanwhile.
+    control.on_start = [](const std::string&) { std::this_thread::sleep_for(std::chrono::milliseconds(150)); };
+    const RunResult result = run_pipeline(config, {folder / "a.tif", folder / "b.tif"}, control);
+    test::require_done(result);
+    CHECK(last.images.empty());
+    CHECK(last.tiles_written == 4 * tiles);
+    std::uint64_t bytes = 0;
+    for (const SlideResult& slide : result.slides) {
+      for (const Artifact& artifact : slide.artifacts) bytes += artifact.bytes;
+    }
+    CHECK(last.bytes_written > 0);
+    CHECK(last.bytes_written < bytes);
+  }
+}
