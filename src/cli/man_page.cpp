@@ -113,6 +113,8 @@ std::string man_page(const CLI::App& app) {
       item("corpus.json", "Settings, versions, totals, the stages' times, and the merged histogram.") +
       item("histograms.npy", "Of the spectrum: counts, unsigned 64 bit, slides x bins, in the order of slides.csv.") +
       statistics_text() + item("failures.csv", "A record a slide that failed: path, stage, tile, cause.") +
+      item("progress.json",
+           "While a run works, and after one that was killed: how far it is, tiles and bytes of images under way.") +
       item("run.sqlite", "The ledger of the run. The other files are written from it.") +
       item("maps/SLIDE.npy, maps/SLIDE.tif",
            "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +

@@ -143,6 +143,10 @@ class ZarrPackage(ZarrCase):
                 group = zarr.open_group(str(made.file), mode="r")
                 count = len(list(group.array_keys()))
                 self.assertGreaterEqual(count, 1)
+                attributes = group.attrs["ome"] if made.options["zarr_version"] == 3 else group.attrs
+                scales = [each["coordinateTransformations"][0]["scale"] for each in attributes["multiscales"][0]["datasets"]]
+                pixel = made.options.get("mpp", 1)
+                self.assertEqual(scales, [[1, pixel * 2 ** level, pixel * 2 ** level] for level in range(count)])
                 for level in range(count):
                     self.assertSamePixels(group[str(level)][...], made.level(level), f"level {level}")
 

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -223,6 +224,10 @@ class OpenSlideTools(OpenSlideCase):
             with self.subTest(made.file.name):
                 properties = self.call("openslide-show-properties", made.file)
                 self.assertIn(f"openslide.level-count: '{len(made.levels)}'", properties)
+                # It has no pixel size of such files, but shows the tags that hold it.
+                resolution = float(re.search(r"^tiff\.XResolution: '(.*)'$", properties, re.MULTILINE).group(1))
+                self.assertAlmostEqual(resolution * made.mpp / 1e4, 1.0, 5)
+                self.assertIn("tiff.ResolutionUnit: 'centimeter'", properties)
                 for level, expected in enumerate(made.levels):
                     self.assertIn(f"openslide.level[{level}].height: '{expected.shape[0]}'", properties)
                     self.assertIn(f"openslide.level[{level}].width: '{expected.shape[1]}'", properties)
@@ -265,6 +270,8 @@ class Tifffile(Case):
                 self.assertTrue(tiff.is_ome)
                 pyramid = tiff.series[0]
                 self.assertEqual(len(pyramid.levels), len(made.levels))
+                pixels = tifffile.xml2dict(tiff.ome_metadata)["OME"]["Image"]["Pixels"]
+                self.assertEqual((pixels["PhysicalSizeX"], pixels["PhysicalSizeY"]), (made.mpp, made.mpp))
                 for level, expected in enumerate(made.levels):
                     self.assertSamePixels(pyramid.levels[level].asarray(), expected, f"SubIFD {level}")
                     page = tifffile.imread(made.file, key=level, is_ome=False)
@@ -324,6 +331,39 @@ class BioFormats(Case):
                     self.assertLess(abs(found - expected).mean(), 2.0, f"{made.file.name} level {level}")
                 else:
                     self.assertSamePixels(found, expected, f"{made.file.name} level {level}")
+
+
+    def test_files_that_are_being_written(self):
+        """Each tile is as in the end, or white, in all levels."""
+        partial = []
+        for compression in "none", "jpeg", "zstd":
+            for stop in 0, 1, 5, 20, 27, 28:
+                file = self.folder / f"{compression}-{stop}.ome.tif"
+                options = [300, 200, "tile=64", f"compression={compression}"]
+                if stop == 28:
+                    write(file, *options)
+                else:
+                    write(file, *options, f"stop={stop}")
+                    file = file.with_name(file.name.replace(".ome", ".partial.ome"))
+                levels = self.folder / f"levels-{compression}-{stop}"
+                levels.mkdir()
+                partial.append((compression, stop, file, levels))
+        text = self.call("java", "-cp", BIOFORMATS, HERE / "ReadImage.java",
+                         *(word for _, _, file, folder in partial for word in (file, folder)))
+        self.assertEqual(text.count("format=OME-TIFF series=1 levels=4 images=1 "), len(partial))
+        for compression, stop, file, levels in partial:
+            there = 0
+            for level, (height, width) in enumerate(((200, 300), (100, 150), (50, 75), (25, 38))):
+                found, final = (numpy.fromfile(folder / f"{level}.raw", "u1").reshape(height, width, 3)
+                                for folder in (levels, self.folder / f"levels-{compression}-28"))
+                for y in range(0, height, 64):
+                    for x in range(0, width, 64):
+                        part = found[y:y + 64, x:x + 64]
+                        if numpy.array_equal(part, final[y:y + 64, x:x + 64]):
+                            there += 1
+                        else:
+                            self.assertTrue((part == 255).all(), f"{file.name} level {level}: {x}, {y}")
+            self.assertEqual(there, stop, file.name)
 
 
 class Unfinished(Case):

@@ -88,6 +88,16 @@ def openslide(file):
     return levels
 
 
+def openslide_package(file):
+    import openslide
+    try:
+        with openslide.OpenSlide(file) as slide:
+            return [numpy.asarray(slide.read_region((0, 0), level, size))[..., :3]
+                    for level, size in enumerate(slide.level_dimensions)]
+    except openslide.OpenSlideError as error:
+        raise OSError(f"{file}: {error}") from error
+
+
 def tifffile(file):
     import tifffile
     with tifffile.TiffFile(file) as tiff:
@@ -103,6 +113,20 @@ def zarr(file):
     import zarr
     group = zarr.open_group(str(file), mode="r")
     return [group[str(level)][...].transpose(1, 2, 0) for level in range(3)]
+
+
+def ome_zarr(file):
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Reader
+    place = parse_url(str(file))
+    if place is None:
+        raise OSError(f"{file}: no image")
+    node = next(iter(Reader(place)()))
+    return [numpy.asarray(level).transpose(1, 2, 0) for level in node.data]
+
+
+def zarr_packages():
+    return ([zarr] if has("zarr") else []) + ([ome_zarr] if has("ome_zarr") else [])
 
 
 def plain_dzi(file):
@@ -123,11 +147,17 @@ def plain_dzi(file):
     return levels
 
 
+def is_new_openslide():
+    import openslide
+    return int(openslide.__library_version__.split(".")[0]) >= 4
+
+
 def tiff_readers(compression):
     yield from [plain_tiff] if compression != "zstd" else []
     yield from [vips] if shutil.which("vips") and compression != "none" else []
     # OpenSlide 3.4.1 on libtiff 4.5.0 shifts tiles that are larger than the image, in other compressions than JPEG.
     yield from [openslide] if shutil.which("openslide-write-png") and compression == "jpeg" else []
+    yield from [openslide_package] if has("openslide") and (compression == "jpeg" or is_new_openslide()) else []
     yield from [tifffile] if has("tifffile") and (compression == "none" or has("imagecodecs")) else []
 
 
@@ -207,7 +237,7 @@ class EveryWrite(WrittenCase):
             for compression in ("jpeg",) if name == "dzi" else ("none", "blosc-lz4"):
                 with self.subTest(name, compression=compression):
                     readers = [plain_dzi] if name == "dzi" else [plain_zarr] if compression == "none" else []
-                    readers += [zarr] if name != "dzi" and has("zarr") else []
+                    readers += zarr_packages() if name != "dzi" else []
                     file = self.folder / name / compression / f"a{suffix}"
                     file.parent.mkdir(parents=True)
                     changes = self.recorded(file, *asked, f"compression={compression}")
@@ -279,7 +309,7 @@ class Loops(WrittenCase):
                 ("jpeg", ".ome.tif", ["compression=jpeg"], list(tiff_readers("jpeg"))),
                 ("none", ".ome.tif", ["compression=none"], list(tiff_readers("none"))),
                 *((name, suffix, [*asked, "compression=" + ("jpeg" if name == "dzi" else "none")],
-                   [plain_dzi] if name == "dzi" else [plain_zarr] + ([zarr] if has("zarr") else []))
+                   [plain_dzi] if name == "dzi" else [plain_zarr] + zarr_packages())
                   for name, (suffix, asked) in FORMATS.items())):
             with self.subTest(name):
                 here = self.folder / name
