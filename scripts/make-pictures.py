@@ -5,6 +5,7 @@ result    a synthetic slide, the map of its windows' means, and its histogram, d
 report    the upper part of a report of synthetic slides of two kinds
 sweep     the heat map of a sweep over strip height and queue depth, from the report
 timeline  the stages of a run with --trace over time, from the report
+writing   a slide that is being converted, half of it written, in the viewer that is written beside it
 
 Needs python3-numpy, python3-pil, fonts-dejavu-core, libvips-tools and chromium. A sweep takes minutes, and means
 something on a machine that does nothing else.
@@ -14,9 +15,12 @@ import argparse
 import csv
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy
 from PIL import Image, ImageDraw, ImageFont
@@ -34,7 +38,7 @@ VIRIDIS = numpy.array([
     (170, 220, 50), (253, 231, 37)], float)
 
 # These look the same with a palette, and take less than half the bytes.
-FEW_COLOURS = {"sweep.png", "timeline.png"}
+FEW_COLOURS = {"sweep.png", "timeline.png", "writing.png"}
 
 
 def font(size):
@@ -178,7 +182,42 @@ class Studio:
             browser.picture_of("#timeline h2, #timeline-lead, #timeline-rows", self.folder / "timeline.png")
 
 
-PICTURES = {"result": Studio.result, "report": Studio.report_page, "sweep": Studio.sweep, "timeline": Studio.timeline}
+    def half_written(self, slide):
+        """Starts to convert it, and holds the process still when half of the tiles are there."""
+        tile = 64
+        width, height = (int(side) for side in (self.options.size or "8192x6144").split("x"))
+        half = -(-width // tile) * (-(-height // tile) // 2 + 1)  # with the rows of levels that half of it completes
+        tiles = self.folder / "writing.partial_files" / str((max(width, height) - 1).bit_length())
+        for _ in range(50):
+            process = subprocess.Popen([self.options.pipeline, "convert", slide, "writing.dzi", "--tile", str(tile),
+                                        "--quiet"], cwd=self.folder, stdin=subprocess.DEVNULL)
+            while process.poll() is None and not (tiles.exists() and len(os.listdir(tiles)) >= half):
+                time.sleep(0.001)
+            process.send_signal(signal.SIGSTOP)
+            if process.poll() is None and tiles.exists():
+                return process
+            process.kill()
+            process.wait()
+            for made in self.folder.glob("writing[._]*"):
+                shutil.rmtree(made) if made.is_dir() else made.unlink()
+        raise RuntimeError("converting was over before half of it was seen")
+
+    def writing(self):
+        process = self.half_written(self.slide("slide.svs", self.options.size or "8192x6144"))
+        try:
+            with Browser(find_browser()) as browser:
+                browser.open(self.folder / "writing.partial.view.html", 1100, 860)
+                browser.evaluate("new Promise((done) => setTimeout(done, 1500))")  # tiles fade in
+                browser.screenshot(self.folder / "writing.png", whole=False)
+            with Image.open(self.folder / "writing.png") as screen:
+                screen.convert("RGB").resize((770, 602), Image.LANCZOS).save(self.folder / "writing.png")
+        finally:
+            process.kill()
+            process.wait()
+
+
+PICTURES = {"result": Studio.result, "report": Studio.report_page, "sweep": Studio.sweep, "timeline": Studio.timeline,
+            "writing": Studio.writing}
 
 
 def main():

@@ -42,6 +42,7 @@ class Pictures(unittest.TestCase):
                 self.assertGreater(file.stat().st_size, 15_000, f"{file.name} is empty")
             self.assertEqual(sizes.pop("result.png"), (1656, 502))
             self.assertEqual(sizes.pop("report.png"), (1280, 1720))
+            self.assertEqual(sizes.pop("writing.png"), (770, 602))
             # As wide as the page's window, twice as fine, and no more than the section.
             self.assertEqual(set(sizes), {"sweep.png", "timeline.png"})
             for name, window in ("sweep.png", 720), ("timeline.png", 880):

@@ -337,10 +337,10 @@ class BioFormats(Case):
         """Each tile is as in the end, or white, in all levels."""
         partial = []
         for compression in "none", "jpeg", "zstd":
-            for stop in 0, 1, 5, 20, 27, 28:
+            for stop in 0, 1, 5, 20, 28, 29:
                 file = self.folder / f"{compression}-{stop}.ome.tif"
                 options = [300, 200, "tile=64", f"compression={compression}"]
-                if stop == 28:
+                if stop == 29:
                     write(file, *options)
                 else:
                     write(file, *options, f"stop={stop}")
@@ -355,7 +355,7 @@ class BioFormats(Case):
             there = 0
             for level, (height, width) in enumerate(((200, 300), (100, 150), (50, 75), (25, 38))):
                 found, final = (numpy.fromfile(folder / f"{level}.raw", "u1").reshape(height, width, 3)
-                                for folder in (levels, self.folder / f"levels-{compression}-28"))
+                                for folder in (levels, self.folder / f"levels-{compression}-29"))
                 for y in range(0, height, 64):
                     for x in range(0, width, 64):
                         part = found[y:y + 64, x:x + 64]
