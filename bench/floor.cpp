@@ -1,19 +1,12 @@
 #include "floor.hpp"
 
-// jpeglib.h needs FILE and size_t before it.
-#include <cstddef>
-#include <cstdio>
-
 #include <fftw3.h>
-#include <jpeglib.h>
 #include <tiffio.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <memory>
 #include <stdexcept>
-#include <thread>
+
+#include "jpeg_alone.hpp"
 
 namespace slidestream::bench {
 namespace {
@@ -37,66 +30,6 @@ struct Buffers {
   void fill() {
     for (int i = 0; i < kWindow * kWindow; ++i) in.get()[i] = static_cast<float>((i * 7919) % 251);
   }
-};
-
-/// Runs `work(i)` for all i below `count` over `threads` threads, each with a worker that `make` makes.
-template <class Make>
-double timed(int threads, std::size_t count, std::size_t step, Make make) {
-  std::atomic<std::size_t> next{0};
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<std::thread> team;
-  team.reserve(static_cast<std::size_t>(threads));
-  for (int t = 0; t < threads; ++t) {
-    team.emplace_back([&] {
-      auto work = make();
-      for (std::size_t first; (first = next.fetch_add(step)) < count;) {
-        for (std::size_t i = first; i < std::min(first + step, count); ++i) work(i);
-      }
-    });
-  }
-  for (std::thread& thread : team) thread.join();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// libjpeg-turbo's plain use: tables, then a tile to grey rows.
-class GreyDecoder {
- public:
-  explicit GreyDecoder(const std::vector<unsigned char>& tables) : info_(std::make_unique<jpeg_decompress_struct>()) {
-    info_->err = jpeg_std_error(&errors_);
-    jpeg_create_decompress(info_.get());
-    if (!tables.empty()) {
-      jpeg_mem_src(info_.get(), tables.data(), tables.size());
-      jpeg_read_header(info_.get(), FALSE);
-    }
-  }
-  ~GreyDecoder() {
-    if (info_) jpeg_destroy_decompress(info_.get());
-  }
-  GreyDecoder(const GreyDecoder&) = delete;
-  GreyDecoder& operator=(const GreyDecoder&) = delete;
-
-  void decode(const std::vector<unsigned char>& tile) {
-    jpeg_mem_src(info_.get(), tile.data(), tile.size());
-    jpeg_read_header(info_.get(), TRUE);
-    info_->out_color_space = JCS_GRAYSCALE;
-    info_->dct_method = JDCT_ISLOW;
-    jpeg_start_decompress(info_.get());
-    pixels_.resize(std::size_t{info_->output_width} * info_->output_height);
-    while (info_->output_scanline < info_->output_height) {
-      JSAMPROW rows[16];
-      const JDIMENSION count = std::min<JDIMENSION>(16, info_->output_height - info_->output_scanline);
-      for (JDIMENSION i = 0; i < count; ++i) {
-        rows[i] = pixels_.data() + std::size_t{info_->output_scanline + i} * info_->output_width;
-      }
-      jpeg_read_scanlines(info_.get(), rows, count);
-    }
-    jpeg_finish_decompress(info_.get());
-  }
-
- private:
-  jpeg_error_mgr errors_{};
-  std::unique_ptr<jpeg_decompress_struct> info_;
-  std::vector<unsigned char> pixels_;
 };
 
 }  // namespace
@@ -130,13 +63,13 @@ Floor::~Floor() { fftwf_destroy_plan(static_cast<fftwf_plan>(plan_)); }
 std::int64_t Floor::windows() const { return ((width_ - kWindow) / kStride + 1) * ((height_ - kWindow) / kStride + 1); }
 
 double Floor::decode(int threads) const {
-  return timed(threads, tiles_.size(), 8, [this] {
+  return time_over_threads(threads, tiles_.size(), 8, [this] {
     return [this, decoder = std::make_unique<GreyDecoder>(tables_)](std::size_t i) { decoder->decode(tiles_[i]); };
   });
 }
 
 double Floor::transform(int threads) const {
-  return timed(threads, static_cast<std::size_t>(windows()), 32, [this] {
+  return time_over_threads(threads, static_cast<std::size_t>(windows()), 32, [this] {
     Buffers buffers;
     buffers.fill();
     return [this, buffers = std::make_shared<Buffers>(std::move(buffers))](std::size_t) {

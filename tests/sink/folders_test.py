@@ -23,7 +23,7 @@ import unittest
 DISTRIBUTION = "/usr/bin/python3"
 try:
     import numpy
-    from PIL import Image  # noqa: F401
+    from PIL import Image
 except ImportError:
     if sys.executable == DISTRIBUTION or not os.path.exists(DISTRIBUTION) or "READERS" in os.environ:
         print("SKIPPED: needs NumPy and Pillow")
@@ -31,7 +31,7 @@ except ImportError:
     os.execve(DISTRIBUTION, [DISTRIBUTION, "-B", *sys.argv], {**os.environ, "READERS": "1"})
 
 from folder_image import MadeFolder, zarr_arrays  # noqa: E402
-from written_image import WRITE_IMAGE, write  # noqa: E402
+from written_image import WRITE_IMAGE, level_of, write  # noqa: E402
 
 FAULTY_STORAGE = os.environ.get("FAULTY_STORAGE", "")
 # In memory, where there is room for that: all these files are synced.
@@ -262,6 +262,65 @@ class Unfinished(Case):
             faulty("count", 0)
             self.assertWhole(file, whole)
             self.assertFalse(partial.exists())
+
+
+@unittest.skipUnless(os.environ.get("LARGE"), "runs with LARGE=1, for some minutes, and takes 8 GB of $TMPDIR")
+class Large(unittest.TestCase):
+    """More than 4 GiB of pixels: 70,000 x 66,000 of them."""
+
+    WIDTH, HEIGHT = 70000, 66000
+
+    def pattern(self, x, y, width, height):
+        """Pixels of write_image, in grey."""
+        x, y = numpy.arange(x, x + width, dtype="u8")[None, :], numpy.arange(y, y + height, dtype="u8")[:, None]
+        with numpy.errstate(over="ignore"):
+            found = (x * numpy.uint64(0x9E3779B97F4A7C15) + y) ^ numpy.uint64(1 << 32)
+            found = (found ^ found >> numpy.uint64(29)) * numpy.uint64(0xBF58476D1CE4E5B9)
+            found = (found ^ found >> numpy.uint64(32)) * numpy.uint64(0x94D049BB133111EB)
+        smooth = (x * numpy.uint64(2) + y * numpy.uint64(3)) // numpy.uint64(5) % numpy.uint64(224)
+        found = ((smooth << numpy.uint64(8)) + (found >> numpy.uint64(51))) >> numpy.uint64(8)
+        blank = (x // numpy.uint64(512) % numpy.uint64(3) == 2) & (y // numpy.uint64(512) % numpy.uint64(3) == 2)
+        return numpy.where(blank, 0xF3, found).astype("u1")
+
+    def check(self, side, tile_of, tolerance):
+        """Some tiles of some levels, the last ones among them."""
+        for level in 0, 1, 4:
+            step = 1 << level
+            columns, rows = (-(-of // step // side) for of in (self.WIDTH, self.HEIGHT))
+            for column, row in {(0, 0), (columns - 1, 0), (columns // 2, rows // 2), (0, rows - 1), (columns - 1, rows - 1)}:
+                x, y = column * side * step, row * side * step
+                pixels = self.pattern(x, y, min(side * step, self.WIDTH - x), min(side * step, self.HEIGHT - y))
+                expected = level_of(pixels[..., None], level)[..., 0].astype(int)
+                found = tile_of(level, column, row)[:expected.shape[0], :expected.shape[1]]
+                self.assertLessEqual(abs(found - expected).mean(), tolerance, (level, column, row))
+
+    def test_chunks(self):
+        for version in 2, 3:
+            with tempfile.TemporaryDirectory() as folder:
+                image = pathlib.Path(folder) / "a.ome.zarr"
+                write(image, self.WIDTH, self.HEIGHT, "to=ome-zarr", f"zarr_version={version}", "format=grey8", "tile=1024",
+                      "threads=2")
+                self.assertGreater(sum(file.stat().st_size for file in image.rglob("*") if file.is_file()), 5 << 30)
+
+                def chunk(level, column, row):
+                    if version == 2:
+                        return numpy.fromfile(image / f"{level}/0/{row}/{column}", "u1").reshape(1024, 1024)
+                    shard = image / f"{level}/c/0/{row}/0"
+                    columns = -(-self.WIDTH // (1 << level) // 1024)
+                    index = numpy.frombuffer(shard.read_bytes()[-4 - 16 * columns:-4], "<u8")
+                    return numpy.fromfile(shard, "u1", 1 << 20, offset=int(index[2 * column])).reshape(1024, 1024)
+                self.check(1024, chunk, 0)
+
+    def test_tiles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            image = pathlib.Path(folder) / "a.dzi"
+            write(image, self.WIDTH, self.HEIGHT, "to=dzi", "compression=jpeg", "format=grey8", "tile=512", "quality=90",
+                  "threads=2")
+
+            def tile(level, column, row):
+                with Image.open(image.with_name("a_files") / f"{17 - level}/{column}_{row}.jpg") as jpeg:
+                    return numpy.asarray(jpeg).astype(int)
+            self.check(512, tile, 8)
 
 
 def finish():

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Slides to images on processors, here and with libvips, in turns:
+`convert_bench.py PIPELINE [JPEG_FLOOR] [--size 16384x12288] [--rounds 5] [--threads 2] [--folder /dev/shm] [--only NAME,...]`.
+
+tiff    `pipeline convert` to OME-TIFF beside `vips tiffsave`: JPEG tiles of 256, quality 75, all levels
+dzi     `pipeline convert` to Deep Zoom beside `vips dzsave`, the same
+sobel   the operator `sobel` to a grey JPEG pyramid beside libvips' (grey, sobel, tiffsave; the package pyvips), and beside
+        what libjpeg-turbo alone takes to decode the slide's tiles to grey and to encode the image's (JPEG_FLOOR is
+        build/release/bench/jpeg_floor)
+
+libvips reads a copy of the slide that calls itself no Aperio file, so that it takes libtiff, by which it is faster than by
+OpenSlide. Figures are of whole processes: medians of the wall clock's and the processors' seconds, and medians of the
+rounds' ratios. The folder should be on a RAM disk.
+"""
+
+import argparse
+import importlib.util
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from image_bench import timed
+
+VIPS_SOBEL = """
+import sys, pyvips
+slide = pyvips.Image.tiffload(sys.argv[1], access="sequential")
+slide.colourspace("b-w").sobel().tiffsave(sys.argv[2], tile=True, tile_width=256, tile_height=256, pyramid=True, subifd=True,
+                                          bigtiff=True, compression="jpeg", Q=75)
+"""
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        self.slide = folder / "slide.svs"
+        self.plain = folder / "plain.tif"
+        subprocess.run([options.pipeline, "synth", "--out", self.slide, "--size", options.size, "--levels", "1", "--distinct",
+                        "1000"], check=True, stdout=subprocess.DEVNULL)
+        self.plain.write_bytes(self.slide.read_bytes().replace(b"Aperio", b"Xperio"))
+
+    def clear(self):
+        for made in self.folder.glob("made*"):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+
+    def ours(self, *arguments):
+        return [self.options.pipeline, *arguments, "--quiet", "--threads", str(self.options.threads)]
+
+    def compare(self, name, here, others):
+        """Rounds of `here` and of each of the `others`: commands, or functions that give seconds of both kinds."""
+        rounds = []
+        for number in range(self.options.rounds + 1):
+            figures = {}
+            for who, command in {"slidestream": here, **others}.items():
+                self.clear()
+                figures[who] = command() if callable(command) else timed(
+                    command, {"VIPS_CONCURRENCY": str(self.options.threads)})
+            if number > 0:  # the first warms up
+                rounds.append(figures)
+        self.clear()
+        for who in rounds[0]:
+            wall, processors = (statistics.median(figures[who][kind] for figures in rounds) for kind in (0, 1))
+            line = f"{name:6} {who:28} {wall:7.3f} s  {processors:7.3f} s of processors"
+            if who != "slidestream":
+                ratios = [statistics.median(figures["slidestream"][kind] / figures[who][kind] for figures in rounds)
+                          for kind in (0, 1)]
+                line += f"  ratio {ratios[0]:.3f}  of processors {ratios[1]:.3f}"
+            print(line, flush=True)
+
+    def tiff(self):
+        self.compare("tiff", self.ours("convert", self.slide, self.folder / "made.ome.tif", "-Q", "75"), {
+            "vips tiffsave": ["vips", "tiffload", "--access", "sequential", self.plain, str(self.folder / "made-vips.tif") +
+                              "[tile,tile-width=256,tile-height=256,pyramid,subifd,bigtiff,compression=jpeg,Q=75]"]})
+
+    def dzi(self):
+        self.compare("dzi", self.ours("convert", self.slide, self.folder / "made.dzi", "-Q", "75"), {
+            "vips dzsave": ["vips", "dzsave", f"{self.plain}[access=sequential]", self.folder / "made-vips", "--suffix",
+                            ".jpg[Q=75]", "--tile-size", "256", "--overlap", "0"]})
+
+    def sobel(self):
+        here = self.ours(self.slide, "--out", self.folder / "made", "--set", "operators.run=sobel", "--set",
+                         "image.format=ome-tiff", "--set", "image.quality=75")
+        others = {}
+        if importlib.util.find_spec("pyvips"):
+            others["vips sobel and tiffsave"] = [sys.executable, "-c", VIPS_SOBEL, self.plain, self.folder / "made-vips.tif"]
+        if self.options.jpeg_floor:
+            image = self.folder / "sobel.ome.tif"
+            subprocess.run(here, check=True)
+            shutil.move(next((self.folder / "made" / "images").iterdir()), image)
+
+            def floor(*steps):
+                def seconds():
+                    text = subprocess.run([self.options.jpeg_floor, self.slide, image, str(self.options.threads)], check=True,
+                                          capture_output=True, text=True).stdout
+                    found = {line.split()[0]: [float(part) for part in line.split()[1:]] for line in text.splitlines()}
+                    return [sum(found[step][kind] for step in steps) for kind in (0, 1)]
+                return seconds
+            others["libjpeg-turbo, level 0"] = floor("decode", "encode")
+            others["libjpeg-turbo, all levels"] = floor("decode", "encode", "levels")
+        self.compare("sobel", here, others)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pipeline", type=pathlib.Path)
+    parser.add_argument("jpeg_floor", type=pathlib.Path, nargs="?")
+    parser.add_argument("--size", default="16384x12288")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--folder", default="/dev/shm")
+    parser.add_argument("--only", default="tiff,dzi,sobel")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        bench = Bench(options, pathlib.Path(folder))
+        for name in options.only.split(","):
+            getattr(bench, name)()
+
+
+if __name__ == "__main__":
+    main()
