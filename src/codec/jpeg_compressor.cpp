@@ -9,6 +9,8 @@
 // jpeglib.h needs <cstdio> before it.
 #include <jpeglib.h>
 
+#include "image/prefetch.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -90,29 +92,35 @@ struct JpegCompressor::Impl {
     info.image_width = static_cast<JDIMENSION>(width);
     info.image_height = static_cast<JDIMENSION>(rows.size());
     info.write_JFIF_header = whole ? TRUE : FALSE;
+    // Grey rows of whole blocks needn't be copied to be converted to themselves.
+    const bool whole_blocks = width % DCTSIZE == 0 && rows.size() % DCTSIZE == 0;
+    info.raw_data_in = info.in_color_space == JCS_GRAYSCALE && whole_blocks ? TRUE : FALSE;
     jpeg_suppress_tables(&info, whole ? FALSE : TRUE);
     jpeg_start_compress(&info, whole ? TRUE : FALSE);
     // libjpeg takes pointers to mutable samples and only reads them.
     auto* scanlines =
         const_cast<JSAMPARRAY>(reinterpret_cast<JSAMPLE* const*>(const_cast<std::uint8_t* const*>(rows.data())));
-    prefetch(rows.first(std::min(rows.size(), rows_at_once)));
+    prefetch_rows(rows.first(std::min(rows.size(), rows_at_once)));
     while (info.next_scanline < info.image_height) {
       const std::size_t next = info.next_scanline;
       const std::size_t count = std::min(rows.size() - next, rows_at_once);
-      prefetch(rows.subspan(next + count, std::min(rows.size() - next - count, rows_at_once)));
-      jpeg_write_scanlines(&info, scanlines + next, static_cast<JDIMENSION>(count));
+      prefetch_rows(rows.subspan(next + count, std::min(rows.size() - next - count, rows_at_once)));
+      if (info.raw_data_in == TRUE) {
+        for (std::size_t at = 0; at < count; at += DCTSIZE) {
+          JSAMPARRAY component = scanlines + next + at;
+          jpeg_write_raw_data(&info, &component, DCTSIZE);
+        }
+      } else {
+        jpeg_write_scanlines(&info, scanlines + next, static_cast<JDIMENSION>(count));
+      }
     }
     jpeg_finish_compress(&info);
     return end_output();
   }
 
-  /// Rows of a tile lie far from each other: the processor doesn't foresee where the next ones begin.
-  void prefetch(std::span<const std::uint8_t* const> rows) const {
-    const std::size_t bytes =
-        static_cast<std::size_t>(info.image_width) * static_cast<std::size_t>(info.input_components);
-    for (const std::uint8_t* row : rows) {
-      for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
-    }
+  void prefetch_rows(std::span<const std::uint8_t* const> rows) const {
+    const auto bytes = std::size_t{info.image_width} * static_cast<std::size_t>(info.input_components);
+    for (const std::uint8_t* row : rows) prefetch(row, bytes);
   }
 
   int side = 0;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "image/mirror.hpp"
+#include "image/prefetch.hpp"
 #include "operators/sobel/sobel_pixel.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -162,7 +163,10 @@ void sobel_rows(const HostView& out, const ConstHostView& in) {
   const auto row = [&](std::int64_t y) {
     return in.row<const std::uint8_t>(mirror_symmetric(y, in.image.height)) - in.rect.x;
   };
+  const auto width = static_cast<std::size_t>(out.rect.width);
   for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
+    prefetch(row(std::min(y + 4, in.rect.bottom() - 1)) + out.rect.x, width);
+    prefetch(out.row<T>(std::min(y + 3, out.rect.bottom() - 1)), width * sizeof(T));
     sobel_row(out.row<T>(y), row(y - 1), row(y), row(y + 1), out.rect, in.image.width);
   }
 }
