@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <system_error>
-#include <vector>
 
 namespace slidestream {
 
@@ -86,12 +86,14 @@ std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return std::nullopt;
   ContentHash hash;
-  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  // Folders hold many small files: what isn't read isn't touched.
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(most_at_once);
   ssize_t got = 0;
-  while ((got = ::read(descriptor, buffer.data(), buffer.size())) != 0) {
+  while ((got = ::read(descriptor, buffer.get(), most_at_once)) != 0) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) break;
-    hash.add(std::span(buffer).first(static_cast<std::size_t>(got)));
+    hash.add({buffer.get(), static_cast<std::size_t>(got)});
   }
   ::close(descriptor);
   return got == 0 ? std::optional(hash.value()) : std::nullopt;
