@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Slides to images on processors, here and with libvips, in turns:
-`convert_bench.py PIPELINE [JPEG_FLOOR] [--size 16384x12288] [--rounds 5] [--threads 2] [--folder /dev/shm] [--only NAME,...]`.
+`convert_bench.py PIPELINE [JPEG_FLOOR] [--size 16384x12288] [--rounds 5] [--threads 2] [--folder /dev/shm] [--set SETTING]
+[--only NAME,...]`.
 
 tiff    `pipeline convert` to OME-TIFF beside `vips tiffsave`: JPEG tiles of 256, quality 75, all levels
 dzi     `pipeline convert` to Deep Zoom beside `vips dzsave`, the same
@@ -62,7 +63,8 @@ class Bench:
             shutil.rmtree(made) if made.is_dir() else made.unlink()
 
     def ours(self, *arguments):
-        return [self.options.pipeline, *arguments, "--quiet", "--threads", str(self.options.threads)]
+        settings = [word for setting in self.options.set for word in ("--set", setting)]
+        return [self.options.pipeline, *arguments, *settings, "--quiet", "--threads", str(self.options.threads)]
 
     def compare(self, name, here, others):
         """Rounds of `here` and of each of the `others`: commands, or functions that give seconds of both kinds."""
@@ -141,7 +143,9 @@ def main():
     parser.add_argument("--size", default="16384x12288")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--tries", type=int, default=20)
+    parser.add_argument("--tries", type=int, default=5)
+    parser.add_argument("--set", action="append", default=[], metavar="SETTING", help="of slidestream, such as "
+                        "pipeline.strip_height=512")
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--only", default="tiff,dzi,sobel")
     options = parser.parse_args()
