@@ -114,6 +114,11 @@ struct JpegDeviceRectangle {
   std::uint32_t unused;
 };
 
+/// Notes that a missing tile is white, in pixels of `format` and perhaps in luminance beside them. False, and nothing
+/// is noted, when there is no room among `rectangles`, of which `count` are in use.
+bool add_white_rectangles(const JpegPlacement& placement, const PixelFormat& format, bool with_luminance,
+                          std::span<JpegDeviceRectangle> rectangles, std::uint32_t& count);
+
 /// Cuts the memory that travels to the device; the same on both sides.
 struct JpegUploadLayout {
   explicit JpegUploadLayout(const JpegBatchLimits& limits);

@@ -245,8 +245,6 @@ const char* describe(Jpeg2000Reason reason) noexcept {
       return "samples of other than 8 bits, unsigned";
     case Reason::components:
       return "components that don't fit";
-    case Reason::colour:
-      return "pixels that are made of several components";
     case Reason::size:
       return "a frame of another size, or a large one";
     case Reason::grid:
@@ -338,8 +336,7 @@ Jpeg2000Reason judge_jpeg2000(const Jpeg2000Parameters& parameters, const TileDe
   if (verdict.fault == FrameFault::components) return Reason::components;
   if (verdict.fault == FrameFault::size) return Reason::size;
   pixels_of = verdict.pixels;
-  if (pixels_of != PixelsOf::first && pixels_of != PixelsOf::first_inverted) return Reason::colour;
-  return demand.format == luminance_format ? Reason::none : Reason::colour;
+  return Reason::none;
 }
 
 }  // namespace slidestream::cuda

@@ -23,7 +23,6 @@ enum class Jpeg2000Reason : std::uint32_t {
   odd_marker,        ///< a marker that stands in few files: POC, PPM, PPT, RGN, CAP and the like
   precision,         ///< not 8 bits, unsigned
   components,        ///< not one to four, or not what the slide's colour asks for, or the first is subsampled
-  colour,            ///< the pixels are made of more than the first component
   size,              ///< not the tile's size, or more than 256 x 256, or the frame doesn't hold what is wanted
   grid,              ///< several tiles in the codestream, or an image that doesn't begin at (0, 0)
   levels,            ///< no wavelet transform, or more than six levels

@@ -38,12 +38,14 @@ struct Jpeg2000DeviceBatch {
   std::uint32_t* job_blocks;  ///< their blocks
   std::uint32_t* stream;      ///< bits of all blocks
   std::uint32_t* planes;      ///< signs, states and bit planes of all blocks; margins on both sides are others'
+  float* colour;  ///< the second and third component's values, of tiles that are made of three at a time
   Jpeg2000Counters* counters;
   std::uint8_t* plane;
   std::uint32_t* verdicts;  ///< by tile: a Jpeg2000Reason
   std::uint64_t plane_capacity;
   std::uint32_t stream_capacity;
   std::uint32_t piece_capacity;
+  std::uint32_t colour_tiles;  ///< that `colour` has room for
   std::uint32_t tile_count;
   std::uint32_t block_count;
 };
@@ -61,7 +63,10 @@ inline Jpeg2000DeviceBatch of_wave(Jpeg2000DeviceBatch batch, const Jpeg2000Wave
 void launch_packets(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
 /// Bits to bit planes.
 void launch_blocks(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
-/// Bit planes to pixels, of tiles with either transform.
+/// Bit planes to luminance that is the first component's, of tiles with either transform.
 void launch_transform(const Jpeg2000DeviceBatch& batch, bool reversible, cudaStream_t stream);
+/// Bit planes to the pixels of all other tiles.
+void launch_colour(const Jpeg2000DeviceBatch& batch, bool reversible, std::uint32_t multiprocessors,
+                   cudaStream_t stream);
 
 }  // namespace slidestream::cuda

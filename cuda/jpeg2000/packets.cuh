@@ -36,7 +36,7 @@ __device__ __forceinline__ void for_used_blocks(const Jpeg2000Coding& coding, Jp
   std::uint32_t band_number = 0;
   for (std::uint32_t i = first; i < coding.blocks; i += step) {
     // The band of the block: the last that begins at it or before, of those that have any.
-    while (band_number < 3U * coding.levels && coding.bands[band_number + 1].first_block <= i) ++band_number;
+    while (band_number + 1U < coding.bands_used && coding.bands[band_number + 1].first_block <= i) ++band_number;
     if (blocks[i].passes == 0) continue;
     const Jpeg2000Band band = coding.bands[band_number];
     const std::uint32_t at = i - band.first_block;

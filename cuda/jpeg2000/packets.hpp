@@ -21,7 +21,7 @@ struct BlockPiece {
   std::uint32_t next;  ///< piece of the pool, plus one; 0: the last
 };
 
-/// A code-block of the component that is decoded.
+/// A code-block of a component that is decoded.
 struct alignas(16) Jpeg2000Block {
   BlockPiece first;
   std::uint32_t length;  ///< of all pieces

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda/jpeg2000/arena.cuh"
+#include "cuda/jpeg2000/colour.hpp"
 #include "cuda/jpeg2000/device_batch.hpp"
 #include "cuda/jpeg2000/wavelet.hpp"
 
@@ -171,9 +172,9 @@ struct LevelShape {
   std::uint32_t low_height;
   std::uint32_t first_band;
 
-  __device__ __forceinline__ LevelShape(const Jpeg2000Coding& coding, std::uint32_t resolution)
-      : width(reduced(coding.width, coding.levels - resolution)),
-        height(reduced(coding.height, coding.levels - resolution)),
+  __device__ __forceinline__ LevelShape(const DecodedComponent& component, std::uint32_t resolution)
+      : width(reduced(component.width, component.levels - resolution)),
+        height(reduced(component.height, component.levels - resolution)),
         low_width((width + 1) / 2),
         low_height((height + 1) / 2),
         first_band(3 * resolution - 2) {}
@@ -182,8 +183,8 @@ struct LevelShape {
 };
 
 /// Pitch of a level in shared memory, in samples: pairs are stored at once.
-__device__ __forceinline__ std::uint32_t pitch_of(const Jpeg2000Coding& coding, std::uint32_t resolution) {
-  return (reduced(coding.width, coding.levels - resolution) + 1U) & ~1U;
+__device__ __forceinline__ std::uint32_t pitch_of(const DecodedComponent& component, std::uint32_t resolution) {
+  return (reduced(component.width, component.levels - resolution) + 1U) & ~1U;
 }
 
 template <class Value>
@@ -225,16 +226,21 @@ __device__ __forceinline__ void transform_row_pair(const TransformMemory& memory
   }
 }
 
-/// Finds a tile's blocks and bands; all threads.
+/// Finds the blocks and bands of a tile's component; all threads.
 __device__ __forceinline__ void place_blocks(const Jpeg2000DeviceBatch& batch, const Jpeg2000Coding& coding,
-                                             std::uint32_t first_block, TransformMemory& memory) {
-  if (threadIdx.x < most_jpeg2000_bands) memory.bands[threadIdx.x] = coding.bands[threadIdx.x];
+                                             const DecodedComponent& component, std::uint32_t first_block,
+                                             TransformMemory& memory) {
+  if (threadIdx.x < most_jpeg2000_bands) {
+    Jpeg2000Band band = coding.bands[component.first_band + threadIdx.x];
+    band.first_block = static_cast<std::uint16_t>(band.first_block - component.first_block);
+    memory.bands[threadIdx.x] = band;
+  }
   __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < coding.blocks; i += TransformShape::threads) {
+  for (std::uint32_t i = threadIdx.x; i < component.blocks; i += TransformShape::threads) {
     std::uint32_t number = 0;
-    while (number < 3U * coding.levels && memory.bands[number + 1].first_block <= i) ++number;
+    while (number < 3U * component.levels && memory.bands[number + 1].first_block <= i) ++number;
     const Jpeg2000Band band = memory.bands[number];
-    const Jpeg2000Block block = batch.blocks[first_block + i];
+    const Jpeg2000Block block = batch.blocks[first_block + component.first_block + i];
     const std::uint32_t at = i - band.first_block;
     const std::uint32_t width =
         smaller(1U << band.block_width_log, band.width - (at % band.blocks_across << band.block_width_log));
@@ -248,27 +254,27 @@ __device__ __forceinline__ void place_blocks(const Jpeg2000DeviceBatch& batch, c
 
 /// All resolutions but the last, one from the other, in turns in both parts of shared memory. The last is in `large`.
 template <class Wavelet>
-__device__ __forceinline__ void transform_small_levels(const Jpeg2000Coding& coding, const std::uint32_t* planes,
-                                                       TransformMemory& memory) {
+__device__ __forceinline__ void transform_small_levels(const DecodedComponent& component,
+                                                       const std::uint32_t* planes, TransformMemory& memory) {
   using Value = typename Wavelet::Value;
   const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto* const large = reinterpret_cast<Value*>(memory.large);
   auto* const small = reinterpret_cast<Value*>(memory.small);
   const auto part = [&](std::uint32_t resolution) {
-    return (coding.levels - 1U - resolution) % 2 != 0 ? small : large;
+    return (component.levels - 1U - resolution) % 2 != 0 ? small : large;
   };
-  const std::uint32_t width = reduced(coding.width, coding.levels), height = reduced(coding.height, coding.levels);
+  const std::uint32_t width = reduced(component.width, component.levels), height = reduced(component.height, component.levels);
   for (std::uint32_t y = warp; y < height; y += TransformShape::warps) {
     Value values[4];
     expand<Wavelet>(fetch_four(memory, planes, 0, width, y, lane * 4), values);
     for (std::uint32_t k = 0; k < 4; ++k) {
-      if (lane * 4 + k < width) part(0)[y * pitch_of(coding, 0) + lane * 4 + k] = values[k];
+      if (lane * 4 + k < width) part(0)[y * pitch_of(component, 0) + lane * 4 + k] = values[k];
     }
   }
   __syncthreads();
-  for (std::uint32_t r = 1; r < coding.levels; ++r) {
-    const LevelShape level(coding, r);
-    const std::uint32_t pitch = pitch_of(coding, r);
+  for (std::uint32_t r = 1; r < component.levels; ++r) {
+    const LevelShape level(component, r);
+    const std::uint32_t pitch = pitch_of(component, r);
     Value* const to = part(r);
     // Short rows share a warp.
     const std::uint32_t group = level.low_width > 64 ? 32 : level.low_width > 32 ? 16 : level.low_width > 16 ? 8 : 4;
@@ -276,7 +282,7 @@ __device__ __forceinline__ void transform_small_levels(const Jpeg2000Coding& cod
     for (std::uint32_t i = warp * rows; i < level.low_height; i += TransformShape::warps * rows) {
       const std::uint32_t row = i + lane / group;
       transform_row_pair<Wavelet>(memory, planes, level, row, lane % group * 4, static_cast<int>(group), part(r - 1),
-                                  pitch_of(coding, r - 1), to + 2 * row * pitch, pitch);
+                                  pitch_of(component, r - 1), to + 2 * row * pitch, pitch);
     }
     __syncthreads();
     if (threadIdx.x < level.width) {
@@ -292,58 +298,60 @@ __device__ __forceinline__ void transform_small_levels(const Jpeg2000Coding& cod
   }
 }
 
-/// A column of the tile on its way to the plane.
+/// A column of the tile on its way to the plane. Rows come in order: those of the middle, `Wavelet::rows_late` behind
+/// the strip, 16 after `begin` by `put_inner`, the others by `put`.
+template <class Wavelet>
 struct PixelColumn {
+  using Value = typename Wavelet::Value;
+
   std::uint8_t* at;  ///< row 0
   std::uint32_t pitch;
   std::uint32_t first_row;
   std::uint32_t rows;
-  std::uint32_t flip;
+  PixelsOf pixels_of;
 
-  __device__ __forceinline__ void put(std::uint32_t row, int value) const {
-    if (row - first_row < rows)
-      at[static_cast<std::size_t>(row) * pitch] = static_cast<std::uint8_t>(to_sample(value) ^ flip);
+  __device__ __forceinline__ void begin(std::uint32_t) const {}
+  __device__ __forceinline__ void put_inner(std::uint32_t, std::uint32_t row, Value value) const { put(row, value); }
+  __device__ __forceinline__ void put(std::uint32_t row, Value value) const {
+    if (row - first_row < rows) at[static_cast<std::size_t>(row) * pitch] = first_of(Wavelet::rounded(value), pixels_of);
   }
 };
 
-/// The last resolution.
-template <class Wavelet>
-__device__ __forceinline__ void transform_last_level(const Jpeg2000Coding& coding, const Jpeg2000DeviceTile& tile,
-                                                     const std::uint32_t* planes, std::uint8_t* plane,
-                                                     TransformMemory& memory) {
+/// The last resolution, each column into its thread's `pixels`. \see PixelColumn
+template <class Wavelet, class Pixels>
+__device__ __forceinline__ void transform_last_level(const DecodedComponent& component, const std::uint32_t* planes,
+                                                     TransformMemory& memory, Pixels& pixels) {
   using Value = typename Wavelet::Value;
   constexpr std::uint32_t pairs = TransformShape::strip_pairs, pitch = most_jpeg2000_side;
   const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const LevelShape level(coding, coding.levels);
+  const LevelShape level(component, component.levels);
   const std::uint32_t lows = level.low_height, highs = level.high_height();
   auto* const strip = reinterpret_cast<Value*>(memory.small);
   const auto* const from = reinterpret_cast<const Value*>(memory.large);
-  const bool wanted = threadIdx.x - tile.first_column < tile.columns;
-  const PixelColumn pixels{plane + tile.origin + threadIdx.x, tile.pitch, tile.first_row, wanted ? tile.rows : 0U,
-                           tile.inverted != 0 ? 255U : 0U};
   typename Wavelet::Column column;
   for (std::uint32_t first = 0; first < lows; first += pairs) {
     const std::uint32_t pair = first + warp;
     if (pair < lows) {
-      transform_row_pair<Wavelet>(memory, planes, level, pair, lane * 4, 32, from, pitch_of(coding, coding.levels - 1U),
-                                  strip + warp * 2 * pitch, pitch);
+      transform_row_pair<Wavelet>(memory, planes, level, pair, lane * 4, 32, from,
+                                  pitch_of(component, component.levels - 1U), strip + warp * 2 * pitch, pitch);
     }
     __syncthreads();
     if (threadIdx.x < level.width) {
       const Value* const at = strip + threadIdx.x;
       if (first > 0 && first + pairs < lows) {
+        pixels.begin(2 * first - Wavelet::rows_late);
 #pragma unroll
         for (std::uint32_t k = 0; k < pairs; ++k) {
           Value odd, even;
           column.push_inner(at[2 * k * pitch], at[(2 * k + 1) * pitch], odd, even);
           const std::uint32_t row = 2 * (first + k) - Wavelet::rows_late;
-          pixels.put(row, Wavelet::rounded(odd));
-          pixels.put(row + 1, Wavelet::rounded(even));
+          pixels.put_inner(2 * k, row, odd);
+          pixels.put_inner(2 * k + 1, row + 1, even);
         }
       } else {
         for (std::uint32_t k = 0; k < pairs && first + k < lows; ++k) {
           column.push(first + k, lows, highs, at[2 * k * pitch], at[(2 * k + 1) * pitch],
-                      [&](std::uint32_t row, Value value) { pixels.put(row, Wavelet::rounded(value)); });
+                      [&](std::uint32_t row, Value value) { pixels.put(row, value); });
         }
       }
     }
@@ -357,10 +365,15 @@ __global__ void __launch_bounds__(TransformShape::threads, TransformShape::block
   const Jpeg2000DeviceTile tile = batch.tiles[blockIdx.x];
   const Jpeg2000Coding& coding = batch.codings[tile.coding];
   if (batch.verdicts[blockIdx.x] != 0 || (coding.reversible != 0) != Wavelet::reversible) return;
+  if (!is_first_alone(tile, coding)) return;
   auto& memory = *reinterpret_cast<TransformMemory*>(block_memory());
-  place_blocks(batch, coding, tile.first_block, memory);
-  transform_small_levels<Wavelet>(coding, batch.planes, memory);
-  transform_last_level<Wavelet>(coding, tile, batch.planes, batch.plane, memory);
+  const DecodedComponent component = coding.decoded[0];
+  place_blocks(batch, coding, component, tile.first_block, memory);
+  transform_small_levels<Wavelet>(component, batch.planes, memory);
+  const bool wanted = threadIdx.x - tile.first_column < tile.columns;
+  PixelColumn<Wavelet> pixels{batch.plane + tile.luminance_origin + threadIdx.x, tile.luminance_pitch, tile.first_row,
+                              wanted ? tile.rows : 0U, tile.luminance_of};
+  transform_last_level<Wavelet>(component, batch.planes, memory, pixels);
 }
 
 }  // namespace

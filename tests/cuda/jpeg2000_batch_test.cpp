@@ -104,9 +104,6 @@ TEST_CASE("a JPEG 2000 tile that finds no room, or isn't what is asked for, isn'
   outside.from_x = 1;
   CHECK(add(one, tile, outside) == Jpeg2000Reason::size);
   CHECK(one->add(tile.bytes, 1, demand, whole_placement(tile)) == Jpeg2000Reason::no_room);
-  TileDemand rgb = demand;
-  rgb.format = rgb_format;
-  CHECK(one->add(tile.bytes, 0, rgb, whole_placement(tile)) == Jpeg2000Reason::colour);
   TileDemand larger = demand;
   larger.inside_width = larger.width = tile.width + 1;
   CHECK(one->add(tile.bytes, 0, larger, whole_placement(tile)) == Jpeg2000Reason::size);

@@ -104,6 +104,19 @@ std::vector<NamedTile> jpeg2000_tiles_of_every_kind() {
   maker.add("four components", make_picture(90, 70, 4, 6), {}, Colour::rgb);
   maker.add("noise", noise(256, 256, 3), {.levels = 5, .rate = 1}, Colour::rgb);
   maker.add("noise, reversible", noise(130, 70, 1), {.irreversible = false}, Colour::grey);
+  maker.add("RGB, reversible", 131, 120, {.irreversible = false, .levels = 4}, Colour::rgb);
+  maker.add("RGB, reversible, noise", noise(64, 64, 3), {.irreversible = false}, Colour::rgb);
+  maker.add("RGB, reversible, layers", 90, 77, {.irreversible = false, .progression = 2, .layers = 3, .rate = 12},
+            Colour::rgb);
+  maker.add("RGB without a transform", 90, 101, {.colour_transform = false}, Colour::rgb);
+  maker.add("RGB without a transform, reversible", 77, 64, {.irreversible = false, .colour_transform = false},
+            Colour::rgb);
+  maker.add("RGB, subsampled", 77, 64, {.colour_transform = false, .chroma_dx = 2, .chroma_dy = 2}, Colour::rgb);
+  maker.add("subsampled, reversible", 131, 67,
+            {.irreversible = false, .colour_transform = false, .chroma_dx = 2, .chroma_dy = 1});
+  // What an encoder takes for RGB and the slide for YCbCr.
+  maker.add("YCbCr, transformed again", make_picture(80, 70, 3, 8), {}, Colour::ycbcr);
+  maker.add("YCbCr, transformed again, reversible", make_picture(80, 70, 3, 8), {.irreversible = false}, Colour::ycbcr);
   maker.add("white", flat(256, 256, 255), {.levels = 5}, Colour::rgb);
   maker.add("black", flat(64, 64, 0), {.levels = 5}, Colour::rgb);
   return maker.tiles;
@@ -121,7 +134,6 @@ std::vector<NamedTile> jpeg2000_tiles_for_the_cpu() {
   maker.add("several tiles", 200, 200, {.tile_size = 128});
   maker.add("JP2", 64, 64, {.jp2 = true});
   maker.add("wide blocks", 256, 64, {.block_width = 128, .block_height = 32});
-  maker.add("RGB by the formula", 64, 64, {.irreversible = false}, Colour::rgb);
   return maker.tiles;
 }
 
