@@ -101,9 +101,9 @@ void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
   std::vector<std::uint8_t> pixels(tile_bytes * runs.size());
   SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), pixels.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto take = [&](std::vector<std::uint8_t>& to, std::size_t plane, std::size_t pitch, std::size_t pixel) {
+    const auto take = [&](std::vector<std::uint8_t>& to, std::size_t begin, std::size_t pitch, std::size_t pixel) {
       for (std::size_t y = 0; y < runs[i].part.height; ++y) {
-        std::uint8_t* row = pixels.data() + i * tile_bytes + plane + runs[i].part.offset + y * pitch;
+        std::uint8_t* row = pixels.data() + i * tile_bytes + begin + runs[i].part.offset + y * pitch;
         to.insert(to.end(), row, row + pixel * runs[i].part.width);
         std::memset(row, untouched, pixel * runs[i].part.width);
       }
