@@ -36,16 +36,14 @@ std::uint32_t tree_nodes(std::uint32_t across, std::uint32_t down) {
 class CodingMaker {
  public:
   CodingMaker(const Jpeg2000Parameters& parameters, std::uint32_t components, Jpeg2000Coding& coding)
-      : parameters_(parameters),
-        components_(components),
-        coding_(coding),
-        resolutions_(parameters.component_count) {}
+      : parameters_(parameters), components_(components), coding_(coding), resolutions_(parameters.component_count) {}
 
   Reason make() {
     if (parameters_.layers > most_layers) return Reason::too_many_parts;
     const Jpeg2000Component& first = parameters_.components[0];
     coding_.width = static_cast<std::uint16_t>(parameters_.width);
     coding_.height = static_cast<std::uint16_t>(parameters_.height);
+    coding_.large = std::max(parameters_.width, parameters_.height) > small_jpeg2000_side ? 1 : 0;
     coding_.components = static_cast<std::uint8_t>(components_);
     coding_.colour_transform = components_ == 3 && parameters_.colour_transform ? 1 : 0;
     coding_.reversible = first.reversible ? 1 : 0;
@@ -78,6 +76,8 @@ class CodingMaker {
       if (reason != Reason::none) return reason;
     }
     if (c >= components_) return Reason::none;
+    if (blocks_ - first_block > most_small_blocks) coding_.large = 1;
+    if (blocks_ - first_block > most_component_blocks) return Reason::too_many_parts;
     coding_.decoded[c] = {static_cast<std::uint16_t>(component_width(c)),
                           static_cast<std::uint16_t>(component_height(c)),
                           static_cast<std::uint16_t>(first_block),
@@ -168,16 +168,16 @@ class CodingMaker {
       // Equation E-3 for 8 bits. OpenJPEG gives the irreversible filters' bands no gain.
       const double step = (1.0 + mantissa / 2048.0) * std::pow(2.0, 8 - static_cast<int>(exponent));
       coding_.bands[coding_.bands_used + number] = {0.5F * static_cast<float>(step),
-                               static_cast<std::uint16_t>(width),
-                               static_cast<std::uint16_t>(height),
-                               static_cast<std::uint16_t>(blocks_),
-                               static_cast<std::uint16_t>(across),
-                               static_cast<std::uint8_t>(width_log),
-                               static_cast<std::uint8_t>(height_log),
-                               static_cast<std::uint8_t>(kind == 3   ? 2
-                                                         : kind == 1 ? 1
-                                                                     : 0),
-                               0};
+                                                    static_cast<std::uint16_t>(width),
+                                                    static_cast<std::uint16_t>(height),
+                                                    static_cast<std::uint16_t>(blocks_),
+                                                    static_cast<std::uint16_t>(across),
+                                                    static_cast<std::uint8_t>(width_log),
+                                                    static_cast<std::uint8_t>(height_log),
+                                                    static_cast<std::uint8_t>(kind == 3   ? 2
+                                                                              : kind == 1 ? 1
+                                                                                          : 0),
+                                                    0};
     }
     blocks_ += across * down;
     return Reason::none;

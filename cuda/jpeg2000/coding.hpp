@@ -15,8 +15,10 @@ namespace slidestream::cuda {
 inline constexpr std::uint32_t most_precincts = 512;        ///< of all components
 inline constexpr std::uint32_t most_precinct_bands = 1280;  ///< precincts by band
 inline constexpr std::uint32_t most_packets = 4096;
-inline constexpr std::uint32_t most_blocks = 512;  ///< code-blocks of all components
-inline constexpr std::uint32_t most_tag_nodes = 1536;
+inline constexpr std::uint32_t most_blocks = 4096;  ///< code-blocks of all components
+inline constexpr std::uint32_t most_component_blocks = 1024;
+inline constexpr std::uint32_t most_small_blocks = 512;  ///< of a component, for the quickest kernels
+inline constexpr std::uint32_t most_tag_nodes = 6144;
 inline constexpr std::uint32_t most_layers = 200;
 
 inline constexpr std::uint32_t most_decoded_components = 3;
@@ -33,6 +35,11 @@ struct DecodedComponent {
   std::uint8_t dx;          ///< image columns a sample
   std::uint8_t dy;
 
+  /// Areas of the size of a small tile that its samples take, at most.
+  constexpr std::uint32_t areas() const {
+    constexpr std::uint32_t area = small_jpeg2000_side * small_jpeg2000_side;
+    return (std::uint32_t{width} * height + area - 1) / area;
+  }
   constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t bands() const { return 1U + 3U * levels; }
 };
 
@@ -80,6 +87,7 @@ struct alignas(16) Jpeg2000Coding {
   std::uint8_t sop_markers;
   std::uint8_t eph_markers;
   std::uint8_t bands_used;
+  std::uint8_t large;        ///< more than the quickest kernels take: of samples or of code-blocks
   std::uint16_t blocks;      ///< of the components that are decoded: the tile's first
   std::uint16_t all_blocks;  ///< of all components
   std::uint16_t nodes;       ///< of all tag trees
@@ -91,6 +99,11 @@ struct alignas(16) Jpeg2000Coding {
   std::array<Precinct, most_precincts> precincts;
   std::array<PrecinctBand, most_precinct_bands> precinct_bands;
 };
+
+/// Words that the packet headers of a tile are decoded with.
+constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t packet_state_words(const Jpeg2000Coding& coding) {
+  return coding.nodes + 2U * coding.all_blocks;
+}
 
 /// Samples of a line of `size` at resolution `levels_left` levels below the largest.
 constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t reduced(std::uint32_t size, std::uint32_t levels_left) {

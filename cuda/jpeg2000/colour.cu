@@ -12,9 +12,9 @@ void launch(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cud
   constexpr auto shared = static_cast<int>(sizeof(TransformMemory));
   SLIDESTREAM_CUDA(
       cudaFuncSetAttribute(transform_colour<Wavelet>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  const std::uint32_t at_a_time = multiprocessors * TransformShape::blocks_per_multiprocessor;
-  transform_colour<Wavelet><<<std::min({at_a_time, batch.colour_tiles, batch.tile_count}), TransformShape::threads,
-                              shared, stream>>>(batch);
+  const std::uint64_t blocks = std::min<std::uint64_t>({multiprocessors * TransformShape::blocks_per_multiprocessor,
+                                                        batch.colour_capacity / colour_floats, batch.tile_count});
+  transform_colour<Wavelet><<<static_cast<unsigned>(blocks), TransformShape::threads, shared, stream>>>(batch);
   SLIDESTREAM_CUDA_LAUNCHED();
 }
 

@@ -20,9 +20,6 @@ struct Jpeg2000DecoderMemory {
   /// may use it.
   static constexpr std::size_t kept_bytes = (MqTables::bytes + std::size_t{255}) / 256 * 256;
 
-  /// Of a tile that is made of three components: the values of two of them.
-  static constexpr std::size_t colour_bytes = 2 * sizeof(float) * most_jpeg2000_side * most_jpeg2000_side;
-
   explicit Jpeg2000DecoderMemory(const Jpeg2000UploadLayout& upload_layout) {
     const Jpeg2000BatchLimits& limits = upload_layout.limits;
     const auto take = [this](std::size_t bytes) {
@@ -33,7 +30,7 @@ struct Jpeg2000DecoderMemory {
     tables = take(MqTables::bytes);
     upload = take(upload_layout.size);
     counters = take(8192);
-    state = take(std::size_t{PacketState::bytes_per_tile} * ((limits.wave_tiles + 31U) / 32 * 32));
+    state = take(sizeof(std::uint32_t) * limits.state_words);
     blocks = take(sizeof(Jpeg2000Block) * std::size_t{limits.blocks});
     jobs = take(sizeof(BlockJob) * std::size_t{limits.blocks});
     job_blocks = take(sizeof(std::uint32_t) * std::size_t{limits.blocks});
@@ -42,7 +39,7 @@ struct Jpeg2000DecoderMemory {
     stream_words_limit = limits.wave_bytes / 4 + limits.wave_bytes / 32 + 6 * std::size_t{limits.blocks};
     stream = take(sizeof(std::uint32_t) * stream_words_limit);
     planes = take(sizeof(std::uint32_t) * (limits.plane_words + 2 * std::size_t{plane_margin}));
-    colour = take(colour_bytes * std::size_t{limits.colour_tiles});
+    colour = take(sizeof(float) * colour_floats * limits.colour_tiles);
   }
   std::size_t tables;
   std::size_t upload;

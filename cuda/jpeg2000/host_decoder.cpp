@@ -60,9 +60,10 @@ void HostArena::store(std::uint32_t at, std::uint32_t value) const noexcept {
 }
 
 HostJpeg2000Decoder::HostJpeg2000Decoder()
-    : state_(PacketState::bytes_per_tile / 4), blocks_(most_blocks), pieces_(most_pieces) {}
+    : state_(most_tag_nodes + 2 * most_blocks), blocks_(most_blocks), pieces_(most_pieces) {}
 
 Jpeg2000Reason HostJpeg2000Decoder::decode(std::span<const std::byte> bytes, const TileDemand& demand) {
+  bytes = find_jpeg2000_codestream(bytes);
   Jpeg2000Header header;
   Jpeg2000Reason reason = parse_jpeg2000_header(bytes, header);
   if (reason != Jpeg2000Reason::none) return reason;
@@ -107,7 +108,8 @@ Jpeg2000Reason HostJpeg2000Decoder::decode_tile(std::span<const std::byte> compr
   std::uint32_t piece_count = 0;
   Jpeg2000Reason reason = read_packets(reinterpret_cast<const std::uint8_t*>(compressed.data()) + offset, offset,
                                        parts.data(), static_cast<std::uint32_t>(parts.size()), coding,
-                                       {state_.data(), 1}, blocks_.data(), {pieces_.data(), &piece_count, most_pieces});
+                                       {state_.data(), 1, coding.nodes, coding.all_blocks}, blocks_.data(),
+                                       {pieces_.data(), &piece_count, most_pieces});
   planes_.assign(plane_margin, 0);
   for (std::uint32_t b = 0; b < coding.bands_used && reason == Jpeg2000Reason::none; ++b) {
     const Jpeg2000Band& band = coding.bands[b];

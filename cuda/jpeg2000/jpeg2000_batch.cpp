@@ -1,6 +1,7 @@
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 
@@ -12,7 +13,26 @@ constexpr std::uint32_t usual_pieces = 16;  // beyond the first of each block
 // Signs, pending and 12 bit planes, on an average; for colour 9.
 constexpr std::uint32_t usual_planes = 14, usual_colour_planes = 11;
 constexpr std::uint32_t usual_colour_tiles = 320;  // what the largest devices have at a time
-constexpr std::uint32_t words_of_plane = most_jpeg2000_side * most_jpeg2000_side / 32;
+constexpr std::uint32_t usual_state_words = 2560;
+constexpr std::uint32_t words_of_plane = small_jpeg2000_side * small_jpeg2000_side / 32;
+// Of a component of the largest tiles, of which a batch takes at least one.
+constexpr std::uint32_t most_areas =
+    most_jpeg2000_side / small_jpeg2000_side * (most_jpeg2000_side / small_jpeg2000_side);
+
+/// Tiles whose states are interleaved, as `parse_packets` has them.
+constexpr std::uint64_t whole_groups(std::uint64_t tiles) { return (tiles + 31) / 32 * 32; }
+
+std::uint32_t decoded_areas(const Jpeg2000Coding& coding) {
+  std::uint32_t areas = 0;
+  for (std::uint32_t c = 0; c < coding.components; ++c) areas += coding.decoded[c].areas();
+  return areas;
+}
+
+/// 0: it isn't large.
+std::uint32_t large_side(const Jpeg2000Coding& coding) {
+  if (coding.large == 0) return 0;
+  return std::bit_ceil(std::max<std::uint32_t>({coding.width, coding.height, small_jpeg2000_side}));
+}
 
 }  // namespace
 
@@ -22,16 +42,19 @@ Jpeg2000UploadLayout::Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given) : l
     limits.wave_bytes = limits.compressed_bytes;
   const std::uint32_t of_a_tile = limits.format == rgb_format ? most_decoded_components : 1;
   const std::uint64_t planes_of_a_tile = usual_planes + (of_a_tile - 1) * usual_colour_planes;
-  if (limits.components == 0) limits.components = std::max(of_a_tile * limits.wave_tiles, most_decoded_components);
+  if (limits.areas == 0) limits.areas = std::max(of_a_tile * limits.wave_tiles, most_decoded_components * most_areas);
+  if (limits.state_words == 0) limits.state_words = whole_groups(limits.wave_tiles) * usual_state_words;
   if (limits.parts == 0) limits.parts = 2 * limits.tiles + most_jpeg2000_tile_parts;
-  if (limits.blocks == 0) limits.blocks = usual_blocks * limits.components + most_blocks;
-  if (limits.pieces == 0) limits.pieces = usual_pieces * limits.components + 4096;
+  if (limits.blocks == 0) limits.blocks = usual_blocks * limits.areas + most_small_blocks;
+  if (limits.pieces == 0) limits.pieces = usual_pieces * limits.areas + 4096;
   if (limits.plane_words == 0) {
-    limits.plane_words = (std::uint64_t{limits.wave_tiles} + 1) * planes_of_a_tile * words_of_plane;
+    const std::uint64_t areas = std::max(limits.wave_tiles, most_areas) + 1;
+    limits.plane_words = areas * planes_of_a_tile * words_of_plane;
   }
   if (limits.colour_tiles == 0) {
     // Few slides of luminance want it: there latency counts less than memory.
-    limits.colour_tiles = std::min(limits.wave_tiles, of_a_tile == 1 ? 128 : usual_colour_tiles);
+    const std::uint32_t most = of_a_tile == 1 ? 128 : usual_colour_tiles;
+    limits.colour_tiles = std::clamp(limits.wave_tiles / 4, 1U, most);
   }
   limits.plane_words = std::min<std::uint64_t>(limits.plane_words, UINT32_MAX);
   std::size_t at = 0;
@@ -42,7 +65,8 @@ Jpeg2000UploadLayout::Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given) : l
   };
   tiles = take(sizeof(Jpeg2000DeviceTile) * std::size_t{limits.tiles});
   parts = take(sizeof(Jpeg2000TilePart) * std::size_t{limits.parts});
-  rectangles = take(sizeof(JpegDeviceRectangle) * (limits.with_luminance ? 2 : 1) * std::size_t{limits.white_rectangles});
+  rectangles =
+      take(sizeof(JpegDeviceRectangle) * (limits.with_luminance ? 2 : 1) * std::size_t{limits.white_rectangles});
   codings = take(sizeof(Jpeg2000Coding) * std::size_t{limits.codings});
   size = at;
 }
@@ -123,18 +147,35 @@ Jpeg2000Reason Jpeg2000Batch::parse(std::span<const std::byte> bytes, const Tile
   return reason;
 }
 
-Jpeg2000Wave& Jpeg2000Batch::wave_for(const Jpeg2000Coding& coding, std::size_t bytes) {
+Jpeg2000Wave& Jpeg2000Batch::wave_for(const Jpeg2000Coding& coding, std::uint32_t areas, std::size_t bytes) {
   const Jpeg2000BatchLimits& limits = layout_.limits;
-  const bool fits = !waves_.empty() && waves_.back().tiles < limits.wave_tiles &&
-                    waves_.back().components + coding.components <= limits.components &&
-                    waves_.back().blocks + coding.blocks <= limits.blocks &&
-                    waves_.back().bytes + bytes <= limits.wave_bytes;
-  if (!fits) waves_.push_back({tile_count_, 0, 0, 0, 0});
-  return waves_.back();
+  const std::uint32_t state_words = packet_state_words(coding);
+  const auto fits = [&](const Jpeg2000Wave& wave) {
+    return wave.tiles < limits.wave_tiles && wave.areas + areas <= limits.areas &&
+           wave.blocks + coding.blocks <= limits.blocks && wave.bytes + bytes <= limits.wave_bytes &&
+           whole_groups(wave.tiles + 1U) * std::max(wave.state_words, state_words) <= limits.state_words;
+  };
+  if (waves_.empty() || !fits(waves_.back())) {
+    Jpeg2000Wave next;
+    next.first_tile = tile_count_;
+    waves_.push_back(next);
+  }
+  Jpeg2000Wave& wave = waves_.back();
+  ++wave.tiles;
+  wave.areas += areas;
+  wave.blocks += coding.blocks;
+  wave.bytes += bytes;
+  wave.state_words = std::max(wave.state_words, state_words);
+  wave.large_side = std::max(wave.large_side, large_side(coding));
+  return wave;
 }
 
 Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_t offset, const TileDemand& demand,
                                   const JpegPlacement& placement) {
+  const std::span<const std::byte> file = bytes;
+  bytes = find_jpeg2000_codestream(file);
+  if (bytes.empty()) return Jpeg2000Reason::not_a_codestream;
+  offset += static_cast<std::uint64_t>(bytes.data() - file.data());
   const std::uint64_t end = offset + bytes.size();
   if (tile_count_ == layout_.limits.tiles || end > layout_.limits.compressed_bytes || end > UINT32_MAX) {
     return Jpeg2000Reason::no_room;
@@ -144,17 +185,18 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
   const Jpeg2000Reason reason = parse(bytes, demand, verdict, coding);
   if (reason != Jpeg2000Reason::none) return reason;
   const Jpeg2000Coding& made = part<Jpeg2000Coding>(layout_.codings)[coding];
+  const std::uint32_t areas = decoded_areas(made);
   if (placement.width == 0 || placement.height == 0 || std::uint64_t{placement.from_x} + placement.width > made.width ||
       std::uint64_t{placement.from_y} + placement.height > made.height) {
     return Jpeg2000Reason::size;
   }
   if (part_count_ + header_.part_count > layout_.limits.parts || made.blocks > layout_.limits.blocks ||
-      made.components > layout_.limits.components ||
+      areas > layout_.limits.areas || 32 * std::uint64_t{packet_state_words(made)} > layout_.limits.state_words ||
+      large_floats(large_side(made)) > colour_floats * layout_.limits.colour_tiles ||
       bytes.size() > layout_.limits.wave_bytes) {
     return Jpeg2000Reason::no_room;
   }
   std::copy_n(header_.parts.begin(), header_.part_count, part<Jpeg2000TilePart>(layout_.parts) + part_count_);
-  Jpeg2000Wave& wave = wave_for(made, bytes.size());
   Jpeg2000DeviceTile& tile = part<Jpeg2000DeviceTile>(layout_.tiles)[tile_count_];
   tile = {};
   const auto origin = [&placement](std::uint64_t rectangle, std::uint32_t pitch, std::int64_t pixel_bytes) {
@@ -175,18 +217,14 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
   tile.offset = static_cast<std::uint32_t>(offset);
   tile.coding = coding;
   tile.first_part = part_count_;
-  tile.first_block = wave.blocks;
+  tile.first_block = wave_for(made, areas, bytes.size()).blocks - made.blocks;
   tile.parts = static_cast<std::uint16_t>(header_.part_count);
   tile.first_row = static_cast<std::uint16_t>(placement.from_y);
   tile.rows = static_cast<std::uint16_t>(placement.height);
   tile.first_column = static_cast<std::uint16_t>(placement.from_x);
   tile.columns = static_cast<std::uint16_t>(placement.width);
   part_count_ += header_.part_count;
-  has_[made.reversible][is_first_alone(tile, made) ? 1 : 0] = true;
-  ++wave.tiles;
-  wave.components += made.components;
-  wave.blocks += made.blocks;
-  wave.bytes += bytes.size();
+  has_[made.reversible][static_cast<std::size_t>(way_of(tile, made))] = true;
   compressed_end_ = std::max(compressed_end_, end);
   ++tile_count_;
   return Jpeg2000Reason::none;

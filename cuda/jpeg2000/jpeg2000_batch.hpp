@@ -17,8 +17,9 @@ namespace slidestream::cuda {
 /// What a batch may hold at most. Memory, pinned and on the device, follows from it: see `Jpeg2000Batch::upload_bytes`
 /// and `Jpeg2000BatchDecoder::device_bytes`. What finds no room goes to the CPU's decoder, a tile at a time.
 ///
-/// A batch is of luminance or of RGB, perhaps with luminance beside it. It is decoded in waves, one after the other in the same scratch memory: a decoder needs 1.75 bytes a pixel of
-/// those that are decoded at a time, which for thousands of tiles is more than a batch's pixels take; of RGB 4.5 bytes.
+/// A batch is of luminance or of RGB, perhaps with luminance beside it. It is decoded in waves, one after the other in
+/// the same scratch memory: a decoder needs 1.75 bytes a pixel of those that are decoded at a time, which for thousands
+/// of tiles is more than a batch's pixels take; of RGB 4.5 bytes.
 struct Jpeg2000BatchLimits {
   std::uint32_t tiles = 0;
   std::uint64_t compressed_bytes = 0;  ///< of all tiles together, below 4 GiB
@@ -30,12 +31,23 @@ struct Jpeg2000BatchLimits {
   // Of a wave.
   std::uint32_t wave_tiles = 0;   ///< 0: all of the batch
   std::uint64_t wave_bytes = 0;   ///< compressed; 0: all of the batch. A tile that has more finds no room
-  std::uint32_t components = 0;   ///< that are decoded; 0: one a tile, or three for RGB
-  std::uint32_t blocks = 0;       ///< code-blocks of those, 56 bytes each; 0: 80 a component
-  std::uint32_t pieces = 0;       ///< of blocks in layers beyond the first; 0: 16 a component
+  std::uint32_t areas = 0;        ///< of 256 x 256 samples that are decoded; 0: one a tile, or three for RGB
+  std::uint32_t blocks = 0;       ///< code-blocks of those, 56 bytes each; 0: 80 an area
+  std::uint32_t pieces = 0;       ///< of blocks in layers beyond the first; 0: 16 an area
+  std::uint64_t state_words = 0;  ///< for packet headers, 4 bytes each; 0: 2,560 a tile
   std::uint64_t plane_words = 0;  ///< for bit planes, 4 bytes each; 0: 14 planes of 256 x 256 samples a tile, RGB 36
-  std::uint32_t colour_tiles = 0;  ///< made of three components at a time, 512 KB each; 0: 128, for RGB 320
+  /// Made of three components at a time, 512 KB each; 0: a quarter of a wave, at most 128, for RGB 320. Large tiles
+  /// share that memory; one of 1024 x 1024 pixels wants 19, of 512 x 512 five.
+  std::uint32_t colour_tiles = 0;
 };
+
+/// Values of components that a tile made of three keeps while it is made: two components' samples.
+inline constexpr std::size_t colour_floats = 2 * small_jpeg2000_side * small_jpeg2000_side;
+/// The same of a large tile of up to `side` pixels across and down: besides, two resolutions.
+constexpr SLIDESTREAM_HOST_DEVICE std::size_t large_floats(std::uint32_t side) {
+  const std::size_t area = std::size_t{side} * side;
+  return 2 * area + area / 4 + area / 16;
+}
 
 /// A tile as the device sees it.
 struct alignas(16) Jpeg2000DeviceTile {
@@ -59,18 +71,28 @@ struct alignas(16) Jpeg2000DeviceTile {
 };
 static_assert(sizeof(Jpeg2000DeviceTile) == 64);
 
-/// Whether a tile's pixels are the first component's, as luminance.
-constexpr SLIDESTREAM_HOST_DEVICE bool is_first_alone(const Jpeg2000DeviceTile& tile, const Jpeg2000Coding& coding) {
-  return coding.components == 1 && tile.rgb_pitch == 0;
+/// Which kernels make a tile's pixels.
+enum class Jpeg2000Way : std::uint8_t {
+  first_alone,  ///< the first component as luminance
+  colour,       ///< pixels of three components, or RGB
+  large         ///< any, of large tiles
+};
+inline constexpr std::size_t jpeg2000_ways = 3;
+
+constexpr SLIDESTREAM_HOST_DEVICE Jpeg2000Way way_of(const Jpeg2000DeviceTile& tile, const Jpeg2000Coding& coding) {
+  if (coding.large != 0) return Jpeg2000Way::large;
+  return coding.components == 1 && tile.rgb_pitch == 0 ? Jpeg2000Way::first_alone : Jpeg2000Way::colour;
 }
 
 /// Tiles that stand one behind the other in a batch, and are decoded at a time.
 struct Jpeg2000Wave {
   std::uint32_t first_tile = 0;
   std::uint32_t tiles = 0;
-  std::uint32_t components = 0;  ///< that are decoded
+  std::uint32_t areas = 0;  ///< that are decoded
   std::uint32_t blocks = 0;
-  std::uint64_t bytes = 0;  ///< compressed
+  std::uint32_t state_words = 0;  ///< of the tile that wants most
+  std::uint32_t large_side = 0;   ///< of the largest of the tiles that are large, pixels, a power of two
+  std::uint64_t bytes = 0;        ///< compressed
 };
 
 /// Cuts the memory that travels to the device; the same on both sides. Only what is in use travels.
@@ -98,10 +120,10 @@ class Jpeg2000Batch {
 
   void clear();
 
-  /// Adds a tile, for pixels of the limits' format whatever `demand` says, whose compressed bytes will lie `offset` bytes into the compressed buffer on the device. Parses the
-  /// headers in `bytes`, and asks the rule whether it is what `demand` wants; packets aren't touched. \returns none,
-  /// and the tile has number `tiles() - 1`; else why the tile isn't for the device: nothing was added, and the CPU's
-  /// decoder has to say what it is.
+  /// Adds a tile, for pixels of the limits' format whatever `demand` says, whose compressed bytes will lie `offset`
+  /// bytes into the compressed buffer on the device. Parses the headers in `bytes`, and asks the rule whether it is
+  /// what `demand` wants; packets aren't touched. \returns none, and the tile has number `tiles() - 1`; else why the
+  /// tile isn't for the device: nothing was added, and the CPU's decoder has to say what it is.
   Jpeg2000Reason add(std::span<const std::byte> bytes, std::uint64_t offset, const TileDemand& demand,
                      const JpegPlacement& placement);
 
@@ -115,8 +137,10 @@ class Jpeg2000Batch {
   std::span<const Jpeg2000Wave> waves() const noexcept { return waves_; }  ///< of all tiles, in order
   std::uint32_t codings() const noexcept { return coding_count_; }
   std::uint32_t parts() const noexcept { return part_count_; }
-  /// Whether there are tiles with that wavelet transform whose pixels are the first component's, or others.
-  bool has(bool reversible, bool first_alone) const noexcept { return has_[reversible ? 1 : 0][first_alone ? 1 : 0]; }
+  /// Whether there are tiles with that wavelet transform which go that way.
+  bool has(bool reversible, Jpeg2000Way way) const noexcept {
+    return has_[reversible ? 1 : 0][static_cast<std::size_t>(way)];
+  }
   std::uint64_t compressed_end() const noexcept { return compressed_end_; }  ///< bytes of the buffer that are used
   const Jpeg2000UploadLayout& layout() const noexcept { return layout_; }
   std::span<const std::byte> upload() const noexcept { return upload_; }
@@ -134,7 +158,7 @@ class Jpeg2000Batch {
   Jpeg2000Reason judge(TileDemand demand, Verdict& verdict) const;
   Jpeg2000Reason coding_for(std::uint32_t components, std::uint32_t& coding);
   /// The wave that a tile joins: a new one where it finds no room in the last.
-  Jpeg2000Wave& wave_for(const Jpeg2000Coding& coding, std::size_t bytes);
+  Jpeg2000Wave& wave_for(const Jpeg2000Coding& coding, std::uint32_t areas, std::size_t bytes);
 
   template <class T>
   T* part(std::size_t offset) const noexcept {
@@ -148,7 +172,7 @@ class Jpeg2000Batch {
   std::uint32_t coding_count_ = 0;
   std::uint32_t part_count_ = 0;
   std::uint64_t compressed_end_ = 0;
-  std::array<std::array<bool, 2>, 2> has_{};
+  std::array<std::array<bool, jpeg2000_ways>, 2> has_{};
 
   std::vector<Jpeg2000Wave> waves_;
   Jpeg2000Header header_;

@@ -54,10 +54,10 @@ __global__ void __launch_bounds__(PacketShape::parse_threads) parse_packets(cons
   const Jpeg2000DeviceTile tile = batch.tiles[number];
   const Jpeg2000Coding& coding = batch.codings[tile.coding];
   Jpeg2000Block* const blocks = batch.blocks + tile.first_block;
-  const std::uint64_t state = std::uint64_t{number / 32} * (PacketState::bytes_per_tile / 4 * 32) + number % 32;
-  Jpeg2000Reason reason =
-      read_packets(batch.compressed + tile.offset, tile.offset, batch.parts + tile.first_part, tile.parts, coding,
-                   {batch.state + state, 32}, blocks, {batch.pieces, &batch.counters->pieces, batch.piece_capacity});
+  const std::uint64_t state = std::uint64_t{number / 32} * (batch.state_words * 32) + number % 32;
+  Jpeg2000Reason reason = read_packets(batch.compressed + tile.offset, tile.offset, batch.parts + tile.first_part,
+                                       tile.parts, coding, {batch.state + state, 32, coding.nodes, coding.all_blocks},
+                                       blocks, {batch.pieces, &batch.counters->pieces, batch.piece_capacity});
   if (reason == Jpeg2000Reason::none) {
     std::uint32_t stream_total = 0;
     std::uint32_t plane_total = 0;

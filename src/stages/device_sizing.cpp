@@ -95,7 +95,8 @@ bool takes_jpeg2000(const DeviceWork& work, const Slide& slide, std::size_t leve
   return takes_first(slide, level_index, [&](std::span<const std::byte> bytes, std::int64_t index) {
     using cuda::Jpeg2000Reason;
     cuda::Jpeg2000Header header;
-    if (cuda::parse_jpeg2000_header(bytes, header) != Jpeg2000Reason::none) return false;
+    if (cuda::parse_jpeg2000_header(cuda::find_jpeg2000_codestream(bytes), header) != Jpeg2000Reason::none)
+      return false;
     std::uint32_t components = 1;
     for (std::size_t k = 0; k < plane_count; ++k) {
       if (work.pixel_bytes[k] == 0) continue;

@@ -50,7 +50,7 @@ TEST_CASE("a batch of JPEG 2000 tiles is decoded from what the device is told") 
     batch->clear();
     std::vector<std::byte> compressed;
     std::vector<std::size_t> added;
-    constexpr std::size_t pitch = 300, tile_bytes = pitch * cuda::most_jpeg2000_side;
+    constexpr std::size_t pitch = 300, tile_bytes = pitch * cuda::small_jpeg2000_side;
     for (std::size_t i = 0; i < tiles.size() && added.size() < 40; i += 2) {
       // Each twice: the second has the main header of the first.
       for (int again = 0; again < 2; ++again) {

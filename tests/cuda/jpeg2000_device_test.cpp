@@ -22,7 +22,6 @@ namespace {
 using cuda::Jpeg2000Reason;
 
 constexpr std::uint8_t untouched = 0xA5;
-constexpr std::size_t side = cuda::most_jpeg2000_side;
 
 /// One tile of a run: what the device was asked, and what it gave.
 struct Run {
@@ -34,18 +33,25 @@ struct Run {
   std::vector<std::uint8_t> luminance;  // beside RGB
 };
 
-/// Memory of a tile in a plane of its format: RGB, then luminance beside it.
+/// Memory of tiles, each of its own size: pixels of the format, then luminance beside them.
 struct TilePlanes {
-  explicit TilePlanes(const cuda::Jpeg2000BatchLimits& limits)
-      : pixel(limits.format.pixel_bytes()),
-        pitch(2 * side * pixel),
-        luminance(pitch * (side + 1)),
-        bytes(luminance + (limits.with_luminance ? luminance_pitch * (side + 1) : 0)) {}
+  TilePlanes(const std::vector<Run>& runs, const cuda::Jpeg2000BatchLimits& limits)
+      : pixel(limits.format.pixel_bytes()) {
+    std::size_t end = 0;
+    for (const Run& run : runs) {
+      begins.push_back(end);
+      luminance.push_back(end + pixel * pitch(run) * rows(run));
+      end = luminance.back() + (limits.with_luminance ? pitch(run) * rows(run) : 0);
+    }
+    bytes = end;
+  }
 
-  static constexpr std::size_t luminance_pitch = 2 * side;
+  static std::size_t pitch(const Run& run) { return 2 * static_cast<std::size_t>(run.demand.width) + 8; }
+  static std::size_t rows(const Run& run) { return static_cast<std::size_t>(run.demand.height) + 200; }
+
   std::size_t pixel;
-  std::size_t pitch;
-  std::size_t luminance;
+  std::vector<std::size_t> begins;
+  std::vector<std::size_t> luminance;
   std::size_t bytes;
 };
 
@@ -62,8 +68,7 @@ DeviceBytes allocate(std::size_t bytes) {
 
 /// All in one batch. Checks that nothing outside the rectangles was written.
 void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
-  const TilePlanes planes(limits);
-  const std::size_t tile_bytes = planes.bytes;
+  const TilePlanes planes(runs, limits);
   limits.tiles = static_cast<std::uint32_t>(runs.size());
   limits.codings = 256;
   for (const Run& run : runs) limits.compressed_bytes += run.bytes->size();
@@ -74,10 +79,10 @@ void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
   std::vector<std::size_t> added;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     cuda::JpegPlacement placement = runs[i].part;
-    placement.luminance_offset = i * tile_bytes + planes.luminance + placement.offset;
-    placement.luminance_pitch = TilePlanes::luminance_pitch;
-    placement.offset += i * tile_bytes;
-    placement.pitch = static_cast<std::uint32_t>(planes.pitch);
+    placement.luminance_offset = planes.luminance[i] + placement.offset;
+    placement.luminance_pitch = static_cast<std::uint32_t>(TilePlanes::pitch(runs[i]));
+    placement.offset += planes.begins[i];
+    placement.pitch = static_cast<std::uint32_t>(planes.pixel * TilePlanes::pitch(runs[i]));
     runs[i].reason = batch.add(*runs[i].bytes, packed.size(), runs[i].demand, placement);
     if (runs[i].reason != Jpeg2000Reason::none) continue;
     added.push_back(i);
@@ -86,9 +91,9 @@ void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
   packed.resize((packed.size() + 15) / 16 * 16);
   const std::size_t decoder_bytes = cuda::Jpeg2000BatchDecoder::device_bytes(limits);
   const DeviceBytes decoder_memory = allocate(decoder_bytes), compressed = allocate(packed.size()),
-                    plane = allocate(tile_bytes * runs.size()), verdicts = allocate(4 * runs.size());
+                    plane = allocate(planes.bytes), verdicts = allocate(4 * runs.size());
   SLIDESTREAM_CUDA(cudaMemset(decoder_memory.get(), 0xDB, decoder_bytes));
-  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, tile_bytes * runs.size()));
+  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, planes.bytes));
   SLIDESTREAM_CUDA(cudaMemset(verdicts.get(), 0xFF, 4 * runs.size()));
   SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
   cuda::Jpeg2000BatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
@@ -98,18 +103,19 @@ void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
   std::vector<std::uint32_t> reasons(added.size());
   SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.get(), 4 * reasons.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < added.size(); ++i) runs[added[i]].reason = static_cast<Jpeg2000Reason>(reasons[i]);
-  std::vector<std::uint8_t> pixels(tile_bytes * runs.size());
+  std::vector<std::uint8_t> pixels(planes.bytes);
   SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), pixels.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto take = [&](std::vector<std::uint8_t>& to, std::size_t begin, std::size_t pitch, std::size_t pixel) {
       for (std::size_t y = 0; y < runs[i].part.height; ++y) {
-        std::uint8_t* row = pixels.data() + i * tile_bytes + begin + runs[i].part.offset + y * pitch;
+        std::uint8_t* row = pixels.data() + begin + runs[i].part.offset + y * pitch;
         to.insert(to.end(), row, row + pixel * runs[i].part.width);
         std::memset(row, untouched, pixel * runs[i].part.width);
       }
     };
-    take(runs[i].pixels, 0, planes.pitch, planes.pixel);
-    if (limits.with_luminance) take(runs[i].luminance, planes.luminance, TilePlanes::luminance_pitch, 1);
+    const std::size_t pitch = TilePlanes::pitch(runs[i]);
+    take(runs[i].pixels, planes.begins[i], planes.pixel * pitch, planes.pixel);
+    if (limits.with_luminance) take(runs[i].luminance, planes.luminance[i], pitch, 1);
   }
   REQUIRE(std::all_of(pixels.begin(), pixels.end(), [](std::uint8_t v) { return v == untouched; }));
 }
@@ -182,6 +188,24 @@ TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch (many)
       runs.push_back(run);
     }
     check_all(tiles, runs, limits[round]);
+  }
+}
+
+TEST_CASE("large JPEG 2000 tiles beside small ones (many)") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  std::vector<NamedTile> tiles = jpeg2000_large_tiles();
+  const std::vector<NamedTile> small = jpeg2000_tiles_of_every_kind();
+  tiles.insert(tiles.end(), small.begin(), small.begin() + 10);
+  for (const bool rgb : {false, true}) {
+    const PixelFormat& format = rgb ? rgb_format : luminance_format;
+    std::vector<Run> runs;
+    for (const NamedTile& tile : tiles) {
+      runs.push_back(whole(tile, format));
+      if (runs.size() % 3 == 1) --runs.back().part.width;
+    }
+    cuda::Jpeg2000BatchLimits limits{.format = format, .with_luminance = rgb, .state_words = 1U << 20};
+    limits.colour_tiles = rgb ? 100 : 19;
+    check_all(tiles, runs, limits);
   }
 }
 

@@ -18,7 +18,7 @@
 #include "cuda/emulator/device_words.hpp"
 // Before the kernels.
 #include "cuda/jpeg2000/blocks.cuh"
-#include "cuda/jpeg2000/colour.cuh"
+#include "cuda/jpeg2000/large.cuh"
 #include "cuda/jpeg2000/packets.cuh"
 #include "cuda/jpeg2000/transform.cuh"
 #pragma GCC diagnostic pop
@@ -51,7 +51,7 @@ class EmulatedDecoder {
     std::vector<std::uint32_t> verdicts(batch_.tiles(), 0xFFFFFFFFU);
     // Memory holds anything before.
     const auto filled = [](std::size_t words) { return std::vector<std::uint32_t>(words, 0xDEADBEEFU); };
-    auto state = filled(std::size_t{PacketState::bytes_per_tile / 4} * ((limits.wave_tiles + 31U) / 32 * 32));
+    auto state = filled(limits.state_words);
     auto stream = filled(parts.stream_words_limit);
     auto planes = filled(limits.plane_words + 2 * std::size_t{plane_margin});
     std::vector<Jpeg2000Block> blocks(limits.blocks);
@@ -72,9 +72,9 @@ class EmulatedDecoder {
     device.job_blocks = job_blocks.data();
     device.stream = stream.data();
     device.planes = planes.data() + plane_margin;
-    std::vector<float> colour(Jpeg2000DecoderMemory::colour_bytes / sizeof(float) * limits.colour_tiles);
+    std::vector<float> colour(colour_floats * limits.colour_tiles);
     device.colour = colour.data();
-    device.colour_tiles = limits.colour_tiles;
+    device.colour_capacity = colour.size();
     device.counters = &counters;
     device.plane = plane;
     device.verdicts = verdicts.data();
@@ -99,9 +99,16 @@ class EmulatedDecoder {
     execute(2, BlockShape::threads, [&] { decode_blocks(device, 32); });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet97>(device); });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet53>(device); });
-    const std::uint32_t at_a_time = std::min(device.colour_tiles, device.tile_count);
-    execute(at_a_time, TransformShape::threads, [&] { transform_colour<Wavelet97>(device); });
-    execute(at_a_time, TransformShape::threads, [&] { transform_colour<Wavelet53>(device); });
+    const auto at_a_time = [&device](std::size_t floats) {
+      return static_cast<unsigned>(std::min<std::uint64_t>(device.colour_capacity / floats, device.tile_count));
+    };
+    const unsigned colour = at_a_time(colour_floats);
+    execute(colour, TransformShape::threads, [&] { transform_colour<Wavelet97>(device); });
+    execute(colour, TransformShape::threads, [&] { transform_colour<Wavelet53>(device); });
+    if (device.large_side == 0) return;
+    const unsigned large = at_a_time(large_floats(device.large_side));
+    execute(large, LargeShape::threads, [&] { transform_large<Wavelet97>(device); });
+    execute(large, LargeShape::threads, [&] { transform_large<Wavelet53>(device); });
   }
 
   std::span<std::byte> aligned_upload() {
@@ -115,18 +122,29 @@ class EmulatedDecoder {
   alignas(16) std::array<std::uint8_t, MqTables::bytes> tables_;
 };
 
-/// Memory for pixels of tiles, in which each has as much for itself: RGB, then luminance.
+/// Memory for pixels of tiles, in which each has as much for itself as it needs: RGB, then luminance.
 class Pixels {
  public:
-  static constexpr std::uint32_t luminance_pitch = 333, rgb_pitch = 3 * 300 + 1, rows = most_jpeg2000_side;
-  static constexpr std::size_t rgb_bytes = std::size_t{rgb_pitch} * rows + 256,
-                               tile_bytes = rgb_bytes + std::size_t{luminance_pitch} * rows + 256;
+  explicit Pixels(const std::vector<NamedTile>& tiles) {
+    std::size_t end = 0;
+    for (const NamedTile& tile : tiles) {
+      begins_.push_back(end);
+      end += rgb_bytes(tile) + luminance_pitch(tile) * static_cast<std::size_t>(tile.height) + 256;
+    }
+    begins_.push_back(end);
+    bytes_.assign(end, untouched);
+  }
 
-  explicit Pixels(std::size_t tiles) : bytes_(tile_bytes * tiles, untouched) {}
+  static std::uint32_t luminance_pitch(const NamedTile& tile) { return static_cast<std::uint32_t>(tile.width) + 77; }
+  static std::uint32_t rgb_pitch(const NamedTile& tile) { return 3 * luminance_pitch(tile) + 1; }
+  static std::size_t rgb_bytes(const NamedTile& tile) {
+    return rgb_pitch(tile) * static_cast<std::size_t>(tile.height) + 256;
+  }
 
   std::uint8_t* data() { return bytes_.data(); }
+  std::size_t begin(std::size_t i) const { return begins_[i]; }
   std::span<const std::uint8_t> of_tile(std::size_t i) const {
-    return std::span(bytes_).subspan(i * tile_bytes, tile_bytes);
+    return std::span(bytes_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
   }
   /// A part of what OpenJPEG makes of a tile.
   void draw(const NamedTile& tile, const PixelFormat& format, const JpegPlacement& part, std::uint64_t offset,
@@ -143,6 +161,7 @@ class Pixels {
   }
 
  private:
+  std::vector<std::size_t> begins_;
   std::vector<std::uint8_t> bytes_;
 };
 
@@ -154,7 +173,7 @@ std::size_t check(const std::vector<NamedTile>& tiles, Jpeg2000BatchLimits limit
   for (const NamedTile& tile : tiles) limits.compressed_bytes += tile.bytes.size();
   EmulatedDecoder decoder(limits);
   const bool is_rgb = limits.format == rgb_format;
-  Pixels pixels(tiles.size());
+  Pixels pixels(tiles);
   Pixels expected = pixels;
   std::vector<std::byte> compressed;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
@@ -162,10 +181,10 @@ std::size_t check(const std::vector<NamedTile>& tiles, Jpeg2000BatchLimits limit
     const TileDemand demand = whole_tile(tile.colour, tile.width, tile.height, luminance_format);
     const auto width = static_cast<std::uint32_t>(tile.width), height = static_cast<std::uint32_t>(tile.height);
     JpegPlacement placement{0, 0, 0, 0, width, height};
-    placement.luminance_offset = i * Pixels::tile_bytes + Pixels::rgb_bytes + random() % 60;
-    placement.luminance_pitch = Pixels::luminance_pitch;
-    placement.offset = is_rgb ? i * Pixels::tile_bytes + random() % 60 : placement.luminance_offset;
-    placement.pitch = is_rgb ? Pixels::rgb_pitch : Pixels::luminance_pitch;
+    placement.luminance_offset = pixels.begin(i) + Pixels::rgb_bytes(tile) + random() % 60;
+    placement.luminance_pitch = Pixels::luminance_pitch(tile);
+    placement.offset = is_rgb ? pixels.begin(i) + random() % 60 : placement.luminance_offset;
+    placement.pitch = is_rgb ? Pixels::rgb_pitch(tile) : placement.luminance_pitch;
     if (i % 3 == 1) {
       placement.from_x = static_cast<std::uint32_t>(random() % width);
       placement.from_y = static_cast<std::uint32_t>(random() % height);
@@ -195,10 +214,10 @@ std::size_t check(const std::vector<NamedTile>& tiles, Jpeg2000BatchLimits limit
 }
 
 /// Large ones take the emulator long: of those one in `every`.
-std::vector<NamedTile> some_tiles(int every) {
+std::vector<NamedTile> some_tiles(int every, std::vector<NamedTile> all = jpeg2000_tiles_of_every_kind()) {
   std::vector<NamedTile> tiles;
   int large = 0;
-  for (NamedTile& tile : jpeg2000_tiles_of_every_kind()) {
+  for (NamedTile& tile : all) {
     if (tile.bytes.size() < 6000 || ++large % every == 0) tiles.push_back(std::move(tile));
   }
   return tiles;
@@ -226,6 +245,21 @@ TEST_CASE("JPEG 2000 kernels, emulated, give RGB as OpenJPEG does, and luminance
   // Blocks take several tiles each.
   CHECK(check(tiles, {.format = rgb_format, .with_luminance = true, .colour_tiles = 7}, random) == 0);
   CHECK(check(tiles, {.format = rgb_format, .wave_tiles = 5}, random) == 0);
+}
+
+TEST_CASE("JPEG 2000 kernels, emulated, take large tiles") {
+  std::vector<NamedTile> tiles = jpeg2000_large_tiles();
+  std::erase_if(tiles, [](const NamedTile& tile) { return tile.width * tile.height > 130000; });
+  // Small ones beside them.
+  const std::vector<NamedTile> small = some_tiles(100);
+  tiles.insert(tiles.end(), small.begin(), small.begin() + 5);
+  std::mt19937 random(4);
+  Jpeg2000BatchLimits limits{.state_words = 1U << 20, .colour_tiles = 19};
+  CHECK(check(tiles, limits, random) == 0);
+  limits.format = rgb_format;
+  limits.with_luminance = true;
+  limits.colour_tiles = 40;
+  CHECK(check(tiles, limits, random) == 0);
 }
 
 }  // namespace

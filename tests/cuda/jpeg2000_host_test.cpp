@@ -40,6 +40,11 @@ TEST_CASE("JPEG 2000 tiles of every kind are as OpenJPEG has them") {
   for (const NamedTile& tile : jpeg2000_tiles_of_every_kind()) check_equal(decoder, tile);
 }
 
+TEST_CASE("large JPEG 2000 tiles are as OpenJPEG has them") {
+  cuda::HostJpeg2000Decoder decoder;
+  for (const NamedTile& tile : jpeg2000_large_tiles()) check_equal(decoder, tile);
+}
+
 TEST_CASE("a real slide's JPEG 2000 tiles are as OpenJPEG has them") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");

@@ -256,7 +256,8 @@ TEST_CASE("images of JPEG 2000 slides are what they are on the CPU, to the byte,
   }
 }
 
-TEST_CASE("JPEG 2000 is decoded on the GPU whatever is read, unless the configuration or the first tile is against it") {
+TEST_CASE(
+    "JPEG 2000 is decoded on the GPU whatever is read, unless the configuration or the first tile is against it") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
   const auto decodes = [&folder](const test::Jpeg2000Options& options, const ByPlane<std::int64_t>& read,
