@@ -53,8 +53,8 @@ Jpeg2000UploadLayout::Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given) : l
   }
   if (limits.colour_tiles == 0) {
     // Few slides of luminance want it: there latency counts less than memory.
-    const std::uint32_t most = of_a_tile == 1 ? 128 : usual_colour_tiles;
-    limits.colour_tiles = std::clamp(limits.wave_tiles / 4, 1U, most);
+    limits.colour_tiles = of_a_tile == 1 ? std::clamp(limits.wave_tiles / 16, 1U, 128U)
+                                         : std::clamp(limits.wave_tiles / 4, 1U, usual_colour_tiles);
   }
   limits.plane_words = std::min<std::uint64_t>(limits.plane_words, UINT32_MAX);
   std::size_t at = 0;

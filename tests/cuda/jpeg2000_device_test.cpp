@@ -191,6 +191,22 @@ TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch (many)
   }
 }
 
+TEST_CASE("a few JPEG 2000 tiles for each of the kernels") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const std::vector<NamedTile> every = jpeg2000_tiles_of_every_kind(), large = jpeg2000_large_tiles();
+  std::vector<NamedTile> tiles;
+  for (std::size_t i = 0; i < every.size(); i += 9) {
+    if (every[i].bytes.size() < 12000) tiles.push_back(every[i]);
+  }
+  tiles.insert(tiles.end(), large.begin() + 2, large.begin() + 7);
+  for (const bool rgb : {false, true}) {
+    const PixelFormat& format = rgb ? rgb_format : luminance_format;
+    std::vector<Run> runs;
+    for (const NamedTile& tile : tiles) runs.push_back(whole(tile, format));
+    check_all(tiles, runs, {.format = format, .with_luminance = rgb, .colour_tiles = 20});
+  }
+}
+
 TEST_CASE("large JPEG 2000 tiles beside small ones (many)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   std::vector<NamedTile> tiles = jpeg2000_large_tiles();
