@@ -58,7 +58,7 @@ class PixelWriter {
   bool three_, transformed_;
 };
 
-/// A component's values in memory, beside a column of the first one's.
+/// A component's values in memory, beside a column of the first one's. Without a column all are zero.
 template <class Value>
 struct ColumnBeside {
   const Value* column;
@@ -66,6 +66,7 @@ struct ColumnBeside {
   std::uint32_t dy;
 
   __device__ __forceinline__ Value at(std::uint32_t row) const {
+    if (column == nullptr) return Value{};
     return column[static_cast<std::size_t>(dy == 1 ? row : row / dy) * pitch];
   }
 };
@@ -76,16 +77,17 @@ class ColourColumn {
  public:
   using Value = typename Wavelet::Value;
 
+  /// \param kept  the components whose values are in memory, a bit each; of others all are zero.
   __device__ __forceinline__ ColourColumn(const Jpeg2000DeviceBatch& batch, const Jpeg2000DeviceTile& tile,
-                                          const Jpeg2000Coding& coding, std::uint32_t c)
+                                          const Jpeg2000Coding& coding, std::uint32_t c, std::uint32_t kept)
       : writer_(batch, tile, coding), wanted_(threadIdx.x - tile.first_column < tile.columns) {
     constexpr std::uint32_t side = small_jpeg2000_side;
     auto* const values = reinterpret_cast<Value*>(batch.colour) + blockIdx.x * colour_floats;
     kept_ = c > 0 ? values + (c - 1) * side * side + threadIdx.x : nullptr;
     if (c > 0 || !writer_.three()) return;
     const DecodedComponent second = coding.decoded[1], third = coding.decoded[2];
-    second_ = {values + threadIdx.x / second.dx, side, second.dy};
-    third_ = {values + side * side + threadIdx.x / third.dx, side, third.dy};
+    if ((kept & 2U) != 0) second_ = {values + threadIdx.x / second.dx, side, second.dy};
+    if ((kept & 4U) != 0) third_ = {values + side * side + threadIdx.x / third.dx, side, third.dy};
   }
 
   /// Fetches what the strip's rows need of the other components, all at once.
@@ -134,11 +136,18 @@ __global__ void __launch_bounds__(TransformShape::threads, TransformShape::block
     const Jpeg2000Coding& coding = batch.codings[tile.coding];
     if (batch.verdicts[number] != 0 || (coding.reversible != 0) != Wavelet::reversible) continue;
     if (way_of(tile, coding) != Jpeg2000Way::colour) continue;
+    std::uint32_t kept = 0;
     for (std::uint32_t c = coding.components; c-- > 0;) {
       const DecodedComponent component = coding.decoded[c];
       place_blocks(batch, coding, component, tile.first_block, memory);
+      // Of glass there is often no colour at all.
+      if (c > 0 && memory.used == 0) {
+        __syncthreads();
+        continue;
+      }
+      kept |= 1U << c;
       transform_small_levels<Wavelet>(component, batch.planes, memory);
-      ColourColumn<Wavelet> pixels(batch, tile, coding, c);
+      ColourColumn<Wavelet> pixels(batch, tile, coding, c, kept);
       transform_last_level<Wavelet>(component, batch.planes, memory, pixels);
     }
   }

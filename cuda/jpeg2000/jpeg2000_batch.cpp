@@ -12,7 +12,7 @@ constexpr std::uint32_t usual_blocks = 80;  // of 32 x 32, all of a component of
 constexpr std::uint32_t usual_pieces = 16;  // beyond the first of each block
 // Signs, pending and 12 bit planes, on an average; for colour 9.
 constexpr std::uint32_t usual_planes = 14, usual_colour_planes = 11;
-constexpr std::uint32_t usual_colour_tiles = 320;  // what the largest devices have at a time
+constexpr std::uint32_t most_colour_tiles = 320;  // what the largest devices have at a time
 constexpr std::uint32_t usual_state_words = 2560;
 constexpr std::uint32_t words_of_plane = small_jpeg2000_side * small_jpeg2000_side / 32;
 // Of a component of the largest tiles, of which a batch takes at least one.
@@ -52,9 +52,7 @@ Jpeg2000UploadLayout::Jpeg2000UploadLayout(const Jpeg2000BatchLimits& given) : l
     limits.plane_words = areas * planes_of_a_tile * words_of_plane;
   }
   if (limits.colour_tiles == 0) {
-    // Few slides of luminance want it: there latency counts less than memory.
-    limits.colour_tiles = of_a_tile == 1 ? std::clamp(limits.wave_tiles / 16, 1U, 128U)
-                                         : std::clamp(limits.wave_tiles / 4, 1U, usual_colour_tiles);
+    limits.colour_tiles = std::clamp(limits.wave_tiles / (of_a_tile == 1 ? 8 : 4), 1U, most_colour_tiles);
   }
   limits.plane_words = std::min<std::uint64_t>(limits.plane_words, UINT32_MAX);
   std::size_t at = 0;

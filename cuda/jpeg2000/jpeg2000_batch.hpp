@@ -36,8 +36,8 @@ struct Jpeg2000BatchLimits {
   std::uint32_t pieces = 0;       ///< of blocks in layers beyond the first; 0: 16 an area
   std::uint64_t state_words = 0;  ///< for packet headers, 4 bytes each; 0: 2,560 a tile
   std::uint64_t plane_words = 0;  ///< for bit planes, 4 bytes each; 0: 14 planes of 256 x 256 samples a tile, RGB 36
-  /// Made of three components at a time, 512 KB each; 0: of a wave a sixteenth, at most 128, for RGB a quarter, at most
-  /// 320. Large tiles share that memory; one of 1024 x 1024 pixels wants 19, of 512 x 512 five.
+  /// Made of three components at a time, 512 KB each; 0: an eighth of a wave, for RGB a quarter, at most 320. Large
+  /// tiles share that memory; one of 1024 x 1024 pixels wants 19, of 512 x 512 five.
   std::uint32_t colour_tiles = 0;
 };
 

@@ -20,6 +20,7 @@ struct LargeMemory {
   float strip[2 * LargeShape::strip_pairs * most_jpeg2000_side];
   PlacedBlock blocks[most_component_blocks];
   Jpeg2000Band bands[most_jpeg2000_bands];
+  std::uint32_t used;
 };
 
 /// A resolution above the lowest, from the one below, `from`. `put(x, row, value)` gets all of it.

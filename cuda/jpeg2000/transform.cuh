@@ -38,6 +38,7 @@ struct TransformMemory {
   float small[TransformShape::small];
   PlacedBlock blocks[most_small_blocks];
   Jpeg2000Band bands[most_jpeg2000_bands];
+  std::uint32_t used;  ///< whether any of the blocks has bits
 };
 
 /// Four neighbouring coefficients of a row, as they come from memory: planes from the last up, so that many loads are
@@ -256,6 +257,7 @@ template <class Memory>
 __device__ __forceinline__ void place_blocks(const Jpeg2000DeviceBatch& batch, const Jpeg2000Coding& coding,
                                              const DecodedComponent& component, std::uint32_t first_block,
                                              Memory& memory) {
+  if (threadIdx.x == 0) memory.used = 0;
   if (threadIdx.x < most_jpeg2000_bands) {
     Jpeg2000Band band = coding.bands[component.first_band + threadIdx.x];
     band.first_block = static_cast<std::uint16_t>(band.first_block - component.first_block);
@@ -267,6 +269,7 @@ __device__ __forceinline__ void place_blocks(const Jpeg2000DeviceBatch& batch, c
     while (number < 3U * component.levels && memory.bands[number + 1].first_block <= i) ++number;
     const Jpeg2000Band band = memory.bands[number];
     const Jpeg2000Block block = batch.blocks[first_block + component.first_block + i];
+    if (block.coded_planes > 0) atomicMax(&memory.used, 1U);
     const std::uint32_t at = i - band.first_block;
     const std::uint32_t width =
         smaller(1U << band.block_width_log, band.width - (at % band.blocks_across << band.block_width_log));

@@ -220,6 +220,7 @@ TEST_CASE("large JPEG 2000 tiles beside small ones (many)") {
       if (runs.size() % 3 == 1) --runs.back().part.width;
     }
     cuda::Jpeg2000BatchLimits limits{.format = format, .with_luminance = rgb, .state_words = 1U << 20};
+    limits.plane_words = 8U << 20;
     limits.colour_tiles = rgb ? 100 : 19;
     check_all(tiles, runs, limits);
   }

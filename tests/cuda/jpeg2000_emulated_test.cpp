@@ -72,7 +72,7 @@ class EmulatedDecoder {
     device.job_blocks = job_blocks.data();
     device.stream = stream.data();
     device.planes = planes.data() + plane_margin;
-    std::vector<float> colour(colour_floats * limits.colour_tiles);
+    std::vector<float> colour(colour_floats * limits.colour_tiles, 12345.0F);
     device.colour = colour.data();
     device.colour_capacity = colour.size();
     device.counters = &counters;
