@@ -208,17 +208,6 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   return JpegReason::none;
 }
 
-bool add_white_rectangles(const JpegPlacement& placement, const PixelFormat& format, bool with_luminance,
-                          std::span<JpegDeviceRectangle> rectangles, std::uint32_t& count) {
-  if (count + (with_luminance ? 2 : 1) > rectangles.size()) return false;
-  const auto pixel_bytes = static_cast<std::uint32_t>(format.pixel_bytes());
-  rectangles[count++] = {placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height, 0};
-  if (with_luminance) {
-    rectangles[count++] = {placement.luminance_offset, placement.luminance_pitch, placement.width, placement.height, 0};
-  }
-  return true;
-}
-
 bool JpegBatch::add_white(const JpegPlacement& placement) {
   const JpegBatchLimits& limits = layout_.limits;
   const std::size_t room = (limits.with_luminance ? 2 : 1) * std::size_t{limits.white_rectangles};
