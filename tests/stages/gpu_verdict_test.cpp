@@ -148,8 +148,7 @@ TEST_CASE("JPEG 2000 is decoded on the GPU, in waves, but for what only the CPU 
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
-  for (const test::TileCoding coding :
-       {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg2000_ycbcr, test::TileCoding::jpeg2000_lossless}) {
+  for (const test::TileCoding coding : {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg2000_ycbcr}) {
     test::CodedSlide slide;
     slide.coding = coding;
     slide.width = columns * tile_size - 10;
@@ -178,8 +177,6 @@ TEST_CASE("JPEG 2000 is decoded on the GPU, in waves, but for what only the CPU 
   check_slide(write("some", {}, {.block_style = 1}), 0, "", bad);
   // Luminance of some is their first component, of others what three come to.
   check_slide(write("lossless", {.irreversible = false}, {}), 0, "", 0);
-  // The first tile is the CPU's, and so the slide.
-  check_slide(write("bypass", {.block_style = 1}, {}), 0, "", 0);
 }
 
 TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") {
@@ -219,10 +216,10 @@ TEST_CASE("images of JPEG 2000 slides are what they are on the CPU, to the byte,
   std::vector<std::string> slides;
   constexpr test::TileCoding codings[] = {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg2000_ycbcr,
                                           test::TileCoding::jpeg2000_lossless, test::TileCoding::jpeg_420};
-  for (unsigned i = 0; i < 2 * std::size(codings); ++i) {
+  for (unsigned i = 0; i < std::size(codings); ++i) {
     test::CodedSlide slide;
-    slide.coding = codings[i % std::size(codings)];
-    slide.width = slide.height = 500;
+    slide.coding = codings[i];
+    slide.width = slide.height = 400;
     slide.tile_width = 64 + 32 * static_cast<int>(i % 3);
     slide.seed = i;
     slide.missing_tiles = 2;
