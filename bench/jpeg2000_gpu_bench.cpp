@@ -1,7 +1,10 @@
-// JPEG 2000 decoding on a GPU: `jpeg2000_gpu_bench SLIDE... [--tiles N,N,...] [--repeat N] [--json FILE]`.
+// JPEG 2000 decoding on a GPU: `jpeg2000_gpu_bench SLIDE... [--format luminance|rgb|both] [--tiles N,N,...] [--repeat
+// N]
+// [--json FILE]`.
 //
 // The tiles of all of a slide's levels, repeated at random to N tiles a batch, go from compressed bytes in device
-// memory to luminance in a plane. Every tile of the last run is compared with the CPU decoder's.
+// memory to luminance in a plane, to RGB, and to both. Every tile of the last run is compared with the CPU decoder's;
+// of both RGB is.
 
 #include <cuda_runtime_api.h>
 
@@ -28,22 +31,29 @@ using namespace slidestream;
 
 struct Options : bench::TileOptions {
   Options() : TileOptions{{}, {42000, 16384, 1024}, 7, {}} {}
+  std::vector<std::string> formats = bench::tile_formats();
 };
 
-/// The distinct tiles of a slide with their luminance, all of one size.
+/// The distinct tiles of a slide with their pixels, all of one size.
 struct Tiles {
   std::string name;
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   Colour colour = Colour::rgb;
+  PixelFormat format;
+  bool with_luminance = false;  ///< beside RGB
   std::vector<std::vector<std::byte>> bytes;
   std::vector<std::vector<std::uint8_t>> pixels;
+
+  std::size_t tile_bytes() const { return format.pixel_bytes() * width * height; }
 };
 
-Tiles read_tiles(const std::string& path) {
+Tiles read_tiles(const std::string& path, const std::string& wanted) {
   const auto slide = Slide::open(path);
   Tiles tiles;
-  tiles.name = std::filesystem::path(path).stem().string();
+  tiles.format = wanted == "luminance" ? luminance_format : rgb_format;
+  tiles.with_luminance = wanted == "both";
+  tiles.name = std::filesystem::path(path).stem().string() + (wanted == "luminance" ? "" : "_" + wanted);
   TileDecoder decoder;
   for (std::size_t l = 0; l < slide->info().levels.size(); ++l) {
     const Level& level = slide->info().levels[l];
@@ -59,9 +69,10 @@ Tiles read_tiles(const std::string& path) {
       if (range.length == 0) continue;
       std::vector<std::byte> bytes(range.length);
       slide->read(range.offset, bytes);
-      std::vector<std::uint8_t> pixels(std::size_t{tiles.width} * tiles.height);
-      decoder.decode(*slide, l, i, bytes, 0, 0,
-                     {pixels.data(), level.tile_width, level.tile_width, level.tile_height, luminance_format});
+      std::vector<std::uint8_t> pixels(tiles.tile_bytes());
+      decoder.decode(
+          *slide, l, i, bytes, 0, 0,
+          {pixels.data(), tiles.format.channels * level.tile_width, level.tile_width, level.tile_height, tiles.format});
       tiles.bytes.push_back(std::move(bytes));
       tiles.pixels.push_back(std::move(pixels));
     }
@@ -76,6 +87,13 @@ struct Placed {
   std::vector<std::size_t> offsets;
   std::vector<std::byte> bytes;
 };
+
+/// About the bytes of such a batch.
+std::uint64_t place_bytes(const Tiles& tiles, std::uint32_t count) {
+  std::uint64_t bytes = 0;
+  for (const auto& tile : tiles.bytes) bytes += tile.size();
+  return bytes / tiles.bytes.size() * count * 11 / 10;
+}
 
 Placed place(const Tiles& tiles, std::uint32_t count) {
   std::mt19937 random(1);
@@ -93,7 +111,7 @@ Placed place(const Tiles& tiles, std::uint32_t count) {
 /// Tiles below each other, each with rows of its own: how many of those that the device vouches for aren't the CPU's.
 std::size_t count_wrong(const Tiles& tiles, const Placed& placed, const std::vector<std::uint32_t>& reasons,
                         const std::byte* plane) {
-  const std::size_t tile_bytes = std::size_t{tiles.width} * tiles.height;
+  const std::size_t tile_bytes = tiles.tile_bytes();
   constexpr std::size_t at_once = 1024;
   std::vector<std::uint8_t> band(at_once * tile_bytes);
   std::size_t wrong = 0;
@@ -111,24 +129,28 @@ std::size_t count_wrong(const Tiles& tiles, const Placed& placed, const std::vec
 
 nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& options) {
   const Placed placed = place(tiles, count);
-  const cuda::Jpeg2000BatchLimits limits{.tiles = count, .compressed_bytes = placed.bytes.size()};
+  cuda::Jpeg2000BatchLimits limits{.tiles = count, .compressed_bytes = placed.bytes.size(), .format = tiles.format};
+  limits.with_luminance = tiles.with_luminance;
   const std::size_t upload_bytes = cuda::Jpeg2000Batch::upload_bytes(limits);
   const bench::PinnedBytes upload = bench::allocate_pinned(upload_bytes);
   cuda::Jpeg2000Batch batch(limits, {upload.get(), upload_bytes});
   const std::size_t decoder_bytes = cuda::Jpeg2000BatchDecoder::device_bytes(limits);
   const bench::DeviceBytes decoder_memory = bench::allocate_device(decoder_bytes);
   cuda::Jpeg2000BatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
-  const std::size_t plane_bytes = std::size_t{tiles.width} * tiles.height * count;
+  const std::size_t luminance_bytes = std::size_t{tiles.width} * tiles.height;
+  const std::size_t beside = tiles.tile_bytes() * count;
+  const std::size_t plane_bytes = beside + (tiles.with_luminance ? luminance_bytes * count : 0);
   const bench::DeviceBytes plane = bench::allocate_device(plane_bytes);
   const bench::DeviceBytes compressed = bench::allocate_device(placed.bytes.size());
   const bench::DeviceBytes verdicts = bench::allocate_device(sizeof(std::uint32_t) * count);
   SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), placed.bytes.data(), placed.bytes.size(), cudaMemcpyHostToDevice));
   SLIDESTREAM_CUDA(cudaMemset(plane.get(), 0xA5, plane_bytes));
-  const TileDemand demand{tiles.colour, tiles.width, tiles.height, tiles.width, tiles.height, luminance_format};
+  const TileDemand demand{tiles.colour, tiles.width, tiles.height, tiles.width, tiles.height, tiles.format};
   const auto before = std::chrono::steady_clock::now();
   for (std::uint32_t i = 0; i < count; ++i) {
-    const cuda::JpegPlacement placement{
-        std::uint64_t{i} * tiles.width * tiles.height, tiles.width, 0, 0, tiles.width, tiles.height};
+    const auto row_bytes = static_cast<std::uint32_t>(tiles.format.pixel_bytes() * tiles.width);
+    const cuda::JpegPlacement placement{i * tiles.tile_bytes(),       row_bytes,  0, 0, tiles.width, tiles.height,
+                                        beside + i * luminance_bytes, tiles.width};
     const cuda::Jpeg2000Reason reason =
         batch.add({placed.bytes.data() + placed.offsets[i], tiles.bytes[placed.chosen[i]].size()}, placed.offsets[i],
                   demand, placement);
@@ -183,7 +205,11 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
 
 Options parse(int argc, char** argv) {
   Options options;
-  bench::parse_tile_options(argc, argv, options);
+  bench::parse_tile_options(argc, argv, options, [&](const std::string& argument, const bench::ArgumentValue& value) {
+    if (argument != "--format") return false;
+    options.formats = bench::tile_formats(value());
+    return true;
+  });
   return options;
 }
 
@@ -195,10 +221,13 @@ int main(int argc, char** argv) {
     nlohmann::json rows = nlohmann::json::array();
     bool sound = true;
     for (const std::string& path : options.slides) {
-      const Tiles tiles = read_tiles(path);
-      for (const std::uint32_t count : options.tiles) {
-        rows.push_back(run(tiles, count, options));
-        sound = sound && rows.back()["wrong"] == 0 && rows.back()["flagged"] == 0;
+      for (const std::string& format : options.formats) {
+        const Tiles tiles = read_tiles(path, format);
+        for (const std::uint32_t count : options.tiles) {
+          if (place_bytes(tiles, count) > UINT32_MAX) continue;  // more than a batch takes
+          rows.push_back(run(tiles, count, options));
+          sound = sound && rows.back()["wrong"] == 0 && rows.back()["flagged"] == 0;
+        }
       }
     }
     if (!options.json.empty()) std::ofstream(options.json) << rows.dump(1) << '\n';

@@ -44,7 +44,7 @@ struct Options : bench::TileOptions {
   Options() : TileOptions{{}, {0, 16384, 4096, 1024}, 7, {}} {}
   bool checked = true;
   std::int64_t lanes = -1;
-  std::vector<std::string> formats = {"luminance", "rgb", "both"};
+  std::vector<std::string> formats = bench::tile_formats();
 };
 
 /// The distinct tiles of a slide: those inside the image in whole, with their pixels.
@@ -231,10 +231,7 @@ Options parse(int argc, char** argv) {
     if (argument == "--lanes") {
       options.lanes = std::atoll(value().c_str());
     } else if (argument == "--format") {
-      const std::string wanted = value();
-      if (wanted != "luminance" && wanted != "rgb" && wanted != "both")
-        throw ConfigError("--format is luminance, rgb or both");
-      options.formats = {wanted};
+      options.formats = bench::tile_formats(value());
     } else if (argument == "--unchecked") {
       options.checked = false;
     } else {

@@ -31,6 +31,15 @@ inline std::vector<std::uint32_t> numbers_in(const std::string& list) {
   return numbers;
 }
 
+/// What tiles are decoded to: luminance, RGB, and both at once; or the one of these that is `wanted`. \throws
+/// ConfigError.
+inline std::vector<std::string> tile_formats(const std::string& wanted = "") {
+  const std::vector<std::string> formats = {"luminance", "rgb", "both"};
+  if (wanted.empty()) return formats;
+  if (std::ranges::count(formats, wanted) == 0) throw ConfigError("--format is luminance, rgb or both");
+  return {wanted};
+}
+
 /// The value that follows an argument. \throws ConfigError when there is none.
 using ArgumentValue = std::function<std::string()>;
 

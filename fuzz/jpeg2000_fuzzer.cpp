@@ -1,6 +1,6 @@
 // Any bytes are flagged by the code that the GPU runs, or decoded as OpenJPEG does without finding damage.
 //
-// The first byte chooses the slide's colour and the tile's size. The rest is the tile.
+// The first byte chooses the slide's colour, the tile's size, and luminance or RGB. The rest is the tile.
 
 #include <algorithm>
 #include <cstddef>
@@ -36,8 +36,9 @@ bool decode_on_cpu(std::span<const std::byte> bytes, const TileDemand& demand, s
   level.tile_height = demand.height;
   level.colour = demand.colour;
   const LevelDetail detail;
-  pixels.assign(static_cast<std::size_t>(demand.width * demand.height), 0);
-  const HostPixels view{pixels.data(), demand.width, demand.width, demand.height, demand.format};
+  const auto pixel = static_cast<std::int64_t>(demand.format.pixel_bytes());
+  pixels.assign(static_cast<std::size_t>(pixel * demand.width * demand.height), 0);
+  const HostPixels view{pixels.data(), pixel * demand.width, demand.width, demand.height, demand.format};
   try {
     decode_jpeg2000({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
@@ -55,20 +56,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static cuda::HostJpeg2000Decoder decoder;
   static std::vector<std::uint8_t> pixels;
   cuda::Jpeg2000Header header;
-  if (cuda::parse_jpeg2000_header(bytes, header) != cuda::Jpeg2000Reason::none) return 0;
+  if (cuda::parse_jpeg2000_header(cuda::find_jpeg2000_codestream(bytes), header) != cuda::Jpeg2000Reason::none)
+    return 0;
   // The tile has the frame's size, or the image's edge goes through it; or it doesn't fit by a pixel.
   constexpr std::int64_t more[][2] = {{0, 0}, {1, 0}, {1, 1}, {-1, -1}};
   const auto& across = more[data[0] >> 2 & 3U];
   const auto& down = more[data[0] >> 4 & 3U];
   const std::int64_t width = header.parameters.width, height = header.parameters.height;
-  const TileDemand demand{colours[data[0] & 3U], width + across[0], height + down[0],
-                          width + across[1],     height + down[1],  luminance_format};
+  const TileDemand demand{colours[data[0] & 3U], width + across[0],
+                          height + down[0],      width + across[1],
+                          height + down[1],      (data[0] & 64U) != 0 ? rgb_format : luminance_format};
   if (demand.width < 1 || demand.height < 1) return 0;
+  if (width * height > 1 << 17) return 0;  // take long, and go the same way on the host
   if (decoder.decode(bytes, demand) != cuda::Jpeg2000Reason::none) return 0;
   require(decode_on_cpu(bytes, demand, pixels));
+  const auto pixel = static_cast<std::int64_t>(demand.format.pixel_bytes());
+  const std::size_t row_bytes = demand.format.pixel_bytes() * decoder.width();
   for (std::uint32_t y = 0; y < decoder.height(); ++y) {
-    const auto row = decoder.pixels().subspan(std::size_t{y} * decoder.width(), decoder.width());
-    require(std::equal(row.begin(), row.end(), pixels.begin() + y * demand.width));
+    const auto row = decoder.pixels().subspan(y * row_bytes, row_bytes);
+    require(std::equal(row.begin(), row.end(), pixels.begin() + y * pixel * demand.width));
   }
   return 0;
 }

@@ -137,7 +137,9 @@ prepare() {
   local real="$data/cmu-1-small-region.svs"
   arguments=()
   if [[ "$1" == jpeg2000_gpu_bench ]]; then
-    arguments=("$data/tcga-cr-7395.svs")
+    mkdir -p "$folder"
+    "$pipeline" synth --out "$folder/lossless.svs" --size 4096x4096 --codec jpeg2000 --quality 100 --levels 1 >&2
+    arguments=("$data/tcga-cr-7395.svs" "$folder/lossless.svs")
     return 0
   fi
   [[ "$1" == jpeg_gpu_bench || "$1" == encode_gpu_bench ]] || return 0

@@ -165,12 +165,13 @@ def write_images(folder):
 
 
 def write_jpeg2000_tiles(slides, folder):
-    """What jpeg2000_fuzzer takes: a byte that says the slide's colour and how the frame fits the tile, and a tile."""
+    """What jpeg2000_fuzzer takes: a byte that says the slide's colour, how the frame fits the tile and what is
+    wanted of it, and a tile."""
     for slide in slides:
         content = slide.read_bytes()
         tags = first_directory(content)
         for number, (offset, length) in enumerate(list(zip(tags[324], tags[325]))[:3]):
-            for colour in range(4):
+            for colour in (0, 1, 2, 3, 64, 65, 66, 67):
                 (folder / f"{slide.stem}-{number}-{colour}").write_bytes(
                     bytes([colour]) + content[offset:offset + length])
 

@@ -209,17 +209,10 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
 }
 
 bool JpegBatch::add_white(const JpegPlacement& placement) {
-  const std::uint32_t of_a_tile = layout_.limits.with_luminance ? 2 : 1;
-  if (rectangle_count_ == of_a_tile * layout_.limits.white_rectangles) return false;
-  const auto pixel_bytes = static_cast<std::uint32_t>(layout_.limits.format.pixel_bytes());
-  auto* const rectangles = part<JpegDeviceRectangle>(layout_.rectangles);
-  rectangles[rectangle_count_++] = {placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height,
-                                    0};
-  if (layout_.limits.with_luminance) {
-    rectangles[rectangle_count_++] = {placement.luminance_offset, placement.luminance_pitch, placement.width,
-                                      placement.height, 0};
-  }
-  return true;
+  const JpegBatchLimits& limits = layout_.limits;
+  const std::size_t room = (limits.with_luminance ? 2 : 1) * std::size_t{limits.white_rectangles};
+  return add_white_rectangles(placement, limits.format, limits.with_luminance,
+                              {part<JpegDeviceRectangle>(layout_.rectangles), room}, rectangle_count_);
 }
 
 void JpegBatch::cut_into_pieces(std::uint32_t lanes) {

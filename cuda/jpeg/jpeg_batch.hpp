@@ -114,6 +114,19 @@ struct JpegDeviceRectangle {
   std::uint32_t unused;
 };
 
+/// Notes that a missing tile is white, in pixels of `format` and perhaps in luminance beside them. False, and nothing
+/// is noted, when there is no room among `rectangles`, of which `count` are in use.
+inline bool add_white_rectangles(const JpegPlacement& placement, const PixelFormat& format, bool with_luminance,
+                                 std::span<JpegDeviceRectangle> rectangles, std::uint32_t& count) {
+  if (count + (with_luminance ? 2 : 1) > rectangles.size()) return false;
+  const auto pixel_bytes = static_cast<std::uint32_t>(format.pixel_bytes());
+  rectangles[count++] = {placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height, 0};
+  if (with_luminance) {
+    rectangles[count++] = {placement.luminance_offset, placement.luminance_pitch, placement.width, placement.height, 0};
+  }
+  return true;
+}
+
 /// Cuts the memory that travels to the device; the same on both sides.
 struct JpegUploadLayout {
   explicit JpegUploadLayout(const JpegBatchLimits& limits);

@@ -23,6 +23,33 @@ struct Reader {
   Reader part(std::size_t at, std::size_t length) const noexcept { return {bytes.subspan(at, length)}; }
 };
 
+constexpr std::uint32_t box(const char (&name)[5]) {
+  std::uint32_t type = 0;
+  for (int i = 0; i < 4; ++i) type = type << 8 | static_cast<unsigned char>(name[i]);
+  return type;
+}
+
+/// Calls `visit(type, contents)` for the boxes of a JP2 file (ISO/IEC 15444-1, annex I), or those inside another, until
+/// it gives false. False as well where a box doesn't end inside.
+template <class Visit>
+bool for_each_box(const Reader& reader, const Visit& visit) noexcept {
+  for (std::size_t at = 0; at < reader.size();) {
+    const std::size_t left = reader.size() - at;
+    std::uint64_t length = reader.u32(at);
+    std::size_t header = 8;
+    if (length == 1) {
+      length = std::uint64_t{reader.u32(at + 8)} << 32 | reader.u32(at + 12);
+      header = 16;
+    } else if (length == 0) {
+      length = left;
+    }
+    if (length < header || length > left) return false;
+    if (!visit(reader.u32(at + 4), reader.part(at + header, length - header))) return false;
+    at += length;
+  }
+  return true;
+}
+
 /// The main header as it is read, segment by segment. Segments are without marker and length.
 class MainHeader {
  public:
@@ -245,8 +272,6 @@ const char* describe(Jpeg2000Reason reason) noexcept {
       return "samples of other than 8 bits, unsigned";
     case Reason::components:
       return "components that don't fit";
-    case Reason::colour:
-      return "pixels that are made of several components";
     case Reason::size:
       return "a frame of another size, or a large one";
     case Reason::grid:
@@ -277,6 +302,22 @@ const char* describe(Jpeg2000Reason reason) noexcept {
       return "too little memory for the code-blocks";
   }
   return "unknown";
+}
+
+std::span<const std::byte> find_jpeg2000_codestream(std::span<const std::byte> bytes) noexcept {
+  const Reader reader{bytes};
+  if (reader.u32(0) != 12 || reader.u32(4) != box("jP  ") || reader.u32(8) != 0x0D0A870A) return bytes;
+  Reader found{};
+  bool plain = true;
+  const bool sound = for_each_box(reader, [&](std::uint32_t type, const Reader& contents) {
+    if (type == box("jp2c") && found.size() == 0) found = contents;
+    if (type != box("jp2h")) return true;
+    return for_each_box(contents, [&plain](std::uint32_t inner, const Reader&) {
+      plain = plain && inner != box("pclr") && inner != box("cmap") && inner != box("cdef");
+      return true;
+    });
+  });
+  return sound && plain ? found.bytes : std::span<const std::byte>();
 }
 
 Jpeg2000Reason parse_jpeg2000_tile_parts(std::span<const std::byte> bytes, std::size_t main_bytes,
@@ -338,8 +379,7 @@ Jpeg2000Reason judge_jpeg2000(const Jpeg2000Parameters& parameters, const TileDe
   if (verdict.fault == FrameFault::components) return Reason::components;
   if (verdict.fault == FrameFault::size) return Reason::size;
   pixels_of = verdict.pixels;
-  if (pixels_of != PixelsOf::first && pixels_of != PixelsOf::first_inverted) return Reason::colour;
-  return demand.format == luminance_format ? Reason::none : Reason::colour;
+  return Reason::none;
 }
 
 }  // namespace slidestream::cuda

@@ -23,8 +23,7 @@ enum class Jpeg2000Reason : std::uint32_t {
   odd_marker,        ///< a marker that stands in few files: POC, PPM, PPT, RGN, CAP and the like
   precision,         ///< not 8 bits, unsigned
   components,        ///< not one to four, or not what the slide's colour asks for, or the first is subsampled
-  colour,            ///< the pixels are made of more than the first component
-  size,              ///< not the tile's size, or more than 256 x 256, or the frame doesn't hold what is wanted
+  size,              ///< not the tile's size, or more than 1024 x 1024, or the frame doesn't hold what is wanted
   grid,              ///< several tiles in the codestream, or an image that doesn't begin at (0, 0)
   levels,            ///< no wavelet transform, or more than six levels
   block_style,       ///< bypass, reset, termination, causal contexts, segmentation symbols, or high throughput
@@ -46,7 +45,8 @@ const char* describe(Jpeg2000Reason reason) noexcept;
 inline constexpr std::uint32_t most_jpeg2000_components = 4;
 inline constexpr std::uint32_t most_jpeg2000_levels = 6;
 inline constexpr std::uint32_t most_jpeg2000_bands = 1 + 3 * most_jpeg2000_levels;
-inline constexpr std::uint32_t most_jpeg2000_side = 256;        ///< pixels
+inline constexpr std::uint32_t most_jpeg2000_side = 1024;       ///< pixels
+inline constexpr std::uint32_t small_jpeg2000_side = 256;       ///< of tiles that the quickest kernels take
 inline constexpr std::uint32_t most_jpeg2000_tile_parts = 255;  ///< that aren't empty
 
 /// How a component is coded: COD or COC, and QCD or QCC.
@@ -95,6 +95,10 @@ struct Jpeg2000Header {
   std::uint32_t part_count = 0;
   std::array<Jpeg2000TilePart, most_jpeg2000_tile_parts> parts{};
 };
+
+/// The codestream in `bytes`: all of them, or the contents of a JP2 file's box. Empty where there is none, where boxes
+/// don't add up, or say more of the components than that they are an image's.
+std::span<const std::byte> find_jpeg2000_codestream(std::span<const std::byte> bytes) noexcept;
 
 /// Parses the headers in `bytes`, a bare codestream. Reads nothing outside `bytes`. Takes only what the CPU's decoder
 /// finds nothing wrong with. \returns Jpeg2000Reason::none when `header` is filled.

@@ -35,25 +35,24 @@ std::uint32_t tree_nodes(std::uint32_t across, std::uint32_t down) {
 
 class CodingMaker {
  public:
-  CodingMaker(const Jpeg2000Parameters& parameters, Jpeg2000Coding& coding)
-      : parameters_(parameters), coding_(coding), resolutions_(parameters.component_count) {}
+  CodingMaker(const Jpeg2000Parameters& parameters, std::uint32_t components, Jpeg2000Coding& coding)
+      : parameters_(parameters), components_(components), coding_(coding), resolutions_(parameters.component_count) {}
 
   Reason make() {
     if (parameters_.layers > most_layers) return Reason::too_many_parts;
     const Jpeg2000Component& first = parameters_.components[0];
     coding_.width = static_cast<std::uint16_t>(parameters_.width);
     coding_.height = static_cast<std::uint16_t>(parameters_.height);
-    coding_.levels = first.levels;
+    coding_.large = std::max(parameters_.width, parameters_.height) > small_jpeg2000_side ? 1 : 0;
+    coding_.components = static_cast<std::uint8_t>(components_);
+    coding_.colour_transform = components_ == 3 && parameters_.colour_transform ? 1 : 0;
     coding_.reversible = first.reversible ? 1 : 0;
     coding_.most_bit_planes = first.reversible ? 16 : 24;
     coding_.sop_markers = parameters_.sop_markers ? 1 : 0;
     coding_.eph_markers = parameters_.eph_markers ? 1 : 0;
     for (std::uint32_t c = 0; c < parameters_.component_count; ++c) {
-      for (std::uint32_t r = 0; r <= parameters_.components[c].levels; ++r) {
-        const Reason reason = add_resolution(c, r);
-        if (reason != Reason::none) return reason;
-      }
-      if (c == 0) coding_.blocks = static_cast<std::uint16_t>(blocks_);
+      const Reason reason = add_component(c);
+      if (reason != Reason::none) return reason;
     }
     coding_.all_blocks = static_cast<std::uint16_t>(blocks_);
     coding_.nodes = static_cast<std::uint16_t>(nodes_);
@@ -66,6 +65,30 @@ class CodingMaker {
   }
   std::uint32_t component_height(std::uint32_t c) const {
     return divided_up(parameters_.height, parameters_.components[c].dy);
+  }
+
+  Reason add_component(std::uint32_t c) {
+    const Jpeg2000Component& component = parameters_.components[c];
+    const std::uint32_t first_block = blocks_;
+    if (c < components_ && component.reversible != parameters_.components[0].reversible) return Reason::components;
+    for (std::uint32_t r = 0; r <= component.levels; ++r) {
+      const Reason reason = add_resolution(c, r);
+      if (reason != Reason::none) return reason;
+    }
+    if (c >= components_) return Reason::none;
+    if (blocks_ - first_block > most_small_blocks) coding_.large = 1;
+    if (blocks_ - first_block > most_component_blocks) return Reason::too_many_parts;
+    coding_.decoded[c] = {static_cast<std::uint16_t>(component_width(c)),
+                          static_cast<std::uint16_t>(component_height(c)),
+                          static_cast<std::uint16_t>(first_block),
+                          static_cast<std::uint16_t>(blocks_ - first_block),
+                          component.levels,
+                          coding_.bands_used,
+                          component.dx,
+                          component.dy};
+    coding_.bands_used = static_cast<std::uint8_t>(coding_.bands_used + coding_.decoded[c].bands());
+    coding_.blocks = static_cast<std::uint16_t>(blocks_);
+    return Reason::none;
   }
 
   Reason add_resolution(std::uint32_t c, std::uint32_t r) {
@@ -140,21 +163,21 @@ class CodingMaker {
       nodes_ += tree_nodes(wide, high);
       if (nodes_ > most_tag_nodes) return Reason::too_many_parts;
     }
-    if (c == 0) {
+    if (c < components_) {
       const double mantissa = component.steps[number] & 0x7FFU;
       // Equation E-3 for 8 bits. OpenJPEG gives the irreversible filters' bands no gain.
       const double step = (1.0 + mantissa / 2048.0) * std::pow(2.0, 8 - static_cast<int>(exponent));
-      coding_.bands[number] = {0.5F * static_cast<float>(step),
-                               static_cast<std::uint16_t>(width),
-                               static_cast<std::uint16_t>(height),
-                               static_cast<std::uint16_t>(blocks_),
-                               static_cast<std::uint16_t>(across),
-                               static_cast<std::uint8_t>(width_log),
-                               static_cast<std::uint8_t>(height_log),
-                               static_cast<std::uint8_t>(kind == 3   ? 2
-                                                         : kind == 1 ? 1
-                                                                     : 0),
-                               0};
+      coding_.bands[coding_.bands_used + number] = {0.5F * static_cast<float>(step),
+                                                    static_cast<std::uint16_t>(width),
+                                                    static_cast<std::uint16_t>(height),
+                                                    static_cast<std::uint16_t>(blocks_),
+                                                    static_cast<std::uint16_t>(across),
+                                                    static_cast<std::uint8_t>(width_log),
+                                                    static_cast<std::uint8_t>(height_log),
+                                                    static_cast<std::uint8_t>(kind == 3   ? 2
+                                                                              : kind == 1 ? 1
+                                                                                          : 0),
+                                                    0};
     }
     blocks_ += across * down;
     return Reason::none;
@@ -284,6 +307,7 @@ class CodingMaker {
   }
 
   const Jpeg2000Parameters& parameters_;
+  std::uint32_t components_;  ///< that are decoded
   Jpeg2000Coding& coding_;
   std::vector<std::vector<Resolution>> resolutions_;
   std::uint32_t blocks_ = 0;
@@ -295,8 +319,8 @@ class CodingMaker {
 
 }  // namespace
 
-Jpeg2000Reason make_coding(const Jpeg2000Parameters& parameters, Jpeg2000Coding& coding) {
-  return CodingMaker(parameters, coding).make();
+Jpeg2000Reason make_coding(const Jpeg2000Parameters& parameters, std::uint32_t components, Jpeg2000Coding& coding) {
+  return CodingMaker(parameters, components, coding).make();
 }
 
 }  // namespace slidestream::cuda

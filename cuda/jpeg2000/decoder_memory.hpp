@@ -30,7 +30,7 @@ struct Jpeg2000DecoderMemory {
     tables = take(MqTables::bytes);
     upload = take(upload_layout.size);
     counters = take(8192);
-    state = take(std::size_t{PacketState::bytes_per_tile} * ((limits.wave_tiles + 31U) / 32 * 32));
+    state = take(sizeof(std::uint32_t) * limits.state_words);
     blocks = take(sizeof(Jpeg2000Block) * std::size_t{limits.blocks});
     jobs = take(sizeof(BlockJob) * std::size_t{limits.blocks});
     job_blocks = take(sizeof(std::uint32_t) * std::size_t{limits.blocks});
@@ -39,6 +39,7 @@ struct Jpeg2000DecoderMemory {
     stream_words_limit = limits.wave_bytes / 4 + limits.wave_bytes / 32 + 6 * std::size_t{limits.blocks};
     stream = take(sizeof(std::uint32_t) * stream_words_limit);
     planes = take(sizeof(std::uint32_t) * (limits.plane_words + 2 * std::size_t{plane_margin}));
+    colour = take(sizeof(float) * colour_floats * limits.colour_tiles);
   }
   std::size_t tables;
   std::size_t upload;
@@ -50,6 +51,7 @@ struct Jpeg2000DecoderMemory {
   std::size_t pieces;
   std::size_t stream;
   std::size_t planes;
+  std::size_t colour;
   std::size_t stream_words_limit = 0;
   std::size_t size = 0;
 };

@@ -38,12 +38,16 @@ struct Jpeg2000DeviceBatch {
   std::uint32_t* job_blocks;  ///< their blocks
   std::uint32_t* stream;      ///< bits of all blocks
   std::uint32_t* planes;      ///< signs, states and bit planes of all blocks; margins on both sides are others'
+  float* colour;              ///< values of components, of tiles that are made of three, or large
   Jpeg2000Counters* counters;
   std::uint8_t* plane;
   std::uint32_t* verdicts;  ///< by tile: a Jpeg2000Reason
   std::uint64_t plane_capacity;
   std::uint32_t stream_capacity;
   std::uint32_t piece_capacity;
+  std::uint64_t colour_capacity;  ///< floats
+  std::uint32_t state_words;      ///< of a tile
+  std::uint32_t large_side;       ///< see Jpeg2000Wave
   std::uint32_t tile_count;
   std::uint32_t block_count;
 };
@@ -54,6 +58,8 @@ inline Jpeg2000DeviceBatch of_wave(Jpeg2000DeviceBatch batch, const Jpeg2000Wave
   batch.verdicts += wave.first_tile;
   batch.tile_count = wave.tiles;
   batch.block_count = wave.blocks;
+  batch.state_words = wave.state_words;
+  batch.large_side = wave.large_side;
   return batch;
 }
 
@@ -61,7 +67,13 @@ inline Jpeg2000DeviceBatch of_wave(Jpeg2000DeviceBatch batch, const Jpeg2000Wave
 void launch_packets(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
 /// Bits to bit planes.
 void launch_blocks(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
-/// Bit planes to pixels, of tiles with either transform.
+/// Bit planes to luminance that is the first component's, of tiles with either transform.
 void launch_transform(const Jpeg2000DeviceBatch& batch, bool reversible, cudaStream_t stream);
+/// Bit planes to pixels of three components, or to RGB.
+void launch_colour(const Jpeg2000DeviceBatch& batch, bool reversible, std::uint32_t multiprocessors,
+                   cudaStream_t stream);
+/// Bit planes to the pixels of large tiles.
+void launch_large(const Jpeg2000DeviceBatch& batch, bool reversible, std::uint32_t multiprocessors,
+                  cudaStream_t stream);
 
 }  // namespace slidestream::cuda

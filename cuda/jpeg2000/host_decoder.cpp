@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cuda/jpeg2000/block_bits.hpp"
+#include "cuda/jpeg2000/colour.hpp"
 #include "cuda/jpeg2000/wavelet.hpp"
 
 namespace slidestream::cuda {
@@ -59,9 +60,10 @@ void HostArena::store(std::uint32_t at, std::uint32_t value) const noexcept {
 }
 
 HostJpeg2000Decoder::HostJpeg2000Decoder()
-    : state_(PacketState::bytes_per_tile / 4), blocks_(most_blocks), pieces_(most_pieces) {}
+    : state_(most_tag_nodes + 2 * most_blocks), blocks_(most_blocks), pieces_(most_pieces) {}
 
 Jpeg2000Reason HostJpeg2000Decoder::decode(std::span<const std::byte> bytes, const TileDemand& demand) {
+  bytes = find_jpeg2000_codestream(bytes);
   Jpeg2000Header header;
   Jpeg2000Reason reason = parse_jpeg2000_header(bytes, header);
   if (reason != Jpeg2000Reason::none) return reason;
@@ -69,12 +71,13 @@ Jpeg2000Reason HostJpeg2000Decoder::decode(std::span<const std::byte> bytes, con
   reason = judge_jpeg2000(header.parameters, demand, pixels_of);
   if (reason != Jpeg2000Reason::none) return reason;
   coding_ = {};
-  reason = make_coding(header.parameters, coding_);
+  reason = make_coding(header.parameters, components_for(pixels_of), coding_);
   if (reason != Jpeg2000Reason::none) return reason;
   padded_.assign(bytes.begin(), bytes.end());
   padded_.resize((bytes.size() + 15) / 16 * 16);
-  return decode_tile(padded_, 0, {header.parts.data(), header.part_count}, coding_,
-                     pixels_of == PixelsOf::first_inverted);
+  reason = decode_tile(padded_, 0, {header.parts.data(), header.part_count}, coding_);
+  if (reason == Jpeg2000Reason::none) make_pixels(coding_, demand.format, pixels_of);
+  return reason;
 }
 
 Jpeg2000Reason HostJpeg2000Decoder::decode(std::uint8_t* plane, const Jpeg2000Batch& batch, std::uint32_t number,
@@ -84,24 +87,31 @@ Jpeg2000Reason HostJpeg2000Decoder::decode(std::uint8_t* plane, const Jpeg2000Ba
   const auto& tile = reinterpret_cast<const Jpeg2000DeviceTile*>(upload + layout.tiles)[number];
   const auto& coding = reinterpret_cast<const Jpeg2000Coding*>(upload + layout.codings)[tile.coding];
   const auto* parts = reinterpret_cast<const Jpeg2000TilePart*>(upload + layout.parts) + tile.first_part;
-  const Jpeg2000Reason reason = decode_tile(compressed, tile.offset, {parts, tile.parts}, coding, tile.inverted != 0);
+  const Jpeg2000Reason reason = decode_tile(compressed, tile.offset, {parts, tile.parts}, coding);
   if (reason != Jpeg2000Reason::none) return reason;
-  for (std::int64_t y = tile.first_row; y < tile.first_row + tile.rows; ++y) {
-    const std::uint8_t* from = pixels_.data() + y * coding.width + tile.first_column;
-    std::copy_n(from, tile.columns, plane + tile.origin + y * tile.pitch + tile.first_column);
-  }
+  const auto write = [&](const PixelFormat& format, PixelsOf pixels_of, std::int64_t origin, std::uint32_t pitch) {
+    if (pitch == 0) return;
+    make_pixels(coding, format, pixels_of);
+    const auto bytes = static_cast<std::int64_t>(format.pixel_bytes());
+    for (std::int64_t y = tile.first_row; y < tile.first_row + tile.rows; ++y) {
+      const std::uint8_t* from = pixels_.data() + bytes * (y * coding.width + tile.first_column);
+      std::copy_n(from, bytes * tile.columns, plane + origin + y * pitch + bytes * tile.first_column);
+    }
+  };
+  write(luminance_format, tile.luminance_of, tile.luminance_origin, tile.luminance_pitch);
+  write(rgb_format, tile.rgb_of, tile.rgb_origin, tile.rgb_pitch);
   return reason;
 }
 
 Jpeg2000Reason HostJpeg2000Decoder::decode_tile(std::span<const std::byte> compressed, std::uint32_t offset,
-                                                std::span<const Jpeg2000TilePart> parts, const Jpeg2000Coding& coding,
-                                                bool inverted) {
+                                                std::span<const Jpeg2000TilePart> parts, const Jpeg2000Coding& coding) {
   std::uint32_t piece_count = 0;
   Jpeg2000Reason reason = read_packets(reinterpret_cast<const std::uint8_t*>(compressed.data()) + offset, offset,
                                        parts.data(), static_cast<std::uint32_t>(parts.size()), coding,
-                                       {state_.data(), 1}, blocks_.data(), {pieces_.data(), &piece_count, most_pieces});
+                                       {state_.data(), 1, coding.nodes, coding.all_blocks}, blocks_.data(),
+                                       {pieces_.data(), &piece_count, most_pieces});
   planes_.assign(plane_margin, 0);
-  for (std::uint32_t b = 0; b <= 3U * coding.levels && reason == Jpeg2000Reason::none; ++b) {
+  for (std::uint32_t b = 0; b < coding.bands_used && reason == Jpeg2000Reason::none; ++b) {
     const Jpeg2000Band& band = coding.bands[b];
     for (std::uint32_t i = 0; i < blocks_in(band) && reason == Jpeg2000Reason::none; ++i) {
       reason = decode_block(compressed, band, i, blocks_[band.first_block + i]);
@@ -109,9 +119,9 @@ Jpeg2000Reason HostJpeg2000Decoder::decode_tile(std::span<const std::byte> compr
   }
   if (reason != Jpeg2000Reason::none) return reason;
   if (coding.reversible != 0) {
-    transform<Wavelet53>(coding, inverted);
+    transform<Wavelet53>(coding);
   } else {
-    transform<Wavelet97>(coding, inverted);
+    transform<Wavelet97>(coding);
   }
   return reason;
 }
@@ -146,13 +156,14 @@ Jpeg2000Reason HostJpeg2000Decoder::decode_block(std::span<const std::byte> comp
 }
 
 template <class Wavelet>
-void HostJpeg2000Decoder::place_band(const Jpeg2000Coding& coding, std::uint32_t number,
-                                     std::vector<typename Wavelet::Value>& values) const {
-  const Jpeg2000Band& band = coding.bands[number];
-  const std::uint32_t levels_left = number == 0 ? coding.levels : coding.levels - (number - 1) / 3;
+void HostJpeg2000Decoder::place_band(const Jpeg2000Coding& coding, const DecodedComponent& component,
+                                     std::uint32_t number, std::vector<typename Wavelet::Value>& values) const {
+  const Jpeg2000Band& band = coding.bands[component.first_band + number];
+  const std::uint32_t levels_left = number == 0 ? component.levels : component.levels - (number - 1) / 3;
   const std::uint32_t kind = number == 0 ? 0 : (number - 1) % 3 + 1;
-  const std::size_t origin = ((kind & 2U) != 0 ? reduced(coding.height, levels_left) : 0) * std::size_t{coding.width} +
-                             ((kind & 1U) != 0 ? reduced(coding.width, levels_left) : 0);
+  const std::size_t pitch = component.width;
+  const std::size_t origin = ((kind & 2U) != 0 ? reduced(component.height, levels_left) : 0) * pitch +
+                             ((kind & 1U) != 0 ? reduced(component.width, levels_left) : 0);
   for (std::uint32_t i = 0; i < blocks_in(band); ++i) {
     const Jpeg2000Block& block = blocks_[band.first_block + i];
     const BlockSize size = size_of_block(band, i);
@@ -169,31 +180,64 @@ void HostJpeg2000Decoder::place_band(const Jpeg2000Coding& coding, std::uint32_t
         const std::size_t row = (i / band.blocks_across << band.block_height_log) + y;
         const std::size_t column = (i % band.blocks_across << band.block_width_log) + x;
         const std::uint32_t negative = magnitude != 0 ? signs[word] >> shift & 1U : 0;
-        values[origin + row * coding.width + column] = Wavelet::value(magnitude, negative, scale);
+        values[origin + row * pitch + column] = Wavelet::value(magnitude, negative, scale);
       }
     }
   }
 }
 
 template <class Wavelet>
-void HostJpeg2000Decoder::transform(const Jpeg2000Coding& coding, bool inverted) {
+void HostJpeg2000Decoder::transform(const Jpeg2000Coding& coding) {
   using Value = typename Wavelet::Value;
-  std::vector<Value> values(std::size_t{coding.width} * coding.height);
   std::vector<Value> scratch;
-  for (std::uint32_t band = 0; band <= 3U * coding.levels; ++band) place_band<Wavelet>(coding, band, values);
-  for (std::uint32_t left = coding.levels; left-- > 0;) {
-    const std::uint32_t width = reduced(coding.width, left), height = reduced(coding.height, left);
-    for (std::uint32_t y = 0; y < height; ++y) {
-      transform_line<Wavelet>(values.data() + std::size_t{y} * coding.width, width, 1, scratch);
-    }
-    for (std::uint32_t x = 0; x < width; ++x) {
-      transform_line<Wavelet>(values.data() + x, height, coding.width, scratch);
+  for (std::uint32_t c = 0; c < coding.components; ++c) {
+    const DecodedComponent& component = coding.decoded[c];
+    std::vector<Value>& values = values_[c].template of<Wavelet>();
+    values.assign(std::size_t{component.width} * component.height, Value{});
+    for (std::uint32_t band = 0; band < component.bands(); ++band) place_band<Wavelet>(coding, component, band, values);
+    for (std::uint32_t left = component.levels; left-- > 0;) {
+      const std::uint32_t width = reduced(component.width, left), height = reduced(component.height, left);
+      for (std::uint32_t y = 0; y < height; ++y) {
+        transform_line<Wavelet>(values.data() + std::size_t{y} * component.width, width, 1, scratch);
+      }
+      for (std::uint32_t x = 0; x < width; ++x) {
+        transform_line<Wavelet>(values.data() + x, height, component.width, scratch);
+      }
     }
   }
-  pixels_.resize(values.size());
-  const std::uint8_t flip = inverted ? 255 : 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    pixels_[i] = static_cast<std::uint8_t>(to_sample(Wavelet::rounded(values[i])) ^ flip);
+}
+
+template <class Wavelet>
+void HostJpeg2000Decoder::make_pixels_of(const Jpeg2000Coding& coding, int channels, PixelsOf pixels_of) {
+  const auto at = [&](std::uint32_t c, std::uint32_t x, std::uint32_t y) {
+    const DecodedComponent& component = coding.decoded[c];
+    return values_[c].template of<Wavelet>()[std::size_t{y / component.dy} * component.width + x / component.dx];
+  };
+  pixels_.clear();
+  for (std::uint32_t y = 0; y < coding.height; ++y) {
+    for (std::uint32_t x = 0; x < coding.width; ++x) {
+      if (components_for(pixels_of) == 1) {
+        pixels_.insert(pixels_.end(), static_cast<std::size_t>(channels),
+                       first_of(Wavelet::rounded(at(0, x, y)), pixels_of));
+        continue;
+      }
+      const ColourSamples samples =
+          undo_colour_transform(coding.colour_transform != 0, at(0, x, y), at(1, x, y), at(2, x, y));
+      const Rgb rgb = rgb_of(samples, pixels_of);
+      if (channels == 1) {
+        pixels_.push_back(luminance(rgb.red, rgb.green, rgb.blue));
+      } else {
+        pixels_.insert(pixels_.end(), {rgb.red, rgb.green, rgb.blue});
+      }
+    }
+  }
+}
+
+void HostJpeg2000Decoder::make_pixels(const Jpeg2000Coding& coding, const PixelFormat& format, PixelsOf pixels_of) {
+  if (coding.reversible != 0) {
+    make_pixels_of<Wavelet53>(coding, format.channels, pixels_of);
+  } else {
+    make_pixels_of<Wavelet97>(coding, format.channels, pixels_of);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,11 +47,11 @@ class HostJpeg2000Decoder {
  public:
   HostJpeg2000Decoder();
 
-  /// Decodes a tile to `width` x `height` pixels. \returns why the result can't be vouched for.
+  /// Decodes a tile to `width` x `height` pixels of the demand's format. \returns why the result can't be vouched for.
   Jpeg2000Reason decode(std::span<const std::byte> bytes, const TileDemand& demand);
 
-  /// Decodes tile `number` of a batch from what the device is told of it, into the batch's plane. \returns the tile's
-  /// verdict.
+  /// Decodes tile `number` of a batch from what the device is told of it, into the batch's plane. \returns the
+  /// tile's verdict.
   Jpeg2000Reason decode(std::uint8_t* plane, const Jpeg2000Batch& batch, std::uint32_t number,
                         std::span<const std::byte> compressed);
 
@@ -59,15 +60,35 @@ class HostJpeg2000Decoder {
   std::span<const std::uint8_t> pixels() const { return pixels_; }
 
  private:
+  /// A component's values as the wavelet transform leaves them; integers where it is reversible.
+  struct Values {
+    std::vector<float> floats;
+    std::vector<int> integers;
+
+    template <class Wavelet>
+    std::vector<typename Wavelet::Value>& of() {
+      if constexpr (Wavelet::reversible) {
+        return integers;
+      } else {
+        return floats;
+      }
+    }
+  };
+
+  /// To the components' values.
   Jpeg2000Reason decode_tile(std::span<const std::byte> compressed, std::uint32_t offset,
-                             std::span<const Jpeg2000TilePart> parts, const Jpeg2000Coding& coding, bool inverted);
+                             std::span<const Jpeg2000TilePart> parts, const Jpeg2000Coding& coding);
   Jpeg2000Reason decode_block(std::span<const std::byte> compressed, const Jpeg2000Band& band, std::uint32_t number,
                               Jpeg2000Block& block);
   template <class Wavelet>
-  void transform(const Jpeg2000Coding& coding, bool inverted);
+  void transform(const Jpeg2000Coding& coding);
   template <class Wavelet>
-  void place_band(const Jpeg2000Coding& coding, std::uint32_t number,
+  void place_band(const Jpeg2000Coding& coding, const DecodedComponent& component, std::uint32_t number,
                   std::vector<typename Wavelet::Value>& values) const;
+  /// All pixels of the tile that was decoded last, rows one behind the other.
+  void make_pixels(const Jpeg2000Coding& coding, const PixelFormat& format, PixelsOf pixels_of);
+  template <class Wavelet>
+  void make_pixels_of(const Jpeg2000Coding& coding, int channels, PixelsOf pixels_of);
 
   HostArena arena_;
   Jpeg2000Coding coding_{};
@@ -77,6 +98,7 @@ class HostJpeg2000Decoder {
   std::vector<BlockPiece> pieces_;
   std::vector<std::uint32_t> stream_;
   std::vector<std::uint32_t> planes_;
+  std::array<Values, most_decoded_components> values_;
   std::vector<std::uint8_t> pixels_;
 };
 

@@ -38,6 +38,8 @@ Jpeg2000BatchDecoder::Jpeg2000BatchDecoder(const Jpeg2000BatchLimits& limits, st
   device_.pieces = reinterpret_cast<BlockPiece*>(base + parts.pieces);
   device_.stream = reinterpret_cast<std::uint32_t*>(base + parts.stream);
   device_.planes = reinterpret_cast<std::uint32_t*>(base + parts.planes) + plane_margin;
+  device_.colour = reinterpret_cast<float*>(base + parts.colour);
+  device_.colour_capacity = colour_floats * layout_.limits.colour_tiles;
   device_.plane_capacity = layout_.limits.plane_words;
   device_.stream_capacity = static_cast<std::uint32_t>(parts.stream_words_limit);
   device_.piece_capacity = layout_.limits.pieces;
@@ -71,8 +73,13 @@ void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts,
     const Jpeg2000DeviceBatch wave = of_wave(device, tiles);
     launch_packets(wave, multiprocessors_, stream);
     launch_blocks(wave, multiprocessors_, stream);
-    if (batch.has_irreversible()) launch_transform(wave, false, stream);
-    if (batch.has_reversible()) launch_transform(wave, true, stream);
+    for (const bool reversible : {false, true}) {
+      if (batch.has(reversible, Jpeg2000Way::first_alone)) launch_transform(wave, reversible, stream);
+      if (batch.has(reversible, Jpeg2000Way::colour)) launch_colour(wave, reversible, multiprocessors_, stream);
+      if (tiles.large_side > 0 && batch.has(reversible, Jpeg2000Way::large)) {
+        launch_large(wave, reversible, multiprocessors_, stream);
+      }
+    }
   }
 }
 

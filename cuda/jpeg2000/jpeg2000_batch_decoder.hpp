@@ -11,7 +11,7 @@
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
 
 /// \file
-/// The first component of thousands of JPEG 2000 tiles a launch.
+/// Thousands of JPEG 2000 tiles a launch, to luminance or RGB.
 ///
 ///     Jpeg2000BatchLimits limits{.tiles = 16384, .compressed_bytes = 256 << 20};
 ///     Jpeg2000Batch batch(limits, pinned);                  // Jpeg2000Batch::upload_bytes(limits) of pinned memory

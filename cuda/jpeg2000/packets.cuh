@@ -36,7 +36,7 @@ __device__ __forceinline__ void for_used_blocks(const Jpeg2000Coding& coding, Jp
   std::uint32_t band_number = 0;
   for (std::uint32_t i = first; i < coding.blocks; i += step) {
     // The band of the block: the last that begins at it or before, of those that have any.
-    while (band_number < 3U * coding.levels && coding.bands[band_number + 1].first_block <= i) ++band_number;
+    while (band_number + 1U < coding.bands_used && coding.bands[band_number + 1].first_block <= i) ++band_number;
     if (blocks[i].passes == 0) continue;
     const Jpeg2000Band band = coding.bands[band_number];
     const std::uint32_t at = i - band.first_block;
@@ -54,10 +54,10 @@ __global__ void __launch_bounds__(PacketShape::parse_threads) parse_packets(cons
   const Jpeg2000DeviceTile tile = batch.tiles[number];
   const Jpeg2000Coding& coding = batch.codings[tile.coding];
   Jpeg2000Block* const blocks = batch.blocks + tile.first_block;
-  const std::uint64_t state = std::uint64_t{number / 32} * (PacketState::bytes_per_tile / 4 * 32) + number % 32;
-  Jpeg2000Reason reason =
-      read_packets(batch.compressed + tile.offset, tile.offset, batch.parts + tile.first_part, tile.parts, coding,
-                   {batch.state + state, 32}, blocks, {batch.pieces, &batch.counters->pieces, batch.piece_capacity});
+  const std::uint64_t state = std::uint64_t{number / 32} * (batch.state_words * 32) + number % 32;
+  Jpeg2000Reason reason = read_packets(batch.compressed + tile.offset, tile.offset, batch.parts + tile.first_part,
+                                       tile.parts, coding, {batch.state + state, 32, coding.nodes, coding.all_blocks},
+                                       blocks, {batch.pieces, &batch.counters->pieces, batch.piece_capacity});
   if (reason == Jpeg2000Reason::none) {
     std::uint32_t stream_total = 0;
     std::uint32_t plane_total = 0;

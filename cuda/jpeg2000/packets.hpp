@@ -21,7 +21,7 @@ struct BlockPiece {
   std::uint32_t next;  ///< piece of the pool, plus one; 0: the last
 };
 
-/// A code-block of the component that is decoded.
+/// A code-block of a component that is decoded.
 struct alignas(16) Jpeg2000Block {
   BlockPiece first;
   std::uint32_t length;  ///< of all pieces
@@ -53,20 +53,18 @@ struct PiecePool {
   }
 };
 
-/// Words that the packet headers of a tile are decoded with: a word a node of the tag trees, two a code-block. On the
-/// device those of 32 tiles are interleaved.
+/// The `packet_state_words` of a tile: a word a node of the tag trees, two a code-block. On the device those of 32
+/// tiles are interleaved.
 struct PacketState {
   std::uint32_t* words;
   std::uint32_t stride;
-
-  static constexpr std::uint32_t bytes_per_tile = 4 * (most_tag_nodes + 2 * most_blocks);
+  std::uint32_t nodes;
+  std::uint32_t blocks;
 
   SLIDESTREAM_HOST_DEVICE std::uint32_t& node(std::uint32_t i) const { return words[i * stride]; }
-  SLIDESTREAM_HOST_DEVICE std::uint32_t& block(std::uint32_t i) const { return words[(most_tag_nodes + i) * stride]; }
+  SLIDESTREAM_HOST_DEVICE std::uint32_t& block(std::uint32_t i) const { return words[(nodes + i) * stride]; }
   /// Bytes that the packet under way holds of a block.
-  SLIDESTREAM_HOST_DEVICE std::uint32_t& length(std::uint32_t i) const {
-    return words[(most_tag_nodes + most_blocks + i) * stride];
-  }
+  SLIDESTREAM_HOST_DEVICE std::uint32_t& length(std::uint32_t i) const { return words[(nodes + blocks + i) * stride]; }
 };
 
 /// Bits of a packet header: a byte after 0xFF holds seven.

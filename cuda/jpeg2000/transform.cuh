@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda/jpeg2000/arena.cuh"
+#include "cuda/jpeg2000/colour.hpp"
 #include "cuda/jpeg2000/device_batch.hpp"
 #include "cuda/jpeg2000/wavelet.hpp"
 
@@ -13,14 +14,14 @@ namespace slidestream::cuda {
 namespace {
 
 struct TransformShape {
-  static constexpr unsigned threads = most_jpeg2000_side;  // one a column
+  static constexpr unsigned threads = small_jpeg2000_side;  // one a column
   static constexpr unsigned warps = threads / 32;
   static constexpr unsigned blocks_per_multiprocessor = 2;
-  static constexpr std::uint32_t half = most_jpeg2000_side / 2;
+  static constexpr std::uint32_t half = small_jpeg2000_side / 2;
   static constexpr std::uint32_t strip_pairs = warps;  // of rows
   // Parts of shared memory: one level, and another, which is the strip in the end.
   static constexpr std::uint32_t large = half * half;
-  static constexpr std::uint32_t small = 2 * strip_pairs * most_jpeg2000_side;
+  static constexpr std::uint32_t small = 2 * strip_pairs * small_jpeg2000_side;
 };
 
 /// A code-block's planes.
@@ -35,8 +36,9 @@ struct PlacedBlock {
 struct TransformMemory {
   float large[TransformShape::large];
   float small[TransformShape::small];
-  PlacedBlock blocks[most_blocks];
+  PlacedBlock blocks[most_small_blocks];
   Jpeg2000Band bands[most_jpeg2000_bands];
+  std::uint32_t used;  ///< whether any of the blocks has bits
 };
 
 /// Four neighbouring coefficients of a row, as they come from memory: planes from the last up, so that many loads are
@@ -53,7 +55,8 @@ struct RawFour {
   BlockScale scale;
 };
 
-__device__ __forceinline__ RawFour fetch_four(const TransformMemory& memory, const std::uint32_t* __restrict__ planes,
+template <class Memory>
+__device__ __forceinline__ RawFour fetch_four(const Memory& memory, const std::uint32_t* __restrict__ planes,
                                               std::uint32_t band_number, std::uint32_t width, std::uint32_t row,
                                               std::uint32_t x) {
   RawFour raw;
@@ -108,7 +111,7 @@ __device__ __forceinline__ void expand(const RawFour& raw, typename Wavelet::Val
   }
 }
 
-/// Where a lane is in a row: four pairs from `x` on, of `lows` and `highs`; `group` lanes share the row.
+/// Where a lane is in a row: some pairs from `x` on, of `lows` and `highs`; `group` lanes share the row.
 struct RowPlace {
   std::uint32_t x;
   std::uint32_t lows;
@@ -117,39 +120,41 @@ struct RowPlace {
 };
 
 /// Low samples get something of the high ones on both sides.
-template <class Value, class Lift>
-__device__ __forceinline__ void lift_lows(Value* low, const Value* high, const RowPlace& at, const Lift& lift) {
-  Value before = __shfl_up_sync(all_lanes, high[3], 1, at.group);
+template <class Value, std::uint32_t count, class Lift>
+__device__ __forceinline__ void lift_lows(Value (&low)[count], const Value (&high)[count], const RowPlace& at,
+                                          const Lift& lift) {
+  Value before = __shfl_up_sync(all_lanes, high[count - 1], 1, at.group);
   if (at.x == 0) before = high[0];
 #pragma unroll
-  for (std::uint32_t i = 0; i < 4; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i) {
     const Value left = i > 0 ? high[i - 1] : before;
     low[i] = lift(low[i], left, at.x + i >= at.highs ? left : high[i]);
   }
 }
 
 /// And the other way round.
-template <class Value, class Lift>
-__device__ __forceinline__ void lift_highs(const Value* low, Value* high, const RowPlace& at, const Lift& lift) {
+template <class Value, std::uint32_t count, class Lift>
+__device__ __forceinline__ void lift_highs(const Value (&low)[count], Value (&high)[count], const RowPlace& at,
+                                           const Lift& lift) {
   const Value behind = __shfl_down_sync(all_lanes, low[0], 1, at.group);
 #pragma unroll
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    const Value right = i < 3 ? low[i + 1] : behind;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Value right = i + 1 < count ? low[i + 1] : behind;
     high[i] = lift(high[i], low[i], at.x + i + 1 >= at.lows ? low[i] : right);
   }
 }
 
 /// One level of a row, by all lanes of a warp.
-template <class Wavelet>
-__device__ __forceinline__ void transform_row(typename Wavelet::Value* low, typename Wavelet::Value* high,
-                                              const RowPlace& at) {
+template <class Wavelet, std::uint32_t count>
+__device__ __forceinline__ void transform_row(typename Wavelet::Value (&low)[count],
+                                              typename Wavelet::Value (&high)[count], const RowPlace& at) {
   if (at.lows + at.highs == 1) return;
   if constexpr (Wavelet::reversible) {
     lift_lows(low, high, at, [](int x, int left, int right) { return Wavelet53::even(x, left, right); });
     lift_highs(low, high, at, [](int x, int left, int right) { return Wavelet53::odd(x, left, right); });
   } else {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (std::uint32_t i = 0; i < count; ++i) {
       low[i] = product(low[i], Wavelet::low_scale);
       high[i] = product(high[i], Wavelet::high_scale);
     }
@@ -171,9 +176,9 @@ struct LevelShape {
   std::uint32_t low_height;
   std::uint32_t first_band;
 
-  __device__ __forceinline__ LevelShape(const Jpeg2000Coding& coding, std::uint32_t resolution)
-      : width(reduced(coding.width, coding.levels - resolution)),
-        height(reduced(coding.height, coding.levels - resolution)),
+  __device__ __forceinline__ LevelShape(const DecodedComponent& component, std::uint32_t resolution)
+      : width(reduced(component.width, component.levels - resolution)),
+        height(reduced(component.height, component.levels - resolution)),
         low_width((width + 1) / 2),
         low_height((height + 1) / 2),
         first_band(3 * resolution - 2) {}
@@ -182,8 +187,8 @@ struct LevelShape {
 };
 
 /// Pitch of a level in shared memory, in samples: pairs are stored at once.
-__device__ __forceinline__ std::uint32_t pitch_of(const Jpeg2000Coding& coding, std::uint32_t resolution) {
-  return (reduced(coding.width, coding.levels - resolution) + 1U) & ~1U;
+__device__ __forceinline__ std::uint32_t pitch_of(const DecodedComponent& component, std::uint32_t resolution) {
+  return (reduced(component.width, component.levels - resolution) + 1U) & ~1U;
 }
 
 template <class Value>
@@ -192,9 +197,20 @@ struct alignas(8) Pair {
   Value high;
 };
 
-/// Pair `i` of a level's rows: of the low rows `from`, whose pitch is `from_pitch`, and the bands, to `to`.
-template <class Wavelet>
-__device__ __forceinline__ void transform_row_pair(const TransformMemory& memory, const std::uint32_t* planes,
+template <class Wavelet, std::uint32_t count>
+__device__ __forceinline__ void store_pairs(typename Wavelet::Value* to, const typename Wavelet::Value (&low)[count],
+                                            const typename Wavelet::Value (&high)[count], std::uint32_t x,
+                                            std::uint32_t lows) {
+#pragma unroll
+  for (std::uint32_t k = 0; k < count; ++k) {
+    if (x + k < lows) *reinterpret_cast<Pair<typename Wavelet::Value>*>(to + 2 * (x + k)) = {low[k], high[k]};
+  }
+}
+
+/// Pair `i` of a level's rows: of the low rows `from`, whose pitch is `from_pitch`, and the bands, to `to`. A lane
+/// takes `count` pairs of samples.
+template <class Wavelet, std::uint32_t count = 4, class Memory>
+__device__ __forceinline__ void transform_row_pair(const Memory& memory, const std::uint32_t* planes,
                                                    const LevelShape& level, std::uint32_t i, std::uint32_t x, int group,
                                                    const typename Wavelet::Value* from, std::uint32_t from_pitch,
                                                    typename Wavelet::Value* to, std::uint32_t to_pitch) {
@@ -202,39 +218,58 @@ __device__ __forceinline__ void transform_row_pair(const TransformMemory& memory
   const std::uint32_t lows = level.low_width, highs = level.high_width();
   const bool has_high_row = i < level.high_height();
   if (i >= level.low_height) x = 1U << 20;  // nothing, but its lanes take part in exchanges
-  const RawFour high_low = fetch_four(memory, planes, level.first_band, highs, i, x);
-  const RawFour low_high = fetch_four(memory, planes, level.first_band + 1, has_high_row ? lows : 0, i, x);
-  const RawFour high_high = fetch_four(memory, planes, level.first_band + 2, has_high_row ? highs : 0, i, x);
   const RowPlace place{x, lows, highs, group};
-  Value low[4];
-  Value high[4];
+  Value low[count];
+  Value high[count];
+  if constexpr (count == 4) {
+    // All loads are under way at once.
+    const RawFour high_low = fetch_four(memory, planes, level.first_band, highs, i, x);
+    const RawFour low_high = fetch_four(memory, planes, level.first_band + 1, has_high_row ? lows : 0, i, x);
+    const RawFour high_high = fetch_four(memory, planes, level.first_band + 2, has_high_row ? highs : 0, i, x);
 #pragma unroll
-  for (std::uint32_t k = 0; k < 4; ++k) low[k] = x + k < lows ? from[i * from_pitch + x + k] : Value{};
-  expand<Wavelet>(high_low, high);
-  transform_row<Wavelet>(low, high, place);
+    for (std::uint32_t k = 0; k < count; ++k) low[k] = x + k < lows ? from[i * from_pitch + x + k] : Value{};
+    expand<Wavelet>(high_low, high);
+    transform_row<Wavelet>(low, high, place);
+    store_pairs<Wavelet>(to, low, high, x, lows);
+    expand<Wavelet>(low_high, low);
+    expand<Wavelet>(high_high, high);
+  } else {
 #pragma unroll
-  for (std::uint32_t k = 0; k < 4; ++k) {
-    if (x + k < lows) *reinterpret_cast<Pair<Value>*>(to + 2 * (x + k)) = {low[k], high[k]};
+    for (std::uint32_t k = 0; k < count; ++k) low[k] = x + k < lows ? from[i * from_pitch + x + k] : Value{};
+#pragma unroll
+    for (std::uint32_t k = 0; k < count; k += 4) {
+      expand<Wavelet>(fetch_four(memory, planes, level.first_band, highs, i, x + k), high + k);
+    }
+    transform_row<Wavelet>(low, high, place);
+    store_pairs<Wavelet>(to, low, high, x, lows);
+#pragma unroll
+    for (std::uint32_t k = 0; k < count; k += 4) {
+      expand<Wavelet>(fetch_four(memory, planes, level.first_band + 1, has_high_row ? lows : 0, i, x + k), low + k);
+      expand<Wavelet>(fetch_four(memory, planes, level.first_band + 2, has_high_row ? highs : 0, i, x + k), high + k);
+    }
   }
-  expand<Wavelet>(low_high, low);
-  expand<Wavelet>(high_high, high);
   transform_row<Wavelet>(low, high, place);
-#pragma unroll
-  for (std::uint32_t k = 0; k < 4; ++k) {
-    if (has_high_row && x + k < lows) *reinterpret_cast<Pair<Value>*>(to + to_pitch + 2 * (x + k)) = {low[k], high[k]};
-  }
+  if (has_high_row) store_pairs<Wavelet>(to + to_pitch, low, high, x, lows);
 }
 
-/// Finds a tile's blocks and bands; all threads.
+/// Finds the blocks and bands of a tile's component; all threads.
+template <class Memory>
 __device__ __forceinline__ void place_blocks(const Jpeg2000DeviceBatch& batch, const Jpeg2000Coding& coding,
-                                             std::uint32_t first_block, TransformMemory& memory) {
-  if (threadIdx.x < most_jpeg2000_bands) memory.bands[threadIdx.x] = coding.bands[threadIdx.x];
+                                             const DecodedComponent& component, std::uint32_t first_block,
+                                             Memory& memory) {
+  if (threadIdx.x == 0) memory.used = 0;
+  if (threadIdx.x < most_jpeg2000_bands) {
+    Jpeg2000Band band = coding.bands[component.first_band + threadIdx.x];
+    band.first_block = static_cast<std::uint16_t>(band.first_block - component.first_block);
+    memory.bands[threadIdx.x] = band;
+  }
   __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < coding.blocks; i += TransformShape::threads) {
+  for (std::uint32_t i = threadIdx.x; i < component.blocks; i += TransformShape::threads) {
     std::uint32_t number = 0;
-    while (number < 3U * coding.levels && memory.bands[number + 1].first_block <= i) ++number;
+    while (number < 3U * component.levels && memory.bands[number + 1].first_block <= i) ++number;
     const Jpeg2000Band band = memory.bands[number];
-    const Jpeg2000Block block = batch.blocks[first_block + i];
+    const Jpeg2000Block block = batch.blocks[first_block + component.first_block + i];
+    if (block.coded_planes > 0) atomicMax(&memory.used, 1U);
     const std::uint32_t at = i - band.first_block;
     const std::uint32_t width =
         smaller(1U << band.block_width_log, band.width - (at % band.blocks_across << band.block_width_log));
@@ -248,27 +283,28 @@ __device__ __forceinline__ void place_blocks(const Jpeg2000DeviceBatch& batch, c
 
 /// All resolutions but the last, one from the other, in turns in both parts of shared memory. The last is in `large`.
 template <class Wavelet>
-__device__ __forceinline__ void transform_small_levels(const Jpeg2000Coding& coding, const std::uint32_t* planes,
+__device__ __forceinline__ void transform_small_levels(const DecodedComponent& component, const std::uint32_t* planes,
                                                        TransformMemory& memory) {
   using Value = typename Wavelet::Value;
   const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto* const large = reinterpret_cast<Value*>(memory.large);
   auto* const small = reinterpret_cast<Value*>(memory.small);
   const auto part = [&](std::uint32_t resolution) {
-    return (coding.levels - 1U - resolution) % 2 != 0 ? small : large;
+    return (component.levels - 1U - resolution) % 2 != 0 ? small : large;
   };
-  const std::uint32_t width = reduced(coding.width, coding.levels), height = reduced(coding.height, coding.levels);
+  const std::uint32_t width = reduced(component.width, component.levels),
+                      height = reduced(component.height, component.levels);
   for (std::uint32_t y = warp; y < height; y += TransformShape::warps) {
     Value values[4];
     expand<Wavelet>(fetch_four(memory, planes, 0, width, y, lane * 4), values);
     for (std::uint32_t k = 0; k < 4; ++k) {
-      if (lane * 4 + k < width) part(0)[y * pitch_of(coding, 0) + lane * 4 + k] = values[k];
+      if (lane * 4 + k < width) part(0)[y * pitch_of(component, 0) + lane * 4 + k] = values[k];
     }
   }
   __syncthreads();
-  for (std::uint32_t r = 1; r < coding.levels; ++r) {
-    const LevelShape level(coding, r);
-    const std::uint32_t pitch = pitch_of(coding, r);
+  for (std::uint32_t r = 1; r < component.levels; ++r) {
+    const LevelShape level(component, r);
+    const std::uint32_t pitch = pitch_of(component, r);
     Value* const to = part(r);
     // Short rows share a warp.
     const std::uint32_t group = level.low_width > 64 ? 32 : level.low_width > 32 ? 16 : level.low_width > 16 ? 8 : 4;
@@ -276,7 +312,7 @@ __device__ __forceinline__ void transform_small_levels(const Jpeg2000Coding& cod
     for (std::uint32_t i = warp * rows; i < level.low_height; i += TransformShape::warps * rows) {
       const std::uint32_t row = i + lane / group;
       transform_row_pair<Wavelet>(memory, planes, level, row, lane % group * 4, static_cast<int>(group), part(r - 1),
-                                  pitch_of(coding, r - 1), to + 2 * row * pitch, pitch);
+                                  pitch_of(component, r - 1), to + 2 * row * pitch, pitch);
     }
     __syncthreads();
     if (threadIdx.x < level.width) {
@@ -292,58 +328,61 @@ __device__ __forceinline__ void transform_small_levels(const Jpeg2000Coding& cod
   }
 }
 
-/// A column of the tile on its way to the plane.
+/// A column of the tile on its way to the plane. Rows come in order: those of the middle, `Wavelet::rows_late` behind
+/// the strip, 16 after `begin` by `put_inner`, the others by `put`.
+template <class Wavelet>
 struct PixelColumn {
+  using Value = typename Wavelet::Value;
+
   std::uint8_t* at;  ///< row 0
   std::uint32_t pitch;
   std::uint32_t first_row;
   std::uint32_t rows;
-  std::uint32_t flip;
+  PixelsOf pixels_of;
 
-  __device__ __forceinline__ void put(std::uint32_t row, int value) const {
+  __device__ __forceinline__ void begin(std::uint32_t) const {}
+  __device__ __forceinline__ void put_inner(std::uint32_t, std::uint32_t row, Value value) const { put(row, value); }
+  __device__ __forceinline__ void put(std::uint32_t row, Value value) const {
     if (row - first_row < rows)
-      at[static_cast<std::size_t>(row) * pitch] = static_cast<std::uint8_t>(to_sample(value) ^ flip);
+      at[static_cast<std::size_t>(row) * pitch] = first_of(Wavelet::rounded(value), pixels_of);
   }
 };
 
-/// The last resolution.
-template <class Wavelet>
-__device__ __forceinline__ void transform_last_level(const Jpeg2000Coding& coding, const Jpeg2000DeviceTile& tile,
-                                                     const std::uint32_t* planes, std::uint8_t* plane,
-                                                     TransformMemory& memory) {
+/// The last resolution, each column into its thread's `pixels`. \see PixelColumn
+template <class Wavelet, class Pixels>
+__device__ __forceinline__ void transform_last_level(const DecodedComponent& component, const std::uint32_t* planes,
+                                                     TransformMemory& memory, Pixels& pixels) {
   using Value = typename Wavelet::Value;
-  constexpr std::uint32_t pairs = TransformShape::strip_pairs, pitch = most_jpeg2000_side;
+  constexpr std::uint32_t pairs = TransformShape::strip_pairs, pitch = small_jpeg2000_side;
   const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const LevelShape level(coding, coding.levels);
+  const LevelShape level(component, component.levels);
   const std::uint32_t lows = level.low_height, highs = level.high_height();
   auto* const strip = reinterpret_cast<Value*>(memory.small);
   const auto* const from = reinterpret_cast<const Value*>(memory.large);
-  const bool wanted = threadIdx.x - tile.first_column < tile.columns;
-  const PixelColumn pixels{plane + tile.origin + threadIdx.x, tile.pitch, tile.first_row, wanted ? tile.rows : 0U,
-                           tile.inverted != 0 ? 255U : 0U};
   typename Wavelet::Column column;
   for (std::uint32_t first = 0; first < lows; first += pairs) {
     const std::uint32_t pair = first + warp;
     if (pair < lows) {
-      transform_row_pair<Wavelet>(memory, planes, level, pair, lane * 4, 32, from, pitch_of(coding, coding.levels - 1U),
-                                  strip + warp * 2 * pitch, pitch);
+      transform_row_pair<Wavelet>(memory, planes, level, pair, lane * 4, 32, from,
+                                  pitch_of(component, component.levels - 1U), strip + warp * 2 * pitch, pitch);
     }
     __syncthreads();
     if (threadIdx.x < level.width) {
       const Value* const at = strip + threadIdx.x;
       if (first > 0 && first + pairs < lows) {
+        pixels.begin(2 * first - Wavelet::rows_late);
 #pragma unroll
         for (std::uint32_t k = 0; k < pairs; ++k) {
           Value odd, even;
           column.push_inner(at[2 * k * pitch], at[(2 * k + 1) * pitch], odd, even);
           const std::uint32_t row = 2 * (first + k) - Wavelet::rows_late;
-          pixels.put(row, Wavelet::rounded(odd));
-          pixels.put(row + 1, Wavelet::rounded(even));
+          pixels.put_inner(2 * k, row, odd);
+          pixels.put_inner(2 * k + 1, row + 1, even);
         }
       } else {
         for (std::uint32_t k = 0; k < pairs && first + k < lows; ++k) {
           column.push(first + k, lows, highs, at[2 * k * pitch], at[(2 * k + 1) * pitch],
-                      [&](std::uint32_t row, Value value) { pixels.put(row, Wavelet::rounded(value)); });
+                      [&](std::uint32_t row, Value value) { pixels.put(row, value); });
         }
       }
     }
@@ -357,10 +396,15 @@ __global__ void __launch_bounds__(TransformShape::threads, TransformShape::block
   const Jpeg2000DeviceTile tile = batch.tiles[blockIdx.x];
   const Jpeg2000Coding& coding = batch.codings[tile.coding];
   if (batch.verdicts[blockIdx.x] != 0 || (coding.reversible != 0) != Wavelet::reversible) return;
+  if (way_of(tile, coding) != Jpeg2000Way::first_alone) return;
   auto& memory = *reinterpret_cast<TransformMemory*>(block_memory());
-  place_blocks(batch, coding, tile.first_block, memory);
-  transform_small_levels<Wavelet>(coding, batch.planes, memory);
-  transform_last_level<Wavelet>(coding, tile, batch.planes, batch.plane, memory);
+  const DecodedComponent component = coding.decoded[0];
+  place_blocks(batch, coding, component, tile.first_block, memory);
+  transform_small_levels<Wavelet>(component, batch.planes, memory);
+  const bool wanted = threadIdx.x - tile.first_column < tile.columns;
+  PixelColumn<Wavelet> pixels{batch.plane + tile.luminance_origin + threadIdx.x, tile.luminance_pitch, tile.first_row,
+                              wanted ? tile.rows : 0U, tile.luminance_of};
+  transform_last_level<Wavelet>(component, batch.planes, memory, pixels);
 }
 
 }  // namespace

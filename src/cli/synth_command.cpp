@@ -121,7 +121,9 @@ void add_synth_command(CLI::App& app, Action& action) {
       ->check(CLI::IsMember(codecs()))
       ->type_name("NAME")
       ->default_str("jpeg420");
-  synth->add_option("--quality", options.quality, "Quality of the compression, 1 to 100")->capture_default_str();
+  synth
+      ->add_option("--quality", options.quality, "Quality of the compression, 1 to 100; JPEG 2000: 100 is without loss")
+      ->capture_default_str();
   synth->add_option("--seed", options.seed, "Another seed gives another slide; the same options give the same file")
       ->check(whole_64_bits)
       ->capture_default_str();

@@ -270,8 +270,8 @@ std::vector<ConfigKey> make_keys() {
              "Default none."),
       mpp_key(),
       choice("decode", "device", &Config::decode, &DecodeConfig::device, decode_names,
-             "Where tiles of JPEG, and of JPEG 2000 for luminance alone, are decoded: cpu, gpu, or auto (where the "
-             "windows are transformed). Default auto."),
+             "Where tiles of JPEG and JPEG 2000 are decoded: cpu, gpu, or auto (where the windows are transformed). "
+             "Default auto."),
       choice("decode", "on_bad_tile", &Config::decode, &DecodeConfig::on_bad_tile, bad_tile_names,
              "What a tile that can't be decoded does: fail its slide (the others go on), or become white, counted and "
              "reported. Default fail."),

@@ -31,8 +31,8 @@ constexpr std::size_t least_tile_bytes = 2048;
 constexpr std::size_t least_tiles = 1024;
 constexpr std::size_t most_tiles = std::size_t{1} << 18;
 
-/// Tiles of JPEG 2000 that a slot decodes at a time: scratch is some 160 KB each, and several slots decode side by
-/// side.
+/// Tiles of JPEG 2000 that a slot decodes at a time: scratch is some 160 KB each, 350 for RGB, and several slots decode
+/// side by side.
 constexpr std::size_t least_wave = 32;
 constexpr std::size_t most_wave = 8192;
 /// Pixels of a tile of the usual size, and bytes that tiles have at most on an average for waves of so many.
@@ -90,17 +90,23 @@ bool takes_jpeg(const Slide& slide, std::size_t level_index) {
   });
 }
 
-bool takes_jpeg2000(const Slide& slide, std::size_t level_index) {
+bool takes_jpeg2000(const DeviceWork& work, const Slide& slide, std::size_t level_index) {
   const Level& level = slide.info().levels[level_index];
-  return takes_first(slide, level_index, [&level](std::span<const std::byte> bytes, std::int64_t index) {
+  return takes_first(slide, level_index, [&](std::span<const std::byte> bytes, std::int64_t index) {
     using cuda::Jpeg2000Reason;
     cuda::Jpeg2000Header header;
-    PixelsOf pixels = PixelsOf::first;
-    if (cuda::parse_jpeg2000_header(bytes, header) != Jpeg2000Reason::none ||
-        cuda::judge_jpeg2000(header.parameters, demand_for(level, index), pixels) != Jpeg2000Reason::none)
+    if (cuda::parse_jpeg2000_header(cuda::find_jpeg2000_codestream(bytes), header) != Jpeg2000Reason::none)
       return false;
+    std::uint32_t components = 1;
+    for (std::size_t k = 0; k < plane_count; ++k) {
+      if (work.pixel_bytes[k] == 0) continue;
+      PixelsOf pixels = PixelsOf::first;
+      const TileDemand demand = demand_for(level, index, plane_formats[k]);
+      if (cuda::judge_jpeg2000(header.parameters, demand, pixels) != Jpeg2000Reason::none) return false;
+      components = std::max(components, cuda::components_for(pixels));
+    }
     const auto coding = std::make_unique<cuda::Jpeg2000Coding>();
-    return cuda::make_coding(header.parameters, *coding) == Jpeg2000Reason::none;
+    return cuda::make_coding(header.parameters, components, *coding) == Jpeg2000Reason::none;
   });
 }
 
@@ -134,6 +140,10 @@ cuda::Jpeg2000BatchLimits jpeg2000_limits(const TileLimits& limits) {
   jpeg2000.tiles = static_cast<std::uint32_t>(limits.tiles);
   jpeg2000.compressed_bytes = std::min<std::uint64_t>(limits.slot_bytes, UINT32_MAX);
   jpeg2000.white_rectangles = jpeg2000.tiles;
+  if (limits.planes[rgb_plane]) {
+    jpeg2000.format = rgb_format;
+    jpeg2000.with_luminance = limits.planes[luminance_plane];
+  }
   jpeg2000.wave_tiles = static_cast<std::uint32_t>(limits.wave);
   jpeg2000.wave_bytes = limits.wave * wave_tile_bytes;
   return jpeg2000;
@@ -222,7 +232,7 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   layout.tiles.slot_bytes = slot_bytes;
   layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
   for (std::size_t k = 0; k < plane_count; ++k) layout.tiles.planes[k] = work.pixel_bytes[k] > 0;
-  if (!layout.tiles.planes[rgb_plane]) layout.tiles.wave = least_wave;
+  layout.tiles.wave = least_wave;
   // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
   // is memory for it, and no more than a band of images takes.
   const auto launch = static_cast<std::size_t>(work.batch_pixels);
@@ -252,7 +262,8 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   // Of what memory is left then: a slot's tiles all at a time, or half of them, and so on.
   const auto with_waves = [&] {
     if (layout.tiles.wave == 0) return;
-    const std::size_t tiles = std::min(layout.plane[luminance_plane] / usual_tile_pixels, layout.tiles.tiles);
+    const std::size_t plane = std::max(layout.plane[luminance_plane], layout.plane[rgb_plane] / 3);
+    const std::size_t tiles = std::min(plane / usual_tile_pixels, layout.tiles.tiles);
     for (layout.tiles.wave = std::clamp(tiles, least_wave, most_wave);; layout.tiles.wave /= 2) {
       layout.tiles.wave = std::max(layout.tiles.wave, least_wave);
       with_decoder();
@@ -359,7 +370,7 @@ bool device_decodes(const Config& config, const DeviceWork& work, const Slide& s
     case Codec::jpeg:
       return takes_jpeg(slide, level);
     case Codec::jpeg2000:
-      return work.pixel_bytes[rgb_plane] == 0 && takes_jpeg2000(slide, level);
+      return takes_jpeg2000(work, slide, level);
     default:
       return false;
   }

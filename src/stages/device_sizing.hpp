@@ -129,8 +129,8 @@ DeviceFacts facts_of_device(const Config& config, const DeviceWork& work, int or
 /// One that is assumed.
 DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuModel& model);
 
-/// Whether a level's tiles are decoded on devices: JPEG that their decoder takes, by its first tile, JPEG 2000 likewise
-/// where nobody reads RGB, and tiles without a codec.
+/// Whether a level's tiles are decoded on devices: JPEG and JPEG 2000 that their decoders take, by the first tile, and
+/// tiles without a codec.
 bool device_decodes(const Config& config, const DeviceWork& work, const Slide& slide, std::size_t level);
 
 }  // namespace slidestream

@@ -16,7 +16,7 @@ enum class SynthCodec {
   jpeg_444,   ///< YCbCr, full chroma
   jpeg_rgb,   ///< R, G, B as the three components, Photometric RGB, no Adobe marker, as Aperio writes
   jpeg_grey,  ///< one component
-  jpeg2000,   ///< 33005, irreversible colour transform
+  jpeg2000,   ///< 33005, irreversible colour transform; without loss the reversible one
   none,       ///< uncompressed RGB
 };
 
@@ -25,7 +25,7 @@ struct SynthOptions {
   std::int64_t height = 6144;  ///< pixels
   int tile = 256;              ///< tile side, pixels, a multiple of 16
   SynthCodec codec = SynthCodec::jpeg_420;
-  int quality = 75;        ///< JPEG quality 1 to 100; JPEG 2000: rate by quality
+  int quality = 75;        ///< JPEG quality 1 to 100; JPEG 2000: rate by quality, 100 without loss
   std::uint64_t seed = 1;  ///< same options, same file
   int distinct = 0;        ///< 0: every tile its own; N: the level's tiles repeat N different ones
   int levels = 3;          ///< pyramid levels, each 4 x smaller, while the shorter side has 64 pixels

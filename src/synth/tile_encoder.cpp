@@ -115,9 +115,13 @@ struct Jpeg2000Encoder final : TileEncoder::Impl {
     opj_cparameters_t parameters;
     opj_set_default_encoder_parameters(&parameters);
     parameters.tcp_numlayers = 1;
-    parameters.cp_fixed_quality = 1;
-    parameters.tcp_distoratio[0] = 24.0F + 0.16F * static_cast<float>(quality_);  // dB; 36 at 75
-    parameters.irreversible = 1;
+    if (quality_ < 100) {
+      parameters.cp_fixed_quality = 1;
+      parameters.tcp_distoratio[0] = 24.0F + 0.16F * static_cast<float>(quality_);  // dB; 36 at 75
+      parameters.irreversible = 1;
+    } else {  // without loss
+      parameters.cp_disto_alloc = 1;
+    }
     parameters.tcp_mct = 1;
     parameters.cp_comment = comment;
     while (parameters.numresolution > 1 && (tile_ >> (parameters.numresolution - 1)) < 8) --parameters.numresolution;

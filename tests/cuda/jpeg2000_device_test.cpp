@@ -22,7 +22,6 @@ namespace {
 using cuda::Jpeg2000Reason;
 
 constexpr std::uint8_t untouched = 0xA5;
-constexpr std::size_t side = cuda::most_jpeg2000_side;
 
 /// One tile of a run: what the device was asked, and what it gave.
 struct Run {
@@ -31,6 +30,29 @@ struct Run {
   cuda::JpegPlacement part{};  // within the tile; `offset` is added to the tile's place in the plane
   Jpeg2000Reason reason = Jpeg2000Reason::none;
   std::vector<std::uint8_t> pixels;
+  std::vector<std::uint8_t> luminance;  // beside RGB
+};
+
+/// Memory of tiles, each of its own size: pixels of the format, then luminance beside them.
+struct TilePlanes {
+  TilePlanes(const std::vector<Run>& runs, const cuda::Jpeg2000BatchLimits& limits)
+      : pixel(limits.format.pixel_bytes()) {
+    std::size_t end = 0;
+    for (const Run& run : runs) {
+      begins.push_back(end);
+      luminance.push_back(end + pixel * pitch(run) * rows(run));
+      end = luminance.back() + (limits.with_luminance ? pitch(run) * rows(run) : 0);
+    }
+    bytes = end;
+  }
+
+  static std::size_t pitch(const Run& run) { return 2 * static_cast<std::size_t>(run.demand.width) + 8; }
+  static std::size_t rows(const Run& run) { return static_cast<std::size_t>(run.demand.height) + 200; }
+
+  std::size_t pixel;
+  std::vector<std::size_t> begins;
+  std::vector<std::size_t> luminance;
+  std::size_t bytes;
 };
 
 struct DeviceFree {
@@ -45,10 +67,10 @@ DeviceBytes allocate(std::size_t bytes) {
 }
 
 /// All in one batch. Checks that nothing outside the rectangles was written.
-void decode(std::vector<Run>& runs, std::uint32_t wave_tiles = 0) {
-  constexpr std::size_t pitch = 2 * side, tile_bytes = pitch * (side + 1);
-  cuda::Jpeg2000BatchLimits limits{.tiles = static_cast<std::uint32_t>(runs.size()), .codings = 256};
-  limits.wave_tiles = wave_tiles;
+void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
+  const TilePlanes planes(runs, limits);
+  limits.tiles = static_cast<std::uint32_t>(runs.size());
+  limits.codings = 256;
   for (const Run& run : runs) limits.compressed_bytes += run.bytes->size();
   std::vector<std::byte> memory(cuda::Jpeg2000Batch::upload_bytes(limits) + 64);
   const std::size_t shift = -reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
@@ -57,8 +79,10 @@ void decode(std::vector<Run>& runs, std::uint32_t wave_tiles = 0) {
   std::vector<std::size_t> added;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     cuda::JpegPlacement placement = runs[i].part;
-    placement.offset += i * tile_bytes;
-    placement.pitch = pitch;
+    placement.luminance_offset = planes.luminance[i] + placement.offset;
+    placement.luminance_pitch = static_cast<std::uint32_t>(TilePlanes::pitch(runs[i]));
+    placement.offset += planes.begins[i];
+    placement.pitch = static_cast<std::uint32_t>(planes.pixel * TilePlanes::pitch(runs[i]));
     runs[i].reason = batch.add(*runs[i].bytes, packed.size(), runs[i].demand, placement);
     if (runs[i].reason != Jpeg2000Reason::none) continue;
     added.push_back(i);
@@ -67,9 +91,9 @@ void decode(std::vector<Run>& runs, std::uint32_t wave_tiles = 0) {
   packed.resize((packed.size() + 15) / 16 * 16);
   const std::size_t decoder_bytes = cuda::Jpeg2000BatchDecoder::device_bytes(limits);
   const DeviceBytes decoder_memory = allocate(decoder_bytes), compressed = allocate(packed.size()),
-                    plane = allocate(tile_bytes * runs.size()), verdicts = allocate(4 * runs.size());
+                    plane = allocate(planes.bytes), verdicts = allocate(4 * runs.size());
   SLIDESTREAM_CUDA(cudaMemset(decoder_memory.get(), 0xDB, decoder_bytes));
-  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, tile_bytes * runs.size()));
+  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, planes.bytes));
   SLIDESTREAM_CUDA(cudaMemset(verdicts.get(), 0xFF, 4 * runs.size()));
   SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
   cuda::Jpeg2000BatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
@@ -79,45 +103,62 @@ void decode(std::vector<Run>& runs, std::uint32_t wave_tiles = 0) {
   std::vector<std::uint32_t> reasons(added.size());
   SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.get(), 4 * reasons.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < added.size(); ++i) runs[added[i]].reason = static_cast<Jpeg2000Reason>(reasons[i]);
-  std::vector<std::uint8_t> pixels(tile_bytes * runs.size());
+  std::vector<std::uint8_t> pixels(planes.bytes);
   SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), pixels.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (std::size_t y = 0; y < runs[i].part.height; ++y) {
-      std::uint8_t* row = pixels.data() + i * tile_bytes + runs[i].part.offset + y * pitch;
-      runs[i].pixels.insert(runs[i].pixels.end(), row, row + runs[i].part.width);
-      std::memset(row, untouched, runs[i].part.width);
-    }
+    const auto take = [&](std::vector<std::uint8_t>& to, std::size_t begin, std::size_t pitch, std::size_t pixel) {
+      for (std::size_t y = 0; y < runs[i].part.height; ++y) {
+        std::uint8_t* row = pixels.data() + begin + runs[i].part.offset + y * pitch;
+        to.insert(to.end(), row, row + pixel * runs[i].part.width);
+        std::memset(row, untouched, pixel * runs[i].part.width);
+      }
+    };
+    const std::size_t pitch = TilePlanes::pitch(runs[i]);
+    take(runs[i].pixels, planes.begins[i], planes.pixel * pitch, planes.pixel);
+    if (limits.with_luminance) take(runs[i].luminance, planes.luminance[i], pitch, 1);
   }
   REQUIRE(std::all_of(pixels.begin(), pixels.end(), [](std::uint8_t v) { return v == untouched; }));
 }
 
-Run whole(const NamedTile& tile) {
+Run whole(const NamedTile& tile, const PixelFormat& format = luminance_format) {
   Run run;
   run.bytes = &tile.bytes;
-  run.demand = whole_tile(tile.colour, tile.width, tile.height, luminance_format);
+  run.demand = whole_tile(tile.colour, tile.width, tile.height, format);
   run.part.width = static_cast<std::uint32_t>(tile.width);
   run.part.height = static_cast<std::uint32_t>(tile.height);
   return run;
 }
 
 /// Whether the device's part is the CPU's.
-bool equal(const Run& run, const std::vector<std::uint8_t>& expected) {
+bool equal(const Run& run, const std::vector<std::uint8_t>& pixels, std::size_t pixel,
+           const std::vector<std::uint8_t>& expected) {
   for (std::size_t y = 0; y < run.part.height; ++y) {
-    const auto* row =
-        expected.data() + (run.part.from_y + y) * static_cast<std::size_t>(run.demand.width) + run.part.from_x;
-    if (!std::equal(row, row + run.part.width, run.pixels.data() + y * run.part.width)) return false;
+    const auto* row = expected.data() +
+                      pixel * ((run.part.from_y + y) * static_cast<std::size_t>(run.demand.width) + run.part.from_x);
+    const std::size_t bytes = pixel * run.part.width;
+    if (!std::equal(row, row + bytes, pixels.data() + y * bytes)) return false;
   }
   return true;
 }
+bool equal(const Run& run, const std::vector<std::uint8_t>& expected) {
+  return equal(run, run.pixels, run.demand.format.pixel_bytes(), expected);
+}
 
-void check_all(const std::vector<NamedTile>& tiles, std::vector<Run>& runs, std::uint32_t wave_tiles = 0) {
-  decode(runs, wave_tiles);
+void check_all(const std::vector<NamedTile>& tiles, std::vector<Run>& runs,
+               const cuda::Jpeg2000BatchLimits& limits = {}) {
+  decode(runs, limits);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     CAPTURE(tiles[i].name);
     const auto expected = decode_with_openjpeg(tiles[i].bytes, runs[i].demand);
     REQUIRE(expected.has_value());
     CHECK_MESSAGE(runs[i].reason == Jpeg2000Reason::none, cuda::describe(runs[i].reason));
     CHECK(equal(runs[i], *expected));
+    if (!limits.with_luminance) continue;
+    TileDemand demand = runs[i].demand;
+    demand.format = luminance_format;
+    const auto luminance = decode_with_openjpeg(tiles[i].bytes, demand);
+    REQUIRE(luminance.has_value());
+    CHECK(equal(runs[i], runs[i].luminance, 1, *luminance));
   }
 }
 
@@ -125,11 +166,18 @@ TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch (many)
   if (!gpu_is_there()) return report_skipped("no GPU");
   const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind();
   std::mt19937 random(3);
-  for (int round = 0; round < 3; ++round) {
+  // At last in waves, in which they have few neighbours.
+  const cuda::Jpeg2000BatchLimits limits[] = {{},
+                                              {},
+                                              {.wave_tiles = 7},
+                                              {.format = rgb_format},
+                                              {.format = rgb_format, .with_luminance = true, .colour_tiles = 40},
+                                              {.format = rgb_format, .with_luminance = true, .wave_tiles = 5}};
+  for (int round = 0; round < 6; ++round) {
     std::vector<Run> runs;
     for (const NamedTile& tile : tiles) {
-      Run run = whole(tile);
-      if (round > 0) {
+      Run run = whole(tile, limits[round].format);
+      if (round % 3 > 0) {
         const auto below = [&random](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
         run.part.offset = below(200);
         run.part.from_x = below(run.part.width);
@@ -139,8 +187,42 @@ TEST_CASE("JPEG 2000 tiles of every kind, whole and in part, in one batch (many)
       }
       runs.push_back(run);
     }
-    // At last in waves, in which they have few neighbours.
-    check_all(tiles, runs, round < 2 ? 0 : 7);
+    check_all(tiles, runs, limits[round]);
+  }
+}
+
+TEST_CASE("a few JPEG 2000 tiles for each of the kernels") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  const std::vector<NamedTile> every = jpeg2000_tiles_of_every_kind(), large = jpeg2000_large_tiles();
+  std::vector<NamedTile> tiles;
+  for (std::size_t i = 0; i < every.size(); i += 9) {
+    if (every[i].bytes.size() < 12000) tiles.push_back(every[i]);
+  }
+  tiles.insert(tiles.end(), large.begin() + 2, large.begin() + 7);
+  for (const bool rgb : {false, true}) {
+    const PixelFormat& format = rgb ? rgb_format : luminance_format;
+    std::vector<Run> runs;
+    for (const NamedTile& tile : tiles) runs.push_back(whole(tile, format));
+    check_all(tiles, runs, {.format = format, .with_luminance = rgb, .colour_tiles = 20});
+  }
+}
+
+TEST_CASE("large JPEG 2000 tiles beside small ones (many)") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  std::vector<NamedTile> tiles = jpeg2000_large_tiles();
+  const std::vector<NamedTile> small = jpeg2000_tiles_of_every_kind();
+  tiles.insert(tiles.end(), small.begin(), small.begin() + 10);
+  for (const bool rgb : {false, true}) {
+    const PixelFormat& format = rgb ? rgb_format : luminance_format;
+    std::vector<Run> runs;
+    for (const NamedTile& tile : tiles) {
+      runs.push_back(whole(tile, format));
+      if (runs.size() % 3 == 1) --runs.back().part.width;
+    }
+    cuda::Jpeg2000BatchLimits limits{.format = format, .with_luminance = rgb, .state_words = 1U << 20};
+    limits.plane_words = 8U << 20;
+    limits.colour_tiles = rgb ? 100 : 19;
+    check_all(tiles, runs, limits);
   }
 }
 
@@ -149,9 +231,12 @@ TEST_CASE("all JPEG 2000 tiles of a real slide (large)") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");
   const auto tiles = jpeg2000_tiles_of_slide(*root / "data" / "tcga-cr-7395.svs");
-  std::vector<Run> runs;
-  for (const NamedTile& tile : tiles) runs.push_back(whole(tile));
-  check_all(tiles, runs);
+  for (const bool rgb : {false, true}) {
+    const PixelFormat& format = rgb ? rgb_format : luminance_format;
+    std::vector<Run> runs;
+    for (const NamedTile& tile : tiles) runs.push_back(whole(tile, format));
+    check_all(tiles, runs, {.format = format, .with_luminance = rgb});
+  }
 }
 
 TEST_CASE("mutants of JPEG 2000 tiles are flagged by the device, or as the CPU has them (large)") {
@@ -166,15 +251,16 @@ TEST_CASE("mutants of JPEG 2000 tiles are flagged by the device, or as the CPU h
   constexpr std::size_t batch_size = 1000;
   std::size_t flagged = 0;
   for (std::size_t done = 0; done < total; done += batch_size) {
+    const PixelFormat& format = done / batch_size % 2 == 0 ? luminance_format : rgb_format;
     std::vector<Bytes> mutants;
     std::vector<Run> runs;
     for (std::size_t i = 0; i < std::min(batch_size, total - done); ++i) {
       const NamedTile& origin = named[random() % named.size()];
       mutants.push_back(jpeg2000_mutant(origin.bytes, random));
-      runs.push_back(whole(origin));
+      runs.push_back(whole(origin, format));
     }
     for (std::size_t i = 0; i < runs.size(); ++i) runs[i].bytes = &mutants[i];
-    decode(runs);
+    decode(runs, {.format = format});
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (runs[i].reason != Jpeg2000Reason::none) {
         ++flagged;

@@ -18,22 +18,31 @@ namespace {
 using cuda::Jpeg2000Reason;
 using Pixels = std::vector<std::uint8_t>;
 
-TileDemand demand_for_whole(const NamedTile& tile) {
-  return whole_tile(tile.colour, tile.width, tile.height, luminance_format);
+TileDemand demand_for_whole(const NamedTile& tile, const PixelFormat& format = luminance_format) {
+  return whole_tile(tile.colour, tile.width, tile.height, format);
 }
 
 void check_equal(cuda::HostJpeg2000Decoder& decoder, const NamedTile& tile) {
   CAPTURE(tile.name);
-  const auto expected = decode_with_openjpeg(tile.bytes, demand_for_whole(tile));
-  REQUIRE(expected.has_value());
-  const Jpeg2000Reason reason = decoder.decode(tile.bytes, demand_for_whole(tile));
-  REQUIRE_MESSAGE(reason == Jpeg2000Reason::none, cuda::describe(reason));
-  CHECK(std::equal(expected->begin(), expected->end(), decoder.pixels().begin(), decoder.pixels().end()));
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    CAPTURE(format.channels);
+    const TileDemand demand = demand_for_whole(tile, format);
+    const auto expected = decode_with_openjpeg(tile.bytes, demand);
+    REQUIRE(expected.has_value());
+    const Jpeg2000Reason reason = decoder.decode(tile.bytes, demand);
+    REQUIRE_MESSAGE(reason == Jpeg2000Reason::none, cuda::describe(reason));
+    CHECK(std::equal(expected->begin(), expected->end(), decoder.pixels().begin(), decoder.pixels().end()));
+  }
 }
 
 TEST_CASE("JPEG 2000 tiles of every kind are as OpenJPEG has them") {
   cuda::HostJpeg2000Decoder decoder;
   for (const NamedTile& tile : jpeg2000_tiles_of_every_kind()) check_equal(decoder, tile);
+}
+
+TEST_CASE("large JPEG 2000 tiles are as OpenJPEG has them") {
+  cuda::HostJpeg2000Decoder decoder;
+  for (const NamedTile& tile : jpeg2000_large_tiles()) check_equal(decoder, tile);
 }
 
 TEST_CASE("a real slide's JPEG 2000 tiles are as OpenJPEG has them") {
@@ -85,7 +94,7 @@ TEST_CASE("mutants of JPEG 2000 tiles are flagged, or as OpenJPEG has them") {
   for (std::size_t i = 0; i < total; ++i) {
     const NamedTile& origin = named[random() % named.size()];
     const Bytes mutant = jpeg2000_mutant(origin.bytes, random);
-    const TileDemand demand = demand_for_whole(origin);
+    const TileDemand demand = demand_for_whole(origin, random() % 2 == 0 ? rgb_format : luminance_format);
     const Jpeg2000Reason reason = decoder.decode(mutant, demand);
     if (reason != Jpeg2000Reason::none) {
       ++flagged;
@@ -96,13 +105,12 @@ TEST_CASE("mutants of JPEG 2000 tiles are flagged, or as OpenJPEG has them") {
     CAPTURE(i);
     const auto expected = decode_with_openjpeg(mutant, demand);
     REQUIRE(expected.has_value());
-    const std::size_t width = decoder.width();
+    const std::size_t pixel = demand.format.pixel_bytes(), width = decoder.width() * pixel;
     bool equal = true;
     for (std::size_t y = 0; y < decoder.height(); ++y) {
       const auto row = decoder.pixels().subspan(y * width, width);
-      equal = equal &&
-              std::equal(row.begin(), row.end(),
-                         expected->begin() + static_cast<std::ptrdiff_t>(y * static_cast<std::size_t>(origin.width)));
+      const std::size_t at = y * pixel * static_cast<std::size_t>(origin.width);
+      equal = equal && std::equal(row.begin(), row.end(), expected->begin() + static_cast<std::ptrdiff_t>(at));
     }
     REQUIRE(equal);
   }

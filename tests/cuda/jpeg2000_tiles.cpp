@@ -104,8 +104,41 @@ std::vector<NamedTile> jpeg2000_tiles_of_every_kind() {
   maker.add("four components", make_picture(90, 70, 4, 6), {}, Colour::rgb);
   maker.add("noise", noise(256, 256, 3), {.levels = 5, .rate = 1}, Colour::rgb);
   maker.add("noise, reversible", noise(130, 70, 1), {.irreversible = false}, Colour::grey);
+  maker.add("RGB, reversible", 131, 120, {.irreversible = false, .levels = 4}, Colour::rgb);
+  maker.add("RGB, reversible, noise", noise(64, 64, 3), {.irreversible = false}, Colour::rgb);
+  maker.add("RGB, reversible, layers", 90, 77, {.irreversible = false, .progression = 2, .layers = 3, .rate = 12},
+            Colour::rgb);
+  maker.add("RGB without a transform", 90, 101, {.colour_transform = false}, Colour::rgb);
+  maker.add("RGB without a transform, reversible", 77, 64, {.irreversible = false, .colour_transform = false},
+            Colour::rgb);
+  maker.add("RGB, subsampled", 77, 64, {.colour_transform = false, .chroma_dx = 2, .chroma_dy = 2}, Colour::rgb);
+  maker.add("subsampled, reversible", 131, 67,
+            {.irreversible = false, .colour_transform = false, .chroma_dx = 2, .chroma_dy = 1});
+  // What an encoder takes for RGB and the slide for YCbCr.
+  maker.add("YCbCr, transformed again", make_picture(80, 70, 3, 8), {}, Colour::ycbcr);
+  maker.add("YCbCr, transformed again, reversible", make_picture(80, 70, 3, 8), {.irreversible = false}, Colour::ycbcr);
+  maker.add("JP2", 64, 64, {.jp2 = true});
   maker.add("white", flat(256, 256, 255), {.levels = 5}, Colour::rgb);
   maker.add("black", flat(64, 64, 0), {.levels = 5}, Colour::rgb);
+  return maker.tiles;
+}
+
+std::vector<NamedTile> jpeg2000_large_tiles() {
+  TileMaker maker;
+  maker.add("512x512", 512, 512, {.levels = 5});
+  maker.add("512x512, reversible", 512, 512, {.irreversible = false, .levels = 5}, Colour::rgb);
+  maker.add("300x200", 300, 200, {});
+  maker.add("257x3", 257, 3, {.levels = 1});
+  maker.add("5x999", 5, 999, {.levels = 2});
+  maker.add("700x16, small blocks", 700, 16, {.levels = 2, .block_width = 16, .block_height = 4});
+  maker.add("300x130, subsampled", 300, 130, {.colour_transform = false, .chroma_dx = 2, .chroma_dy = 2});
+  maker.add("301x99, layers and precincts", 301, 99,
+            {.levels = 4, .progression = 2, .layers = 3, .precincts = {128, 128, 64}, .tile_parts = 'R'});
+  maker.add("256x256, many blocks", 256, 256, {.levels = 4, .block_width = 8, .block_height = 8});
+  maker.add("grey", make_picture(400, 300, 1, 4), {}, Colour::grey);
+  maker.add("1024x1024", 1024, 1024, {.levels = 6});
+  maker.add("1000x1023, reversible", 1000, 1023,
+            {.irreversible = false, .levels = 5, .block_width = 32, .block_height = 32}, Colour::rgb);
   return maker.tiles;
 }
 
@@ -117,11 +150,10 @@ std::vector<NamedTile> jpeg2000_tiles_for_the_cpu() {
   maker.add("causal", 64, 64, {.block_style = 8});
   maker.add("segmentation symbols", 64, 64, {.block_style = 32});
   maker.add("no levels", 64, 64, {.levels = 0});
-  maker.add("a large tile", 300, 200, {});
+  maker.add("too large a tile", 1040, 24, {});
   maker.add("several tiles", 200, 200, {.tile_size = 128});
-  maker.add("JP2", 64, 64, {.jp2 = true});
+  maker.add("bypass, large", 300, 280, {.block_style = 1});
   maker.add("wide blocks", 256, 64, {.block_width = 128, .block_height = 32});
-  maker.add("RGB by the formula", 64, 64, {.irreversible = false}, Colour::rgb);
   return maker.tiles;
 }
 

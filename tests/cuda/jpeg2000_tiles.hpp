@@ -19,6 +19,9 @@ namespace slidestream::test {
 /// device.
 std::vector<NamedTile> jpeg2000_tiles_of_every_kind();
 
+/// The same of tiles that are larger, up to 1024 pixels, or have many code-blocks.
+std::vector<NamedTile> jpeg2000_large_tiles();
+
 /// Tiles that the device leaves to the CPU, each for a reason of its own.
 std::vector<NamedTile> jpeg2000_tiles_for_the_cpu();
 

@@ -144,7 +144,7 @@ TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever row
   }
 }
 
-TEST_CASE("JPEG 2000 is decoded on the GPU for luminance, in waves, but for what only the CPU takes") {
+TEST_CASE("JPEG 2000 is decoded on the GPU, in waves, but for what only the CPU takes") {
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
@@ -175,9 +175,8 @@ TEST_CASE("JPEG 2000 is decoded on the GPU for luminance, in waves, but for what
   };
   // Tiles in between whose code-blocks are of another style.
   check_slide(write("some", {}, {.block_style = 1}), 0, "", bad);
-  // No tile's first component is luminance, as the first one shows: the graph decodes the slide on the CPU.
-  const std::string lossless = write("lossless", {.irreversible = false}, {.irreversible = false});
-  check_slide(lossless, 0, "", 0);
+  // Luminance of some is their first component, of others what three come to.
+  check_slide(write("lossless", {.irreversible = false}, {}), 0, "", 0);
 }
 
 TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") {
@@ -210,28 +209,73 @@ TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") 
   }
 }
 
-TEST_CASE("JPEG 2000 is decoded on the CPU where RGB is read") {
+TEST_CASE("images of JPEG 2000 slides are what they are on the CPU, to the byte, of tiles that the GPU decoded") {
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
-  test::CodedSlide slide;
-  slide.coding = test::TileCoding::jpeg2000_rgb;
-  slide.width = slide.height = 512;
-  slide.tile_width = slide.tile_height = tile_size;
-  const std::string path = folder / "slide.tif";
-  test::write_coded_slide(path, slide);
-  const auto opened = Slide::open(path);
-  Config config = test::config_for(Backend::cuda);
-  DeviceWork work;
-  work.pixel_bytes = {1, 0};
-  CHECK(device_decodes(config, work, *opened, 0));
-  work.pixel_bytes = {0, 3};
-  CHECK_FALSE(device_decodes(config, work, *opened, 0));
-  work.pixel_bytes = {1, 3};
-  CHECK_FALSE(device_decodes(config, work, *opened, 0));
-  work.pixel_bytes = {1, 0};
-  config.decode.device = DecodeDevice::cpu;
-  CHECK_FALSE(device_decodes(config, work, *opened, 0));
+  std::vector<std::string> slides;
+  constexpr test::TileCoding codings[] = {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg2000_ycbcr,
+                                          test::TileCoding::jpeg2000_lossless, test::TileCoding::jpeg_420};
+  for (unsigned i = 0; i < std::size(codings); ++i) {
+    test::CodedSlide slide;
+    slide.coding = codings[i];
+    slide.width = slide.height = 400;
+    slide.tile_width = 64 + 32 * static_cast<int>(i % 3);
+    slide.seed = i;
+    slide.missing_tiles = 2;
+    slides.push_back(folder / (std::to_string(i) + ".tif"));
+    test::write_coded_slide(slides.back(), slide);
+  }
+  int count = 0;
+  for (const auto& operators : {std::vector<std::string>{"identity"}, {"spectrum", "sobel", "identity"}}) {
+    const auto run_on = [&](Backend backend) {
+      Config config = test::config_for(backend);
+      config.operators.run = operators;
+      config.output.dir = folder / ("out" + std::to_string(count++));
+      config.image.format = ImageFormat::ome_tiff;
+      config.image.compression = ImageCompression::none;
+      config.pipeline.memory_mib = 128;
+      config.pipeline.strip_height = 200;
+      return run(config, slides);
+    };
+    const RunResult cpu = run_on(Backend::cpu), gpu = run_on(Backend::cuda);
+    test::require_done(cpu);
+    test::require_done(gpu);
+    for (std::size_t i = 0; i < slides.size(); ++i) {
+      CAPTURE(i);
+      CHECK(gpu.slides[i].gpu_fallback_tiles == 0);
+      CHECK(gpu.slides[i].missing_tiles == cpu.slides[i].missing_tiles);
+      REQUIRE(gpu.slides[i].artifacts.size() == operators.size() - (operators.size() > 1 ? 1 : 0));
+      for (std::size_t k = 0; k < gpu.slides[i].artifacts.size(); ++k) {
+        CHECK(gpu.slides[i].artifacts[k].digest == cpu.slides[i].artifacts[k].digest);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "JPEG 2000 is decoded on the GPU whatever is read, unless the configuration or the first tile is against it") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const auto decodes = [&folder](const test::Jpeg2000Options& options, const ByPlane<std::int64_t>& read,
+                                 DecodeDevice device = DecodeDevice::automatic) {
+    test::TestTiff tiff;
+    tiff.directories.push_back(test::tiled_directory(tile_size, tile_size, tile_size, tile_size, 3));
+    tiff.directories[0].set_short(259, 33005).set_short(262, 2);
+    tiff.directories[0].tiles.push_back(test::encode_jpeg2000(test::make_picture(tile_size, tile_size, 3, 1), options));
+    const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()));
+    Config config = test::config_for(Backend::cuda);
+    config.decode.device = device;
+    DeviceWork work;
+    work.pixel_bytes = read;
+    return device_decodes(config, work, *slide, 0);
+  };
+  for (const ByPlane<std::int64_t>& read : {ByPlane<std::int64_t>{1, 0}, {0, 3}, {1, 3}}) {
+    CHECK(decodes({}, read));
+    CHECK(decodes({.irreversible = false}, read));
+    CHECK_FALSE(decodes({.block_style = 1}, read));
+    CHECK_FALSE(decodes({}, read, DecodeDevice::cpu));
+  }
 }
 
 TEST_CASE("what is odd and fits is decoded on the GPU as on the CPU") {

@@ -26,8 +26,9 @@ enum class TileCoding {
   jpeg_rgb,
   jpeg2000_rgb,
   jpeg2000_ycbcr,
+  jpeg2000_lossless,
 };
-inline constexpr int tile_codings = 9;
+inline constexpr int tile_codings = 10;
 
 struct CodedSlide {
   TileCoding coding = TileCoding::rgb;
@@ -59,6 +60,8 @@ inline Bytes encode_tile(const Picture& tile, TileCoding coding) {
       return encode_jpeg(tile, {.coding = Coding::rgb});
     case TileCoding::jpeg2000_rgb:
       return encode_jpeg2000(tile);
+    case TileCoding::jpeg2000_lossless:
+      return encode_jpeg2000(tile, {.irreversible = false});
     case TileCoding::jpeg2000_ycbcr:
       return encode_jpeg2000(tile, {.colour_transform = false, .chroma_dx = 2});
     default:
@@ -75,7 +78,8 @@ inline TestDirectory coded_level(const CodedSlide& slide, int width, int height,
   constexpr std::uint64_t grey = 1, rgb = 2, ycbcr = 6;
   constexpr Tags tags[tile_codings] = {{none, grey},  {none, rgb},       {jpeg, ycbcr},
                                        {jpeg, ycbcr}, {jpeg, ycbcr},     {jpeg, grey},
-                                       {jpeg, rgb},   {aperio_rgb, rgb}, {aperio_ycbcr, ycbcr}};
+                                       {jpeg, rgb},   {aperio_rgb, rgb}, {aperio_ycbcr, ycbcr},
+                                       {aperio_rgb, rgb}};
   const Tags& tag = tags[static_cast<int>(slide.coding)];
   const Picture picture =
       tag.photometric == grey ? make_picture(width, height, 1, seed) : make_stained_picture(width, height, seed);
