@@ -88,11 +88,14 @@ struct Placed {
   std::vector<std::byte> bytes;
 };
 
+/// Batches of more compressed bytes are left out: slots are hardly as large.
+constexpr std::uint64_t most_batch_bytes = std::uint64_t{2} << 30;
+
 /// About the bytes of such a batch.
-std::uint64_t place_bytes(const Tiles& tiles, std::uint32_t count) {
+std::uint64_t batch_bytes(const Tiles& tiles, std::uint32_t count) {
   std::uint64_t bytes = 0;
   for (const auto& tile : tiles.bytes) bytes += tile.size();
-  return bytes / tiles.bytes.size() * count * 11 / 10;
+  return bytes / tiles.bytes.size() * count;
 }
 
 Placed place(const Tiles& tiles, std::uint32_t count) {
@@ -224,7 +227,7 @@ int main(int argc, char** argv) {
       for (const std::string& format : options.formats) {
         const Tiles tiles = read_tiles(path, format);
         for (const std::uint32_t count : options.tiles) {
-          if (place_bytes(tiles, count) > UINT32_MAX) continue;  // more than a batch takes
+          if (batch_bytes(tiles, count) > most_batch_bytes) continue;
           rows.push_back(run(tiles, count, options));
           sound = sound && rows.back()["wrong"] == 0 && rows.back()["flagged"] == 0;
         }

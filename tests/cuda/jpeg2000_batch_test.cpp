@@ -9,6 +9,7 @@
 #include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
+#include "slide/test_images.hpp"
 
 namespace slidestream::test {
 namespace {
@@ -122,6 +123,74 @@ TEST_CASE("a JPEG 2000 tile that finds no room, or isn't what is asked for, isn'
   CHECK(few->tiles() == 3);
   TestBatch short_waves({.tiles = 8, .compressed_bytes = 1U << 20, .wave_bytes = tile.bytes.size() - 1});
   CHECK(add(short_waves, tile, whole_placement(tile)) == Jpeg2000Reason::no_room);
+}
+
+TEST_CASE("what is decoded of a JPEG 2000 tile follows from what its slide says, whatever came before") {
+  NamedTile tile{"", encode_jpeg2000(make_picture(50, 40, 3, 1), {.colour_transform = false}), Colour::rgb, 50, 40};
+  cuda::HostJpeg2000Decoder decoder;
+  for (const bool rgb : {false, true}) {
+    TestBatch batch({.tiles = 8,
+                     .compressed_bytes = 1U << 20,
+                     .format = rgb ? rgb_format : luminance_format,
+                     .with_luminance = rgb,
+                     .white_rectangles = 1});
+    std::vector<std::byte> compressed = tile.bytes;
+    compressed.resize((compressed.size() + 15) / 16 * 16);
+    std::vector<std::uint8_t> plane(4 * 50 * 40, 0xA5);
+    for (std::uint32_t i = 0; i < 6; ++i) {
+      // Luminance of YCbCr is the first component, of RGB what three come to.
+      tile.colour = i % 2 == 0 ? Colour::rgb : Colour::ycbcr;
+      const std::uint32_t beside = rgb ? 3 * 50 * 40 : 0;
+      REQUIRE(batch->add(tile.bytes, 0, demand_for_whole(tile), {0, rgb ? 150U : 50U, 0, 0, 50, 40, beside, 50}) ==
+              Jpeg2000Reason::none);
+      REQUIRE(decoder.decode(plane.data(), *batch, i, compressed) == Jpeg2000Reason::none);
+      const auto luminance = decode_with_openjpeg(tile.bytes, demand_for_whole(tile));
+      REQUIRE(luminance.has_value());
+      CHECK(std::equal(luminance->begin(), luminance->end(), plane.begin() + beside));
+      if (!rgb) continue;
+      const auto colours = decode_with_openjpeg(tile.bytes, whole_tile(tile.colour, 50, 40, rgb_format));
+      REQUIRE(colours.has_value());
+      CHECK(std::equal(colours->begin(), colours->end(), plane.begin()));
+    }
+    CHECK(batch->codings() == (rgb ? 1 : 2));
+    CHECK(batch->waves()[0].areas == (rgb ? 18 : 12));
+    // Missing tiles are white in both.
+    CHECK(batch->add_white({0, 150, 0, 0, 50, 40, 6000, 50}));
+    CHECK(batch->white_rectangles() == (rgb ? 2 : 1));
+    CHECK_FALSE(batch->add_white({0, 150, 0, 0, 50, 40, 6000, 50}));
+  }
+}
+
+TEST_CASE("a large JPEG 2000 tile takes of a wave and of memory what it needs, or finds no room") {
+  const NamedTile large = jpeg2000_large_tiles()[0];
+  const NamedTile small = jpeg2000_tiles_of_every_kind()[0];
+  REQUIRE(large.width == 512);
+  const auto add = [](const cuda::Jpeg2000BatchLimits& limits, const std::vector<NamedTile>& tiles) {
+    TestBatch batch(limits);
+    for (const NamedTile& tile : tiles) {
+      const auto width = static_cast<std::uint32_t>(tile.width), height = static_cast<std::uint32_t>(tile.height);
+      const Jpeg2000Reason reason = batch->add(tile.bytes, 0, demand_for_whole(tile), {0, 600, 0, 0, width, height});
+      CHECK((reason == Jpeg2000Reason::none || reason == Jpeg2000Reason::no_room));
+    }
+    std::vector<std::uint32_t> sizes;
+    for (const cuda::Jpeg2000Wave& wave : batch->waves()) sizes.push_back(wave.tiles);
+    return sizes;
+  };
+  using Sizes = std::vector<std::uint32_t>;
+  const cuda::Jpeg2000BatchLimits limits{.tiles = 40, .compressed_bytes = 1U << 20};
+  const std::vector<NamedTile> tiles = {large, small, large, small, large};
+  CHECK(add(limits, tiles) == Sizes{5});
+  cuda::Jpeg2000BatchLimits few = limits;
+  few.areas = 9;
+  CHECK(add(few, tiles) == Sizes{3, 2});
+  few.areas = 3;
+  CHECK(add(few, tiles) == Sizes{2});
+  cuda::Jpeg2000BatchLimits little = limits;
+  little.colour_tiles = 4;
+  CHECK(add(little, tiles) == Sizes{2});
+  cuda::Jpeg2000BatchLimits states = limits;
+  states.state_words = 32;
+  CHECK(add(states, tiles).empty());
 }
 
 TEST_CASE("a wave of JPEG 2000 tiles has as many as find room in it") {
