@@ -126,8 +126,7 @@ TEST_CASE("planes shrink before a configuration is said not to fit") {
   Config config;
   config.pipeline.memory_mib = 256;
   config.pipeline.queue_depth = 2;
-  const std::vector<OperatorNeeds> needs = needs_of(operators::make_operators(config));
-  const DeviceWork work = device_work(config.pipeline, needs, 1, 1);
+  const DeviceWork work = device_work(config, operators::make_operators(config), 1, 1);
   const DeviceFacts facts = facts_of(config, work, gpu_model("a40"));
   const HostSlots host = device_host_slots(config.pipeline, work, 1);
   const DeviceLayout wide = lay_out(config, work, host, facts.sizing, facts.free);
@@ -147,7 +146,7 @@ TEST_CASE("waves of JPEG 2000 take what memory is left, and none where RGB is re
     const DeviceFacts facts = facts_of(config, work, gpu_model("h200"));
     return lay_out(config, work, device_host_slots(config.pipeline, work, 1), facts.sizing, allowed);
   };
-  DeviceWork work = device_work(config.pipeline, needs_of(operators::make_operators(config)), 1, 1);
+  DeviceWork work = device_work(config, operators::make_operators(config), 1, 1);
   const DeviceLayout wide = laid_out(work, gpu_model("h200").memory);
   CHECK(wide.tiles.wave > 2048);
   CHECK(wide.decode_scratch > wide.tiles.wave * 120000);
