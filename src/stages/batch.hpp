@@ -46,6 +46,10 @@ struct Chain {
   int device_carry = -1;                  ///< number of the buffer with rows for the next strip, on a device
   int device_stream = -1;                 ///< number of the compute stream that all of the chain's batches go through
 
+  // Used by the lane's pack node alone, which is serial.
+  std::size_t packed = 0;                  ///< strips
+  std::map<std::size_t, Batch*> computed;  ///< before their turn
+
   // Used by the reduce stage alone, which is serial.
   std::size_t strips_reduced = 0;
   std::size_t strips_expected = SIZE_MAX;  ///< known with the last one

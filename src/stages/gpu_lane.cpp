@@ -59,7 +59,6 @@ class GpuLane final : public Lane {
             shared.graph, flow::serial,
             [this](Batch* batch, AsyncNode::gateway_type& gateway) { compute(*batch, gateway); },
             flow::node_priority_t{3}),
-        // Serial, and a queue: batches ask for output slots in the order in which the device finished them.
         pack_(
             shared.graph, flow::serial, [this](Batch* batch, auto& ports) { pack(*batch, ports); },
             flow::node_priority_t{3}),
@@ -218,7 +217,23 @@ class GpuLane final : public Lane {
   template <class Ports>
   void pack(Batch& batch, Ports& ports) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
+    const runtime::Turn turn(pack_turn_);
     take(batch);
+    // Batches come as the device's thread hears of them. They ask for output slots in row order.
+    Chain& chain = *batch.chain;
+    chain.computed.emplace(batch.strip_of_chain(), &batch);
+    std::vector<Batch*> ready;
+    for (auto next = chain.computed.begin(); next != chain.computed.end() && next->first == chain.packed;
+         next = chain.computed.erase(next)) {
+      ready.push_back(next->second);
+      ++chain.packed;
+    }
+    // The chain goes away with its last batch.
+    for (Batch* each : ready) pack_in_order(*each, ports);
+  }
+
+  template <class Ports>
+  void pack_in_order(Batch& batch, Ports& ports) {
     batch.parcels.clear();
     if (makes_images(batch) && batch.slide->levels_on_device) {
       // What was made of a slide that fails, or is left, isn't worth the room that it takes.
@@ -297,6 +312,7 @@ class GpuLane final : public Lane {
   std::atomic<std::int64_t> batches_on_device_{0};  ///< on their way there, or being worked on
   std::atomic<std::int64_t> pixels_on_device_{0};   ///< theirs
   std::unique_ptr<CarryStage> carry_stage_;
+  runtime::Handoff pack_turn_;
   flow::multifunction_node<Batch*, std::tuple<Batch*, Batch*>> upload_;
   AsyncNode decode_;
   flow::multifunction_node<Batch*, std::tuple<Batch*, TileRun>> check_;
