@@ -83,11 +83,13 @@ PyramidMemory pyramids_for(const DeviceWork& work, std::size_t pixels, std::size
   const auto image_bytes = static_cast<std::size_t>(work.image_bytes);
   memory.kept = std::min(std::max(pixels * image_bytes / 8, kept_bytes * image_bytes), allowed / kept_part);
   for (const DeviceImage& image : work.images) {
-    const auto tile_pixels = static_cast<std::size_t>(image.options.tile) * static_cast<std::size_t>(image.options.tile);
+    const auto tile_pixels =
+        static_cast<std::size_t>(image.options.tile) * static_cast<std::size_t>(image.options.tile);
     // With those at edges, and those that earlier batches began.
     const std::size_t begun = 2 * memory.kept / (tile_pixels * image_bytes) + 64;
     memory.tiles = std::max(memory.tiles, pixels / tile_pixels * 3 / 2 + begun);
-    memory.at_once = std::clamp<std::size_t>(encoded_at_once / tile_pixels, 1, std::min<std::size_t>(memory.tiles, 1 << 14));
+    memory.at_once =
+        std::clamp<std::size_t>(encoded_at_once / tile_pixels, 1, std::min<std::size_t>(memory.tiles, 1 << 14));
   }
   std::vector<PixelFormat> formats;
   for (const DeviceImage& image : work.images) {
@@ -95,7 +97,8 @@ PyramidMemory pyramids_for(const DeviceWork& work, std::size_t pixels, std::size
     memory.encoded += memory.tiles * static_cast<std::size_t>(image.encoded_tile_bytes());
     memory.places += memory.tiles * sizeof(cuda::JpegTilePosition);
     // Two words more for every run that is encoded at a time, of which each level has one more.
-    memory.words += (memory.tiles + 2 * (memory.tiles / memory.at_once + cuda::BandReducer::most_levels)) * sizeof(std::uint64_t);
+    memory.words +=
+        (memory.tiles + 2 * (memory.tiles / memory.at_once + cuda::BandReducer::most_levels)) * sizeof(std::uint64_t);
     if (std::ranges::count(formats, image.format) > 0) continue;
     formats.push_back(image.format);
     memory.encoders += DeviceLayout::aligned(cuda::JpegEncoderMemory(image.encoder_limits(memory.at_once)).size);

@@ -19,8 +19,8 @@ namespace slidestream {
 /// free, in that order; `with_band` takes them then. What was computed goes to `emit`. Behind that bands of a slide are
 /// put back into row order, reduced to the levels of their pyramids by pieces, and cut into tiles, which are encoded by
 /// any threads and written by threads that may wait. Batches of slides whose levels a device makes come to
-/// `give_parcels` when that is done, and get a slot for each parcel; tiles that come in a parcel to `put` are written as
-/// they are, or encoded. A slot comes back when the last tile that holds it is written, so storage that is too slow
+/// `give_parcels` when that is done, and get a slot for each parcel; tiles that come in a parcel to `put` are written
+/// as they are, or encoded. A slot comes back when the last tile that holds it is written, so storage that is too slow
 /// holds back the whole graph. None of this needs a batch's slot, but for parcels that are still on the device.
 class EmitStage {
  public:

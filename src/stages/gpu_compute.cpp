@@ -165,8 +165,7 @@ void GpuDevice::enqueue_pyramids(const Batch& batch, const DeviceSlot& slot, Com
   for (std::size_t image = 0; image < images_.size(); ++image) {
     const std::size_t op = images_[image].op;
     if (batch.rows(op).count == 0) continue;
-    const PixelView<MemorySpace::device> out =
-        slot.pyramids->lay_out(image, *buffer.pyramids, batch.rows(op), stream);
+    const PixelView<MemorySpace::device> out = slot.pyramids->lay_out(image, *buffer.pyramids, batch.rows(op), stream);
     run_kernel(batch, slot, op, out, on);
     slot.pyramids->finish(image, *buffer.pyramids, *on.encoders, stream);
   }

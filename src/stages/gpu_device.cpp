@@ -73,9 +73,8 @@ void GpuDevice::make_slot(std::size_t index) {
       SlotPyramids::Memory{memory.band, memory.encoded, memory.words, of_levels.first(layout_.pyramids.words),
                            of_levels.subspan(DeviceLayout::aligned(layout_.pyramids.words), layout_.pyramids.places)});
   if (layout_.compressed > 0) {
-    slot->decoder =
-        std::make_unique<SlotDecoder>(layout_.tiles, memory.planes, memory.compressed, memory.scratch,
-                                      host.last(DeviceArena::aligned(layout_.decode_pinned)));
+    slot->decoder = std::make_unique<SlotDecoder>(layout_.tiles, memory.planes, memory.compressed, memory.scratch,
+                                                  host.last(DeviceArena::aligned(layout_.decode_pinned)));
   }
   slots_[index] = std::move(slot);
 }

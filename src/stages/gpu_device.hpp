@@ -80,7 +80,7 @@ class GpuDevice {
   /// A slot's work on the device, and where its results come back to.
   struct DeviceSlot {
     ByPlane<std::span<std::byte>> planes;
-    std::span<std::byte> band;             ///< rows of images
+    std::span<std::byte> band;  ///< rows of images
     std::unique_ptr<SlotPyramids> pyramids;
     std::unique_ptr<SlotDecoder> decoder;  ///< null where nothing is decoded on the device
     std::span<std::byte> results;          ///< device
@@ -134,8 +134,8 @@ class GpuDevice {
   void enqueue_carries(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream);
   void enqueue_windows(const Batch& batch, const DeviceSlot& slot, ComputeStream& on);
   void enqueue_image(const Batch& batch, const DeviceSlot& slot, std::size_t op, ComputeStream& on);
-  void run_kernel(const Batch& batch, const DeviceSlot& slot, std::size_t op,
-                  const PixelView<MemorySpace::device>& out, ComputeStream& on);
+  void run_kernel(const Batch& batch, const DeviceSlot& slot, std::size_t op, const PixelView<MemorySpace::device>& out,
+                  ComputeStream& on);
   /// Records `computed` once the band is on the host.
   void download_band(const Batch& batch, const DeviceSlot& slot, cudaStream_t computing);
   /// Pixels of a plane, carried rows first.

@@ -56,9 +56,8 @@ ChainPyramids::ChainPyramids(std::span<const DeviceImage> all, const Level& leve
     Image image = {layout, KeptRows(layout, all[i].pixel_bytes()), rows_at_a_time(all[i], layout, bytes), nullptr, {}};
     const std::span<std::byte> own = take(memory, used, static_cast<std::size_t>(bytes));
     image.rows = own.data();
-    image.pyramid =
-        std::make_unique<cuda::DevicePyramid>(layout, all[i].format, image.rows_at_a_time,
-                                              own.subspan(static_cast<std::size_t>(image.kept.bytes)));
+    image.pyramid = std::make_unique<cuda::DevicePyramid>(layout, all[i].format, image.rows_at_a_time,
+                                                          own.subspan(static_cast<std::size_t>(image.kept.bytes)));
     images.push_back(std::move(image));
   }
 }
@@ -138,8 +137,8 @@ void SlotPyramids::encode(Made& made, const DeviceImage& image, int level, cuda:
     }
     run.encoded = take(memory_.encoded, encoded_used_, count * static_cast<std::size_t>(image.encoded_tile_bytes()));
     run.word = words_used_ / sizeof(std::uint64_t);
-    auto* const words = reinterpret_cast<std::uint64_t*>(
-        take(memory_.words, words_used_, (count + 2) * sizeof(std::uint64_t)).data());
+    auto* const words =
+        reinterpret_cast<std::uint64_t*>(take(memory_.words, words_used_, (count + 2) * sizeof(std::uint64_t)).data());
     encoder.enqueue(view_of(made, image, level), {places, count},
                     {run.encoded, {words, count + 1}, reinterpret_cast<std::uint32_t*>(words + count + 1)}, stream);
     runs.push_back(run);
@@ -148,8 +147,8 @@ void SlotPyramids::encode(Made& made, const DeviceImage& image, int level, cuda:
 
 void SlotPyramids::fetch_words(cudaStream_t stream) {
   if (words_used_ == 0) return;
-  SLIDESTREAM_CUDA(cudaMemcpyAsync(memory_.host_words.data(), memory_.words.data(), words_used_,
-                                   cudaMemcpyDeviceToHost, stream));
+  SLIDESTREAM_CUDA(
+      cudaMemcpyAsync(memory_.host_words.data(), memory_.words.data(), words_used_, cudaMemcpyDeviceToHost, stream));
 }
 
 /// Fills parcels, one after the other.
@@ -183,8 +182,8 @@ class SlotPyramids::Packing {
   bool fits(const Made& made, const Run& run) const {
     const std::uint64_t* const offsets = words_ + run.word;
     const auto units = static_cast<std::uint32_t>(offsets[run.count + 1]);
-    return cuda::fits(slot_.images_[made.image].encoder_limits(slot_.at_once_), offsets[run.count],
-                      run.encoded.size(), units);
+    return cuda::fits(slot_.images_[made.image].encoder_limits(slot_.at_once_), offsets[run.count], run.encoded.size(),
+                      units);
   }
 
   std::size_t room() const {

@@ -94,7 +94,7 @@ class SlotPyramids {
     std::size_t image;
     PyramidLayout layout;
     PyramidRows rows;
-    std::byte* at;                        ///< device: of the first level
+    std::byte* at;                         ///< device: of the first level
     std::vector<std::vector<Run>> runs{};  ///< by level; empty: rows are fetched
   };
   class Packing;

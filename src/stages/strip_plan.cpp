@@ -186,9 +186,9 @@ struct Planner {
       const auto slot = static_cast<double>(needs.plane_bytes() + needs.compressed_bytes + slot_slack);
       share = std::max({share, slot / static_cast<double>(limits.slot_bytes),
                         static_cast<double>(needs.carried_bytes()) / static_cast<double>(limits.carry_bytes),
-                        options.levels_on_device ? 0.0
-                                                 : static_cast<double>(needs.image_bytes) /
-                                                       static_cast<double>(limits.output_bytes)});
+                        options.levels_on_device
+                            ? 0.0
+                            : static_cast<double>(needs.image_bytes) / static_cast<double>(limits.output_bytes)});
     }
     // A little more, for what is rounded down to whole pages.
     const auto wanted = static_cast<std::int64_t>(std::ceil(share * 1.001 * pipeline.memory_mib)) + 1;

@@ -1,0 +1,154 @@
+// Images whose levels and tiles a GPU makes: the files that the CPU makes.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <slidestream/forecast.hpp>
+#include <slidestream/pipeline.hpp>
+
+#include "support/gpu.hpp"
+#include "support/pipeline_runs.hpp"
+#include "support/test_slides.hpp"
+#include "synth/synth.hpp"
+
+using namespace slidestream;
+using test::run;
+
+namespace {
+
+/// Grey values that no codec makes small.
+test::Image noise(std::int64_t width, std::int64_t height, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  test::Image image{width, height, {}};
+  for (std::int64_t i = 0; i < width * height; ++i) image.pixels.push_back(static_cast<std::uint8_t>(random() >> 24));
+  return image;
+}
+
+/// Slides of all sorts of sizes: a pixel, less than a tile, whole tiles, and what reaches beyond.
+std::vector<std::string> slides_of_all_sizes(const test::TemporaryFolder& folder) {
+  constexpr Size sizes[] = {{1, 1}, {40, 63}, {64, 64}, {257, 513}, {1000, 130}, {130, 1000}};
+  std::vector<std::string> slides;
+  for (const Size& size : sizes) {
+    test::Image image = slides.size() % 2 == 0 ? noise(size.width, size.height, 1)
+                                               : test::textured_image(size.width, size.height, slides.size());
+    slides.push_back(folder / (std::to_string(slides.size()) + ".tif"));
+    test::write_test_slide(slides.back(), image);
+  }
+  slides.push_back(folder / "coloured.svs");
+  write_synthetic_slide(slides.back(), {.width = 900, .height = 700});
+  return slides;
+}
+
+Config images_config(const test::TemporaryFolder& folder, Backend backend) {
+  Config config = test::config_for(backend);
+  config.operators.run = {"identity", "sobel"};
+  config.output.maps = MapFormat::none;
+  config.output.dir = folder / "out";
+  config.image.format = ImageFormat::ome_tiff;
+  config.pipeline.memory_mib = 64;
+  config.pipeline.strip_height = 100;
+  config.pipeline.batch_strips = 1;
+  config.gpu.memory_fraction = 0.3;
+  return config;
+}
+
+RunResult make_images(const Config& config, const std::vector<std::string>& slides) {
+  std::filesystem::remove_all(config.output.dir);
+  RunResult result = run(config, slides);
+  test::require_done(result);
+  REQUIRE(result.slides.size() == slides.size());
+  return result;
+}
+
+void check_same_images(const RunResult& found, const RunResult& expected) {
+  for (std::size_t i = 0; i < expected.slides.size(); ++i) {
+    const std::vector<Artifact>& artifacts = found.slides[i].artifacts;
+    REQUIRE(artifacts.size() == expected.slides[i].artifacts.size());
+    for (std::size_t k = 0; k < artifacts.size(); ++k) {
+      INFO(artifacts[k].file);
+      CHECK(artifacts[k].digest == expected.slides[i].artifacts[k].digest);
+    }
+  }
+}
+
+/// On how many slides the levels are made on GPUs.
+std::ptrdiff_t on_gpus(const Config& config, const std::vector<std::string>& slides) {
+  return std::ranges::count(forecast_run(config, slides).slides, true, &SlideForecast::levels_on_gpu);
+}
+
+}  // namespace
+
+TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compressions, sizes and qualities") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = slides_of_all_sizes(folder);
+  struct Case {
+    ImageFormat format;
+    ImageCompression compression;
+    int tile;
+    int quality;
+    int levels;
+    int zarr_version = 2;
+  };
+  using enum ImageFormat;
+  // Grey noise of the highest quality takes more room than there is for tiles of JPEG, and a side of 1,040 is none that
+  // the GPU encodes: these leave it as pixels.
+  for (const Case& of :
+       {Case{ome_tiff, ImageCompression::jpeg, 64, 75, 0}, Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},
+        Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0}, Case{ome_tiff, ImageCompression::jpeg, 256, 90, 1},
+        Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0}, Case{ome_tiff, ImageCompression::none, 48, 75, 0},
+        Case{ome_tiff, ImageCompression::zstd, 112, 75, 0}, Case{ome_zarr, ImageCompression::none, 64, 75, 0},
+        Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{dzi, ImageCompression::jpeg, 128, 75, 0}}) {
+    CAPTURE(of.tile);
+    CAPTURE(of.quality);
+    CAPTURE(static_cast<int>(of.format));
+    const auto config_for = [&](Backend backend) {
+      Config config = images_config(folder, backend);
+      config.image.format = of.format;
+      config.image.compression = of.compression;
+      config.image.tile = of.tile;
+      config.image.quality = of.quality;
+      config.image.levels = of.levels;
+      config.image.zarr_version = of.zarr_version;
+      return config;
+    };
+    const RunResult expected = make_images(config_for(Backend::cpu), slides);
+    Config config = config_for(Backend::cuda);
+    CHECK(on_gpus(config, slides) == std::ssize(slides));
+    check_same_images(make_images(config, slides), expected);
+    // Rows of tiles that one batch completes, and those that several do.
+    config.pipeline.strip_height = 1024;
+    config.pipeline.queue_depth = 1;
+    check_same_images(make_images(config, slides), expected);
+  }
+}
+
+TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same images, and the forecast says so") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = slides_of_all_sizes(folder);
+  Config config = images_config(folder, Backend::cuda);
+  // A tile that is larger than an output slot.
+  config.image.tile = 4096;
+  config.image.compression = ImageCompression::none;
+  CHECK(on_gpus(config, slides) == 0);
+  const RunResult found = make_images(config, slides);
+  Config on_cpu = config;
+  on_cpu.pipeline.backend = Backend::cpu;
+  check_same_images(found, make_images(on_cpu, slides));
+  // Both ways in one run: wide slides go the one, narrow ones the other.
+  Config mixed = images_config(folder, Backend::cuda);
+  std::vector<std::string> all = slides;
+  all.push_back(folder / "wide.tif");
+  test::Image wide = noise(20000, 70, 3);
+  test::write_test_slide(all.back(), wide);
+  mixed.gpu.memory_fraction = 0.1;
+  CHECK(on_gpus(mixed, all) == std::ssize(slides));
+  const RunResult both = make_images(mixed, all);
+  mixed.pipeline.backend = Backend::cpu;
+  check_same_images(both, make_images(mixed, all));
+}
