@@ -1,12 +1,14 @@
 #include "sink/content_hash.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <map>
 #include <span>
 #include <string>
@@ -26,6 +28,11 @@ constexpr std::uint64_t prime5 = 0x27D4EB2F165667C5;
 /// The bytes as a little-endian number, whatever the machine's order.
 template <class Number>
 std::uint64_t load(const std::byte* at) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    Number value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < sizeof(Number); ++i) value |= std::to_integer<std::uint64_t>(at[i]) << (8 * i);
   return value;
@@ -39,8 +46,10 @@ std::uint64_t round(std::uint64_t lane, std::uint64_t input) noexcept {
 
 void ContentHash::add(std::span<const std::byte> bytes) noexcept {
   total_ += bytes.size();
-  const auto stripe = [this](const std::byte* at) {
-    for (std::size_t i = 0; i < 4; ++i) lanes_[i] = round(lanes_[i], load<std::uint64_t>(at + 8 * i));
+  // Not in the object meanwhile: bytes might be its own, for all that the compiler knows.
+  auto lanes = lanes_;
+  const auto stripe = [&lanes](const std::byte* at) {
+    for (std::size_t i = 0; i < 4; ++i) lanes[i] = round(lanes[i], load<std::uint64_t>(at + 8 * i));
   };
   if (rest_size_ > 0) {
     const std::size_t taken = std::min(bytes.size(), sizeof rest_ - rest_size_);
@@ -52,6 +61,7 @@ void ContentHash::add(std::span<const std::byte> bytes) noexcept {
     rest_size_ = 0;
   }
   for (; bytes.size() >= sizeof rest_; bytes = bytes.subspan(sizeof rest_)) stripe(bytes.data());
+  lanes_ = lanes;
   std::copy(bytes.begin(), bytes.end(), rest_);
   rest_size_ = bytes.size();
 }
@@ -82,19 +92,60 @@ std::uint64_t stable_hash(std::string_view text) noexcept {
   return hash.value();
 }
 
+namespace {
+
+/// Read at a time of a long file, while the block before is hashed.
+constexpr std::size_t long_block = std::size_t{8} << 20;
+
+/// Up to the block's size. \return the bytes read, fewer at the end of the file; nothing where reading fails.
+std::optional<std::size_t> read_block(int descriptor, std::span<std::byte> block) {
+  std::size_t filled = 0;
+  while (filled < block.size()) {
+    const ssize_t got = ::read(descriptor, block.data() + filled, block.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  return filled;
+}
+
+/// \return whether the file could be read to its end.
+bool hash_file(ContentHash& hash, int descriptor) {
+  std::vector<std::byte> block(std::size_t{1} << 20);
+  for (;;) {
+    const auto got = read_block(descriptor, block);
+    if (!got) return false;
+    hash.add(std::span(block).first(*got));
+    if (*got < block.size()) return true;
+  }
+}
+
+bool hash_long_file(ContentHash& hash, int descriptor) {
+  std::vector<std::byte> blocks[2] = {std::vector<std::byte>(long_block), std::vector<std::byte>(long_block)};
+  auto got = read_block(descriptor, blocks[0]);
+  for (std::size_t now = 0; got; now = 1 - now) {
+    std::future<std::optional<std::size_t>> next;
+    const bool last = *got < long_block;
+    if (!last) next = std::async(std::launch::async, read_block, descriptor, std::span(blocks[1 - now]));
+    hash.add(std::span(blocks[now]).first(*got));
+    if (last) return true;
+    got = next.get();
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return std::nullopt;
   ContentHash hash;
-  std::vector<std::byte> buffer(std::size_t{1} << 20);
-  ssize_t got = 0;
-  while ((got = ::read(descriptor, buffer.data(), buffer.size())) != 0) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    hash.add(std::span(buffer).first(static_cast<std::size_t>(got)));
-  }
+  struct ::stat about {};
+  const bool long_one = ::fstat(descriptor, &about) == 0 && about.st_size > static_cast<off_t>(4 * long_block);
+  const bool whole = long_one ? hash_long_file(hash, descriptor) : hash_file(hash, descriptor);
   ::close(descriptor);
-  return got == 0 ? std::optional(hash.value()) : std::nullopt;
+  return whole ? std::optional(hash.value()) : std::nullopt;
 }
 
 namespace {

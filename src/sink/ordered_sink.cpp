@@ -18,17 +18,17 @@ OrderedSink::OrderedSink(std::filesystem::path file, const PyramidLayout& layout
     : file_(std::move(file)), layout_(layout), tiles_(layout.tiles()) {}
 
 bool OrderedSink::put(int level, TileIndex index, EncodedTile tile) {
-  const std::string place = "(" + std::to_string(index.column) + ", " + std::to_string(index.row) + ")";
+  const auto place = [&index] { return "(" + std::to_string(index.column) + ", " + std::to_string(index.row) + ")"; };
   if (level < 0 || level >= layout_.levels() || index.column < 0 || index.column >= layout_.columns(level) ||
       index.row < 0 || index.row >= layout_.rows(level)) {
-    throw Error(file_.string() + ": level " + std::to_string(level) + " has no tile " + place);
+    throw Error(file_.string() + ": level " + std::to_string(level) + " has no tile " + place());
   }
   const std::int64_t position = layout_.position(level, index);
   const std::lock_guard lock(mutex_);
   if (failure_ || dropped_) return false;
   const bool fresh = position >= next_ && waiting_.try_emplace(position, Tile{level, index, std::move(tile)}).second;
   if (!fresh) {
-    throw Error(file_.string() + ": tile " + place + " of level " + std::to_string(level) + " was there before");
+    throw Error(file_.string() + ": tile " + place() + " of level " + std::to_string(level) + " was there before");
   }
   if (draining_ || waiting_.begin()->first != next_) return false;
   draining_ = true;

@@ -23,6 +23,12 @@ namespace flow = tbb::flow;
 /// Pixels that make a task of some milliseconds.
 constexpr std::int64_t pixels_per_task = 4 * 256 * 256;
 
+/// Threads that write. Where devices encode, processors have nothing else to do.
+std::size_t writers(const RunContext& context) {
+  const auto threads = static_cast<std::size_t>(context.threads);
+  return context.gpus == nullptr ? std::clamp<std::size_t>(threads / 2, 2, 8) : std::clamp<std::size_t>(threads, 2, 16);
+}
+
 /// A strip that was computed, or (with `slide` null) the news that the images' band is reduced.
 struct Made {
   std::shared_ptr<SlideRun> slide;
@@ -67,7 +73,7 @@ class Emit final : public EmitStage {
             graph_, flow::unlimited, [this](const Piece& piece) { return reduce(piece); }, flow::node_priority_t{4}),
         encode_(
             graph_, flow::unlimited, [this](const Tiles& tiles) { return encode(tiles); }, flow::node_priority_t{4}),
-        io_(std::clamp<std::size_t>(static_cast<std::size_t>(context_.threads) / 2, 2, 8)) {
+        io_(writers(context_)) {
     for (std::size_t i = pool_.not_ready(); i < pool_.size(); ++i) turns_.slot_came_back();
     if (pool_.not_ready() > 0) {
       pinned_ = context_.gpus->pin_outputs(pool_, context_.on_fatal, [this] { graph_.release_wait(); });

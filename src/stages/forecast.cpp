@@ -218,10 +218,10 @@ class Planner {
     if (needs_.empty()) return;
     const TileRanges ranges{*opened, index};
     slide.levels_on_gpu = levels_on_device(level, needs_, machine_.limits);
-    const LevelPlan plan =
-        plan_level(level, needs_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
-                   {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes),
-                    slide.decoded_on_gpu, batch_pixels_of(index_in_run, slides, machine_.lanes), slide.levels_on_gpu});
+    const LevelPlan plan = plan_level(
+        level, needs_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
+        {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes), slide.decoded_on_gpu,
+         batch_pixels_of(index_in_run, slides, machine_.lanes, slide.levels_on_gpu), slide.levels_on_gpu});
     if (spectrum_) {
       slide.windows_x = plan.outputs[*spectrum_].width;
       slide.windows_y = plan.outputs[*spectrum_].height;

@@ -167,13 +167,19 @@ struct PlanOptions {
 /// Whether the levels of a slide's images are made on the devices. All its batches go one way.
 bool levels_on_device(const Level& level, std::span<const OperatorNeeds> operators, const SlotLimits& limits);
 
+/// Where levels of images are made on a device and little else is under way: tiles of the first batches are written
+/// while the others are computed.
+constexpr std::int64_t device_first_pixels = std::int64_t{1} << 28;
+
 /// For a slide, the `index`th of `slides`, on so many lanes: whole slides a launch where a run is long enough to be
 /// paid for the pinning of more of each slot, but for some at the start, when the device waits for its first batches,
 /// and at the end, when somebody waits for its last.
-constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes) noexcept {
+constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes,
+                                       bool levels_on_device = false) noexcept {
   constexpr std::size_t first = 4;
   constexpr std::size_t many = 64;
   const bool soon = index < first * lanes || slides - index <= lanes;
+  if (soon && levels_on_device) return device_first_pixels;
   return soon || slides <= many * lanes ? device_batch_pixels : device_slide_pixels;
 }
 /// The most that this gives any of them.
