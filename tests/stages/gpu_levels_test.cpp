@@ -2,15 +2,20 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <slidestream/forecast.hpp>
 #include <slidestream/pipeline.hpp>
 
 #include "support/gpu.hpp"
+#include "support/held_writes.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
 #include "synth/synth.hpp"
@@ -130,7 +135,8 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
 TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same images, and the forecast says so") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = slides_of_all_sizes(folder);
+  const std::vector<std::string> all = slides_of_all_sizes(folder);
+  const std::vector<std::string> slides = {all.front(), all.back()};
   Config config = images_config(folder, Backend::cuda);
   // A tile that is larger than an output slot.
   config.image.tile = 4096;
@@ -159,3 +165,48 @@ TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't 
   config.pipeline.backend = Backend::cpu;
   check_same_images(both, make_images(config, slides));
 }
+
+#ifdef SLIDESTREAM_FAKE_CUDA
+TEST_CASE("a disk that doesn't take tiles holds back the reader, whatever takes how long, and then all of it goes on") {
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  for (int i = 0; i < 4; ++i) {
+    test::Image image = noise(300, 4000, static_cast<std::uint32_t>(i));
+    slides.push_back(folder / (std::to_string(i) + ".tif"));
+    test::write_test_slide(slides.back(), image);
+  }
+  Config config = images_config(folder, Backend::cuda);
+  config.pipeline.strip_height = 64;
+  config.pipeline.queue_depth = 3;
+  config.pipeline.memory_mib = 16;
+  config.image.tile = 64;
+  config.gpu.devices = {0};
+  REQUIRE(on_gpus(config, slides) == std::ssize(slides));
+  const RunResult expected = make_images(config, slides);
+  std::filesystem::remove_all(config.output.dir);
+  static std::atomic<std::size_t> strips;
+  static std::atomic<bool> held;
+  strips = 0;
+  held = false;
+  // The first file's head is there, and what comes behind it isn't written.
+  const FaultInjection counting = {[](void*, const char* stage, const std::string&, std::size_t strip) {
+                                     if (std::strcmp(stage, "read") != 0) return;
+                                     if (strip == 1 && !held.exchange(true)) test::hold_writes(".ome.tif");
+                                     ++strips;
+                                   },
+                                   nullptr};
+  RunResult found;
+  std::thread running([&] { found = run(config, slides, counting); });
+  while (!test::write_waits()) std::this_thread::yield();
+  // As long as it takes for anything that isn't held back to be far beyond.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // No more than slots of the lane and output slots; and before writes were held, what had been written.
+  constexpr std::size_t output_slots = 2;
+  CHECK(strips <= static_cast<std::size_t>(config.pipeline.queue_depth) + output_slots + 2);
+  test::let_writes_go();
+  running.join();
+  test::require_done(found);
+  REQUIRE(found.slides.size() == slides.size());
+  check_same_images(found, expected);
+}
+#endif
