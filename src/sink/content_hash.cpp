@@ -10,9 +10,11 @@
 #include <cstring>
 #include <future>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace slidestream {
@@ -171,6 +173,40 @@ std::optional<std::uint64_t> file_bytes(const fs::path& file) {
   return code ? std::nullopt : std::optional<std::uint64_t>(bytes);
 }
 
+/// What is in the files of a folder: bytes and hash, by name. Several at a time. \return whether all could be read.
+bool describe_files(const fs::path& folder, std::map<std::string, std::string>& files) {
+  std::mutex mutex;
+  bool all = true;
+  auto next = files.begin();  // guarded by mutex, as `all`
+  const auto work = [&] {
+    for (;;) {
+      auto file = files.end();
+      {
+        const std::lock_guard lock(mutex);
+        if (!all || next == files.end()) return;
+        file = next++;
+      }
+      const auto bytes = file_bytes(folder / file->first);
+      const auto hash = file_hash(folder / file->first);
+      if (bytes && hash) {
+        file->second = std::to_string(*bytes) + " " + std::to_string(*hash);
+      } else {
+        const std::lock_guard lock(mutex);
+        all = false;
+      }
+    }
+  };
+  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 8);
+  std::vector<std::future<void>> helpers;
+  // A file or two are read before a thread has begun.
+  for (std::size_t i = 1; i < std::min(most, files.size() / 16); ++i) {
+    helpers.push_back(std::async(std::launch::async, work));
+  }
+  work();
+  for (std::future<void>& helper : helpers) helper.get();
+  return all;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> path_bytes(const fs::path& path) {
@@ -195,13 +231,10 @@ std::optional<PathContent> path_content(const fs::path& path) {
   }
   std::map<std::string, std::string> files;
   const bool seen = see_files(path, [&](const fs::path& file) {
-    const auto bytes = file_bytes(file);
-    const auto hash = file_hash(file);
-    if (!bytes || !hash) return false;
-    files[file.lexically_relative(path).generic_string()] = std::to_string(*bytes) + " " + std::to_string(*hash);
+    files.emplace(file.lexically_relative(path).generic_string(), std::string());
     return true;
   });
-  if (!seen) return std::nullopt;
+  if (!seen || !describe_files(path, files)) return std::nullopt;
   ContentHash digest;
   for (const auto& [name, what] : files) {
     // With the NUL at the end of each, which is in no name.
