@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -102,12 +103,13 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
   using enum ImageFormat;
   // Grey noise of the highest quality takes more room than there is for tiles of JPEG, and a side of 1,040 is none that
   // the GPU encodes: these leave it as pixels.
-  for (const Case& of :
-       {Case{ome_tiff, ImageCompression::jpeg, 64, 75, 0}, Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},
-        Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0}, Case{ome_tiff, ImageCompression::jpeg, 256, 90, 1},
-        Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0}, Case{ome_tiff, ImageCompression::none, 48, 75, 0},
-        Case{ome_tiff, ImageCompression::zstd, 112, 75, 0}, Case{ome_zarr, ImageCompression::none, 64, 75, 0},
-        Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{dzi, ImageCompression::jpeg, 128, 75, 0}}) {
+  const std::vector<Case> cases = {
+      Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 64, 75, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 64, 75, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 256, 90, 1},    Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
+      Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
+      Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{dzi, ImageCompression::jpeg, 128, 75, 0}};
+  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(10)))) {
     CAPTURE(of.tile);
     CAPTURE(of.quality);
     CAPTURE(static_cast<int>(of.format));
