@@ -43,8 +43,8 @@ constexpr std::size_t wave_tile_bytes = 24 << 10;
 /// Compute streams of a device, where memory allows: small slides are computed side by side.
 constexpr std::size_t most_compute_streams = 4;
 
-/// Bytes of an output slot that do for many of them.
-constexpr std::size_t output_slot_bytes = std::size_t{64} << 20;
+/// Bytes of an output slot that do for many of them: what one has by default.
+constexpr std::size_t output_slot_bytes = std::size_t{160} << 20;
 
 /// Memory for rows of images that fill no row of tiles yet: for a pixel's byte at least so much, which does for images
 /// of 64,000 columns, but no more than a part of all.
@@ -284,7 +284,14 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   // Rows that were decoded on the CPU, and those carried, are no more than this.
   const std::size_t least = slot_bytes / plane_bytes;
   with_pixels(least);
-  if (config.decode.device == DecodeDevice::cpu) return layout;
+  // Where memory is too short for levels, the host makes them.
+  const auto with_less = [&](const DeviceLayout& all) {
+    if (work.images.empty() || all.total() <= allowed) return all;
+    DeviceWork less = work;
+    less.images.clear();
+    return lay_out(config, less, host, sizing, allowed);
+  };
+  if (config.decode.device == DecodeDevice::cpu) return with_less(layout);
   layout.compressed = slot_bytes;
   layout.tiles.slot_bytes = slot_bytes;
   layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
@@ -333,9 +340,9 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
     return layout;
   }
   with_pixels(least);
-  with_streams();
+  const bool fits = with_streams();
   with_waves();
-  return layout;
+  return fits ? layout : with_less(layout);
 }
 
 SlotLimits device_slot_limits(const DeviceWork& work, const HostSlots& host, const DeviceLayout& layout,

@@ -21,7 +21,7 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      const DeviceLayout& layout)
     : context_(context),
       device_(device),
-      images_(work.images),
+      images_(layout.pyramids.tiles > 0 ? work.images : std::vector<DeviceImage>{}),
       layout_(layout),
       split_(split_of(context.config.analysis)),
       memory_(layout.total()),

@@ -104,7 +104,7 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
   // Grey noise of the highest quality takes more room than there is for tiles of JPEG, and a side of 1,040 is none that
   // the GPU encodes: these leave it as pixels.
   const std::vector<Case> cases = {
-      Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 64, 75, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 256, 75, 0},
       Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 64, 75, 0},
       Case{ome_tiff, ImageCompression::jpeg, 256, 90, 1},    Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
       Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
@@ -148,6 +148,28 @@ TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same imag
   Config on_cpu = config;
   on_cpu.pipeline.backend = Backend::cpu;
   check_same_images(found, make_images(on_cpu, slides));
+}
+
+TEST_CASE("a GPU with too little memory for levels computes, and the host makes them") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> all = slides_of_all_sizes(folder);
+  const std::vector<std::string> slides = {all[3], all.back()};
+  Config config = images_config(folder, Backend::cpu);
+  const RunResult expected = make_images(config, slides);
+  config.pipeline.backend = Backend::cuda;
+  // What is least that will do.
+  const auto fits = [&](double fraction) {
+    config.gpu.memory_fraction = fraction;
+    return forecast_run(config, slides).fits_gpu();
+  };
+  double most = config.gpu.memory_fraction;
+  double least = 0;
+  REQUIRE(fits(most));
+  for (int step = 0; step < 20; ++step) (fits((most + least) / 2) ? most : least) = (most + least) / 2;
+  config.gpu.memory_fraction = 1.02 * most;
+  CHECK(on_gpus(config, slides) == 0);
+  check_same_images(make_images(config, slides), expected);
 }
 
 TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't go through one run") {
