@@ -20,6 +20,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/trace.hpp>
 
+#include "gpu_convert.hpp"
 #include "gpu_limits.hpp"
 #include "gpu_runs.hpp"
 #include "gpu_startup.hpp"
@@ -342,7 +343,8 @@ int bench_main(int argc, char** argv) {
   const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {
       {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode},     {"uncompressed", bench_uncompressed},
       {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},           {"storage", bench_storage},
-      {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus}, {"startup", bench_startup}};
+      {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus}, {"startup", bench_startup},
+      {"convert", bench_convert}};
   for (const auto& [name, part] : parts) {
     if (options.only.empty() || options.only.contains(name)) part(bench);
   }

@@ -119,7 +119,8 @@ void forget(const fs::path& file) {
   if (failed != 0) throw Error(file.string() + ": can't be taken out of the page cache");
 }
 
-Run run(const Config& config, const std::vector<std::string>& slides) {
+Run run(const Config& config, const std::vector<std::string>& slides,
+        const std::function<void(const SlideResult&)>& on_slide) {
   Run run;
   std::vector<Clock::time_point> ends;
   std::string failure;
@@ -128,6 +129,7 @@ Run run(const Config& config, const std::vector<std::string>& slides) {
     ends.push_back(Clock::now());
     run.pixels += static_cast<std::uint64_t>(slide.width) * static_cast<std::uint64_t>(slide.height);
     if (!slide.done && failure.empty()) failure = slide.path + ": " + slide.error;
+    if (on_slide) on_slide(slide);
   };
   const double before = processor_seconds();
   run.result = run_pipeline(config, slides, control);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ class GpuBench {
   /// Of a run on the first `gpus` GPUs. `memory_mib` and `queue_depth` are each one's; memory shrinks with the slides.
   Config config(DecodeDevice decode, int memory_mib, int queue_depth, int gpus = 1) const;
 
+  const std::filesystem::path& folder() const noexcept { return folder_; }
   std::int64_t width() const noexcept { return width_; }
   std::int64_t height() const noexcept { return height_; }
   /// A side that is as long as that in a bench of the usual size, and shorter in one of small slides.
@@ -64,8 +66,9 @@ struct Run {
   std::uint64_t pixels = 0;           ///< of all slides
 };
 
-/// \throws Error when a slide fails, or the run.
-Run run(const Config& config, const std::vector<std::string>& slides);
+/// \param on_slide  hears of each slide, one after the other. \throws Error when a slide fails, or the run.
+Run run(const Config& config, const std::vector<std::string>& slides,
+        const std::function<void(const SlideResult&)>& on_slide = {});
 
 double median(std::vector<double> values);
 

@@ -49,6 +49,7 @@ struct SlideForecast {
   std::int64_t fragments = 0;     ///< that go to different GPUs
   std::uint64_t batch_bytes = 0;  ///< the most that a batch touches of its slot
   bool decoded_on_gpu = false;
+  bool levels_on_gpu = false;  ///< of images
 
   std::int64_t windows() const noexcept { return windows_x * windows_y; }
 };

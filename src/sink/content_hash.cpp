@@ -1,17 +1,22 @@
 #include "sink/content_hash.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 namespace slidestream {
 
@@ -26,6 +31,11 @@ constexpr std::uint64_t prime5 = 0x27D4EB2F165667C5;
 /// The bytes as a little-endian number, whatever the machine's order.
 template <class Number>
 std::uint64_t load(const std::byte* at) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    Number value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < sizeof(Number); ++i) value |= std::to_integer<std::uint64_t>(at[i]) << (8 * i);
   return value;
@@ -39,8 +49,10 @@ std::uint64_t round(std::uint64_t lane, std::uint64_t input) noexcept {
 
 void ContentHash::add(std::span<const std::byte> bytes) noexcept {
   total_ += bytes.size();
-  const auto stripe = [this](const std::byte* at) {
-    for (std::size_t i = 0; i < 4; ++i) lanes_[i] = round(lanes_[i], load<std::uint64_t>(at + 8 * i));
+  // Not in the object meanwhile: bytes might be its own, for all that the compiler knows.
+  auto lanes = lanes_;
+  const auto stripe = [&lanes](const std::byte* at) {
+    for (std::size_t i = 0; i < 4; ++i) lanes[i] = round(lanes[i], load<std::uint64_t>(at + 8 * i));
   };
   if (rest_size_ > 0) {
     const std::size_t taken = std::min(bytes.size(), sizeof rest_ - rest_size_);
@@ -52,6 +64,7 @@ void ContentHash::add(std::span<const std::byte> bytes) noexcept {
     rest_size_ = 0;
   }
   for (; bytes.size() >= sizeof rest_; bytes = bytes.subspan(sizeof rest_)) stripe(bytes.data());
+  lanes_ = lanes;
   std::copy(bytes.begin(), bytes.end(), rest_);
   rest_size_ = bytes.size();
 }
@@ -82,21 +95,63 @@ std::uint64_t stable_hash(std::string_view text) noexcept {
   return hash.value();
 }
 
+namespace {
+
+/// Read at a time of a long file, while the block before is hashed.
+constexpr std::size_t long_block = std::size_t{8} << 20;
+
+/// Up to the block's size. \return the bytes read, fewer at the end of the file; nothing where reading fails.
+std::optional<std::size_t> read_block(int descriptor, std::span<std::byte> block) {
+  std::size_t filled = 0;
+  while (filled < block.size()) {
+    const ssize_t got = ::read(descriptor, block.data() + filled, block.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  return filled;
+}
+
+/// \return whether the file could be read to its end.
+bool hash_file(ContentHash& hash, int descriptor) {
+  // Folders hold many small files: what isn't read isn't touched.
+  constexpr std::size_t block_bytes = std::size_t{1} << 20;
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(block_bytes);
+  const std::span<std::byte> block(memory.get(), block_bytes);
+  for (;;) {
+    const auto got = read_block(descriptor, block);
+    if (!got) return false;
+    hash.add(block.first(*got));
+    if (*got < block.size()) return true;
+  }
+}
+
+bool hash_long_file(ContentHash& hash, int descriptor) {
+  std::vector<std::byte> blocks[2] = {std::vector<std::byte>(long_block), std::vector<std::byte>(long_block)};
+  auto got = read_block(descriptor, blocks[0]);
+  for (std::size_t now = 0; got; now = 1 - now) {
+    std::future<std::optional<std::size_t>> next;
+    const bool last = *got < long_block;
+    if (!last) next = std::async(std::launch::async, read_block, descriptor, std::span(blocks[1 - now]));
+    hash.add(std::span(blocks[now]).first(*got));
+    if (last) return true;
+    got = next.get();
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return std::nullopt;
   ContentHash hash;
-  // Folders hold many small files: what isn't read isn't touched.
-  constexpr std::size_t most_at_once = std::size_t{1} << 20;
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(most_at_once);
-  ssize_t got = 0;
-  while ((got = ::read(descriptor, buffer.get(), most_at_once)) != 0) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    hash.add({buffer.get(), static_cast<std::size_t>(got)});
-  }
+  struct ::stat about {};
+  const bool long_one = ::fstat(descriptor, &about) == 0 && about.st_size > static_cast<off_t>(4 * long_block);
+  const bool whole = long_one ? hash_long_file(hash, descriptor) : hash_file(hash, descriptor);
   ::close(descriptor);
-  return got == 0 ? std::optional(hash.value()) : std::nullopt;
+  return whole ? std::optional(hash.value()) : std::nullopt;
 }
 
 namespace {
@@ -120,6 +175,40 @@ std::optional<std::uint64_t> file_bytes(const fs::path& file) {
   if (!fs::is_regular_file(file, code)) return std::nullopt;
   const std::uintmax_t bytes = fs::file_size(file, code);
   return code ? std::nullopt : std::optional<std::uint64_t>(bytes);
+}
+
+/// What is in the files of a folder: bytes and hash, by name. Several at a time. \return whether all could be read.
+bool describe_files(const fs::path& folder, std::map<std::string, std::string>& files) {
+  std::mutex mutex;
+  bool all = true;
+  auto next = files.begin();  // guarded by mutex, as `all`
+  const auto work = [&] {
+    for (;;) {
+      auto file = files.end();
+      {
+        const std::lock_guard lock(mutex);
+        if (!all || next == files.end()) return;
+        file = next++;
+      }
+      const auto bytes = file_bytes(folder / file->first);
+      const auto hash = file_hash(folder / file->first);
+      if (bytes && hash) {
+        file->second = std::to_string(*bytes) + " " + std::to_string(*hash);
+      } else {
+        const std::lock_guard lock(mutex);
+        all = false;
+      }
+    }
+  };
+  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 8);
+  std::vector<std::future<void>> helpers;
+  // A file or two are read before a thread has begun.
+  for (std::size_t i = 1; i < std::min(most, files.size() / 16); ++i) {
+    helpers.push_back(std::async(std::launch::async, work));
+  }
+  work();
+  for (std::future<void>& helper : helpers) helper.get();
+  return all;
 }
 
 }  // namespace
@@ -146,13 +235,10 @@ std::optional<PathContent> path_content(const fs::path& path) {
   }
   std::map<std::string, std::string> files;
   const bool seen = see_files(path, [&](const fs::path& file) {
-    const auto bytes = file_bytes(file);
-    const auto hash = file_hash(file);
-    if (!bytes || !hash) return false;
-    files[file.lexically_relative(path).generic_string()] = std::to_string(*bytes) + " " + std::to_string(*hash);
+    files.emplace(file.lexically_relative(path).generic_string(), std::string());
     return true;
   });
-  if (!seen) return std::nullopt;
+  if (!seen || !describe_files(path, files)) return std::nullopt;
   ContentHash digest;
   for (const auto& [name, what] : files) {
     // With the NUL at the end of each, which is in no name.

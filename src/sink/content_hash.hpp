@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +21,7 @@ class ContentHash {
   static constexpr std::uint64_t prime1 = 0x9E3779B185EBCA87;
   static constexpr std::uint64_t prime2 = 0xC2B2AE3D27D4EB4F;
 
-  std::uint64_t lanes_[4] = {prime1 + prime2, prime2, 0, 0 - prime1};
+  std::array<std::uint64_t, 4> lanes_ = {prime1 + prime2, prime2, 0, 0 - prime1};
   std::byte rest_[32] = {};
   std::size_t rest_size_ = 0;
   std::uint64_t total_ = 0;

@@ -74,7 +74,8 @@ struct WrittenTiles {
 /// so that the file is the same whatever the threads.
 ///
 /// A thread that must not wait calls `put`, which never does; when that returns true, somebody has to call `drain` once
-/// on a thread that may wait for storage. There is at most one such call at a time. Tiles that came too early wait in
+/// on a thread that may wait for storage. There is at most one such call at a time, or where tiles are files of their
+/// own some: these take tiles in that order, and who is first with one is chance. Tiles that came too early wait in
 /// memory: who bounds the tiles under way bounds that.
 ///
 /// The first failure stands: `drain` throws it, later tiles are dropped, and `publish` throws it again. What is in the

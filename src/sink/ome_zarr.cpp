@@ -14,10 +14,15 @@ namespace slidestream {
 
 namespace {
 
+/// Threads that write chunks of one image at a time.
+constexpr int chunk_writers = 8;
+
 class OmeZarrSink final : public OrderedSink {
  public:
   OmeZarrSink(const std::filesystem::path& file, const ImageDescription& description, const ImageOptions& options)
-      : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels)),
+      // A shard takes one chunk after the other.
+      : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels),
+                    options.zarr_version == 3 ? 1 : chunk_writers),
         options_(options),
         format_(description.format),
         fill_(blank_sample(description)),
@@ -34,13 +39,14 @@ class OmeZarrSink final : public OrderedSink {
 
  protected:
   std::uint64_t write(const std::vector<Tile>& tiles) override {
-    const std::uint64_t before = folder_.bytes();
+    std::uint64_t bytes = 0;
     for (const Tile& tile : tiles) {
       const std::string level = std::to_string(tile.level);
       const std::string row = "/" + std::to_string(tile.index.row);
       int channel = 0;
       for (const auto plane : planes_of(tile.tile.bytes, format_.channels)) {
         const std::string place = std::to_string(channel++) + row;
+        bytes += plane.size();
         if (options_.zarr_version == 3) {
           shards_.add(level + "/c/" + place + "/0", plane, layout().columns(tile.level));
         } else {
@@ -48,7 +54,7 @@ class OmeZarrSink final : public OrderedSink {
         }
       }
     }
-    return folder_.bytes() - before;
+    return bytes;
   }
 
   std::vector<PublishedFile> finish() override {
@@ -60,9 +66,8 @@ class OmeZarrSink final : public OrderedSink {
   ImageOptions options_;
   PixelFormat format_;
   std::vector<std::byte> fill_;
-  // Whoever drains, and `publish`.
   PartialFolder folder_;
-  ZarrShards shards_;
+  ZarrShards shards_;  ///< whoever drains, and `publish`
 };
 
 }  // namespace

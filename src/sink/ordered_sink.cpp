@@ -14,24 +14,24 @@ constexpr std::uint64_t most_bytes_at_once = std::uint64_t{8} << 20;
 
 }  // namespace
 
-OrderedSink::OrderedSink(std::filesystem::path file, const PyramidLayout& layout)
-    : file_(std::move(file)), layout_(layout), tiles_(layout.tiles()) {}
+OrderedSink::OrderedSink(std::filesystem::path file, const PyramidLayout& layout, int writers)
+    : file_(std::move(file)), layout_(layout), tiles_(layout.tiles()), writers_(writers) {}
 
 bool OrderedSink::put(int level, TileIndex index, EncodedTile tile) {
-  const std::string place = "(" + std::to_string(index.column) + ", " + std::to_string(index.row) + ")";
+  const auto place = [&index] { return "(" + std::to_string(index.column) + ", " + std::to_string(index.row) + ")"; };
   if (level < 0 || level >= layout_.levels() || index.column < 0 || index.column >= layout_.columns(level) ||
       index.row < 0 || index.row >= layout_.rows(level)) {
-    throw Error(file_.string() + ": level " + std::to_string(level) + " has no tile " + place);
+    throw Error(file_.string() + ": level " + std::to_string(level) + " has no tile " + place());
   }
   const std::int64_t position = layout_.position(level, index);
   const std::lock_guard lock(mutex_);
   if (failure_ || dropped_) return false;
   const bool fresh = position >= next_ && waiting_.try_emplace(position, Tile{level, index, std::move(tile)}).second;
   if (!fresh) {
-    throw Error(file_.string() + ": tile " + place + " of level " + std::to_string(level) + " was there before");
+    throw Error(file_.string() + ": tile " + place() + " of level " + std::to_string(level) + " was there before");
   }
-  if (draining_ || waiting_.begin()->first != next_) return false;
-  draining_ = true;
+  if (draining_ == writers_ || waiting_.begin()->first != next_) return false;
+  ++draining_;
   return true;
 }
 
@@ -44,9 +44,9 @@ WrittenTiles OrderedSink::drain() {
       bytes = write(tiles);
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
+      if (!failure_) failure_ = std::current_exception();
       waiting_.clear();
-      draining_ = false;
+      --draining_;
       throw;
     }
     written_.fetch_add(static_cast<std::int64_t>(tiles.size()), std::memory_order_relaxed);
@@ -62,7 +62,7 @@ std::vector<PublishedFile> OrderedSink::publish() {
   {
     const std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
-    if (draining_ || dropped_ || next_ != tiles_) {
+    if (draining_ > 0 || dropped_ || next_ != tiles_) {
       throw Error(file_.string() + ": " + std::to_string(written()) + " of " + std::to_string(tiles_) +
                   " tiles were written");
     }
@@ -91,8 +91,8 @@ bool OrderedSink::take(std::vector<Tile>& tiles) {
     bytes += tiles.back().tile.bytes.size();
     ++next_;
   }
-  draining_ = !tiles.empty();
-  return draining_;
+  if (tiles.empty()) --draining_;
+  return !tiles.empty();
 }
 
 }  // namespace slidestream

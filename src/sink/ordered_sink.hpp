@@ -19,7 +19,8 @@ namespace slidestream {
 class OrderedSink : public ImageSink {
  public:
   /// \param file  the image's final name.
-  OrderedSink(std::filesystem::path file, const PyramidLayout& layout);
+  /// \param writers  calls of `drain` at a time, and so of `write`.
+  OrderedSink(std::filesystem::path file, const PyramidLayout& layout, int writers = 1);
 
   const PyramidLayout& layout() const noexcept final { return layout_; }
   bool put(int level, TileIndex index, EncodedTile tile) final;
@@ -36,7 +37,8 @@ class OrderedSink : public ImageSink {
     EncodedTile tile;
   };
 
-  /// Writes tiles that follow each other in the order of publishing. \return bytes of data. \throws OutputError.
+  /// Writes tiles that follow each other in the order of publishing. With several writers on several threads.
+  /// \return bytes of data. \throws OutputError.
   virtual std::uint64_t write(const std::vector<Tile>& tiles) = 0;
 
   /// All tiles were written: as `publish`.
@@ -56,9 +58,10 @@ class OrderedSink : public ImageSink {
   std::mutex mutex_;
   std::map<std::int64_t, Tile> waiting_;  ///< by position; guarded by mutex_
   std::int64_t next_ = 0;                 ///< position of the tile that is to be written next; guarded by mutex_
-  bool draining_ = false;                 ///< guarded by mutex_
-  bool dropped_ = false;                  ///< guarded by mutex_
-  std::exception_ptr failure_;            ///< guarded by mutex_
+  int writers_;
+  int draining_ = 0;            ///< calls of `drain`, also those asked for; guarded by mutex_
+  bool dropped_ = false;        ///< guarded by mutex_
+  std::exception_ptr failure_;  ///< guarded by mutex_
 };
 
 }  // namespace slidestream

@@ -93,6 +93,7 @@ PartialFolder::~PartialFolder() {
 }
 
 void PartialFolder::make_folder(const std::filesystem::path& folder) {
+  const std::lock_guard lock(mutex_);
   if (folder == made_ || folder == name_) return;
   std::error_code code;
   std::filesystem::create_directories(folder, code);
@@ -105,11 +106,17 @@ void PartialFolder::write(const std::string& file, std::span<const std::byte> by
   complete(file);
 }
 
-void PartialFolder::append(const std::string& file, std::span<const std::byte> bytes) {
+PartialFolder::Unfinished& PartialFolder::unfinished(const std::string& file) {
+  const std::lock_guard lock(mutex_);
   Unfinished& begun = unfinished_[file];
+  if (begun.name.empty()) begun.name = name_ / (".unfinished-" + std::to_string(begun_++));
+  return begun;
+}
+
+void PartialFolder::append(const std::string& file, std::span<const std::byte> bytes) {
+  Unfinished& begun = unfinished(file);
   int code = 0;
   if (begun.descriptor < 0) {
-    begun.name = name_ / (".unfinished-" + std::to_string(begun_++));
     begun.descriptor = ::open(begun.name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (begun.descriptor < 0) code = errno;
   }
@@ -120,7 +127,7 @@ void PartialFolder::append(const std::string& file, std::span<const std::byte> b
 }
 
 void PartialFolder::complete(const std::string& file) {
-  Unfinished& begun = unfinished_.at(file);
+  Unfinished& begun = unfinished(file);
   const std::filesystem::path path = name_ / file;
   try {
     make_folder(path.parent_path());
@@ -136,11 +143,13 @@ void PartialFolder::complete(const std::string& file) {
   if (code != 0) give_up(file);
   check(code, path);
   bytes_ += begun.bytes;
+  const std::lock_guard lock(mutex_);
   unfinished_.erase(file);
 }
 
 /// What was begun of a file would only be in the way.
 void PartialFolder::give_up(const std::string& file) noexcept {
+  const std::lock_guard lock(mutex_);
   const Unfinished& begun = unfinished_.at(file);
   if (begun.descriptor >= 0) ::close(begun.descriptor);
   ::unlink(begun.name.c_str());

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +28,7 @@ class PartialFolder {
   PartialFolder(const PartialFolder&) = delete;
   PartialFolder& operator=(const PartialFolder&) = delete;
 
-  /// Makes `file`, a path inside the folder, with all folders on the way.
+  /// Makes `file`, a path inside the folder, with all folders on the way. Thread-safe for different files.
   void write(const std::string& file, std::span<const std::byte> bytes);
   void write(const std::string& file, std::string_view text);
 
@@ -44,7 +46,7 @@ class PartialFolder {
   void discard() noexcept;
 
   /// Of the files in it.
-  std::uint64_t bytes() const noexcept { return bytes_; }
+  std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   /// A file that doesn't have its name yet.
@@ -57,16 +59,19 @@ class PartialFolder {
   void lock();
   void check_content();
   void sync_files();
+  /// A file's, which is made where there is none.
+  Unfinished& unfinished(const std::string& file);
   void give_up(const std::string& file) noexcept;
   void make_folder(const std::filesystem::path& folder);
 
   std::filesystem::path target_;
   std::filesystem::path name_;
-  int lock_ = -1;                                 ///< the folder, open
-  std::filesystem::path made_;                    ///< the folder that was made or used last
-  std::map<std::string, Unfinished> unfinished_;  ///< by the name that they get
-  std::uint64_t begun_ = 0;                       ///< files
-  std::uint64_t bytes_ = 0;
+  int lock_ = -1;  ///< the folder, open
+  std::mutex mutex_;
+  std::filesystem::path made_;                    ///< the folder that was made or used last; guarded by mutex_
+  std::map<std::string, Unfinished> unfinished_;  ///< by the name that they get; guarded by mutex_, but for each's own
+  std::uint64_t begun_ = 0;                       ///< files; guarded by mutex_
+  std::atomic<std::uint64_t> bytes_{0};
   std::vector<std::filesystem::path> beside_;
   bool published_ = false;
 };

@@ -31,6 +31,7 @@ namespace slidestream {
 
 struct Band;
 struct Batch;
+struct Parcel;
 class SlideImages;
 struct SlideRun;
 
@@ -46,6 +47,10 @@ struct Chain {
   int device_carry = -1;                  ///< number of the buffer with rows for the next strip, on a device
   int device_stream = -1;                 ///< number of the compute stream that all of the chain's batches go through
 
+  // Used by the lane's pack node alone, which is serial.
+  std::size_t packed = 0;                  ///< strips
+  std::map<std::size_t, Batch*> computed;  ///< before their turn
+
   // Used by the reduce stage alone, which is serial.
   std::size_t strips_reduced = 0;
   std::size_t strips_expected = SIZE_MAX;  ///< known with the last one
@@ -58,6 +63,7 @@ struct SlideRun {
   std::shared_ptr<const Slide> slide;  ///< null when it couldn't be opened
   std::size_t level = 0;
   bool decode_on_device = false;  ///< compressed tiles go to the device
+  bool levels_on_device = false;  ///< of its images
   LevelPlan plan;
   std::vector<Chain> chains;  ///< as the plan's; one that has no work when the slide couldn't be opened
   /// What operators prepared, by place in `RunContext::all_operators`; null where they had nothing to say.
@@ -145,7 +151,8 @@ struct Batch {
   std::size_t patching = 0;            ///< of them, under way
   /// In the slot: pixel (panel.x0, strip.y0) of each plane; on the CPU carried rows end before it.
   ByPlane<std::uint8_t*> own_rows{};
-  std::shared_ptr<Band> band;  ///< rows of images that it completes; null without images
+  std::shared_ptr<Band> band;  ///< rows of images that it completes; null without images, or where levels are made too
+  std::vector<std::shared_ptr<Parcel>> parcels;  ///< what it makes of images whose levels the device makes
   SpectrumSums sums;
   std::mutex sums_mutex;
   std::atomic<std::uint64_t> missing_tiles{0};

@@ -13,6 +13,7 @@
 #include "cuda/jpeg/jpeg_header.hpp"
 #include "cuda/jpeg2000/coding.hpp"
 #include "cuda/jpeg2000/decoder_memory.hpp"
+#include "cuda/pyramid/band_reducer.hpp"
 #include "cuda/spectrum/cufft_layout.hpp"
 #include "cuda/spectrum/fused_layout.hpp"
 #include "slide/slide_impl.hpp"
@@ -42,6 +43,16 @@ constexpr std::size_t wave_tile_bytes = 24 << 10;
 /// Compute streams of a device, where memory allows: small slides are computed side by side.
 constexpr std::size_t most_compute_streams = 4;
 
+/// Bytes of an output slot that do for many of them: what one has by default.
+constexpr std::size_t output_slot_bytes = std::size_t{160} << 20;
+
+/// Memory for rows of images that fill no row of tiles yet: for a pixel's byte at least so much, which does for images
+/// of 64,000 columns, but no more than a part of all.
+constexpr std::size_t kept_bytes = std::size_t{64} << 20;
+constexpr std::size_t kept_part = 48;
+/// Pixels of JPEG tiles that are encoded at a time.
+constexpr std::int64_t encoded_at_once = std::int64_t{1} << 28;
+
 /// Tiles looked at, at most, for one that tells how the level is coded.
 constexpr std::int64_t most_probed = 64;
 
@@ -64,6 +75,53 @@ std::size_t image_scratch_for(const DeviceSizing& sizing, std::size_t pixels) {
     most = std::max(most, sizing.images({width, static_cast<std::int64_t>(pixels) / width + 1}));
   }
   return most;
+}
+
+/// For the levels of images with so many pixels a batch.
+PyramidMemory pyramids_for(const DeviceWork& work, std::size_t pixels, std::size_t allowed) {
+  PyramidMemory memory;
+  const auto image_bytes = static_cast<std::size_t>(work.image_bytes);
+  memory.kept = std::min(std::max(pixels * image_bytes / 8, kept_bytes * image_bytes), allowed / kept_part);
+  for (const DeviceImage& image : work.images) {
+    const auto tile_pixels =
+        static_cast<std::size_t>(image.options.tile) * static_cast<std::size_t>(image.options.tile);
+    // With those at edges, and those that earlier batches began.
+    const std::size_t begun = 2 * memory.kept / (tile_pixels * image_bytes) + 64;
+    memory.tiles = std::max(memory.tiles, pixels / tile_pixels * 3 / 2 + begun);
+    memory.at_once =
+        std::clamp<std::size_t>(encoded_at_once / tile_pixels, 1, std::min<std::size_t>(memory.tiles, 1 << 14));
+  }
+  std::vector<PixelFormat> formats;
+  for (const DeviceImage& image : work.images) {
+    if (!image.is_encoded) continue;
+    memory.encoded += memory.tiles * static_cast<std::size_t>(image.encoded_tile_bytes());
+    memory.places += memory.tiles * sizeof(cuda::JpegTilePosition);
+    // Two words more for every run that is encoded at a time, of which each level has one more.
+    memory.words +=
+        (memory.tiles + 2 * (memory.tiles / memory.at_once + cuda::BandReducer::most_levels)) * sizeof(std::uint64_t);
+    if (std::ranges::count(formats, image.format) > 0) continue;
+    formats.push_back(image.format);
+    memory.encoders += DeviceLayout::aligned(cuda::JpegEncoderMemory(image.encoder_limits(memory.at_once)).size);
+  }
+  return memory;
+}
+
+/// Whether a device with that layout makes the levels of a slide's images, of which the host keeps `output_bytes` at a
+/// time at least.
+bool makes_pyramids(const DeviceWork& work, const DeviceLayout& layout, std::size_t output_bytes, const Level& level,
+                    std::int64_t most_rows) {
+  if (layout.pyramids.tiles == 0) return false;
+  for (std::size_t i = 0; i < work.images.size(); ++i) {
+    const DeviceImage& image = work.images[i];
+    const PyramidLayout pyramid({level.width, level.height}, image.options.tile, image.options.levels);
+    const std::int64_t kept = share_of(work.images, i, static_cast<std::int64_t>(layout.pyramids.kept));
+    const PyramidRoom room(image, level.width, most_rows);
+    if (image.raw_tile_bytes() > static_cast<std::int64_t>(output_bytes) || rows_at_a_time(image, pyramid, kept) == 0 ||
+        room.tiles > static_cast<std::int64_t>(layout.pyramids.tiles) ||
+        room.bytes > share_of(work.images, i, static_cast<std::int64_t>(layout.band)))
+      return false;
+  }
+  return true;
 }
 
 /// Whether `takes(bytes, index)` takes the level's first tile that is there.
@@ -163,19 +221,21 @@ DecoderScratch::DecoderScratch(const TileLimits& limits, std::size_t jpeg_bytes)
 std::size_t DeviceLayout::total() const {
   return slots * (aligned(plane[luminance_plane]) + aligned(plane[rgb_plane]) + aligned(band) + aligned(compressed) +
                   aligned(decode_scratch) + aligned(result_bytes())) +
-         (slots + 1) * aligned(carry_bytes()) + streams * aligned(scratch);
+         slots * (aligned(pyramids.encoded) + aligned(pyramids.words)) +
+         (slots + 1) * (aligned(carry_bytes()) + aligned(pyramids.kept)) +
+         streams * (aligned(scratch) + aligned(pyramids.encoders));
 }
 
-DeviceWork device_work(const PipelineConfig& pipeline, std::span<const OperatorNeeds> operators, std::size_t slides,
-                       std::size_t devices) {
+DeviceWork device_work(const Config& config, const Operators& operators, std::size_t slides, std::size_t devices) {
   DeviceWork work;
   work.spectrum = false;
-  for (const OperatorNeeds& op : operators) {
+  for (const OperatorNeeds& op : needs_of(operators)) {
     work.pixel_bytes[op.plane] = static_cast<std::int64_t>(plane_formats[op.plane].pixel_bytes());
     work.image_bytes += op.image_bytes;
     work.spectrum |= op.image_bytes == 0;
   }
-  work.batch_pixels = batch_pixels_for(pipeline, most_batch_pixels(slides, devices));
+  work.batch_pixels = batch_pixels_for(config.pipeline, most_batch_pixels(slides, devices));
+  work.images = device_images(config, operators);
   return work;
 }
 
@@ -192,7 +252,9 @@ HostSlots device_host_slots(const PipelineConfig& pipeline, const DeviceWork& wo
   const bool images = work.image_bytes > 0;
   host.slot_bytes = (images ? memory / 2 : memory) / (depth * devices) / page * page;
   if (!images) return host;
-  host.output_slots = std::max<std::size_t>(2, depth / 2) * devices;
+  // Many small ones, for many files at a time; but as large as bands want them.
+  const std::size_t least = std::max<std::size_t>(2, depth / 2) * devices;
+  host.output_slots = std::clamp(memory / 2 / output_slot_bytes, least, 4 * least);
   host.output_bytes = memory / 2 / host.output_slots / page * page;
   return host;
 }
@@ -216,6 +278,11 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
       layout.carry[k] = std::max(slot_bytes / 4, own / 16);
       layout.plane[k] = own + layout.carry[k];
     }
+    if (!work.images.empty()) {
+      layout.pyramids = pyramids_for(work, pixels, allowed);
+      const std::size_t levels = pixels * static_cast<std::size_t>(work.image_bytes) / 3 * 4 + layout.pyramids.kept;
+      layout.band = std::max(host.output_bytes, levels);
+    }
     layout.scratch = 0;
     if (work.spectrum) {
       const auto stride = static_cast<std::size_t>(config.analysis.stride);
@@ -227,7 +294,14 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   // Rows that were decoded on the CPU, and those carried, are no more than this.
   const std::size_t least = slot_bytes / plane_bytes;
   with_pixels(least);
-  if (config.decode.device == DecodeDevice::cpu) return layout;
+  // Where memory is too short for levels, the host makes them.
+  const auto with_less = [&](const DeviceLayout& all) {
+    if (work.images.empty() || all.total() <= allowed) return all;
+    DeviceWork less = work;
+    less.images.clear();
+    return lay_out(config, less, host, sizing, allowed);
+  };
+  if (config.decode.device == DecodeDevice::cpu) return with_less(layout);
   layout.compressed = slot_bytes;
   layout.tiles.slot_bytes = slot_bytes;
   layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
@@ -237,7 +311,7 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   // is memory for it, and no more than a band of images takes.
   const auto launch = static_cast<std::size_t>(work.batch_pixels);
   std::size_t wanted = std::min(launch + launch / 16, 64 * slot_bytes);
-  if (work.image_bytes > 0) {
+  if (work.image_bytes > 0 && work.images.empty()) {
     const std::size_t band = host.output_bytes / static_cast<std::size_t>(work.image_bytes);
     wanted = std::min(wanted, band + band / 4);
   }
@@ -277,9 +351,9 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
     return layout;
   }
   with_pixels(least);
-  with_streams();
+  const bool fits = with_streams();
   with_waves();
-  return layout;
+  return fits ? layout : with_less(layout);
 }
 
 SlotLimits device_slot_limits(const DeviceWork& work, const HostSlots& host, const DeviceLayout& layout,
@@ -289,7 +363,10 @@ SlotLimits device_slot_limits(const DeviceWork& work, const HostSlots& host, con
   limits.carry_bytes = layout.carry[luminance_plane] + layout.carry[rgb_plane];
   limits.output_slots = host.output_slots;
   limits.output_bytes = host.output_bytes;
-  limits.fits = [host, layout, spectrum = work.spectrum, sizing](const BatchNeeds& needs) {
+  limits.makes_levels = [work, layout, output_bytes = host.output_bytes](const Level& level, std::int64_t most_rows) {
+    return makes_pyramids(work, layout, output_bytes, level, most_rows);
+  };
+  limits.fits = [host, layout, spectrum = work.spectrum, images = work.images, sizing](const BatchNeeds& needs) {
     const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
     std::int64_t own_bytes = 0;
     for (std::size_t k = 0; k < plane_count; ++k) {
@@ -307,7 +384,16 @@ SlotLimits device_slot_limits(const DeviceWork& work, const HostSlots& host, con
     } else if (bytes(own_bytes + needs.compressed_bytes + slot_slack) > host.slot_bytes) {
       return false;
     }
-    if (bytes(needs.image_bytes) > layout.band) return false;
+    if (needs.levels_on_device) {
+      for (std::size_t i = 0; i < images.size(); ++i) {
+        const PyramidRoom room(images[i], needs.width, needs.outputs[images[i].op].rows);
+        if (bytes(room.tiles) > layout.pyramids.tiles ||
+            room.bytes > share_of(images, i, static_cast<std::int64_t>(layout.band)))
+          return false;
+      }
+    } else if (bytes(needs.image_bytes) > std::min(layout.band, host.output_bytes)) {
+      return false;
+    }
     std::int64_t image_rows = 0;
     for (const OutputCount& completed : needs.outputs) image_rows = std::max(image_rows, completed.rows);
     if (sizing.images && sizing.images({needs.width, image_rows}) > layout.scratch) return false;

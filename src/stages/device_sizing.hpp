@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <slidestream/config.hpp>
 #include <slidestream/forecast.hpp>
@@ -11,6 +12,7 @@
 
 #include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
+#include "stages/pyramid_rows.hpp"
 #include "stages/strip_plan.hpp"
 
 /// \file
@@ -46,13 +48,13 @@ struct DeviceWork {
   ByPlane<std::int64_t> pixel_bytes{};  ///< of the planes; 0: nobody reads it
   std::int64_t image_bytes = 0;         ///< of a pixel of all images that are made
   std::int64_t batch_pixels = 0;        ///< that a batch is to have room for, where there is memory for it
+  std::vector<DeviceImage> images;      ///< whose levels devices make; empty: of none
 
   std::int64_t plane_bytes() const noexcept { return pixel_bytes[luminance_plane] + pixel_bytes[rgb_plane]; }
 };
 
-/// Of `operators` on so many slides and devices.
-DeviceWork device_work(const PipelineConfig& pipeline, std::span<const OperatorNeeds> operators, std::size_t slides,
-                       std::size_t devices);
+/// Of those `operators` that pixels pass by, on so many slides and devices.
+DeviceWork device_work(const Config& config, const Operators& operators, std::size_t slides, std::size_t devices);
 
 /// Pixels that a batch is to have room for: what is usual, unless the configuration says how long batches are.
 std::int64_t batch_pixels_for(const PipelineConfig& pipeline, std::int64_t usual);
@@ -65,11 +67,22 @@ struct HostSlots {
 };
 HostSlots device_host_slots(const PipelineConfig& pipeline, const DeviceWork& work, std::size_t devices);
 
+/// What a device has for the levels of images, in bytes.
+struct PyramidMemory {
+  std::size_t tiles = 0;     ///< of a batch, of each image
+  std::size_t at_once = 0;   ///< tiles of JPEG that are encoded at a time
+  std::size_t kept = 0;      ///< of each carry buffer: rows that fill no row of tiles yet, and sums
+  std::size_t encoded = 0;   ///< of a slot: tiles of JPEG
+  std::size_t words = 0;     ///< of a slot, on the device and pinned: where each of these begins
+  std::size_t places = 0;    ///< of a slot, pinned: what is encoded
+  std::size_t encoders = 0;  ///< of a compute stream
+};
+
 /// How a device's memory is divided, in bytes.
 struct DeviceLayout {
   std::size_t slots = 0;
   ByPlane<std::size_t> plane{};    ///< of a slot: carried and own rows
-  std::size_t band = 0;            ///< of a slot: rows of images that a batch completes
+  std::size_t band = 0;            ///< of a slot: rows of images that a batch completes, and of their levels
   std::size_t compressed = 0;      ///< of a slot: as the host's slot; 0: nothing is decoded on the device
   TileLimits tiles;                ///< what a slot's decoder must be ready for
   std::size_t decode_scratch = 0;  ///< of a slot
@@ -81,6 +94,7 @@ struct DeviceLayout {
   bool classes = false;      ///< windows are told apart: a byte each goes to the device
   std::size_t streams = 1;   ///< compute streams
   std::size_t scratch = 0;   ///< of a compute stream: for its window engine, or a kernel of an image
+  PyramidMemory pyramids;    ///< without tiles: levels are made on the host
 
   static constexpr std::size_t alignment = 512;
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -91,8 +105,10 @@ struct DeviceLayout {
   std::size_t result_bytes() const { return classes_begin() + (classes ? windows : 0); }
   std::size_t carry_bytes() const { return aligned(carry[luminance_plane]) + carry[rgb_plane]; }
   std::size_t total() const;
-  /// Pinned host memory of a slot besides the slot itself: results and the decoder's part.
-  std::size_t slot_host_bytes() const { return aligned(result_bytes()) + aligned(decode_pinned); }
+  /// Pinned host memory of a slot besides the slot itself: results, what concerns levels, and the decoder's part.
+  std::size_t slot_host_bytes() const {
+    return aligned(result_bytes()) + aligned(pyramids.words) + aligned(pyramids.places) + aligned(decode_pinned);
+  }
   std::size_t host_bytes() const { return slots * slot_host_bytes(); }
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "codec/tile_encoder.hpp"
 #include "runtime/io_threads.hpp"
 #include "stages/gpu.hpp"
+#include "stages/output_turns.hpp"
 #include "stages/range_payload.hpp"
 
 namespace slidestream {
@@ -23,9 +23,11 @@ namespace flow = tbb::flow;
 /// Pixels that make a task of some milliseconds.
 constexpr std::int64_t pixels_per_task = 4 * 256 * 256;
 
-/// Says that an output slot is free.
-struct Token {};
-using Admission = std::tuple<Batch*, Token>;
+/// Threads that write. Where devices encode, processors have nothing else to do.
+std::size_t writers(const RunContext& context) {
+  const auto threads = static_cast<std::size_t>(context.threads);
+  return context.gpus == nullptr ? std::clamp<std::size_t>(threads / 2, 2, 8) : std::clamp<std::size_t>(threads, 2, 16);
+}
 
 /// A strip that was computed, or (with `slide` null) the news that the images' band is reduced.
 struct Made {
@@ -58,25 +60,21 @@ class Emit final : public EmitStage {
         lifetime_(surroundings.lifetime),
         delivery_(surroundings.delivery),
         with_band_(std::move(surroundings.with_band)),
+        with_parcel_(std::move(surroundings.with_parcel)),
         encoders_([this] { return Encoders(context_.operators.size()); }),
-        batches_(graph_),
-        tokens_(graph_),
+        turns_([this](const OutputTurns::Turn& turn) { attach_.try_put(turn); }),
         pool_(
-            context_.limits.output_slots, context_.limits.output_bytes, [this] { give_token(); },
+            context_.limits.output_slots, context_.limits.output_bytes, [this] { slot_came_back(); },
             context_.gpus == nullptr ? runtime::SlotPool::Start::ready : runtime::SlotPool::Start::not_ready),
-        join_(graph_),
-        attach_(graph_, flow::serial, [this](const Admission& admission) { return attach(admission); }),
+        attach_(graph_, flow::serial, [this](const OutputTurns::Turn& turn) { return attach(turn); }),
         order_(
             graph_, flow::serial, [this](const Made& made) { return take(made); }, flow::node_priority_t{4}),
         reduce_(
             graph_, flow::unlimited, [this](const Piece& piece) { return reduce(piece); }, flow::node_priority_t{4}),
         encode_(
             graph_, flow::unlimited, [this](const Tiles& tiles) { return encode(tiles); }, flow::node_priority_t{4}),
-        io_(std::clamp<std::size_t>(static_cast<std::size_t>(context_.threads) / 2, 2, 8)) {
-    flow::make_edge(batches_, flow::input_port<0>(join_));
-    flow::make_edge(tokens_, flow::input_port<1>(join_));
-    flow::make_edge(join_, attach_);
-    for (std::size_t i = pool_.not_ready(); i < pool_.size(); ++i) tokens_.try_put({});
+        io_(writers(context_)) {
+    for (std::size_t i = pool_.not_ready(); i < pool_.size(); ++i) turns_.slot_came_back();
     if (pool_.not_ready() > 0) {
       pinned_ = context_.gpus->pin_outputs(pool_, context_.on_fatal, [this] { graph_.release_wait(); });
     }
@@ -102,7 +100,22 @@ class Emit final : public EmitStage {
     return {images.release(), [this](SlideImages* last) { finish(std::unique_ptr<SlideImages>(last)); }};
   }
 
-  void give_band(Batch& batch) override { batches_.try_put(&batch); }
+  void give_band(Batch& batch) override { turns_.ask(batch, 1); }
+
+  void give_parcels(Batch& batch) override { turns_.ask(batch, batch.parcels.size()); }
+
+  void put(const SlideRun& slide, const std::shared_ptr<SlideImages>& images, const Parcel& parcel) override {
+    if (slide.failed() || slide.abandoned.load()) images->drop();
+    guard(*images, [&] {
+      for (const Parcel::Piece& piece : parcel.pieces) {
+        if (piece.ends.empty()) {
+          put_pixels(images, parcel, piece);
+        } else {
+          put_encoded(images, parcel, piece);
+        }
+      }
+    });
+  }
 
   void emit(const std::shared_ptr<SlideRun>& slide, const std::shared_ptr<SlideImages>& images, std::size_t strip,
             std::shared_ptr<Band> band) override {
@@ -124,16 +137,22 @@ class Emit final : public EmitStage {
  private:
   using Encoders = std::vector<std::unique_ptr<TileEncoder>>;  ///< by operator, made when first wanted
 
-  void give_token() {
-    if (!closed_.load()) tokens_.try_put({});
+  void slot_came_back() {
+    if (!closed_.load()) turns_.slot_came_back();
   }
 
-  flow::continue_msg attach(const Admission& admission) {
+  flow::continue_msg attach(const OutputTurns::Turn& turn) {
     const runtime::GraphLifetime::Body body(lifetime_);
-    Batch& batch = *std::get<0>(admission);
+    Batch& batch = *turn.batch;
     batch.handoff.take();
     auto slot = pool_.try_acquire();
-    if (!slot) throw Error("internal: a token without a free output slot");
+    if (!slot) throw Error("internal: a turn without a free output slot");
+    if (batch.slide->levels_on_device) {
+      batch.parcels[turn.number]->slot = std::make_shared<runtime::Slot>(std::move(*slot));
+      batch.handoff.give();
+      with_parcel_(batch, turn.number);
+      return {};
+    }
     auto band = std::make_shared<Band>();
     band->slot = std::make_shared<runtime::Slot>(std::move(*slot));
     band->images.resize(context_.operators.size());
@@ -224,12 +243,52 @@ class Emit final : public EmitStage {
     for (std::size_t i = 0; i < images->images.size(); ++i) {
       SlideImages::Image& image = images->images[i];
       if (images->reducing->images[image.op].rect.height == 0) continue;
-      const auto tiles = std::make_shared<const std::vector<PyramidTile>>(image.builder->finish());
-      const std::int64_t side = image.sink->layout().tile();
-      const std::size_t at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, pixels_per_task / (side * side)));
-      for (std::size_t first = 0; first < tiles->size(); first += at_once) {
-        encode_.try_put({images, i, tiles, first, std::min(at_once, tiles->size() - first), images->reducing->slot});
-      }
+      send_tiles(images, i, image.builder->finish(), images->reducing->slot);
+    }
+  }
+
+  void send_tiles(const std::shared_ptr<SlideImages>& images, std::size_t image, std::vector<PyramidTile> made,
+                  const std::shared_ptr<runtime::Slot>& slot) {
+    const auto tiles = std::make_shared<const std::vector<PyramidTile>>(std::move(made));
+    const std::int64_t side = images->images[image].sink->layout().tile();
+    const std::size_t at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, pixels_per_task / (side * side)));
+    for (std::size_t first = 0; first < tiles->size(); first += at_once) {
+      encode_.try_put({images, image, tiles, first, std::min(at_once, tiles->size() - first), slot});
+    }
+  }
+
+  /// Tiles of a parcel that the host encodes.
+  void put_pixels(const std::shared_ptr<SlideImages>& images, const Parcel& parcel, const Parcel::Piece& piece) {
+    const SlideImages::Image& image = images->images[piece.image];
+    const PyramidLayout& layout = image.sink->layout();
+    const PixelFormat format = image_of(*context_.operators[image.op])->format;
+    std::vector<PyramidTile> tiles;
+    for (std::int64_t i = 0; i < piece.columns; ++i) {
+      PyramidTile& tile = tiles.emplace_back();
+      tile.level = piece.level;
+      tile.index = {piece.first.column + i, piece.first.row};
+      const Rect rect = layout.rect(piece.level, tile.index);
+      const std::byte* const first = parcel.slot->memory().data() + piece.offset;
+      tile.pixels = {first + i * layout.tile() * static_cast<std::int64_t>(format.pixel_bytes()), piece.pitch, rect,
+                     layout.size(piece.level), format};
+      tile.owner = parcel.slot;
+    }
+    images->handoff.give();
+    send_tiles(images, piece.image, std::move(tiles), parcel.slot);
+  }
+
+  /// Those that a device has encoded.
+  void put_encoded(const std::shared_ptr<SlideImages>& images, const Parcel& parcel, const Parcel::Piece& piece) {
+    ImageSink& sink = *images->images[piece.image].sink;
+    runtime::StageMeter::Busy busy(context_.encode);
+    const std::span<const std::byte> bytes = parcel.slot->memory().subspan(piece.offset);
+    std::uint64_t begin = 0;
+    for (std::int64_t i = 0; i < piece.columns; ++i) {
+      const std::uint64_t end = piece.ends[static_cast<std::size_t>(i)];
+      const TileIndex index = {piece.first.column + i, piece.first.row};
+      if (sink.put(piece.level, index, {bytes.subspan(begin, end - begin), parcel.slot})) drain(images, piece.image);
+      busy.add(1, end - begin);
+      begin = end;
     }
   }
 
@@ -335,16 +394,15 @@ class Emit final : public EmitStage {
   runtime::GraphLifetime& lifetime_;
   Delivery& delivery_;
   std::function<void(Batch&)> with_band_;
+  std::function<void(Batch&, std::size_t)> with_parcel_;
   std::atomic<bool> closed_{false};
   tbb::enumerable_thread_specific<Encoders> encoders_;
   runtime::Handoff turn_;  ///< of `order_`
 
-  flow::queue_node<Batch*> batches_;
-  flow::buffer_node<Token> tokens_;
+  OutputTurns turns_;
   runtime::SlotPool pool_;
   std::unique_ptr<GpuSet::PinnedSlots> pinned_;  ///< null where no device copies to them
-  flow::join_node<Admission, flow::reserving> join_;
-  flow::function_node<Admission> attach_;
+  flow::function_node<OutputTurns::Turn> attach_;
   flow::function_node<Made> order_;
   flow::function_node<Piece> reduce_;
   flow::function_node<Tiles> encode_;

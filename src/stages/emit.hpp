@@ -8,6 +8,7 @@
 
 #include "runtime/handoff.hpp"
 #include "stages/delivery.hpp"
+#include "stages/parcel.hpp"
 #include "stages/slide_images.hpp"
 
 namespace slidestream {
@@ -17,8 +18,10 @@ namespace slidestream {
 /// Batches whose turn it is come to `give_band`, one after the other, and get a band of an output slot when one is
 /// free, in that order; `with_band` takes them then. What was computed goes to `emit`. Behind that bands of a slide are
 /// put back into row order, reduced to the levels of their pyramids by pieces, and cut into tiles, which are encoded by
-/// any threads and written by threads that may wait. A slot comes back when the last tile that holds it is written, so
-/// storage that is too slow holds back the whole graph. None of this needs a batch's slot.
+/// any threads and written by threads that may wait. Batches of slides whose levels a device makes come to
+/// `give_parcels` when that is done, and get a slot for each parcel; tiles that come in a parcel to `put` are written
+/// as they are, or encoded. A slot comes back when the last tile that holds it is written, so storage that is too slow
+/// holds back the whole graph. None of this needs a batch's slot, but for parcels that are still on the device.
 class EmitStage {
  public:
   virtual ~EmitStage() = default;
@@ -32,6 +35,12 @@ class EmitStage {
 
   /// A batch that is to have a band. In row order of its chain.
   virtual void give_band(Batch& batch) = 0;
+
+  /// A batch with parcels, all of which are to have slots. In row order of its chain.
+  virtual void give_parcels(Batch& batch) = 0;
+
+  /// A parcel of a slide has its tiles in its slot.
+  virtual void put(const SlideRun& slide, const std::shared_ptr<SlideImages>& images, const Parcel& parcel) = 0;
 
   /// A strip of a slide was computed: its band, or null where there is nothing of it. Every strip of a slide with
   /// images comes here once.
@@ -54,6 +63,8 @@ struct EmitSurroundings {
   Delivery& delivery;
   /// Takes batches that have their bands.
   std::function<void(Batch&)> with_band;
+  /// Takes batches of which a parcel has its slot, once for each.
+  std::function<void(Batch&, std::size_t parcel)> with_parcel;
 };
 
 std::unique_ptr<EmitStage> make_emit_stage(EmitSurroundings surroundings);

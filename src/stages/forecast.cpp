@@ -81,12 +81,12 @@ Machine choose_machine(RunForecast& forecast, const Config& config, std::size_t 
     forecast_cpu(forecast, machine, config);
     return machine;
   }
-  const std::vector<OperatorNeeds> needs = needs_of(readers_of(operators::make_operators(config)));
+  const Operators operators = readers_of(operators::make_operators(config));
   const auto assume = [&](const GpuModel& model, const std::string& why) {
     const std::size_t count = std::max<std::size_t>(1, config.gpu.devices.size());
     forecast.gpus_assumed = true;
     forecast.why = why;
-    const DeviceWork work = device_work(config.pipeline, needs, slides, count);
+    const DeviceWork work = device_work(config, operators, slides, count);
     forecast_gpus(forecast, machine, config, work, facts_of(config, work, model), slides, count);
   };
   if (options.assumed) {
@@ -103,7 +103,7 @@ Machine choose_machine(RunForecast& forecast, const Config& config, std::size_t 
   if (!choice.devices.empty()) {
     // The fullest one decides; they are alike, as a rule.
     std::optional<DeviceFacts> fullest;
-    const DeviceWork work = device_work(config.pipeline, needs, slides, choice.devices.size());
+    const DeviceWork work = device_work(config, operators, slides, choice.devices.size());
     for (const int ordinal : choice.devices) {
       DeviceFacts facts = facts_of_device(config, work, ordinal);
       if (!fullest || facts.free < fullest->free) fullest = std::move(facts);
@@ -217,10 +217,11 @@ class Planner {
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, machine_.work, *opened, index);
     if (needs_.empty()) return;
     const TileRanges ranges{*opened, index};
-    const LevelPlan plan =
-        plan_level(level, needs_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
-                   {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes),
-                    slide.decoded_on_gpu, batch_pixels_of(index_in_run, slides, machine_.lanes)});
+    slide.levels_on_gpu = levels_on_device(level, needs_, machine_.limits);
+    const LevelPlan plan = plan_level(
+        level, needs_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
+        {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes), slide.decoded_on_gpu,
+         batch_pixels_of(index_in_run, slides, machine_.lanes, slide.levels_on_gpu), slide.levels_on_gpu});
     if (spectrum_) {
       slide.windows_x = plan.outputs[*spectrum_].width;
       slide.windows_y = plan.outputs[*spectrum_].height;
@@ -234,7 +235,7 @@ class Planner {
       slide.batch_bytes = std::max(slide.batch_bytes, touched.slot);
       carried_ = std::max(carried_, touched.carry);
     }
-    pyramids_.push_back(pyramid_bytes({level.width, level.height}, slide.most_rows));
+    if (!slide.levels_on_gpu) pyramids_.push_back(pyramid_bytes({level.width, level.height}, slide.most_rows));
     if (spectrum_ && config_.output.maps != MapFormat::none)
       maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
   }

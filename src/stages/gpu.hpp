@@ -99,6 +99,14 @@ class GpuSet {
   /// band, also when there was nothing to compute or the device failed, with what it failed with.
   virtual void compute(Batch& batch, const Done& done) = 0;
 
+  /// Of a computed batch of a slide whose levels are made on the devices: cuts what has become whole into parcels, each
+  /// of which fits an output slot. Thread-safe for different batches.
+  virtual void pack(Batch& batch) = 0;
+
+  /// Copies one of the batch's parcels, which has its slot. One caller a lane at a time; doesn't wait. `done` as above,
+  /// and once the tiles are there. The device keeps them until then.
+  virtual void download(const Batch& batch, const Parcel& parcel, const Done& done) = 0;
+
   /// Turns what the device left in pinned memory into the batch's sums and its part of the map. Thread-safe for
   /// different batches.
   virtual void collect(Batch& batch) = 0;

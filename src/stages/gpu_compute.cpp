@@ -40,7 +40,7 @@ GpuDevice::ComputeStream& GpuDevice::stream_of(Chain& chain) {
   return *compute_streams_[static_cast<std::size_t>(chain.device_stream)];
 }
 
-std::span<std::byte> GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) {
+GpuDevice::CarryBuffer& GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) {
   if (chain.device_carry < 0) {
     if (free_carries_.empty()) throw std::logic_error("internal: no carry buffer is free");
     chain.device_carry = free_carries_.back();
@@ -48,7 +48,7 @@ std::span<std::byte> GpuDevice::carry_buffer(Chain& chain, cudaStream_t stream) 
     CarryBuffer& buffer = *carries_[static_cast<std::size_t>(chain.device_carry)];
     if (buffer.was_used) SLIDESTREAM_CUDA(cudaStreamWaitEvent(stream, buffer.released.get()));
   }
-  return carries_[static_cast<std::size_t>(chain.device_carry)]->memory;
+  return *carries_[static_cast<std::size_t>(chain.device_carry)];
 }
 
 void GpuDevice::release_carry(Chain& chain, cudaStream_t stream) {
@@ -56,6 +56,7 @@ void GpuDevice::release_carry(Chain& chain, cudaStream_t stream) {
   CarryBuffer& buffer = *carries_[static_cast<std::size_t>(chain.device_carry)];
   SLIDESTREAM_CUDA(cudaEventRecord(buffer.released.get(), stream));
   buffer.was_used = true;
+  buffer.pyramids.reset();
   free_carries_.push_back(chain.device_carry);
   chain.device_carry = -1;
 }
@@ -87,14 +88,14 @@ void GpuDevice::enqueue_carries(const Batch& batch, const DeviceSlot& slot, cuda
     std::byte* const rows = slot.planes[plane].data();
     const std::size_t in = bytes(strip.y0 - strip.carry_in_y0[plane]);
     if (in > 0) {
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(rows, carry_buffer(*batch.chain, stream).data() + of_plane, in,
+      SLIDESTREAM_CUDA(cudaMemcpyAsync(rows, carry_buffer(*batch.chain, stream).memory.data() + of_plane, in,
                                        cudaMemcpyDeviceToDevice, stream));
     }
     const std::size_t out = bytes(strip.y1 - strip.carry_out_y0[plane]);
     if (out > 0) {
       // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the
       // buffer from being overwritten before it was read.
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain, stream).data() + of_plane,
+      SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain, stream).memory.data() + of_plane,
                                        rows + bytes(strip.carry_out_y0[plane] - strip.carry_in_y0[plane]), out,
                                        cudaMemcpyDeviceToDevice, stream));
     }
@@ -144,8 +145,31 @@ void GpuDevice::enqueue_image(const Batch& batch, const DeviceSlot& slot, std::s
   const PixelView<MemorySpace::host>& band = batch.band->images[op];
   const PixelView<MemorySpace::device> out = {slot.band.data() + (band.data - batch.band->slot->memory().data()),
                                               band.pitch, band.rect, band.image, band.format};
+  run_kernel(batch, slot, op, out, on);
+}
+
+void GpuDevice::run_kernel(const Batch& batch, const DeviceSlot& slot, std::size_t op,
+                           const PixelView<MemorySpace::device>& out, ComputeStream& on) {
   on.kernels->images[op]->enqueue(out, pixels_of(batch, slot, context_.needs[op].plane), on.scratch,
                                   batch.slide->parameters[context_.ranks[op]].get(), on.stream.get());
+}
+
+void GpuDevice::enqueue_pyramids(const Batch& batch, const DeviceSlot& slot, ComputeStream& on) {
+  const cudaStream_t stream = on.stream.get();
+  CarryBuffer& buffer = carry_buffer(*batch.chain, stream);
+  if (buffer.pyramids == nullptr) {
+    const Level& level = batch.slide->slide->info().levels[batch.slide->level];
+    buffer.pyramids = std::make_unique<ChainPyramids>(images_, level, buffer.kept);
+  }
+  slot.pyramids->begin();
+  for (std::size_t image = 0; image < images_.size(); ++image) {
+    const std::size_t op = images_[image].op;
+    if (batch.rows(op).count == 0) continue;
+    const PixelView<MemorySpace::device> out = slot.pyramids->lay_out(image, *buffer.pyramids, batch.rows(op), stream);
+    run_kernel(batch, slot, op, out, on);
+    slot.pyramids->finish(image, *buffer.pyramids, *on.encoders, stream);
+  }
+  slot.pyramids->fetch_words(stream);
 }
 
 void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
@@ -155,10 +179,11 @@ void GpuDevice::enqueue(Batch& batch, DeviceSlot& slot, ComputeStream& on) {
     if (batch.rows(op).count == 0) continue;
     if (op == context_.spectrum) {
       enqueue_windows(batch, slot, on);
-    } else {
+    } else if (!batch.slide->levels_on_device) {
       enqueue_image(batch, slot, op, on);
     }
   }
+  if (batch.slide->levels_on_device) enqueue_pyramids(batch, slot, on);
   slot.worked = true;
 }
 
@@ -192,6 +217,19 @@ void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
       if (!failure && slot.worked) meter_compute(batch, slot);
       done(std::move(failure));
     });
+    return;
+  } catch (...) {
+    done(std::current_exception());
+  }
+}
+
+void GpuDevice::download(const Batch& batch, const Parcel& parcel, const GpuSet::Done& done) {
+  const DeviceSlot& slot = slot_of(batch);
+  try {
+    const DeviceScope scope(device_.ordinal);
+    if (!batch.skip()) copy_parcel(parcel, band_stream_.get());
+    SLIDESTREAM_CUDA(cudaEventRecord(slot.fetched.get(), band_stream_.get()));
+    band_completion_.wait_for(slot.fetched.get(), done);
     return;
   } catch (...) {
     done(std::current_exception());

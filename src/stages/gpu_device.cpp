@@ -17,22 +17,28 @@ using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
 
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
-                     std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceLayout& layout)
+                     std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceWork& work,
+                     const DeviceLayout& layout)
     : context_(context),
       device_(device),
+      images_(layout.pyramids.tiles > 0 ? work.images : std::vector<DeviceImage>{}),
       layout_(layout),
       split_(split_of(context.config.analysis)),
       memory_(layout.total()),
       decode_completion_(device.ordinal, device.numa_node),
-      completion_(device.ordinal, device.numa_node) {
+      completion_(device.ordinal, device.numa_node),
+      band_completion_(device.ordinal, device.numa_node) {
   for (std::unique_ptr<DeviceKernels>& of_stream : kernels) {
     compute_streams_.push_back(std::make_unique<ComputeStream>());
     compute_streams_.back()->kernels = std::move(of_stream);
     compute_streams_.back()->scratch = memory_.take(layout.scratch);
+    compute_streams_.back()->encoders =
+        std::make_unique<StreamEncoders>(images_, layout_, memory_.take(layout.pyramids.encoders));
   }
   for (std::size_t i = 0; i < layout.slots + 1; ++i) {
     carries_.push_back(std::make_unique<CarryBuffer>());
     carries_.back()->memory = memory_.take(layout.carry_bytes());
+    carries_.back()->kept = memory_.take(layout.pyramids.kept);
     free_carries_.push_back(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < layout.slots; ++i) {
@@ -44,6 +50,8 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
     memory.results = memory_.take(layout.result_bytes());
     memory.compressed = memory_.take(layout.compressed);
     memory.scratch = memory_.take(layout.decode_scratch);
+    memory.encoded = memory_.take(layout.pyramids.encoded);
+    memory.words = memory_.take(layout.pyramids.words);
     memory.host = runtime::HostMemory(layout.slot_host_bytes());
     runtime::place_on_node(memory.host.bytes(), device.numa_node);
     slot_memory_.push_back(std::move(memory));
@@ -57,11 +65,16 @@ void GpuDevice::make_slot(std::size_t index) {
   slot->planes = memory.planes;
   slot->band = memory.band;
   slot->results = memory.results;
-  slot->host_results = memory.host.bytes().first(layout_.result_bytes());
+  const std::span<std::byte> host = memory.host.bytes();
+  slot->host_results = host.first(layout_.result_bytes());
+  const std::span<std::byte> of_levels = host.subspan(DeviceLayout::aligned(layout_.result_bytes()));
+  slot->pyramids = std::make_unique<SlotPyramids>(
+      images_, layout_,
+      SlotPyramids::Memory{memory.band, memory.encoded, memory.words, of_levels.first(layout_.pyramids.words),
+                           of_levels.subspan(DeviceLayout::aligned(layout_.pyramids.words), layout_.pyramids.places)});
   if (layout_.compressed > 0) {
-    slot->decoder =
-        std::make_unique<SlotDecoder>(layout_.tiles, memory.planes, memory.compressed, memory.scratch,
-                                      memory.host.bytes().last(DeviceArena::aligned(layout_.decode_pinned)));
+    slot->decoder = std::make_unique<SlotDecoder>(layout_.tiles, memory.planes, memory.compressed, memory.scratch,
+                                                  host.last(DeviceArena::aligned(layout_.decode_pinned)));
   }
   slots_[index] = std::move(slot);
 }

@@ -18,6 +18,7 @@
 #include "stages/batch.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
+#include "stages/gpu_pyramids.hpp"
 #include "stages/gpu_tiles.hpp"
 #include "statistics/split.hpp"
 
@@ -48,7 +49,7 @@ class GpuDevice {
  public:
   /// Takes the device's memory. `kernels` are one a compute stream. \throws CudaError.
   GpuDevice(RunContext& context, const runtime::cuda::Device& device,
-            std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceLayout& layout);
+            std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceWork& work, const DeviceLayout& layout);
   ~GpuDevice();
 
   std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
@@ -59,6 +60,8 @@ class GpuDevice {
   void decode(Batch& batch, const GpuSet::Done& done);
   void patch(Batch& batch, const GpuSet::Done& done);
   void compute(Batch& batch, const GpuSet::Done& done);
+  void pack(Batch& batch) { batch.parcels = slot_of(batch).pyramids->parcels(context_.limits.output_bytes); }
+  void download(const Batch& batch, const Parcel& parcel, const GpuSet::Done& done);
   void collect(Batch& batch);
 
  private:
@@ -69,13 +72,16 @@ class GpuDevice {
     std::span<std::byte> results;          ///< device
     std::span<std::byte> compressed;       ///< device
     std::span<std::byte> scratch;          ///< of the decoder, device
+    std::span<std::byte> encoded;          ///< tiles of images, device
+    std::span<std::byte> words;            ///< where they begin, device
     runtime::HostMemory host;              ///< results and the decoder's part; pinned with the host's slot
   };
 
   /// A slot's work on the device, and where its results come back to.
   struct DeviceSlot {
     ByPlane<std::span<std::byte>> planes;
-    std::span<std::byte> band;             ///< rows of images
+    std::span<std::byte> band;  ///< rows of images
+    std::unique_ptr<SlotPyramids> pyramids;
     std::unique_ptr<SlotDecoder> decoder;  ///< null where nothing is decoded on the device
     std::span<std::byte> results;          ///< device
     std::span<std::byte> host_results;     ///< pinned
@@ -88,6 +94,7 @@ class GpuDevice {
     runtime::cuda::Event compute_begun;
     runtime::cuda::Event made;      ///< everything is computed
     runtime::cuda::Event computed;  ///< and on the host
+    runtime::cuda::Event fetched;   ///< all parcels that were asked for are on the host
     std::size_t copied_bytes = 0;
     bool copying = false;   ///< a copy was put on the stream for the present batch
     bool decoding = false;  ///< decoding was put on the stream for the present batch
@@ -98,13 +105,16 @@ class GpuDevice {
   struct ComputeStream {
     std::unique_ptr<DeviceKernels> kernels;
     std::span<std::byte> scratch;
+    std::unique_ptr<StreamEncoders> encoders;
     runtime::cuda::Stream stream;
   };
 
   /// Rows between two strips of a chain.
   struct CarryBuffer {
     std::span<std::byte> memory;
-    runtime::cuda::Event released;  ///< on the stream of the chain that had it before
+    std::span<std::byte> kept;                ///< of images
+    std::unique_ptr<ChainPyramids> pyramids;  ///< of the chain that has it now; null until it makes one
+    runtime::cuda::Event released;            ///< on the stream of the chain that had it before
     bool was_used = false;
   };
 
@@ -124,11 +134,15 @@ class GpuDevice {
   void enqueue_carries(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream);
   void enqueue_windows(const Batch& batch, const DeviceSlot& slot, ComputeStream& on);
   void enqueue_image(const Batch& batch, const DeviceSlot& slot, std::size_t op, ComputeStream& on);
+  void run_kernel(const Batch& batch, const DeviceSlot& slot, std::size_t op, const PixelView<MemorySpace::device>& out,
+                  ComputeStream& on);
   /// Records `computed` once the band is on the host.
   void download_band(const Batch& batch, const DeviceSlot& slot, cudaStream_t computing);
   /// Pixels of a plane, carried rows first.
   static ConstPixelView<MemorySpace::device> pixels_of(const Batch& batch, const DeviceSlot& slot, std::size_t plane);
-  std::span<std::byte> carry_buffer(Chain& chain, cudaStream_t stream);
+  /// Levels and tiles of images, which stay on the device until there is an output slot.
+  void enqueue_pyramids(const Batch& batch, const DeviceSlot& slot, ComputeStream& on);
+  CarryBuffer& carry_buffer(Chain& chain, cudaStream_t stream);
   void release_carry(Chain& chain, cudaStream_t stream);
   static ByPlane<std::byte*> own_rows(const Batch& batch, const DeviceSlot& slot);
   void meter_compute(const Batch& batch, const DeviceSlot& slot);
@@ -136,6 +150,7 @@ class GpuDevice {
 
   RunContext& context_;
   runtime::cuda::Device device_;
+  std::vector<DeviceImage> images_;
   DeviceLayout layout_;
   PlacedStatistic split_;  ///< without a statistic: not asked for
   Pins* pins_ = nullptr;   ///< of the lane's slots, while they live
@@ -149,9 +164,10 @@ class GpuDevice {
   std::vector<SlotMemory> slot_memory_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until the slot is made ready
   runtime::cuda::Stream copy_stream_;
-  runtime::cuda::Stream band_stream_;  ///< bands on their way to the host
+  runtime::cuda::Stream band_stream_;  ///< bands and parcels on their way to the host
   runtime::cuda::CompletionThread decode_completion_;
   runtime::cuda::CompletionThread completion_;
+  runtime::cuda::CompletionThread band_completion_;
 };
 
 }  // namespace slidestream

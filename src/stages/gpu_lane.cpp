@@ -7,6 +7,7 @@
 #include "stages/emit.hpp"
 #include "stages/gpu.hpp"
 #include "stages/lane.hpp"
+#include "stages/parcel.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/slot_demand.hpp"
 
@@ -17,6 +18,12 @@ namespace flow = tbb::flow;
 
 /// Tiles that a task decodes after all: rare ones, so that few at a time are enough.
 constexpr std::size_t kTilesPerPatching = 8;
+
+/// A parcel of a batch.
+struct Cargo {
+  Batch* batch = nullptr;
+  std::size_t parcel = 0;
+};
 
 class GpuLane final : public Lane {
  public:
@@ -52,14 +59,26 @@ class GpuLane final : public Lane {
             shared.graph, flow::serial,
             [this](Batch* batch, AsyncNode::gateway_type& gateway) { compute(*batch, gateway); },
             flow::node_priority_t{3}),
+        pack_(
+            shared.graph, flow::serial, [this](Batch* batch, auto& ports) { pack(*batch, ports); },
+            flow::node_priority_t{3}),
+        download_(
+            shared.graph, flow::serial,
+            [this](const Cargo& cargo, DownloadNode::gateway_type& gateway) { download(cargo, gateway); },
+            flow::node_priority_t{4}),
+        put_(
+            shared.graph, flow::unlimited, [this](const Cargo& cargo, auto& ports) { put(cargo, ports); },
+            flow::node_priority_t{4}),
         collect_(
             shared.graph, flow::unlimited, [this](Batch* batch) { return collect(*batch); }, flow::node_priority_t{2}) {
   }
 
  private:
   using AsyncNode = flow::async_node<Batch*, Batch*>;
+  using DownloadNode = flow::async_node<Cargo, Cargo>;
 
   void with_band(Batch& batch) override { compute_.try_put(&batch); }
+  void with_parcel(Batch& batch, std::size_t parcel) override { download_.try_put({&batch, parcel}); }
 
   void prepare_slots() override { want_slot(); }
 
@@ -97,7 +116,10 @@ class GpuLane final : public Lane {
     flow::make_edge(patch_, place_);
     flow::make_edge(place_, check_);
     flow::make_edge(flow::output_port<0>(carry_), compute_);
-    flow::make_edge(compute_, collect_);
+    flow::make_edge(compute_, pack_);
+    flow::make_edge(flow::output_port<0>(pack_), collect_);
+    flow::make_edge(download_, put_);
+    flow::make_edge(flow::output_port<0>(put_), collect_);
     flow::make_edge(collect_, shared_.reduce);
   }
 
@@ -173,7 +195,7 @@ class GpuLane final : public Lane {
     carry_stage_->run(ready, batch);
     for (Batch* complete : ready) {
       // Batches without work too: what follows on the stream is behind what came before.
-      if (makes_images(*complete)) {
+      if (makes_images(*complete) && !complete->slide->levels_on_device) {
         emit_->give_band(*give(*complete));
       } else {
         std::get<0>(ports).try_put(give(*complete));
@@ -192,6 +214,68 @@ class GpuLane final : public Lane {
     });
   }
 
+  template <class Ports>
+  void pack(Batch& batch, Ports& ports) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    const runtime::Turn turn(pack_turn_);
+    take(batch);
+    // Batches come as the device's thread hears of them. They ask for output slots in row order.
+    Chain& chain = *batch.chain;
+    chain.computed.emplace(batch.strip_of_chain(), &batch);
+    std::vector<Batch*> ready;
+    for (auto next = chain.computed.begin(); next != chain.computed.end() && next->first == chain.packed;
+         next = chain.computed.erase(next)) {
+      ready.push_back(next->second);
+      ++chain.packed;
+    }
+    // The chain goes away with its last batch.
+    for (Batch* each : ready) pack_in_order(*each, ports);
+  }
+
+  template <class Ports>
+  void pack_in_order(Batch& batch, Ports& ports) {
+    batch.parcels.clear();
+    if (makes_images(batch) && batch.slide->levels_on_device) {
+      // What was made of a slide that fails, or is left, isn't worth the room that it takes.
+      if (batch.skip()) batch.slide->images->drop();
+      guarded(shared_.context, "collect", batch, [&] { gpus_.pack(batch); });
+    }
+    if (batch.parcels.empty()) {
+      std::get<0>(ports).try_put(give(batch));
+      return;
+    }
+    batch.tasks_left.store(static_cast<std::int64_t>(batch.parcels.size()), std::memory_order_relaxed);
+    emit_->give_parcels(*give(batch));
+  }
+
+  void download(const Cargo& cargo, DownloadNode::gateway_type& gateway) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    Batch& batch = *cargo.batch;
+    take(batch);
+    gateway.reserve_wait();
+    gpus_.download(batch, *batch.parcels[cargo.parcel], [this, cargo, &gateway](const std::exception_ptr& failure) {
+      {
+        const runtime::GraphLifetime::Body done(shared_.lifetime);
+        take(*cargo.batch);
+        if (failure) shared_.context.fail("compute", *cargo.batch->slide, failure, {cargo.batch->strip_index, 0});
+        cargo.batch->handoff.give();
+        gateway.try_put(cargo);
+      }
+      gateway.release_wait();
+    });
+  }
+
+  template <class Ports>
+  void put(const Cargo& cargo, Ports& ports) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    Batch& batch = *cargo.batch;
+    take(batch);
+    emit_->put(*batch.slide, batch.slide->images, *batch.parcels[cargo.parcel]);
+    batch.parcels[cargo.parcel].reset();
+    // Only the last parcel of a batch may touch it after this.
+    if (is_last(batch)) std::get<0>(ports).try_put(give(batch));
+  }
+
   Batch* collect(Batch& batch) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
@@ -201,7 +285,7 @@ class GpuLane final : public Lane {
       gpus_.collect(batch);
       busy.add(1, batch.sums.windows * 2 * sizeof(double));
     });
-    if (emit_ != nullptr) emit(*emit_, batch);
+    if (emit_ != nullptr && !batch.slide->levels_on_device) emit(*emit_, batch);
     return give(batch);
   }
 
@@ -228,6 +312,7 @@ class GpuLane final : public Lane {
   std::atomic<std::int64_t> batches_on_device_{0};  ///< on their way there, or being worked on
   std::atomic<std::int64_t> pixels_on_device_{0};   ///< theirs
   std::unique_ptr<CarryStage> carry_stage_;
+  runtime::Handoff pack_turn_;
   flow::multifunction_node<Batch*, std::tuple<Batch*, Batch*>> upload_;
   AsyncNode decode_;
   flow::multifunction_node<Batch*, std::tuple<Batch*, TileRun>> check_;
@@ -235,6 +320,9 @@ class GpuLane final : public Lane {
   AsyncNode place_;
   flow::multifunction_node<Batch*, std::tuple<Batch*>> carry_;
   AsyncNode compute_;
+  flow::multifunction_node<Batch*, std::tuple<Batch*>> pack_;
+  DownloadNode download_;
+  flow::multifunction_node<Cargo, std::tuple<Batch*>> put_;
   flow::function_node<Batch*, Batch*> collect_;
 };
 

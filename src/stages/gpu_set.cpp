@@ -80,6 +80,9 @@ void check_memory(const Config& config, const runtime::cuda::Device& device, std
 SlotLimits common_limits(std::vector<SlotLimits> all) {
   SlotLimits common = all.front();
   for (const SlotLimits& limits : all) common.carry_bytes = std::min(common.carry_bytes, limits.carry_bytes);
+  common.makes_levels = [all](const Level& level, std::int64_t most_rows) {
+    return std::ranges::all_of(all, [&](const SlotLimits& limits) { return limits.makes_levels(level, most_rows); });
+  };
   common.fits = [all = std::move(all)](const BatchNeeds& needs) {
     return std::ranges::all_of(all, [&needs](const SlotLimits& limits) { return limits.fits(needs); });
   };
@@ -128,7 +131,7 @@ class Gpus final : public GpuSet {
  public:
   Gpus(RunContext& context, const std::vector<int>& ordinals) : context_(context) {
     const Config& config = context.config;
-    const DeviceWork& work = work_ = device_work(config.pipeline, context.needs, context.slides, ordinals.size());
+    const DeviceWork& work = work_ = device_work(config, context.operators, context.slides, ordinals.size());
     const HostSlots host = device_host_slots(config.pipeline, work, ordinals.size());
     const runtime::cuda::Devices all = runtime::cuda::find_devices();
     std::vector<SlotLimits> limits;
@@ -149,7 +152,7 @@ class Gpus final : public GpuSet {
       streams.push_back(std::move(kernels));
       while (streams.size() < layout.streams)
         streams.push_back(std::make_unique<DeviceKernels>(config, context.operators));
-      devices_.push_back(std::make_unique<GpuDevice>(context, device, std::move(streams), layout));
+      devices_.push_back(std::make_unique<GpuDevice>(context, device, std::move(streams), work, layout));
     }
     limits_ = common_limits(std::move(limits));
   }
@@ -173,6 +176,10 @@ class Gpus final : public GpuSet {
   void decode(Batch& batch, const Done& done) override { devices_[batch.lane]->decode(batch, done); }
   void patch(Batch& batch, const Done& done) override { devices_[batch.lane]->patch(batch, done); }
   void compute(Batch& batch, const Done& done) override { devices_[batch.lane]->compute(batch, done); }
+  void pack(Batch& batch) override { devices_[batch.lane]->pack(batch); }
+  void download(const Batch& batch, const Parcel& parcel, const Done& done) override {
+    devices_[batch.lane]->download(batch, parcel, done);
+  }
   void collect(Batch& batch) override { devices_[batch.lane]->collect(batch); }
 
  private:
@@ -237,7 +244,7 @@ DeviceFacts facts_of_device(const Config& config, const DeviceWork& work, int or
 void check_gpus(const Config& config, const std::vector<int>& devices) {
   const runtime::cuda::Devices all = runtime::cuda::find_devices();
   const Operators operators = readers_of(operators::make_operators(config));
-  const DeviceWork work = device_work(config.pipeline, needs_of(operators), 1, devices.size());
+  const DeviceWork work = device_work(config, operators, 1, devices.size());
   for (const int ordinal : devices) {
     const runtime::cuda::DeviceScope scope(ordinal);
     const DeviceKernels kernels(config, operators);
@@ -257,9 +264,9 @@ std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config& config,
     }
   };
   const auto take = [&config, lanes = devices.size()](int numa_node) {
-    const std::vector<OperatorNeeds> needs = needs_of(readers_of(operators::make_operators(config)));
+    const Operators operators = readers_of(operators::make_operators(config));
     const std::size_t bytes =
-        device_host_slots(config.pipeline, device_work(config.pipeline, needs, 1, lanes), lanes).slot_bytes;
+        device_host_slots(config.pipeline, device_work(config, operators, 1, lanes), lanes).slot_bytes;
     return runtime::take_ahead(
         std::min<std::size_t>(static_cast<std::size_t>(config.pipeline.queue_depth), slots_ahead), bytes,
         pinned_front(bytes, usual_pinned_front), preparing_threads(threads_of(config), lanes), numa_node);

@@ -42,6 +42,8 @@ class Lane {
   void start();
   /// A batch that was given a band goes on. For lanes that ask for bands.
   virtual void with_band(Batch&) {}
+  /// A parcel of a batch has its slot. For lanes that make parcels.
+  virtual void with_parcel(Batch&, std::size_t) {}
   runtime::SlotPool& slots() noexcept { return pool_; }
 
  protected:

@@ -104,7 +104,8 @@ class Graph {
     if (!context_.makes_files) return nullptr;
     context_.on_output_failure = [this](const std::exception_ptr& error) { abort(error); };
     auto stage = make_emit_stage(
-        {context_, graph_, lifetime_, delivery_, [this](Batch& batch) { lanes_[batch.lane]->with_band(batch); }});
+        {context_, graph_, lifetime_, delivery_, [this](Batch& batch) { lanes_[batch.lane]->with_band(batch); },
+         [this](Batch& batch, std::size_t parcel) { lanes_[batch.lane]->with_parcel(batch, parcel); }});
     context_.emit = stage.get();
     return stage;
   }

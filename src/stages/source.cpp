@@ -210,10 +210,12 @@ class Source final : public SourceStage {
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};
       if (!context_.operators.empty()) {
+        const Level& level = run->slide->info().levels[run->level];
+        run->levels_on_device = levels_on_device(level, context_.needs, context_.limits);
         run->plan = plan_level(
-            run->slide->info().levels[run->level], context_.needs, context_.config.pipeline, context_.limits,
-            &TileRanges::compressed_bytes, &ranges,
-            {fragments(index), run->decode_on_device, batch_pixels_of(index, slides_.size(), context_.lanes)});
+            level, context_.needs, context_.config.pipeline, context_.limits, &TileRanges::compressed_bytes, &ranges,
+            {fragments(index), run->decode_on_device,
+             batch_pixels_of(index, slides_.size(), context_.lanes, run->levels_on_device), run->levels_on_device});
         context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
       }
       run->chains = std::vector<Chain>(run->plan.chains.size());

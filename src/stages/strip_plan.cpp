@@ -114,6 +114,7 @@ struct Planner {
     needs.tiles = panel.tile_columns;
     needs.tile_pixels = level.tile_width * level.tile_height;
     needs.decoded_on_device = options.decoded_on_device;
+    needs.levels_on_device = options.levels_on_device;
     for (const OutputRange& range : columns) needs.outputs.push_back({range.count, 0});
     const auto windows = std::ranges::find(operators, 0, &OperatorNeeds::image_bytes);
     if (windows != operators.end()) needs.windows = static_cast<std::size_t>(windows - operators.begin());
@@ -185,7 +186,9 @@ struct Planner {
       const auto slot = static_cast<double>(needs.plane_bytes() + needs.compressed_bytes + slot_slack);
       share = std::max({share, slot / static_cast<double>(limits.slot_bytes),
                         static_cast<double>(needs.carried_bytes()) / static_cast<double>(limits.carry_bytes),
-                        static_cast<double>(needs.image_bytes) / static_cast<double>(limits.output_bytes)});
+                        options.levels_on_device
+                            ? 0.0
+                            : static_cast<double>(needs.image_bytes) / static_cast<double>(limits.output_bytes)});
     }
     // A little more, for what is rounded down to whole pages.
     const auto wanted = static_cast<std::int64_t>(std::ceil(share * 1.001 * pipeline.memory_mib)) + 1;
@@ -322,6 +325,13 @@ std::int64_t BatchNeeds::patch_bytes() const noexcept { return tile_pixels * pix
 
 std::int64_t image_pitch(std::int64_t width, std::int64_t pixel_bytes) noexcept {
   return pitch_for(width * pixel_bytes);
+}
+
+bool levels_on_device(const Level& level, std::span<const OperatorNeeds> operators, const SlotLimits& limits) {
+  if (!limits.makes_levels) return false;
+  std::int64_t below = 0;
+  for (const OperatorNeeds& op : operators) below = std::max(below, op.footprint.halo.bottom);
+  return limits.makes_levels(level, level.tile_height + below);
 }
 
 SlotLimits slot_limits(std::size_t carry_bytes) {

@@ -109,6 +109,7 @@ struct BatchNeeds {
   std::vector<OutputCount> outputs;  ///< that it completes, by operator
   std::size_t windows = 0;           ///< place of the operator that makes no image, where there is one
   std::int64_t image_bytes = 0;      ///< of the rows of images that it completes
+  bool levels_on_device = false;     ///< these stay there, and levels are made of them
 
   std::int64_t patch_bytes() const noexcept;    ///< of a tile in all planes
   std::int64_t carried_bytes() const noexcept;  ///< of all planes
@@ -129,6 +130,9 @@ struct SlotLimits {
   std::size_t output_bytes = 0;  ///< of such a band
   /// Whether a batch fits its slot. Monotone: less of anything fits as well.
   std::function<bool(const BatchNeeds&)> fits;
+  /// Whether devices make the levels of a slide's images, of which a strip of one row of tiles completes `most_rows`.
+  /// Empty: they don't.
+  std::function<bool(const Level& level, std::int64_t most_rows)> makes_levels;
 };
 
 /// For a run on the CPU: `pipeline.memory_mib` as `queue_depth` slots (carried rows, own rows and compressed tiles of a
@@ -157,15 +161,25 @@ struct PlanOptions {
   std::int64_t fragments = 1;
   bool decoded_on_device = false;
   std::int64_t batch_pixels = device_batch_pixels;  ///< at most, of a batch that is decoded on a device
+  bool levels_on_device = false;
 };
+
+/// Whether the levels of a slide's images are made on the devices. All its batches go one way.
+bool levels_on_device(const Level& level, std::span<const OperatorNeeds> operators, const SlotLimits& limits);
+
+/// Where levels of images are made on a device and little else is under way: tiles of the first batches are written
+/// while the others are computed.
+constexpr std::int64_t device_first_pixels = std::int64_t{1} << 28;
 
 /// For a slide, the `index`th of `slides`, on so many lanes: whole slides a launch where a run is long enough to be
 /// paid for the pinning of more of each slot, but for some at the start, when the device waits for its first batches,
 /// and at the end, when somebody waits for its last.
-constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes) noexcept {
+constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes,
+                                       bool levels_on_device = false) noexcept {
   constexpr std::size_t first = 4;
   constexpr std::size_t many = 64;
   const bool soon = index < first * lanes || slides - index <= lanes;
+  if (soon && levels_on_device) return device_first_pixels;
   return soon || slides <= many * lanes ? device_batch_pixels : device_slide_pixels;
 }
 /// The most that this gives any of them.

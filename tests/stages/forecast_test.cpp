@@ -122,12 +122,34 @@ TEST_CASE("memory of GPUs that aren't here") {
   CHECK_THROWS_AS(gpu_model("h1000"), ConfigError);
 }
 
+TEST_CASE("a forecast says whose levels are made on the GPU, and counts no host memory for them") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = {make_slide(folder, "a.tif", 3000, 2000)};
+  Config config;
+  config.operators.run = {"identity"};
+  config.image.format = ImageFormat::ome_tiff;
+  const RunForecast forecast = forecast_run(config, slides, {gpu_model("h100")});
+  CHECK(forecast.slides.at(0).levels_on_gpu);
+  CHECK(forecast.pyramids_bytes == 0);
+  // One level more than a GPU makes.
+  config.image.tile = 16;
+  config.image.levels = 14;
+  CHECK(forecast_run(config, slides, {gpu_model("h100")}).slides.at(0).levels_on_gpu);
+  // A tile that no output slot holds.
+  config.image.tile = 4096;
+  config.pipeline.memory_mib = 64;
+  const RunForecast large = forecast_run(config, slides, {gpu_model("h100")});
+  CHECK(!large.slides.at(0).levels_on_gpu);
+  CHECK(large.pyramids_bytes > 0);
+  config.pipeline.backend = Backend::cpu;
+  CHECK(!forecast_run(config, slides).slides.at(0).levels_on_gpu);
+}
+
 TEST_CASE("planes shrink before a configuration is said not to fit") {
   Config config;
   config.pipeline.memory_mib = 256;
   config.pipeline.queue_depth = 2;
-  const std::vector<OperatorNeeds> needs = needs_of(operators::make_operators(config));
-  const DeviceWork work = device_work(config.pipeline, needs, 1, 1);
+  const DeviceWork work = device_work(config, operators::make_operators(config), 1, 1);
   const DeviceFacts facts = facts_of(config, work, gpu_model("a40"));
   const HostSlots host = device_host_slots(config.pipeline, work, 1);
   const DeviceLayout wide = lay_out(config, work, host, facts.sizing, facts.free);
@@ -147,7 +169,7 @@ TEST_CASE("waves of JPEG 2000 take what memory is left, for RGB fewer tiles in m
     const DeviceFacts facts = facts_of(config, work, gpu_model("h200"));
     return lay_out(config, work, device_host_slots(config.pipeline, work, 1), facts.sizing, allowed);
   };
-  DeviceWork work = device_work(config.pipeline, needs_of(operators::make_operators(config)), 1, 1);
+  DeviceWork work = device_work(config, operators::make_operators(config), 1, 1);
   const DeviceLayout wide = laid_out(work, gpu_model("h200").memory);
   CHECK(wide.tiles.wave > 2048);
   CHECK(wide.decode_scratch > wide.tiles.wave * 120000);

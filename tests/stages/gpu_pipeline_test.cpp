@@ -212,6 +212,7 @@ TEST_CASE("images are on the GPU what they are on the CPU, to the byte, however 
       config.gpu.devices = std::move(on);
       RunResult result = run(config, slides);
       test::require_done(result);
+      REQUIRE(result.slides.size() == slides.size());
       CHECK(result.backend == (backend == Backend::cpu ? "cpu" : "cuda"));
       std::filesystem::remove_all(config.output.dir);
       return result;

@@ -16,6 +16,7 @@
 #include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "cuda/operators/image_kernel.hpp"
+#include "cuda/pyramid/device_pyramid.hpp"
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
@@ -161,6 +162,29 @@ void JpegEncoder::enqueue(const ConstPixelView<MemorySpace::device>& plane, std:
     *out.scratch_units = static_cast<std::uint32_t>(units);
   };
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+void DevicePyramid::enqueue(const ConstPixelView<MemorySpace::device>& band,
+                            std::span<const PixelView<MemorySpace::device>> levels, cudaStream_t stream) {
+  for (const BandWork::Step& step : reducer_.add(band, levels).steps) {
+    const auto work = [step, channels = channels_] {
+      with_value_types(step.reduce.level, [&]<class Above, class Sum>() {
+        for (std::int64_t row = 0; row < step.reduce.rows; ++row) {
+          for (std::int64_t column = 0; column < step.reduce.columns; column += columns_together) {
+            if (channels == 1) {
+              reduce_columns<Above, Sum, 1>(step.reduce, column, row, is_aligned(step.reduce));
+            } else {
+              reduce_columns<Above, Sum, 3>(step.reduce, column, row, is_aligned(step.reduce));
+            }
+          }
+        }
+      });
+    };
+    if (step.reduce.rows > 0) SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+    if (step.carry.bytes == 0) continue;
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(step.carry.to, step.carry.from, step.carry.bytes, cudaMemcpyDeviceToDevice, stream));
+  }
 }
 
 namespace {

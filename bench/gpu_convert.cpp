@@ -1,0 +1,89 @@
+#include "gpu_convert.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <slidestream/error.hpp>
+
+namespace slidestream::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Kind {
+  const char* name;
+  const char* op;
+  ImageFormat format;
+  ImageCompression compression;
+  int slides;
+  double most_seconds_alone;    ///< 0: reported only
+  double most_seconds_a_slide;  ///< of several
+};
+
+Config config_of(const GpuBench& bench, const Kind& kind) {
+  Config config = bench.config(DecodeDevice::automatic, 8192, 8);
+  config.operators.run = {kind.op};
+  config.image.format = kind.format;
+  config.image.compression = kind.compression;
+  config.image.quality = 75;
+  config.output.dir = (bench.folder() / "converted").string();
+  return config;
+}
+
+/// Files go away as their slides are done: an archive takes the room of some.
+Run convert(const Config& config, const std::vector<std::string>& slides, std::uint64_t& bytes) {
+  bytes = 0;
+  Run done = run(config, slides, [&](const SlideResult& slide) {
+    for (const Artifact& artifact : slide.artifacts) {
+      bytes += artifact.bytes;
+      fs::remove_all(fs::path(config.output.dir) / artifact.file);
+    }
+  });
+  fs::remove_all(config.output.dir);
+  return done;
+}
+
+void report_stages(const std::string& name, const Run& done) {
+  for (const StageReport& stage : done.result.stages) {
+    std::printf("  %s %s: busy %.3f s of %.3f\n", name.c_str(), stage.name.c_str(), stage.busy_seconds, done.seconds);
+  }
+}
+
+}  // namespace
+
+void bench_convert(GpuBench& bench) {
+  const std::vector<Kind> kinds = {
+      {"convert_jpeg", "identity", ImageFormat::ome_tiff, ImageCompression::jpeg, 64, 0.3, 0.06},
+      {"sobel_jpeg", "sobel", ImageFormat::ome_tiff, ImageCompression::jpeg, 64, 0.2, 0.05},
+      {"sobel_zarr", "sobel", ImageFormat::ome_zarr, ImageCompression::none, 8, 0.35, 0}};
+  const std::string small = bench.slides(SynthCodec::jpeg_420, 1, 512, 512)[0];
+  const std::vector<std::string> large = bench.headline(SynthCodec::jpeg_420, 64);
+  for (const Kind& kind : kinds) {
+    const std::string name = kind.name;
+    const Config config = config_of(bench, kind);
+    std::uint64_t bytes = 0;
+    convert(config, {large[0]}, bytes);
+    std::vector<double> alone;
+    for (int round = 0; round < 3; ++round) {
+      const Run done = convert(config, {small, large[0]}, bytes);
+      alone.push_back(done.seconds_a_slide);
+      if (round == 2) report_stages(name, done);
+    }
+    bench.add(name + "_bytes", static_cast<double>(bytes) * 1e-9, "GB");
+    bench.add(name + "_one_slide_s", median(alone), "s", "at_most", kind.most_seconds_alone);
+    const std::vector<std::string> archive(large.begin(), large.begin() + kind.slides);
+    const Run done = convert(config, archive, bytes);
+    const double each = done.seconds / static_cast<double>(archive.size());
+    if (kind.most_seconds_a_slide > 0) {
+      bench.add(name + "_archive_slide_s", each, "s", "at_most", kind.most_seconds_a_slide);
+    } else {
+      bench.add(name + "_archive_slide_s", each, "s");
+    }
+    bench.add(name + "_archive_cores", done.cores, "cores");
+    report_stages(name, done);
+  }
+}
+
+}  // namespace slidestream::bench

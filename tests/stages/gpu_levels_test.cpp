@@ -1,0 +1,236 @@
+// Images whose levels and tiles a GPU makes: the files that the CPU makes.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <slidestream/forecast.hpp>
+#include <slidestream/pipeline.hpp>
+
+#include "support/gpu.hpp"
+#include "support/held_writes.hpp"
+#include "support/pipeline_runs.hpp"
+#include "support/test_slides.hpp"
+#include "synth/synth.hpp"
+
+using namespace slidestream;
+using test::run;
+
+namespace {
+
+/// Grey values that no codec makes small.
+test::Image noise(std::int64_t width, std::int64_t height, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  test::Image image{width, height, {}};
+  for (std::int64_t i = 0; i < width * height; ++i) image.pixels.push_back(static_cast<std::uint8_t>(random() >> 24));
+  return image;
+}
+
+/// Slides of all sorts of sizes: a pixel, less than a tile, whole tiles, and what reaches beyond.
+std::vector<std::string> slides_of_all_sizes(const test::TemporaryFolder& folder) {
+  constexpr Size sizes[] = {{1, 1}, {40, 63}, {64, 64}, {257, 513}, {1000, 130}, {130, 1000}};
+  std::vector<std::string> slides;
+  for (const Size& size : sizes) {
+    test::Image image = slides.size() % 2 == 0 ? noise(size.width, size.height, 1)
+                                               : test::textured_image(size.width, size.height, slides.size());
+    slides.push_back(folder / (std::to_string(slides.size()) + ".tif"));
+    test::write_test_slide(slides.back(), image);
+  }
+  slides.push_back(folder / "coloured.svs");
+  write_synthetic_slide(slides.back(), {.width = 900, .height = 700});
+  return slides;
+}
+
+Config images_config(const test::TemporaryFolder& folder, Backend backend) {
+  Config config = test::config_for(backend);
+  config.operators.run = {"identity", "sobel"};
+  config.output.maps = MapFormat::none;
+  config.output.dir = folder / "out";
+  config.image.format = ImageFormat::ome_tiff;
+  config.pipeline.memory_mib = 64;
+  config.pipeline.strip_height = 100;
+  config.pipeline.batch_strips = 1;
+  config.gpu.memory_fraction = 0.3;
+  return config;
+}
+
+RunResult make_images(const Config& config, const std::vector<std::string>& slides) {
+  std::filesystem::remove_all(config.output.dir);
+  RunResult result = run(config, slides);
+  test::require_done(result);
+  REQUIRE(result.slides.size() == slides.size());
+  return result;
+}
+
+void check_same_images(const RunResult& found, const RunResult& expected) {
+  for (std::size_t i = 0; i < expected.slides.size(); ++i) {
+    const std::vector<Artifact>& artifacts = found.slides[i].artifacts;
+    REQUIRE(artifacts.size() == expected.slides[i].artifacts.size());
+    for (std::size_t k = 0; k < artifacts.size(); ++k) {
+      INFO(artifacts[k].file);
+      CHECK(artifacts[k].digest == expected.slides[i].artifacts[k].digest);
+    }
+  }
+}
+
+/// On how many slides the levels are made on GPUs.
+std::ptrdiff_t on_gpus(const Config& config, const std::vector<std::string>& slides) {
+  return std::ranges::count(forecast_run(config, slides).slides, true, &SlideForecast::levels_on_gpu);
+}
+
+}  // namespace
+
+TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compressions, sizes and qualities") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = slides_of_all_sizes(folder);
+  struct Case {
+    ImageFormat format;
+    ImageCompression compression;
+    int tile;
+    int quality;
+    int levels;
+    int zarr_version = 2;
+  };
+  using enum ImageFormat;
+  // Grey noise of the highest quality takes more room than there is for tiles of JPEG, and a side of 1,040 is none that
+  // the GPU encodes: these leave it as pixels.
+  const std::vector<Case> cases = {
+      Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 256, 75, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 64, 75, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 256, 90, 1},    Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
+      Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
+      Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{dzi, ImageCompression::jpeg, 128, 75, 0}};
+  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(10)))) {
+    CAPTURE(of.tile);
+    CAPTURE(of.quality);
+    CAPTURE(static_cast<int>(of.format));
+    const auto config_for = [&](Backend backend) {
+      Config config = images_config(folder, backend);
+      config.image.format = of.format;
+      config.image.compression = of.compression;
+      config.image.tile = of.tile;
+      config.image.quality = of.quality;
+      config.image.levels = of.levels;
+      config.image.zarr_version = of.zarr_version;
+      return config;
+    };
+    const RunResult expected = make_images(config_for(Backend::cpu), slides);
+    Config config = config_for(Backend::cuda);
+    CHECK(on_gpus(config, slides) == std::ssize(slides));
+    check_same_images(make_images(config, slides), expected);
+    // Rows of tiles that one batch completes, and those that several do.
+    config.pipeline.strip_height = 1024;
+    config.pipeline.queue_depth = 1;
+    check_same_images(make_images(config, slides), expected);
+  }
+}
+
+TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same images, and the forecast says so") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> all = slides_of_all_sizes(folder);
+  const std::vector<std::string> slides = {all.front(), all.back()};
+  Config config = images_config(folder, Backend::cuda);
+  // A tile that is larger than an output slot.
+  config.image.tile = 4096;
+  config.image.compression = ImageCompression::none;
+  CHECK(on_gpus(config, slides) == 0);
+  const RunResult found = make_images(config, slides);
+  Config on_cpu = config;
+  on_cpu.pipeline.backend = Backend::cpu;
+  check_same_images(found, make_images(on_cpu, slides));
+}
+
+TEST_CASE("a GPU with too little memory for levels computes, and the host makes them") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> all = slides_of_all_sizes(folder);
+  const std::vector<std::string> slides = {all[3], all.back()};
+  Config config = images_config(folder, Backend::cpu);
+  const RunResult expected = make_images(config, slides);
+  config.pipeline.backend = Backend::cuda;
+  // What is least that will do.
+  const auto fits = [&](double fraction) {
+    config.gpu.memory_fraction = fraction;
+    return forecast_run(config, slides).fits_gpu();
+  };
+  double most = config.gpu.memory_fraction;
+  double least = 0;
+  REQUIRE(fits(most));
+  for (int step = 0; step < 20; ++step) (fits((most + least) / 2) ? most : least) = (most + least) / 2;
+  config.gpu.memory_fraction = 1.02 * most;
+  CHECK(on_gpus(config, slides) == 0);
+  check_same_images(make_images(config, slides), expected);
+}
+
+TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't go through one run") {
+  if (test::gpus_or_skip() == 0) return;
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides = slides_of_all_sizes(folder);
+  slides.push_back(folder / "wide.tif");
+  test::Image wide = noise(70000, 20, 3);
+  test::write_test_slide(slides.back(), wide);
+  Config config = images_config(folder, Backend::cuda);
+  // So small that the widest has more than the thirteen levels that a GPU makes.
+  config.image.tile = 16;
+  config.pipeline.memory_mib = 256;
+  config.gpu.memory_fraction = 0.5;
+  CHECK(on_gpus(config, slides) == std::ssize(slides) - 1);
+  const RunResult both = make_images(config, slides);
+  config.pipeline.backend = Backend::cpu;
+  check_same_images(both, make_images(config, slides));
+}
+
+#ifdef SLIDESTREAM_FAKE_CUDA
+TEST_CASE("a disk that doesn't take tiles holds back the reader, whatever takes how long, and then all of it goes on") {
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  for (int i = 0; i < 4; ++i) {
+    test::Image image = noise(300, 4000, static_cast<std::uint32_t>(i));
+    slides.push_back(folder / (std::to_string(i) + ".tif"));
+    test::write_test_slide(slides.back(), image);
+  }
+  Config config = images_config(folder, Backend::cuda);
+  config.pipeline.strip_height = 64;
+  config.pipeline.queue_depth = 3;
+  config.pipeline.memory_mib = 16;
+  config.image.tile = 64;
+  config.gpu.devices = {0};
+  REQUIRE(on_gpus(config, slides) == std::ssize(slides));
+  const RunResult expected = make_images(config, slides);
+  std::filesystem::remove_all(config.output.dir);
+  static std::atomic<std::size_t> strips;
+  static std::atomic<bool> held;
+  strips = 0;
+  held = false;
+  // The first file's head is there, and what comes behind it isn't written.
+  const FaultInjection counting = {[](void*, const char* stage, const std::string&, std::size_t strip) {
+                                     if (std::strcmp(stage, "read") != 0) return;
+                                     if (strip == 1 && !held.exchange(true)) test::hold_writes(".ome.tif");
+                                     ++strips;
+                                   },
+                                   nullptr};
+  RunResult found;
+  std::thread running([&] { found = run(config, slides, counting); });
+  while (!test::write_waits()) std::this_thread::yield();
+  // As long as it takes for anything that isn't held back to be far beyond.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // No more than slots of the lane and output slots; and before writes were held, what had been written.
+  constexpr std::size_t output_slots = 2;
+  CHECK(strips <= static_cast<std::size_t>(config.pipeline.queue_depth) + output_slots + 2);
+  test::let_writes_go();
+  running.join();
+  test::require_done(found);
+  REQUIRE(found.slides.size() == slides.size());
+  check_same_images(found, expected);
+}
+#endif
