@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "codec/copied_level.hpp"
 #include "codec/tile_encoder.hpp"
 #include "image/pyramid_layout.hpp"
 
@@ -38,6 +39,8 @@ struct ImageOptions {
   ImageFormat format = ImageFormat::ome_tiff;
   TileCompression compression = TileCompression::none;
   int quality = 85;  ///< of JPEG, 1 to 100
+  /// With `copy`: what level 0's tiles are, which come from elsewhere and are never encoded.
+  CopiedLevelPtr copied = nullptr;
   int tile = 256;    ///< side in pixels, a multiple of 16, 16 to 4096
   int levels = 0;    ///< 0: down to one tile
   int zarr_version = 2;

@@ -12,6 +12,7 @@
 
 #include "codec/tile_encoder.hpp"
 #include "runtime/io_threads.hpp"
+#include "stages/copied_tiles.hpp"
 #include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
 
@@ -48,6 +49,7 @@ struct Tiles {
   std::size_t first = 0;
   std::size_t count = 0;
   std::shared_ptr<runtime::Slot> slot;
+  std::shared_ptr<const CopiedTiles> copied;  ///< those of level 0 as they are; null: they are encoded
 };
 
 class Emit final : public EmitStage {
@@ -228,7 +230,8 @@ class Emit final : public EmitStage {
       const std::int64_t side = image.sink->layout().tile();
       const std::size_t at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, pixels_per_task / (side * side)));
       for (std::size_t first = 0; first < tiles->size(); first += at_once) {
-        encode_.try_put({images, i, tiles, first, std::min(at_once, tiles->size() - first), images->reducing->slot});
+        encode_.try_put({images, i, tiles, first, std::min(at_once, tiles->size() - first), images->reducing->slot,
+                          images->reducing->copied});
       }
     }
   }
@@ -243,10 +246,9 @@ class Emit final : public EmitStage {
       if (!encoder) encoder = image.sink->make_encoder();
       for (std::size_t i = work.first; i < work.first + work.count && !work.images->dropped(); ++i) {
         const PyramidTile& tile = (*work.tiles)[i];
-        auto bytes = std::make_shared<Encoded>(Encoded{encoder->encode(tile.pixels), work.slot});
-        busy.add(1, bytes->bytes.size());
-        const std::span<const std::byte> view = bytes->bytes;
-        if (image.sink->put(tile.level, tile.index, {view, std::move(bytes)})) drain(work.images, work.image);
+        EncodedTile encoded = encoded_tile(tile, work, *encoder);
+        busy.add(1, encoded.bytes.size());
+        if (image.sink->put(tile.level, tile.index, std::move(encoded))) drain(work.images, work.image);
       }
     });
     return {};
@@ -256,7 +258,17 @@ class Emit final : public EmitStage {
   struct Encoded {
     std::vector<std::byte> bytes;
     std::shared_ptr<runtime::Slot> slot;
+    std::shared_ptr<const CopiedTiles> copied = nullptr;
   };
+
+  static EncodedTile encoded_tile(const PyramidTile& tile, const Tiles& work, TileEncoder& encoder) {
+    if (tile.level == 0 && work.copied != nullptr) {
+      return {work.copied->tile(tile.index), std::make_shared<Encoded>(Encoded{{}, work.slot, work.copied})};
+    }
+    auto bytes = std::make_shared<Encoded>(Encoded{encoder.encode(tile.pixels), work.slot});
+    const std::span<const std::byte> view = bytes->bytes;
+    return {view, std::move(bytes)};
+  }
 
   void drain(const std::shared_ptr<SlideImages>& images, std::size_t image) {
     submit([this, held = images, image]() mutable {
