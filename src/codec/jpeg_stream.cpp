@@ -111,7 +111,11 @@ JpegFrame frame_of(unsigned marker, std::span<const std::byte> content) {
 JpegContent append_picture(std::vector<std::byte>& to, std::span<const std::byte> stream) {
   JpegContent found;
   Reader reader(stream);
-  if (reader.marker() != soi || reader.at() != 2) throw TileError("it doesn't begin as a JPEG does");
+  constexpr std::array<std::byte, 2> first = {std::byte{0xFF}, static_cast<std::byte>(soi)};
+  if (!std::ranges::equal(stream.first(std::min(stream.size(), first.size())), first)) {
+    throw TileError("it doesn't begin as a JPEG does");
+  }
+  reader.marker();
   std::size_t kept_from = 0;  // of the stream: what is before is in `to`, or left out
   const auto keep = [&](std::size_t end) {
     const auto part = stream.subspan(kept_from, end - kept_from);

@@ -104,8 +104,12 @@ class Directory {
   std::vector<Entry> entries_;
 };
 
+bool is_jpeg(TileCompression compression) {
+  return compression == TileCompression::jpeg || compression == TileCompression::copy;
+}
+
 int compression_code(TileCompression compression) {
-  return compression == TileCompression::jpeg ? 7 : compression == TileCompression::zstd ? 50000 : 1;
+  return is_jpeg(compression) ? 7 : compression == TileCompression::zstd ? 50000 : 1;
 }
 
 /// A positive number as a fraction of 32 bits each.
@@ -165,9 +169,8 @@ class HeadMaker {
     const PixelFormat format = description_.format;
     const Size size = layout_.size(level);
     const CopiedLevel* copied = level == 0 ? copied_ : nullptr;
-    const bool jpeg = compression_ == TileCompression::jpeg || compression_ == TileCompression::copy;
     const bool colour = format.channels == 3;
-    const bool ycbcr = colour && (copied != nullptr ? copied->ycbcr : jpeg);
+    const bool ycbcr = colour && (copied != nullptr ? copied->ycbcr : is_jpeg(compression_));
     Directory made;
     made.add_long(new_subfile_type, level > 0 ? 1 : 0);
     made.add_long(image_width, size.width);

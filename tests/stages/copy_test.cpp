@@ -34,6 +34,8 @@ Config config_of_copies(const test::TemporaryFolder& folder, const std::string& 
   config.image.compression = ImageCompression::copy;
   config.image.quality = 70;
   config.pipeline.strip_height = 128;
+  config.analysis.window = 8;
+  config.analysis.stride = 5;
   return config;
 }
 
@@ -115,7 +117,7 @@ std::vector<std::string> slides_that_fit(const test::TemporaryFolder& folder) {
       coded_slide(folder, "whole-rgb.tif", {.coding = TileCoding::jpeg_rgb, .width = 257, .missing_tiles = 1}),
       coded_slide(folder, "whole-444.tif", {.coding = TileCoding::jpeg_444, .height = 31, .tile_height = 64}),
       coded_slide(folder, "whole-grey.tif", {.coding = TileCoding::jpeg_grey, .missing_tiles = 3}),
-      coded_slide(folder, "one-tile.tif", {.coding = TileCoding::jpeg_422, .width = 9, .height = 5}),
+      coded_slide(folder, "one-tile.tif", {.coding = TileCoding::jpeg_422, .width = 9, .height = 8}),
   };
 }
 
