@@ -88,7 +88,8 @@ class ImageSink {
 
   virtual const PyramidLayout& layout() const noexcept = 0;
 
-  /// Makes tiles as this sink takes them, for any image with the same pixel format, meaning and options. One a thread.
+  /// Makes tiles as this sink takes them, for any image with the same pixel format, meaning and options but for what is
+  /// copied. One a thread.
   virtual std::unique_ptr<TileEncoder> make_encoder() const = 0;
 
   /// Takes a tile, each one once. \return whether the caller is to have `drain` called. \throws Error for a tile that

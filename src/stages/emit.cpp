@@ -124,7 +124,12 @@ class Emit final : public EmitStage {
   }
 
  private:
-  using Encoders = std::vector<std::unique_ptr<TileEncoder>>;  ///< by operator, made when first wanted
+  /// Of tiles with one side.
+  struct Encoder {
+    int side = 0;
+    std::unique_ptr<TileEncoder> encoder;
+  };
+  using Encoders = std::vector<Encoder>;  ///< by operator, made when first wanted
 
   void give_token() {
     if (!closed_.load()) tokens_.try_put({});
@@ -242,11 +247,14 @@ class Emit final : public EmitStage {
     SlideImages::Image& image = work.images->images[work.image];
     runtime::StageMeter::Busy busy(context_.encode);
     guard(*work.images, [&] {
-      std::unique_ptr<TileEncoder>& encoder = encoders_.local()[image.op];
-      if (!encoder) encoder = image.sink->make_encoder();
+      Encoder& own = encoders_.local()[image.op];
+      // Where tiles are copied, their side is each slide's own.
+      if (own.encoder == nullptr || own.side != image.sink->layout().tile()) {
+        own = {image.sink->layout().tile(), image.sink->make_encoder()};
+      }
       for (std::size_t i = work.first; i < work.first + work.count && !work.images->dropped(); ++i) {
         const PyramidTile& tile = (*work.tiles)[i];
-        EncodedTile encoded = encoded_tile(tile, work, *encoder);
+        EncodedTile encoded = encoded_tile(tile, work, *own.encoder);
         busy.add(1, encoded.bytes.size());
         if (image.sink->put(tile.level, tile.index, std::move(encoded))) drain(work.images, work.image);
       }

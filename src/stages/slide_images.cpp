@@ -91,6 +91,7 @@ class Places {
       place.path = names_.place(name);
       place.file = place.path.string();
     }
+    check_length(place.path.filename().string());
     for (const std::filesystem::path& file : {place.path, partial_name(place.path)}) {
       std::error_code ignored;
       // A folder that is written is emptied first.
@@ -105,6 +106,16 @@ class Places {
 
  private:
   static constexpr const char* folder_name = "images";
+
+  /// Names are longer while files are written: NAME.partial.ome.tif.begun, NAME.partial.ome.zarr.earlier,
+  /// NAME.partial_files.earlier for NAME.dzi.
+  static void check_length(const std::string& name) {
+    constexpr std::size_t most_bytes = 255;  // of a name on all usual file systems
+    const std::size_t added = name.ends_with(".dzi") ? 18 : name.ends_with(".zarr") ? 16 : 14;
+    if (name.size() + added <= most_bytes) return;
+    throw Error(name + ": a name of " + std::to_string(name.size()) + " bytes, and at most " +
+                std::to_string(most_bytes - added) + " are possible: more is added while it is written");
+  }
 
   std::filesystem::path slide_;
   const ImageNames& names_;

@@ -84,12 +84,11 @@ class Case(unittest.TestCase):
                 yield Converted(self.folder, slide, levels, compression)
             if slide.name.startswith("cmu"):  # of JPEG tiles
                 yield Copied(self.folder, slide)
-        for codec, settings in (("rgb", ["--set", "image.levels=3"]), ("jpeg422", []), ("jpeg444", []),
-                                ("grey", ["--set", "identity.colour=luminance"])) if PIPELINE else ():
+        for codec in ("rgb", "jpeg422") if PIPELINE else ():
             slide = self.folder / f"{codec}.svs"
             self.call(PIPELINE, "synth", "--out", slide, "--size", "700x530", "--tile", "128", "--codec", codec, "--levels", 1,
                       "--defects", "missing=2")
-            yield Copied(self.folder, slide, *settings)
+            yield Copied(self.folder, slide)
 
 
 class Structure(Case):
@@ -111,7 +110,7 @@ class Structure(Case):
                                for index, (offset, length) in enumerate(zip(directory["offsets"], directory["lengths"])))
                 for (offset, length, *_), (after, *_) in zip(tiles, tiles[1:] + [(tiff.size,)]):
                     # Tiles that are copied keep their length, and the next one begins at an even byte.
-                    self.assertEqual(offset + length + length % 2, after)
+                    self.assertEqual(offset + length + (length % 2 if isinstance(made, Copied) else 0), after)
                 rows = [self.last_base_row(tiff, level, index) for _, _, level, index in tiles]
                 self.assertEqual(rows, sorted(rows))
 

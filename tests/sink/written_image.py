@@ -132,11 +132,11 @@ class Converted(Made):
 class Copied(Made):
     """What `pipeline convert --compression copy` makes of a slide."""
 
-    def __init__(self, folder, slide, *settings):
+    def __init__(self, folder, slide):
         self.file = folder / f"{slide.stem}-copy.ome.tif"
         self.mpp = 0.25
         done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", "copy", "--quiet", "--set",
-                               "input.mpp=0.25", *settings], capture_output=True, text=True, timeout=120)
+                               "input.mpp=0.25"], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         self.compression = "jpeg"
         with BigTiff(self.file) as tiff:
