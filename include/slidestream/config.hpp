@@ -173,8 +173,8 @@ struct ImageConfig {
   ImageFormat format = ImageFormat::none;
   /// How tiles are compressed: `jpeg` (uint8 of 1 or 3 channels, with loss; ome-tiff), `none`, `zstd`, `blosc-lz4`
   /// (ome-zarr), `copy` (ome-tiff, of the operator identity: level 0 has the slide's own JPEG tiles, the levels below
-  /// are JPEG), or `auto`: jpeg where it can be, zstd for the rest; blosc-lz4 for ome-zarr, zstd where its version is 3.
-  /// Default auto.
+  /// are JPEG), or `auto`: jpeg where it can be, zstd for the rest; blosc-lz4 for ome-zarr, zstd where its version
+  /// is 3. Default auto.
   ImageCompression compression = ImageCompression::automatic;
   /// Quality of JPEG, 1 to 100. Default 85.
   int quality = 85;

@@ -44,9 +44,9 @@ void warn_of_unused_quality(const RunOptions& options) {
   if (!asked) return;
   const ImageConfig image = effective_config(options).image;
   const bool by_format = image.compression == ImageCompression::automatic;
-  const bool has_quality = by_format ? image.format != ImageFormat::ome_zarr
-                                     : image.compression == ImageCompression::jpeg ||
-                                           image.compression == ImageCompression::copy;
+  const bool has_quality =
+      by_format ? image.format != ImageFormat::ome_zarr
+                : image.compression == ImageCompression::jpeg || image.compression == ImageCompression::copy;
   if (has_quality) return;
   const std::string compression =
       find_key("image", "compression")->choices[static_cast<std::size_t>(image.compression)];

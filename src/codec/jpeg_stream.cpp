@@ -74,7 +74,8 @@ bool begins_with(std::span<const std::byte> content, std::string_view name) {
 bool says_colours(unsigned marker, std::span<const std::byte> content) {
   constexpr std::size_t jfif_without_thumbnail = 14;
   constexpr std::size_t adobe = 12;
-  if (marker == app0) return content.size() == jfif_without_thumbnail && begins_with(content, std::string_view("JFIF\0", 5));
+  if (marker == app0)
+    return content.size() == jfif_without_thumbnail && begins_with(content, std::string_view("JFIF\0", 5));
   return marker == app14 && content.size() == adobe && begins_with(content, "Adobe");
 }
 

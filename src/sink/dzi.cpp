@@ -32,7 +32,8 @@ std::string dzi_xml(const PyramidLayout& layout) {
 /// Of the tiles, once it is known that nobody else's page is in the way.
 std::filesystem::path checked_folder(const std::filesystem::path& file) {
   for (const std::filesystem::path& page : {page_of(file), page_of(partial_name(file))}) {
-    if (!is_view_page(page)) throw Error(page.string() + ": it would be replaced, and isn't a page that shows an image");
+    if (!is_view_page(page))
+      throw Error(page.string() + ": it would be replaced, and isn't a page that shows an image");
   }
   return folder_of(file);
 }

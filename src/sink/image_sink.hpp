@@ -41,8 +41,8 @@ struct ImageOptions {
   int quality = 85;  ///< of JPEG, 1 to 100
   /// With `copy`: what level 0's tiles are, which come from elsewhere and are never encoded.
   CopiedLevelPtr copied = nullptr;
-  int tile = 256;    ///< side in pixels, a multiple of 16, 16 to 4096
-  int levels = 0;    ///< 0: down to one tile
+  int tile = 256;  ///< side in pixels, a multiple of 16, 16 to 4096
+  int levels = 0;  ///< 0: down to one tile
   int zarr_version = 2;
 };
 

@@ -236,7 +236,7 @@ class Emit final : public EmitStage {
       const std::size_t at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, pixels_per_task / (side * side)));
       for (std::size_t first = 0; first < tiles->size(); first += at_once) {
         encode_.try_put({images, i, tiles, first, std::min(at_once, tiles->size() - first), images->reducing->slot,
-                          images->reducing->copied});
+                         images->reducing->copied});
       }
     }
   }
