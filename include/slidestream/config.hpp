@@ -28,7 +28,7 @@ enum class TissueSource { automatic, geojson };
 enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
 enum class ImageFormat { none, ome_tiff, ome_zarr, dzi };
-enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4 };
+enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4, copy };
 enum class JournalMode { automatic, wal, rollback };
 
 /// `[input]`
@@ -172,8 +172,9 @@ struct ImageConfig {
   /// one in a folder of JPEG files, with a page that shows it; `none`. Default none.
   ImageFormat format = ImageFormat::none;
   /// How tiles are compressed: `jpeg` (uint8 of 1 or 3 channels, with loss; ome-tiff), `none`, `zstd`, `blosc-lz4`
-  /// (ome-zarr), or `auto`: jpeg where it can be, zstd for the rest; blosc-lz4 for ome-zarr, zstd where its version is
-  /// 3. Default auto.
+  /// (ome-zarr), `copy` (ome-tiff, of the operator identity: level 0 has the slide's own JPEG tiles, the levels below
+  /// are JPEG), or `auto`: jpeg where it can be, zstd for the rest; blosc-lz4 for ome-zarr, zstd where its version
+  /// is 3. Default auto.
   ImageCompression compression = ImageCompression::automatic;
   /// Quality of JPEG, 1 to 100. Default 85.
   int quality = 85;

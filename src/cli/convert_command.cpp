@@ -1,5 +1,7 @@
 #include "cli/convert_command.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -32,6 +34,26 @@ std::vector<std::string> formats() {
   return names;
 }
 
+/// Says so where a quality is asked for, and nothing is compressed that has one.
+void warn_of_unused_quality(const RunOptions& options) {
+  constexpr std::string_view key = "image.quality";
+  const bool asked = std::ranges::any_of(options.keys, [&](const auto& each) { return each.first == key; }) ||
+                     std::ranges::any_of(options.settings, [&](const std::string& setting) {
+                       return setting.substr(0, setting.find_first_of(" =")) == key;
+                     });
+  if (!asked) return;
+  const ImageConfig image = effective_config(options).image;
+  const bool by_format = image.compression == ImageCompression::automatic;
+  const bool has_quality =
+      by_format ? image.format != ImageFormat::ome_zarr
+                : image.compression == ImageCompression::jpeg || image.compression == ImageCompression::copy;
+  if (has_quality) return;
+  const std::string compression =
+      find_key("image", "compression")->choices[static_cast<std::size_t>(image.compression)];
+  spdlog::warn("image.quality is JPEG's, and decides nothing here: {} is without loss",
+               by_format ? "ome-zarr" : "image.compression = \"" + compression + "\"");
+}
+
 /// What makes a run a conversion. A configuration may be one for analyses as well; who sets it here means something
 /// else.
 /// \param format  empty: as the file's name says, or else OME-TIFF.
@@ -52,6 +74,7 @@ int convert(RunOptions options, std::string format) {
   }
   options.keys.insert(options.keys.end(),
                       {{"operators.run", "identity"}, {"output.maps", "none"}, {"image.format", format}});
+  warn_of_unused_quality(options);
   if (to_file) {
     options.file = options.inputs.back();
     options.inputs.pop_back();
@@ -106,7 +129,8 @@ std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
       "  pipeline convert slide.svs small.ome.tif --level 1 -Q 75        a smaller level, compressed more\n"
       "  pipeline convert slides/ --to ome-tiff --out converted          a folder\n"
       "  pipeline convert slide.svs slide.dzi                            for a browser: open slide.view.html\n"
-      "  pipeline convert slides/ --out exact --compression zstd         without loss");
+      "  pipeline convert slides/ --out exact --compression zstd         without loss\n"
+      "  pipeline convert slides/ --out same --compression copy          the slides' own JPEG tiles, no second loss");
   command->callback(
       [&action, arguments] { action = [arguments] { return convert(arguments->run, arguments->format); }; });
   return {arguments, &options};

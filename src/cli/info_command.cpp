@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
@@ -98,13 +99,41 @@ std::string info_text(const Slide& slide, const Style& style) {
   return text + "\n" + properties.text(style, "  ");
 }
 
+/// What an image is that slidestream writes and doesn't read, and what does; empty for anything else.
+std::string kind_of_other_image(const std::filesystem::path& path) {
+  const auto has = [&path](const char* file) {
+    std::error_code code;
+    return std::filesystem::is_regular_file(path / file, code);
+  };
+  const bool zarr3 = has("zarr.json");
+  if (zarr3 || has(".zattrs")) {
+    return std::string("an OME-Zarr image (zarr ") + (zarr3 ? "3" : "2") +
+           "), which isn't read here; napari, QuPath and the Python package ome-zarr do";
+  }
+  std::error_code code;
+  if (path.extension() != ".dzi" || !std::filesystem::is_regular_file(path, code)) return {};
+  return "a Deep Zoom image, which isn't read here; a browser shows it with the page NAME.view.html beside it, "
+         "OpenSeadragon on a server";
+}
+
 int show_info(const InfoOptions& options) {
-  const ExpandedInputs inputs = expand_inputs(options.inputs);
+  bool some_failed = false;
+  std::vector<std::string> slides;
+  for (const std::string& input : options.inputs) {
+    const std::string kind = kind_of_other_image(input);
+    if (kind.empty()) {
+      slides.push_back(input);
+    } else {
+      spdlog::error("{}: {}", input, kind);
+      some_failed = true;
+    }
+  }
+  if (slides.empty()) return exit_some_failed;
+  const ExpandedInputs inputs = expand_inputs(slides);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
-  if (inputs.slides.empty()) throw ConfigError("no slide in " + options.inputs.front());
+  if (inputs.slides.empty()) throw ConfigError("no slide in " + slides.front());
   const Style style = Style::of(1);
   Json all = Json::array();
-  bool some_failed = false;
   bool first = true;
   for (const std::string& path : inputs.slides) {
     try {

@@ -255,10 +255,10 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
     complete = false;
   }
   const bool done = !result.slides.empty() && result.slides.front().done;
-  if (!options.quiet && !result.stages.empty()) {
+  // Of one that failed the line that says why is all there is to say.
+  if (!options.quiet && done && !result.stages.empty()) {
     const Style style = Style::of(1);
-    print_report((done ? file_text(result.slides.front()) + "\n" : "") + stages_text(result, style) +
-                 overlap_text(result));
+    print_report(file_text(result.slides.front()) + "\n" + stages_text(result, style) + overlap_text(result));
   }
   if (const int signal = SignalScope::received(); signal != 0 && !done) {
     spdlog::warn("interrupted: {} isn't written", options.file);

@@ -136,6 +136,8 @@ const char* name_of(TileCompression compression) noexcept {
       return "zstd";
     case TileCompression::blosc_lz4:
       return "blosc-lz4";
+    case TileCompression::copy:
+      return "copy";
     case TileCompression::none:
       break;
   }
@@ -143,14 +145,15 @@ const char* name_of(TileCompression compression) noexcept {
 }
 
 bool can_encode(TileCompression compression, PixelFormat format) noexcept {
-  if (compression != TileCompression::jpeg) return true;
+  if (compression != TileCompression::jpeg && compression != TileCompression::copy) return true;
   return format.sample == SampleType::uint8 && (format.channels == 1 || format.channels == 3);
 }
 
 std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side) {
   if (!can_encode(compression, format)) throw Error("JPEG tiles hold 1 or 3 channels of 8 bits, nothing else");
   if (compression == TileCompression::blosc_lz4) throw Error("blosc holds single planes");
-  if (compression == TileCompression::jpeg) return std::make_unique<JpegTileEncoder>(format, quality, side);
+  const bool jpeg = compression == TileCompression::jpeg || compression == TileCompression::copy;
+  if (jpeg) return std::make_unique<JpegTileEncoder>(format, quality, side);
   if (compression == TileCompression::zstd) return std::make_unique<ZstdEncoder>(format, side);
   return std::make_unique<PlainEncoder>(format, side);
 }

@@ -15,6 +15,7 @@ enum class TileCompression {
   jpeg,       ///< 8-bit samples, 1 or 3 channels; abbreviated streams, colour as YCbCr 4:2:0
   zstd,       ///< a frame of libzstd at level 3
   blosc_lz4,  ///< a buffer of libblosc (LZ4 at level 5, bytes of wide samples shuffled); planes alone
+  copy,       ///< level 0 has the JPEG tiles of another file; the others as `jpeg`
 };
 
 /// As settings have it.

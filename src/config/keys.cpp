@@ -242,7 +242,7 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> tissue_names = {"auto", "geojson"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
   static const std::vector<std::string> image_names = {"none", "ome-tiff", "ome-zarr", "dzi"};
-  static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd", "blosc-lz4"};
+  static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd", "blosc-lz4", "copy"};
   static const std::vector<std::string> hash_names = {"none", "changed", "always"};
   static const std::vector<std::string> journal_names = {"auto", "wal", "rollback"};
   constexpr auto million = std::int64_t{1} << 20;
@@ -344,11 +344,14 @@ std::vector<ConfigKey> make_keys() {
           "What operators that make images write: none, ome-tiff (a tiled pyramid in one BigTIFF file, as "
           "images/SLIDE.OPERATOR.ome.tif), ome-zarr (a pyramid in a folder of chunks, .ome.zarr), or dzi (a folder of "
           "JPEG files with a page that shows them, .dzi and .view.html). Default none."),
-      choice("image", "compression", &Config::image, &ImageConfig::compression, compression_names,
-             "How tiles are compressed: jpeg (8-bit grey or colour, with loss; not in ome-zarr, alone in dzi), none, "
-             "zstd, blosc-lz4 "
-             "(ome-zarr), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, and zstd where "
-             "image.zarr_version is 3). Default auto."),
+      choice(
+          "image", "compression", &Config::image, &ImageConfig::compression, compression_names,
+          "How tiles are compressed: jpeg (8-bit grey or colour, with loss; not in ome-zarr, alone in dzi), none, "
+          "zstd, blosc-lz4 "
+          "(ome-zarr), copy (ome-tiff, of the operator identity: the slide's own JPEG tiles as they are, and jpeg for "
+          "the smaller levels), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, and zstd "
+          "where "
+          "image.zarr_version is 3). Default auto."),
       integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100,
               "Quality of JPEG, 1 to 100. Default 85."),
       tile_key(),

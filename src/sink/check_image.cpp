@@ -40,9 +40,17 @@ void check_image(const ImageDescription& description, const ImageOptions& option
   require(has_compression(options.format, options.compression), "compression",
           compressions_of(options.format, description.format) + " in this format", name_of(options.compression));
   require(can_encode(options.compression, description.format), "compression",
-          "none or zstd for anything but 1 or 3 channels of 8 bits", "jpeg");
-  require(!description.labels || options.compression != TileCompression::jpeg, "compression", "none or zstd for labels",
-          "jpeg");
+          "none or zstd for anything but 1 or 3 channels of 8 bits", name_of(options.compression));
+  const bool jpeg = options.compression == TileCompression::jpeg || options.compression == TileCompression::copy;
+  require(!description.labels || !jpeg, "compression", "none or zstd for labels", name_of(options.compression));
+  if (options.compression != TileCompression::copy) return;
+  require(options.copied != nullptr, "compression", "jpeg where there are no tiles to be copied", "copy");
+  const JpegFrame& frame = options.copied->frame;
+  require(frame.width == options.tile && frame.height == options.tile, "tile",
+          std::to_string(frame.width) + ", the side of the tiles that are copied", std::to_string(options.tile));
+  require(frame.components == static_cast<std::size_t>(description.format.channels), "channels",
+          std::to_string(frame.components) + " as in the tiles that are copied",
+          std::to_string(description.format.channels));
 }
 
 }  // namespace slidestream

@@ -1,3 +1,4 @@
+#include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,6 +29,15 @@ std::string dzi_xml(const PyramidLayout& layout) {
          "\" Height=\"" + std::to_string(layout.size(0).height) + "\"/>\n</Image>\n";
 }
 
+/// Of the tiles, once it is known that nobody else's page is in the way.
+std::filesystem::path checked_folder(const std::filesystem::path& file) {
+  for (const std::filesystem::path& page : {page_of(file), page_of(partial_name(file))}) {
+    if (!is_view_page(page))
+      throw Error(page.string() + ": it would be replaced, and isn't a page that shows an image");
+  }
+  return folder_of(file);
+}
+
 class DziSink final : public OrderedSink {
  public:
   DziSink(const std::filesystem::path& file, const ImageDescription& description, const ImageOptions& options)
@@ -35,7 +45,7 @@ class DziSink final : public OrderedSink {
         options_(options),
         format_(description.format),
         partial_(partial_name(file)),
-        folder_(folder_of(file), folder_of(partial_)) {
+        folder_(checked_folder(file), folder_of(partial_)) {
     const std::string xml = dzi_xml(layout());
     const std::string page =
         view_page(layout(), description, folder_of(file).filename().string(), folder_of(partial_).filename().string());

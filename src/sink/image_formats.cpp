@@ -21,7 +21,7 @@ struct Traits {
 
 const Traits& traits_of(ImageFormat format) {
   using enum TileCompression;
-  static const Traits ome_tiff = {"ome-tiff", ".ome.tif", 256, {jpeg, none, zstd}};
+  static const Traits ome_tiff = {"ome-tiff", ".ome.tif", 256, {jpeg, none, zstd, copy}};
   static const Traits ome_zarr = {"ome-zarr", ".ome.zarr", 1024, {blosc_lz4, none, zstd}};
   static const Traits dzi = {"dzi", ".dzi", 256, {jpeg}};
   return format == ImageFormat::dzi ? dzi : format == ImageFormat::ome_zarr ? ome_zarr : ome_tiff;
@@ -37,6 +37,8 @@ TileCompression compression_of(const ImageConfig& config, const PixelFormat& for
       return TileCompression::zstd;
     case ImageCompression::blosc_lz4:
       return TileCompression::blosc_lz4;
+    case ImageCompression::copy:
+      return TileCompression::copy;
     case ImageCompression::automatic:
       break;
   }
@@ -59,6 +61,8 @@ std::string compressions_of(ImageFormat format, const PixelFormat& pixels, bool 
   std::vector<std::string> all;
   if (with_auto) all.emplace_back("auto");
   for (const TileCompression compression : traits_of(format).compressions) {
+    // What is copied depends on the slide.
+    if (compression == TileCompression::copy) continue;
     if (can_encode(compression, pixels)) all.emplace_back(name_of(compression));
   }
   std::string names;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "codec/copied_level.hpp"
 #include "codec/tile_encoder.hpp"
 #include "image/pyramid_layout.hpp"
 
@@ -38,8 +39,10 @@ struct ImageOptions {
   ImageFormat format = ImageFormat::ome_tiff;
   TileCompression compression = TileCompression::none;
   int quality = 85;  ///< of JPEG, 1 to 100
-  int tile = 256;    ///< side in pixels, a multiple of 16, 16 to 4096
-  int levels = 0;    ///< 0: down to one tile
+  /// With `copy`: what level 0's tiles are, which come from elsewhere and are never encoded.
+  CopiedLevelPtr copied = nullptr;
+  int tile = 256;  ///< side in pixels, a multiple of 16, 16 to 4096
+  int levels = 0;  ///< 0: down to one tile
   int zarr_version = 2;
 };
 
@@ -86,7 +89,8 @@ class ImageSink {
 
   virtual const PyramidLayout& layout() const noexcept = 0;
 
-  /// Makes tiles as this sink takes them, for any image with the same pixel format, meaning and options. One a thread.
+  /// Makes tiles as this sink takes them, for any image with the same pixel format, meaning and options but for what is
+  /// copied. One a thread.
   virtual std::unique_ptr<TileEncoder> make_encoder() const = 0;
 
   /// Takes a tile, each one once. \return whether the caller is to have `drain` called. \throws Error for a tile that

@@ -82,10 +82,12 @@ class OmeTiffSink final : public OrderedSink {
         quality_(options.quality) {
     const auto encoder = make_encoder();
     const Placeholder placeholder = make_placeholder(description, options, *encoder);
-    TiffHead head = make_tiff_head(layout(), description, compression_, encoder->tables(), placeholder);
+    TiffHead head =
+        make_tiff_head(layout(), description, compression_, encoder->tables(), placeholder, options.copied.get());
     tables_ = std::move(head.levels);
-    least_length_ = head.placeholder_length;
-    zeros_.resize(std::max<std::size_t>(least_length_, 1));
+    for (const TileTables& level : tables_) {
+      zeros_.resize(std::max<std::size_t>(zeros_.size(), level.placeholder_length + 1));
+    }
     end_ = std::max<std::uint64_t>(head.bytes.size(), data_at);
     file_.emplace(file, head.bytes);
   }
@@ -111,14 +113,15 @@ class OmeTiffSink final : public OrderedSink {
 
   /// How many bytes are to follow a tile of `length` bytes: none is shorter than the placeholder, so that a reader that
   /// takes the old length with the new offset gets a whole tile all the same.
-  std::uint64_t padding(std::uint64_t length) const noexcept {
+  std::uint64_t padding(int level, std::uint64_t length) const noexcept {
     if (compression_ == TileCompression::none) return 0;
-    std::uint64_t wanted = std::max(length, least_length_);
+    const std::uint64_t least = tables_[static_cast<std::size_t>(level)].placeholder_length;
+    std::uint64_t wanted = std::max(length, least);
     // TIFF wants tiles to begin at even bytes.
-    if (compression_ == TileCompression::jpeg) return wanted + wanted % 2 - length;
+    if (compression_ != TileCompression::zstd) return wanted + wanted % 2 - length;
     // For zstd, so that whole empty frames behind the placeholder fill the same length.
     const auto fits = [&] {
-      return (wanted - least_length_) % empty_frame::least == 0 &&
+      return (wanted - least) % empty_frame::least == 0 &&
              (wanted == length || empty_frame::is_possible(wanted - length));
     };
     while (!fits()) ++wanted;
@@ -135,10 +138,13 @@ class OmeTiffSink final : public OrderedSink {
     std::uint64_t end = end_;
     for (const Tile& each : tiles) {
       const std::span<const std::byte> bytes = each.tile.bytes;
-      const std::uint64_t pad = padding(bytes.size());
+      const std::uint64_t pad = padding(each.level, bytes.size());
+      // A copied tile is as long as it was: the byte that makes the next one begin at an even place isn't part of it.
+      const bool as_it_was = compression_ == TileCompression::copy && each.level == 0 && pad == 1 &&
+                             bytes.size() >= tables_.front().placeholder_length;
       offsets.push_back(end);
-      lengths.push_back(bytes.size() + pad);
-      end += lengths.back();
+      lengths.push_back(bytes.size() + (as_it_was ? 0 : pad));
+      end += bytes.size() + pad;
       pieces.push_back({const_cast<std::byte*>(bytes.data()), bytes.size()});
       if (pad == 0) continue;
       if (compression_ == TileCompression::zstd) frames.push_back(empty_frame::make(pad));
@@ -184,7 +190,6 @@ class OmeTiffSink final : public OrderedSink {
   int quality_;
   std::optional<PartialFile> file_;  ///< always there; whoever drains, and `publish`
   std::vector<TileTables> tables_;
-  std::uint64_t least_length_ = 0;  ///< of a tile
   std::vector<std::byte> zeros_;
   std::uint64_t end_ = 0;  ///< of the file; whoever drains
 };

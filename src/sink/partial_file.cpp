@@ -32,7 +32,7 @@ PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte
   std::error_code ignored;
   const auto status = std::filesystem::status(target_, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw OutputError(target_.string() + ": it isn't a regular file");
+    throw Error(target_.string() + ": it isn't a regular file");
   }
   const std::string begun = name_.string() + ".begun";
   if (::unlink(begun.c_str()) != 0 && errno != ENOENT) check(errno);

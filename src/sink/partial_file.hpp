@@ -22,7 +22,7 @@ bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept;
 /// A new file under the partial name, in place of what an earlier writer left there, which has its first bytes when it
 /// appears. Who writes it has it locked (flock): another writer is refused. It stays there unless it is published.
 /// Every member but the destructor throws OutputError with the partial file's name (`publish`: with the name that
-/// fails) and the system's reason.
+/// fails) and the system's reason; the constructor Error where something else than a file has the final name.
 class PartialFile {
  public:
   explicit PartialFile(std::filesystem::path target, std::span<const std::byte> first = {});

@@ -55,11 +55,12 @@ PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path
   std::error_code code;
   const auto status = std::filesystem::symlink_status(target_, code);
   if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
-    throw OutputError(target_.string() + ": it isn't a folder");
+    throw Error(target_.string() + ": it isn't a folder");
   }
+  if (std::filesystem::exists(status)) check_content(target_, "replaced");
   // What an earlier writer left: nothing that is being written, and nothing of anybody else.
   lock();
-  if (lock_ >= 0) check_content();
+  if (lock_ >= 0) check_content(name_, "emptied");
   if (lock_ >= 0) ::close(std::exchange(lock_, -1));
   std::filesystem::remove_all(name_, code);
   check(code, name_);
@@ -76,20 +77,20 @@ void PartialFolder::lock() {
   throw OutputError(name_.string() + ": somebody is writing it");
 }
 
-void PartialFolder::check_content() {
-  for (const auto& entry : std::filesystem::directory_iterator(name_)) {
+PartialFolder::~PartialFolder() {
+  if (lock_ >= 0) ::close(lock_);
+  while (!unfinished_.empty()) give_up(std::string(unfinished_.begin()->first));
+}
+
+void PartialFolder::check_content(const std::filesystem::path& folder, const char* fate) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string();
     const bool own = file.starts_with('.') || file == "zarr.json" ||
                      (entry.is_directory() && file.find_first_not_of("0123456789") == std::string::npos);
     if (own) continue;
-    ::close(std::exchange(lock_, -1));
-    throw OutputError(name_.string() + ": it would be emptied, and holds " + file + ", which is of no image");
+    if (lock_ >= 0) ::close(std::exchange(lock_, -1));
+    throw Error(folder.string() + ": it would be " + fate + ", and holds " + file + ", which is of no image");
   }
-}
-
-PartialFolder::~PartialFolder() {
-  if (lock_ >= 0) ::close(lock_);
-  while (!unfinished_.empty()) give_up(std::string(unfinished_.begin()->first));
 }
 
 void PartialFolder::make_folder(const std::filesystem::path& folder) {

@@ -17,9 +17,9 @@
 namespace slidestream {
 
 /// A new folder, in place of what an earlier writer left under its name, which is refused where it holds something
-/// else. Who fills it has it locked (flock): another writer is refused. Files appear in it whole, by rename. It stays
-/// there unless it is published. Every member but the destructor and `discard` throws OutputError with the name that
-/// fails and the system's reason.
+/// else, as is what has the final name. Who fills it has it locked (flock): another writer is refused. Files appear in
+/// it whole, by rename. It stays there unless it is published. Every member but the destructor and `discard` throws
+/// OutputError with the name that fails and the system's reason; the constructor Error where the names are taken.
 class PartialFolder {
  public:
   /// \param target  its final name: a folder, or nothing yet. \param name  the one until then, in the same folder.
@@ -57,7 +57,8 @@ class PartialFolder {
   };
   /// Opens and locks what has the name now; nothing where there is no folder.
   void lock();
-  void check_content();
+  /// That nobody else's files are lost. \param fate  what the folder would be.
+  void check_content(const std::filesystem::path& folder, const char* fate);
   void sync_files();
   /// A file's, which is made where there is none.
   Unfinished& unfinished(const std::string& file);

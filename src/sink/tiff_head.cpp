@@ -104,8 +104,12 @@ class Directory {
   std::vector<Entry> entries_;
 };
 
+bool is_jpeg(TileCompression compression) {
+  return compression == TileCompression::jpeg || compression == TileCompression::copy;
+}
+
 int compression_code(TileCompression compression) {
-  return compression == TileCompression::jpeg ? 7 : compression == TileCompression::zstd ? 50000 : 1;
+  return is_jpeg(compression) ? 7 : compression == TileCompression::zstd ? 50000 : 1;
 }
 
 /// A positive number as a fraction of 32 bits each.
@@ -123,12 +127,13 @@ Bytes fraction(double number) {
 class HeadMaker {
  public:
   HeadMaker(const PyramidLayout& layout, const ImageDescription& description, TileCompression compression,
-            const Bytes& tables, const Placeholder& placeholder)
+            const Bytes& tables, const Placeholder& placeholder, const CopiedLevel* copied)
       : layout_(layout),
         description_(description),
         compression_(compression),
         tables_(tables),
-        placeholder_(placeholder) {}
+        placeholder_(placeholder),
+        copied_(copied) {}
 
   TiffHead make() {
     const int levels = layout_.levels();
@@ -154,7 +159,8 @@ class HeadMaker {
       write(directories[i], places[i], in_chain ? places[i + 1] : 0, static_cast<int>(level));
     }
     for (int level = 0; level < levels; ++level) place_tables(level);
-    place_placeholder();
+    if (copied_ != nullptr) place_placeholder({copied_->white, {}}, 0, 1);
+    place_placeholder(placeholder_, copied_ != nullptr ? 1 : 0, levels);
     return std::move(head_);
   }
 
@@ -162,15 +168,16 @@ class HeadMaker {
   Directory directory(int level) const {
     const PixelFormat format = description_.format;
     const Size size = layout_.size(level);
-    const bool jpeg = compression_ == TileCompression::jpeg;
+    const CopiedLevel* copied = level == 0 ? copied_ : nullptr;
     const bool colour = format.channels == 3;
+    const bool ycbcr = colour && (copied != nullptr ? copied->ycbcr : is_jpeg(compression_));
     Directory made;
     made.add_long(new_subfile_type, level > 0 ? 1 : 0);
     made.add_long(image_width, size.width);
     made.add_long(image_length, size.height);
     made.add_shorts(bits_per_sample, static_cast<int>(8 * bytes_of(format.sample)), format.channels);
     made.add_short(compression_tag, compression_code(compression_));
-    made.add_short(photometric_interpretation, !colour ? 1 : jpeg ? 6 : 2);
+    made.add_short(photometric_interpretation, !colour ? 1 : ycbcr ? 6 : 2);
     if (level == 0) {
       const std::string xml = ome_xml(description_);
       const auto text = std::as_bytes(std::span(xml.c_str(), xml.size() + 1));
@@ -195,8 +202,13 @@ class HeadMaker {
     const int extra = format.channels - (colour ? 3 : 1);
     if (extra > 0) made.add_shorts(extra_samples, 0, extra);
     made.add_shorts(sample_format, format.sample == SampleType::float32 ? 3 : 1, format.channels);
-    if (!tables_.empty()) made.add(jpeg_tables, undefined, tables_.size(), tables_);
-    if (jpeg && colour) made.add_shorts(ycbcr_sub_sampling, 2, 2);
+    const Bytes& tables = copied != nullptr ? copied->tables : tables_;
+    if (!tables.empty()) made.add(jpeg_tables, undefined, tables.size(), tables);
+    if (ycbcr) {
+      const JpegFrame::Component first = copied != nullptr ? copied->frame.sampling[0] : JpegFrame::Component{2, 2};
+      made.add(ycbcr_sub_sampling, short_type, 2,
+               bytes_of_numbers({std::uint16_t{first.horizontal}, std::uint16_t{first.vertical}}));
+    }
     if (!description_.icc.empty()) made.add(icc_profile, undefined, description_.icc.size(), description_.icc);
     return made;
   }
@@ -278,19 +290,20 @@ class HeadMaker {
     }
   }
 
-  void place_placeholder() {
+  /// For the levels from `first` up to `end`.
+  void place_placeholder(const Placeholder& placeholder, int first, int end) {
     align();
     const std::uint64_t at = head_.bytes.size();
-    head_.bytes.insert(head_.bytes.end(), placeholder_.tile.begin(), placeholder_.tile.end());
-    head_.bytes.insert(head_.bytes.end(), placeholder_.behind.begin(), placeholder_.behind.end());
+    head_.bytes.insert(head_.bytes.end(), placeholder.tile.begin(), placeholder.tile.end());
+    head_.bytes.insert(head_.bytes.end(), placeholder.behind.begin(), placeholder.behind.end());
     align();
-    head_.placeholder_length = placeholder_.tile.size();
-    for (int level = 0; level < layout_.levels(); ++level) {
-      const TileTables& tables = head_.levels[static_cast<std::size_t>(level)];
+    for (int level = first; level < end; ++level) {
+      TileTables& tables = head_.levels[static_cast<std::size_t>(level)];
+      tables.placeholder_length = placeholder.tile.size();
       const auto tiles = static_cast<std::uint64_t>(layout_.tiles(level));
       for (std::uint64_t tile = 0; tile < tiles; ++tile) {
         for (const std::uint64_t table : tables.offsets) put(head_.bytes, table + 8 * tile, at);
-        for (const std::uint64_t table : tables.lengths) put(head_.bytes, table + 8 * tile, head_.placeholder_length);
+        for (const std::uint64_t table : tables.lengths) put(head_.bytes, table + 8 * tile, tables.placeholder_length);
       }
     }
   }
@@ -300,6 +313,7 @@ class HeadMaker {
   TileCompression compression_;
   const Bytes& tables_;
   const Placeholder& placeholder_;
+  const CopiedLevel* copied_;
   std::vector<std::size_t> sub_ifd_places_;
   std::vector<Placed> values_;
   TiffHead head_;
@@ -308,8 +322,9 @@ class HeadMaker {
 }  // namespace
 
 TiffHead make_tiff_head(const PyramidLayout& layout, const ImageDescription& description, TileCompression compression,
-                        const std::vector<std::byte>& tables, const Placeholder& placeholder) {
-  return HeadMaker(layout, description, compression, tables, placeholder).make();
+                        const std::vector<std::byte>& tables, const Placeholder& placeholder,
+                        const CopiedLevel* copied) {
+  return HeadMaker(layout, description, compression, tables, placeholder, copied).make();
 }
 
 }  // namespace slidestream

@@ -16,13 +16,13 @@ namespace slidestream {
 struct TileTables {
   std::vector<std::uint64_t> offsets;  ///< where each copy begins
   std::vector<std::uint64_t> lengths;  ///< likewise, of byte counts
+  std::uint64_t placeholder_length = 0;
 };
 
 /// A file whose tiles are all the placeholder.
 struct TiffHead {
   std::vector<std::byte> bytes;    ///< from the file's first byte on; tiles may follow
   std::vector<TileTables> levels;  ///< level 0 first
-  std::uint64_t placeholder_length = 0;
 };
 
 /// A tile that stands for all that aren't there yet, and what may be behind it when a reader takes a tile's length from
@@ -34,8 +34,9 @@ struct Placeholder {
 
 /// Little-endian BigTIFF. The main chain holds level 0, then each other level; level 0's SubIFDs are directories of the
 /// other levels once more, with the same tables: some readers look for levels in one place, some in the other.
-/// \param tables  JPEGTables; empty: none.
+/// \param tables  JPEGTables; empty: none. \param copied  what level 0's tiles are; null: like the others.
 TiffHead make_tiff_head(const PyramidLayout& layout, const ImageDescription& description, TileCompression compression,
-                        const std::vector<std::byte>& tables, const Placeholder& placeholder);
+                        const std::vector<std::byte>& tables, const Placeholder& placeholder,
+                        const CopiedLevel* copied);
 
 }  // namespace slidestream

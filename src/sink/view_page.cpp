@@ -1,7 +1,9 @@
 #include "sink/view_page.hpp"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,20 @@ std::string view_page(const PyramidLayout& layout, const ImageDescription& descr
     rest = rest.substr(at + mark.size());
   }
   return page + std::string(rest);
+}
+
+bool is_view_page(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const auto status = std::filesystem::symlink_status(file, ignored);
+  if (!std::filesystem::exists(status)) return true;
+  if (!std::filesystem::is_regular_file(status)) return false;
+  constexpr std::string_view mark = "<script type=\"application/json\" id=\"what\">";
+  std::ifstream in(file, std::ios::binary);
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.starts_with(mark)) return true;
+  }
+  return false;
 }
 
 }  // namespace slidestream

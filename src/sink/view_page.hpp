@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "sink/image_sink.hpp"
@@ -14,5 +15,8 @@ namespace slidestream {
 /// \param partial_folder  and until then; both beside the page.
 std::string view_page(const PyramidLayout& layout, const ImageDescription& description, const std::string& folder,
                       const std::string& partial_folder);
+
+/// Whether what has this name is such a page, of any version; true where there is nothing.
+bool is_view_page(const std::filesystem::path& file);
 
 }  // namespace slidestream

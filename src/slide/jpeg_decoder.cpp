@@ -141,19 +141,6 @@ void check_completeness(JpegSession& session) {
   }
 }
 
-/// Parses tables and the tile's header. False as in `read_tables`.
-bool read_header(JpegSession& session, std::span<const std::byte> tables, std::span<const std::byte> bytes) {
-  if (setjmp(session.jump) != 0) return false;
-  jpeg_create_decompress(&session.decompressor);
-  if (!tables.empty()) {
-    session.set_input(tables);
-    jpeg_read_header(&session.decompressor, FALSE);
-  }
-  session.set_input(bytes);
-  jpeg_read_header(&session.decompressor, TRUE);
-  return true;
-}
-
 bool read_image(JpegSession& session, const TileJob& job, const Plan& plan, Colour colour, std::uint8_t* scratch) {
   if (setjmp(session.jump) != 0) return false;
   jpeg_decompress_struct& jpeg = session.decompressor;
@@ -181,7 +168,7 @@ std::string damage_of_jpeg_tables(std::span<const std::byte> tables) {
 
 void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   JpegSession session;
-  if (!read_header(session, job.detail.jpeg_tables, bytes)) throw TileError(session.message);
+  if (!read_jpeg_header(session, job.detail.jpeg_tables, bytes)) throw TileError(session.message);
   const jpeg_decompress_struct& jpeg = session.decompressor;
   const int components = jpeg.num_components;
   const PixelsOf pixels_of =

@@ -103,4 +103,16 @@ void JpegSession::fail(const char* reason) noexcept {
   std::longjmp(jump, 1);
 }
 
+bool read_jpeg_header(JpegSession& session, std::span<const std::byte> tables, std::span<const std::byte> bytes) {
+  if (setjmp(session.jump) != 0) return false;
+  jpeg_create_decompress(&session.decompressor);
+  if (!tables.empty()) {
+    session.set_input(tables);
+    jpeg_read_header(&session.decompressor, FALSE);
+  }
+  session.set_input(bytes);
+  jpeg_read_header(&session.decompressor, TRUE);
+  return true;
+}
+
 }  // namespace slidestream

@@ -36,4 +36,8 @@ struct JpegSession {
   char message[JMSG_LENGTH_MAX] = "";
 };
 
+/// Makes the session's decompressor, and has it parse a level's tables (empty: none) and a tile's header. False when
+/// libjpeg failed: the session's message says why.
+bool read_jpeg_header(JpegSession& session, std::span<const std::byte> tables, std::span<const std::byte> bytes);
+
 }  // namespace slidestream

@@ -136,6 +136,12 @@ void RunContext::check_time(const SlideRun& slide) const {
   }
 }
 
+std::string text_of_tile(const SlideRun& slide, std::int64_t index) {
+  const std::int64_t columns = slide.slide->info().levels[slide.level].columns;
+  return "tile " + std::to_string(index) + " (column " + std::to_string(index % columns) + ", row " +
+         std::to_string(index / columns) + ")";
+}
+
 std::string current_cause(const std::string& path) {
   try {
     throw;

@@ -115,6 +115,7 @@ struct BatchTile {
   bool owned = true;       ///< false: a panel or fragment before this one counts it
   std::size_t offset = 0;  ///< of its bytes in the slot
   std::size_t length = 0;
+  bool bad = false;         ///< it couldn't be decoded, and is taken as white
   std::int64_t from_x = 0;  ///< first pixel of the tile that is wanted
   std::int64_t from_y = 0;
   ByPlane<HostPixels> out;  ///< in the slot; without data where the batch is decoded on a device or nobody wants it
@@ -276,6 +277,9 @@ struct RunContext {
     if (fault != nullptr) fault(fault_data, stage, slide.path, strip);
   }
 };
+
+/// "tile 17 (column 1, row 2)"
+std::string text_of_tile(const SlideRun& slide, std::int64_t index);
 
 /// The message of the exception being handled, without the slide's path in front.
 std::string current_cause(const std::string& path);

@@ -98,7 +98,7 @@ class Decode final : public DecodeStage {
     return static_cast<std::size_t>(std::max<std::int64_t>(1, per_task / pixels));
   }
 
-  void decode(Batch& batch, const BatchTile& tile, TileDecoder& decoder) const {
+  void decode(Batch& batch, BatchTile& tile, TileDecoder& decoder) const {
     if (tile.source == BatchTile::Source::missing) {
       fill_white(tile.out);
       if (tile.owned) ++batch.missing_tiles;
@@ -122,13 +122,11 @@ class Decode final : public DecodeStage {
       }
     } catch (const TileError& error) {
       if (context_.config.decode.on_bad_tile == BadTilePolicy::fail) {
-        const std::int64_t columns = batch.slide->slide->info().levels[batch.slide->level].columns;
-        batch.slide->fail("decode",
-                          "tile " + std::to_string(tile.index) + " (column " + std::to_string(tile.index % columns) +
-                              ", row " + std::to_string(tile.index / columns) + ") is bad: " + error.what(),
+        batch.slide->fail("decode", text_of_tile(*batch.slide, tile.index) + " is bad: " + error.what(),
                           {batch.strip_index, tile.index}, tile.index);
         return;
       }
+      tile.bad = true;
       fill_white(tile.out);
       if (tile.owned) ++batch.bad_tiles;
     }

@@ -11,6 +11,7 @@
 
 #include "codec/tile_encoder.hpp"
 #include "runtime/io_threads.hpp"
+#include "stages/copied_tiles.hpp"
 #include "stages/gpu.hpp"
 #include "stages/output_turns.hpp"
 #include "stages/range_payload.hpp"
@@ -50,6 +51,7 @@ struct Tiles {
   std::size_t first = 0;
   std::size_t count = 0;
   std::shared_ptr<runtime::Slot> slot;
+  std::shared_ptr<const CopiedTiles> copied;  ///< those of level 0 as they are; null: they are encoded
 };
 
 class Emit final : public EmitStage {
@@ -135,7 +137,12 @@ class Emit final : public EmitStage {
   }
 
  private:
-  using Encoders = std::vector<std::unique_ptr<TileEncoder>>;  ///< by operator, made when first wanted
+  /// Of tiles with one side.
+  struct Encoder {
+    int side = 0;
+    std::unique_ptr<TileEncoder> encoder;
+  };
+  using Encoders = std::vector<Encoder>;  ///< by operator, made when first wanted
 
   void slot_came_back() {
     if (!closed_.load()) turns_.slot_came_back();
@@ -243,17 +250,17 @@ class Emit final : public EmitStage {
     for (std::size_t i = 0; i < images->images.size(); ++i) {
       SlideImages::Image& image = images->images[i];
       if (images->reducing->images[image.op].rect.height == 0) continue;
-      send_tiles(images, i, image.builder->finish(), images->reducing->slot);
+      send_tiles(images, i, image.builder->finish(), images->reducing->slot, images->reducing->copied);
     }
   }
 
   void send_tiles(const std::shared_ptr<SlideImages>& images, std::size_t image, std::vector<PyramidTile> made,
-                  const std::shared_ptr<runtime::Slot>& slot) {
+                  const std::shared_ptr<runtime::Slot>& slot, const std::shared_ptr<const CopiedTiles>& copied) {
     const auto tiles = std::make_shared<const std::vector<PyramidTile>>(std::move(made));
     const std::int64_t side = images->images[image].sink->layout().tile();
     const std::size_t at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, pixels_per_task / (side * side)));
     for (std::size_t first = 0; first < tiles->size(); first += at_once) {
-      encode_.try_put({images, image, tiles, first, std::min(at_once, tiles->size() - first), slot});
+      encode_.try_put({images, image, tiles, first, std::min(at_once, tiles->size() - first), slot, copied});
     }
   }
 
@@ -274,7 +281,7 @@ class Emit final : public EmitStage {
       tile.owner = parcel.slot;
     }
     images->handoff.give();
-    send_tiles(images, piece.image, std::move(tiles), parcel.slot);
+    send_tiles(images, piece.image, std::move(tiles), parcel.slot, nullptr);
   }
 
   /// Those that a device has encoded.
@@ -298,14 +305,16 @@ class Emit final : public EmitStage {
     SlideImages::Image& image = work.images->images[work.image];
     runtime::StageMeter::Busy busy(context_.encode);
     guard(*work.images, [&] {
-      std::unique_ptr<TileEncoder>& encoder = encoders_.local()[image.op];
-      if (!encoder) encoder = image.sink->make_encoder();
+      Encoder& own = encoders_.local()[image.op];
+      // Where tiles are copied, their side is each slide's own.
+      if (own.encoder == nullptr || own.side != image.sink->layout().tile()) {
+        own = {image.sink->layout().tile(), image.sink->make_encoder()};
+      }
       for (std::size_t i = work.first; i < work.first + work.count && !work.images->dropped(); ++i) {
         const PyramidTile& tile = (*work.tiles)[i];
-        auto bytes = std::make_shared<Encoded>(Encoded{encoder->encode(tile.pixels), work.slot});
-        busy.add(1, bytes->bytes.size());
-        const std::span<const std::byte> view = bytes->bytes;
-        if (image.sink->put(tile.level, tile.index, {view, std::move(bytes)})) drain(work.images, work.image);
+        EncodedTile encoded = encoded_tile(tile, work, *own.encoder);
+        busy.add(1, encoded.bytes.size());
+        if (image.sink->put(tile.level, tile.index, std::move(encoded))) drain(work.images, work.image);
       }
     });
     return {};
@@ -315,7 +324,17 @@ class Emit final : public EmitStage {
   struct Encoded {
     std::vector<std::byte> bytes;
     std::shared_ptr<runtime::Slot> slot;
+    std::shared_ptr<const CopiedTiles> copied = nullptr;
   };
+
+  static EncodedTile encoded_tile(const PyramidTile& tile, const Tiles& work, TileEncoder& encoder) {
+    if (tile.level == 0 && work.copied != nullptr) {
+      return {work.copied->tile(tile.index), std::make_shared<Encoded>(Encoded{{}, work.slot, work.copied})};
+    }
+    auto bytes = std::make_shared<Encoded>(Encoded{encoder.encode(tile.pixels), work.slot});
+    const std::span<const std::byte> view = bytes->bytes;
+    return {view, std::move(bytes)};
+  }
 
   void drain(const std::shared_ptr<SlideImages>& images, std::size_t image) {
     submit([this, held = images, image]() mutable {

@@ -124,13 +124,17 @@ struct Touched {
   std::uint64_t carry = 0;
 };
 
-Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRanges& ranges, bool decoded_on_device) {
-  const PanelPlan& panel = plan.panels[strip.panel];
+std::uint64_t compressed_bytes_of(const PanelPlan& panel, const StripPlan& strip, const TileRanges& ranges) {
   std::int64_t compressed = 0;
   for (std::int64_t row = strip.first_tile_row; row < strip.first_tile_row + strip.tile_rows; ++row) {
     compressed += TileRanges::compressed_bytes(&ranges, row, panel.first_tile_column, panel.tile_columns);
   }
-  Touched touched{static_cast<std::uint64_t>(compressed + slot_slack), 0};
+  return static_cast<std::uint64_t>(compressed);
+}
+
+Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRanges& ranges, bool decoded_on_device) {
+  const PanelPlan& panel = plan.panels[strip.panel];
+  Touched touched{compressed_bytes_of(panel, strip, ranges) + static_cast<std::uint64_t>(slot_slack), 0};
   for (std::size_t plane = 0; plane < plane_count; ++plane) {
     const std::int64_t rows = decoded_on_device ? 0 : strip.y1 - strip.carry_in_y0[plane];
     touched.slot += static_cast<std::uint64_t>(rows * panel.pitch[plane]);
@@ -182,12 +186,13 @@ class Planner {
  private:
   /// Rows of tiles of all levels of a slide's images: one that is being filled, and those that the bands under way, of
   /// `rows` rows each, complete.
-  std::uint64_t pyramid_bytes(const Size& image, std::int64_t rows) const {
+  std::uint64_t pyramid_bytes(const Slide& slide, std::size_t level_index, std::int64_t rows) const {
+    const Size image{slide.info().levels[level_index].width, slide.info().levels[level_index].height};
     std::uint64_t bytes = 0;
     for (std::size_t op = 0; op < needs_.size(); ++op) {
       const auto product = image_of(*operators_[op]);
       if (!product) continue;
-      const ImageOptions options = image_options(config_.image, product->format);
+      const ImageOptions options = options_for(config_, product->format, slide, level_index);
       const PyramidLayout layout(image, options.tile, options.levels);
       for (int level = 0; level < layout.levels(); ++level) {
         const Size size = layout.size(level);
@@ -199,6 +204,16 @@ class Planner {
       }
     }
     return bytes;
+  }
+
+  /// Compressed tiles that bands hold whose image takes them over.
+  std::uint64_t copied_bytes(const LevelPlan& plan, const TileRanges& ranges) const {
+    if (config_.image.compression != ImageCompression::copy) return 0;
+    std::uint64_t most = 0;
+    for (const StripPlan& strip : plan.strips) {
+      most = std::max(most, compressed_bytes_of(plan.panels[strip.panel], strip, ranges));
+    }
+    return machine_.limits.output_slots * most;
   }
 
   void plan(SlideForecast& slide, std::size_t index_in_run, std::size_t slides) {
@@ -235,7 +250,9 @@ class Planner {
       slide.batch_bytes = std::max(slide.batch_bytes, touched.slot);
       carried_ = std::max(carried_, touched.carry);
     }
-    if (!slide.levels_on_gpu) pyramids_.push_back(pyramid_bytes({level.width, level.height}, slide.most_rows));
+    if (!slide.levels_on_gpu) {
+      pyramids_.push_back(pyramid_bytes(*opened, index, slide.most_rows) + copied_bytes(plan, ranges));
+    }
     if (spectrum_ && config_.output.maps != MapFormat::none)
       maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
   }

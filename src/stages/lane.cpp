@@ -5,6 +5,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "stages/copied_tiles.hpp"
 #include "stages/emit.hpp"
 
 namespace slidestream {
@@ -83,9 +84,26 @@ void Lane::connect(flow::receiver<Batch*>& decoded) {
   flow::make_edge(flow::output_port<0>(decode_), decoded);
 }
 
+/// Where an image takes over the slide's own tiles: their bytes leave the slot with the band.
+void Lane::copy_tiles(Batch& batch) const {
+  const CopiedLevelPtr& level = batch.slide->images->copied;
+  if (level == nullptr) return;
+  guarded(shared_.context, "encode", batch, [&] {
+    const runtime::StageMeter::Busy busy(shared_.context.encode);
+    std::int64_t at = 0;
+    try {
+      batch.band->copied = std::make_shared<const CopiedTiles>(batch, level, at);
+    } catch (const TileError& error) {
+      batch.slide->fail("encode", text_of_tile(*batch.slide, at) + " can't be copied: " + error.what(),
+                        {batch.strip_index, at}, at);
+    }
+  });
+}
+
 void Lane::emit(EmitStage& stage, Batch& batch) const {
   if (!makes_images(batch)) return;
   // A batch that closes a chain without work says nothing of a strip.
+  if (!batch.skip() && batch.band != nullptr) copy_tiles(batch);
   std::shared_ptr<Band> band = batch.skip() ? nullptr : std::move(batch.band);
   batch.band.reset();
   stage.emit(batch.slide, batch.slide->images, batch.strip_of_chain(), std::move(band));

@@ -102,6 +102,7 @@ class Lane {
   StripMessage next_strip(tbb::flow_control& flow_control);
   Batch* admit(const Admission& admission);
   void give_token();
+  void copy_tiles(Batch& batch) const;
   void start_read(Batch& batch, ReadNode::gateway_type& gateway);
   void read(Batch& batch, ReadNode::gateway_type& gateway);
 

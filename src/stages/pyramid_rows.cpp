@@ -52,6 +52,8 @@ cuda::JpegEncoderLimits DeviceImage::encoder_limits(std::size_t tiles) const noe
 
 std::vector<DeviceImage> device_images(const Config& config, const Operators& operators) {
   std::vector<DeviceImage> images;
+  // Copied tiles go with bands.
+  if (config.image.compression == ImageCompression::copy) return images;
   for (std::size_t op = 0; op < operators.size(); ++op) {
     const auto product = image_of(*operators[op]);
     if (!product) continue;

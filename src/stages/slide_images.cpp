@@ -12,6 +12,7 @@
 #include "sink/content_hash.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
+#include "slide/copied_tiles.hpp"
 
 namespace slidestream {
 namespace {
@@ -90,6 +91,7 @@ class Places {
       place.path = names_.place(name);
       place.file = place.path.string();
     }
+    check_length(place.path.filename().string());
     for (const std::filesystem::path& file : {place.path, partial_name(place.path)}) {
       std::error_code ignored;
       // A folder that is written is emptied first.
@@ -104,6 +106,16 @@ class Places {
 
  private:
   static constexpr const char* folder_name = "images";
+
+  /// Names are longer while files are written: NAME.partial.ome.tif.begun, NAME.partial.ome.zarr.earlier,
+  /// NAME.partial_files.earlier for NAME.dzi.
+  static void check_length(const std::string& name) {
+    constexpr std::size_t most_bytes = 255;  // of a name on all usual file systems
+    const std::size_t added = name.ends_with(".dzi") ? 18 : name.ends_with(".zarr") ? 16 : 14;
+    if (name.size() + added <= most_bytes) return;
+    throw Error(name + ": a name of " + std::to_string(name.size()) + " bytes, and at most " +
+                std::to_string(most_bytes - added) + " are possible: more is added while it is written");
+  }
 
   std::filesystem::path slide_;
   const ImageNames& names_;
@@ -121,7 +133,24 @@ void check_images(const Config& config, const Operators& operators) {
                         " makes an image; set it to \"ome-tiff\" or another one");
     }
     image_options(config.image, product->format);
+    if (config.image.compression == ImageCompression::copy && op->name() != "identity") {
+      throw ConfigError("image.compression = \"copy\" takes over the tiles of slides, and the operator " + op->name() +
+                        " makes others; use \"auto\", or identity alone");
+    }
   }
+}
+
+ImageOptions options_for(const Config& config, const PixelFormat& format, const Slide& slide, std::size_t level) {
+  ImageOptions options = image_options(config.image, format);
+  if (options.compression != TileCompression::copy) return options;
+  CopiedLevel copied = copied_level(slide, level, format, config.decode.on_bad_tile);
+  options.tile = copied.frame.width;
+  if (config.image.tile != 0 && config.image.tile != options.tile) {
+    throw SlideError(slide.info().path.string() + ": its tiles can't be copied: their side is " +
+                     std::to_string(options.tile) + " pixels, and image.tile is " + std::to_string(config.image.tile));
+  }
+  options.copied = std::make_shared<const CopiedLevel>(std::move(copied));
+  return options;
 }
 
 SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const ImageNames& names)
@@ -146,7 +175,8 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
     const Place file = places.of("." + maker.name() + image_suffix(context.config.image.format));
     ImageDescription description = describe(context, slide, maker, *product, names.name);
     if (product->format == rgb_format) description.icc = profile.bytes;
-    const ImageOptions options = image_options(context.config.image, product->format);
+    const ImageOptions options = options_for(context.config, product->format, *slide.slide, slide.level);
+    copied = options.copied;
     Image image;
     image.op = place;
     image.rank = rank;

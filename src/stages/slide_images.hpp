@@ -14,6 +14,7 @@
 #include <slidestream/operator.hpp>
 #include <slidestream/results.hpp>
 
+#include "codec/copied_level.hpp"
 #include "image/pyramid_builder.hpp"
 #include "runtime/handoff.hpp"
 #include "runtime/slot_pool.hpp"
@@ -22,12 +23,15 @@
 
 namespace slidestream {
 
+class CopiedTiles;
+
 /// Rows of a slide's images that a strip completes, one below the other in an output slot.
 struct Band {
   /// Who holds it keeps the rows: it goes back with the last tile that was made of them and is written.
   std::shared_ptr<runtime::Slot> slot;
   std::vector<PixelView<MemorySpace::host>> images;  ///< by operator; without data where it makes none
   std::size_t bytes = 0;                             ///< of the slot that they take
+  std::shared_ptr<const CopiedTiles> copied;         ///< tiles of level 0 of an image that takes them over
 };
 
 /// What the files of a slide are called.
@@ -82,6 +86,7 @@ class SlideImages {
   const std::string& slide() const noexcept { return slide_; }
 
   std::vector<Image> images;
+  CopiedLevelPtr copied;  ///< what tiles of the slide are that the image takes over; null where it has its own
   std::optional<Finished> finished;  ///< set by the reduce stage before it lets go
 
   // Used by the serial node that keeps bands in order.
@@ -102,5 +107,9 @@ class SlideImages {
 /// Whether images are written as they are made. \throws ConfigError naming the key where they can't be, or where an
 /// operator makes one and nobody writes it.
 void check_images(const Config& config, const Operators& operators);
+
+/// What the settings come to for an image of a slide's level. \throws ConfigError as `image_options` does, SlideError
+/// where the level's tiles are to be copied and can't be.
+ImageOptions options_for(const Config& config, const PixelFormat& format, const Slide& slide, std::size_t level);
 
 }  // namespace slidestream

@@ -364,6 +364,12 @@ class OneFile(Case):
         names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"}
         self.assertLessEqual({"encode", "write"}, names)
 
+    def test_one_that_fails_says_why_and_nothing_else(self):
+        slide = self.slide("corrupt", "700x530", "--defects", "corrupt=1")
+        result = run("convert", slide, self.file)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("is bad: ", result.stderr)
+
     def test_quiet(self):
         result = self.assertDone(run("convert", self.slide(), self.file, "--quiet"))
         self.assertEqual((result.stdout, result.stderr), ("", ""))

@@ -14,12 +14,13 @@ import unittest
 if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 << 30:
     os.environ.setdefault("TMPDIR", "/dev/shm")
 
-from convert_test import ENVIRONMENT, PIPELINE, Case, run  # noqa: E402
+from convert_test import ENVIRONMENT, PIPELINE, Case, info, run  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", SOURCE.parent / "shared")) / "data"
 # How each is asked for, what its names end with, and how many entries of the folder an image has.
 FORMATS = {"ome-tiff": (["--to", "ome-tiff"], ".ome.tif", 1),
+           "copy": (["--to", "ome-tiff", "--compression", "copy"], ".ome.tif", 1),
            "ome-zarr": (["--to", "ome-zarr", "--tile", "256"], ".ome.zarr", 1),
            "ome-zarr 3": (["--to", "ome-zarr", "--tile", "256", "--set", "image.zarr_version=3"], ".ome.zarr", 1),
            "dzi": (["--to", "dzi"], ".dzi", 3)}
@@ -114,6 +115,68 @@ class Formats(Case):
             self.assertOneLine(run("convert", self.slide(), "--out", self.out, *options), 2, error)
             self.assertFalse((self.out / "images").exists())
 
+    def test_what_is_in_the_way_fails_its_slide_alone(self):
+        slides = self.slide(), self.slide("second", "300x900")
+        images = self.out / "images"
+        for options, names, why in (
+                (["--to", "ome-zarr"], ["small.identity.ome.zarr"], "it isn't a folder"),
+                (["--to", "dzi"], ["small.identity_files"], "it isn't a folder"),
+                (["--to", "dzi"], ["small.identity.view.html"], "isn't a page that shows an image"),
+                (["--to", "dzi"], ["small.identity_files/12/", "small.identity_files/notes.txt"], "holds notes.txt"),
+                (["--to", "ome-zarr"], ["small.identity.ome.zarr/notes.txt"], "holds notes.txt"),
+                (["--to", "ome-tiff"], ["small.identity.ome.tif/"], "it isn't a regular file")):
+            with self.subTest(names=names):
+                shutil.rmtree(self.out, ignore_errors=True)
+                for name in names:
+                    (images / name).parent.mkdir(parents=True, exist_ok=True)
+                    (images / name).mkdir() if name.endswith("/") else (images / name).write_text("somebody's")
+                before = content(self.out)
+                result = run("convert", *slides, "--out", self.out, "--quiet", *options)
+                self.assertOneLine(result, 1, f"{slides[0]}: source: {images / names[0].split('/')[0]}: ", why)
+                self.assertEqual([row["status"] for row in self.rows()], ["failed", "done"])
+                for name, bytes_ in before.items():
+                    self.assertEqual((self.out / name).read_bytes(), bytes_)
+
+    def test_a_page_of_its_own_is_replaced(self):
+        for _ in range(2):
+            self.assertDone(run("convert", self.slide(), "--out", self.out, "--to", "dzi"))
+            (self.out / "images" / "small.identity.dzi").unlink()
+
+    def test_long_names(self):
+        for suffix, most in ((".ome.tif", 241), (".ome.zarr", 239), (".dzi", 237)):
+            for length in (most, most + 1, 247, 255):
+                file = self.folder / ("n" * (length - len(suffix)) + suffix)
+                result = run("convert", self.slide(), file, "--quiet")
+                if length == most:
+                    self.assertDone(result)
+                else:
+                    self.assertOneLine(result, 1, f"a name of {length} bytes, and at most {most} are possible")
+
+    def test_a_quality_that_decides_nothing_is_told(self):
+        for options, told in (("--compression=zstd", "image.compression = \"zstd\" is without loss"),
+                              ("--compression=none", "image.compression = \"none\" is without loss"),
+                              ("--to=ome-zarr", "ome-zarr is without loss"), ("--compression=copy", ""), ("--to=dzi", "")):
+            for quality in (["-Q", "70"], ["--set", "image.quality=70"], []):
+                shutil.rmtree(self.out, ignore_errors=True)
+                result = self.assertDone(run("convert", self.slide(), "--out", self.out, "--quiet", options, *quality))
+                self.assertEqual(result.stderr.count("decides nothing here"), 1 if told and quality else 0)
+                self.assertIn(told if quality else "", result.stderr)
+
+    def test_info_says_what_other_images_are(self):
+        slide = self.slide()
+        for name, options, told in (("a.ome.zarr", [], "an OME-Zarr image (zarr 2)"), ("a.dzi", [], "a Deep Zoom image"),
+                                    ("b.ome.zarr", ["--set", "image.zarr_version=3"], "an OME-Zarr image (zarr 3)")):
+            self.assertDone(run("convert", slide, self.folder / name, *options))
+            self.assertOneLine(run("info", self.folder / name), 1, f"{self.folder / name}: {told}, which isn't read here; ")
+            both = run("info", "--json", self.folder / name, slide)
+            self.assertOneLine(both, 1, told)
+            self.assertIn('"format": "aperio"', both.stdout)
+
+    def test_names_that_look_like_options(self):
+        shutil.copyfile(self.slide(), self.folder / "-a.svs")
+        self.assertDone(run("convert", "--quiet", "--", "-a.svs", "-b.ome.tif", cwd=self.folder))
+        self.assertIn("ome-tiff", self.assertDone(run("info", "--", "-b.ome.tif", cwd=self.folder)).stdout)
+
     @unittest.skipUnless(shutil.which("openslide-show-properties"), "no openslide-show-properties (openslide-tools)")
     def test_nothing_that_a_slide_says_of_itself_gets_into_it(self):
         for slide in [self.slide("secret-name"), *sorted(DATA.glob("*.svs"))]:
@@ -127,6 +190,8 @@ class Formats(Case):
             secrets = {secret for secret in secrets if "sRGB" not in secret}
             self.assertTrue(secrets)
             for options, suffix, entries in self.formats():
+                if "copy" in options and info(slide)["levels"][0]["codec"] != "jpeg":
+                    continue
                 shutil.rmtree(self.out, ignore_errors=True)
                 self.out.mkdir()
                 self.assertDone(run("convert", slide, self.out / f"a{suffix}", *options))

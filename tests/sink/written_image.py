@@ -20,6 +20,7 @@ PIPELINE = os.environ.get("PIPELINE", "")
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", SOURCE.parent / "shared")) / "data"
 
+RGB_CODED = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 TYPES = {"rgb8": ("u1", 3), "grey8": ("u1", 1), "rgb16": ("<u2", 3), "grey16": ("<u2", 1), "float32": ("<f4", 1)}
 
 
@@ -78,7 +79,9 @@ class Made:
         side = directory.number("tile_width")
         whole = numpy.empty((directory.rows * side, directory.columns * side, directory.number("samples")), "u1")
         for index, (_, tile) in enumerate(tiff.tiles(level)):
-            stream = directory["jpeg_tables"][:-2] + tile[2:]
+            # Without a marker of Adobe's three components are YCbCr for Pillow.
+            adobe = RGB_CODED if directory.number("photometric") == 2 else b""
+            stream = tile[:2] + adobe + directory.get("jpeg_tables", bytes(4))[2:-2] + tile[2:]
             y, x = divmod(index, directory.columns)
             image = Image.open(io.BytesIO(stream))
             whole[y * side:(y + 1) * side, x * side:(x + 1) * side] = numpy.asarray(image).reshape(side, side, -1)
@@ -124,6 +127,22 @@ class Converted(Made):
             for found, expected in zip(self.levels, levels):
                 difference = abs(found.astype(int) - expected).mean()
                 assert difference < 8, f"{self.file}: {found.shape}: {difference}"
+
+
+class Copied(Made):
+    """What `pipeline convert --compression copy` makes of a slide."""
+
+    def __init__(self, folder, slide):
+        self.file = folder / f"{slide.stem}-copy.ome.tif"
+        self.mpp = 0.25
+        done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", "copy", "--quiet", "--set",
+                               "input.mpp=0.25"], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        self.compression = "jpeg"
+        with BigTiff(self.file) as tiff:
+            self.tile = tiff.chain[0].number("tile_width")
+            self.levels = [self.decoded(tiff, level) for level in range(len(tiff.chain))]
+        self.pixels = self.levels[0]
 
 
 def write(file, width, height, *options, status=0, environment=None):

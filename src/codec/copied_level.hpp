@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "codec/jpeg_stream.hpp"
+
+namespace slidestream {
+
+/// What JPEG tiles of one file need to stand in another one as they are.
+struct CopiedLevel {
+  JpegFrame frame;                ///< of every tile; its size is that of the tiles
+  bool ycbcr = false;             ///< else three components are R, G and B, and one is grey
+  std::vector<std::byte> tables;  ///< that tiles share, as TIFF's JPEGTables; empty: none
+  std::vector<std::byte> white;   ///< a tile that is coded like the others, for those that aren't there
+};
+
+/// How a level is made whose tiles are copied; null where none is.
+using CopiedLevelPtr = std::shared_ptr<const CopiedLevel>;
+
+}  // namespace slidestream

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "codec/copied_level.hpp"
+#include "image/pyramid_layout.hpp"
+#include "stages/batch.hpp"
+
+namespace slidestream {
+
+/// The rows of tiles of a batch, as an image that copies them has them. They outlive the batch's slot.
+class CopiedTiles {
+ public:
+  /// After the batch was decoded; `level` is what its tiles are to be. \throws TileError; `at` is then the number of
+  /// the tile in the level.
+  CopiedTiles(const Batch& batch, CopiedLevelPtr level, std::int64_t& at);
+
+  /// A tile of level 0 that is in the batch.
+  std::span<const std::byte> tile(TileIndex index) const;
+
+ private:
+  struct Place {
+    std::size_t offset = 0;
+    std::size_t length = 0;  ///< 0: white
+  };
+
+  CopiedLevelPtr level_;
+  std::int64_t first_row_ = 0;
+  std::int64_t columns_ = 0;
+  std::vector<std::byte> bytes_;
+  std::vector<Place> places_;  ///< row by row
+};
+
+}  // namespace slidestream

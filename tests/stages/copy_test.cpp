@@ -1,0 +1,394 @@
+// Images that take over the slide's own JPEG tiles.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <slidestream/error.hpp>
+#include <slidestream/forecast.hpp>
+
+#include "sink/image_sink.hpp"
+#include "slide/copied_tiles.hpp"
+#include "slide/test_images.hpp"
+#include "support/coded_slides.hpp"
+#include "support/pipeline_runs.hpp"
+#include "synth/synth.hpp"
+
+using namespace slidestream;
+using test::Bytes;
+using test::run;
+using test::TileCoding;
+
+namespace {
+
+Config config_of_copies(const test::TemporaryFolder& folder, const std::string& name = "out") {
+  Config config = test::config_for(test::backends().back());
+  if (config.pipeline.backend == Backend::cuda) config.pipeline.memory_mib = 64;
+  config.output.maps = MapFormat::none;
+  config.output.dir = (folder / name).string();
+  config.operators.run = {"identity"};
+  config.image.format = ImageFormat::ome_tiff;
+  config.image.compression = ImageCompression::copy;
+  config.image.quality = 70;
+  config.pipeline.strip_height = 128;
+  config.analysis.window = 8;
+  config.analysis.stride = 5;
+  return config;
+}
+
+std::filesystem::path image_of(const Config& config, const std::string& slide) {
+  return std::filesystem::path(config.output.dir) / "images" /
+         (std::filesystem::path(slide).stem().string() + ".identity.ome.tif");
+}
+
+Bytes tile_of(const Slide& slide, std::size_t level, std::int64_t index) {
+  const TileRange range = slide.tile(level, index);
+  Bytes bytes(range.length);
+  if (range.length > 0) slide.read(range.offset, bytes);
+  return bytes;
+}
+
+/// Compares level 0 of an image with its slide: the tiles' bytes, and the pixels.
+void check_copied(const std::string& slide_file, const std::filesystem::path& image_file) {
+  const auto slide = Slide::open(slide_file);
+  const auto image = Slide::open(image_file);
+  const Level& level = slide->info().levels[0];
+  REQUIRE(image->info().levels[0].columns == level.columns);
+  REQUIRE(image->info().levels[0].rows == level.rows);
+  CHECK(image->info().levels[0].colour == level.colour);
+  for (std::int64_t i = 0; i < level.columns * level.rows; ++i) {
+    CAPTURE(i);
+    const Bytes expected = tile_of(*slide, 0, i);
+    const Bytes found = tile_of(*image, 0, i);
+    if (!expected.empty()) CHECK((found == expected));
+    if (expected.empty()) CHECK(!found.empty());
+  }
+  CHECK((test::read_level_rgb(*image) == test::read_level_rgb(*slide)));
+}
+
+/// The other levels are those that a second compression has.
+void check_other_levels(const std::filesystem::path& copied_file, const std::filesystem::path& encoded_file) {
+  const auto copied = Slide::open(copied_file);
+  const auto encoded = Slide::open(encoded_file);
+  REQUIRE(copied->info().levels.size() == encoded->info().levels.size());
+  for (std::size_t k = 1; k < copied->info().levels.size(); ++k) {
+    const Level& level = copied->info().levels[k];
+    REQUIRE(level.columns == encoded->info().levels[k].columns);
+    for (std::int64_t i = 0; i < level.columns * level.rows; ++i) {
+      CAPTURE(k);
+      CHECK((tile_of(*copied, k, i) == tile_of(*encoded, k, i)));
+    }
+  }
+}
+
+std::string coded_slide(const test::TemporaryFolder& folder, const std::string& name, const test::CodedSlide& slide) {
+  const std::string file = folder / name;
+  test::write_coded_slide(file, slide);
+  return file;
+}
+
+/// Aperio's way: tables that tiles share, RGB without a marker.
+std::string made_slide(const test::TemporaryFolder& folder, const std::string& name, SynthCodec codec, int missing) {
+  SynthOptions options;
+  options.width = 700;
+  options.height = 530;
+  options.tile = 80;
+  options.codec = codec;
+  options.levels = 1;
+  options.missing_tiles = missing;
+  const std::string file = folder / name;
+  write_synthetic_slide(file, options);
+  return file;
+}
+
+bool is_grey(const std::string& slide) { return Slide::open(slide)->info().levels[0].colour == Colour::grey; }
+
+std::vector<std::string> slides_that_fit(const test::TemporaryFolder& folder) {
+  return {
+      made_slide(folder, "rgb.svs", SynthCodec::jpeg_rgb, 3),
+      made_slide(folder, "420.svs", SynthCodec::jpeg_420, 3),
+      made_slide(folder, "422.svs", SynthCodec::jpeg_422, 0),
+      made_slide(folder, "444.svs", SynthCodec::jpeg_444, 2),
+      made_slide(folder, "grey.svs", SynthCodec::jpeg_grey, 2),
+      coded_slide(folder, "whole-420.tif", {.coding = TileCoding::jpeg_420, .missing_tiles = 2}),
+      coded_slide(folder, "whole-rgb.tif", {.coding = TileCoding::jpeg_rgb, .width = 257, .missing_tiles = 1}),
+      coded_slide(folder, "whole-444.tif", {.coding = TileCoding::jpeg_444, .height = 31, .tile_height = 64}),
+      coded_slide(folder, "whole-grey.tif", {.coding = TileCoding::jpeg_grey, .missing_tiles = 3}),
+      coded_slide(folder, "one-tile.tif", {.coding = TileCoding::jpeg_422, .width = 9, .height = 8}),
+  };
+}
+
+/// Why the only slide of a run failed.
+std::string cause(const Config& config, const std::string& slide) {
+  const RunResult result = run(config, {slide});
+  REQUIRE(result.slides.size() == 1);
+  return result.slides[0].error;
+}
+
+/// A slide of four tiles of 64 x 64.
+std::string slide_of(const test::TemporaryFolder& folder, const std::vector<Bytes>& tiles,
+                     std::uint64_t photometric = 6, int samples = 3) {
+  test::TestTiff tiff;
+  tiff.directories.push_back(test::tiled_directory(128, 128, 64, 64, samples));
+  tiff.directories[0].set_short(259, 7).set_short(262, photometric);
+  tiff.directories[0].tiles = tiles;
+  return folder.write("four.tif", tiff.bytes()).string();
+}
+
+Bytes text_segment(unsigned marker, const std::string& text) {
+  Bytes bytes{std::byte{0xFF}, static_cast<std::byte>(marker), std::byte{0}, static_cast<std::byte>(text.size() + 2)};
+  for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("level 0 has the slide's own tiles, the other levels those that a second compression has") {
+  const test::TemporaryFolder folder;
+  for (const std::string& slide : slides_that_fit(folder)) {
+    CAPTURE(slide);
+    Config config = config_of_copies(folder);
+    if (is_grey(slide)) config.identity.colour = PixelColour::luminance;
+    const RunResult result = run(config, {slide});
+    test::require_done(result);
+    check_copied(slide, image_of(config, slide));
+    Config encoded = config;
+    encoded.output.dir = folder / "encoded";
+    encoded.image.compression = ImageCompression::jpeg;
+    encoded.image.tile = static_cast<int>(Slide::open(slide)->info().levels[0].tile_width);
+    test::require_done(run(encoded, {slide}));
+    check_other_levels(image_of(config, slide), image_of(encoded, slide));
+  }
+}
+
+TEST_CASE("copies are the same files whatever the strips, depth, threads and order, and beside other operators") {
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides = slides_that_fit(folder);
+  std::erase_if(slides, is_grey);
+  // One at a time, so that nothing of another slide, whose tiles have another side, can be in it.
+  std::vector<RunResult> expected;
+  for (const std::string& slide : slides) expected.push_back(run(config_of_copies(folder), {slide}));
+  for (const RunResult& each : expected) test::require_done(each);
+  int i = 0;
+  for (const int height : {1, 200, 4000}) {
+    for (const int depth : {1, 5}) {
+      Config other = config_of_copies(folder, "out" + std::to_string(i++));
+      other.pipeline.strip_height = height;
+      other.pipeline.queue_depth = depth;
+      other.pipeline.threads = depth;
+      if (depth == 1) other.operators.run = {"spectrum", "identity"};
+      const RunResult result = run(other, slides, test::dawdling);
+      test::require_done(result);
+      for (std::size_t s = 0; s < slides.size(); ++s) {
+        REQUIRE(result.slides[s].artifacts.size() == 1);
+        CHECK(result.slides[s].artifacts[0].digest == expected[s].slides[0].artifacts[0].digest);
+      }
+    }
+  }
+}
+
+TEST_CASE("what isn't picture stays behind: comments, data of applications, what follows the end") {
+  const test::TemporaryFolder folder;
+  const test::Picture picture = test::make_stained_picture(128, 128, 3);
+  std::vector<Bytes> plain, burdened;
+  for (int i = 0; i < 4; ++i) {
+    const Bytes tile = test::encode_jpeg(test::cut(picture, i % 2 * 64, i / 2 * 64, 64, 64));
+    plain.push_back(tile);
+    Bytes more(tile.begin(), tile.begin() + 2);
+    for (const Bytes& segment : {text_segment(0xFE, "secret one"), text_segment(0xE1, "Exif secret two"),
+                                 text_segment(0xE0, "JFXX secret three"), text_segment(0xEE, "Adobe secret four")}) {
+      more.insert(more.end(), segment.begin(), segment.end());
+    }
+    more.insert(more.end(), tile.begin() + 2, tile.end());
+    for (const char c : std::string_view("secret five")) more.push_back(static_cast<std::byte>(c));
+    burdened.push_back(more);
+  }
+  const std::string clean = slide_of(folder, plain);
+  const Config config = config_of_copies(folder);
+  test::require_done(run(config, {clean}));
+  check_copied(clean, image_of(config, clean));
+  const Bytes expected = test::read_file(image_of(config, clean));
+  // The same name and size, so that nothing else differs.
+  const std::string slide = slide_of(folder, burdened);
+  test::require_done(run(config, {slide}));
+  CHECK((test::read_file(image_of(config, slide)) == expected));
+}
+
+TEST_CASE("a tile without an end gets one, and a tile shorter than a white one is followed by zeros") {
+  const test::TemporaryFolder folder;
+  const test::Picture picture = test::make_stained_picture(64, 64, 3);
+  const Bytes tile = test::encode_jpeg(picture);
+  const Bytes cut(tile.begin(), tile.end() - 2);
+  test::Picture middle = picture;
+  std::ranges::fill(middle.data, 128);  // a mean of 0 takes fewest bits
+  const Bytes shorter = test::encode_jpeg(middle);
+  const std::string slide = slide_of(folder, {cut, {}, shorter, tile});
+  const Config config = config_of_copies(folder);
+  test::require_done(run(config, {slide}));
+  const auto image = Slide::open(image_of(config, slide));
+  for (const std::int64_t i : {0, 3}) CHECK((tile_of(*image, 0, i) == tile));
+  const Bytes white = tile_of(*image, 0, 1);
+  Bytes expected = shorter;
+  REQUIRE(expected.size() < white.size());
+  expected.resize(white.size() + white.size() % 2);
+  CHECK((tile_of(*image, 0, 2) == expected));
+  CHECK((test::read_level_rgb(*image) == test::read_level_rgb(*Slide::open(slide))));
+}
+
+TEST_CASE("a slide whose tiles don't fit is refused in one line before anything of it is written") {
+  const test::TemporaryFolder folder;
+  const Config config = config_of_copies(folder);
+  const auto refused = [&](const std::string& slide, const Config& with) {
+    const std::string error = cause(with, slide);
+    CHECK(!std::filesystem::exists(image_of(with, slide)));
+    CHECK(!std::filesystem::exists(std::filesystem::path(with.output.dir) / "images" /
+                                   (std::filesystem::path(slide).stem().string() + ".identity.partial.ome.tif")));
+    // It is said beforehand as well.
+    const RunForecast forecast = forecast_run(with, {slide});
+    REQUIRE(forecast.slides.size() == 1);
+    CHECK("source: " + forecast.slides[0].error == error);
+    return error;
+  };
+  const auto coded = [&](const test::CodedSlide& slide) {
+    return refused(coded_slide(folder, "a.tif", slide), config);
+  };
+  const std::string begin = "source: its tiles can't be copied: ";
+  CHECK(coded({.coding = TileCoding::jpeg2000_rgb}) == begin + "they are jpeg2000, not JPEG");
+  CHECK(coded({.coding = TileCoding::rgb}) == begin + "they are none, not JPEG");
+  CHECK(coded({.coding = TileCoding::jpeg_grey}) ==
+        begin + "they are grey; identity.colour = \"luminance\" asks for that");
+  CHECK(coded({.coding = TileCoding::jpeg_420, .tile_width = 80}) ==
+        begin + "they are 80 x 64 pixels, not a square with a side that is a multiple of 16, 16 to 4096");
+  CHECK(coded({.coding = TileCoding::jpeg_420, .tile_width = 72, .tile_height = 72}).find("72 x 72") !=
+        std::string::npos);
+  CHECK(coded({.coding = TileCoding::jpeg_420, .width = 40, .height = 40, .bad_tiles = 1}) ==
+        begin + "tile 0: it doesn't begin as a JPEG does");
+
+  Config luminance = config;
+  luminance.identity.colour = PixelColour::luminance;
+  CHECK(refused(coded_slide(folder, "b.tif", {.coding = TileCoding::jpeg_420}), luminance) ==
+        begin + "they are in colour, and identity.colour asks for luminance");
+  Config other_tile = config;
+  other_tile.image.tile = 128;
+  CHECK(refused(coded_slide(folder, "b.tif", {.coding = TileCoding::jpeg_420}), other_tile) ==
+        begin + "their side is 64 pixels, and image.tile is 128");
+  other_tile.image.tile = 64;
+  CHECK(cause(other_tile, coded_slide(folder, "b.tif", {.coding = TileCoding::jpeg_420})).empty());
+
+  const test::Picture picture = test::make_stained_picture(64, 64, 3);
+  const auto four = [&](const Bytes& tile, std::uint64_t photometric = 6, int samples = 3) {
+    return refused(slide_of(folder, {tile, tile, tile, tile}, photometric, samples), config);
+  };
+  CHECK(four(test::encode_jpeg(picture, {.progressive = true})) == begin + "tile 0: it isn't baseline JPEG");
+  CHECK(four(test::encode_jpeg(picture, {.arithmetic = true})) == begin + "tile 0: it isn't baseline JPEG");
+  CHECK(four(test::encode_jpeg(test::cut(picture, 0, 0, 64, 48))) ==
+        begin + "tile 0: it has 64 x 48 pixels, not 64 x 64");
+  CHECK(four(test::encode_jpeg(picture), 2) == begin + "tile 0: its components are sampled as TIFF doesn't have it");
+  CHECK(four({}) == begin + "none of them is there");
+}
+
+TEST_CASE("a tile that isn't coded like the first one fails the slide, with its number") {
+  const test::TemporaryFolder folder;
+  const test::Picture picture = test::make_stained_picture(64, 64, 3);
+  const Bytes tile = test::encode_jpeg(picture);
+  Config config = config_of_copies(folder);
+  const std::string slide = slide_of(folder, {tile, tile, test::encode_jpeg(picture, {.vertical = 1}), tile});
+  CHECK(cause(config, slide) ==
+        "encode: tile 2 (column 0, row 1) can't be copied: it isn't coded like the slide's first one");
+  // White in place of bad ones is for what can't be decoded.
+  config.decode.on_bad_tile = BadTilePolicy::white;
+  config.output.dir = folder / "white";
+  CHECK(!cause(config, slide).empty());
+  const std::string bad = slide_of(folder, {Bytes(tile.begin(), tile.begin() + 300), tile, Bytes(9), tile});
+  test::require_done(run(config, {bad}));
+  const auto image = Slide::open(image_of(config, bad));
+  CHECK((tile_of(*image, 0, 1) == tile));
+  const std::vector<std::uint8_t> pixels = test::read_level_rgb(*image);
+  // All of tiles 0 and 2, the left half.
+  for (std::size_t y = 0; y < 128; ++y) {
+    REQUIRE(std::ranges::count(pixels.begin() + static_cast<std::ptrdiff_t>(y * 384),
+                               pixels.begin() + static_cast<std::ptrdiff_t>(y * 384 + 192), 255) == 192);
+  }
+}
+
+TEST_CASE("an image that isn't whole has the slide's tiles and white ones, and is read") {
+  const test::TemporaryFolder folder;
+  for (const SynthCodec codec : {SynthCodec::jpeg_rgb, SynthCodec::jpeg_422}) {
+    const auto slide = Slide::open(made_slide(folder, "a.svs", codec, 0));
+    const Level& level = slide->info().levels[0];
+    ImageDescription description;
+    description.size = {level.width, level.height};
+    description.format = rgb_format;
+    ImageOptions options{.compression = TileCompression::copy, .tile = 80};
+    options.copied = std::make_shared<const CopiedLevel>(copied_level(*slide, 0, rgb_format, BadTilePolicy::fail));
+    const auto sink = make_ome_tiff_sink(folder / "a.ome.tif", description, options);
+    const std::vector<std::uint8_t> pixels = test::read_level_rgb(*slide);
+    for (std::int64_t tiles = 0; tiles <= level.columns; ++tiles) {
+      CAPTURE(tiles);
+      const auto image = Slide::open(folder / "a.partial.ome.tif");
+      // The tiles that are there are the first ones of the first row.
+      std::vector<std::uint8_t> expected(pixels.size(), 255);
+      const auto row = static_cast<std::size_t>(3 * level.width);
+      for (std::size_t y = 0; y < 80; ++y) {
+        const auto there = static_cast<std::ptrdiff_t>(std::min(3 * level.width, 3 * 80 * tiles));
+        const auto at = static_cast<std::ptrdiff_t>(y * row);
+        std::copy(pixels.begin() + at, pixels.begin() + at + there, expected.begin() + at);
+      }
+      CHECK((test::read_level_rgb(*image) == expected));
+      CHECK(std::ranges::all_of(test::read_level_rgb(*image, 1), [](int sample) { return sample == 255; }));
+      if (tiles == level.columns) break;
+      REQUIRE(sink->put(0, {tiles, 0}, EncodedTile(tile_of(*slide, 0, tiles))));
+      sink->drain();
+    }
+  }
+}
+
+TEST_CASE("white tiles are white, however coarse the slide's tables are") {
+  const test::TemporaryFolder folder;
+  const test::Picture picture = test::make_stained_picture(64, 64, 3);
+  for (const int quality : {1, 2, 5, 11, 30, 100}) {
+    CAPTURE(quality);
+    for (const bool shared : {false, true}) {
+      test::JpegOptions options{.quality = quality, .without_tables = shared};
+      const Bytes tile = test::encode_jpeg(picture, options);
+      test::TestTiff tiff;
+      tiff.directories.push_back(test::tiled_directory(128, 128, 64, 64, 3));
+      tiff.directories[0].set_short(259, 7).set_short(262, 6);
+      if (shared) tiff.directories[0].set_bytes(347, test::encode_jpeg_tables(options));
+      tiff.directories[0].tiles = {{}, tile, {}, tile};
+      const std::string slide = folder.write("coarse.tif", tiff.bytes()).string();
+      const Config config = config_of_copies(folder);
+      test::require_done(run(config, {slide}));
+      check_copied(slide, image_of(config, slide));
+    }
+  }
+}
+
+TEST_CASE("copying is for the tiles of slides, in OME-TIFF") {
+  const test::TemporaryFolder folder;
+  Config config = config_of_copies(folder);
+  const auto refusal = [&] {
+    try {
+      check_runnable(config);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal().empty());
+  config.operators.run = {"identity", "sobel"};
+  CHECK(
+      refusal() ==
+      "image.compression = \"copy\" takes over the tiles of slides, and the operator sobel makes others; use \"auto\", "
+      "or identity alone");
+  config.operators.run = {"identity", "tissue", "spectrum"};
+  CHECK(refusal().empty());
+  config.image.format = ImageFormat::dzi;
+  CHECK(refusal() == "image.compression = \"copy\" isn't in dzi; use auto or jpeg");
+  config.image.format = ImageFormat::ome_zarr;
+  CHECK(refusal() == "image.compression = \"copy\" isn't in ome-zarr; use auto, blosc-lz4, none or zstd");
+}
