@@ -36,7 +36,7 @@ struct DeviceImage {
 };
 
 /// Images of a run in the order of its operators; none when one of them isn't 8 bits a sample, which is what devices
-/// make levels of.
+/// make levels of, or when tiles are copied.
 std::vector<DeviceImage> device_images(const Config& config, const Operators& operators);
 
 /// What of a level a batch has.
