@@ -65,7 +65,7 @@ class SlotDecoder {
 
   TileLimits limits_;
   ByPlane<bool> wanted_;  ///< planes
-  Plane plane_;           ///< that JPEG and JPEG 2000 are decoded to; luminance is written beside RGB where both are wanted
+  Plane plane_;           ///< that coded tiles are decoded to; luminance is written beside RGB where both are wanted
   std::ptrdiff_t luminance_behind_ = 0;  ///< bytes from the beginning of the plane of RGB to that of luminance
   std::span<std::byte> compressed_;
   std::span<std::byte> verdicts_;       ///< device

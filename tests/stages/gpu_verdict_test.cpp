@@ -84,6 +84,7 @@ void check_alike(const SlideResult& gpu, const SlideResult& cpu) {
 /// others.
 void check_slide(const std::string& slide, std::int64_t expected_bad, const std::string& cause, std::uint64_t flagged) {
   for (const BadTilePolicy policy : {BadTilePolicy::fail, BadTilePolicy::white}) {
+    if (policy == BadTilePolicy::white && expected_bad == 0) continue;  // would be the same
     Config config = test::config_for(Backend::cpu);
     config.decode.on_bad_tile = policy;
     const RunResult cpu = run(config, {slide});

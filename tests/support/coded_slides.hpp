@@ -76,10 +76,9 @@ inline TestDirectory coded_level(const CodedSlide& slide, int width, int height,
   };
   constexpr std::uint64_t none = 1, jpeg = 7, aperio_ycbcr = 33003, aperio_rgb = 33005;
   constexpr std::uint64_t grey = 1, rgb = 2, ycbcr = 6;
-  constexpr Tags tags[tile_codings] = {{none, grey},  {none, rgb},       {jpeg, ycbcr},
-                                       {jpeg, ycbcr}, {jpeg, ycbcr},     {jpeg, grey},
-                                       {jpeg, rgb},   {aperio_rgb, rgb}, {aperio_ycbcr, ycbcr},
-                                       {aperio_rgb, rgb}};
+  constexpr Tags tags[tile_codings] = {{none, grey},          {none, rgb},      {jpeg, ycbcr}, {jpeg, ycbcr},
+                                       {jpeg, ycbcr},         {jpeg, grey},     {jpeg, rgb},   {aperio_rgb, rgb},
+                                       {aperio_ycbcr, ycbcr}, {aperio_rgb, rgb}};
   const Tags& tag = tags[static_cast<int>(slide.coding)];
   const Picture picture =
       tag.photometric == grey ? make_picture(width, height, 1, seed) : make_stained_picture(width, height, seed);
