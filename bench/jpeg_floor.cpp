@@ -52,6 +52,7 @@ std::vector<Tiles> read_levels(const char* file) {
 std::vector<std::vector<unsigned char>> pixels_of(const Tiles& level) {
   GreyDecoder decoder(level.tables);
   std::vector<std::vector<unsigned char>> pixels;
+  pixels.reserve(level.tiles.size());
   for (const auto& tile : level.tiles) pixels.push_back(decoder.decode(tile));
   return pixels;
 }
@@ -77,6 +78,7 @@ void run(const char* slide_file, const char* image_file, int threads) {
   const Tiles slide = read_levels(slide_file).front();
   const std::vector<Tiles> image = read_levels(image_file);
   std::vector<std::vector<std::vector<unsigned char>>> pixels;
+  pixels.reserve(image.size());
   for (const Tiles& level : image) pixels.push_back(pixels_of(level));
   report("decode", [&] {
     return time_over_threads(threads, slide.tiles.size(), 8, [&] {
