@@ -105,11 +105,10 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
   // the GPU encodes: these leave it as pixels.
   const std::vector<Case> cases = {
       Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 256, 75, 0},
-      Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 64, 75, 0},
-      Case{ome_tiff, ImageCompression::jpeg, 256, 90, 1},    Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
       Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
       Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{dzi, ImageCompression::jpeg, 128, 75, 0}};
-  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(10)))) {
+  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(8)))) {
     CAPTURE(of.tile);
     CAPTURE(of.quality);
     CAPTURE(static_cast<int>(of.format));
@@ -176,7 +175,8 @@ TEST_CASE("a GPU with too little memory for levels computes, and the host makes 
 TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't go through one run") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
-  std::vector<std::string> slides = slides_of_all_sizes(folder);
+  const std::vector<std::string> all = slides_of_all_sizes(folder);
+  std::vector<std::string> slides = {all[3], all.back()};
   slides.push_back(folder / "wide.tif");
   test::Image wide = noise(70000, 20, 3);
   test::write_test_slide(slides.back(), wide);
