@@ -100,6 +100,7 @@ void SlotPyramids::finish(std::size_t index, ChainPyramids& chain, const StreamE
   ChainPyramids::Image& kept = chain.images[index];
   Made& made = *std::ranges::find(made_, index, &Made::image);
   std::vector<PixelView<MemorySpace::device>> levels;
+  levels.reserve(made.rows.levels.size());
   for (int level = 0; level < kept.layout.levels(); ++level) levels.push_back(view_of(made, image, level));
   const BatchLevel& base = made.rows.levels.front();
   for (std::int64_t y = base.first + base.kept; y < base.first + base.count; y += kept.rows_at_a_time) {

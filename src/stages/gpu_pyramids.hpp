@@ -40,8 +40,8 @@ class StreamEncoders {
 /// The images of a slide on their way through a device: what lies between two batches.
 class ChainPyramids {
  public:
-  /// \param level  of the slide. \param memory  `layout.pyramids.kept` bytes of the device.
-  ChainPyramids(std::span<const DeviceImage> images, const Level& level, std::span<std::byte> memory);
+  /// \param all  images. \param level  of the slide. \param memory  `layout.pyramids.kept` bytes of the device.
+  ChainPyramids(std::span<const DeviceImage> all, const Level& level, std::span<std::byte> memory);
 
   struct Image {
     PyramidLayout layout;
@@ -68,13 +68,13 @@ class SlotPyramids {
   /// A new batch.
   void begin();
 
-  /// Makes room for rows [first, first + count) of an image. Rows from batches before come to their places.
-  /// \returns where the image's rows go. \throws CudaError.
-  PixelView<MemorySpace::device> lay_out(std::size_t image, ChainPyramids& chain, const OutputRange& rows,
+  /// Makes room for rows [first, first + count) of the image of that number. Rows from batches before come to their
+  /// places. \returns where the image's rows go. \throws CudaError.
+  PixelView<MemorySpace::device> lay_out(std::size_t index, ChainPyramids& chain, const OutputRange& rows,
                                          cudaStream_t stream);
 
   /// The rows are there: makes the rows of all levels, keeps those that wait, and encodes the tiles that are whole.
-  void finish(std::size_t image, ChainPyramids& chain, const StreamEncoders& encoders, cudaStream_t stream);
+  void finish(std::size_t index, ChainPyramids& chain, const StreamEncoders& encoders, cudaStream_t stream);
 
   /// Copies to the host what it wants to know of the tiles. \throws CudaError.
   void fetch_words(cudaStream_t stream);

@@ -36,7 +36,7 @@ test::Image noise(std::int64_t width, std::int64_t height, std::uint32_t seed) {
 
 /// Slides of all sorts of sizes: a pixel, less than a tile, whole tiles, and what reaches beyond.
 std::vector<std::string> slides_of_all_sizes(const test::TemporaryFolder& folder) {
-  constexpr Size sizes[] = {{1, 1}, {40, 63}, {64, 64}, {257, 513}, {1000, 130}, {130, 1000}};
+  constexpr Size sizes[] = {{1, 1}, {40, 63}, {64, 64}, {257, 513}, {500, 70}, {70, 500}};
   std::vector<std::string> slides;
   for (const Size& size : sizes) {
     test::Image image = slides.size() % 2 == 0 ? noise(size.width, size.height, 1)
@@ -45,7 +45,7 @@ std::vector<std::string> slides_of_all_sizes(const test::TemporaryFolder& folder
     test::write_test_slide(slides.back(), image);
   }
   slides.push_back(folder / "coloured.svs");
-  write_synthetic_slide(slides.back(), {.width = 900, .height = 700});
+  write_synthetic_slide(slides.back(), {.width = 500, .height = 400});
   return slides;
 }
 
@@ -105,11 +105,10 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
   // the GPU encodes: these leave it as pixels.
   const std::vector<Case> cases = {
       Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 256, 75, 0},
-      Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 64, 75, 0},
-      Case{ome_tiff, ImageCompression::jpeg, 256, 90, 1},    Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
       Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
       Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{dzi, ImageCompression::jpeg, 128, 75, 0}};
-  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(10)))) {
+  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(8)))) {
     CAPTURE(of.tile);
     CAPTURE(of.quality);
     CAPTURE(static_cast<int>(of.format));
@@ -141,7 +140,8 @@ TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same imag
   const std::vector<std::string> slides = {all.front(), all.back()};
   Config config = images_config(folder, Backend::cuda);
   // A tile that is larger than an output slot.
-  config.image.tile = 4096;
+  config.image.tile = 2048;
+  config.pipeline.memory_mib = 40;
   config.image.compression = ImageCompression::none;
   CHECK(on_gpus(config, slides) == 0);
   const RunResult found = make_images(config, slides);
@@ -175,7 +175,8 @@ TEST_CASE("a GPU with too little memory for levels computes, and the host makes 
 TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't go through one run") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
-  std::vector<std::string> slides = slides_of_all_sizes(folder);
+  const std::vector<std::string> all = slides_of_all_sizes(folder);
+  std::vector<std::string> slides = {all[3], all.back()};
   slides.push_back(folder / "wide.tif");
   test::Image wide = noise(70000, 20, 3);
   test::write_test_slide(slides.back(), wide);
@@ -195,7 +196,7 @@ TEST_CASE("a disk that doesn't take tiles holds back the reader, whatever takes 
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;
   for (int i = 0; i < 4; ++i) {
-    test::Image image = noise(300, 4000, static_cast<std::uint32_t>(i));
+    test::Image image = test::textured_image(200, 1500, static_cast<std::uint64_t>(i));
     slides.push_back(folder / (std::to_string(i) + ".tif"));
     test::write_test_slide(slides.back(), image);
   }
