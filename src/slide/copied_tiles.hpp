@@ -13,11 +13,11 @@
 
 namespace slidestream {
 
-/// Looks whether a level's tiles can be copied, at its first one that is there: baseline JPEG of one size, a square
-/// with a side that is a multiple of 16, 16 to 4096, as TIFF has it; grey for pixels of `format` with one channel, RGB
-/// without subsampling or YCbCr for those with three. \param on_bad_tile  `white`: at the first one that is sound.
-/// \throws SlideError with the slide's name and what doesn't fit.
-CopiedLevel copied_level(const Slide& slide, std::size_t level, const PixelFormat& format, BadTilePolicy on_bad_tile);
+/// Looks whether the tiles of level `index` can be copied, at its first one that is there: baseline JPEG of one size, a
+/// square with a side that is a multiple of 16, 16 to 4096, as TIFF has it; grey for pixels of `format` with one
+/// channel, RGB without subsampling or YCbCr for those with three. \param on_bad_tile  `white`: at the first one that
+/// is sound. \throws SlideError with the slide's name and what doesn't fit.
+CopiedLevel copied_level(const Slide& slide, std::size_t index, const PixelFormat& format, BadTilePolicy on_bad_tile);
 
 /// Appends a tile as `append_picture` has it. \throws TileError when it isn't coded like the first one.
 void append_copied_tile(std::vector<std::byte>& to, const CopiedLevel& level, std::span<const std::byte> tile);

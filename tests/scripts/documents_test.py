@@ -75,6 +75,7 @@ COMMANDS = {
         "pipeline convert slides/ --to ome-zarr --out chunks": "page",
         "pipeline convert slide.svs slide.dzi": "page",
         "pipeline convert slide.svs exact.ome.tif --compression zstd": "page",
+        "pipeline convert slide.svs same.ome.tif --compression copy": "page",
         "pipeline convert slide.svs quarter.ome.tif --level 1 -Q 75": "page",
         "pipeline info slide.ome.tif": "page",
         "pipeline slides/ --out edges -s operators.run=sobel -s image.format=ome-tiff": "page",
