@@ -49,6 +49,7 @@ COMMANDS = {
         "pipeline compare slidestream-out denser": "by: tests/scripts/readme_test.py",
         "pipeline report many --html report.html": "by: tests/scripts/readme_test.py",
         "pipeline convert slide.svs slide.ome.tif": "by: tests/scripts/readme_test.py",
+        "pipeline convert slide.svs slide.dzi": "page",
         "pipeline info slide.svs": "by: tests/scripts/readme_test.py",
         "pipeline --help": "by: tests/scripts/readme_test.py",
     },
@@ -78,6 +79,9 @@ COMMANDS = {
         "pipeline convert slide.svs same.ome.tif --compression copy": "page",
         "pipeline convert slide.svs quarter.ome.tif --level 1 -Q 75": "page",
         "pipeline info slide.ome.tif": "page",
+        "pipeline status slide.ome.tif": "by: tests/cli/slow_storage_test.py",
+        "LARGE=1 TMPDIR=/var/tmp WRITE_IMAGE=build/release/tests/sink/write_image python3 tests/sink/folders_test.py "
+        "Large": "not: 7 minutes",
         "pipeline slides/ --out edges -s operators.run=sobel -s image.format=ome-tiff": "page",
     },
     "docs/performance.md": {
@@ -93,6 +97,13 @@ COMMANDS = {
         "--out started": "not: " + GPU,
         "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
         "gpu_bench --only gpu_decode": "not: " + GPU,
+        "gpu_bench --only convert --dir /dev/shm/bench": "not: " + GPU,
+        "jpeg2000_gpu_bench tcga-cr-7395.svs": "not: " + GPU,
+        "jpeg2000_gpu_bench lossless.svs --tiles 16384,1024": "not: " + GPU,
+        "pipeline synth --out lossless.svs --size 2048x2048 --codec jpeg2000 --quality 100 --levels 1": "page",
+        "/usr/bin/time -v pipeline convert slide.svs slide.ome.tif -Q 75 --quiet": "not: GNU time isn't installed for tests",
+        **{"bench/convert_bench.py build/release/pipeline build/release/bench/jpeg_floor --size 16384x16384" + more:
+           "not: minutes, and libvips" for more in ("", " --set pipeline.strip_height=512")},
         "gpu_bench --only startup": "not: " + GPU,
         "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
             "not: " + GPU + ", cuCIM, CuPy and PyTorch",
@@ -239,7 +250,7 @@ class Pages(Running):
                 " && pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4 --repeat 2")
 
     def test_readme(self):
-        self.assertEqual(self.run_commands("README.md", "page"), 1)
+        self.assertEqual(self.run_commands("README.md", "page"), 2)
 
     def test_configuration(self):
         self.assertEqual(self.run_commands("docs/configuration.md", "page"), 1)
@@ -256,7 +267,7 @@ class Pages(Running):
         self.assertEqual(self.run_commands("docs/encoder.md", "page"), 1)
 
     def test_images(self):
-        self.assertEqual(self.run_commands("docs/images.md", "page"), 8)
+        self.assertEqual(self.run_commands("docs/images.md", "page"), 9)
         for name in "slide.ome.tif", "slide.view.html", "chunks/images/two.identity.ome.zarr/.zattrs", "converted/images/one.identity.ome.tif", "edges/images/two.sobel.ome.tif":
             self.assertTrue((self.folder / name).exists(), name)
 
@@ -283,7 +294,7 @@ class Pages(Running):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def test_performance(self):
-        self.assertEqual(self.run_commands("docs/performance.md", "page"), 3)
+        self.assertEqual(self.run_commands("docs/performance.md", "page"), 4)
 
 
 class Benchmarks(Running):
