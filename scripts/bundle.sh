@@ -7,7 +7,6 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
-limit_mib=60
 trap 'echo "bundle.sh: line $LINENO failed" >&2' ERR
 
 # Folder of the libraries, as seen from a program: cmake/Targets.cmake links programs with it.
@@ -219,6 +218,9 @@ without JBIG-KIT, so that it refuses files with JBIG compression.
 $(printf '%s\n' "${origin[@]}" | sort -u | awk -F'|' '{printf "  %-26s %s\n", $1, $2}')
 EOF_README
 
+# Kernels are there once for each architecture, in each program.
+IFS=';' read -r -a architectures <<<"$(cached SLIDESTREAM_CUDA_ARCHITECTURES)"
+limit_mib=$((48 + 12 * (${#architectures[@]} > 1 ? ${#architectures[@]} : 1)))
 bytes="$(du -sb "$stage" | cut -f1)"
 if ((bytes > limit_mib << 20)); then
   echo "bundle.sh: $(((bytes >> 20) + 1)) MiB, more than $limit_mib; the largest files:" >&2

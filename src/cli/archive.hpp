@@ -68,7 +68,7 @@ class Archive {
   std::uint64_t bytes_of(const std::string& path) const;
 
   /// Whether the folder is still this run's; any thread.
-  bool owns_folder() const noexcept { return !ledger_->is_lost(); }
+  bool owns_folder() const noexcept { return ledger_->is_in_place(); }
 
   /// Ends the watching. Until then `failure` may be set by another thread.
   void end_watch();

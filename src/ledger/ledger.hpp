@@ -122,6 +122,9 @@ class Ledger {
   /// Whether the folder isn't this process's any more: another took over, or it was moved or deleted.
   bool is_lost() const noexcept { return lost_; }
 
+  /// Whether the file has its name still, as far as the system says now; any thread.
+  bool is_in_place() const noexcept { return !lost_ && number_of(file()) == number_; }
+
   const std::filesystem::path& file() const noexcept { return database_.file(); }
 
  private:
