@@ -149,9 +149,10 @@ class Emit final : public EmitStage {
   }
 
   flow::continue_msg attach(const OutputTurns::Turn& turn) {
-    const runtime::GraphLifetime::Body body(lifetime_);
+    // Before anything is read: this may be a thread's first step in the graph, and nothing else orders it.
     Batch& batch = *turn.batch;
     batch.handoff.take();
+    const runtime::GraphLifetime::Body body(lifetime_);
     auto slot = pool_.try_acquire();
     if (!slot) throw Error("internal: a turn without a free output slot");
     if (batch.slide->levels_on_device) {
