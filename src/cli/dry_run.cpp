@@ -83,19 +83,19 @@ void add_slide(Table& table, const RunForecast& forecast, const SlideForecast& s
              count_text(static_cast<unsigned long long>(slide.most_rows)), memory_text(slide.batch_bytes)});
 }
 
-/// Where the levels of images are made on the host though GPUs compute.
-std::string levels_text(const RunForecast& forecast) {
-  if (forecast.gpus == 0 || forecast.output_slots == 0) return {};
+/// Where the levels of images are made on the host though GPUs compute, and might have made them.
+std::string levels_text(const Config& config, const RunForecast& forecast) {
+  if (forecast.gpus == 0 || forecast.output_slots == 0 || config.image.compression == ImageCompression::copy) return {};
   const auto count = std::ranges::count_if(
       forecast.slides, [](const SlideForecast& slide) { return slide.error.empty() && !slide.levels_on_gpu; });
   if (count == 0) return {};
   return "levels and tiles of the images of " + count_text(static_cast<unsigned long long>(count)) +
          (count == 1 ? " slide" : " slides") +
-         " are made on the host: the GPU hasn't the memory, a tile is larger than an output slot, or there are more "
-         "than 13 levels\n";
+         " are made on the host: the GPU hasn't the memory, a tile is larger than an output slot, samples aren't of 8 "
+         "bits, or there are more than 13 levels\n";
 }
 
-std::string slides_text(const RunForecast& forecast, int width, const Style& style) {
+std::string slides_text(const Config& config, const RunForecast& forecast, int width, const Style& style) {
   Table table({"<slide", "<size", "<codec", "file", "windows", "batches", "rows", "of a slot"});
   const auto path_width = static_cast<std::size_t>(std::clamp(width - 80, 16, 60));
   const std::size_t shown = std::min(forecast.slides.size(), most_slides);
@@ -117,7 +117,7 @@ std::string slides_text(const RunForecast& forecast, int width, const Style& sty
   text += "\n" + errors + std::to_string(forecast.slides.size()) +
           (forecast.slides.size() == 1 ? " slide, " : " slides, ") + bytes_text(static_cast<double>(bytes)) + ", " +
           count_text(windows) + " windows, " + count_text(batches) + (batches == 1 ? " batch" : " batches") + "\n" +
-          levels_text(forecast);
+          levels_text(config, forecast);
   return text;
 }
 
@@ -138,7 +138,7 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
       text +=
           style.bold("touched") + "  " + memory_text(forecast.touched_bytes()) + " of the host's, by these slides\n";
     }
-    text += slides_text(forecast, width, style);
+    text += slides_text(config, forecast, width, style);
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
+#include <system_error>
 
 #include "cli/progress_file.hpp"
 #include "cli/terminal.hpp"
@@ -131,7 +132,12 @@ void print(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error
 /// Of an image that is written alone, which has no ledger.
 int show_image(const StatusOptions& options, const std::filesystem::path& file) {
   const std::optional<ToldProgress> told = read_progress(file);
-  if (!told) throw OutputError(file.string() + ": nobody writes " + options.folder + ", or not for a second yet");
+  if (!told) {
+    std::error_code ignored;
+    const bool is_whole = std::filesystem::exists(options.folder, ignored);
+    throw OutputError(options.folder + ": " + (is_whole ? "it is whole, and " : "") +
+                      "nobody writes it, or not for a second yet");
+  }
   const std::optional<bool> alive = is_alive(told->process);
   if (options.json) {
     print(told->json);

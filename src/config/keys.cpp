@@ -347,11 +347,10 @@ std::vector<ConfigKey> make_keys() {
       choice(
           "image", "compression", &Config::image, &ImageConfig::compression, compression_names,
           "How tiles are compressed: jpeg (8-bit grey or colour, with loss; not in ome-zarr, alone in dzi), none, "
-          "zstd, blosc-lz4 "
-          "(ome-zarr), copy (ome-tiff, of the operator identity: the slide's own JPEG tiles as they are, and jpeg for "
-          "the smaller levels), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, and zstd "
-          "where "
-          "image.zarr_version is 3). Default auto."),
+          "zstd, blosc-lz4 (ome-zarr), copy (ome-tiff, of the operator identity: the slide's own JPEG tiles as they "
+          "are, "
+          "and jpeg for the smaller levels), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, "
+          "and zstd where image.zarr_version is 3). Default auto."),
       integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100,
               "Quality of JPEG, 1 to 100. Default 85."),
       tile_key(),

@@ -97,6 +97,28 @@ std::uint64_t stable_hash(std::string_view text) noexcept {
 
 namespace {
 
+/// Does the work on a thread of its own; where the system has none left, when its result is asked for.
+template <class Work>
+auto begin(const Work& work) {
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, work);
+  }
+}
+
+struct OpenFile {
+  explicit OpenFile(const std::filesystem::path& file)
+      : descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+  ~OpenFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  int descriptor;
+};
+
 /// Read at a time of a long file, while the block before is hashed.
 constexpr std::size_t long_block = std::size_t{8} << 20;
 
@@ -133,7 +155,7 @@ bool hash_long_file(ContentHash& hash, int descriptor) {
   for (std::size_t now = 0; got; now = 1 - now) {
     std::future<std::optional<std::size_t>> next;
     const bool last = *got < long_block;
-    if (!last) next = std::async(std::launch::async, read_block, descriptor, std::span(blocks[1 - now]));
+    if (!last) next = begin([descriptor, &block = blocks[1 - now]] { return read_block(descriptor, block); });
     hash.add(std::span(blocks[now]).first(*got));
     if (last) return true;
     got = next.get();
@@ -144,13 +166,12 @@ bool hash_long_file(ContentHash& hash, int descriptor) {
 }  // namespace
 
 std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) return std::nullopt;
+  const OpenFile open(file);
+  if (open.descriptor < 0) return std::nullopt;
   ContentHash hash;
   struct ::stat about {};
-  const bool long_one = ::fstat(descriptor, &about) == 0 && about.st_size > static_cast<off_t>(4 * long_block);
-  const bool whole = long_one ? hash_long_file(hash, descriptor) : hash_file(hash, descriptor);
-  ::close(descriptor);
+  const bool is_long = ::fstat(open.descriptor, &about) == 0 && about.st_size > static_cast<off_t>(4 * long_block);
+  const bool whole = is_long ? hash_long_file(hash, open.descriptor) : hash_file(hash, open.descriptor);
   return whole ? std::optional(hash.value()) : std::nullopt;
 }
 
@@ -204,7 +225,7 @@ bool describe_files(const fs::path& folder, std::map<std::string, std::string>& 
   std::vector<std::future<void>> helpers;
   // A file or two are read before a thread has begun.
   for (std::size_t i = 1; i < std::min(most, files.size() / 16); ++i) {
-    helpers.push_back(std::async(std::launch::async, work));
+    helpers.push_back(begin(work));
   }
   work();
   for (std::future<void>& helper : helpers) helper.get();

@@ -105,7 +105,7 @@ class Slow(FaultCase):
         slide = self.slide("wide", "4096x1024")
         image = self.folder / "wide.ome.tif"
         file = self.folder / "wide.partial.progress.json"
-        self.assertIn("nobody writes", run("status", image).stderr)
+        self.assertIn("wide.ome.tif: nobody writes it", run("status", image).stderr)
         process = self.begin(self.folder / "wide.", "convert", slide, image, "--tile", 128)
         self.told(process, file, lambda now: now["tiles_written"] > 0)
         self.assertRegex(self.status(image), rf"state     running \(.*process {process.pid}\)(.*)\n"
@@ -115,6 +115,7 @@ class Slow(FaultCase):
         self.assertRegex(self.status(image), r"state     dead: (.*\n)+partial   ")
         self.assertEqual(run("convert", slide, image).returncode, 0)
         self.assertEqual(sorted(path.name for path in self.folder.glob("wide.*")), ["wide.ome.tif"])
+        self.assertIn("wide.ome.tif: it is whole, and nobody writes it", run("status", image).stderr)
 
     def test_it_is_not_written_where_it_cannot_be(self):
         slides = self.tiny_slides(6)
