@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <slidestream/image.hpp>
+
+/// \file
+/// Networks that run over overlapping tiles of slides. What they compute is theirs; which tiles they get, how those are
+/// put together and written is the engine's.
+
+namespace slidestream {
+
+/// Which tiles of a slide a network gets.
+struct NetworkTiles {
+  int side = 0;               ///< T: pixels of a tile's sides
+  int overlap = 0;            ///< O: pixels that neighbours share, 0 to T / 2
+  int batch = 1;              ///< tiles that it gets at a time
+  std::optional<double> mpp;  ///< micrometres a pixel of its tiles; nullopt: the level's own pixels
+  bool tissue_only = false;   ///< tiles without tissue aren't given to it
+};
+
+/// What it gives for a tile.
+struct NetworkOutput {
+  enum class Kind {
+    image,    ///< channels of pixels, blended where tiles overlap
+    classes,  ///< a channel for each class: blended, then the largest is the pixel's label
+    vector,   ///< entries that describe the whole tile
+  };
+
+  Kind kind = Kind::image;
+  int channels = 1;                       ///< C: 1 to 16 of an image or classes; entries D of a vector
+  int scale = 1;                          ///< s: an image of a tile has sides of T / s samples
+  SampleType sample = SampleType::uint8;  ///< of an image: uint8 or uint16
+  float low = 0.0F;                       ///< value that becomes 0
+  float high = 1.0F;                      ///< value that becomes the largest of `sample`
+};
+
+/// A network that is ready on one device. Used by one thread at a time.
+class NetworkSession {
+ public:
+  virtual ~NetworkSession() = default;
+
+  /// Computes one batch.
+  /// \param pixels  host memory: batch x T x T x 3 samples, red, green, blue side by side; tiles that only fill the
+  ///   last batch up are zeros.
+  /// \param values  host memory, written: batch x C x (T / s) x (T / s), or batch x D for vectors.
+  /// \throws SlideError: the slide fails with it.
+  virtual void run(std::span<const std::uint8_t> pixels, std::span<float> values) = 0;
+};
+
+/// Immutable, shared by all threads of a run.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  virtual NetworkTiles tiles() const = 0;
+  virtual NetworkOutput output() const = 0;
+  /// For logs: "ONNX Runtime 1.31, CPU".
+  virtual std::string description() const = 0;
+  /// \param gpu  index of the GPU to use, -1 for the host. \throws Error.
+  virtual std::unique_ptr<NetworkSession> session(int gpu) const = 0;
+};
+
+}  // namespace slidestream
