@@ -14,7 +14,7 @@ namespace slidestream {
 
 namespace {
 
-/// In front of each plane: its length.
+/// In front of each plane, where there are several: its length.
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 
 class PlanarEncoder final : public TileEncoder {
@@ -28,6 +28,9 @@ class PlanarEncoder final : public TileEncoder {
 
   std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) override {
     std::vector<std::byte> all;
+    if (compression_ == TileCompression::none) {
+      all.reserve(static_cast<std::size_t>(format_.channels) * (length_bytes + plane_.size()));
+    }
     for (int channel = 0; channel < format_.channels; ++channel) {
       switch (bytes_of(format_.sample)) {
         case 1:
@@ -42,7 +45,7 @@ class PlanarEncoder final : public TileEncoder {
       const std::span<const std::byte> plane = compressed();
       const std::uint64_t length = plane.size();
       const auto* first = reinterpret_cast<const std::byte*>(&length);
-      all.insert(all.end(), first, first + length_bytes);
+      if (format_.channels > 1) all.insert(all.end(), first, first + length_bytes);
       all.insert(all.end(), plane.begin(), plane.end());
     }
     return all;
@@ -93,6 +96,7 @@ std::unique_ptr<TileEncoder> make_planar_encoder(TileCompression compression, Pi
 }
 
 std::vector<std::span<const std::byte>> planes_of(std::span<const std::byte> tile, int channels) {
+  if (channels == 1) return {tile};
   std::vector<std::span<const std::byte>> planes;
   for (int channel = 0; channel < channels; ++channel) {
     std::uint64_t length = 0;

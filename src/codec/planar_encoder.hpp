@@ -14,7 +14,8 @@ namespace slidestream {
 
 /// An encoder of tiles whose samples of a channel lie together. What a tile lacks at an image's right and lower edge
 /// holds `fill`, the bytes of a sample. The bytes that it gives hold a plane for each channel; `planes_of` finds them.
-/// \param compression  none, zstd, or blosc_lz4. \param side  of a tile in pixels. \throws Error for what can't be.
+/// Of one channel they are its plane. \param compression  none, zstd, or blosc_lz4. \param side  of a tile in pixels.
+/// \throws Error for what can't be.
 std::unique_ptr<TileEncoder> make_planar_encoder(TileCompression compression, PixelFormat format, int side,
                                                  std::vector<std::byte> fill);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -119,14 +120,18 @@ struct OpenFile {
   int descriptor;
 };
 
-/// Read at a time of a long file, while the block before is hashed.
-constexpr std::size_t long_block = std::size_t{8} << 20;
+/// Of a long file so many blocks are read at a time, while the block before them is hashed: one thread reads more
+/// slowly than another hashes.
+constexpr std::size_t long_block = std::size_t{4} << 20;
+constexpr std::size_t blocks_ahead = 3;
 
-/// Up to the block's size. \return the bytes read, fewer at the end of the file; nothing where reading fails.
-std::optional<std::size_t> read_block(int descriptor, std::span<std::byte> block) {
+/// Up to the block's size, from `offset` on. \return the bytes read, fewer at the end of the file; nothing where
+/// reading fails.
+std::optional<std::size_t> read_block(int descriptor, std::uint64_t offset, std::span<std::byte> block) {
   std::size_t filled = 0;
   while (filled < block.size()) {
-    const ssize_t got = ::read(descriptor, block.data() + filled, block.size() - filled);
+    const ssize_t got =
+        ::pread(descriptor, block.data() + filled, block.size() - filled, static_cast<::off_t>(offset + filled));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;
     if (got == 0) break;
@@ -141,8 +146,8 @@ bool hash_file(ContentHash& hash, int descriptor) {
   constexpr std::size_t block_bytes = std::size_t{1} << 20;
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(block_bytes);
   const std::span<std::byte> block(memory.get(), block_bytes);
-  for (;;) {
-    const auto got = read_block(descriptor, block);
+  for (std::uint64_t offset = 0;; offset += block_bytes) {
+    const auto got = read_block(descriptor, offset, block);
     if (!got) return false;
     hash.add(block.first(*got));
     if (*got < block.size()) return true;
@@ -150,17 +155,27 @@ bool hash_file(ContentHash& hash, int descriptor) {
 }
 
 bool hash_long_file(ContentHash& hash, int descriptor) {
-  std::vector<std::byte> blocks[2] = {std::vector<std::byte>(long_block), std::vector<std::byte>(long_block)};
-  auto got = read_block(descriptor, blocks[0]);
-  for (std::size_t now = 0; got; now = 1 - now) {
-    std::future<std::optional<std::size_t>> next;
-    const bool last = *got < long_block;
-    if (!last) next = begin([descriptor, &block = blocks[1 - now]] { return read_block(descriptor, block); });
-    hash.add(std::span(blocks[now]).first(*got));
-    if (last) return true;
-    got = next.get();
+  struct Block {
+    std::unique_ptr<std::byte[]> bytes = std::make_unique_for_overwrite<std::byte[]>(long_block);
+    std::future<std::optional<std::size_t>> got;  ///< ends before the bytes go
+  };
+  std::array<Block, blocks_ahead + 1> blocks;
+  std::uint64_t offset = 0;
+  const auto read = [&](Block& block) {
+    block.got = begin([descriptor, offset, to = block.bytes.get()] {
+      return read_block(descriptor, offset, {to, long_block});
+    });
+    offset += long_block;
+  };
+  for (std::size_t i = 0; i < blocks_ahead; ++i) read(blocks[i]);
+  for (std::size_t now = 0;; ++now) {
+    read(blocks[(now + blocks_ahead) % blocks.size()]);
+    Block& block = blocks[now % blocks.size()];
+    const std::optional<std::size_t> got = block.got.get();
+    if (!got) return false;
+    hash.add({block.bytes.get(), *got});
+    if (*got < long_block) return true;
   }
-  return false;
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ std::vector<const runtime::StageMeter*> RunContext::meters() const {
   } else {
     all.insert(all.end(), {&carry, &compute});
   }
-  if (makes_files) all.insert(all.end(), {&encode, &write});
+  if (makes_files) all.insert(all.end(), {&encode, &write, &publish});
   all.push_back(&reduce);
   return all;
 }

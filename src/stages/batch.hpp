@@ -237,6 +237,7 @@ struct RunContext {
   runtime::StageMeter collect{"collect"};
   runtime::StageMeter encode{"encode"};
   runtime::StageMeter write{"write"};
+  runtime::StageMeter publish{"publish"};
   runtime::StageMeter reduce{"reduce"};
   std::atomic<std::uint64_t> pixels_started{0};
   std::atomic<std::uint64_t> pixels_done{0};

@@ -285,7 +285,7 @@ class Emit final : public EmitStage {
     send_tiles(images, piece.image, std::move(tiles), parcel.slot, nullptr);
   }
 
-  /// Those that a device has encoded.
+  /// Those that are as files hold them already.
   void put_encoded(const std::shared_ptr<SlideImages>& images, const Parcel& parcel, const Parcel::Piece& piece) {
     ImageSink& sink = *images->images[piece.image].sink;
     runtime::StageMeter::Busy busy(context_.encode);
@@ -400,7 +400,7 @@ class Emit final : public EmitStage {
   void deliver(SlideImages& images) {
     SlideImages::Finished& slide = *images.finished;
     if (slide.result.done) {
-      const runtime::StageMeter::Busy busy(context_.write);
+      const runtime::StageMeter::Busy busy(context_.publish);
       guard(images, [&] { images.publish(); });
       // Its files couldn't be written, and the run ends: it is made anew.
       if (images.dropped()) return;

@@ -232,6 +232,7 @@ class SlotPyramids::Packing {
   void add_pixels(const Made& made, const PyramidRows::TileRow& row, std::int64_t first, std::int64_t end) {
     const DeviceImage& image = slot_.images_[made.image];
     const BatchLevel& rows = made.rows.levels[static_cast<std::size_t>(row.level)];
+    if (image.is_cut()) first = add_tiles(made, row, first, end);
     while (first < end) {
       const Rect tile = made.layout.rect(row.level, {first, row.row});
       const std::int64_t width = made.layout.size(row.level).width - tile.x;
@@ -254,6 +255,34 @@ class SlotPyramids::Packing {
     }
   }
 
+  /// Tiles that lie inside the image, each on its own as its file has it. \return the first that doesn't.
+  std::int64_t add_tiles(const Made& made, const PyramidRows::TileRow& row, std::int64_t first, std::int64_t end) {
+    const DeviceImage& image = slot_.images_[made.image];
+    const BatchLevel& rows = made.rows.levels[static_cast<std::size_t>(row.level)];
+    const Size size = made.layout.size(row.level);
+    const std::int64_t side = made.layout.tile();
+    if ((row.row + 1) * side > size.height) return first;
+    end = std::min(end, size.width / side);
+    while (first < end) {
+      const std::int64_t stop = std::min(end, first + static_cast<std::int64_t>(room()) / image.raw_tile_bytes());
+      if (stop == first) {
+        begin_parcel();
+        continue;
+      }
+      Parcel::Piece& piece = begin_piece(made, row.level, {first, row.row}, stop - first,
+                                         static_cast<std::size_t>((stop - first) * image.raw_tile_bytes()));
+      for (std::int64_t tile = 1; tile <= stop - first; ++tile) {
+        piece.ends.push_back(static_cast<std::uint64_t>(tile * image.raw_tile_bytes()));
+      }
+      piece.pitch = piece.row_bytes = side * image.pixel_bytes();
+      piece.from = made.at + rows.offset + (row.row * side - rows.first) * rows.pitch + first * piece.row_bytes;
+      piece.from_pitch = rows.pitch;
+      piece.rows = side;
+      first = stop;
+    }
+    return first;
+  }
+
   const SlotPyramids& slot_;
   const std::uint64_t* words_;
   std::size_t most_bytes_;
@@ -273,8 +302,13 @@ void copy_parcel(const Parcel& parcel, cudaStream_t stream) {
     if (piece.rows == 1 || piece.pitch == piece.from_pitch) {
       SLIDESTREAM_CUDA(cudaMemcpyAsync(to, piece.from, static_cast<std::size_t>(piece.row_bytes * piece.rows),
                                        cudaMemcpyDeviceToHost, stream));
-    } else {
-      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(to, static_cast<std::size_t>(piece.pitch), piece.from,
+      continue;
+    }
+    // All rows at once, or a tile after the other.
+    const std::int64_t tiles = piece.ends.empty() ? 1 : piece.columns;
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(to + tile * piece.rows * piece.pitch, static_cast<std::size_t>(piece.pitch),
+                                         piece.from + tile * piece.row_bytes,
                                          static_cast<std::size_t>(piece.from_pitch),
                                          static_cast<std::size_t>(piece.row_bytes),
                                          static_cast<std::size_t>(piece.rows), cudaMemcpyDeviceToHost, stream));

@@ -18,13 +18,14 @@ struct Parcel {
     std::size_t image = 0;  ///< of the slide's images
     int level = 0;
     TileIndex first;
-    std::int64_t columns = 0;         ///< of tiles
-    std::vector<std::uint64_t> ends;  ///< of JPEG tiles: where each ends, from the piece's begin; empty: pixels
-    std::size_t offset = 0;           ///< of the slot: where they lie
-    std::int64_t pitch = 0;           ///< of pixels there; of JPEG tiles 0
+    std::int64_t columns = 0;  ///< of tiles
+    std::vector<std::uint64_t>
+        ends;                ///< of tiles as files hold them: where each ends, from the first's begin; empty: pixels
+    std::size_t offset = 0;  ///< of the slot: where they lie
+    std::int64_t pitch = 0;  ///< of pixels there; of JPEG tiles 0
     const std::byte* from = nullptr;  ///< on the device
     std::int64_t from_pitch = 0;      ///< of pixels
-    std::int64_t row_bytes = 0;       ///< of pixels; of JPEG tiles all bytes
+    std::int64_t row_bytes = 0;       ///< of pixels, of one tile where each lies on its own; of JPEG tiles all bytes
     std::int64_t rows = 1;            ///< of pixels
   };
 

@@ -27,6 +27,12 @@ struct DeviceImage {
   bool is_encoded = false;  ///< its tiles leave the device as JPEG, otherwise its rows do
 
   std::int64_t pixel_bytes() const noexcept { return static_cast<std::int64_t>(format.pixel_bytes()); }
+  /// Whether whole tiles leave the device one after the other, each as the rows of pixels that its file holds. Copies
+  /// of small tiles one by one would take longer than the host does.
+  bool is_cut() const noexcept {
+    return options.compression == TileCompression::none && raw_tile_bytes() >= std::int64_t{128} << 10 &&
+           (options.format != ImageFormat::ome_zarr || format.channels == 1);
+  }
   std::int64_t raw_tile_bytes() const noexcept { return std::int64_t{options.tile} * options.tile * pixel_bytes(); }
   /// Room for a tile of JPEG on an average: half of a grey one's pixels, a quarter of a coloured one's, and as much as
   /// pixels where the quality is above 90. A run of tiles that takes more leaves the device as rows.

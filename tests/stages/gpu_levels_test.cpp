@@ -102,13 +102,14 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
   };
   using enum ImageFormat;
   // Grey noise of the highest quality takes more room than there is for tiles of JPEG, and a side of 1,040 is none that
-  // the GPU encodes: these leave it as pixels.
+  // the GPU encodes: these leave it as pixels. Without compression those of 368 and 240 leave it one by one.
   const std::vector<Case> cases = {
-      Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 256, 75, 0},
+      Case{ome_tiff, ImageCompression::jpeg, 64, 100, 0},    Case{ome_zarr, ImageCompression::none, 368, 75, 0},
       Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
       Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
-      Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{dzi, ImageCompression::jpeg, 128, 75, 0}};
-  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(8)))) {
+      Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{ome_tiff, ImageCompression::none, 240, 75, 0},
+      Case{dzi, ImageCompression::jpeg, 128, 75, 0}};
+  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(9)))) {
     CAPTURE(of.tile);
     CAPTURE(of.quality);
     CAPTURE(static_cast<int>(of.format));
@@ -164,8 +165,12 @@ TEST_CASE("a GPU with too little memory for levels computes, and the host makes 
     return forecast_run(config, slides).fits_gpu();
   };
   double most = config.gpu.memory_fraction;
-  double least = 0;
+  double least = 0.01;
   REQUIRE(fits(most));
+  if (fits(least)) {
+    MESSAGE("skipped: a hundredth of this GPU's memory is enough for levels");
+    return;
+  }
   for (int step = 0; step < 20; ++step) (fits((most + least) / 2) ? most : least) = (most + least) / 2;
   config.gpu.memory_fraction = 1.02 * most;
   CHECK(on_gpus(config, slides) == 0);
