@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Slides to images on processors, here and with libvips, in turns:
 `convert_bench.py PIPELINE [JPEG_FLOOR] [--size 16384x12288] [--rounds 5] [--threads 2] [--folder /dev/shm] [--set SETTING]
-[--only NAME,...]`.
+[--only NAME,...] [--slides 16] [--at-once 1 2]`.
 
 tiff    `pipeline convert` to OME-TIFF beside `vips tiffsave`: JPEG tiles of 256, quality 75, all levels
 dzi     `pipeline convert` to Deep Zoom beside `vips dzsave`, the same
+archive `pipeline convert` of a folder of --slides slides beside `vips tiffsave` of as many, some processes at a time: each
+        number of --at-once, of which the best counts; every process has its share of the threads
 sobel   the operator `sobel` to a grey JPEG pyramid beside libvips' (grey, sobel, tiffsave; the package pyvips), and beside
         what libjpeg-turbo alone takes to decode the slide's tiles to grey and to encode the image's (JPEG_FLOOR is
         build/release/bench/jpeg_floor)
@@ -16,6 +18,7 @@ times. The folder should be on a RAM disk.
 """
 
 import argparse
+import concurrent.futures
 import importlib.util
 import os
 import pathlib
@@ -40,6 +43,7 @@ def processors_busy():
     return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
 
 
+VIPS_TIFF = "tile,tile-width=256,tile-height=256,pyramid,subifd,bigtiff,compression=jpeg,Q=75"
 VIPS_SOBEL = """
 import sys, pyvips
 slide = pyvips.Image.tiffload(sys.argv[1], access="sequential")
@@ -105,13 +109,35 @@ class Bench:
 
     def tiff(self):
         self.compare("tiff", self.ours("convert", self.slide, self.folder / "made.ome.tif", "-Q", "75"), {
-            "vips tiffsave": ["vips", "tiffload", "--access", "sequential", self.plain, str(self.folder / "made-vips.tif") +
-                              "[tile,tile-width=256,tile-height=256,pyramid,subifd,bigtiff,compression=jpeg,Q=75]"]})
+            "vips tiffsave": ["vips", "tiffload", "--access", "sequential", self.plain, f"{self.folder}/made-vips.tif[{VIPS_TIFF}]"]})
 
     def dzi(self):
         self.compare("dzi", self.ours("convert", self.slide, self.folder / "made.dzi", "-Q", "75"), {
             "vips dzsave": ["vips", "dzsave", f"{self.plain}[access=sequential]", self.folder / "made-vips", "--suffix",
                             ".jpg[Q=75]", "--tile-size", "256", "--overlap", "0"]})
+
+    def archive(self):
+        """Made once: it takes long, and a file for each slide is there at the end of it."""
+        folder = self.folder / "slides"
+        folder.mkdir()
+        for number in range(self.options.slides):
+            os.link(self.slide, folder / f"{number}.svs")
+        here = self.ours("convert", folder, "--to", "ome-tiff", "--out", self.folder / "made", "-Q", "75")
+        figures = {"slidestream": timed(here)}
+        self.clear()
+        for at_once in self.options.at_once:
+            def one(number):
+                subprocess.run(["vips", "tiffload", "--access", "sequential", self.plain, f"{self.folder}/made-{number}.tif[{VIPS_TIFF}]"], check=True, stdout=subprocess.DEVNULL,
+                               env={**os.environ, "VIPS_CONCURRENCY": str(max(1, self.options.threads // at_once))})
+            begin = time.monotonic()
+            with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+                list(pool.map(one, range(max(at_once, self.options.peer_slides))))
+            figures[f"vips, {at_once} at once"] = (time.monotonic() - begin) / max(at_once, self.options.peer_slides)
+            self.clear()
+        ours = figures.pop("slidestream")[0] / self.options.slides
+        print(f"archive slidestream                  {ours:7.3f} s a slide, of {self.options.slides}")
+        for who, seconds in figures.items():
+            print(f"archive {who:28} {seconds:7.3f} s a slide  ratio {seconds / ours:.1f}", flush=True)
 
     def sobel(self):
         here = self.ours(self.slide, "--out", self.folder / "made", "--set", "operators.run=sobel", "--set",
@@ -148,6 +174,9 @@ def main():
                         "pipeline.strip_height=512")
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--only", default="tiff,dzi,sobel")
+    parser.add_argument("--slides", type=int, default=16, help="of the archive")
+    parser.add_argument("--peer-slides", type=int, default=1, help="of it that libvips makes, at least")
+    parser.add_argument("--at-once", type=int, nargs="+", default=[1, 2], help="processes of libvips")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         bench = Bench(options, pathlib.Path(folder))

@@ -43,8 +43,10 @@ constexpr std::size_t wave_tile_bytes = 24 << 10;
 /// Compute streams of a device, where memory allows: small slides are computed side by side.
 constexpr std::size_t most_compute_streams = 4;
 
-/// Bytes of an output slot that do for many of them: what one has by default.
+/// Bytes of an output slot that do for many of them: of rows that the host makes levels of; and of tiles from a device,
+/// with which each slot is a write under way.
 constexpr std::size_t output_slot_bytes = std::size_t{160} << 20;
+constexpr std::size_t parcel_slot_bytes = std::size_t{40} << 20;
 
 /// Memory for rows of images that fill no row of tiles yet: for a pixel's byte at least so much, which does for images
 /// of 64,000 columns, but no more than a part of all.
@@ -254,7 +256,12 @@ HostSlots device_host_slots(const PipelineConfig& pipeline, const DeviceWork& wo
   if (!images) return host;
   // Many small ones, for many files at a time; but as large as bands want them.
   const std::size_t least = std::max<std::size_t>(2, depth / 2) * devices;
-  host.output_slots = std::clamp(memory / 2 / output_slot_bytes, least, 4 * least);
+  std::size_t usual = work.images.empty() ? output_slot_bytes : parcel_slot_bytes;
+  // A tile that leaves the device as pixels has to fit.
+  for (const DeviceImage& image : work.images) {
+    usual = std::max(usual, 2 * static_cast<std::size_t>(image.raw_tile_bytes()));
+  }
+  host.output_slots = std::clamp(memory / 2 / usual, least, 4 * least);
   host.output_bytes = memory / 2 / host.output_slots / page * page;
   return host;
 }
