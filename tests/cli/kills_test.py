@@ -59,8 +59,8 @@ class Kills(Case):
                 self.assertEqual(image.read_bytes(), expected)
                 image.unlink()
             elif partial.exists():
-                there, all_of_them = self.assertReadable(partial, levels, expected)
-                met["images that were begun" if there == 0 else "parts" if there < all_of_them else "images without a name"] += 1
+                there, tiles = self.assertReadable(partial, levels, expected)
+                met["images that were begun" if there == 0 else "parts" if there < tiles else "images without a name"] += 1
             else:
                 met["nothing"] += 1
         print(", ".join(f"{count} {what}" for what, count in met.most_common()), file=sys.stderr)

@@ -98,6 +98,12 @@ COMMANDS = {
         "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
         "gpu_bench --only gpu_decode": "not: " + GPU,
         "gpu_bench --only convert --dir /dev/shm/bench": "not: " + GPU,
+        "gpu_bench --only several_gpus --dir /dev/shm/bench": "not: " + GPU,
+        "bench/convert_bench.py build/cuda/pipeline --size 65664x43264 --threads 16 --only archive --slides 64 --at-once 8 16 "
+        "--peer-slides 16 --set pipeline.memory_mib=8192 --set pipeline.queue_depth=8": "not: " + GPU,
+        "pipeline synth --out raw.tif --size 65664x43264 --distinct 300 --levels 1 --codec none --tile 1024 --bigtiff":
+            "not: 8.8 GB",
+        "python3 bench/published/whole_slide.py raw.tif out.zarr": "not: " + GPU,
         "jpeg2000_gpu_bench tcga-cr-7395.svs": "not: " + GPU,
         "jpeg2000_gpu_bench lossless.svs --tiles 16384,1024": "not: " + GPU,
         "pipeline synth --out lossless.svs --size 2048x2048 --codec jpeg2000 --quality 100 --levels 1": "page",
