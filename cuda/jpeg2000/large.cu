@@ -1,32 +1,15 @@
 #include "cuda/jpeg2000/large.cuh"
 
-#include <algorithm>
-
-#include "runtime/cuda/check.hpp"
+#include "cuda/jpeg2000/transform_launch.cuh"
 
 namespace slidestream::cuda {
-namespace {
-
-template <class Wavelet>
-void launch(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream) {
-  constexpr auto shared = static_cast<int>(sizeof(LargeMemory));
-  SLIDESTREAM_CUDA(cudaFuncSetAttribute(transform_large<Wavelet>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  const std::uint64_t blocks =
-      std::min<std::uint64_t>({multiprocessors * LargeShape::blocks_per_multiprocessor,
-                               batch.colour_capacity / large_floats(batch.large_side), batch.tile_count});
-  transform_large<Wavelet><<<static_cast<unsigned>(blocks), LargeShape::threads, shared, stream>>>(batch);
-  SLIDESTREAM_CUDA_LAUNCHED();
-}
-
-}  // namespace
 
 void launch_large(const Jpeg2000DeviceBatch& batch, bool reversible, std::uint32_t multiprocessors,
                   cudaStream_t stream) {
-  if (reversible) {
-    launch<Wavelet53>(batch, multiprocessors, stream);
-  } else {
-    launch<Wavelet97>(batch, multiprocessors, stream);
-  }
+  const std::uint32_t at_a_time = multiprocessors * LargeShape::blocks_per_multiprocessor;
+  launch_either({transform_large<Wavelet53>, transform_large<Wavelet97>}, reversible,
+                blocks_by_turns(batch, at_a_time, large_floats(batch.large_side)), LargeShape::threads,
+                sizeof(LargeMemory), batch, stream);
 }
 
 }  // namespace slidestream::cuda

@@ -125,12 +125,10 @@ __global__ void __launch_bounds__(LargeShape::threads, LargeShape::blocks_per_mu
               values[(c - 1) * side * side + row * side + x] = value;
               return;
             }
-            if (x - tile.first_column >= tile.columns) return;
             if (!writer.three()) return writer.write(x, row, value, Value{}, Value{});
             const auto beside = [&](std::uint32_t other) {
               const DecodedComponent& its = coding.decoded[other];
-              const Value* const column = values + (other - 1) * side * side + x / its.dx;
-              return ColumnBeside<Value>{column, side, its.dy}.at(row);
+              return ValuesBeside<Value>{values + (other - 1) * side * side, side, its.dx, its.dy}.at(x, row);
             };
             writer.write(x, row, value, beside(1), beside(2));
           });

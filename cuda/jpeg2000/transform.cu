@@ -1,26 +1,12 @@
 #include "cuda/jpeg2000/transform.cuh"
 
-#include "runtime/cuda/check.hpp"
+#include "cuda/jpeg2000/transform_launch.cuh"
 
 namespace slidestream::cuda {
-namespace {
-
-template <class Wavelet>
-void launch(const Jpeg2000DeviceBatch& batch, cudaStream_t stream) {
-  constexpr auto shared = static_cast<int>(sizeof(TransformMemory));
-  SLIDESTREAM_CUDA(cudaFuncSetAttribute(transform_tiles<Wavelet>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  transform_tiles<Wavelet><<<batch.tile_count, TransformShape::threads, shared, stream>>>(batch);
-  SLIDESTREAM_CUDA_LAUNCHED();
-}
-
-}  // namespace
 
 void launch_transform(const Jpeg2000DeviceBatch& batch, bool reversible, cudaStream_t stream) {
-  if (reversible) {
-    launch<Wavelet53>(batch, stream);
-  } else {
-    launch<Wavelet97>(batch, stream);
-  }
+  launch_either({transform_tiles<Wavelet53>, transform_tiles<Wavelet97>}, reversible, batch.tile_count,
+                TransformShape::threads, sizeof(TransformMemory), batch, stream);
 }
 
 }  // namespace slidestream::cuda

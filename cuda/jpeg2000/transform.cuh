@@ -21,7 +21,8 @@ struct TransformShape {
   static constexpr std::uint32_t strip_pairs = warps;  // of rows
   // Parts of shared memory: one level, and another, which is the strip in the end.
   static constexpr std::uint32_t large = half * half;
-  static constexpr std::uint32_t small = 2 * strip_pairs * small_jpeg2000_side;
+  static constexpr std::uint32_t late_rows = 3;  ///< that the last pair has besides
+  static constexpr std::uint32_t small = (2 * strip_pairs + late_rows) * small_jpeg2000_side;
 };
 
 /// A code-block's planes.
@@ -328,11 +329,11 @@ __device__ __forceinline__ void transform_small_levels(const DecodedComponent& c
   }
 }
 
-/// A column of the tile on its way to the plane. Rows come in order: those of the middle, `Wavelet::rows_late` behind
-/// the strip, 16 after `begin` by `put_inner`, the others by `put`.
+/// A column of the tile on its way to the plane, a row at a time.
 template <class Wavelet>
 struct PixelColumn {
   using Value = typename Wavelet::Value;
+  static constexpr bool by_rows = false;
 
   std::uint8_t* at;  ///< row 0
   std::uint32_t pitch;
@@ -340,15 +341,15 @@ struct PixelColumn {
   std::uint32_t rows;
   PixelsOf pixels_of;
 
-  __device__ __forceinline__ void begin(std::uint32_t) const {}
-  __device__ __forceinline__ void put_inner(std::uint32_t, std::uint32_t row, Value value) const { put(row, value); }
   __device__ __forceinline__ void put(std::uint32_t row, Value value) const {
     if (row - first_row < rows)
       at[static_cast<std::size_t>(row) * pitch] = first_of(Wavelet::rounded(value), pixels_of);
   }
 };
 
-/// The last resolution, each column into its thread's `pixels`. \see PixelColumn
+/// The last resolution, to `pixels`. A thread gives it the rows of its column in their order, by `put(row, value)`. Where
+/// it is `by_rows` they stay in the strip instead: all threads' `begin(first_row)` comes before that, and their
+/// `finish(first_row, end_row, strip)` gets the strip's rows, of which those are there that the tile has.
 template <class Wavelet, class Pixels>
 __device__ __forceinline__ void transform_last_level(const DecodedComponent& component, const std::uint32_t* planes,
                                                      TransformMemory& memory, Pixels& pixels) {
@@ -367,24 +368,34 @@ __device__ __forceinline__ void transform_last_level(const DecodedComponent& com
                                   pitch_of(component, component.levels - 1U), strip + warp * 2 * pitch, pitch);
     }
     __syncthreads();
+    const std::uint32_t first_row = 2 * first - Wavelet::rows_late;
+    if constexpr (Pixels::by_rows) pixels.begin(first_row);
     if (threadIdx.x < level.width) {
-      const Value* const at = strip + threadIdx.x;
+      Value* const at = strip + threadIdx.x;
+      const auto put = [&](std::uint32_t row, Value value) {
+        if constexpr (Pixels::by_rows) {
+          at[(row - first_row) * pitch] = value;
+        } else {
+          pixels.put(row, value);
+        }
+      };
       if (first > 0 && first + pairs < lows) {
-        pixels.begin(2 * first - Wavelet::rows_late);
 #pragma unroll
         for (std::uint32_t k = 0; k < pairs; ++k) {
           Value odd, even;
           column.push_inner(at[2 * k * pitch], at[(2 * k + 1) * pitch], odd, even);
-          const std::uint32_t row = 2 * (first + k) - Wavelet::rows_late;
-          pixels.put_inner(2 * k, row, odd);
-          pixels.put_inner(2 * k + 1, row + 1, even);
+          put(first_row + 2 * k, odd);
+          put(first_row + 2 * k + 1, even);
         }
       } else {
         for (std::uint32_t k = 0; k < pairs && first + k < lows; ++k) {
-          column.push(first + k, lows, highs, at[2 * k * pitch], at[(2 * k + 1) * pitch],
-                      [&](std::uint32_t row, Value value) { pixels.put(row, value); });
+          column.push(first + k, lows, highs, at[2 * k * pitch], at[(2 * k + 1) * pitch], put);
         }
       }
+    }
+    if constexpr (Pixels::by_rows) {
+      __syncthreads();
+      pixels.finish(first_row, first + pairs < lows ? first_row + 2 * pairs : level.height, strip);
     }
     __syncthreads();
   }
