@@ -1,23 +1,27 @@
-// JPEG 2000 decoding on a GPU: `jpeg2000_gpu_bench SLIDE... [--format luminance|rgb|both] [--tiles N,N,...] [--repeat
-// N]
-// [--json FILE]`.
+// JPEG 2000 decoding on a GPU: `jpeg2000_gpu_bench SLIDE... [--format luminance|tissue|rgb|both] [--tiles N,N,...]
+// [--repeat N] [--openjpeg] [--write-tiles FILE] [--json FILE]`.
 //
 // The tiles of all of a slide's levels, repeated at random to N tiles a batch, go from compressed bytes in device
-// memory to luminance in a plane, to RGB, and to both. Every tile of the last run is compared with the CPU decoder's;
-// of both RGB is.
+// memory to luminance in a plane, to RGB, and to both; tissue is luminance of tiles with hardly any white. Every tile
+// of the last run is compared with the CPU decoder's; of both RGB is. With --openjpeg the CPU's decoder takes the same
+// tiles on all cores. FILE gets a slide's tiles for other decoders: bytes and their number before, 32 bits,
+// little-endian.
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
@@ -29,14 +33,25 @@ namespace {
 
 using namespace slidestream;
 
+constexpr const char* tissue = "tissue";  ///< beside what all benchmarks of tiles have
+
 struct Options : bench::TileOptions {
   Options() : TileOptions{{}, {42000, 16384, 1024}, 7, {}} {}
-  std::vector<std::string> formats = bench::tile_formats();
+  std::vector<std::string> formats = {"luminance", tissue, "rgb", "both"};
+  bool openjpeg = false;
+  std::string tiles_file;  ///< empty: none
 };
 
 /// The distinct tiles of a slide with their pixels, all of one size.
 struct Tiles {
+  struct Place {
+    std::size_t level;
+    std::int64_t tile;
+  };
+
   std::string name;
+  std::shared_ptr<const Slide> slide;
+  std::vector<Place> places;
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   Colour colour = Colour::rgb;
@@ -48,10 +63,20 @@ struct Tiles {
   std::size_t tile_bytes() const { return format.pixel_bytes() * width * height; }
 };
 
+/// Whether hardly any pixel, less than one in twenty, is nearly white.
+bool is_tissue(const std::vector<std::uint8_t>& luminance) {
+  constexpr std::uint8_t nearly_white = 220;
+  const auto white = std::ranges::count_if(luminance, [](std::uint8_t value) { return value >= nearly_white; });
+  return static_cast<std::size_t>(white) * 20 < luminance.size();
+}
+
+/// None where a slide has no tissue.
 Tiles read_tiles(const std::string& path, const std::string& wanted) {
-  const auto slide = Slide::open(path);
   Tiles tiles;
-  tiles.format = wanted == "luminance" ? luminance_format : rgb_format;
+  tiles.slide = Slide::open(path);
+  const auto& slide = tiles.slide;
+  bool any = false;
+  tiles.format = wanted == "rgb" || wanted == "both" ? rgb_format : luminance_format;
   tiles.with_luminance = wanted == "both";
   tiles.name = std::filesystem::path(path).stem().string() + (wanted == "luminance" ? "" : "_" + wanted);
   TileDecoder decoder;
@@ -73,12 +98,68 @@ Tiles read_tiles(const std::string& path, const std::string& wanted) {
       decoder.decode(
           *slide, l, i, bytes, 0, 0,
           {pixels.data(), tiles.format.channels * level.tile_width, level.tile_width, level.tile_height, tiles.format});
+      any = true;
+      if (wanted == tissue && !is_tissue(pixels)) continue;
       tiles.bytes.push_back(std::move(bytes));
       tiles.pixels.push_back(std::move(pixels));
+      tiles.places.push_back({l, i});
     }
   }
-  if (tiles.bytes.empty()) throw SlideError(path + ": no JPEG 2000 tiles");
+  if (!any) throw SlideError(path + ": no JPEG 2000 tiles");
   return tiles;
+}
+
+void write_tiles(const Tiles& tiles, const std::string& file) {
+  std::ofstream out(file, std::ios::binary);
+  const auto number = [&out](std::size_t value) {
+    const auto word = static_cast<std::uint32_t>(value);
+    out.write(reinterpret_cast<const char*>(&word), sizeof(word));
+  };
+  const auto write = [&out](const auto& bytes) {
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  number(tiles.width);
+  number(tiles.height);
+  number(static_cast<std::size_t>(tiles.format.channels));
+  for (std::size_t i = 0; i < tiles.bytes.size(); ++i) {
+    number(tiles.bytes[i].size());
+    write(tiles.bytes[i]);
+    write(tiles.pixels[i]);
+  }
+  if (!out.flush()) throw SlideError(file + ": can't be written");
+}
+
+/// The CPU's decoder on all cores, over the tiles in turn for some seconds.
+nlohmann::json run_openjpeg(const Tiles& tiles) {
+  constexpr std::chrono::seconds time{2};
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  std::atomic<std::size_t> taken = 0;
+  std::atomic<std::size_t> wrong = 0;
+  const auto before = std::chrono::steady_clock::now();
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < cores; ++i) {
+    threads.emplace_back([&] {
+      TileDecoder decoder;
+      std::vector<std::uint8_t> pixels(tiles.tile_bytes());
+      while (std::chrono::steady_clock::now() - before < time) {
+        const std::size_t tile = taken++ % tiles.bytes.size();
+        decoder.decode(*tiles.slide, tiles.places[tile].level, tiles.places[tile].tile, tiles.bytes[tile], 0, 0,
+                       {pixels.data(), tiles.format.channels * std::int64_t{tiles.width}, tiles.width, tiles.height,
+                        tiles.format});
+        if (pixels != tiles.pixels[tile]) ++wrong;
+      }
+    });
+  }
+  threads.clear();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  const double rate = static_cast<double>(taken) * tiles.width * tiles.height / seconds / 1e9;
+  std::printf("%-24s OpenJPEG on %u cores: %.3f Gpx/s\n", tiles.name.c_str(), cores, rate);
+  return {{"slide", tiles.name + "_openjpeg"},
+          {"tile", {tiles.width, tiles.height}},
+          {"tiles", cores},
+          {"gpx_per_s", rate},
+          {"flagged", 0},
+          {"wrong", wrong.load()}};
 }
 
 /// A batch's tiles in device memory: which stands where is left to chance.
@@ -209,8 +290,16 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
 Options parse(int argc, char** argv) {
   Options options;
   bench::parse_tile_options(argc, argv, options, [&](const std::string& argument, const bench::ArgumentValue& value) {
-    if (argument != "--format") return false;
-    options.formats = bench::tile_formats(value());
+    if (argument == "--openjpeg") {
+      options.openjpeg = true;
+    } else if (argument == "--write-tiles") {
+      options.tiles_file = value();
+    } else if (argument == "--format") {
+      const std::string wanted = value();
+      options.formats = wanted == tissue ? std::vector{wanted} : bench::tile_formats(wanted);
+    } else {
+      return false;
+    }
     return true;
   });
   return options;
@@ -226,6 +315,12 @@ int main(int argc, char** argv) {
     for (const std::string& path : options.slides) {
       for (const std::string& format : options.formats) {
         const Tiles tiles = read_tiles(path, format);
+        if (tiles.bytes.empty()) continue;
+        if (!options.tiles_file.empty()) write_tiles(tiles, options.tiles_file);
+        if (options.openjpeg) {
+          rows.push_back(run_openjpeg(tiles));
+          sound = sound && rows.back()["wrong"] == 0;
+        }
         for (const std::uint32_t count : options.tiles) {
           if (batch_bytes(tiles, count) > most_batch_bytes) continue;
           rows.push_back(run(tiles, count, options));

@@ -12,7 +12,7 @@ large_cases='*(large)*'
 # racecheck is slower again by a power of ten.
 racecheck_large_cases='*(large)*,*(many)*'
 # Benchmarks that --quick leaves out.
-slow_benchmarks='gpu_bench published'
+slow_benchmarks='gpu_bench published published_jpeg2000'
 test_seconds=300
 sanitizer_seconds=900
 bench_seconds=600
@@ -130,10 +130,11 @@ if wants sanitizer; then
   done
 fi
 
+data="${SLIDESTREAM_TEST_DATA:-$here/../../shared}/data"
 # Arguments of a benchmark that wants some: the slides whose tiles jpeg_gpu_bench and encode_gpu_bench repeat.
 arguments=()
 prepare() {
-  local folder="$logs/slides" data="${SLIDESTREAM_TEST_DATA:-$here/../../shared}/data"
+  local folder="$logs/slides"
   local real="$data/cmu-1-small-region.svs"
   arguments=()
   if [[ "$1" == jpeg2000_gpu_bench ]]; then
@@ -166,11 +167,19 @@ run_published() {
     "$pipeline" synth --out "$folder/headline.svs" --size 65664x43264 --distinct 300 --levels 1 >&2
   python3 "$root/bench/published/compare.py" "$folder/headline.svs" --pipeline "$pipeline" --only own,B+,B --json \
     --config "$root/configs/h100.toml" >"$report" || status=$?
-  if ((status == 2)); then
-    printf '{"figures": [{"name": "best_over_own", "value": null, "skipped": "compare.py says what it lacks"}]}\n' >"$report"
-    status=0
-  fi
-  return "$status"
+  skip_where_python_lacks "$report" "$status" best_over_own compare.py
+}
+# Decoders of JPEG 2000 on a real slide's tiles, the same way.
+run_published_jpeg2000() {
+  local report="$1" status=0
+  python3 "$root/bench/published/jpeg2000.py" "$data/tcga-cr-7395.svs" --bench "$(program_path jpeg2000_gpu_bench)" \
+    --json >"$report" || status=$?
+  skip_where_python_lacks "$report" "$status" own_over_nvjpeg2k jpeg2000.py
+}
+skip_where_python_lacks() {
+  local report="$1" status="$2"
+  if ((status != 2)); then return "$status"; fi
+  printf '{"figures": [{"name": "%s", "value": null, "skipped": "%s says what it lacks"}]}\n' "$3" "$4" >"$report"
 }
 
 expected=/dev/null
@@ -185,6 +194,8 @@ if wants bench; then
     status=0
     if [[ "$name" == published ]]; then
       run_published "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
+    elif [[ "$name" == published_jpeg2000 ]]; then
+      run_published_jpeg2000 "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
     else
       prepare "$name" || echo "gpu-check.sh: no slides for $name" >&2
       timeout -k 10 "$bench_seconds" "$(program_path "$name")" --json "$report" "${arguments[@]}" \

@@ -347,8 +347,8 @@ struct PixelColumn {
   }
 };
 
-/// The last resolution, to `pixels`. A thread gives it the rows of its column in their order, by `put(row, value)`. Where
-/// it is `by_rows` they stay in the strip instead: all threads' `begin(first_row)` comes before that, and their
+/// The last resolution, to `pixels`. A thread gives it the rows of its column in their order, by `put(row, value)`.
+/// Where it is `by_rows` they stay in the strip instead: all threads' `begin(first_row)` comes before that, and their
 /// `finish(first_row, end_row, strip)` gets the strip's rows, of which those are there that the tile has.
 template <class Wavelet, class Pixels>
 __device__ __forceinline__ void transform_last_level(const DecodedComponent& component, const std::uint32_t* planes,

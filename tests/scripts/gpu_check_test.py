@@ -243,6 +243,23 @@ shift 4
             self.assertEqual(run.returncode, status, run.stdout + run.stderr)
             self.assertIn(f"| published: {row} |", run.stdout)
 
+    def test_decoders_of_jpeg2000(self):
+        with open(self.bundle / "bench" / "gpu_figures.txt", "a", encoding="utf-8") as file:
+            file.write("published_jpeg2000 own_over_nvjpeg2k at_least 200\n")
+        (self.bundle / "bench" / "published").mkdir()
+        script = self.bundle / "bench" / "published" / "jpeg2000.py"
+        figures = {"figures": [{"name": "own_over_nvjpeg2k", "value": 300, "unit": "x", "target": 200,
+                                "direction": "at_least"}]}
+        for text, status, row in (
+                (f"import sys\nassert sys.argv[3].endswith('bin/jpeg2000_gpu_bench')\nprint({json.dumps(figures)!r})\n", 0,
+                 "own_over_nvjpeg2k | 300 x | >= 200 x | pass"),
+                ("raise SystemExit(2)\n", 0, "own_over_nvjpeg2k |  | >= 200 | skipped"),
+                ("raise SystemExit(1)\n", 1, "own_over_nvjpeg2k |  | >= 200 | missing")):
+            script.write_text(text)
+            run = self.check("--only", "bench")
+            self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+            self.assertIn(f"| published_jpeg2000: {row} |", run.stdout)
+
     def test_failures_of_each_part(self):
         self.program("bin/a_test", "exit 139\n")
         self.assertEqual(self.check("--only", "tests").returncode, 1)

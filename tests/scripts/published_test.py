@@ -1,6 +1,8 @@
-"""bench/published/compare.py where there is neither a GPU nor what its authors used: what it says, plans and prints."""
+"""bench/published where there is neither a GPU nor what its authors used: what it says, plans and prints."""
 
+import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -12,13 +14,13 @@ FOLDER = ROOT / "bench" / "published"
 sys.path.insert(0, str(FOLDER))
 sys.dont_write_bytecode = True
 import compare  # noqa: E402
+import jpeg2000  # noqa: E402
 import strips  # noqa: E402
 
 
-def run(*arguments):
+def run(*arguments, script="compare.py"):
     # -S: no packages but Python's own.
-    return subprocess.run([sys.executable, "-S", "-E", "-B", FOLDER / "compare.py", *arguments], capture_output=True,
-                          text=True)
+    return subprocess.run([sys.executable, "-S", "-E", "-B", FOLDER / script, *arguments], capture_output=True, text=True)
 
 
 class Compare(unittest.TestCase):
@@ -133,6 +135,93 @@ out.mkdir()
     def test_published_configurations_are_there(self):
         names = [config.name for config in self.options().config]
         self.assertEqual(names, ["h100.toml", "a.toml", "b.toml", "bplus.toml"])
+
+
+class Jpeg2000(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.slide = self.folder / "slide.svs"
+        self.slide.write_bytes(b"slide")
+        self.tiles = self.folder / "tiles"
+        self.tiles.write_bytes(struct.pack("<3I", 2, 1, 3) + struct.pack("<I", 4) + b"abcd" + bytes(range(6))
+                               + struct.pack("<I", 1) + b"e" + bytes(6))
+
+    def bench(self, body):
+        file = self.folder / "bench"
+        file.write_text(f"#!{sys.executable}\nimport json, sys\n"
+                        "def after(name): return sys.argv[sys.argv.index(name) + 1]\n" + body)
+        file.chmod(0o755)
+        return file
+
+    def options(self, **more):
+        return jpeg2000.parse([str(self.slide), *(word for name, value in more.items() for word in (f"--{name}", str(value)))])
+
+    def test_help(self):
+        help_text = run("--help", script="jpeg2000.py")
+        self.assertEqual(help_text.returncode, 0, help_text.stderr)
+        self.assertIn("jpeg2000.py SLIDE [--bench PATH] [--json]", help_text.stdout)
+
+    def test_what_is_missing_is_said_in_a_line(self):
+        bench = self.bench("")
+        for arguments, words in (([self.slide, "--bench", bench], "missing Python packages: nvidia-nvjpeg2k-cu13 (pip"),
+                                 ([self.folder / "none.svs", "--bench", bench], "no such file"),
+                                 ([self.slide, "--bench", self.slide], "is no program")):
+            result = run(*arguments, script="jpeg2000.py")
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertEqual(result.stderr.count("\n"), 1)
+            self.assertIn(words, result.stderr)
+
+    def test_tiles(self):
+        tiles = jpeg2000.Tiles(self.tiles)
+        self.assertEqual((tiles.width, tiles.height, tiles.channels), (2, 1, 3))
+        self.assertEqual((tiles.compressed, tiles.pixels), ([b"abcd", b"e"], [bytes(range(6)), bytes(6)]))
+        self.tiles.write_bytes(self.tiles.read_bytes()[:-1])
+        with self.assertRaisesRegex(ValueError, "cut off"):
+            jpeg2000.Tiles(self.tiles)
+
+    def test_differences(self):
+        self.assertEqual(jpeg2000.mean_difference(b"\0\5\3", b"\2\1\3"), 2)
+        with self.assertRaises(ValueError):
+            jpeg2000.mean_difference(b"\0", b"\0\0")
+
+    def test_own_rates(self):
+        bench = self.bench("""
+kind = after("--format")
+assert after("--tiles") == "42000" and "--openjpeg" in sys.argv
+open(after("--write-tiles"), "w").write(kind)
+rows = [{"slide": "s_openjpeg", "gpx_per_s": 0.1}, {"slide": "s", "gpx_per_s": 40 if kind == "luminance" else 20}]
+json.dump(rows, open(after("--json"), "w"))
+""")
+        rates, tiles = jpeg2000.own_rates(self.options(bench=bench), self.folder)
+        self.assertEqual(rates, {"own_luminance": 40, "own_rgb": 20, "openjpeg_luminance": 0.1, "openjpeg_rgb": 0.1})
+        # All three components' pixels are there for the others.
+        self.assertEqual(tiles.read_text(), "rgb")
+        failing = self.bench("sys.exit('no GPU')\n")
+        with self.assertRaisesRegex(RuntimeError, "^no GPU$"):
+            jpeg2000.own_rates(self.options(bench=failing), self.folder)
+
+    def test_a_peer_keeps_its_fastest_setting(self):
+        peer = self.bench("print('a line before')\nprint(json.dumps([{'one': 0.1, 'two': 0.2}, 0.5]))\n")
+        with mock.patch.object(jpeg2000.sys, "executable", str(peer)):
+            rate, note = jpeg2000.peer_rate("nvjpeg2k", self.tiles, self.options())
+        self.assertEqual(rate, 0.2)
+        self.assertEqual(note, "with two; mean difference from OpenJPEG's samples 0.5; one: 0.1, two: 0.2")
+        failing = self.bench("sys.exit('no library')\n")
+        with mock.patch.object(jpeg2000.sys, "executable", str(failing)):
+            self.assertEqual(jpeg2000.peer_rate("nvjpeg2k", self.tiles, self.options()), (None, "no library"))
+
+    def test_figures(self):
+        rates = {"own_luminance": 40.0, "own_rgb": 20.0, "openjpeg_luminance": 0.3, "openjpeg_rgb": 0.2}
+        figures = {entry["name"]: entry
+                   for entry in jpeg2000.figures_of(rates, {"nvjpeg2k": (0.1, "a note"), "nvimgcodec": (None, "why")})}
+        self.assertEqual(figures["own_over_nvjpeg2k"]["value"], 400)
+        self.assertEqual((figures["own_over_nvjpeg2k"]["target"], figures["own_over_nvjpeg2k"]["direction"]), (200, "at_least"))
+        self.assertEqual(figures["own_rgb_over_nvjpeg2k"]["value"], 200)
+        self.assertEqual((figures["nvimgcodec_gpx_per_s"]["value"], figures["nvimgcodec_gpx_per_s"]["note"]), (None, "why"))
+        without = jpeg2000.figures_of(rates, {"nvjpeg2k": (None, "why"), "nvimgcodec": (0.1, "")})
+        self.assertEqual([entry["value"] for entry in without if "over" in entry["name"]], [None, None])
 
 
 if __name__ == "__main__":
