@@ -174,6 +174,11 @@ def write_jpeg2000_tiles(slides, folder):
             for colour in (0, 1, 2, 3, 64, 65, 66, 67):
                 (folder / f"{slide.stem}-{number}-{colour}").write_bytes(
                     bytes([colour]) + content[offset:offset + length])
+            # Code-blocks of other styles; what they hold means something else then.
+            tile = bytearray(content[offset:offset + length])
+            for style in (2, 8, 32, 42):
+                tile[tile.index(b"\xff\x52") + 12] = style
+                (folder / f"{slide.stem}-{number}-style-{style}").write_bytes(b"\0" + tile)
 
 
 def write_manifests(folder):

@@ -28,12 +28,13 @@ struct alignas(16) BlockJob {
   std::uint32_t stream;     ///< word where its bits begin
   std::uint32_t last_word;  ///< of them, from there; all ones. Behind it are the carries' positions
   std::uint32_t planes;     ///< word where its signs, pending and bit planes begin
-  std::uint32_t shape;      ///< width - 1 | height - 1 << 6 | orientation << 12 | passes << 14
+  std::uint32_t shape;      ///< width - 1 | height - 1 << 6 | orientation << 12 | passes << 14 | style << 21
 };
 
 constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t block_shape(std::uint32_t width, std::uint32_t height,
-                                                            std::uint32_t orientation, std::uint32_t passes) {
-  return (width - 1) | (height - 1) << 6 | orientation << 12 | passes << 14;
+                                                            std::uint32_t orientation, std::uint32_t passes,
+                                                            std::uint32_t style) {
+  return (width - 1) | (height - 1) << 6 | orientation << 12 | passes << 14 | style << 21;
 }
 
 /// Words of a bit plane, and of all that a block has in memory.
@@ -56,8 +57,8 @@ struct LaneArena {
 };
 
 /// `Arena` has load, load_byte, load_if (0 where the condition is false), store and store_if, all by byte addresses,
-/// and fetch_if and keep_if for words of memory.
-template <class Arena>
+/// and fetch_if and keep_if for words of memory. `styled` is for blocks of any style; others are quicker without.
+template <class Arena, bool styled>
 class BlockDecoder {
  public:
   /// Idle.
@@ -96,17 +97,13 @@ class BlockDecoder {
                                                 : MqTables::zero_coding_hh);
     // As if at the end of a pass before the first: `advance` goes on to the first word of the first plane's clean-up.
     // What it writes on the way is zero, and where zeros are.
-    passes_ = (job.shape >> 14) + 1;
+    passes_ = (styled ? job.shape >> 14 & 127U : job.shape >> 14) + 1;
+    if constexpr (styled) style_ = job.shape >> 21;
     pass_ = refinement;
     signs_at_ = job.planes;
     plane_at_ = job.planes + 2 * words_;
     for (std::uint32_t i = 0; i < stripes_ * 8; ++i) arena.store(base_ + i * LaneArena::stride, 0);
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (std::uint32_t i = 0; i < MqTables::contexts; ++i) {
-      arena.store(base_ + LaneArena::contexts + i * LaneArena::stride, first_mq_state(i));
-    }
+    reset_contexts(arena);
     group_ = groups_ - 1;
     stripe_ = stripes_ - 1;
     number_ = words_ - 1;
@@ -134,8 +131,17 @@ class BlockDecoder {
     small_ = small_fetched;
   }
 
-  /// Writes the word that is finished, and goes on to the next. False: the block is done. No branches.
+  /// Writes the word that is finished, and goes on to the next. False: the block is done. No branches without styles.
   SLIDESTREAM_HOST_DEVICE bool advance(const Arena& arena, std::uint32_t* memory, std::uint32_t tables) {
+    if constexpr (styled) {
+      const bool ends_plane = pass_ == cleanup && number_ + 1 == words_;
+      if (ends_plane && (style_ & BlockStyle::symbols) != 0 && !has_symbols_) {
+        has_symbols_ = true;
+        decision_ = first_symbol;
+        return true;
+      }
+      has_symbols_ = false;
+    }
     commit(arena, memory);
     const std::uint32_t signs_here = funnel_right(sign_high_, sign_low_, 6);
     small_ = small_ != large ? small_fresh : large;
@@ -154,6 +160,11 @@ class BlockDecoder {
     plane_at_ += new_plane ? words_ : 0;
     const std::uint32_t next_pass = new_plane ? static_cast<std::uint32_t>(significance) : pass_ + 1;
     pass_ = new_pass ? next_pass : pass_;
+    bool sees_below = true;
+    if constexpr (styled) {
+      if (new_pass && (style_ & BlockStyle::reset) != 0) reset_contexts(arena);
+      sees_below = (style_ & BlockStyle::causal) == 0;
+    }
     // The words around it.
     const std::uint32_t left = new_stripe ? 0 : significant_, left_above = new_stripe ? 0 : above_,
                         left_below = new_stripe ? 0 : below_;
@@ -163,9 +174,9 @@ class BlockDecoder {
     const std::uint32_t right_above =
         arena.load_if(has_above & has_right, word_at_ + LaneArena::stride - LaneArena::row);
     const std::uint32_t right_below =
-        arena.load_if(has_below & has_right, word_at_ + LaneArena::stride + LaneArena::row);
+        arena.load_if(has_below & has_right & sees_below, word_at_ + LaneArena::stride + LaneArena::row);
     above_ = arena.load_if(has_above, word_at_ - LaneArena::row);
-    below_ = arena.load_if(has_below, word_at_ + LaneArena::row);
+    below_ = arena.load_if(has_below & sees_below, word_at_ + LaneArena::row);
     plane_ = pass_ == significance ? 0 : next_plane_;
     pending_ = next_pending_;
     const std::uint32_t signs = next_signs_ & significant_;
@@ -257,14 +268,37 @@ class BlockDecoder {
     const std::uint32_t after_uniform =
         is_first ? static_cast<std::uint32_t>(uniform_low) : static_cast<std::uint32_t>(coefficient);
     const std::uint32_t otherwise = (is_run & is_one) ? static_cast<std::uint32_t>(uniform_high) : after_uniform;
-    decision_ = becomes_significant ? static_cast<std::uint32_t>(sign) : otherwise;
+    const std::uint32_t next = becomes_significant ? static_cast<std::uint32_t>(sign) : otherwise;
+    if constexpr (styled) {
+      const std::uint32_t next_symbol = decision_ == last_symbol ? 0 : decision_ + 1;
+      decision_ = decision_ >= first_symbol ? next_symbol : next;
+    } else {
+      decision_ = next;
+    }
   }
 
  private:
   /// What the next decision is of; the order counts.
-  enum Decision : std::uint32_t { coefficient = 0, sign = 1, run = 2, uniform_high = 3, uniform_low = 4 };
+  enum Decision : std::uint32_t {
+    coefficient = 0,
+    sign = 1,
+    run = 2,
+    uniform_high = 3,
+    uniform_low = 4,
+    first_symbol = 5,
+    last_symbol = 8
+  };
   enum Pass : std::uint32_t { significance = 0, refinement = 1, cleanup = 2 };
   enum Small : std::uint32_t { large = 0, small_fresh = 1, small_fetched = 2 };
+
+  SLIDESTREAM_HOST_DEVICE void reset_contexts(const Arena& arena) const {
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t i = 0; i < MqTables::contexts; ++i) {
+      arena.store(base_ + LaneArena::contexts + i * LaneArena::stride, first_mq_state(i));
+    }
+  }
 
   /// Adds the carry of a byte that the decoder of the standard would have read by now, at the lowest of the 16 bits
   /// that it looks at, and shifted since.
@@ -367,6 +401,9 @@ class BlockDecoder {
   std::uint32_t sig_low_ = 0, sig_high_ = 0, edge_low_ = 0, edge_high_ = 0, above_ = 0, below_ = 0, sign_low_ = 0,
                 sign_high_ = 0, edge_sign_low_ = 0, edge_sign_high_ = 0;
   std::uint32_t bit_ = 0, decision_ = 0;
+  // With styles: these, and whether the decisions behind a bit plane were made.
+  std::uint32_t style_ = 0;
+  bool has_symbols_ = false;
 };
 
 }  // namespace slidestream::cuda

@@ -18,6 +18,8 @@ struct BlockShape {
 };
 
 /// `lanes` of each warp decode. While few blocks keep all others waiting, fewer lanes in step with them are quicker.
+/// `styled`: blocks may have any style.
+template <bool styled>
 __global__ void __launch_bounds__(BlockShape::threads, 1)
     decode_blocks(const Jpeg2000DeviceBatch batch, const std::uint32_t lanes) {
   const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -32,7 +34,7 @@ __global__ void __launch_bounds__(BlockShape::threads, 1)
   keep(tables);
   keep(base);
   const std::uint32_t jobs = batch.counters->jobs;
-  BlockDecoder<BlockArena> decoder;
+  BlockDecoder<BlockArena, styled> decoder;
   bool busy = false;
   bool more = true;
   const std::uint32_t usable = shift_right(all_lanes, 32 - lanes);

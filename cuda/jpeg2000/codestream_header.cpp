@@ -130,11 +130,12 @@ class MainHeader {
     if (segment.size() != 5 + (precincts ? levels + 1 : 0)) return Reason::damaged_header;
     const std::uint32_t width_log = segment.u8(1) + 2, height_log = segment.u8(2) + 2;
     if (width_log > 6 || height_log > 6) return Reason::block_size;
-    if (segment.u8(3) != 0) return Reason::block_style;
+    if ((segment.u8(3) & ~std::uint32_t{BlockStyle::all}) != 0) return Reason::block_style;
     if (segment.u8(4) > 1) return Reason::damaged_header;
     component.levels = static_cast<std::uint8_t>(levels);
     component.block_width_log = static_cast<std::uint8_t>(width_log);
     component.block_height_log = static_cast<std::uint8_t>(height_log);
+    component.block_style = static_cast<std::uint8_t>(segment.u8(3));
     component.reversible = segment.u8(4) == 1;
     for (std::uint32_t r = 0; r <= levels; ++r) {
       const std::uint32_t size = precincts ? segment.u8(5 + r) : 0xFFU;

@@ -26,7 +26,7 @@ enum class Jpeg2000Reason : std::uint32_t {
   size,              ///< not the tile's size, or more than 1024 x 1024, or the frame doesn't hold what is wanted
   grid,              ///< several tiles in the codestream, or an image that doesn't begin at (0, 0)
   levels,            ///< no wavelet transform, or more than six levels
-  block_style,       ///< bypass, reset, termination, causal contexts, segmentation symbols, or high throughput
+  block_style,       ///< bypass, termination of each pass or that can be predicted, or high throughput
   block_size,        ///< code-blocks larger than 64 x 64, or smaller than 4 x 4 for small precincts
   quantisation,      ///< steps are missing, or don't go with the transform
   too_many_parts,    ///< layers, precincts, code-blocks or tile-parts
@@ -49,6 +49,14 @@ inline constexpr std::uint32_t most_jpeg2000_side = 1024;       ///< pixels
 inline constexpr std::uint32_t small_jpeg2000_side = 256;       ///< of tiles that the quickest kernels take
 inline constexpr std::uint32_t most_jpeg2000_tile_parts = 255;  ///< that aren't empty
 
+/// Bits of code-blocks' style that are for the device (table A.19).
+struct BlockStyle {
+  static constexpr std::uint8_t reset = 2;     ///< contexts begin anew with every pass
+  static constexpr std::uint8_t causal = 8;    ///< contexts know nothing of the stripe below
+  static constexpr std::uint8_t symbols = 32;  ///< four more decisions end a bit plane
+  static constexpr std::uint8_t all = reset | causal | symbols;
+};
+
 /// How a component is coded: COD or COC, and QCD or QCC.
 struct Jpeg2000Component {
   std::uint8_t dx = 1;  ///< image columns a sample
@@ -56,6 +64,7 @@ struct Jpeg2000Component {
   std::uint8_t levels = 0;  ///< of the wavelet transform
   std::uint8_t block_width_log = 0;
   std::uint8_t block_height_log = 0;
+  std::uint8_t block_style = 0;  ///< of BlockStyle
   bool reversible = false;
   std::uint8_t guard_bits = 0;
   std::array<std::uint8_t, most_jpeg2000_levels + 1> precinct_width_log{};  ///< by resolution, the smallest first

@@ -76,6 +76,7 @@ class CodingMaker {
       if (reason != Reason::none) return reason;
     }
     if (c >= components_) return Reason::none;
+    if (component.block_style != 0) coding_.styled = 1;
     if (blocks_ - first_block > most_small_blocks) coding_.large = 1;
     if (blocks_ - first_block > most_component_blocks) return Reason::too_many_parts;
     coding_.decoded[c] = {static_cast<std::uint16_t>(component_width(c)),
@@ -177,7 +178,7 @@ class CodingMaker {
                                                     static_cast<std::uint8_t>(kind == 3   ? 2
                                                                               : kind == 1 ? 1
                                                                                           : 0),
-                                                    0};
+                                                    component.block_style};
     }
     blocks_ += across * down;
     return Reason::none;

@@ -53,7 +53,7 @@ struct Jpeg2000Band {
   std::uint8_t block_width_log;
   std::uint8_t block_height_log;
   std::uint8_t orientation;  ///< of the zero coding contexts (table D.1): 0 LL and LH, 1 HL, 2 HH
-  std::uint8_t unused;
+  std::uint8_t block_style;  ///< of BlockStyle
 };
 static_assert(sizeof(Jpeg2000Band) == 16);
 
@@ -88,6 +88,7 @@ struct alignas(16) Jpeg2000Coding {
   std::uint8_t eph_markers;
   std::uint8_t bands_used;
   std::uint8_t large;        ///< more than the quickest kernels take: of samples or of code-blocks
+  std::uint8_t styled;       ///< code-blocks that are decoded have other styles than 0
   std::uint16_t blocks;      ///< of the components that are decoded: the tile's first
   std::uint16_t all_blocks;  ///< of all components
   std::uint16_t nodes;       ///< of all tag trees

@@ -65,8 +65,8 @@ inline Jpeg2000DeviceBatch of_wave(Jpeg2000DeviceBatch batch, const Jpeg2000Wave
 
 /// Packets to sorted code-blocks with their bits joined.
 void launch_packets(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
-/// Bits to bit planes.
-void launch_blocks(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
+/// Bits to bit planes, of tiles with code-blocks of style 0 or, `styled`, of any.
+void launch_blocks(const Jpeg2000DeviceBatch& batch, bool styled, std::uint32_t multiprocessors, cudaStream_t stream);
 /// Bit planes to luminance that is the first component's, of tiles with either transform.
 void launch_transform(const Jpeg2000DeviceBatch& batch, bool reversible, cudaStream_t stream);
 /// Bit planes to pixels of three components, or to RGB.

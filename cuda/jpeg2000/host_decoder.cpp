@@ -137,10 +137,20 @@ Jpeg2000Reason HostJpeg2000Decoder::decode_block(std::span<const std::byte> comp
   block.planes = static_cast<std::uint32_t>(planes_.size());
   planes_.resize(planes_.size() + block_words(size.width, size.height, block.coded_planes));
   planes_.resize(planes_.size() + plane_margin);
-  BlockDecoder<HostArena> decoder;
-  decoder.start({0, bit_words(block.length) - 1, block.planes,
-                 block_shape(size.width, size.height, band.orientation, block.passes)},
-                stream_.data(), arena_, HostArena::lane, HostArena::tables);
+  const BlockJob job{0, bit_words(block.length) - 1, block.planes,
+                     block_shape(size.width, size.height, band.orientation, block.passes, band.block_style)};
+  if (band.block_style != 0) {
+    decode_bits<true>(job);
+  } else {
+    decode_bits<false>(job);
+  }
+  return Jpeg2000Reason::none;
+}
+
+template <bool styled>
+void HostJpeg2000Decoder::decode_bits(const BlockJob& job) {
+  BlockDecoder<HostArena, styled> decoder;
+  decoder.start(job, stream_.data(), arena_, HostArena::lane, HostArena::tables);
   bool busy = true;
   while (busy) {
     if (!decoder.ready()) {
@@ -152,7 +162,6 @@ Jpeg2000Reason HostJpeg2000Decoder::decode_block(std::span<const std::byte> comp
     }
     if (busy && decoder.ready()) decoder.step(arena_, stream_.data(), HostArena::tables);
   }
-  return Jpeg2000Reason::none;
 }
 
 template <class Wavelet>

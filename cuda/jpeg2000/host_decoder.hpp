@@ -80,6 +80,9 @@ class HostJpeg2000Decoder {
                              std::span<const Jpeg2000TilePart> parts, const Jpeg2000Coding& coding);
   Jpeg2000Reason decode_block(std::span<const std::byte> compressed, const Jpeg2000Band& band, std::uint32_t number,
                               Jpeg2000Block& block);
+  /// Of the bits in `stream_`.
+  template <bool styled>
+  void decode_bits(const BlockJob& job);
   template <class Wavelet>
   void transform(const Jpeg2000Coding& coding);
   template <class Wavelet>

@@ -82,6 +82,7 @@ void Jpeg2000Batch::clear() {
   waves_.clear();
   compressed_end_ = 0;
   has_ = {};
+  has_styles_ = false;
   // Codings stay for the next batch, which is likely of the same slide, until they are too many.
   if (coding_count_ < layout_.limits.codings) return;
   coding_count_ = 0;
@@ -223,6 +224,7 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
   tile.columns = static_cast<std::uint16_t>(placement.width);
   part_count_ += header_.part_count;
   has_[made.reversible][static_cast<std::size_t>(way_of(tile, made))] = true;
+  has_styles_ = has_styles_ || made.styled != 0;
   compressed_end_ = std::max(compressed_end_, end);
   ++tile_count_;
   return Jpeg2000Reason::none;

@@ -141,6 +141,8 @@ class Jpeg2000Batch {
   bool has(bool reversible, Jpeg2000Way way) const noexcept {
     return has_[reversible ? 1 : 0][static_cast<std::size_t>(way)];
   }
+  /// Whether there are tiles with code-blocks of other styles than 0.
+  bool has_styles() const noexcept { return has_styles_; }
   std::uint64_t compressed_end() const noexcept { return compressed_end_; }  ///< bytes of the buffer that are used
   const Jpeg2000UploadLayout& layout() const noexcept { return layout_; }
   std::span<const std::byte> upload() const noexcept { return upload_; }
@@ -173,6 +175,7 @@ class Jpeg2000Batch {
   std::uint32_t part_count_ = 0;
   std::uint64_t compressed_end_ = 0;
   std::array<std::array<bool, jpeg2000_ways>, 2> has_{};
+  bool has_styles_ = false;
 
   std::vector<Jpeg2000Wave> waves_;
   Jpeg2000Header header_;

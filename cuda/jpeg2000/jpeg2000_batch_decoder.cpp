@@ -72,7 +72,7 @@ void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts,
   for (const Jpeg2000Wave& tiles : batch.waves()) {
     const Jpeg2000DeviceBatch wave = of_wave(device, tiles);
     launch_packets(wave, multiprocessors_, stream);
-    launch_blocks(wave, multiprocessors_, stream);
+    launch_blocks(wave, batch.has_styles(), multiprocessors_, stream);
     for (const bool reversible : {false, true}) {
       if (batch.has(reversible, Jpeg2000Way::first_alone)) launch_transform(wave, reversible, stream);
       if (batch.has(reversible, Jpeg2000Way::colour)) launch_colour(wave, reversible, multiprocessors_, stream);

@@ -81,7 +81,9 @@ std::array<std::uint8_t, MqTables::bytes> make_mq_tables() {
     table[MqTables::signs + i] = static_cast<std::uint8_t>(sign_context({i}));
   }
   table[MqTables::other] = MqTables::run_length_context;
-  table[MqTables::other + 1] = table[MqTables::other + 2] = MqTables::uniform_context;
+  for (unsigned i = 1; i < MqTables::bytes - MqTables::other; ++i) {
+    table[MqTables::other + i] = MqTables::uniform_context;
+  }
   for (unsigned state = 0; state < mq_states; ++state) {
     const bool switches = state == 0 || state == 6 || state == 14;
     for (unsigned likely = 0; likely < 2; ++likely) {

@@ -20,7 +20,7 @@ struct MqTables {
   static constexpr std::uint32_t refinement = 0xA0;
   static constexpr std::uint32_t signs = part;
   static constexpr std::uint32_t states = 2 * part;     ///< a word each, two a state: for either likely symbol
-  static constexpr std::uint32_t other = states + 376;  ///< contexts of run-length and uniform decisions
+  static constexpr std::uint32_t other = states + 376;  ///< contexts of run-length decisions, then of uniform ones
   static constexpr std::uint32_t bytes = states + 384;
 
   static constexpr std::uint32_t run_length_context = 17;

@@ -27,6 +27,7 @@ struct BandBlock {
   std::uint32_t width;
   std::uint32_t height;
   std::uint32_t orientation;
+  std::uint32_t style;
 };
 
 /// Calls `visit(block, size)` for every `step`-th code-block of a tile that has something to decode, from `first` on.
@@ -44,7 +45,7 @@ __device__ __forceinline__ void for_used_blocks(const Jpeg2000Coding& coding, Jp
     const std::uint32_t y = at / band.blocks_across << band.block_height_log;
     visit(blocks[i], i,
           BandBlock{smaller(1U << band.block_width_log, band.width - x),
-                    smaller(1U << band.block_height_log, band.height - y), band.orientation});
+                    smaller(1U << band.block_height_log, band.height - y), band.orientation, band.block_style});
   }
 }
 
@@ -111,7 +112,7 @@ __global__ void __launch_bounds__(PacketShape::sort_threads) sort_blocks(const J
   for_used_blocks(coding, blocks, lane, 32, [&](const Jpeg2000Block& block, std::uint32_t i, const BandBlock& size) {
     const std::uint32_t place = atomicAdd(&batch.counters->bins[bin_of(block.length)], 1U);
     batch.jobs[place] = {block.stream, bit_words(block.length) - 1, block.planes,
-                         block_shape(size.width, size.height, size.orientation, block.passes)};
+                         block_shape(size.width, size.height, size.orientation, block.passes, size.style)};
     batch.job_blocks[place] = tile.first_block + i;
   });
   for_used_blocks(coding, blocks, 0, 1, [&](const Jpeg2000Block& block, std::uint32_t, const BandBlock& size) {

@@ -27,8 +27,7 @@ inline std::uint32_t blocks_by_turns(const Jpeg2000DeviceBatch& batch, std::uint
 inline void launch_either(const TransformKernels& kernels, bool reversible, std::uint32_t blocks, unsigned threads,
                           std::size_t shared, const Jpeg2000DeviceBatch& batch, cudaStream_t stream) {
   auto* const kernel = reversible ? kernels.reversible : kernels.irreversible;
-  SLIDESTREAM_CUDA(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  SLIDESTREAM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
   kernel<<<blocks, threads, shared, stream>>>(batch);
   SLIDESTREAM_CUDA_LAUNCHED();
 }

@@ -86,7 +86,7 @@ class EmulatedDecoder {
   }
 
  private:
-  static void run_wave(const Jpeg2000DeviceBatch& device) {
+  void run_wave(const Jpeg2000DeviceBatch& device) const {
     *device.counters = {};
     const auto execute = [](unsigned count, unsigned threads, const auto& kernel) {
       for (unsigned block = 0; block < count; ++block) emulator::run_block(block, count, threads, kernel);
@@ -96,7 +96,13 @@ class EmulatedDecoder {
     execute(1, length_bins, [&] { scan_bins(device); });
     execute((device.tile_count + 7) / 8, PacketShape::sort_threads, [&] { sort_blocks(device); });
     execute(2, PacketShape::join_threads, [&] { join_blocks(device); });
-    execute(2, BlockShape::threads, [&] { decode_blocks(device, 32); });
+    execute(2, BlockShape::threads, [&] {
+      if (batch_.has_styles()) {
+        decode_blocks<true>(device, 32);
+      } else {
+        decode_blocks<false>(device, 32);
+      }
+    });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet97>(device); });
     execute(device.tile_count, TransformShape::threads, [&] { transform_tiles<Wavelet53>(device); });
     const auto at_a_time = [&device](std::size_t floats) {
@@ -128,6 +134,7 @@ class Pixels {
   explicit Pixels(const std::vector<NamedTile>& tiles) {
     std::size_t end = 0;
     for (const NamedTile& tile : tiles) {
+      end = (end + 3) / 4 * 4;
       begins_.push_back(end);
       end += rgb_bytes(tile) + luminance_pitch(tile) * static_cast<std::size_t>(tile.height) + 256;
     }
@@ -135,10 +142,17 @@ class Pixels {
     bytes_.assign(end, untouched);
   }
 
-  static std::uint32_t luminance_pitch(const NamedTile& tile) { return static_cast<std::uint32_t>(tile.width) + 77; }
-  static std::uint32_t rgb_pitch(const NamedTile& tile) { return 3 * luminance_pitch(tile) + 1; }
+  /// Whether its rows lie at multiples of four bytes.
+  static bool is_aligned(const NamedTile& tile) { return tile.bytes.size() % 2 == 0; }
+  static std::uint32_t luminance_pitch(const NamedTile& tile) {
+    const auto pitch = static_cast<std::uint32_t>(tile.width) + 77;
+    return is_aligned(tile) ? (pitch + 3) / 4 * 4 : pitch;
+  }
+  static std::uint32_t rgb_pitch(const NamedTile& tile) {
+    return 3 * luminance_pitch(tile) + (is_aligned(tile) ? 0 : 1);
+  }
   static std::size_t rgb_bytes(const NamedTile& tile) {
-    return rgb_pitch(tile) * static_cast<std::size_t>(tile.height) + 256;
+    return (rgb_pitch(tile) * static_cast<std::size_t>(tile.height) + 256 + 3) / 4 * 4;
   }
 
   std::uint8_t* data() { return bytes_.data(); }
@@ -181,9 +195,10 @@ std::size_t check(const std::vector<NamedTile>& tiles, Jpeg2000BatchLimits limit
     const TileDemand demand = whole_tile(tile.colour, tile.width, tile.height, luminance_format);
     const auto width = static_cast<std::uint32_t>(tile.width), height = static_cast<std::uint32_t>(tile.height);
     JpegPlacement placement{0, 0, 0, 0, width, height};
-    placement.luminance_offset = pixels.begin(i) + Pixels::rgb_bytes(tile) + random() % 60;
+    const unsigned step = Pixels::is_aligned(tile) ? 4 : 1;
+    placement.luminance_offset = pixels.begin(i) + Pixels::rgb_bytes(tile) + random() % 60 / step * step;
     placement.luminance_pitch = Pixels::luminance_pitch(tile);
-    placement.offset = is_rgb ? pixels.begin(i) + random() % 60 : placement.luminance_offset;
+    placement.offset = is_rgb ? pixels.begin(i) + random() % 60 / step * step : placement.luminance_offset;
     placement.pitch = is_rgb ? Pixels::rgb_pitch(tile) : placement.luminance_pitch;
     if (i % 3 == 1) {
       placement.from_x = static_cast<std::uint32_t>(random() % width);

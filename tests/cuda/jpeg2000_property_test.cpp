@@ -66,7 +66,7 @@ class Settings {
     options.eph_markers = once_in(4);
     for (int i = once_in(3) ? in(1, 3) : 0; i > 0; --i) options.precincts.push_back(1 << in(6, 8));
     if (once_in(3)) options.tile_parts = "RLC"[in(0, 2)];
-    if (once_in(6)) options.block_style = in(1, 63);
+    if (once_in(6)) options.block_style = once_in(3) ? in(1, 63) : in(1, 63) & 42;
     options.packet_lengths = once_in(4);
     return options;
   }

@@ -117,6 +117,12 @@ std::vector<NamedTile> jpeg2000_tiles_of_every_kind() {
   // What an encoder takes for RGB and the slide for YCbCr.
   maker.add("YCbCr, transformed again", make_picture(80, 70, 3, 8), {}, Colour::ycbcr);
   maker.add("YCbCr, transformed again, reversible", make_picture(80, 70, 3, 8), {.irreversible = false}, Colour::ycbcr);
+  for (const int style : {2, 8, 32, 42}) {
+    maker.add("style " + number(style), 100, 77, {.layers = 2, .rate = 4, .block_style = style});
+    maker.add("style " + number(style) + ", small blocks, reversible", 45, 37,
+              {.irreversible = false, .block_width = 8, .block_height = 4, .rate = 1, .block_style = style},
+              Colour::rgb);
+  }
   maker.add("JP2", 64, 64, {.jp2 = true});
   maker.add("white", flat(256, 256, 255), {.levels = 5}, Colour::rgb);
   maker.add("black", flat(64, 64, 0), {.levels = 5}, Colour::rgb);
@@ -145,10 +151,9 @@ std::vector<NamedTile> jpeg2000_large_tiles() {
 std::vector<NamedTile> jpeg2000_tiles_for_the_cpu() {
   TileMaker maker;
   maker.add("bypass", 64, 64, {.block_style = 1});
-  maker.add("reset", 64, 64, {.block_style = 2});
   maker.add("termination", 64, 64, {.block_style = 4});
-  maker.add("causal", 64, 64, {.block_style = 8});
-  maker.add("segmentation symbols", 64, 64, {.block_style = 32});
+  maker.add("predictable termination", 64, 64, {.block_style = 16});
+  maker.add("all styles", 64, 64, {.block_style = 63});
   maker.add("no levels", 64, 64, {.levels = 0});
   maker.add("too large a tile", 1040, 24, {});
   maker.add("several tiles", 200, 200, {.tile_size = 128});
