@@ -113,6 +113,8 @@ COMMANDS = {
         "gpu_bench --only startup": "not: " + GPU,
         "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
             "not: " + GPU + ", cuCIM, CuPy and PyTorch",
+        "python3 bench/published/jpeg2000.py slide.svs --bench build/cuda/bench/jpeg2000_gpu_bench":
+            "not: " + GPU + ", nvJPEG2000 and nvImageCodec",
         "pipeline synth --out strip.svs --size 65664x4096 --distinct 300": "page",
     },
     "docs/tuning.md": {

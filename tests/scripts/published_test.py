@@ -177,6 +177,7 @@ class Jpeg2000(unittest.TestCase):
         tiles = jpeg2000.Tiles(self.tiles)
         self.assertEqual((tiles.width, tiles.height, tiles.channels), (2, 1, 3))
         self.assertEqual((tiles.compressed, tiles.pixels), ([b"abcd", b"e"], [bytes(range(6)), bytes(6)]))
+        self.assertEqual(tiles.checked(), [(b"abcd", bytes(range(6))), (b"e", bytes(6))])
         self.tiles.write_bytes(self.tiles.read_bytes()[:-1])
         with self.assertRaisesRegex(ValueError, "cut off"):
             jpeg2000.Tiles(self.tiles)
