@@ -117,12 +117,11 @@ std::vector<NamedTile> jpeg2000_tiles_of_every_kind() {
   // What an encoder takes for RGB and the slide for YCbCr.
   maker.add("YCbCr, transformed again", make_picture(80, 70, 3, 8), {}, Colour::ycbcr);
   maker.add("YCbCr, transformed again, reversible", make_picture(80, 70, 3, 8), {.irreversible = false}, Colour::ycbcr);
-  for (const int style : {2, 8, 32, 42}) {
-    maker.add("style " + number(style), 100, 77, {.layers = 2, .rate = 4, .block_style = style});
-    maker.add("style " + number(style) + ", small blocks, reversible", 45, 37,
-              {.irreversible = false, .block_width = 8, .block_height = 4, .rate = 1, .block_style = style},
-              Colour::rgb);
+  for (const int style : {2, 8, 32}) {
+    maker.add("style " + number(style), 60, 77, {.layers = 2, .rate = 4, .block_style = style});
   }
+  maker.add("styles, small blocks, reversible", 45, 37,
+            {.irreversible = false, .block_width = 8, .block_height = 16, .rate = 1, .block_style = 42}, Colour::rgb);
   maker.add("JP2", 64, 64, {.jp2 = true});
   maker.add("white", flat(256, 256, 255), {.levels = 5}, Colour::rgb);
   maker.add("black", flat(64, 64, 0), {.levels = 5}, Colour::rgb);
