@@ -29,6 +29,9 @@ enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
 enum class ImageFormat { none, ome_tiff, ome_zarr, dzi };
 enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4, copy };
+enum class StitchWeights { tent, cosine, none };
+enum class StitchEdge { shift, mirror };
+enum class StitchMode { strict, lenient };
 enum class JournalMode { automatic, wal, rollback };
 
 /// `[input]`
@@ -188,6 +191,25 @@ struct ImageConfig {
   int zarr_version = 2;
 };
 
+/// `[stitch]`: how what a network gives for overlapping tiles is put together
+struct StitchConfig {
+  /// How neighbours share the pixels that both have: `tent` linearly, `cosine` smoothly, `none` half each. Default
+  /// tent.
+  StitchWeights weights = StitchWeights::tent;
+  /// Where the last tile of a row or column lies: `shift` moves it back into the image, `mirror` leaves it in step and
+  /// mirrors what is outside. Default shift.
+  StitchEdge edge = StitchEdge::shift;
+  /// What a tile that fails does: `strict` fails its slide there, `lenient` leaves a hole; the slide fails then, and
+  /// its image keeps its partial name. Default strict.
+  StitchMode mode = StitchMode::strict;
+  /// With `lenient`: seconds after a slide's first strip from which on tiles aren't given to the network any more; 0:
+  /// no limit. Default 0.
+  int deadline_seconds = 0;
+  /// Host memory that stitching one slide may take, in MiB; a slide that would take more fails before it begins.
+  /// Default 2048.
+  int memory_mib = 2048;
+};
+
 /// `[output]`
 struct OutputConfig {
   /// Folder for results, made when missing. Default "slidestream-out".
@@ -216,6 +238,7 @@ struct Config {
   StainConfig stain;
   TissueConfig tissue;
   ImageConfig image;
+  StitchConfig stitch;
   OutputConfig output;
 };
 

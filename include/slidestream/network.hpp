@@ -61,6 +61,8 @@ class Network {
   virtual NetworkOutput output() const = 0;
   /// For logs: "ONNX Runtime 1.31, CPU".
   virtual std::string description() const = 0;
+  /// Sessions that are made for each GPU, or for the host: 1 or more, each of which has a thread.
+  virtual int sessions() const { return 1; }
   /// \param gpu  index of the GPU to use, -1 for the host. \throws Error.
   virtual std::unique_ptr<NetworkSession> session(int gpu) const = 0;
 };

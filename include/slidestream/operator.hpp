@@ -114,6 +114,8 @@ class HostKernel {
                    const SlideParameters* parameters) = 0;
 };
 
+class Network;
+
 /// Something that is computed from the pixels of slides. Immutable, shared by all threads of a run.
 class Operator {
  public:
@@ -135,6 +137,10 @@ class Operator {
   /// How it computes on the host, for logs: "highway-256 AVX3".
   virtual std::string host_description() const = 0;
   virtual std::unique_ptr<HostKernel> host_kernel() const = 0;
+  /// The network whose tiles are cut from what the kernel makes, which is the slide's RGB then; the image among its
+  /// products is put together from what the network gives. Null where the kernel makes the image itself. The same
+  /// object at every call.
+  virtual const Network* network() const { return nullptr; }
 };
 
 }  // namespace slidestream

@@ -243,6 +243,9 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
   static const std::vector<std::string> image_names = {"none", "ome-tiff", "ome-zarr", "dzi"};
   static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd", "blosc-lz4", "copy"};
+  static const std::vector<std::string> weight_names = {"tent", "cosine", "none"};
+  static const std::vector<std::string> edge_names = {"shift", "mirror"};
+  static const std::vector<std::string> stitch_mode_names = {"strict", "lenient"};
   static const std::vector<std::string> hash_names = {"none", "changed", "always"};
   static const std::vector<std::string> journal_names = {"auto", "wal", "rollback"};
   constexpr auto million = std::int64_t{1} << 20;
@@ -360,6 +363,22 @@ std::vector<ConfigKey> make_keys() {
       integer("image", "zarr_version", &Config::image, &ImageConfig::zarr_version, 2, 3,
               "Version of zarr that ome-zarr is written in: 2 (OME-Zarr 0.4, a file a chunk) or 3 (OME-Zarr 0.5, a "
               "file a row of chunks). Default 2."),
+      choice("stitch", "weights", &Config::stitch, &StitchConfig::weights, weight_names,
+             "How neighbouring tiles of a network share the pixels that both give: tent (linearly), cosine (smoothly) "
+             "or none (half each). Default tent."),
+      choice("stitch", "edge", &Config::stitch, &StitchConfig::edge, edge_names,
+             "Where the last tile of a row or column lies: shift (moved back into the image) or mirror (in step, what "
+             "is outside being mirrored). Default shift."),
+      choice("stitch", "mode", &Config::stitch, &StitchConfig::mode, stitch_mode_names,
+             "What a tile that fails does: strict (fails its slide there), or lenient (leaves a hole in the image, "
+             "which is finished under its partial name; the slide fails in the end). Default strict."),
+      integer("stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
+              "With lenient: seconds after a slide's first strip from which on the network gets no more of its tiles, "
+              "which are absent then; 0 means no limit. Default 0."),
+      integer("stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
+              "Host memory that stitching one slide may take, in MiB, besides pipeline.memory_mib: two rows of tiles "
+              "of what the network gives, and one of what it gets. A slide that would take more fails before it "
+              "begins. Default 2048."),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "

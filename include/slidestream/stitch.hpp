@@ -1,0 +1,211 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/image.hpp>
+#include <slidestream/network.hpp>
+
+/// \file
+/// Tiles that overlap: where they lie in an image, how they are cut from it, and how what a network gives for them is
+/// put together again. All in integers, so that neither the order in which tiles arrive nor who computes can matter.
+
+#if defined(__CUDACC__)
+#define SLIDESTREAM_STITCH __host__ __device__
+#else
+#define SLIDESTREAM_STITCH
+#endif
+
+namespace slidestream {
+
+/// Tiles along one axis of an image. Tile i is in step at i (tile - overlap), but the last may be moved back. Neighbours
+/// i - 1 and i are blended over the `overlap` samples from (tile - overlap) i on, wherever tile i begins; in front of
+/// them tile i - 1 alone counts, and behind them tile i, up to the blend with its other neighbour.
+struct StitchAxis {
+  std::int64_t size = 1;     ///< samples of the image
+  std::int64_t tile = 1;     ///< samples of a tile; more than `size` where the image is smaller
+  std::int64_t overlap = 0;  ///< samples that neighbours share, 0 to tile / 2
+  std::int64_t count = 1;    ///< tiles
+  std::int64_t last = 0;     ///< where the last one begins
+
+  SLIDESTREAM_STITCH constexpr std::int64_t step() const noexcept { return tile - overlap; }
+  /// First sample of a tile.
+  SLIDESTREAM_STITCH constexpr std::int64_t begin(std::int64_t i) const noexcept {
+    return i + 1 == count ? last : i * step();
+  }
+  /// The last tile that counts at a sample.
+  SLIDESTREAM_STITCH constexpr std::int64_t tile_at(std::int64_t x) const noexcept {
+    const std::int64_t i = x / step();
+    return i < count ? i : count - 1;
+  }
+  /// A sample's place in the blend of tile `i`, which is `tile_at` it, with the one before; -1: tile i alone counts.
+  SLIDESTREAM_STITCH constexpr std::int64_t blend_at(std::int64_t x, std::int64_t i) const noexcept {
+    const std::int64_t t = x - i * step();
+    return i > 0 && t < overlap ? t : -1;
+  }
+  /// How many samples need none of the tiles behind tile `i`.
+  SLIDESTREAM_STITCH constexpr std::int64_t whole_after(std::int64_t i) const noexcept {
+    return i + 1 == count ? size : (i + 1) * step();
+  }
+  /// How many samples there are up to the last one that tile `i` counts at.
+  SLIDESTREAM_STITCH constexpr std::int64_t end_of(std::int64_t i) const noexcept {
+    return i + 1 == count ? size : (i + 1) * step() + overlap;
+  }
+};
+
+/// n = max(1, ceil((size - tile) / step) + 1) tiles with the last at size - tile (`shift`), or max(1, ceil((size -
+/// overlap) / step)) in step (`mirror`). \throws std::invalid_argument unless sizes are positive and 0 <= overlap <=
+/// tile / 2.
+StitchAxis stitch_axis(std::int64_t size, std::int64_t tile, std::int64_t overlap, StitchEdge edge);
+
+/// What tile i weighs at place t of its blend with tile i - 1, which weighs 256 less that: r(t) of `tent`.
+SLIDESTREAM_STITCH constexpr int tent_weight(std::int64_t t, std::int64_t overlap) noexcept {
+  return static_cast<int>((512 * t + 256 + overlap) / (2 * overlap));
+}
+
+/// r(0) to r(overlap - 1): `tent` as above; `cosine` rint(128 (1 - cos(pi (t + 1/2) / overlap))) in the first half and
+/// what is missing to 256 in the second; `none` 0 in the first half and 256 from floor(overlap / 2) on.
+std::vector<std::uint16_t> stitch_ramp(StitchWeights weights, std::int64_t overlap);
+
+/// The weights of all tiles at a sample: 256 along each axis.
+inline constexpr std::uint32_t stitch_whole = 65536;
+
+/// From the sum of w v over tiles whose weights are all of `stitch_whole`.
+SLIDESTREAM_STITCH constexpr std::uint32_t stitched(std::uint32_t sum) noexcept { return (sum + stitch_whole / 2) >> 16; }
+/// The same where some tiles are absent: `weight` is what the others weigh, not 0.
+SLIDESTREAM_STITCH constexpr std::uint32_t stitched(std::uint64_t sum, std::uint64_t weight) noexcept {
+  return static_cast<std::uint32_t>((2 * sum + weight) / (2 * weight));
+}
+
+/// A tile's place in the grid of tiles.
+struct StitchTile {
+  std::int64_t column = 0;
+  std::int64_t row = 0;
+};
+
+/// The tiles of an image, and the image that is put together from them.
+struct StitchPlan {
+  Size input;               ///< pixels that tiles are cut from
+  Size image;               ///< samples of what is put together: ceil(input / scale)
+  std::int64_t side = 1;    ///< pixels of a tile
+  std::int64_t scale = 1;   ///< pixels a sample
+  StitchAxis x;             ///< in samples
+  StitchAxis y;
+
+  std::int64_t tiles() const noexcept { return x.count * y.count; }
+  StitchTile tile(std::int64_t number) const noexcept { return {number % x.count, number / x.count}; }
+  /// What a tile is cut from, in pixels of the input; it may reach beyond that.
+  Rect input_of(StitchTile tile) const noexcept {
+    return {x.begin(tile.column) * scale, y.begin(tile.row) * scale, side, side};
+  }
+  /// Rows [first, second) of the input that a row of tiles is cut from, mirrored ones being those that stand for them.
+  std::pair<std::int64_t, std::int64_t> input_rows(std::int64_t row) const noexcept;
+};
+
+/// \param scale  pixels a sample of what comes out; `side` and `overlap` are multiples of it.
+/// \throws std::invalid_argument when the numbers don't fit.
+StitchPlan plan_stitching(Size input, std::int64_t side, std::int64_t overlap, std::int64_t scale, StitchEdge edge);
+
+/// Cuts a tile from RGB of host memory. What is outside the image is mirrored with the edge sample repeated (numpy
+/// `symmetric`). \param tile  side x side x 3 samples, written. \param rows  holds the rows that the tile needs, in
+/// full width. \throws std::invalid_argument when it doesn't.
+void cut_tile(std::span<std::uint8_t> tile, const ConstPixelView<MemorySpace::host>& rows, const Rect& rect);
+
+/// Where what a network gives for tiles is kept until it is put together: two rows of tiles, as samples of an image.
+/// Tiles may come in any order, each once; what comes out depends on which have come, and on nothing else.
+///
+/// Threads: `put` and `gather` of different tiles and rectangles at the same time, as long as nothing else is called;
+/// all else from one thread at a time.
+class StitchBand {
+ public:
+  /// \throws std::invalid_argument for vectors, and where channels aren't 1 to 16, or a range is empty.
+  StitchBand(const StitchPlan& plan, const NetworkOutput& output, StitchWeights weights);
+
+  /// Bytes of host memory that it takes.
+  static std::uint64_t bytes(const StitchPlan& plan, const NetworkOutput& output) noexcept;
+  /// What comes out: samples of the network's channels, or one label for all.
+  static PixelFormat format(const NetworkOutput& output) noexcept;
+
+  /// Whether there is room for tiles of a row.
+  bool has_room(std::int64_t row) const noexcept;
+  /// Maps a tile's values, channel after channel, to samples: clamp(rint((x - low) (max / (high - low)))) in float32.
+  /// Its row has room. False where one of the values isn't a number: then the tile isn't there.
+  [[nodiscard]] bool put(StitchTile tile, std::span<const float> values);
+  /// Says that the tile was put, or that it never will be.
+  void arrived(StitchTile tile, bool present);
+
+  /// How many rows of the image can be made.
+  std::int64_t ready() const noexcept { return ready_; }
+  /// Makes pixels of rows before `ready`, and not before those that were released. Where no tile is present: white for
+  /// RGB of 8 bits, else 0.
+  void gather(const PixelView<MemorySpace::host>& out) const;
+  /// Rows before this one were made, and won't be again.
+  void release(std::int64_t rows);
+
+ private:
+  template <class Sample>
+  void gather_rows(const PixelView<MemorySpace::host>& out) const;
+
+  StitchPlan plan_;
+  NetworkOutput output_;
+  int channels_;
+  SampleType sample_;  ///< of what is kept
+  std::vector<std::uint16_t> ramp_;
+  std::size_t tile_bytes_;
+  std::unique_ptr<std::byte[]> tiles_;  ///< two rows, of which a tile row has one by its number's parity
+  std::vector<std::uint8_t> present_;   ///< by number
+  std::vector<std::int64_t> missing_;   ///< tiles of each row that haven't arrived
+  std::int64_t whole_rows_ = 0;         ///< rows of tiles from the top of which all have
+  std::int64_t freed_rows_ = 0;         ///< rows of tiles from the top that nobody needs any more
+  std::int64_t ready_ = 0;
+};
+
+/// The position of a number in `values` that isn't one after mapping `pixels` values of each of `channels` to samples
+/// side by side; -1: all are. The mapping is `StitchBand::put`'s. `Sample` is std::uint8_t or std::uint16_t.
+template <class Sample>
+std::int64_t map_values(Sample* to, const float* values, std::int64_t pixels, int channels, float low, float high);
+
+/// Pixels of the image that a pixel at another resolution stands for, times 65,536: rint(65536 target / mpp), and
+/// exactly 65,536 where that is within 2 %. \param mpp  micrometres a pixel of the image. \throws Error where the target
+/// is finer than the image, or 256 times as coarse.
+std::int64_t area_factor(double target, double mpp);
+
+/// Makes an image of RGB smaller while its rows pass by: a sample is the mean over its area [x f, (x + 1) f), with the
+/// integer weights that `factor` = 65536 f gives to pixels, rounded half up. There are floor(size / f) samples.
+class AreaResampler {
+ public:
+  /// \param factor  65,537 to 256 x 65,536. \throws std::invalid_argument otherwise, or where nothing is left.
+  AreaResampler(Size input, std::int64_t factor);
+
+  static Size size_of(Size input, std::int64_t factor) noexcept;
+  Size size() const noexcept { return size_; }
+  /// Bytes of host memory that it takes, about.
+  static std::uint64_t bytes(Size input, std::int64_t factor) noexcept;
+
+  /// Takes the next row of the input; true: it completed the next row of the output, which was written. Rows behind the
+  /// last one that counts are passed over.
+  bool add(std::uint8_t* out, const std::uint8_t* row);
+
+ private:
+  void add_row(std::uint64_t weight);
+  void write(std::uint8_t* out);
+
+  Size input_;
+  Size size_;
+  std::int64_t factor_;
+  std::int64_t next_ = 0;  ///< row of the input
+  std::int64_t made_ = 0;  ///< rows of the output
+  std::vector<std::uint32_t> across_;
+  std::vector<std::uint64_t> sums_;
+};
+
+/// All of it: `out.image` is `AreaResampler::size_of` it, and both views hold their whole images.
+void resample_area(const PixelView<MemorySpace::host>& out, const ConstPixelView<MemorySpace::host>& in,
+                   std::int64_t factor);
+
+}  // namespace slidestream

@@ -1,0 +1,106 @@
+#include "stages/network_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <slidestream/error.hpp>
+
+namespace slidestream {
+
+std::uint64_t network_batch_bytes(const Network& network) {
+  const NetworkTiles tiles = network.tiles();
+  const NetworkOutput output = network.output();
+  const auto batch = static_cast<std::uint64_t>(tiles.batch);
+  const auto side = static_cast<std::uint64_t>(tiles.side);
+  const auto out = output.kind == NetworkOutput::Kind::vector ? 1 : side / static_cast<std::uint64_t>(output.scale);
+  return batch * (side * side * 3 + static_cast<std::uint64_t>(output.channels) * out * out * sizeof(float));
+}
+
+NetworkPlan plan_network(const Network& network, Size level, const std::optional<double>& mpp,
+                         const StitchConfig& config, int tile_rows) {
+  const NetworkTiles tiles = network.tiles();
+  const NetworkOutput output = network.output();
+  const bool image = output.kind != NetworkOutput::Kind::vector;
+  NetworkPlan plan;
+  Size input = level;
+  if (tiles.mpp) {
+    if (!mpp) throw Error("the network's tiles are of a resolution, and the slide's isn't known; set input.mpp");
+    plan.factor = area_factor(*tiles.mpp, *mpp);
+    if (plan.factor != 65536) input = AreaResampler::size_of(level, plan.factor);
+    if (input.width < 1 || input.height < 1) throw Error("the slide is smaller than a pixel of the network's tiles");
+  }
+  plan.stitch = plan_stitching(input, tiles.side, tiles.overlap, image ? output.scale : 1, config.edge);
+  const std::int64_t rows = std::min<std::int64_t>(tiles.side, input.height);
+  plan.bytes = static_cast<std::uint64_t>(rows * input.width * 3) + AreaResampler::bytes(level, plan.factor);
+  if (image) {
+    plan.format = StitchBand::format(output);
+    plan.chunk_rows = std::min<std::int64_t>(tile_rows, plan.stitch.image.height);
+    plan.chunk_bytes = static_cast<std::size_t>(plan.chunk_rows *
+                                                image_pitch(plan.stitch.image.width,
+                                                            static_cast<std::int64_t>(plan.format.pixel_bytes())));
+    plan.bytes += StitchBand::bytes(plan.stitch, output) + network_chunks * plan.chunk_bytes;
+  } else {
+    plan.bytes += static_cast<std::uint64_t>(plan.stitch.tiles() * output.channels) * sizeof(float);
+  }
+  const std::uint64_t most = static_cast<std::uint64_t>(config.memory_mib) << 20;
+  if (plan.bytes > most) {
+    throw Error("stitching it takes " + std::to_string((plan.bytes >> 20) + 1) + " MiB, and stitch.memory_mib is " +
+                std::to_string(config.memory_mib));
+  }
+  return plan;
+}
+
+void check_network(const Operator& op) {
+  const Network* const network = op.network();
+  if (network == nullptr) return;
+  const NetworkTiles tiles = network->tiles();
+  const NetworkOutput output = network->output();
+  const auto refuse = [&](const std::string& why) { throw ConfigError("the network of " + op.name() + ": " + why); };
+  if (tiles.side < 1 || tiles.side > 16384) refuse("its tiles have a side of " + std::to_string(tiles.side));
+  if (tiles.overlap < 0 || tiles.overlap > tiles.side / 2) {
+    refuse("tiles of " + std::to_string(tiles.side) + " pixels can't share " + std::to_string(tiles.overlap) +
+           " with their neighbours; at most half of them");
+  }
+  if (tiles.batch < 1 || network->sessions() < 1) refuse("batches and sessions must be 1 or more");
+  if (output.kind == NetworkOutput::Kind::vector) {
+    if (output.channels < 1) refuse("its vectors are empty");
+    return;
+  }
+  if (output.channels < 1 || output.channels > 16) {
+    refuse("an image has 1 to 16 channels, and it gives " + std::to_string(output.channels));
+  }
+  if (output.scale < 1 || tiles.side % output.scale != 0 || tiles.overlap % output.scale != 0) {
+    refuse("tiles of " + std::to_string(tiles.side) + " pixels that share " + std::to_string(tiles.overlap) +
+           " aren't whole at a scale of 1/" + std::to_string(output.scale));
+  }
+  if (!(output.low < output.high) || !std::isfinite(output.high - output.low)) refuse("its range is empty");
+  if (output.kind == NetworkOutput::Kind::image && output.sample == SampleType::float32) {
+    refuse("images are of uint8 or uint16");
+  }
+}
+
+std::optional<double> mpp_of(const SlideInfo& info, std::size_t level) {
+  if (!info.mpp) return std::nullopt;
+  return *info.mpp * info.levels[level].downsample;
+}
+
+std::size_t level_of(const Config& config, const Operators& operators, const SlideInfo& info) {
+  const auto asked = static_cast<std::size_t>(config.input.level);
+  if (asked >= info.levels.size()) {
+    throw Error("level " + std::to_string(asked) + " was asked for, but the slide has " +
+                std::to_string(info.levels.size()) + (info.levels.size() == 1 ? " level" : " levels"));
+  }
+  const Operators readers = readers_of(operators);
+  if (readers.size() != 1 || readers.front()->network() == nullptr) return asked;
+  const std::optional<double> target = readers.front()->network()->tiles().mpp;
+  if (!target || !info.mpp) return asked;
+  std::size_t chosen = asked;
+  for (std::size_t level = asked + 1; level < info.levels.size(); ++level) {
+    const double mpp = *mpp_of(info, level);
+    if (mpp > *mpp_of(info, chosen) && *target / mpp >= 0.98) chosen = level;
+  }
+  return chosen;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,246 @@
+#include <slidestream/stitch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+
+namespace slidestream {
+namespace {
+
+constexpr int most_channels = 16;
+
+/// Samples that labels are chosen by have 16 bits.
+SampleType kept_sample(const NetworkOutput& output) noexcept {
+  return output.kind == NetworkOutput::Kind::classes ? SampleType::uint16 : output.sample;
+}
+
+std::size_t tile_bytes_of(const StitchPlan& plan, const NetworkOutput& output) noexcept {
+  return static_cast<std::size_t>(plan.x.tile * plan.y.tile * output.channels) * bytes_of(kept_sample(output));
+}
+
+/// Up to four tiles that count at a pixel, and what they weigh.
+template <class Sample>
+struct Counted {
+  std::array<const Sample*, 4> at{};  ///< the pixel's samples in the tile; null: it is absent
+  std::array<std::uint32_t, 4> weight{};
+  int count = 0;
+  bool all = true;  ///< are present
+};
+
+template <class Sample>
+std::uint32_t blended(const Counted<Sample>& tiles, int channel, std::uint32_t fill) noexcept {
+  if (tiles.all) {
+    std::uint32_t sum = 0;
+    for (int k = 0; k < tiles.count; ++k) sum += tiles.weight[k] * tiles.at[k][channel];
+    return stitched(sum);
+  }
+  std::uint64_t sum = 0;
+  std::uint64_t weight = 0;
+  for (int k = 0; k < tiles.count; ++k) {
+    if (tiles.at[k] == nullptr) continue;
+    sum += std::uint64_t{tiles.weight[k]} * tiles.at[k][channel];
+    weight += tiles.weight[k];
+  }
+  return weight == 0 ? fill : stitched(sum, weight);
+}
+
+/// The label of a pixel: the first of the largest.
+template <class Sample>
+std::uint8_t label_of(const Counted<Sample>& tiles, int channels) noexcept {
+  std::uint32_t best = 0;
+  int label = 0;
+  for (int channel = 0; channel < channels; ++channel) {
+    const std::uint32_t value = blended(tiles, channel, 0);
+    if (channel > 0 && value <= best) continue;
+    best = value;
+    label = channel;
+  }
+  return static_cast<std::uint8_t>(label);
+}
+
+}  // namespace
+
+template <class Sample>
+std::int64_t map_values(Sample* to, const float* values, std::int64_t pixels, int channels, float low, float high) {
+  constexpr auto most = static_cast<float>(std::numeric_limits<Sample>::max());
+  const float factor = most / (high - low);
+  std::int64_t found = -1;
+  for (int channel = 0; channel < channels; ++channel) {
+    const float* const from = values + channel * pixels;
+    int wrong = 0;
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      const float value = (from[i] - low) * factor;
+      wrong |= static_cast<int>(value != value);
+      // Written so that what isn't a number becomes one that fits.
+      const float above = value > 0.0F ? value : 0.0F;
+      const float inside = above < most ? above : most;
+      to[i * channels + channel] = static_cast<Sample>(std::rint(inside));
+    }
+    if (wrong == 0 || found >= 0) continue;
+    for (std::int64_t i = 0; found < 0; ++i) {
+      const float value = (from[i] - low) * factor;
+      if (value != value) found = channel * pixels + i;
+    }
+  }
+  return found;
+}
+
+template std::int64_t map_values(std::uint8_t*, const float*, std::int64_t, int, float, float);
+template std::int64_t map_values(std::uint16_t*, const float*, std::int64_t, int, float, float);
+
+std::uint64_t StitchBand::bytes(const StitchPlan& plan, const NetworkOutput& output) noexcept {
+  return static_cast<std::uint64_t>(std::min<std::int64_t>(2, plan.y.count) * plan.x.count) *
+         tile_bytes_of(plan, output);
+}
+
+PixelFormat StitchBand::format(const NetworkOutput& output) noexcept {
+  if (output.kind == NetworkOutput::Kind::classes) return {SampleType::uint8, 1};
+  return {output.sample, output.channels};
+}
+
+StitchBand::StitchBand(const StitchPlan& plan, const NetworkOutput& output, StitchWeights weights)
+    : plan_(plan),
+      output_(output),
+      channels_(output.channels),
+      sample_(kept_sample(output)),
+      ramp_(stitch_ramp(weights, plan.x.overlap)),
+      tile_bytes_(tile_bytes_of(plan, output)),
+      present_(static_cast<std::size_t>(plan.tiles())),
+      missing_(static_cast<std::size_t>(plan.y.count), plan.x.count) {
+  if (output.kind == NetworkOutput::Kind::vector || output.sample == SampleType::float32 || channels_ < 1 ||
+      channels_ > most_channels) {
+    throw std::invalid_argument("an image is put together from 1 to 16 channels of uint8 or uint16");
+  }
+  if (!(output.low < output.high) || !std::isfinite(output.high - output.low)) {
+    throw std::invalid_argument("the range of a network's values is empty");
+  }
+  // Every byte that is read is written before.
+  tiles_.reset(new std::byte[static_cast<std::size_t>(bytes(plan, output))]);
+}
+
+bool StitchBand::has_room(std::int64_t row) const noexcept { return row < freed_rows_ + 2; }
+
+bool StitchBand::put(StitchTile tile, std::span<const float> values) {
+  const std::int64_t pixels = plan_.x.tile * plan_.y.tile;
+  if (!has_room(tile.row) || values.size() != static_cast<std::size_t>(pixels * channels_)) {
+    throw std::invalid_argument("a tile has no room, or other values than its image has samples");
+  }
+  std::byte* const to =
+      tiles_.get() + static_cast<std::size_t>((tile.row % 2) * plan_.x.count + tile.column) * tile_bytes_;
+  if (sample_ == SampleType::uint8) {
+    return map_values(reinterpret_cast<std::uint8_t*>(to), values.data(), pixels, channels_, output_.low,
+                      output_.high) < 0;
+  }
+  return map_values(reinterpret_cast<std::uint16_t*>(to), values.data(), pixels, channels_, output_.low,
+                    output_.high) < 0;
+}
+
+void StitchBand::arrived(StitchTile tile, bool present) {
+  present_[static_cast<std::size_t>(tile.row * plan_.x.count + tile.column)] = present ? 1 : 0;
+  --missing_[static_cast<std::size_t>(tile.row)];
+  while (whole_rows_ < plan_.y.count && missing_[static_cast<std::size_t>(whole_rows_)] == 0) {
+    ready_ = plan_.y.whole_after(whole_rows_++);
+  }
+}
+
+void StitchBand::release(std::int64_t rows) {
+  while (freed_rows_ < plan_.y.count && plan_.y.end_of(freed_rows_) <= rows) ++freed_rows_;
+}
+
+void StitchBand::gather(const PixelView<MemorySpace::host>& out) const {
+  if (out.format != format(output_) || out.image != plan_.image || out.rect.bottom() > ready_) {
+    throw std::invalid_argument("pixels are wanted whose tiles aren't there, or of another image");
+  }
+  if (sample_ == SampleType::uint8) {
+    gather_rows<std::uint8_t>(out);
+  } else {
+    gather_rows<std::uint16_t>(out);
+  }
+}
+
+template <class Sample>
+void StitchBand::gather_rows(const PixelView<MemorySpace::host>& out) const {
+  const bool labels = output_.kind == NetworkOutput::Kind::classes;
+  const std::uint32_t fill = format(output_) == rgb_format ? 255 : 0;
+  const StitchAxis& across = plan_.x;
+  const StitchAxis& down = plan_.y;
+  for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
+    // One or two rows of tiles, with their weights.
+    const std::int64_t lower = down.tile_at(y);
+    const std::int64_t t_down = down.blend_at(y, lower);
+    std::array<std::int64_t, 2> tile_rows = {lower, lower - 1};
+    std::array<std::uint32_t, 2> row_weights = {256, 0};
+    int rows = 1;
+    if (t_down >= 0) {
+      row_weights[0] = ramp_[static_cast<std::size_t>(t_down)];
+      row_weights[1] = 256 - row_weights[0];
+      rows = 2;
+    }
+    Sample* to = labels ? nullptr : out.row<Sample>(y);
+    std::uint8_t* label = labels ? out.row<std::uint8_t>(y) : nullptr;
+    for (std::int64_t x = out.rect.x; x < out.rect.right();) {
+      const std::int64_t right = across.tile_at(x);
+      const bool two = across.blend_at(x, right) >= 0;
+      // Pixels that the same tiles count at.
+      const std::int64_t end = std::min(
+          out.rect.right(), two ? right * across.step() + across.overlap
+                                : right + 1 == across.count ? across.size : (right + 1) * across.step());
+      struct Place {
+        const Sample* first;  ///< of pixel x; null where the tile is absent
+        std::uint32_t down;
+        bool right;
+      };
+      std::array<Place, 4> places{};
+      int count = 0;
+      for (int row = 0; row < rows; ++row) {
+        if (row_weights[row] == 0) continue;
+        for (int left = 0; left < (two ? 2 : 1); ++left) {
+          const std::int64_t column = right - left;
+          const std::int64_t number = tile_rows[row] * across.count + column;
+          const Sample* first = nullptr;
+          if (present_[static_cast<std::size_t>(number)] != 0) {
+            const auto slot = static_cast<std::size_t>((tile_rows[row] % 2) * across.count + column);
+            first = reinterpret_cast<const Sample*>(tiles_.get() + slot * tile_bytes_) +
+                    ((y - down.begin(tile_rows[row])) * across.tile + x - across.begin(column)) * channels_;
+          }
+          places[count++] = {first, row_weights[row], left == 0};
+        }
+      }
+      if (count == 1 && !labels) {
+        const auto samples = static_cast<std::size_t>((end - x) * channels_);
+        if (places[0].first != nullptr) {
+          std::memcpy(to, places[0].first, samples * sizeof(Sample));
+        } else {
+          std::fill_n(to, samples, static_cast<Sample>(fill));
+        }
+        to += samples;
+        x = end;
+        continue;
+      }
+      for (std::int64_t i = 0; x < end; ++x, ++i) {
+        const std::uint32_t weight = two ? ramp_[static_cast<std::size_t>(across.blend_at(x, right))] : 256;
+        Counted<Sample> tiles;
+        for (int k = 0; k < count; ++k) {
+          const std::uint32_t w = places[k].down * (places[k].right ? weight : 256 - weight);
+          if (w == 0) continue;
+          tiles.at[tiles.count] = places[k].first == nullptr ? nullptr : places[k].first + i * channels_;
+          tiles.weight[tiles.count++] = w;
+          tiles.all &= places[k].first != nullptr;
+        }
+        if (labels) {
+          *label++ = label_of(tiles, channels_);
+        } else {
+          for (int channel = 0; channel < channels_; ++channel) {
+            *to++ = static_cast<Sample>(blended(tiles, channel, fill));
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace slidestream
