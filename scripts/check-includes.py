@@ -19,6 +19,7 @@ ALLOWED = {
     "src/statistics": {"public"},
     "src/spectrum": {"public", "image", "statistics"},
     "src/config": {"public"},
+    "src/stitch": {"public", "image"},
     "src/output": {"public", "config", "sink"},  # corpus.json lists the settings
     "src/synth": {"public", "codec", "sink"},
     "cuda/spectrum": {"public", "runtime", "spectrum", "statistics"},

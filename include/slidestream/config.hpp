@@ -202,8 +202,8 @@ struct StitchConfig {
   /// What a tile that fails does: `strict` fails its slide there, `lenient` leaves a hole; the slide fails then, and
   /// its image keeps its partial name. Default strict.
   StitchMode mode = StitchMode::strict;
-  /// With `lenient`: seconds after a slide's first strip from which on tiles aren't given to the network any more; 0:
-  /// no limit. Default 0.
+  /// With `lenient`: seconds after a slide's first rows came to the network from which on tiles aren't given to the
+  /// network any more; 0: no limit. Default 0.
   int deadline_seconds = 0;
   /// Host memory that stitching one slide may take, in MiB; a slide that would take more fails before it begins.
   /// Default 2048.

@@ -79,6 +79,7 @@ struct RunForecast {
   std::uint64_t carry_touched_bytes = 0;  ///< of `carry_bytes`, by these slides
   int output_slots = 0;                   ///< bands of images under way
   std::uint64_t output_slot_bytes = 0;
+  std::uint64_t networks_bytes = 0;  ///< tiles that networks get and give, of slides in flight, at most
   std::uint64_t pyramids_bytes = 0;  ///< rows of tiles of images in flight, at most
   bool pinned = false;               ///< slots are taken at the start, not as they are touched
 

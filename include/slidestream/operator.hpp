@@ -43,7 +43,8 @@ struct Product {
 
   std::string name;
   Kind kind = Kind::sums;
-  PixelFormat format;  ///< of an image: a pixel; of a field: as many channels as a vector has entries
+  PixelFormat format;   ///< of an image: a pixel; of a field: as many channels as a vector has entries
+  bool labels = false;  ///< of an image: samples are names of classes, not quantities
 };
 
 /// A rectangle of outputs: columns [column, column + columns), rows [row, row + rows).

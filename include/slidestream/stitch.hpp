@@ -23,9 +23,9 @@
 
 namespace slidestream {
 
-/// Tiles along one axis of an image. Tile i is in step at i (tile - overlap), but the last may be moved back. Neighbours
-/// i - 1 and i are blended over the `overlap` samples from (tile - overlap) i on, wherever tile i begins; in front of
-/// them tile i - 1 alone counts, and behind them tile i, up to the blend with its other neighbour.
+/// Tiles along one axis of an image. Tile i is in step at i (tile - overlap), but the last may be moved back.
+/// Neighbours i - 1 and i are blended over the `overlap` samples from (tile - overlap) i on, wherever tile i begins; in
+/// front of them tile i - 1 alone counts, and behind them tile i, up to the blend with its other neighbour.
 struct StitchAxis {
   std::int64_t size = 1;     ///< samples of the image
   std::int64_t tile = 1;     ///< samples of a tile; more than `size` where the image is smaller
@@ -76,7 +76,9 @@ std::vector<std::uint16_t> stitch_ramp(StitchWeights weights, std::int64_t overl
 inline constexpr std::uint32_t stitch_whole = 65536;
 
 /// From the sum of w v over tiles whose weights are all of `stitch_whole`.
-SLIDESTREAM_STITCH constexpr std::uint32_t stitched(std::uint32_t sum) noexcept { return (sum + stitch_whole / 2) >> 16; }
+SLIDESTREAM_STITCH constexpr std::uint32_t stitched(std::uint32_t sum) noexcept {
+  return (sum + stitch_whole / 2) >> 16;
+}
 /// The same where some tiles are absent: `weight` is what the others weigh, not 0.
 SLIDESTREAM_STITCH constexpr std::uint32_t stitched(std::uint64_t sum, std::uint64_t weight) noexcept {
   return static_cast<std::uint32_t>((2 * sum + weight) / (2 * weight));
@@ -90,11 +92,11 @@ struct StitchTile {
 
 /// The tiles of an image, and the image that is put together from them.
 struct StitchPlan {
-  Size input;               ///< pixels that tiles are cut from
-  Size image;               ///< samples of what is put together: ceil(input / scale)
-  std::int64_t side = 1;    ///< pixels of a tile
-  std::int64_t scale = 1;   ///< pixels a sample
-  StitchAxis x;             ///< in samples
+  Size input;              ///< pixels that tiles are cut from
+  Size image;              ///< samples of what is put together: ceil(input / scale)
+  std::int64_t side = 1;   ///< pixels of a tile
+  std::int64_t scale = 1;  ///< pixels a sample
+  StitchAxis x;            ///< in samples
   StitchAxis y;
 
   std::int64_t tiles() const noexcept { return x.count * y.count; }
@@ -171,8 +173,8 @@ template <class Sample>
 std::int64_t map_values(Sample* to, const float* values, std::int64_t pixels, int channels, float low, float high);
 
 /// Pixels of the image that a pixel at another resolution stands for, times 65,536: rint(65536 target / mpp), and
-/// exactly 65,536 where that is within 2 %. \param mpp  micrometres a pixel of the image. \throws Error where the target
-/// is finer than the image, or 256 times as coarse.
+/// exactly 65,536 where that is within 2 %. \param mpp  micrometres a pixel of the image. \throws Error where the
+/// target is finer than the image, or 256 times as coarse.
 std::int64_t area_factor(double target, double mpp);
 
 /// Makes an image of RGB smaller while its rows pass by: a sample is the mean over its area [x f, (x + 1) f), with the

@@ -37,6 +37,7 @@ std::string host_line(const RunForecast& forecast) {
   if (forecast.carry_bytes > 0) text += ", " + memory_text(forecast.carry_bytes) + " for carried rows";
   if (forecast.results_bytes > 0) text += ", " + memory_text(forecast.results_bytes) + " for results and tiles' tables";
   if (forecast.images_bytes() > 0) text += ", " + memory_text(forecast.images_bytes()) + " for images";
+  if (forecast.networks_bytes > 0) text += ", " + memory_text(forecast.networks_bytes) + " for networks' tiles";
   if (forecast.maps_bytes > 0) text += ", " + memory_text(forecast.maps_bytes) + " for maps";
   return text;
 }

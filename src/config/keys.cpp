@@ -372,9 +372,10 @@ std::vector<ConfigKey> make_keys() {
       choice("stitch", "mode", &Config::stitch, &StitchConfig::mode, stitch_mode_names,
              "What a tile that fails does: strict (fails its slide there), or lenient (leaves a hole in the image, "
              "which is finished under its partial name; the slide fails in the end). Default strict."),
-      integer("stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
-              "With lenient: seconds after a slide's first strip from which on the network gets no more of its tiles, "
-              "which are absent then; 0 means no limit. Default 0."),
+      integer(
+          "stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
+          "With lenient: seconds after a slide's first rows came to the network from which on it gets no more of its "
+          "tiles, which are absent then; 0 means no limit. Default 0."),
       integer("stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
               "Host memory that stitching one slide may take, in MiB, besides pipeline.memory_mib: two rows of tiles "
               "of what the network gives, and one of what it gets. A slide that would take more fails before it "

@@ -23,13 +23,16 @@ bool is_section_of(const std::string& op, std::string_view section, const Config
              return section == placed.statistic->section;
            });
   }
-  // Stains are fitted inside the mask.
-  return op == section || (op == "stain" && section == "tissue");
+  // Stains are fitted inside the mask, and networks get tissue alone where they are told to.
+  return op == section || ((op == "stain" || op == "model") && section == "tissue") ||
+         (op == "model" && section == "stitch");
 }
 
 bool decides(const ConfigKey& key, const Config& config) {
   constexpr std::array<std::string_view, 5> always = {"input.level", "input.mpp", "decode.on_bad_tile", "output.maps",
                                                       "operators.run"};
+  // How much memory may be taken decides whether there is a result, not which.
+  if (key.full_name() == "stitch.memory_mib") return false;
   if (key.section == "image") return config.image.format != ImageFormat::none;
   return std::ranges::find(always, key.full_name()) != always.end() ||
          std::ranges::any_of(config.operators.run,

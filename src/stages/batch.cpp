@@ -5,8 +5,8 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <utility>
 
-#include "operators/registry.hpp"
 #include "runtime/machine.hpp"
 
 namespace slidestream {
@@ -22,15 +22,16 @@ bool makes_other_files(const Operators& operators) {
 
 }  // namespace
 
-RunContext::RunContext(const Config& run_config, int run_threads)
+RunContext::RunContext(const Config& run_config, int run_threads, Operators run_operators)
     : config(run_config),
       threads(run_threads),
-      all_operators(operators::make_operators(run_config)),
+      all_operators(std::move(run_operators)),
       operators(readers_of(all_operators)),
       needs(needs_of(operators)),
       spectrum(place_of_spectrum(operators)),
       makes_images(std::ranges::any_of(needs, [](const OperatorNeeds& op) { return op.image_bytes > 0; })),
-      makes_files(makes_images || makes_other_files(all_operators)) {
+      makes_files(makes_images || makes_other_files(all_operators)),
+      has_networks(std::ranges::any_of(operators, [](const auto& op) { return op->network() != nullptr; })) {
   limits = slot_limits(config.pipeline, needs);
   for (std::size_t rank = 0; rank < all_operators.size(); ++rank) {
     if (all_operators[rank]->reads_pixels()) ranks.push_back(rank);
@@ -56,13 +57,20 @@ std::optional<Product> image_of(const Operator& op) {
   return std::nullopt;
 }
 
+std::optional<PixelFormat> band_format_of(const Operator& op) {
+  if (op.network() != nullptr) return rgb_format;
+  const auto product = image_of(op);
+  return product ? std::optional(product->format) : std::nullopt;
+}
+
 std::vector<OperatorNeeds> needs_of(const Operators& operators) {
   std::vector<OperatorNeeds> all;
   for (const auto& op : operators) {
     OperatorNeeds& needs = all.emplace_back();
     needs.footprint = op->footprint();
     needs.plane = op->input() == rgb_format ? rgb_plane : luminance_plane;
-    if (const auto image = image_of(*op)) needs.image_bytes = static_cast<std::int64_t>(image->format.pixel_bytes());
+    if (const auto format = band_format_of(*op)) needs.image_bytes = static_cast<std::int64_t>(format->pixel_bytes());
+    needs.has_network = op->network() != nullptr;
   }
   return all;
 }
@@ -80,6 +88,7 @@ std::vector<const runtime::StageMeter*> RunContext::meters() const {
   } else {
     all.insert(all.end(), {&carry, &compute});
   }
+  if (has_networks) all.insert(all.end(), {&network, &stitch});
   if (makes_files) all.insert(all.end(), {&encode, &write, &publish});
   all.push_back(&reduce);
   return all;

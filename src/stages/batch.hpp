@@ -34,6 +34,7 @@ struct Batch;
 struct Parcel;
 class SlideImages;
 struct SlideRun;
+struct TissueTiles;
 
 /// Consecutive strips of a slide on their way through one lane, in row order: the whole slide, or a fragment of it.
 struct Chain {
@@ -68,7 +69,8 @@ struct SlideRun {
   std::vector<Chain> chains;  ///< as the plan's; one that has no work when the slide couldn't be opened
   /// What operators prepared, by place in `RunContext::all_operators`; null where they had nothing to say.
   std::vector<std::shared_ptr<const SlideParameters>> parameters;
-  std::shared_ptr<SlideImages> images;  ///< null where the slide gets no files; let go by the reduce stage
+  std::shared_ptr<const TissueTiles> tissue;  ///< that networks get; null where they get all
+  std::shared_ptr<SlideImages> images;        ///< null where the slide gets no files; let go by the reduce stage
   SlideResult result;  ///< sums and counts belong to the reduce stage, the map's disjoint parts to compute tasks
   runtime::Clock::time_point start;
 
@@ -196,6 +198,10 @@ Operators readers_of(const Operators& operators);
 /// The image that an operator makes; null where it makes none.
 std::optional<Product> image_of(const Operator& op);
 
+/// What an operator's kernel makes a pixel of: of its image, or of the rows that its network's tiles are cut from. Null
+/// where it makes neither.
+std::optional<PixelFormat> band_format_of(const Operator& op);
+
 /// The place of the spectrum among operators; none where it doesn't run.
 std::optional<std::size_t> place_of_spectrum(const Operators& operators);
 
@@ -208,7 +214,7 @@ constexpr std::size_t usual_pinned_front = std::size_t{256} << 20;
 
 /// What the stages share for one run.
 struct RunContext {
-  RunContext(const Config& run_config, int run_threads);
+  RunContext(const Config& run_config, int run_threads, Operators run_operators);
 
   const Config& config;
   int threads;
@@ -225,6 +231,8 @@ struct RunContext {
   std::optional<std::size_t> spectrum;  ///< its place among `operators`
   bool makes_images = false;            ///< some operator does
   bool makes_files = false;             ///< or files of another kind
+  bool has_networks = false;            ///< some operator has
+  std::vector<int> devices;             ///< GPUs that are used, by number; none on the CPU
   class EmitStage* emit = nullptr;      ///< null where no operator makes files
   class GpuSet* gpus = nullptr;         ///< null on the CPU
   runtime::StageMeter source{"source"};
@@ -235,6 +243,8 @@ struct RunContext {
   runtime::StageMeter carry{"carry"};
   runtime::StageMeter compute{"compute"};
   runtime::StageMeter collect{"collect"};
+  runtime::StageMeter network{"network"};
+  runtime::StageMeter stitch{"stitch"};
   runtime::StageMeter encode{"encode"};
   runtime::StageMeter write{"write"};
   runtime::StageMeter publish{"publish"};

@@ -13,7 +13,9 @@
 #include "runtime/io_threads.hpp"
 #include "stages/copied_tiles.hpp"
 #include "stages/gpu.hpp"
+#include "stages/networks.hpp"
 #include "stages/output_turns.hpp"
+#include "stages/parallel.hpp"
 #include "stages/range_payload.hpp"
 
 namespace slidestream {
@@ -65,6 +67,7 @@ class Emit final : public EmitStage {
         with_parcel_(std::move(surroundings.with_parcel)),
         encoders_([this] { return Encoders(context_.operators.size()); }),
         turns_([this](const OutputTurns::Turn& turn) { attach_.try_put(turn); }),
+        networks_(make_all_networks()),
         pool_(
             context_.limits.output_slots, context_.limits.output_bytes, [this] { slot_came_back(); },
             context_.gpus == nullptr ? runtime::SlotPool::Start::ready : runtime::SlotPool::Start::not_ready),
@@ -98,8 +101,11 @@ class Emit final : public EmitStage {
                             return parameters != nullptr && !parameters->files().empty();
                           });
     if (!any_file) return nullptr;
-    auto images = std::make_unique<SlideImages>(context_, slide, names);
-    return {images.release(), [this](SlideImages* last) { finish(std::unique_ptr<SlideImages>(last)); }};
+    auto made = std::make_unique<SlideImages>(context_, slide, names);
+    std::shared_ptr<SlideImages> images(made.release(),
+                                        [this](SlideImages* last) { finish(std::unique_ptr<SlideImages>(last)); });
+    if (networks_ != nullptr) networks_->open(images);
+    return images;
   }
 
   void give_band(Batch& batch) override { turns_.ask(batch, 1); }
@@ -125,8 +131,10 @@ class Emit final : public EmitStage {
     order_.try_put({slide, images, strip, std::move(band)});
   }
 
-  void hand_over(std::shared_ptr<SlideImages> images, SlideResult&& result, std::size_t index) override {
-    images->finished = {std::move(result), index};
+  void hand_over(std::shared_ptr<SlideImages> images, SlideResult&& result, std::size_t index,
+                 std::function<void(SlideResult&)> conclude) override {
+    images->finished = {std::move(result), index, std::move(conclude)};
+    images->handoff.give();
     // Until it is delivered.
     graph_.reserve_wait();
   }
@@ -143,6 +151,14 @@ class Emit final : public EmitStage {
     std::unique_ptr<TileEncoder> encoder;
   };
   using Encoders = std::vector<Encoder>;  ///< by operator, made when first wanted
+
+  std::unique_ptr<Networks> make_all_networks() {
+    if (!context_.has_networks) return nullptr;
+    return make_networks(
+        {context_, graph_, lifetime_,
+         [this](const std::shared_ptr<SlideImages>& images, std::size_t image, const ConstHostView& rows,
+                const std::shared_ptr<runtime::Slot>& slot) { put_rows(images, image, rows, slot); }});
+  }
 
   void slot_came_back() {
     if (!closed_.load()) turns_.slot_came_back();
@@ -176,7 +192,7 @@ class Emit final : public EmitStage {
       view.pitch = image_pitch(level.width, pixel_bytes);
       view.rect = {0, rows.first, level.width, rows.count};
       view.image = {level.width, level.height};
-      view.format = image_of(*context_.operators[op])->format;
+      view.format = *band_format_of(*context_.operators[op]);
       at += rows.count * view.pitch;
     }
     band->bytes = static_cast<std::size_t>(at - band->slot->memory().data());
@@ -203,6 +219,7 @@ class Emit final : public EmitStage {
     }
     if (images.dropped()) {
       images.waiting.clear();
+      if (networks_ != nullptr) networks_->dropped(made.images);
       return {};
     }
     begin_next(made.images);
@@ -214,11 +231,15 @@ class Emit final : public EmitStage {
     if (images->reducing != nullptr || next == images->waiting.end()) return;
     images->reducing = std::move(next->second);
     images->waiting.erase(next);
+    for (std::size_t i = 0; i < images->networks.size(); ++i) {
+      const PixelView<MemorySpace::host>& rows = images->reducing->images[images->networks[i].op];
+      if (rows.rect.height > 0) networks_->put(images, i, rows, images->reducing->slot);
+    }
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i < images->images.size(); ++i) {
       SlideImages::Image& image = images->images[i];
       const PixelView<MemorySpace::host>& rows = images->reducing->images[image.op];
-      if (rows.rect.height == 0) continue;
+      if (rows.rect.height == 0 || image.of_network) continue;
       image.builder->begin(rows, images->reducing->slot);
       for (int piece = 0; piece < image.builder->pieces(); ++piece) pieces.push_back({images, i, piece});
     }
@@ -250,7 +271,7 @@ class Emit final : public EmitStage {
   void send_tiles(const std::shared_ptr<SlideImages>& images) {
     for (std::size_t i = 0; i < images->images.size(); ++i) {
       SlideImages::Image& image = images->images[i];
-      if (images->reducing->images[image.op].rect.height == 0) continue;
+      if (images->reducing->images[image.op].rect.height == 0 || image.of_network) continue;
       send_tiles(images, i, image.builder->finish(), images->reducing->slot, images->reducing->copied);
     }
   }
@@ -263,6 +284,20 @@ class Emit final : public EmitStage {
     for (std::size_t first = 0; first < tiles->size(); first += at_once) {
       encode_.try_put({images, image, tiles, first, std::min(at_once, tiles->size() - first), slot, copied});
     }
+  }
+
+  /// Rows that were put together from what a network gave.
+  void put_rows(const std::shared_ptr<SlideImages>& images, std::size_t image, const ConstHostView& rows,
+                const std::shared_ptr<runtime::Slot>& slot) {
+    const runtime::StageMeter::Busy busy(context_.encode);
+    PyramidBuilder& builder = *images->images[image].builder;
+    guard(*images, [&] {
+      builder.begin(rows, slot);
+      for_all(static_cast<std::size_t>(builder.pieces()),
+              [&](std::size_t piece) { builder.reduce(static_cast<int>(piece)); });
+      images->handoff.give();
+      send_tiles(images, image, builder.finish(), slot, nullptr);
+    });
   }
 
   /// Tiles of a parcel that the host encodes.
@@ -375,6 +410,8 @@ class Emit final : public EmitStage {
       if (!images.dropped()) work();
     } catch (...) {
       images.drop();
+      const auto held = images.weak_from_this().lock();
+      if (networks_ != nullptr && held != nullptr) networks_->dropped(held);
       context_.on_output_failure(std::current_exception());
     }
   }
@@ -399,6 +436,11 @@ class Emit final : public EmitStage {
 
   void deliver(SlideImages& images) {
     SlideImages::Finished& slide = *images.finished;
+    for (const SlideImages::Network& network : images.networks) {
+      const auto failure = network.network->failure();
+      if (failure && slide.result.done) slide.result.fail(*failure);
+    }
+    if (slide.conclude) slide.conclude(slide.result);
     if (slide.result.done) {
       const runtime::StageMeter::Busy busy(context_.publish);
       guard(images, [&] { images.publish(); });
@@ -420,6 +462,7 @@ class Emit final : public EmitStage {
   runtime::Handoff turn_;  ///< of `order_`
 
   OutputTurns turns_;
+  std::unique_ptr<Networks> networks_;  ///< null where no operator has one
   runtime::SlotPool pool_;
   std::unique_ptr<GpuSet::PinnedSlots> pinned_;  ///< null where no device copies to them
   flow::function_node<OutputTurns::Turn> attach_;

@@ -47,9 +47,11 @@ class EmitStage {
   virtual void emit(const std::shared_ptr<SlideRun>& slide, const std::shared_ptr<SlideImages>& images,
                     std::size_t strip, std::shared_ptr<Band> band) = 0;
 
-  /// The slide's result: it is delivered when its files are whole. Called where the graph isn't idle, once a slide that
-  /// got images; those that are let go of without are left unfinished.
-  virtual void hand_over(std::shared_ptr<SlideImages> images, SlideResult&& result, std::size_t index) = 0;
+  /// The slide's result: it is delivered when its files are whole. `conclude`, where there is one, is called before,
+  /// when it is known whether the slide's networks came to their ends; on a thread that may wait. Called where the
+  /// graph isn't idle, once a slide that got images; those that are let go of without are left unfinished.
+  virtual void hand_over(std::shared_ptr<SlideImages> images, SlideResult&& result, std::size_t index,
+                         std::function<void(SlideResult&)> conclude) = 0;
 
   /// Nothing is finished any more: the run ended with an exception.
   virtual void close() noexcept = 0;

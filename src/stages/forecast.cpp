@@ -11,6 +11,7 @@
 #include "stages/delivery.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/gpu.hpp"
+#include "stages/network_plan.hpp"
 #include "stages/slide_images.hpp"
 #include "stages/source.hpp"
 #include "stages/tile_ranges.hpp"
@@ -181,6 +182,15 @@ class Planner {
     std::ranges::sort(pyramids_, std::greater{});
     pyramids_.resize(std::min<std::size_t>(pyramids_.size(), 2));
     for (const std::uint64_t bytes : pyramids_) forecast_.pyramids_bytes += bytes;
+    std::ranges::sort(networks_, std::greater{});
+    networks_.resize(std::min(networks_.size(), network_slides(machine_.lanes)));
+    for (const std::uint64_t bytes : networks_) forecast_.networks_bytes += bytes;
+    for (const auto& op : operators_) {
+      const Network* const network = op->network();
+      if (network == nullptr) continue;
+      const std::size_t sessions = static_cast<std::size_t>(network->sessions()) * machine_.lanes;
+      forecast_.networks_bytes += network_batches(sessions) * network_batch_bytes(*network);
+    }
   }
 
  private:
@@ -191,17 +201,44 @@ class Planner {
     std::uint64_t bytes = 0;
     for (std::size_t op = 0; op < needs_.size(); ++op) {
       const auto product = image_of(*operators_[op]);
+      if (!product || operators_[op]->network() != nullptr) continue;
+      const ImageOptions options = options_for(config_, *product, slide, level_index);
+      bytes +=
+          pyramid_bytes(image, product->format, options, rows, static_cast<std::int64_t>(machine_.limits.output_slots));
+    }
+    return bytes;
+  }
+
+  /// The same of one image, made from so many bands of so many rows at a time.
+  static std::uint64_t pyramid_bytes(Size image, const PixelFormat& format, const ImageOptions& options,
+                                     std::int64_t rows, std::int64_t bands) {
+    std::uint64_t bytes = 0;
+    const PyramidLayout layout(image, options.tile, options.levels);
+    for (int level = 0; level < layout.levels(); ++level) {
+      const Size size = layout.size(level);
+      const std::int64_t band = (rows >> level) / options.tile + 1;
+      const std::int64_t kept = std::min(layout.rows(level), 1 + bands * band);
+      bytes += static_cast<std::uint64_t>(kept * std::min<std::int64_t>(options.tile, size.height) * size.width) *
+               format.pixel_bytes();
+    }
+    return bytes;
+  }
+
+  /// What networks keep of a slide.
+  std::uint64_t network_bytes(const SlideInfo& info, std::size_t level_index) const {
+    std::uint64_t bytes = 0;
+    for (const auto& op : operators_) {
+      if (op->network() == nullptr) continue;
+      const auto product = image_of(*op);
+      ImageOptions options;
+      if (product) options = image_options(config_.image, product->format, product->labels);
+      const Level& level = info.levels[level_index];
+      const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
+                                            config_.stitch, options.tile);
+      bytes += plan.bytes;
       if (!product) continue;
-      const ImageOptions options = options_for(config_, product->format, slide, level_index);
-      const PyramidLayout layout(image, options.tile, options.levels);
-      for (int level = 0; level < layout.levels(); ++level) {
-        const Size size = layout.size(level);
-        const std::int64_t band = (rows >> level) / options.tile + 1;
-        const auto bands = static_cast<std::int64_t>(machine_.limits.output_slots);
-        const std::int64_t kept = std::min(layout.rows(level), 1 + bands * band);
-        bytes += static_cast<std::uint64_t>(kept * std::min<std::int64_t>(options.tile, size.height) * size.width) *
-                 product->format.pixel_bytes();
-      }
+      bytes += pyramid_bytes(plan.stitch.image, product->format, options, plan.chunk_rows,
+                             static_cast<std::int64_t>(network_chunks));
     }
     return bytes;
   }
@@ -217,14 +254,11 @@ class Planner {
   }
 
   void plan(SlideForecast& slide, std::size_t index_in_run, std::size_t slides) {
-    const auto opened = Slide::open(slide.path, {.max_pixels = config_.input.max_pixels, .retries = 0});
+    const auto opened =
+        Slide::open(slide.path, {.max_pixels = config_.input.max_pixels, .retries = 0, .mpp = config_.input.mpp});
     const SlideInfo& info = opened->info();
     slide.file_bytes = info.file_size;
-    const auto index = static_cast<std::size_t>(config_.input.level);
-    if (index >= info.levels.size()) {
-      throw Error("level " + std::to_string(index) + " was asked for, but the slide has " +
-                  std::to_string(info.levels.size()) + (info.levels.size() == 1 ? " level" : " levels"));
-    }
+    const std::size_t index = level_of(config_, operators_, info);
     const Level& level = info.levels[index];
     slide.width = level.width;
     slide.height = level.height;
@@ -253,6 +287,7 @@ class Planner {
     if (!slide.levels_on_gpu) {
       pyramids_.push_back(pyramid_bytes(*opened, index, slide.most_rows) + copied_bytes(plan, ranges));
     }
+    networks_.push_back(network_bytes(info, index));
     if (spectrum_ && config_.output.maps != MapFormat::none)
       maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
   }
@@ -265,13 +300,15 @@ class Planner {
   RunForecast& forecast_;
   std::uint64_t carried_ = 0;
   std::vector<std::uint64_t> pyramids_;
+  std::vector<std::uint64_t> networks_;
   std::vector<std::uint64_t> maps_;
 };
 
 }  // namespace
 
 std::uint64_t RunForecast::host_bytes() const noexcept {
-  return static_cast<std::uint64_t>(slots) * slot_bytes + carry_bytes + results_bytes + maps_bytes + images_bytes();
+  return static_cast<std::uint64_t>(slots) * slot_bytes + carry_bytes + results_bytes + maps_bytes + images_bytes() +
+         networks_bytes;
 }
 
 std::uint64_t RunForecast::touched_bytes() const noexcept {
@@ -279,7 +316,7 @@ std::uint64_t RunForecast::touched_bytes() const noexcept {
   std::uint64_t most = 0;
   for (const SlideForecast& slide : slides) most = std::max(most, slide.batch_bytes);
   return static_cast<std::uint64_t>(slots_used) * std::min(most, slot_bytes) + carry_touched_bytes + results_bytes +
-         maps_bytes + images_bytes();
+         maps_bytes + images_bytes() + networks_bytes;
 }
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {

@@ -17,7 +17,11 @@ using runtime::cuda::DeviceScope;
 
 DeviceKernels::DeviceKernels(const Config& config, const Operators& operators) {
   for (const auto& op : operators) {
-    if (image_of(*op)) {
+    if (op->network() != nullptr) {
+      Config rgb = config;
+      rgb.identity.colour = PixelColour::rgb;
+      images.push_back(cuda::make_device_image_kernel("identity", rgb));
+    } else if (image_of(*op)) {
       images.push_back(cuda::make_device_image_kernel(op->name(), config));
       if (images.back() == nullptr) throw ConfigError("the operator " + op->name() + " has no kernel for GPUs");
     } else {

@@ -36,9 +36,8 @@ NetworkPlan plan_network(const Network& network, Size level, const std::optional
   if (image) {
     plan.format = StitchBand::format(output);
     plan.chunk_rows = std::min<std::int64_t>(tile_rows, plan.stitch.image.height);
-    plan.chunk_bytes = static_cast<std::size_t>(plan.chunk_rows *
-                                                image_pitch(plan.stitch.image.width,
-                                                            static_cast<std::int64_t>(plan.format.pixel_bytes())));
+    plan.chunk_bytes = static_cast<std::size_t>(
+        plan.chunk_rows * image_pitch(plan.stitch.image.width, static_cast<std::int64_t>(plan.format.pixel_bytes())));
     plan.bytes += StitchBand::bytes(plan.stitch, output) + network_chunks * plan.chunk_bytes;
   } else {
     plan.bytes += static_cast<std::uint64_t>(plan.stitch.tiles() * output.channels) * sizeof(float);
@@ -74,7 +73,10 @@ void check_network(const Operator& op) {
     refuse("tiles of " + std::to_string(tiles.side) + " pixels that share " + std::to_string(tiles.overlap) +
            " aren't whole at a scale of 1/" + std::to_string(output.scale));
   }
-  if (!(output.low < output.high) || !std::isfinite(output.high - output.low)) refuse("its range is empty");
+  if (!(output.low < output.high) || !std::isfinite(output.high - output.low) ||
+      !std::isfinite(65535.0F / (output.high - output.low))) {
+    refuse("its range is empty");
+  }
   if (output.kind == NetworkOutput::Kind::image && output.sample == SampleType::float32) {
     refuse("images are of uint8 or uint16");
   }

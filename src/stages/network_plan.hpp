@@ -20,10 +20,10 @@ namespace slidestream {
 struct NetworkPlan {
   std::int64_t factor = 65536;  ///< pixels of the level that a pixel of the tiles stands for, times 65,536
   StitchPlan stitch;
-  PixelFormat format;              ///< of the image, where the network gives one
-  std::int64_t chunk_rows = 0;     ///< of the image that are made at a time
-  std::size_t chunk_bytes = 0;     ///< of such rows
-  std::uint64_t bytes = 0;         ///< host memory that the slide's tiles take: rows, tiles, and chunks
+  PixelFormat format;           ///< of the image, where the network gives one
+  std::int64_t chunk_rows = 0;  ///< of the image that are made at a time
+  std::size_t chunk_bytes = 0;  ///< of such rows
+  std::uint64_t bytes = 0;      ///< host memory that the slide's tiles take: rows, tiles, and chunks
 
   /// Micrometres a pixel of the image, from those of the level.
   double mpp(double level_mpp) const noexcept {

@@ -221,8 +221,7 @@ class ProgressThread {
 
 /// The devices that windows are transformed on; none: the CPU. \throws ConfigError when the configuration wants what
 /// isn't there. `why` is set when `auto` found none.
-std::vector<int> choose_backend(const Config& config, std::string& why) {
-  const Operators operators = operators::make_operators(config);
+std::vector<int> choose_backend(const Config& config, const Operators& operators, std::string& why) {
   check_images(config, operators);
   GpuChoice choice;
   if (config.pipeline.backend != Backend::cpu) {
@@ -269,12 +268,14 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
                                    const FaultInjection& faults) {
   validate(config);
   std::string why_no_gpu;
-  const std::vector<int> devices = choose_backend(config, why_no_gpu);
+  Operators operators = faults.operators.empty() ? operators::make_operators(config) : faults.operators;
+  const std::vector<int> devices = choose_backend(config, operators, why_no_gpu);
   if (!why_no_gpu.empty() && control.on_message) {
     control.on_message(why_no_gpu + ": the run computes on the CPU");
   }
   const int threads = threads_of(config);
-  RunContext context(config, threads);
+  RunContext context(config, threads, std::move(operators));
+  context.devices = devices;
   context.slides = slides.size();
   context.fault = faults.fault;
   context.fault_data = faults.data;
@@ -339,9 +340,10 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
 void check_runnable(const Config& config) {
   validate(config);
   std::string why;
-  const std::vector<int> devices = choose_backend(config, why);
+  const Operators operators = operators::make_operators(config);
+  const std::vector<int> devices = choose_backend(config, operators, why);
   if (devices.empty()) {
-    for (const auto& op : readers_of(operators::make_operators(config))) op->host_description();
+    for (const auto& op : readers_of(operators)) op->host_description();
     return;
   }
   check_gpus(config, devices);
@@ -351,7 +353,7 @@ std::shared_ptr<Woken> wake_up(const Config& config) noexcept {
   try {
     validate(config);
     std::string why;
-    const std::vector<int> devices = choose_backend(config, why);
+    const std::vector<int> devices = choose_backend(config, operators::make_operators(config), why);
     if (!devices.empty()) return std::make_shared<Woken>(Woken{wake_gpus(config, devices)});
   } catch (const std::exception&) {
     // What can't be run is told by `check_runnable`.

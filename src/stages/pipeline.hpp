@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <slidestream/operator.hpp>
 #include <slidestream/pipeline.hpp>
 
 namespace slidestream {
@@ -14,6 +16,8 @@ struct FaultInjection {
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;
   void* data = nullptr;
   std::size_t pinned_front = 0;  ///< as the context's, unless 0
+  /// Run in place of those that the configuration names, unless empty.
+  std::vector<std::shared_ptr<const Operator>> operators = {};
 };
 
 /// `run_pipeline` with faults.

@@ -55,10 +55,11 @@ std::vector<DeviceImage> device_images(const Config& config, const Operators& op
   // Copied tiles go with bands.
   if (config.image.compression == ImageCompression::copy) return images;
   for (std::size_t op = 0; op < operators.size(); ++op) {
+    if (operators[op]->network() != nullptr) return {};
     const auto product = image_of(*operators[op]);
     if (!product) continue;
     if (product->format != luminance_format && product->format != rgb_format) return {};
-    const ImageOptions options = image_options(config.image, product->format);
+    const ImageOptions options = image_options(config.image, product->format, product->labels);
     images.push_back({op, product->format, options, device_encodes(options)});
   }
   return images;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 #include "runtime/handoff.hpp"
@@ -33,6 +34,7 @@ class Reduce final : public ReduceStage {
 
   void finish(RunResult& result) override {
     const runtime::Turn turn(turn_);
+    const std::lock_guard lock(corpus_mutex_);
     result.corpus = std::move(corpus_);
   }
 
@@ -59,8 +61,25 @@ class Reduce final : public ReduceStage {
     }
     SlideResult& result = slide.result;
     result.done = !slide.failed();
-    result.seconds = std::chrono::duration<double>(runtime::Clock::now() - slide.start).count();
     result.backend = context_.backend;
+    if (slide.images != nullptr && !slide.images->networks.empty()) {
+      // Whether it is done its networks know later.
+      context_.emit->hand_over(std::move(slide.images), std::move(result), slide.index,
+                               [this, start = slide.start](SlideResult& late) { conclude(late, start); });
+      return;
+    }
+    conclude(result, slide.start);
+    if (slide.images != nullptr) {
+      context_.emit->hand_over(std::move(slide.images), std::move(result), slide.index, {});
+    } else {
+      delivery_.put(std::move(result), slide.index, std::move(slot));
+    }
+  }
+
+  /// Thread-safe.
+  void conclude(SlideResult& result, runtime::Clock::time_point start) {
+    result.seconds = std::chrono::duration<double>(runtime::Clock::now() - start).count();
+    const std::lock_guard lock(corpus_mutex_);
     if (result.done) {
       corpus_ += result.sums;
     } else {
@@ -71,16 +90,12 @@ class Reduce final : public ReduceStage {
       result.map = {};
       result.missing_tiles = result.bad_tiles = result.gpu_fallback_tiles = 0;
     }
-    if (slide.images != nullptr) {
-      context_.emit->hand_over(std::move(slide.images), std::move(result), slide.index);
-    } else {
-      delivery_.put(std::move(result), slide.index, std::move(slot));
-    }
   }
 
   RunContext& context_;
   Delivery& delivery_;
-  SpectrumSums corpus_;
+  std::mutex corpus_mutex_;
+  SpectrumSums corpus_;  ///< guarded by corpus_mutex_
   runtime::Handoff turn_;
 };
 

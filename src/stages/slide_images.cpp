@@ -18,26 +18,34 @@ namespace slidestream {
 namespace {
 
 /// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file.
-std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const std::string& op) {
+std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const std::string& op,
+                                                             bool stitched) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == op && !key.is_path) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    if ((key.section == op || (stitched && key.section == "stitch" && key.name != "memory_mib")) && !key.is_path)
+      settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
   return settings;
 }
 
 ImageDescription describe(const RunContext& context, const SlideRun& slide, const Operator& op, const Product& product,
-                          const std::string& name) {
+                          const std::string& name, const NetworkPlan* network) {
   const SlideInfo& info = slide.slide->info();
   const Level& level = info.levels[slide.level];
   ImageDescription description;
   description.name = name;
   description.size = {level.width, level.height};
   description.format = product.format;
+  description.labels = product.labels;
   description.mpp = slide.result.mpp;
   if (info.magnification) description.magnification = *info.magnification / level.downsample;
+  if (network != nullptr) {
+    description.size = network->stitch.image;
+    if (description.mpp) description.mpp = network->mpp(*description.mpp);
+    if (description.magnification) *description.magnification /= network->mpp(1.0);
+  }
   if (product.format.channels == 1) description.channel_names = {product.name};
-  description.settings = settings_of(context.config, op.name());
+  description.settings = settings_of(context.config, op.name(), network != nullptr);
   description.creator = std::string("slidestream ") + version();
   return description;
 }
@@ -126,13 +134,14 @@ class Places {
 
 void check_images(const Config& config, const Operators& operators) {
   for (const auto& op : operators) {
+    check_network(*op);
     const auto product = image_of(*op);
     if (!product) continue;
     if (config.image.format == ImageFormat::none) {
       throw ConfigError("image.format is \"none\", but the operator " + op->name() +
                         " makes an image; set it to \"ome-tiff\" or another one");
     }
-    image_options(config.image, product->format);
+    image_options(config.image, product->format, product->labels);
     if (config.image.compression == ImageCompression::copy && op->name() != "identity") {
       throw ConfigError("image.compression = \"copy\" takes over the tiles of slides, and the operator " + op->name() +
                         " makes others; use \"auto\", or identity alone");
@@ -140,8 +149,9 @@ void check_images(const Config& config, const Operators& operators) {
   }
 }
 
-ImageOptions options_for(const Config& config, const PixelFormat& format, const Slide& slide, std::size_t level) {
-  ImageOptions options = image_options(config.image, format);
+ImageOptions options_for(const Config& config, const Product& product, const Slide& slide, std::size_t level) {
+  const PixelFormat& format = product.format;
+  ImageOptions options = image_options(config.image, format, product.labels);
   if (options.compression != TileCompression::copy) return options;
   CopiedLevel copied = copied_level(slide, level, format, config.decode.on_bad_tile);
   options.tile = copied.frame.width;
@@ -171,15 +181,26 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
     if (!maker.reads_pixels()) continue;
     const auto product = image_of(maker);
     const std::size_t place = op++;
+    std::optional<NetworkPlan> network;
+    if (maker.network() != nullptr) {
+      const Level& level = slide.slide->info().levels[slide.level];
+      const int tile = product ? image_options(context.config.image, product->format, product->labels).tile : 1;
+      network =
+          plan_network(*maker.network(), {level.width, level.height}, slide.result.mpp, context.config.stitch, tile);
+      auto made = std::make_unique<SlideNetwork>(*maker.network(), *network, context.config.stitch,
+                                                 maker.network()->tiles().tissue_only ? slide.tissue : nullptr);
+      networks.push_back({place, product ? std::optional(images.size()) : std::nullopt, std::move(made)});
+    }
     if (!product) continue;
     const Place file = places.of("." + maker.name() + image_suffix(context.config.image.format));
-    ImageDescription description = describe(context, slide, maker, *product, names.name);
+    ImageDescription description = describe(context, slide, maker, *product, names.name, network ? &*network : nullptr);
     if (product->format == rgb_format) description.icc = profile.bytes;
-    const ImageOptions options = options_for(context.config, product->format, *slide.slide, slide.level);
+    const ImageOptions options = options_for(context.config, *product, *slide.slide, slide.level);
     copied = options.copied;
     Image image;
     image.op = place;
     image.rank = rank;
+    image.of_network = network.has_value();
     image.artifact = {maker.name(), product->name, file.file};
     image.builder = std::make_unique<PyramidBuilder>(PyramidLayout(description.size, options.tile, options.levels),
                                                      product->format, description.labels);

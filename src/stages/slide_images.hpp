@@ -20,6 +20,7 @@
 #include "runtime/slot_pool.hpp"
 #include "sink/image_sink.hpp"
 #include "stages/batch.hpp"
+#include "stages/slide_network.hpp"
 
 namespace slidestream {
 
@@ -43,7 +44,7 @@ struct ImageNames {
 
 /// The files that are being made of a slide. Whoever works on them holds it; the last one to let go has it finished
 /// (`EmitStage`).
-class SlideImages {
+class SlideImages : public std::enable_shared_from_this<SlideImages> {
  public:
   /// A pyramid on its way into its file.
   struct Image {
@@ -52,6 +53,13 @@ class SlideImages {
     Artifact artifact;     ///< without size and digest
     std::unique_ptr<PyramidBuilder> builder;
     std::unique_ptr<ImageSink> sink;
+    bool of_network = false;  ///< its rows aren't those of bands
+  };
+  /// What a network makes of the slide.
+  struct Network {
+    std::size_t op = 0;                ///< that has it, among `RunContext::operators`
+    std::optional<std::size_t> image;  ///< that comes of it, among `images`
+    std::unique_ptr<SlideNetwork> network;
   };
   /// What is written when the slide is whole.
   struct Prepared {
@@ -63,7 +71,8 @@ class SlideImages {
   /// The slide's result, once everything but its files is done.
   struct Finished {
     SlideResult result;
-    std::size_t index = 0;  ///< of the slide in the input
+    std::size_t index = 0;                            ///< of the slide in the input
+    std::function<void(SlideResult&)> conclude = {};  ///< called before it is delivered
   };
 
   /// Begins the files of images; called on a thread that may wait. \throws OutputError, ConfigError; Error where a file
@@ -85,6 +94,7 @@ class SlideImages {
 
   const std::string& slide() const noexcept { return slide_; }
 
+  std::vector<Network> networks;  ///< tiles of images hold their memory
   std::vector<Image> images;
   CopiedLevelPtr copied;  ///< what tiles of the slide are that the image takes over; null where it has its own
   std::optional<Finished> finished;  ///< set by the reduce stage before it lets go
@@ -110,6 +120,6 @@ void check_images(const Config& config, const Operators& operators);
 
 /// What the settings come to for an image of a slide's level. \throws ConfigError as `image_options` does, SlideError
 /// where the level's tiles are to be copied and can't be.
-ImageOptions options_for(const Config& config, const PixelFormat& format, const Slide& slide, std::size_t level);
+ImageOptions options_for(const Config& config, const Product& product, const Slide& slide, std::size_t level);
 
 }  // namespace slidestream

@@ -13,9 +13,11 @@
 
 #include <slidestream/error.hpp>
 
+#include "operators/tissue/preparation.hpp"
 #include "slide/file.hpp"
 #include "stages/emit.hpp"
 #include "stages/gpu.hpp"
+#include "stages/network_plan.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/tile_ranges.hpp"
 
@@ -264,6 +266,16 @@ class Source final : public SourceStage {
       if (parameters == nullptr) continue;
       for (NamedValue& value : parameters->values()) run.result.values.push_back(std::move(value));
     }
+    if (std::ranges::any_of(context_.operators, [](const auto& op) {
+          return op->network() != nullptr && op->network()->tiles().tissue_only;
+        })) {
+      const std::vector<Level>& levels = run.slide->info().levels;
+      const Level& level = levels[run.level];
+      const GridScale scale = {static_cast<double>(levels[0].width) / static_cast<double>(level.width),
+                               static_cast<double>(levels[0].height) / static_cast<double>(level.height)};
+      run.tissue = std::make_shared<const TissueTiles>(TissueTiles{
+          MaskTable(*operators::prepare_mask(about, context_.config)), scale, context_.config.tissue.share});
+    }
     if (context_.emit == nullptr) return;
     ImageNames names;
     names.name = control_.image_name ? control_.image_name(run.path) : std::filesystem::path(run.path).stem().string();
@@ -283,17 +295,14 @@ class Source final : public SourceStage {
     const SlideInfo& info = run.slide->info();
     SlideResult& result = run.result;
     result.file_bytes = info.file_size;
-    if (static_cast<std::size_t>(result.level) >= info.levels.size()) {
-      throw Error("level " + std::to_string(result.level) + " was asked for, but the slide has " +
-                  std::to_string(info.levels.size()) + (info.levels.size() == 1 ? " level" : " levels"));
-    }
-    run.level = static_cast<std::size_t>(result.level);
+    run.level = level_of(context_.config, context_.operators, info);
+    result.level = static_cast<int>(run.level);
     const Level& level = info.levels[run.level];
     result.width = level.width;
     result.height = level.height;
     result.codec = name(level.codec);
     result.colour = name(level.colour);
-    if (info.mpp) result.mpp = *info.mpp * level.downsample;
+    result.mpp = mpp_of(info, run.level);
   }
 
   RunContext& context_;

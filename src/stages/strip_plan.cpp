@@ -328,7 +328,7 @@ std::int64_t image_pitch(std::int64_t width, std::int64_t pixel_bytes) noexcept 
 }
 
 bool levels_on_device(const Level& level, std::span<const OperatorNeeds> operators, const SlotLimits& limits) {
-  if (!limits.makes_levels) return false;
+  if (!limits.makes_levels || std::ranges::any_of(operators, &OperatorNeeds::has_network)) return false;
   std::int64_t below = 0;
   for (const OperatorNeeds& op : operators) below = std::max(below, op.footprint.halo.bottom);
   return limits.makes_levels(level, level.tile_height + below);

@@ -31,6 +31,7 @@ struct OperatorNeeds {
   Footprint footprint;
   Plane plane = luminance_plane;  ///< that it reads
   std::int64_t image_bytes = 0;   ///< of a pixel of the image that it makes; 0: it makes none
+  bool has_network = false;       ///< the image goes to a network on the host
 };
 
 /// Outputs [first, first + count) of an operator along one axis.

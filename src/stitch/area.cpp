@@ -11,13 +11,14 @@ namespace slidestream {
 namespace {
 
 constexpr std::int64_t one = 65536;
+constexpr double as_it_is = 1311.0;  // 2 % of `one`
 constexpr std::int64_t most_factor = 256 * one;
 
 }  // namespace
 
 std::int64_t area_factor(double target, double mpp) {
   const double factor = std::rint(65536.0 * target / mpp);
-  if (std::abs(factor / 65536.0 - 1.0) <= 0.02) return one;
+  if (std::abs(factor - 65536.0) <= as_it_is) return one;
   if (!(factor > 65536.0)) {
     throw Error("tiles at " + std::to_string(target) + " micrometres a pixel can't be made from pixels of " +
                 std::to_string(mpp));

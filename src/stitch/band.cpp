@@ -135,8 +135,8 @@ bool StitchBand::put(StitchTile tile, std::span<const float> values) {
     return map_values(reinterpret_cast<std::uint8_t*>(to), values.data(), pixels, channels_, output_.low,
                       output_.high) < 0;
   }
-  return map_values(reinterpret_cast<std::uint16_t*>(to), values.data(), pixels, channels_, output_.low,
-                    output_.high) < 0;
+  return map_values(reinterpret_cast<std::uint16_t*>(to), values.data(), pixels, channels_, output_.low, output_.high) <
+         0;
 }
 
 void StitchBand::arrived(StitchTile tile, bool present) {
@@ -186,9 +186,9 @@ void StitchBand::gather_rows(const PixelView<MemorySpace::host>& out) const {
       const std::int64_t right = across.tile_at(x);
       const bool two = across.blend_at(x, right) >= 0;
       // Pixels that the same tiles count at.
-      const std::int64_t end = std::min(
-          out.rect.right(), two ? right * across.step() + across.overlap
-                                : right + 1 == across.count ? across.size : (right + 1) * across.step());
+      const std::int64_t end = std::min(out.rect.right(), two ? right * across.step() + across.overlap
+                                                          : right + 1 == across.count ? across.size
+                                                                                      : (right + 1) * across.step());
       struct Place {
         const Sample* first;  ///< of pixel x; null where the tile is absent
         std::uint32_t down;

@@ -94,7 +94,8 @@ void cut_tile(std::span<std::uint8_t> tile, const ConstPixelView<MemorySpace::ho
       }
     };
     mirrored(0, left);
-    if (inside > left) std::memcpy(to + left * 3, row + (rect.x + left) * 3, static_cast<std::size_t>(inside - left) * 3);
+    if (inside > left)
+      std::memcpy(to + left * 3, row + (rect.x + left) * 3, static_cast<std::size_t>(inside - left) * 3);
     mirrored(inside, rect.width);
   }
 }

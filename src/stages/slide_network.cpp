@@ -1,0 +1,393 @@
+#include "stages/slide_network.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "stages/parallel.hpp"
+
+namespace slidestream {
+namespace {
+
+constexpr const char* not_a_number = "the network gave a value that isn't a number";
+
+/// Columns that make a task.
+constexpr std::int64_t piece_columns = 2048;
+
+/// "4, 7 to 9": as many as a line takes.
+std::string text_of(const std::vector<std::int64_t>& sorted) {
+  constexpr std::size_t most_runs = 64;
+  std::string text;
+  std::size_t runs = 0;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t end = i + 1;
+    while (end < sorted.size() && sorted[end] == sorted[end - 1] + 1) ++end;
+    if (runs++ == most_runs) return text + " and others";
+    text += (text.empty() ? "" : ", ") + std::to_string(sorted[i]);
+    if (end > i + 1) text += " to " + std::to_string(sorted[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+}  // namespace
+
+SlideNetwork::SlideNetwork(const Network& network, const NetworkPlan& plan, const StitchConfig& config,
+                           std::shared_ptr<const TissueTiles> tissue)
+    : tiles_(network.tiles()),
+      output_(network.output()),
+      plan_(plan),
+      config_(config),
+      tissue_(std::move(tissue)),
+      makes_image_(output_.kind != NetworkOutput::Kind::vector),
+      tiles_left_(plan.stitch.tiles()) {}
+
+SlideNetwork::~SlideNetwork() {
+  if (admitted_ && leave) leave();
+}
+
+void SlideNetwork::put(const ConstHostView& rows, std::shared_ptr<const void> owner, std::shared_ptr<void> keeper) {
+  const std::lock_guard lock(mutex_);
+  keeper_ = std::move(keeper);
+  rows_put_.push_back({rows, std::move(owner), rows.rect.y});
+}
+
+void SlideNetwork::put(std::unique_ptr<TileBatch> batch) {
+  const std::lock_guard lock(mutex_);
+  batches_put_.push_back(std::move(batch));
+}
+
+std::shared_ptr<void> SlideNetwork::let_go() {
+  const std::lock_guard lock(mutex_);
+  return std::move(keeper_);
+}
+
+void SlideNetwork::advance(Surroundings& by) {
+  unsigned seen = signals_.load(std::memory_order_acquire);
+  do {
+    step(by);
+  } while (!signals_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel));
+}
+
+void SlideNetwork::step(Surroundings& by) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Rows& rows : rows_put_) bands_.push_back(std::move(rows));
+    rows_put_.clear();
+    for (auto& batch : batches_put_) batches_.push_back(std::move(batch));
+    batches_put_.clear();
+  }
+  if (ended_ && !by.dropped()) return;
+  bool moved = true;
+  while (moved && !by.dropped()) {
+    if (!admitted_) {
+      if (bands_.empty() || !by.admit()) return;
+      admitted_ = true;
+      begun_ = runtime::Clock::now();
+      begin();
+    }
+    moved = take_values(by);
+    moved |= make_rows(by);
+    moved |= take_rows();
+    moved |= !by.dropped() && cut_tiles(by);
+  }
+  if (by.dropped()) {
+    end(by);
+  } else if (tiles_left_ == 0 && made_ == (makes_image_ ? plan_.stitch.image.height : 0)) {
+    end(by);
+  }
+}
+
+void SlideNetwork::begin() {
+  const Size input = plan_.stitch.input;
+  rows_.reset(new std::uint8_t[static_cast<std::size_t>(std::min(plan_.stitch.side, input.height) * input.width * 3)]);
+  if (makes_image_) {
+    band_ = std::make_unique<StitchBand>(plan_.stitch, output_, config_.weights);
+    chunks_ = std::make_unique<runtime::SlotPool>(network_chunks, plan_.chunk_bytes, [this] { wake(); });
+  }
+}
+
+/// Lets go of everything. What was computed, or still is, tells whether a tile before the one that failed does, too.
+void SlideNetwork::end(Surroundings& by) {
+  ended_ = true;
+  bands_.clear();
+  chunk_.reset();
+  if (filling_ != nullptr) by.give_back(std::move(filling_));
+  for (auto& batch : batches_) {
+    judge(*batch);
+    by.give_back(std::move(batch));
+  }
+  batches_.clear();
+  band_.reset();
+  rows_.reset();
+  resampler_.reset();
+}
+
+std::size_t SlideNetwork::values_of_tile() const noexcept {
+  const StitchPlan& stitch = plan_.stitch;
+  const std::int64_t pixels = makes_image_ ? stitch.x.tile * stitch.y.tile : 1;
+  return static_cast<std::size_t>(pixels * output_.channels);
+}
+
+bool SlideNetwork::take_values(Surroundings& by) {
+  bool moved = false;
+  for (auto& batch : batches_) {
+    moved |= take_values(*batch, by);
+    if (by.dropped()) break;
+    if (std::ranges::find(batch->taken, 0) == batch->taken.end()) by.give_back(std::move(batch));
+  }
+  std::erase(batches_, nullptr);
+  return moved;
+}
+
+/// Takes the tiles that have room out of a batch.
+bool SlideNetwork::take_values(TileBatch& batch, Surroundings& by) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
+    if (batch.taken[i] != 0) continue;
+    if (makes_image_ && !batch.failure && !band_->has_room(plan_.stitch.tile(batch.tiles[i]).row)) continue;
+    places.push_back(i);
+  }
+  std::vector<std::uint8_t> sound(places.size(), 0);
+  const std::size_t count = values_of_tile();
+  if (!batch.failure) {
+    for_all(places.size(), [&](std::size_t i) {
+      const std::span<const float> values(batch.values.get() + places[i] * count, count);
+      if (makes_image_) {
+        sound[i] = band_->put(plan_.stitch.tile(batch.tiles[places[i]]), values) ? 1 : 0;
+      } else {
+        sound[i] = std::ranges::any_of(values, [](float value) { return std::isnan(value); }) ? 0 : 1;
+      }
+    });
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::int64_t tile = batch.tiles[places[i]];
+    batch.taken[places[i]] = 1;
+    if (sound[i] == 0) {
+      lose(tile, batch.failure ? *batch.failure : not_a_number, by);
+      if (by.dropped()) return false;
+      continue;
+    }
+    --tiles_left_;
+    if (makes_image_) {
+      band_->arrived(plan_.stitch.tile(tile), true);
+    } else {
+      const auto at = std::ranges::lower_bound(given_, tile) - given_.begin();
+      const float* const from = batch.values.get() + places[i] * count;
+      std::copy_n(from, count, vectors_.begin() + at * static_cast<std::ptrdiff_t>(count));
+    }
+  }
+  return !places.empty();
+}
+
+/// A tile that isn't there, and won't be.
+void SlideNetwork::lose(std::int64_t tile, const std::string& cause, Surroundings& by) {
+  note(tile, cause);
+  if (config_.mode == StitchMode::strict) {
+    by.drop();
+    return;
+  }
+  absent_.push_back(tile);
+  --tiles_left_;
+  if (makes_image_) band_->arrived(plan_.stitch.tile(tile), false);
+}
+
+void SlideNetwork::note(std::int64_t tile, const std::string& cause) {
+  if (failed_tile_ >= 0 && failed_tile_ <= tile) return;
+  failed_tile_ = tile;
+  cause_ = cause;
+}
+
+/// Of several tiles that fail the first in the slide is named, whoever was faster.
+void SlideNetwork::judge(const TileBatch& batch) {
+  if (failed_tile_ < 0 || config_.mode == StitchMode::lenient || batch.tiles.front() >= failed_tile_) return;
+  if (batch.failure) {
+    note(batch.tiles.front(), *batch.failure);
+  } else if (const std::int64_t wrong = wrong_tile(batch); wrong >= 0) {
+    note(wrong, not_a_number);
+  }
+}
+
+/// The first of a batch's tiles with a value that isn't a number, once mapped; -1: none.
+std::int64_t SlideNetwork::wrong_tile(const TileBatch& batch) const {
+  const std::size_t count = values_of_tile();
+  const float* value = batch.values.get();
+  for (const std::int64_t tile : batch.tiles) {
+    for (std::size_t i = 0; i < count; ++i, ++value) {
+      if (std::isnan(makes_image_ ? *value - output_.low : *value)) return tile;
+    }
+  }
+  return -1;
+}
+
+bool SlideNetwork::make_rows(Surroundings& by) {
+  if (!makes_image_) return false;
+  bool moved = false;
+  const Size image = plan_.stitch.image;
+  const std::int64_t pitch = image_pitch(image.width, static_cast<std::int64_t>(plan_.format.pixel_bytes()));
+  while (made_ < band_->ready()) {
+    if (chunk_ == nullptr) {
+      auto slot = chunks_->try_acquire();
+      if (!slot) return moved;
+      chunk_ = std::make_shared<runtime::Slot>(std::move(*slot));
+    }
+    const std::int64_t first = made_ / plan_.chunk_rows * plan_.chunk_rows;
+    const std::int64_t end = std::min(first + plan_.chunk_rows, image.height);
+    const std::int64_t until = std::min(end, band_->ready());
+    HostView chunk = {chunk_->memory().data(), pitch, {0, first, image.width, end - first}, image, plan_.format};
+    const auto pieces = static_cast<std::size_t>((image.width + piece_columns - 1) / piece_columns);
+    for_all(pieces, [&](std::size_t piece) {
+      const std::int64_t x = static_cast<std::int64_t>(piece) * piece_columns;
+      band_->gather(part_of(chunk, {x, made_, std::min(piece_columns, image.width - x), until - made_}));
+    });
+    made_ = until;
+    band_->release(made_);
+    moved = true;
+    if (made_ == end) by.made(chunk, std::move(chunk_));
+    if (by.dropped()) return moved;
+  }
+  return moved;
+}
+
+bool SlideNetwork::take_rows() {
+  bool moved = false;
+  while (!bands_.empty()) {
+    Rows& band = bands_.front();
+    const std::int64_t before = band.next;
+    if (!take_rows(band)) return moved || band.next != before;
+    bands_.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+/// Whether all rows of a band could be taken.
+bool SlideNetwork::take_rows(Rows& band) {
+  const StitchPlan& stitch = plan_.stitch;
+  const std::int64_t capacity = std::min(stitch.side, stitch.input.height);
+  const std::int64_t row_bytes = stitch.input.width * 3;
+  const std::int64_t end = band.view.rect.bottom();
+  if (plan_.factor != 65536 && resampler_ == nullptr) {
+    resampler_ = std::make_unique<AreaResampler>(band.view.image, plan_.factor);
+  }
+  while (band.next < end && tile_row_ < stitch.y.count) {
+    if (held_ == capacity) return false;
+    std::uint8_t* const to = rows_.get() + held_ * row_bytes;
+    const std::uint8_t* const from = band.view.row<const std::uint8_t>(band.next++);
+    if (resampler_ == nullptr) {
+      std::memcpy(to, from, static_cast<std::size_t>(row_bytes));
+      ++held_;
+    } else if (resampler_->add(to, from)) {
+      ++held_;
+    }
+  }
+  return true;
+}
+
+bool SlideNetwork::is_skipped(std::int64_t tile) const {
+  if (tissue_ == nullptr) return false;
+  const Rect rect = plan_.stitch.input_of(plan_.stitch.tile(tile));
+  const Size input = plan_.stitch.input;
+  const Rect inside = {rect.x, rect.y, std::min(rect.width, input.width - rect.x),
+                       std::min(rect.height, input.height - rect.y)};
+  const double pixel = static_cast<double>(plan_.factor) / 65536.0;
+  return !tissue_->mask.is_tissue(inside, {tissue_->level.x * pixel, tissue_->level.y * pixel}, tissue_->share);
+}
+
+bool SlideNetwork::is_late() const {
+  return config_.mode == StitchMode::lenient && config_.deadline_seconds > 0 &&
+         runtime::Clock::now() - begun_ > std::chrono::seconds(config_.deadline_seconds);
+}
+
+bool SlideNetwork::cut_tiles(Surroundings& by) {
+  const StitchPlan& stitch = plan_.stitch;
+  if (tile_row_ == stitch.y.count || first_row_ + held_ < stitch.input_rows(tile_row_).second) return false;
+  bool moved = false;
+  const ConstHostView rows = {reinterpret_cast<const std::byte*>(rows_.get()),
+                              stitch.input.width * 3,
+                              {0, first_row_, stitch.input.width, held_},
+                              stitch.input,
+                              rgb_format};
+  const auto tile_bytes = static_cast<std::size_t>(stitch.side * stitch.side * 3);
+  const bool late = is_late();
+  while (column_ < stitch.x.count) {
+    const std::int64_t tile = tile_row_ * stitch.x.count + column_;
+    const bool skipped = is_skipped(tile);
+    if (skipped || late) {
+      ++column_;
+      moved = true;
+      if (!skipped) {
+        ++late_;
+        lose(tile, "stitch.deadline_seconds had passed", by);
+        continue;
+      }
+      --tiles_left_;
+      if (makes_image_) band_->arrived(stitch.tile(tile), false);
+      continue;
+    }
+    if (filling_ == nullptr) filling_ = by.take_batch();
+    if (filling_ == nullptr) return moved;
+    moved = true;
+    // As many as lie in this row and fit.
+    const std::size_t first = filling_->tiles.size();
+    while (column_ < stitch.x.count && filling_->tiles.size() < static_cast<std::size_t>(tiles_.batch)) {
+      const std::int64_t next = tile_row_ * stitch.x.count + column_;
+      if (is_skipped(next)) break;
+      filling_->tiles.push_back(next);
+      given_.push_back(next);
+      ++column_;
+    }
+    for_all(filling_->tiles.size() - first, [&](std::size_t i) {
+      const std::size_t place = first + i;
+      cut_tile({filling_->pixels.get() + place * tile_bytes, tile_bytes}, rows,
+               stitch.input_of(stitch.tile(filling_->tiles[place])));
+    });
+    if (filling_->tiles.size() == static_cast<std::size_t>(tiles_.batch)) send(by);
+  }
+  next_tile_row(by);
+  return true;
+}
+
+void SlideNetwork::next_tile_row(Surroundings& by) {
+  const StitchPlan& stitch = plan_.stitch;
+  column_ = 0;
+  if (++tile_row_ == stitch.y.count) {
+    if (filling_ != nullptr) send(by);
+    return;
+  }
+  const std::int64_t drop = std::min(held_, stitch.input_rows(tile_row_).first - first_row_);
+  const std::int64_t row_bytes = stitch.input.width * 3;
+  std::memmove(rows_.get(), rows_.get() + drop * row_bytes, static_cast<std::size_t>((held_ - drop) * row_bytes));
+  first_row_ += drop;
+  held_ -= drop;
+}
+
+void SlideNetwork::send(Surroundings& by) {
+  TileBatch& batch = *filling_;
+  const auto tile_bytes = static_cast<std::size_t>(plan_.stitch.side * plan_.stitch.side * 3);
+  const auto all = static_cast<std::size_t>(tiles_.batch);
+  std::memset(batch.pixels.get() + batch.tiles.size() * tile_bytes, 0, (all - batch.tiles.size()) * tile_bytes);
+  batch.taken.assign(batch.tiles.size(), 0);
+  batch.failure.reset();
+  if (!makes_image_) vectors_.resize(given_.size() * static_cast<std::size_t>(output_.channels));
+  by.run(std::move(filling_));
+}
+
+std::optional<SlideFailure> SlideNetwork::failure() const {
+  if (!broken_.empty()) return SlideFailure{"network", std::nullopt, broken_};
+  if (failed_tile_ < 0) return std::nullopt;
+  const StitchTile tile = plan_.stitch.tile(failed_tile_);
+  std::string cause = "tile " + std::to_string(failed_tile_) + " (column " + std::to_string(tile.column) + ", row " +
+                      std::to_string(tile.row) + "): " + cause_;
+  if (!absent_.empty()) {
+    std::vector<std::int64_t> absent = absent_;
+    std::ranges::sort(absent);
+    const std::size_t all = given_.size() + late_;
+    cause = std::to_string(absent.size()) + " of " + std::to_string(all) + " tiles absent: " + text_of(absent) + "; " +
+            cause;
+  }
+  return SlideFailure{"network", failed_tile_, cause};
+}
+
+}  // namespace slidestream

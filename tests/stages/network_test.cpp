@@ -1,0 +1,285 @@
+// Networks over tiles that overlap, as a stage of the graph: the same image whatever works when, and what goes wrong.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <slidestream/error.hpp>
+#include <slidestream/stitch.hpp>
+
+#include "operators/network_operator.hpp"
+#include "sink/content_hash.hpp"
+#include "stages/network_plan.hpp"
+#include "support/pipeline_runs.hpp"
+#include "support/pixel_images.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+using test::run;
+
+namespace {
+
+/// A network that is made up of a function of its tiles.
+struct MadeUp final : Network {
+  NetworkTiles cut{96, 32, 3, std::nullopt, false};
+  NetworkOutput given{NetworkOutput::Kind::image, 3, 1, SampleType::uint8, 0.0F, 255.0F};
+  int count = 1;
+  bool place = false;                           ///< what it gives depends on the place in the tile
+  std::map<std::uint64_t, std::int64_t> known;  ///< tiles of a slide by what they look like
+  std::set<std::int64_t> failing;               ///< of these
+  std::set<std::int64_t> wrong;                 ///< of these, those that it gives something for that isn't a number
+  bool slow = false;
+  mutable std::atomic<int> running{0};
+
+  NetworkTiles tiles() const override { return cut; }
+  NetworkOutput output() const override { return given; }
+  std::string description() const override { return "made up"; }
+  int sessions() const override { return count; }
+  std::unique_ptr<NetworkSession> session(int) const override;
+
+  static std::uint64_t look(std::span<const std::uint8_t> tile) {
+    std::uint64_t hash = 14695981039346656037U;
+    for (const std::uint8_t value : tile) hash = (hash ^ value) * 1099511628211U;
+    return hash;
+  }
+};
+
+float value_of(const MadeUp& network, int r, int g, int b, std::int64_t x, std::int64_t y, int channel) {
+  const int colour = channel % 3 == 0 ? r : channel % 3 == 1 ? g : b;
+  if (!network.place) return static_cast<float>(colour);
+  return static_cast<float>((colour + 3 * x + 5 * y + 7 * channel) % 256);
+}
+
+class MadeUpSession final : public NetworkSession {
+ public:
+  explicit MadeUpSession(const MadeUp& network) : network_(network) {}
+
+  void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
+    CHECK(network_.running.fetch_add(1) < network_.count);
+    if (network_.slow) test::random_pause();
+    const std::int64_t side = network_.cut.side;
+    const bool vector = network_.given.kind == NetworkOutput::Kind::vector;
+    const int scale = vector ? 1 : network_.given.scale;
+    const std::int64_t out = vector ? 1 : side / scale;
+    const int channels = network_.given.channels;
+    REQUIRE(pixels.size() == static_cast<std::size_t>(network_.cut.batch * side * side * 3));
+    REQUIRE(values.size() == static_cast<std::size_t>(network_.cut.batch * channels * out * out));
+    bool fails = false;
+    {
+      std::size_t at = 0;
+      for (std::int64_t tile = 0; tile < network_.cut.batch; ++tile) {
+        std::int64_t number = -1;
+        if (!network_.known.empty()) {
+          const auto tile_bytes = static_cast<std::size_t>(side * side * 3);
+          const auto found = network_.known.find(
+              MadeUp::look(pixels.subspan(static_cast<std::size_t>(tile) * tile_bytes, tile_bytes)));
+          if (found != network_.known.end()) number = found->second;
+        }
+        fails |= network_.failing.contains(number);
+        for (int c = 0; c < channels; ++c) {
+          for (std::int64_t y = 0; y < out; ++y) {
+            for (std::int64_t x = 0; x < out; ++x) {
+              const auto from = static_cast<std::size_t>(((tile * side + y * scale) * side + x * scale) * 3);
+              values[at++] = value_of(network_, pixels[from], pixels[from + 1], pixels[from + 2], x, y, c);
+            }
+          }
+        }
+        if (network_.wrong.contains(number)) values[at - 1] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+    network_.running.fetch_sub(1);
+    if (fails) throw Error("planted");
+  }
+
+ private:
+  const MadeUp& network_;
+};
+
+std::unique_ptr<NetworkSession> MadeUp::session(int) const { return std::make_unique<MadeUpSession>(*this); }
+
+class MadeUpOperator final : public operators::NetworkOperator {
+ public:
+  explicit MadeUpOperator(std::shared_ptr<const Network> network) : NetworkOperator("model", std::move(network)) {}
+};
+
+Config config_of(const test::TemporaryFolder& folder, const std::string& name) {
+  Config config = test::config_for(test::backends().back());
+  if (config.pipeline.backend == Backend::cuda) config.pipeline.memory_mib = 64;
+  config.output.maps = MapFormat::none;
+  config.output.dir = (folder / name).string();
+  config.image.format = ImageFormat::ome_tiff;
+  config.image.compression = ImageCompression::none;
+  config.image.tile = 64;
+  config.image.levels = 2;
+  config.pipeline.strip_height = 128;
+  return config;
+}
+
+FaultInjection with(const std::shared_ptr<const MadeUp>& network, FaultInjection faults = {}) {
+  faults.operators = {std::make_shared<MadeUpOperator>(network)};
+  return faults;
+}
+
+std::filesystem::path image_of(const Config& config, const SlideResult& slide, const char* suffix = ".model.ome.tif") {
+  return std::filesystem::path(config.output.dir) / "images" /
+         (std::filesystem::path(slide.path).stem().string() + suffix);
+}
+
+test::PixelImage read_level(const std::filesystem::path& file, std::size_t level = 0) {
+  const auto slide = Slide::open(file);
+  const Level& of = slide->info().levels.at(level);
+  test::PixelImage image({of.width, of.height}, rgb_format);
+  read_rgb(*slide, level, 0, 0,
+           {reinterpret_cast<std::uint8_t*>(image.bytes.data()), static_cast<std::ptrdiff_t>(image.pitch), of.width,
+            of.height, rgb_format},
+           BadTilePolicy::fail);
+  return image;
+}
+
+/// What a network's image of a slide must be: all in memory, a tile after the other.
+test::PixelImage whole_image(const MadeUp& network, const test::PixelImage& pixels, const Config& config) {
+  const StitchPlan plan =
+      plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale, config.stitch.edge);
+  StitchBand band(plan, network.given, config.stitch.weights);
+  test::PixelImage image(plan.image, StitchBand::format(network.given));
+  std::vector<std::uint8_t> tile(static_cast<std::size_t>(plan.side * plan.side * 3));
+  std::vector<float> values;
+  std::int64_t made = 0;
+  for (std::int64_t number = 0; number < plan.tiles(); ++number) {
+    const StitchTile at = plan.tile(number);
+    cut_tile(tile, pixels.view(), plan.input_of(at));
+    values.clear();
+    for (int c = 0; c < network.given.channels; ++c) {
+      for (std::int64_t y = 0; y < plan.x.tile; ++y) {
+        for (std::int64_t x = 0; x < plan.x.tile; ++x) {
+          const auto from = static_cast<std::size_t>((y * plan.side + x) * plan.scale * 3);
+          values.push_back(value_of(network, tile[from], tile[from + 1], tile[from + 2], x, y, c));
+        }
+      }
+    }
+    REQUIRE(band.put(at, values));
+    band.arrived(at, true);
+    if (band.ready() == made) continue;
+    band.gather(part_of(image.view(), {0, made, plan.image.width, band.ready() - made}));
+    made = band.ready();
+    band.release(made);
+  }
+  return image;
+}
+
+/// Has the network know a slide's tiles.
+void know(MadeUp& network, const std::string& slide, const Config& config) {
+  const test::PixelImage pixels = read_level(slide);
+  const StitchPlan plan =
+      plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale, config.stitch.edge);
+  std::vector<std::uint8_t> tile(static_cast<std::size_t>(plan.side * plan.side * 3));
+  for (std::int64_t number = 0; number < plan.tiles(); ++number) {
+    cut_tile(tile, pixels.view(), plan.input_of(plan.tile(number)));
+    network.known[MadeUp::look(tile)] = number;
+  }
+  REQUIRE(network.known.size() == static_cast<std::size_t>(plan.tiles()));
+}
+
+std::vector<std::uint64_t> digests(const RunResult& result) {
+  std::vector<std::uint64_t> all;
+  for (const SlideResult& slide : result.slides) {
+    REQUIRE(slide.artifacts.size() == 1);
+    all.push_back(slide.artifacts[0].digest);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a network's image is what its tiles put together are, whatever the strips, depth, threads and order") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::varied_slides(folder, 3);
+  for (const bool place : {false, true}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->place = place;
+    Config config = config_of(folder, place ? "place" : "same");
+    const RunResult expected = run(config, slides, with(network));
+    test::require_done(expected);
+    for (const SlideResult& slide : expected.slides) {
+      const test::PixelImage pixels = read_level(slide.path);
+      const test::PixelImage made = read_level(image_of(config, slide));
+      const test::PixelImage wanted = whole_image(*network, pixels, config);
+      REQUIRE(made.image == wanted.image);
+      CHECK(made.same_pixels(wanted, wanted.rect));
+      if (!place) CHECK(made.same_pixels(pixels, pixels.rect));
+    }
+    int i = 0;
+    for (const auto& [height, depth, sessions, batch] :
+         {std::array{1, 5, 1, 1}, std::array{4000, 1, 3, 2}, std::array{200, 2, 2, 7}, std::array{64, 3, 1, 100}}) {
+      const auto other_network = std::make_shared<MadeUp>();
+      other_network->place = place;
+      other_network->slow = true;
+      other_network->count = sessions;
+      other_network->cut.batch = batch;
+      Config other = config_of(folder, std::to_string(place) + std::to_string(i++));
+      other.pipeline.strip_height = height;
+      other.pipeline.queue_depth = depth;
+      other.pipeline.threads = depth;
+      const RunResult result = run(other, slides, with(other_network, test::dawdling));
+      test::require_done(result);
+      CHECK(digests(result) == digests(expected));
+    }
+  }
+}
+
+TEST_CASE("a network that fails at a tile fails its slide with the first one's name, and the others go on") {
+  const test::TemporaryFolder folder;
+  // One looks like no other.
+  std::vector<std::string> slides = test::equal_slides(folder, 1);
+  for (const std::string& other : test::varied_slides(folder, 2)) slides.push_back(other);
+  std::swap(slides[0], slides[1]);
+  const Config config = config_of(folder, "sound");
+  const RunResult sound = run(config, slides, with(std::make_shared<MadeUp>()));
+  test::require_done(sound);
+  int i = 0;
+  for (const auto& [failing, wrong, batch, sessions, named] :
+       {std::tuple<std::set<std::int64_t>, std::set<std::int64_t>, int, int, int>{{0}, {}, 1, 1, 0},
+        {{60}, {}, 1, 2, 60},
+        {{}, {47}, 1, 3, 47},
+        {{42}, {40}, 1, 4, 40},
+        {{40}, {42}, 1, 4, 40},
+        {{41, 40, 39, 38}, {43, 44}, 1, 6, 38},
+        {{40}, {}, 4, 2, 40},
+        {{42}, {}, 4, 2, 40},
+        {{}, {42}, 4, 2, 42}}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->cut.batch = batch;
+    network->count = sessions;
+    network->slow = true;
+    know(*network, slides[1], config);
+    network->failing = failing;
+    network->wrong = wrong;
+    const Config other = config_of(folder, "failing" + std::to_string(i++));
+    const RunResult result = run(other, slides, with(network, test::dawdling));
+    INFO(named << ", batch " << batch << ", sessions " << sessions);
+    REQUIRE(result.slides.size() == slides.size());
+    for (const SlideResult& slide : result.slides) {
+      if (&slide == &result.slides[1]) continue;
+      REQUIRE_MESSAGE(slide.done, slide.error);
+      CHECK(slide.artifacts.at(0).digest ==
+            sound.slides[static_cast<std::size_t>(&slide - result.slides.data())].artifacts.at(0).digest);
+    }
+    const SlideResult& slide = result.slides[1];
+    CHECK_FALSE(slide.done);
+    CHECK(slide.failure.stage == "network");
+    CHECK_MESSAGE(slide.failure.tile == named, slide.error);
+    CHECK_MESSAGE(slide.error.find("network: tile " + std::to_string(named) + " (column ") == 0, slide.error);
+    CHECK(slide.artifacts.empty());
+    CHECK(std::filesystem::exists(image_of(other, slide, ".model.partial.ome.tif")));
+    CHECK_FALSE(std::filesystem::exists(image_of(other, slide)));
+  }
+}
