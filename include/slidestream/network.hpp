@@ -1,10 +1,15 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <slidestream/image.hpp>
 
@@ -37,6 +42,27 @@ struct NetworkOutput {
   SampleType sample = SampleType::uint8;  ///< of an image: uint8 or uint16
   float low = 0.0F;                       ///< value that becomes 0
   float high = 1.0F;                      ///< value that becomes the largest of `sample`
+};
+
+/// What a network of vectors gave for a slide: those of the tiles that it got, row by row.
+struct TileVectors {
+  std::string name;                                  ///< the slide's among results
+  Size level0;                                       ///< of the slide
+  std::size_t level = 0;                             ///< that tiles were cut from
+  double downsample = 1.0;                           ///< pixels of level 0 along one of that level
+  double reduction = 1.0;                            ///< pixels of that level along one of a tile
+  std::optional<double> magnification;               ///< of level 0, such as 40
+  std::vector<std::array<std::int64_t, 2>> corners;  ///< x, y of a tile's top left corner, in pixels of level 0
+  std::span<const float> values;                     ///< D for each
+};
+
+/// A file that is made of them.
+struct VectorsFile {
+  std::string product;  ///< of the operator
+  std::string folder;   ///< in the output folder: "features"
+  std::string suffix;   ///< of its name, behind the slide's: ".h5"
+  /// Writes it, whole, to a path where nothing is. \throws OutputError. Empty: there is no such file.
+  std::function<void(const std::filesystem::path&, const TileVectors&)> write;
 };
 
 /// A network that is ready on one device. Used by one thread at a time.

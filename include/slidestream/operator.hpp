@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <slidestream/image.hpp>
+#include <slidestream/network.hpp>
 #include <slidestream/results.hpp>
 #include <slidestream/slide.hpp>
 
@@ -115,8 +116,6 @@ class HostKernel {
                    const SlideParameters* parameters) = 0;
 };
 
-class Network;
-
 /// Something that is computed from the pixels of slides. Immutable, shared by all threads of a run.
 class Operator {
  public:
@@ -142,6 +141,8 @@ class Operator {
   /// products is put together from what the network gives. Null where the kernel makes the image itself. The same
   /// object at every call.
   virtual const Network* network() const { return nullptr; }
+  /// What is made of the vectors that the network gives, where it gives vectors.
+  virtual VectorsFile vectors_file() const { return {}; }
 };
 
 }  // namespace slidestream

@@ -20,7 +20,9 @@ class NetworkOperator : public Operator {
   PixelFormat input() const override { return rgb_format; }
   Footprint footprint() const override { return {}; }
   std::vector<Product> products() const override {
-    if (network_->output().kind == NetworkOutput::Kind::vector) return {};
+    if (network_->output().kind == NetworkOutput::Kind::vector) {
+      return {{"features", Product::Kind::field, {SampleType::float32, network_->output().channels}}};
+    }
     const bool labels = network_->output().kind == NetworkOutput::Kind::classes;
     return {{labels ? "classes" : "image", Product::Kind::image, StitchBand::format(network_->output()), labels}};
   }

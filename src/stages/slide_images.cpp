@@ -1,6 +1,7 @@
 #include "stages/slide_images.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <system_error>
 #include <utility>
 
@@ -50,6 +51,19 @@ ImageDescription describe(const RunContext& context, const SlideRun& slide, cons
   return description;
 }
 
+/// All that is known of a slide's vectors before there are any.
+TileVectors vectors_of(const SlideRun& slide, const NetworkPlan& network, const std::string& name) {
+  const SlideInfo& info = slide.slide->info();
+  TileVectors vectors;
+  vectors.name = name;
+  vectors.level0 = {info.levels.front().width, info.levels.front().height};
+  vectors.level = slide.level;
+  vectors.downsample = info.levels[slide.level].downsample;
+  vectors.reduction = static_cast<double>(network.factor) / 65536.0;
+  vectors.magnification = info.magnification;
+  return vectors;
+}
+
 /// The profile of the colours that images have as the slide has them.
 IccProfile profile_of(const RunContext& context, const SlideRun& slide) {
   const auto in_colour = [](const auto& op) {
@@ -84,17 +98,15 @@ struct Place {
 /// Finds places for the files of a slide.
 class Places {
  public:
-  Places(const Config& config, const SlideRun& slide, const ImageNames& names) : slide_(slide.path), names_(names) {
-    if (names.place) return;
-    folder_ = std::filesystem::path(config.output.dir) / folder_name;
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    if (error) throw OutputError(folder_.string() + ": " + error.message());
+  Places(const Config& config, const SlideRun& slide, const ImageNames& names)
+      : slide_(slide.path), names_(names), folder_(config.output.dir) {
+    make_folder(images_folder);
   }
 
-  Place of(const std::string& suffix) const {
+  Place of(const std::string& suffix, const std::string& folder = images_folder) const {
+    if (folder != images_folder) make_folder(folder);
     const std::string name = names_.name + suffix;
-    Place place = {folder_ / name, std::string(folder_name) + "/" + name};
+    Place place = {folder_ / folder / name, folder + "/" + name};
     if (names_.place) {
       place.path = names_.place(name);
       place.file = place.path.string();
@@ -113,7 +125,14 @@ class Places {
   }
 
  private:
-  static constexpr const char* folder_name = "images";
+  static constexpr const char* images_folder = "images";
+
+  void make_folder(const std::string& folder) const {
+    if (names_.place) return;
+    std::error_code error;
+    std::filesystem::create_directories(folder_ / folder, error);
+    if (error) throw OutputError((folder_ / folder).string() + ": " + error.message());
+  }
 
   /// Names are longer while files are written: NAME.partial.ome.tif.begun, NAME.partial.ome.zarr.earlier,
   /// NAME.partial_files.earlier for NAME.dzi.
@@ -127,7 +146,7 @@ class Places {
 
   std::filesystem::path slide_;
   const ImageNames& names_;
-  std::filesystem::path folder_;
+  std::filesystem::path folder_;  ///< of all results
 };
 
 }  // namespace
@@ -189,7 +208,18 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
           plan_network(*maker.network(), {level.width, level.height}, slide.result.mpp, context.config.stitch, tile);
       auto made = std::make_unique<SlideNetwork>(*maker.network(), *network, context.config.stitch,
                                                  maker.network()->tiles().tissue_only ? slide.tissue : nullptr);
-      networks.push_back({place, product ? std::optional(images.size()) : std::nullopt, std::move(made)});
+      Network& added = networks.emplace_back();
+      added.op = place;
+      added.rank = rank;
+      if (product) added.image = images.size();
+      added.network = std::move(made);
+      added.file = maker.vectors_file();
+      if (!product && added.file.write) {
+        Place file = places.of(added.file.suffix, added.file.folder);
+        added.path = std::move(file.path);
+        added.artifact = {maker.name(), added.file.product, std::move(file.file)};
+        added.vectors = vectors_of(slide, *network, names.name);
+      }
     }
     if (!product) continue;
     const Place file = places.of("." + maker.name() + image_suffix(context.config.image.format));
@@ -217,6 +247,22 @@ void SlideImages::drop() noexcept {
   for (Image& image : images) image.sink->drop();
 }
 
+void SlideImages::publish_vectors(Network& network) {
+  TileVectors& vectors = network.vectors;
+  const StitchPlan& stitch = network.network->plan().stitch;
+  for (const std::int64_t tile : network.network->given()) {
+    const Rect rect = stitch.input_of(stitch.tile(tile));
+    const auto level0 = [&](std::int64_t at) {
+      const double corner = static_cast<double>(at) * vectors.reduction * vectors.downsample;
+      return static_cast<std::int64_t>(std::floor(corner + 0.5));
+    };
+    vectors.corners.push_back({level0(rect.x), level0(rect.y)});
+  }
+  vectors.values = network.network->vectors();
+  publish_whole(network.path, [&](const std::filesystem::path& path) { network.file.write(path, vectors); });
+  measure(network.artifact, network.path);
+}
+
 void SlideImages::publish() {
   std::vector<std::pair<std::size_t, Artifact>> made;
   for (Image& image : images) {
@@ -231,6 +277,11 @@ void SlideImages::publish() {
     publish_whole(file.path, file.write);
     measure(file.artifact, file.path);
     made.emplace_back(file.rank, file.artifact);
+  }
+  for (Network& network : networks) {
+    if (network.image || !network.file.write) continue;
+    publish_vectors(network);
+    made.emplace_back(network.rank, network.artifact);
   }
   std::ranges::stable_sort(made, {}, &std::pair<std::size_t, Artifact>::first);
   for (auto& [rank, artifact] : made) finished->result.artifacts.push_back(std::move(artifact));

@@ -60,6 +60,11 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
     std::size_t op = 0;                ///< that has it, among `RunContext::operators`
     std::optional<std::size_t> image;  ///< that comes of it, among `images`
     std::unique_ptr<SlideNetwork> network;
+    std::size_t rank = 0;  ///< of the operator in the run
+    VectorsFile file;      ///< of what a network of vectors gives; without `write` where there is none
+    std::filesystem::path path;
+    Artifact artifact;    ///< of that file, without size and digest
+    TileVectors vectors;  ///< what is known of them beforehand
   };
   /// What is written when the slide is whole.
   struct Prepared {
@@ -108,6 +113,8 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
   runtime::Handoff handoff;                  ///< orders what a node wrote before what the next one reads
 
  private:
+  void publish_vectors(Network& network);
+
   ImagesUnderWay& under_way_;
   std::string slide_;  ///< its path
   std::vector<Prepared> prepared_;

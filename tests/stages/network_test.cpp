@@ -4,13 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <limits>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include <slidestream/error.hpp>
@@ -38,6 +45,7 @@ struct MadeUp final : Network {
   std::set<std::int64_t> failing;               ///< of these
   std::set<std::int64_t> wrong;                 ///< of these, those that it gives something for that isn't a number
   bool slow = false;
+  std::chrono::milliseconds pause{0};
   mutable std::atomic<int> running{0};
 
   NetworkTiles tiles() const override { return cut; }
@@ -66,6 +74,7 @@ class MadeUpSession final : public NetworkSession {
   void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
     CHECK(network_.running.fetch_add(1) < network_.count);
     if (network_.slow) test::random_pause();
+    std::this_thread::sleep_for(network_.pause);
     const std::int64_t side = network_.cut.side;
     const bool vector = network_.given.kind == NetworkOutput::Kind::vector;
     const int scale = vector ? 1 : network_.given.scale;
@@ -105,6 +114,23 @@ class MadeUpSession final : public NetworkSession {
 };
 
 std::unique_ptr<NetworkSession> MadeUp::session(int) const { return std::make_unique<MadeUpSession>(*this); }
+
+/// Hands vectors to a test in place of a file of them.
+class VectorsOperator final : public operators::NetworkOperator {
+ public:
+  VectorsOperator(std::shared_ptr<const Network> network, std::function<void(const TileVectors&)> take)
+      : NetworkOperator("model", std::move(network)), take_(std::move(take)) {}
+
+  VectorsFile vectors_file() const override {
+    return {"features", "features", ".vectors", [this](const std::filesystem::path& file, const TileVectors& vectors) {
+              take_(vectors);
+              std::ofstream(file) << vectors.values.size();
+            }};
+  }
+
+ private:
+  std::function<void(const TileVectors&)> take_;
+};
 
 class MadeUpOperator final : public operators::NetworkOperator {
  public:
@@ -146,7 +172,8 @@ test::PixelImage read_level(const std::filesystem::path& file, std::size_t level
 }
 
 /// What a network's image of a slide must be: all in memory, a tile after the other.
-test::PixelImage whole_image(const MadeUp& network, const test::PixelImage& pixels, const Config& config) {
+test::PixelImage whole_image(const MadeUp& network, const test::PixelImage& pixels, const Config& config,
+                             const std::set<std::int64_t>& absent = {}) {
   const StitchPlan plan =
       plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale, config.stitch.edge);
   StitchBand band(plan, network.given, config.stitch.weights);
@@ -166,8 +193,8 @@ test::PixelImage whole_image(const MadeUp& network, const test::PixelImage& pixe
         }
       }
     }
-    REQUIRE(band.put(at, values));
-    band.arrived(at, true);
+    if (!absent.contains(number)) REQUIRE(band.put(at, values));
+    band.arrived(at, !absent.contains(number));
     if (band.ready() == made) continue;
     band.gather(part_of(image.view(), {0, made, plan.image.width, band.ready() - made}));
     made = band.ready();
@@ -282,4 +309,243 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
     CHECK(std::filesystem::exists(image_of(other, slide, ".model.partial.ome.tif")));
     CHECK_FALSE(std::filesystem::exists(image_of(other, slide)));
   }
+}
+
+TEST_CASE("lenient: what a network fails at is a hole in a whole image, and the slide fails with what is absent") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 1);
+  for (const int batch : {2, 4}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->cut.batch = batch;
+    network->count = 3;
+    network->place = true;
+    network->slow = true;
+    Config config = config_of(folder, "holes" + std::to_string(batch));
+    config.stitch.mode = StitchMode::lenient;
+    know(*network, slides[0], config);
+    network->failing = {20};
+    network->wrong = {0, 33};
+    const RunResult result = run(config, slides, with(network, test::dawdling));
+    const SlideResult& slide = result.slides.at(0);
+    CHECK_FALSE(slide.done);
+    CHECK(slide.failure.stage == "network");
+    CHECK(slide.failure.tile == 0);
+    const std::set<std::int64_t> absent =
+        batch == 2 ? std::set<std::int64_t>{0, 20, 21, 33} : std::set<std::int64_t>{0, 20, 21, 22, 23, 33};
+    CHECK(slide.error == "network: " + std::to_string(absent.size()) + " of 66 tiles absent: 0, 20 to " +
+                             std::to_string(batch == 2 ? 21 : 23) +
+                             ", 33; tile 0 (column 0, row 0): the network gave a value that isn't a number");
+    CHECK(slide.artifacts.empty());
+    CHECK_FALSE(std::filesystem::exists(image_of(config, slide)));
+    const test::PixelImage made = read_level(image_of(config, slide, ".model.partial.ome.tif"));
+    const test::PixelImage wanted = whole_image(*network, read_level(slides[0]), config, absent);
+    CHECK(made.same_pixels(wanted, wanted.rect));
+    CHECK(made.at(10, 10) == 255);
+  }
+}
+
+TEST_CASE("lenient: after its deadline a slide's tiles are absent, and the run ends") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 1);
+  const auto network = std::make_shared<MadeUp>();
+  network->cut.batch = 1;
+  network->pause = std::chrono::milliseconds(500);
+  Config config = config_of(folder, "late");
+  config.stitch.mode = StitchMode::lenient;
+  config.stitch.deadline_seconds = 1;
+  const RunResult result = run(config, slides, with(network));
+  const SlideResult& slide = result.slides.at(0);
+  CHECK_FALSE(slide.done);
+  CHECK_MESSAGE(slide.error.find(" of 66 tiles absent: ") != std::string::npos, slide.error);
+  CHECK_MESSAGE(slide.error.find("stitch.deadline_seconds had passed") != std::string::npos, slide.error);
+  CHECK(read_level(image_of(config, slide, ".model.partial.ome.tif")).at(399, 699) == 255);
+}
+
+TEST_CASE("images of a network have their own size, channels and labels") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 2);
+  struct Kind {
+    NetworkOutput::Kind kind;
+    int channels;
+    int scale;
+    SampleType sample;
+  };
+  int i = 0;
+  for (const Kind& kind : {Kind{NetworkOutput::Kind::image, 3, 4, SampleType::uint8},
+                           Kind{NetworkOutput::Kind::image, 5, 2, SampleType::uint16},
+                           Kind{NetworkOutput::Kind::image, 16, 1, SampleType::uint8},
+                           Kind{NetworkOutput::Kind::classes, 4, 1, SampleType::uint8}}) {
+    std::optional<std::uint64_t> digest;
+    for (const int height : {64, 4000}) {
+      const auto network = std::make_shared<MadeUp>();
+      network->place = true;
+      network->slow = true;
+      network->given.kind = kind.kind;
+      network->given.channels = kind.channels;
+      network->given.scale = kind.scale;
+      network->given.sample = kind.sample;
+      Config config = config_of(folder, "kind" + std::to_string(i++));
+      config.image.compression = ImageCompression::automatic;
+      config.pipeline.strip_height = height;
+      config.stitch.edge = StitchEdge::mirror;
+      config.stitch.weights = StitchWeights::cosine;
+      const RunResult result = run(config, slides, with(network));
+      test::require_done(result);
+      if (kind.channels == 3) {
+        // JPEG: the pixels are compared elsewhere.
+        CHECK(read_level(image_of(config, result.slides[0])).image == Size{100, 175});
+      }
+      CHECK(digests(result)[0] != 0);
+      if (!digest) digest = digests(result)[0];
+      CHECK(digests(result)[0] == *digest);
+    }
+  }
+}
+
+TEST_CASE("a network of vectors gets its tiles in order and its file is one of the slide's") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 2);
+  std::vector<TileVectors> written;
+  std::vector<std::vector<float>> values;
+  for (const int sessions : {1, 4}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->given.kind = NetworkOutput::Kind::vector;
+    network->given.channels = 6;
+    network->count = sessions;
+    network->slow = true;
+    network->cut.overlap = 0;
+    network->cut.batch = 4;
+    Config config = config_of(folder, "vectors" + std::to_string(sessions));
+    config.image.format = ImageFormat::none;
+    FaultInjection faults = test::dawdling;
+    std::mutex mutex;
+    faults.operators = {std::make_shared<VectorsOperator>(network, [&](const TileVectors& vectors) {
+      const std::lock_guard lock(mutex);
+      if (vectors.name != std::filesystem::path(slides[1]).stem().string()) return;
+      written.push_back(vectors);
+      values.emplace_back(vectors.values.begin(), vectors.values.end());
+    })};
+    const RunResult result = run(config, slides, faults);
+    test::require_done(result);
+    REQUIRE(result.slides[0].artifacts.size() == 1);
+    CHECK(result.slides[0].artifacts[0].file ==
+          "features/" + std::filesystem::path(slides[0]).stem().string() + ".vectors");
+    CHECK(result.slides[0].artifacts[0].product == "features");
+    CHECK(std::filesystem::exists(std::filesystem::path(config.output.dir) / result.slides[0].artifacts[0].file));
+  }
+  REQUIRE(written.size() == 2);
+  const test::PixelImage pixels = read_level(slides[1]);
+  const StitchPlan plan = plan_stitching(pixels.image, 96, 0, 1, StitchEdge::shift);
+  REQUIRE(written[0].corners.size() == static_cast<std::size_t>(plan.tiles()));
+  for (std::int64_t tile = 0; tile < plan.tiles(); ++tile) {
+    const Rect rect = plan.input_of(plan.tile(tile));
+    CHECK(written[0].corners[static_cast<std::size_t>(tile)] == std::array<std::int64_t, 2>{rect.x, rect.y});
+    CHECK(values[0][static_cast<std::size_t>(tile * 6)] == static_cast<float>(pixels.at(rect.x, rect.y, 0)));
+  }
+  CHECK(values[0] == values[1]);
+}
+
+TEST_CASE("what can't be stitched is refused in one line before anything is made") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 1);
+  const auto refused = [&](auto change, const char* why) {
+    const auto network = std::make_shared<MadeUp>();
+    Config config = config_of(folder, "refused");
+    change(*network, config);
+    CHECK_THROWS_WITH_AS(run(config, slides, with(network)), doctest::Contains(why), ConfigError);
+  };
+  refused([](MadeUp& network, Config&) { network.cut.overlap = 49; }, "can't share 49 with their neighbours");
+  refused([](MadeUp& network, Config&) { network.given.scale = 5; }, "aren't whole at a scale of 1/5");
+  refused([](MadeUp& network, Config&) { network.given.channels = 17; }, "1 to 16 channels");
+  refused([](MadeUp& network, Config&) { network.given.low = 255.0F; }, "its range is empty");
+  refused([](MadeUp&, Config& config) { config.image.format = ImageFormat::none; }, "image.format is \"none\"");
+  const auto fails = [&](auto change, const char* why) {
+    const auto network = std::make_shared<MadeUp>();
+    Config config = config_of(folder, "fails");
+    change(*network, config);
+    const RunResult result = run(config, slides, with(network));
+    CHECK_FALSE(result.slides.at(0).done);
+    CHECK_MESSAGE(result.slides[0].error.find(why) != std::string::npos, result.slides[0].error);
+    CHECK_FALSE(std::filesystem::exists(image_of(config, result.slides[0])));
+  };
+  fails([](MadeUp& network, Config&) { network.cut.mpp = 0.5; }, "set input.mpp");
+  fails(
+      [](MadeUp& network, Config& config) {
+        network.cut.mpp = 0.25;
+        config.input.mpp = 0.5;
+      },
+      "can't be made from pixels of 0.500000");
+  fails(
+      [](MadeUp&, Config& config) {
+        config.stitch.memory_mib = 1;
+        config.image.tile = 256;
+      },
+      "stitching it takes 2 MiB, and stitch.memory_mib is 1");
+}
+
+TEST_CASE("two rows of tiles of a wide slide take no more than they must, and more channels are forecast") {
+  NetworkOutput output;
+  output.channels = 3;
+  const StitchPlan plan = plan_stitching({65664, 43264}, 512, 64, 1, StitchEdge::shift);
+  CHECK(StitchBand::bytes(plan, output) == 2 * 147 * std::uint64_t{512} * 512 * 3);
+  CHECK(StitchBand::bytes(plan, output) <= 235'000'000);
+  output.sample = SampleType::uint16;
+  CHECK(StitchBand::bytes(plan, output) <= 470'000'000);
+  MadeUp network;
+  network.cut = {512, 64, 16, std::nullopt, false};
+  network.given = output;
+  CHECK(plan_network(network, {65664, 43264}, {}, {}, 256).bytes < 1'000'000'000);
+  network.given.channels = 16;
+  CHECK_THROWS_WITH_AS(plan_network(network, {65664, 43264}, {}, {}, 256),
+                       doctest::Contains("stitch.memory_mib is 2048"), Error);
+}
+
+TEST_CASE("tiles are made at a resolution from the level's pixels") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 1);
+  for (const double target : {0.25, 0.3, 0.7, 2.0}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->place = true;
+    network->cut.mpp = target;
+    network->cut.overlap = 10;
+    Config config = config_of(folder, "mpp" + std::to_string(target));
+    config.input.mpp = 0.25;
+    config.image.levels = 1;
+    const RunResult result = run(config, slides, with(network));
+    test::require_done(result);
+    const test::PixelImage pixels = read_level(slides[0]);
+    const std::int64_t factor = area_factor(target, 0.25);
+    test::PixelImage small(AreaResampler::size_of(pixels.image, factor), rgb_format);
+    if (factor == 65536) {
+      small = pixels;
+    } else {
+      resample_area(small.view(), pixels.view(), factor);
+    }
+    const test::PixelImage wanted = whole_image(*network, small, config);
+    const std::filesystem::path file = image_of(config, result.slides[0]);
+    const test::PixelImage made = read_level(file);
+    REQUIRE(made.image == wanted.image);
+    CHECK(made.same_pixels(wanted, wanted.rect));
+    CHECK(*Slide::open(file)->info().mpp == doctest::Approx(0.25 * static_cast<double>(factor) / 65536.0));
+  }
+}
+
+TEST_CASE("a stop leaves slides unfinished whose networks were under way, and made again they are the same") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 12);
+  const auto network = std::make_shared<MadeUp>();
+  network->slow = true;
+  const RunResult expected = run(config_of(folder, "whole"), slides, with(network));
+  const Config config = config_of(folder, "stopped");
+  RunControl control;
+  control.on_slide = [&](SlideResult&) { control.request_stop(); };
+  const RunResult result = run_pipeline_with_faults(config, slides, control, with(network, test::dawdling));
+  CHECK(result.interrupted);
+  REQUIRE_FALSE(result.slides.empty());
+  for (const SlideResult& slide : result.slides) {
+    REQUIRE_MESSAGE(slide.done, slide.error);
+    const auto same = std::ranges::find(expected.slides, slide.path, &SlideResult::path);
+    CHECK(slide.artifacts.at(0).digest == same->artifacts.at(0).digest);
+  }
+  CHECK(digests(run(config, slides, with(network))) == digests(expected));
 }
