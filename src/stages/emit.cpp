@@ -293,8 +293,8 @@ class Emit final : public EmitStage {
     PyramidBuilder& builder = *images->images[image].builder;
     guard(*images, [&] {
       builder.begin(rows, slot);
-      for_all(static_cast<std::size_t>(builder.pieces()),
-              [&](std::size_t piece) { builder.reduce(static_cast<int>(piece)); });
+      helpers_.for_all(static_cast<std::size_t>(builder.pieces()),
+                       [&](std::size_t piece) { builder.reduce(static_cast<int>(piece)); });
       images->handoff.give();
       send_tiles(images, image, builder.finish(), slot, nullptr);
     });

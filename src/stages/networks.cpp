@@ -142,6 +142,7 @@ class All final : public Networks {
       : context_(surroundings.context),
         graph_(surroundings.graph),
         lifetime_(surroundings.lifetime),
+        helpers_(surroundings.helpers),
         made_(std::move(surroundings.made)),
         slides_(network_slides(context_.lanes)),
         advance_(
@@ -190,6 +191,9 @@ class All final : public Networks {
     }
     void drop() override { work_.images->drop(); }
     bool dropped() const override { return work_.images->dropped(); }
+    void for_all(std::size_t count, const std::function<void(std::size_t)>& work) override {
+      all_.helpers_.for_all(count, work);
+    }
 
    private:
     Sessions& sessions() { return *all_.sessions_[of_.op]; }
@@ -252,6 +256,7 @@ class All final : public Networks {
   RunContext& context_;
   flow::graph& graph_;
   runtime::GraphLifetime& lifetime_;
+  Helpers& helpers_;
   std::function<void(const std::shared_ptr<SlideImages>&, std::size_t, const ConstHostView&,
                      std::shared_ptr<runtime::Slot>)>
       made_;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "runtime/handoff.hpp"
+#include "stages/parallel.hpp"
 #include "stages/slide_images.hpp"
 
 namespace slidestream {
@@ -24,6 +25,7 @@ class Networks {
     RunContext& context;
     tbb::flow::graph& graph;
     runtime::GraphLifetime& lifetime;
+    Helpers& helpers;
     /// Takes finished rows of an image, from a thread of the graph.
     std::function<void(const std::shared_ptr<SlideImages>&, std::size_t image, const ConstHostView& rows,
                        std::shared_ptr<runtime::Slot>)>

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "stages/parallel.hpp"
-
 namespace slidestream {
 namespace {
 
@@ -152,7 +150,7 @@ bool SlideNetwork::take_values(TileBatch& batch, Surroundings& by) {
   std::vector<std::uint8_t> sound(places.size(), 0);
   const std::size_t count = values_of_tile();
   if (!batch.failure) {
-    for_all(places.size(), [&](std::size_t i) {
+    by.for_all(places.size(), [&](std::size_t i) {
       const std::span<const float> values(batch.values.get() + places[i] * count, count);
       if (makes_image_) {
         sound[i] = band_->put(plan_.stitch.tile(batch.tiles[places[i]]), values) ? 1 : 0;
@@ -237,7 +235,7 @@ bool SlideNetwork::make_rows(Surroundings& by) {
     const std::int64_t until = std::min(end, band_->ready());
     HostView chunk = {chunk_->memory().data(), pitch, {0, first, image.width, end - first}, image, plan_.format};
     const auto pieces = static_cast<std::size_t>((image.width + piece_columns - 1) / piece_columns);
-    for_all(pieces, [&](std::size_t piece) {
+    by.for_all(pieces, [&](std::size_t piece) {
       const std::int64_t x = static_cast<std::int64_t>(piece) * piece_columns;
       band_->gather(part_of(chunk, {x, made_, std::min(piece_columns, image.width - x), until - made_}));
     });
@@ -338,7 +336,7 @@ bool SlideNetwork::cut_tiles(Surroundings& by) {
       given_.push_back(next);
       ++column_;
     }
-    for_all(filling_->tiles.size() - first, [&](std::size_t i) {
+    by.for_all(filling_->tiles.size() - first, [&](std::size_t i) {
       const std::size_t place = first + i;
       cut_tile({filling_->pixels.get() + place * tile_bytes, tile_bytes}, rows,
                stitch.input_of(stitch.tile(filling_->tiles[place])));

@@ -61,6 +61,8 @@ class SlideNetwork {
     /// Nothing more is to be made of the slide.
     virtual void drop() = 0;
     virtual bool dropped() const = 0;
+    /// As `Helpers::for_all`.
+    virtual void for_all(std::size_t count, const std::function<void(std::size_t)>& work) = 0;
   };
 
   SlideNetwork(const Network& network, const NetworkPlan& plan, const StitchConfig& config,
