@@ -67,6 +67,7 @@ class Emit final : public EmitStage {
         with_parcel_(std::move(surroundings.with_parcel)),
         encoders_([this] { return Encoders(context_.operators.size()); }),
         turns_([this](const OutputTurns::Turn& turn) { attach_.try_put(turn); }),
+        helpers_(graph_, lifetime_, context_.threads),
         networks_(make_all_networks()),
         pool_(
             context_.limits.output_slots, context_.limits.output_bytes, [this] { slot_came_back(); },
@@ -155,7 +156,7 @@ class Emit final : public EmitStage {
   std::unique_ptr<Networks> make_all_networks() {
     if (!context_.has_networks) return nullptr;
     return make_networks(
-        {context_, graph_, lifetime_,
+        {context_, graph_, lifetime_, helpers_,
          [this](const std::shared_ptr<SlideImages>& images, std::size_t image, const ConstHostView& rows,
                 const std::shared_ptr<runtime::Slot>& slot) { put_rows(images, image, rows, slot); }});
   }
@@ -462,6 +463,7 @@ class Emit final : public EmitStage {
   runtime::Handoff turn_;  ///< of `order_`
 
   OutputTurns turns_;
+  Helpers helpers_;
   std::unique_ptr<Networks> networks_;  ///< null where no operator has one
   runtime::SlotPool pool_;
   std::unique_ptr<GpuSet::PinnedSlots> pinned_;  ///< null where no device copies to them

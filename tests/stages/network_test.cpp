@@ -229,7 +229,7 @@ std::vector<std::uint64_t> digests(const RunResult& result) {
 
 TEST_CASE("a network's image is what its tiles put together are, whatever the strips, depth, threads and order") {
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::varied_slides(folder, 3);
+  const std::vector<std::string> slides = test::varied_slides(folder, test::rounds(3));
   for (const bool place : {false, true}) {
     const auto network = std::make_shared<MadeUp>();
     network->place = place;

@@ -14,6 +14,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 
+#include "support/pipeline_runs.hpp"
 #include "support/pixel_images.hpp"
 
 using namespace slidestream;
@@ -148,7 +149,7 @@ TEST_CASE("every overlap, edge, window, scale and size gives what the definition
   std::mt19937_64 random(5);
   for (const int side : {1, 2, 5, 8, 12}) {
     for (int overlap = 0; overlap <= side / 2; ++overlap) {
-      for (int turn = 0; turn < 40; ++turn) {
+      for (int turn = 0; turn < rounds(40); ++turn) {
         const int scale = side % 4 == 0 && overlap % 4 == 0 && turn % 3 == 0   ? 4
                           : side % 2 == 0 && overlap % 2 == 0 && turn % 3 == 1 ? 2
                                                                                : 1;
@@ -270,7 +271,7 @@ TEST_CASE("values are mapped as float32 does it, and what isn't a number is foun
 
 TEST_CASE("tiles are cut as numpy's symmetric padding has them, from no more rows than they need") {
   std::mt19937_64 random(3);
-  for (int turn = 0; turn < 200; ++turn) {
+  for (int turn = 0; turn < rounds(200); ++turn) {
     const Size size = random_size(random, 50);
     const int scale = static_cast<int>(1 + random() % 3);
     const std::int64_t side = scale * (1 + random_below(random, 9));
