@@ -47,6 +47,7 @@ struct MadeUp final : Network {
   bool slow = false;
   std::chrono::milliseconds pause{0};
   mutable std::atomic<int> running{0};
+  mutable std::atomic<int> runs{0};
 
   NetworkTiles tiles() const override { return cut; }
   NetworkOutput output() const override { return given; }
@@ -72,7 +73,8 @@ class MadeUpSession final : public NetworkSession {
   explicit MadeUpSession(const MadeUp& network) : network_(network) {}
 
   void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
-    CHECK(network_.running.fetch_add(1) < network_.count);
+    CHECK(network_.running.fetch_add(1) < 2 * network_.count);
+    ++network_.runs;
     if (network_.slow) test::random_pause();
     std::this_thread::sleep_for(network_.pause);
     const std::int64_t side = network_.cut.side;
@@ -527,6 +529,65 @@ TEST_CASE("tiles are made at a resolution from the level's pixels") {
     REQUIRE(made.image == wanted.image);
     CHECK(made.same_pixels(wanted, wanted.rect));
     CHECK(*Slide::open(file)->info().mpp == doctest::Approx(0.25 * static_cast<double>(factor) / 65536.0));
+  }
+}
+
+TEST_CASE("a network that wants tissue gets no other tiles, which are white in the image, and nothing fails") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 1);
+  // A rectangle that is tissue.
+  const Rect tissue = {100, 150, 230, 300};
+  std::ofstream(std::filesystem::path(slides[0]).replace_extension(".geojson"))
+      << R"({"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": {"type":)"
+      << R"( "Polygon", "coordinates": [[[100, 150], [330, 150], [330, 450], [100, 450], [100, 150]]]}}]})";
+  for (const bool everything : {true, false}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->place = true;
+    network->cut.tissue_only = true;
+    network->cut.batch = 4;
+    Config config = config_of(folder, everything ? "rectangle" : "nothing");
+    // Grey slides have none that could be found.
+    if (everything) config.tissue.source = TissueSource::geojson;
+    const RunResult result = run(config, slides, with(network, test::dawdling));
+    test::require_done(result);
+    const test::PixelImage pixels = read_level(slides[0]);
+    const StitchPlan plan = plan_stitching(pixels.image, 96, 32, 1, StitchEdge::shift);
+    std::set<std::int64_t> absent;
+    for (std::int64_t tile = 0; tile < plan.tiles(); ++tile) {
+      const Rect rect = plan.input_of(plan.tile(tile));
+      const std::int64_t width = std::min(rect.right(), tissue.right()) - std::max(rect.x, tissue.x);
+      const std::int64_t height = std::min(rect.bottom(), tissue.bottom()) - std::max(rect.y, tissue.y);
+      if (!everything || width <= 0 || height <= 0 || 2 * width * height < rect.width * rect.height)
+        absent.insert(tile);
+    }
+    CHECK((absent.size() == static_cast<std::size_t>(plan.tiles())) == !everything);
+    const test::PixelImage wanted = whole_image(*network, pixels, config, absent);
+    CHECK(read_level(image_of(config, result.slides[0])).same_pixels(wanted, wanted.rect));
+    CHECK((network->runs == 0) == !everything);
+  }
+}
+
+TEST_CASE("many slides smaller than a tile go through a network with one thread and one session") {
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  std::vector<test::Image> images;
+  for (int i = 0; i < 12; ++i) {
+    images.push_back(test::textured_image(1 + 9 * i, 70 - 4 * i, static_cast<std::uint64_t>(i)));
+    slides.push_back(folder / ("small" + std::to_string(i) + ".tif"));
+    test::write_test_slide(slides.back(), images.back());
+  }
+  const auto network = std::make_shared<MadeUp>();
+  network->cut.batch = 5;
+  network->slow = true;
+  Config config = config_of(folder, "small");
+  config.pipeline.threads = 1;
+  config.pipeline.queue_depth = 1;
+  config.image.tile = 16;
+  const RunResult result = run(config, slides, with(network));
+  test::require_done(result);
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    const test::PixelImage pixels = read_level(slides[i]);
+    CHECK(read_level(image_of(config, result.slides[i])).same_pixels(pixels, pixels.rect));
   }
 }
 
