@@ -73,9 +73,9 @@ std::string compressions_of(ImageFormat format, const PixelFormat& pixels, bool 
   return names;
 }
 
-ImageOptions image_options(const ImageConfig& config, const PixelFormat& of_image, bool labels) {
+ImageOptions image_options(const ImageConfig& config, const PixelFormat& pixels, bool labels) {
   // Labels are compressed as numbers of 16 bits are: never with loss.
-  const PixelFormat format = labels ? PixelFormat{SampleType::uint16, 1} : of_image;
+  const PixelFormat format = labels ? PixelFormat{SampleType::uint16, 1} : pixels;
   ImageOptions options;
   options.format = config.format;
   options.compression = compression_of(config, format);

@@ -21,7 +21,7 @@ bool has_compression(ImageFormat format, TileCompression compression) noexcept;
 std::string compressions_of(ImageFormat format, const PixelFormat& pixels, bool with_auto = false);
 
 /// What a run's settings come to for an image of such pixels. \throws ConfigError for what doesn't go together.
-ImageOptions image_options(const ImageConfig& config, const PixelFormat& format, bool labels = false);
+ImageOptions image_options(const ImageConfig& config, const PixelFormat& pixels, bool labels = false);
 
 /// The bytes of a sample that isn't there yet: white, and of labels the class 0.
 std::vector<std::byte> blank_sample(const ImageDescription& description);

@@ -275,26 +275,27 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
   const RunResult sound = run(config, slides, with(std::make_shared<MadeUp>()));
   test::require_done(sound);
   int i = 0;
-  for (const auto& [failing, wrong, batch, sessions, named] :
-       {std::tuple<std::set<std::int64_t>, std::set<std::int64_t>, int, int, int>{{0}, {}, 1, 1, 0},
-        {{60}, {}, 1, 2, 60},
-        {{}, {47}, 1, 3, 47},
-        {{42}, {40}, 1, 4, 40},
-        {{40}, {42}, 1, 4, 40},
-        {{41, 40, 39, 38}, {43, 44}, 1, 6, 38},
-        {{40}, {}, 4, 2, 40},
-        {{42}, {}, 4, 2, 40},
-        {{}, {42}, 4, 2, 42}}) {
+  struct Failing {
+    std::set<std::int64_t> failing;
+    std::set<std::int64_t> wrong;
+    int batch;
+    int sessions;
+    std::int64_t named;
+  };
+  for (const Failing& turn :
+       {Failing{{0}, {}, 1, 1, 0}, Failing{{60}, {}, 1, 2, 60}, Failing{{}, {47}, 1, 3, 47},
+        Failing{{42}, {40}, 1, 4, 40}, Failing{{40}, {42}, 1, 4, 40}, Failing{{41, 40, 39, 38}, {43, 44}, 1, 6, 38},
+        Failing{{40}, {}, 4, 2, 40}, Failing{{42}, {}, 4, 2, 40}, Failing{{}, {42}, 4, 2, 42}}) {
     const auto network = std::make_shared<MadeUp>();
-    network->cut.batch = batch;
-    network->count = sessions;
+    network->cut.batch = turn.batch;
+    network->count = turn.sessions;
     network->slow = true;
     know(*network, slides[1], config);
-    network->failing = failing;
-    network->wrong = wrong;
+    network->failing = turn.failing;
+    network->wrong = turn.wrong;
     const Config other = config_of(folder, "failing" + std::to_string(i++));
     const RunResult result = run(other, slides, with(network, test::dawdling));
-    INFO(named << ", batch " << batch << ", sessions " << sessions);
+    INFO(turn.named << ", batch " << turn.batch << ", sessions " << turn.sessions);
     REQUIRE(result.slides.size() == slides.size());
     for (const SlideResult& slide : result.slides) {
       if (&slide == &result.slides[1]) continue;
@@ -305,8 +306,8 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
     const SlideResult& slide = result.slides[1];
     CHECK_FALSE(slide.done);
     CHECK(slide.failure.stage == "network");
-    CHECK_MESSAGE(slide.failure.tile == named, slide.error);
-    CHECK_MESSAGE(slide.error.find("network: tile " + std::to_string(named) + " (column ") == 0, slide.error);
+    CHECK_MESSAGE(slide.failure.tile == turn.named, slide.error);
+    CHECK_MESSAGE(slide.error.find("network: tile " + std::to_string(turn.named) + " (column ") == 0, slide.error);
     CHECK(slide.artifacts.empty());
     CHECK(std::filesystem::exists(image_of(other, slide, ".model.partial.ome.tif")));
     CHECK_FALSE(std::filesystem::exists(image_of(other, slide)));
@@ -593,9 +594,9 @@ TEST_CASE("many slides smaller than a tile go through a network with one thread 
 
 TEST_CASE("a stop leaves slides unfinished whose networks were under way, and made again they are the same") {
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::equal_slides(folder, 12);
+  const std::vector<std::string> slides = test::equal_slides(folder, 30);
   const auto network = std::make_shared<MadeUp>();
-  network->slow = true;
+  network->count = 2;
   const RunResult expected = run(config_of(folder, "whole"), slides, with(network));
   const Config config = config_of(folder, "stopped");
   RunControl control;
