@@ -10,6 +10,7 @@
 #include "stages/batch.hpp"
 #include "stages/delivery.hpp"
 #include "stages/device_sizing.hpp"
+#include "stages/forecast.hpp"
 #include "stages/gpu.hpp"
 #include "stages/network_plan.hpp"
 #include "stages/slide_images.hpp"
@@ -56,9 +57,9 @@ void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config
   forecast.pinned = true;
 }
 
-void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config) {
+void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config, const Operators& all_operators) {
   forecast.backend = "cpu";
-  machine.limits = slot_limits(config.pipeline, needs_of(readers_of(operators::make_operators(config))));
+  machine.limits = slot_limits(config.pipeline, needs_of(readers_of(all_operators)));
   forecast.slots = config.pipeline.queue_depth;
   forecast.slot_bytes = machine.limits.slot_bytes;
   forecast.output_slots = static_cast<int>(machine.limits.output_slots);
@@ -66,23 +67,23 @@ void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config)
   forecast.carry_bytes = (static_cast<std::uint64_t>(config.pipeline.queue_depth) + 1) * machine.limits.carry_bytes;
 }
 
-Machine choose_machine(RunForecast& forecast, const Config& config, std::size_t slides,
+Machine choose_machine(RunForecast& forecast, const Config& config, const Operators& all_operators, std::size_t slides,
                        const ForecastOptions& options) {
   Machine machine;
   const bool wants = config.pipeline.backend == Backend::cuda || config.decode.device == DecodeDevice::gpu;
   if (config.pipeline.backend == Backend::cpu) {
     if (options.assumed) throw ConfigError("a GPU was assumed, but pipeline.backend is \"cpu\"");
-    forecast_cpu(forecast, machine, config);
+    forecast_cpu(forecast, machine, config, all_operators);
     return machine;
   }
-  forecast.why = why_not_on_gpus(operators::make_operators(config));
+  forecast.why = why_not_on_gpus(all_operators);
   if (!forecast.why.empty()) {
     if (options.assumed) throw ConfigError("a GPU was assumed, but " + forecast.why);
     if (wants) throw ConfigError("a GPU is asked for, but " + forecast.why);
-    forecast_cpu(forecast, machine, config);
+    forecast_cpu(forecast, machine, config, all_operators);
     return machine;
   }
-  const Operators operators = readers_of(operators::make_operators(config));
+  const Operators operators = readers_of(all_operators);
   const auto assume = [&](const GpuModel& model, const std::string& why) {
     const std::size_t count = std::max<std::size_t>(1, config.gpu.devices.size());
     forecast.gpus_assumed = true;
@@ -113,7 +114,7 @@ Machine choose_machine(RunForecast& forecast, const Config& config, std::size_t 
   } else if (wants) {
     assume(gpu_model(default_model), choice.why_none);
   } else {
-    forecast_cpu(forecast, machine, config);
+    forecast_cpu(forecast, machine, config, all_operators);
     forecast.why = choice.why_none;
   }
   return machine;
@@ -146,10 +147,10 @@ Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRang
 
 class Planner {
  public:
-  Planner(const Config& config, const Machine& machine, RunForecast& forecast)
+  Planner(const Config& config, const Machine& machine, const Operators& all_operators, RunForecast& forecast)
       : config_(config),
         machine_(machine),
-        operators_(readers_of(operators::make_operators(config))),
+        operators_(readers_of(all_operators)),
         needs_(needs_of(operators_)),
         spectrum_(place_of_spectrum(operators_)),
         forecast_(forecast) {}
@@ -321,14 +322,19 @@ std::uint64_t RunForecast::touched_bytes() const noexcept {
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {
   validate(config);
-  check_images(config, operators::make_operators(config));
+  return forecast_operators(config, operators::make_operators(config), slides, options);
+}
+
+RunForecast forecast_operators(const Config& config, const Operators& operators, const std::vector<std::string>& slides,
+                               const ForecastOptions& options) {
+  check_images(config, operators);
   if (config.input.io == InputIo::cufile) {
     throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
   }
   RunForecast forecast;
   forecast.threads = threads_of(config);
-  const Machine machine = choose_machine(forecast, config, slides.size(), options);
-  Planner planner(config, machine, forecast);
+  const Machine machine = choose_machine(forecast, config, operators, slides.size(), options);
+  Planner planner(config, machine, operators, forecast);
   for (std::size_t i = 0; i < slides.size(); ++i) planner.add(slides[i], i, slides.size());
   planner.finish();
   return forecast;

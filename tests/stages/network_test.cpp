@@ -25,6 +25,7 @@
 
 #include "operators/network_operator.hpp"
 #include "sink/content_hash.hpp"
+#include "stages/forecast.hpp"
 #include "stages/network_plan.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/pixel_images.hpp"
@@ -501,6 +502,30 @@ TEST_CASE("two rows of tiles of a wide slide take no more than they must, and mo
   network.given.channels = 16;
   CHECK_THROWS_WITH_AS(plan_network(network, {65664, 43264}, {}, {}, 256),
                        doctest::Contains("stitch.memory_mib is 2048"), Error);
+}
+
+TEST_CASE("a forecast has what networks keep in it, and says which slides would be too large") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 4);
+  const auto network = std::make_shared<MadeUp>();
+  network->count = 3;
+  Config config = config_of(folder, "forecast");
+  config.pipeline.backend = Backend::cpu;
+  const Operators operators = with(network).operators;
+  const RunForecast forecast = forecast_operators(config, operators, slides, {});
+  for (const SlideForecast& slide : forecast.slides) CHECK_MESSAGE(slide.error.empty(), slide.error);
+  const NetworkPlan plan = plan_network(*network, {400, 700}, {}, config.stitch, 64);
+  // Two slides at a time: rows, two rows of six tiles, three rows of the image's tiles; five batches.
+  CHECK(plan.bytes == 96 * 400 * 3 + 2 * 6 * 96 * 96 * 3 + 3 * 64 * 1216);
+  const std::uint64_t batches = 5 * 3 * (96 * 96 * 3 + 96 * 96 * 3 * 4);
+  CHECK(forecast.networks_bytes > 2 * plan.bytes + batches);
+  CHECK(forecast.networks_bytes < 2 * (plan.bytes + 4'000'000) + batches);
+  CHECK(forecast.host_bytes() > forecast.networks_bytes);
+  CHECK(forecast.touched_bytes() > forecast.networks_bytes);
+  config.stitch.memory_mib = 1;
+  config.image.tile = 256;
+  const RunForecast refused = forecast_operators(config, operators, slides, {});
+  CHECK(refused.slides[0].error == "stitching it takes 2 MiB, and stitch.memory_mib is 1");
 }
 
 TEST_CASE("tiles are made at a resolution from the level's pixels") {
