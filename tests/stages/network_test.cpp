@@ -50,6 +50,7 @@ struct MadeUp final : Network {
   std::chrono::milliseconds pause{0};
   mutable std::atomic<int> running{0};
   mutable std::atomic<int> runs{0};
+  mutable std::atomic<int> known_ones{0};  ///< tiles that it got
 
   NetworkTiles tiles() const override { return cut; }
   NetworkOutput output() const override { return given; }
@@ -96,6 +97,7 @@ class MadeUpSession final : public NetworkSession {
           const auto own = pixels.subspan(static_cast<std::size_t>(tile) * tile_bytes, tile_bytes);
           const auto found = network_.known.find(MadeUp::look(own));
           if (found != network_.known.end()) number = found->second;
+          if (number >= 0) ++network_.known_ones;
           if (network_.knows_all && number < 0) CHECK(std::ranges::all_of(own, [](int value) { return value == 0; }));
         }
         fails |= network_.failing.contains(number);
@@ -435,6 +437,7 @@ TEST_CASE("a network of vectors gets its tiles in order and its file is one of t
     })};
     const RunResult result = run(config, slides, faults);
     test::require_done(result);
+    CHECK(network->known_ones == 2 * 40);
     REQUIRE(result.slides[0].artifacts.size() == 1);
     CHECK(result.slides[0].artifacts[0].file ==
           "features/" + std::filesystem::path(slides[0]).stem().string() + ".vectors");
