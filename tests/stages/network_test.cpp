@@ -237,7 +237,8 @@ std::vector<std::uint64_t> digests(const RunResult& result) {
 TEST_CASE("a network's image is what its tiles put together are, whatever the strips, depth, threads and order") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::varied_slides(folder, test::rounds(3));
-  for (const bool place : {false, true}) {
+  for (const bool place : {true, false}) {
+    if (!place && test::rounds(4) < 4) continue;
     const auto network = std::make_shared<MadeUp>();
     network->place = place;
     Config config = config_of(folder, place ? "place" : "same");
@@ -274,7 +275,11 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
   const test::TemporaryFolder folder;
   // One looks like no other.
   std::vector<std::string> slides = test::equal_slides(folder, 1);
-  for (const std::string& other : test::varied_slides(folder, 2)) slides.push_back(other);
+  for (const int seed : {1, 2}) {
+    test::Image image = test::textured_image(150 + 40 * seed, 190, static_cast<std::uint64_t>(seed));
+    slides.push_back(folder / ("other" + std::to_string(seed) + ".tif"));
+    test::write_test_slide(slides.back(), image);
+  }
   std::swap(slides[0], slides[1]);
   const Config config = config_of(folder, "sound");
   const RunResult sound = run(config, slides, with(std::make_shared<MadeUp>()));
