@@ -3,236 +3,27 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <limits>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
-#include <thread>
-#include <tuple>
 #include <vector>
 
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 
-#include "operators/network_operator.hpp"
-#include "sink/content_hash.hpp"
 #include "stages/forecast.hpp"
 #include "stages/network_plan.hpp"
-#include "support/pipeline_runs.hpp"
-#include "support/pixel_images.hpp"
+#include "support/made_up_network.hpp"
 #include "support/test_slides.hpp"
 
 using namespace slidestream;
+using namespace slidestream::test;
 using test::run;
-
-namespace {
-
-/// A network that is made up of a function of its tiles.
-struct MadeUp final : Network {
-  NetworkTiles cut{96, 32, 3, std::nullopt, false};
-  NetworkOutput given{NetworkOutput::Kind::image, 3, 1, SampleType::uint8, 0.0F, 255.0F};
-  int count = 1;
-  bool place = false;                           ///< what it gives depends on the place in the tile
-  std::map<std::uint64_t, std::int64_t> known;  ///< tiles of a slide by what they look like
-  bool knows_all = false;                       ///< other tiles only fill batches up
-  std::set<std::int64_t> failing;               ///< of these
-  std::set<std::int64_t> wrong;                 ///< of these, those that it gives something for that isn't a number
-  bool slow = false;
-  std::chrono::milliseconds pause{0};
-  mutable std::atomic<int> running{0};
-  mutable std::atomic<int> runs{0};
-  mutable std::atomic<int> known_ones{0};  ///< tiles that it got
-
-  NetworkTiles tiles() const override { return cut; }
-  NetworkOutput output() const override { return given; }
-  std::string description() const override { return "made up"; }
-  int sessions() const override { return count; }
-  std::unique_ptr<NetworkSession> session(int) const override;
-
-  static std::uint64_t look(std::span<const std::uint8_t> tile) {
-    std::uint64_t hash = 14695981039346656037U;
-    for (const std::uint8_t value : tile) hash = (hash ^ value) * 1099511628211U;
-    return hash;
-  }
-};
-
-float value_of(const MadeUp& network, int r, int g, int b, std::int64_t x, std::int64_t y, int channel) {
-  const int colour = channel % 3 == 0 ? r : channel % 3 == 1 ? g : b;
-  if (!network.place) return static_cast<float>(colour);
-  return static_cast<float>((colour + 3 * x + 5 * y + 7 * channel) % 256);
-}
-
-class MadeUpSession final : public NetworkSession {
- public:
-  explicit MadeUpSession(const MadeUp& network) : network_(network) {}
-
-  void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
-    CHECK(network_.running.fetch_add(1) < 2 * network_.count);
-    ++network_.runs;
-    if (network_.slow) test::random_pause();
-    std::this_thread::sleep_for(network_.pause);
-    const std::int64_t side = network_.cut.side;
-    const bool vector = network_.given.kind == NetworkOutput::Kind::vector;
-    const int scale = vector ? 1 : network_.given.scale;
-    const std::int64_t out = vector ? 1 : side / scale;
-    const int channels = network_.given.channels;
-    REQUIRE(pixels.size() == static_cast<std::size_t>(network_.cut.batch * side * side * 3));
-    REQUIRE(values.size() == static_cast<std::size_t>(network_.cut.batch * channels * out * out));
-    bool fails = false;
-    {
-      std::size_t at = 0;
-      for (std::int64_t tile = 0; tile < network_.cut.batch; ++tile) {
-        std::int64_t number = -1;
-        if (!network_.known.empty()) {
-          const auto tile_bytes = static_cast<std::size_t>(side * side * 3);
-          const auto own = pixels.subspan(static_cast<std::size_t>(tile) * tile_bytes, tile_bytes);
-          const auto found = network_.known.find(MadeUp::look(own));
-          if (found != network_.known.end()) number = found->second;
-          if (number >= 0) ++network_.known_ones;
-          if (network_.knows_all && number < 0) CHECK(std::ranges::all_of(own, [](int value) { return value == 0; }));
-        }
-        fails |= network_.failing.contains(number);
-        for (int c = 0; c < channels; ++c) {
-          for (std::int64_t y = 0; y < out; ++y) {
-            for (std::int64_t x = 0; x < out; ++x) {
-              const auto from = static_cast<std::size_t>(((tile * side + y * scale) * side + x * scale) * 3);
-              values[at++] = value_of(network_, pixels[from], pixels[from + 1], pixels[from + 2], x, y, c);
-            }
-          }
-        }
-        if (network_.wrong.contains(number)) values[at - 1] = std::numeric_limits<float>::quiet_NaN();
-      }
-    }
-    network_.running.fetch_sub(1);
-    if (fails) throw Error("planted");
-  }
-
- private:
-  const MadeUp& network_;
-};
-
-std::unique_ptr<NetworkSession> MadeUp::session(int) const { return std::make_unique<MadeUpSession>(*this); }
-
-/// Hands vectors to a test in place of a file of them.
-class VectorsOperator final : public operators::NetworkOperator {
- public:
-  VectorsOperator(std::shared_ptr<const Network> network, std::function<void(const TileVectors&)> take)
-      : NetworkOperator("model", std::move(network)), take_(std::move(take)) {}
-
-  VectorsFile vectors_file() const override {
-    return {"features", "features", ".vectors", [this](const std::filesystem::path& file, const TileVectors& vectors) {
-              take_(vectors);
-              std::ofstream(file) << vectors.values.size();
-            }};
-  }
-
- private:
-  std::function<void(const TileVectors&)> take_;
-};
-
-class MadeUpOperator final : public operators::NetworkOperator {
- public:
-  explicit MadeUpOperator(std::shared_ptr<const Network> network) : NetworkOperator("model", std::move(network)) {}
-};
-
-Config config_of(const test::TemporaryFolder& folder, const std::string& name) {
-  Config config = test::config_for(test::backends().back());
-  if (config.pipeline.backend == Backend::cuda) config.pipeline.memory_mib = 64;
-  config.output.maps = MapFormat::none;
-  config.output.dir = (folder / name).string();
-  config.image.format = ImageFormat::ome_tiff;
-  config.image.compression = ImageCompression::none;
-  config.image.tile = 64;
-  config.image.levels = 2;
-  config.pipeline.strip_height = 128;
-  return config;
-}
-
-FaultInjection with(const std::shared_ptr<const MadeUp>& network, FaultInjection faults = {}) {
-  faults.operators = {std::make_shared<MadeUpOperator>(network)};
-  return faults;
-}
-
-std::filesystem::path image_of(const Config& config, const SlideResult& slide, const char* suffix = ".model.ome.tif") {
-  return std::filesystem::path(config.output.dir) / "images" /
-         (std::filesystem::path(slide.path).stem().string() + suffix);
-}
-
-test::PixelImage read_level(const std::filesystem::path& file, std::size_t level = 0) {
-  const auto slide = Slide::open(file);
-  const Level& of = slide->info().levels.at(level);
-  test::PixelImage image({of.width, of.height}, rgb_format);
-  read_rgb(*slide, level, 0, 0,
-           {reinterpret_cast<std::uint8_t*>(image.bytes.data()), static_cast<std::ptrdiff_t>(image.pitch), of.width,
-            of.height, rgb_format},
-           BadTilePolicy::fail);
-  return image;
-}
-
-/// What a network's image of a slide must be: all in memory, a tile after the other.
-test::PixelImage whole_image(const MadeUp& network, const test::PixelImage& pixels, const Config& config,
-                             const std::set<std::int64_t>& absent = {}) {
-  const StitchPlan plan =
-      plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale, config.stitch.edge);
-  StitchBand band(plan, network.given, config.stitch.weights);
-  test::PixelImage image(plan.image, StitchBand::format(network.given));
-  std::vector<std::uint8_t> tile(static_cast<std::size_t>(plan.side * plan.side * 3));
-  std::vector<float> values;
-  std::int64_t made = 0;
-  for (std::int64_t number = 0; number < plan.tiles(); ++number) {
-    const StitchTile at = plan.tile(number);
-    cut_tile(tile, pixels.view(), plan.input_of(at));
-    values.clear();
-    for (int c = 0; c < network.given.channels; ++c) {
-      for (std::int64_t y = 0; y < plan.x.tile; ++y) {
-        for (std::int64_t x = 0; x < plan.x.tile; ++x) {
-          const auto from = static_cast<std::size_t>((y * plan.side + x) * plan.scale * 3);
-          values.push_back(value_of(network, tile[from], tile[from + 1], tile[from + 2], x, y, c));
-        }
-      }
-    }
-    if (!absent.contains(number)) REQUIRE(band.put(at, values));
-    band.arrived(at, !absent.contains(number));
-    if (band.ready() == made) continue;
-    band.gather(part_of(image.view(), {0, made, plan.image.width, band.ready() - made}));
-    made = band.ready();
-    band.release(made);
-  }
-  return image;
-}
-
-/// Has the network know a slide's tiles.
-void know(MadeUp& network, const std::string& slide, const Config& config) {
-  const test::PixelImage pixels = read_level(slide);
-  const StitchPlan plan =
-      plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale, config.stitch.edge);
-  std::vector<std::uint8_t> tile(static_cast<std::size_t>(plan.side * plan.side * 3));
-  for (std::int64_t number = 0; number < plan.tiles(); ++number) {
-    cut_tile(tile, pixels.view(), plan.input_of(plan.tile(number)));
-    network.known[MadeUp::look(tile)] = number;
-  }
-  REQUIRE(network.known.size() == static_cast<std::size_t>(plan.tiles()));
-}
-
-std::vector<std::uint64_t> digests(const RunResult& result) {
-  std::vector<std::uint64_t> all;
-  for (const SlideResult& slide : result.slides) {
-    REQUIRE(slide.artifacts.size() == 1);
-    all.push_back(slide.artifacts[0].digest);
-  }
-  return all;
-}
-
-}  // namespace
 
 TEST_CASE("a network's image is what its tiles put together are, whatever the strips, depth, threads and order") {
   const test::TemporaryFolder folder;
@@ -241,12 +32,12 @@ TEST_CASE("a network's image is what its tiles put together are, whatever the st
     if (!place && test::rounds(4) < 4) continue;
     const auto network = std::make_shared<MadeUp>();
     network->place = place;
-    Config config = config_of(folder, place ? "place" : "same");
+    Config config = config_of_network(folder, place ? "place" : "same");
     const RunResult expected = run(config, slides, with(network));
     test::require_done(expected);
     for (const SlideResult& slide : expected.slides) {
       const test::PixelImage pixels = read_level(slide.path);
-      const test::PixelImage made = read_level(image_of(config, slide));
+      const test::PixelImage made = read_level(network_image_of(config, slide));
       const test::PixelImage wanted = whole_image(*network, pixels, config);
       REQUIRE(made.image == wanted.image);
       CHECK(made.same_pixels(wanted, wanted.rect));
@@ -260,7 +51,7 @@ TEST_CASE("a network's image is what its tiles put together are, whatever the st
       other_network->slow = true;
       other_network->count = sessions;
       other_network->cut.batch = batch;
-      Config other = config_of(folder, std::to_string(place) + std::to_string(i++));
+      Config other = config_of_network(folder, std::to_string(place) + std::to_string(i++));
       other.pipeline.strip_height = height;
       other.pipeline.queue_depth = depth;
       other.pipeline.threads = depth;
@@ -281,7 +72,7 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
     test::write_test_slide(slides.back(), image);
   }
   std::swap(slides[0], slides[1]);
-  const Config config = config_of(folder, "sound");
+  const Config config = config_of_network(folder, "sound");
   const RunResult sound = run(config, slides, with(std::make_shared<MadeUp>()));
   test::require_done(sound);
   int i = 0;
@@ -303,7 +94,7 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
     know(*network, slides[1], config);
     network->failing = turn.failing;
     network->wrong = turn.wrong;
-    const Config other = config_of(folder, "failing" + std::to_string(i++));
+    const Config other = config_of_network(folder, "failing" + std::to_string(i++));
     const RunResult result = run(other, slides, with(network, test::dawdling));
     INFO(turn.named << ", batch " << turn.batch << ", sessions " << turn.sessions);
     REQUIRE(result.slides.size() == slides.size());
@@ -319,8 +110,8 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
     CHECK_MESSAGE(slide.failure.tile == turn.named, slide.error);
     CHECK_MESSAGE(slide.error.find("network: tile " + std::to_string(turn.named) + " (column ") == 0, slide.error);
     CHECK(slide.artifacts.empty());
-    CHECK(std::filesystem::exists(image_of(other, slide, ".model.partial.ome.tif")));
-    CHECK_FALSE(std::filesystem::exists(image_of(other, slide)));
+    CHECK(std::filesystem::exists(network_image_of(other, slide, ".model.partial.ome.tif")));
+    CHECK_FALSE(std::filesystem::exists(network_image_of(other, slide)));
   }
 }
 
@@ -333,7 +124,7 @@ TEST_CASE("lenient: what a network fails at is a hole in a whole image, and the 
     network->count = 3;
     network->place = true;
     network->slow = true;
-    Config config = config_of(folder, "holes" + std::to_string(batch));
+    Config config = config_of_network(folder, "holes" + std::to_string(batch));
     config.stitch.mode = StitchMode::lenient;
     know(*network, slides[0], config);
     network->failing = {20};
@@ -349,8 +140,8 @@ TEST_CASE("lenient: what a network fails at is a hole in a whole image, and the 
                              std::to_string(batch == 2 ? 21 : 23) +
                              ", 33; tile 0 (column 0, row 0): the network gave a value that isn't a number");
     CHECK(slide.artifacts.empty());
-    CHECK_FALSE(std::filesystem::exists(image_of(config, slide)));
-    const test::PixelImage made = read_level(image_of(config, slide, ".model.partial.ome.tif"));
+    CHECK_FALSE(std::filesystem::exists(network_image_of(config, slide)));
+    const test::PixelImage made = read_level(network_image_of(config, slide, ".model.partial.ome.tif"));
     const test::PixelImage wanted = whole_image(*network, read_level(slides[0]), config, absent);
     CHECK(made.same_pixels(wanted, wanted.rect));
     CHECK(made.at(10, 10) == 255);
@@ -363,7 +154,7 @@ TEST_CASE("lenient: after its deadline a slide's tiles are absent, and the run e
   const auto network = std::make_shared<MadeUp>();
   network->cut.batch = 1;
   network->pause = std::chrono::milliseconds(500);
-  Config config = config_of(folder, "late");
+  Config config = config_of_network(folder, "late");
   config.stitch.mode = StitchMode::lenient;
   config.stitch.deadline_seconds = 1;
   const RunResult result = run(config, slides, with(network));
@@ -371,7 +162,7 @@ TEST_CASE("lenient: after its deadline a slide's tiles are absent, and the run e
   CHECK_FALSE(slide.done);
   CHECK_MESSAGE(slide.error.find(" of 66 tiles absent: ") != std::string::npos, slide.error);
   CHECK_MESSAGE(slide.error.find("stitch.deadline_seconds had passed") != std::string::npos, slide.error);
-  CHECK(read_level(image_of(config, slide, ".model.partial.ome.tif")).at(399, 699) == 255);
+  CHECK(read_level(network_image_of(config, slide, ".model.partial.ome.tif")).at(399, 699) == 255);
 }
 
 TEST_CASE("images of a network have their own size, channels and labels") {
@@ -397,7 +188,7 @@ TEST_CASE("images of a network have their own size, channels and labels") {
       network->given.channels = kind.channels;
       network->given.scale = kind.scale;
       network->given.sample = kind.sample;
-      Config config = config_of(folder, "kind" + std::to_string(i++));
+      Config config = config_of_network(folder, "kind" + std::to_string(i++));
       config.image.compression = ImageCompression::automatic;
       config.pipeline.strip_height = height;
       config.stitch.edge = StitchEdge::mirror;
@@ -406,7 +197,7 @@ TEST_CASE("images of a network have their own size, channels and labels") {
       test::require_done(result);
       if (kind.channels == 3) {
         // JPEG: the pixels are compared elsewhere.
-        CHECK(read_level(image_of(config, result.slides[0])).image == Size{100, 175});
+        CHECK(read_level(network_image_of(config, result.slides[0])).image == Size{100, 175});
       }
       CHECK(digests(result)[0] != 0);
       if (!digest) digest = digests(result)[0];
@@ -428,7 +219,7 @@ TEST_CASE("a network of vectors gets its tiles in order and its file is one of t
     network->slow = true;
     network->cut.overlap = 0;
     network->cut.batch = 7;
-    Config config = config_of(folder, "vectors" + std::to_string(sessions));
+    Config config = config_of_network(folder, "vectors" + std::to_string(sessions));
     know(*network, slides[1], config);
     network->knows_all = true;
     config.image.format = ImageFormat::none;
@@ -466,7 +257,7 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
   const auto refused = [&](auto change, const char* why) {
     const auto network = std::make_shared<MadeUp>();
-    Config config = config_of(folder, "refused");
+    Config config = config_of_network(folder, "refused");
     change(*network, config);
     CHECK_THROWS_WITH_AS(run(config, slides, with(network)), doctest::Contains(why), ConfigError);
   };
@@ -477,12 +268,12 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
   refused([](MadeUp&, Config& config) { config.image.format = ImageFormat::none; }, "image.format is \"none\"");
   const auto fails = [&](auto change, const char* why) {
     const auto network = std::make_shared<MadeUp>();
-    Config config = config_of(folder, "fails");
+    Config config = config_of_network(folder, "fails");
     change(*network, config);
     const RunResult result = run(config, slides, with(network));
     CHECK_FALSE(result.slides.at(0).done);
     CHECK_MESSAGE(result.slides[0].error.find(why) != std::string::npos, result.slides[0].error);
-    CHECK_FALSE(std::filesystem::exists(image_of(config, result.slides[0])));
+    CHECK_FALSE(std::filesystem::exists(network_image_of(config, result.slides[0])));
   };
   fails([](MadeUp& network, Config&) { network.cut.mpp = 0.5; }, "set input.mpp");
   fails(
@@ -521,7 +312,7 @@ TEST_CASE("a forecast has what networks keep in it, and says which slides would 
   const std::vector<std::string> slides = test::equal_slides(folder, 4);
   const auto network = std::make_shared<MadeUp>();
   network->count = 3;
-  Config config = config_of(folder, "forecast");
+  Config config = config_of_network(folder, "forecast");
   config.pipeline.backend = Backend::cpu;
   const Operators operators = with(network).operators;
   const RunForecast forecast = forecast_operators(config, operators, slides, {});
@@ -548,7 +339,7 @@ TEST_CASE("tiles are made at a resolution from the level's pixels") {
     network->place = true;
     network->cut.mpp = target;
     network->cut.overlap = 10;
-    Config config = config_of(folder, "mpp" + std::to_string(target));
+    Config config = config_of_network(folder, "mpp" + std::to_string(target));
     config.input.mpp = 0.25;
     config.image.levels = 1;
     const RunResult result = run(config, slides, with(network));
@@ -562,7 +353,7 @@ TEST_CASE("tiles are made at a resolution from the level's pixels") {
       resample_area(small.view(), pixels.view(), factor);
     }
     const test::PixelImage wanted = whole_image(*network, small, config);
-    const std::filesystem::path file = image_of(config, result.slides[0]);
+    const std::filesystem::path file = network_image_of(config, result.slides[0]);
     const test::PixelImage made = read_level(file);
     REQUIRE(made.image == wanted.image);
     CHECK(made.same_pixels(wanted, wanted.rect));
@@ -583,7 +374,7 @@ TEST_CASE("a network that wants tissue gets no other tiles, which are white in t
     network->place = true;
     network->cut.tissue_only = true;
     network->cut.batch = 4;
-    Config config = config_of(folder, everything ? "rectangle" : "nothing");
+    Config config = config_of_network(folder, everything ? "rectangle" : "nothing");
     // Grey slides have none that could be found.
     if (everything) config.tissue.source = TissueSource::geojson;
     const RunResult result = run(config, slides, with(network, test::dawdling));
@@ -600,7 +391,7 @@ TEST_CASE("a network that wants tissue gets no other tiles, which are white in t
     }
     CHECK((absent.size() == static_cast<std::size_t>(plan.tiles())) == !everything);
     const test::PixelImage wanted = whole_image(*network, pixels, config, absent);
-    CHECK(read_level(image_of(config, result.slides[0])).same_pixels(wanted, wanted.rect));
+    CHECK(read_level(network_image_of(config, result.slides[0])).same_pixels(wanted, wanted.rect));
     CHECK((network->runs == 0) == !everything);
   }
 }
@@ -617,7 +408,7 @@ TEST_CASE("many slides smaller than a tile go through a network with one thread 
   const auto network = std::make_shared<MadeUp>();
   network->cut.batch = 5;
   network->slow = true;
-  Config config = config_of(folder, "small");
+  Config config = config_of_network(folder, "small");
   config.pipeline.threads = 1;
   config.pipeline.queue_depth = 1;
   config.image.tile = 16;
@@ -625,7 +416,7 @@ TEST_CASE("many slides smaller than a tile go through a network with one thread 
   test::require_done(result);
   for (std::size_t i = 0; i < slides.size(); ++i) {
     const test::PixelImage pixels = read_level(slides[i]);
-    CHECK(read_level(image_of(config, result.slides[i])).same_pixels(pixels, pixels.rect));
+    CHECK(read_level(network_image_of(config, result.slides[i])).same_pixels(pixels, pixels.rect));
   }
 }
 
@@ -634,8 +425,8 @@ TEST_CASE("a stop leaves slides unfinished whose networks were under way, and ma
   const std::vector<std::string> slides = test::equal_slides(folder, 30);
   const auto network = std::make_shared<MadeUp>();
   network->count = 2;
-  const RunResult expected = run(config_of(folder, "whole"), slides, with(network));
-  const Config config = config_of(folder, "stopped");
+  const RunResult expected = run(config_of_network(folder, "whole"), slides, with(network));
+  const Config config = config_of_network(folder, "stopped");
   RunControl control;
   control.on_slide = [&](SlideResult&) { control.request_stop(); };
   const RunResult result = run_pipeline_with_faults(config, slides, control, with(network, test::dawdling));
