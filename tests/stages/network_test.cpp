@@ -16,6 +16,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 
+#include "ledger/fingerprint.hpp"
 #include "stages/forecast.hpp"
 #include "stages/network_plan.hpp"
 #include "support/made_up_network.hpp"
@@ -438,4 +439,21 @@ TEST_CASE("a stop leaves slides unfinished whose networks were under way, and ma
     CHECK(slide.artifacts.at(0).digest == same->artifacts.at(0).digest);
   }
   CHECK(digests(run(config, slides, with(network))) == digests(expected));
+}
+
+TEST_CASE("how tiles are put together decides results where a network runs, and how much memory may be taken doesn't") {
+  Config config;
+  const auto differs = [&](const char* setting) {
+    Config other = config;
+    apply_setting(other, setting);
+    return deciding_settings(config) != deciding_settings(other);
+  };
+  for (const bool runs : {false, true}) {
+    config.operators.run = {runs ? "model" : "identity"};
+    for (const char* setting : {"stitch.weights=\"cosine\"", "stitch.edge=\"mirror\"", "stitch.mode=\"lenient\"",
+                                "stitch.deadline_seconds=5"}) {
+      CHECK(differs(setting) == runs);
+    }
+    CHECK_FALSE(differs("stitch.memory_mib=100"));
+  }
 }
