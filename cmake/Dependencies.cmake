@@ -14,6 +14,21 @@ pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(BLOSC REQUIRED IMPORTED_TARGET blosc)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.37)
+pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial hdf5)
+
+# Programs have HDF5 in them where it is there as an archive: Debian's shared one brings libcurl and all that it needs, for
+# files in the cloud. Shared libraries can't, as the archive isn't made for them.
+find_library(SLIDESTREAM_HDF5_ARCHIVE NAMES libhdf5_serial.a libhdf5.a HINTS ${HDF5_LIBRARY_DIRS}
+             DOC "HDF5 as an archive; without it programs link the shared library")
+find_library(SLIDESTREAM_SZIP sz)
+find_package(ZLIB)
+set(SLIDESTREAM_HDF5 PkgConfig::HDF5)
+if(SLIDESTREAM_HDF5_ARCHIVE AND SLIDESTREAM_SZIP AND ZLIB_FOUND)
+  set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
+  list(APPEND SLIDESTREAM_HDF5_PARTS "${SLIDESTREAM_HDF5_ARCHIVE}" "${SLIDESTREAM_SZIP}" ${ZLIB_LIBRARIES} ${CMAKE_DL_LIBS} m)
+  set(SLIDESTREAM_HDF5
+    "$<BUILD_INTERFACE:$<IF:${is_program},${SLIDESTREAM_HDF5_PARTS},PkgConfig::HDF5>>" "$<INSTALL_INTERFACE:PkgConfig::HDF5>")
+endif()
 
 # moodycamel's header lies in a folder whose name differs between releases.
 find_path(CONCURRENTQUEUE_INCLUDE_DIR concurrentqueue.h

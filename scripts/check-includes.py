@@ -32,10 +32,11 @@ ALLOWED = {
     "cuda/jpeg2000": {"public", "runtime", "codec", "cuda/jpeg"},  # as it; what both need lies there
     # Operators know nothing of graphs, and of each other only that stains are of tissue.
     "src/operators": {
-        "public", "image", "statistics", "spectrum", "operators/gaussian", "operators/identity", "operators/sobel", "operators/stain",
-        "operators/tissue"},
+        "public", "image", "statistics", "spectrum", "operators/gaussian", "operators/identity", "operators/model",
+        "operators/sobel", "operators/stain", "operators/tissue"},
     "src/operators/gaussian": {"public", "image", "operators"},
     "src/operators/identity": {"public", "image", "operators"},
+    "src/operators/model": {"public", "image", "operators", "networks"},
     "src/operators/sobel": {"public", "image", "operators"},
     "src/operators/stain": {"public", "image", "operators", "operators/tissue"},
     "src/operators/tissue": {"public", "image", "codec", "sink", "operators"},  # writes its mask
@@ -43,7 +44,8 @@ ALLOWED = {
     "src/stages": {
         "public", "runtime", "image", "codec", "sink", "slide", "statistics", "spectrum", "operators", "config",
         "cuda", "operators/tissue"},  # networks may get tissue alone
-    "src/ledger": {"public", "config", "output", "sink"},
+    "src/networks": {"public", "runtime", "config", "cuda"},
+    "src/ledger": {"public", "config", "output", "sink", "networks"},
     "src/sweep": {"public", "config", "output", "ledger", "sink"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},
     "src/report": {"public", "config", "output", "ledger", "sweep"},  # what a sweep's times tell

@@ -8,14 +8,14 @@ packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libkissfft-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
-  libsqlite3-dev libzstd-dev libblosc-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
+  libsqlite3-dev libzstd-dev libblosc-dev libhdf5-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
 )
 # To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
 # or not at all.
 test_packages=(
   libbenchmark-dev libfftw3-dev ccache git python3 python3-numpy openslide-tools libvips-tools
   'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib python3-pil
-  python3-skimage python3-scipy
+  python3-skimage python3-scipy python3-h5py
   'python3-tifffile?'
   clang clang-format clang-tidy 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?'

@@ -25,6 +25,11 @@ enum class PixelColour { rgb, luminance };
 enum class SobelOutput { uint8, float32 };
 enum class StainOutput { normalised, hematoxylin, eosin };
 enum class TissueSource { automatic, geojson };
+enum class ModelOutput { automatic, image, classes, vector };
+enum class ModelSample { automatic, uint8, uint16 };
+enum class ModelWhere { automatic, all, tissue };
+enum class ModelProvider { automatic, cpu, cuda };
+enum class ModelBatches { automatic, slide, mixed };
 enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
 enum class ImageFormat { none, ome_tiff, ome_zarr, dzi };
@@ -98,8 +103,8 @@ struct GpuConfig {
 
 /// Names of operators, as `operators.run` takes them. Each but the spectrum has a section of its own name; the
 /// spectrum's is `[analysis]`.
-inline constexpr std::array<std::string_view, 6> operator_names = {"spectrum", "identity", "sobel",
-                                                                   "gaussian", "stain",    "tissue"};
+inline constexpr std::array<std::string_view, 7> operator_names = {"spectrum", "identity", "sobel", "gaussian",
+                                                                   "stain",    "tissue",   "model"};
 
 /// `[operators]`
 struct OperatorsConfig {
@@ -167,6 +172,47 @@ struct TissueConfig {
   TissueSource source = TissueSource::automatic;
   /// A window is tissue where at least this share of it is, 0 to 1. Default 0.5.
   double share = 0.5;
+};
+
+/// `[model]`: a network over tiles. What isn't set here (`automatic`, 0, -1, empty) the file MODEL.toml beside the
+/// model says (`read_model_file`), else the model's own shapes, else the default that is named here.
+struct ModelConfig {
+  /// The network, as ONNX. Default empty: nothing can run.
+  std::string file;
+  /// Side T of its square tiles, pixels; 0: the model's. Default 0.
+  int tile = 0;
+  /// Pixels that neighbours share, 0 to T / 2; -1: 0. Default -1.
+  int overlap = -1;
+  /// Tiles at a time; 0: the model's, or 16. Memory: that many tiles, in and out, for every session. Default 0.
+  int batch = 0;
+  /// What is subtracted of red, green and blue, and what the difference is divided by, both behind `scale`: three
+  /// numbers; empty: 0 and 1. Default empty.
+  std::vector<double> mean;
+  std::vector<double> deviation;
+  /// What 255 becomes: 1 or 255, usually; 0: 1. Default 0.
+  double scale = 0.0;
+  /// Micrometres a pixel of its tiles, 0.001 to 1000; 0: the level's own pixels. Default 0.
+  double mpp = 0.0;
+  /// `image`: pixels; `classes`: a channel a class; `vector`: features of a tile; `auto`: by the model's shape. Default
+  /// auto.
+  ModelOutput output = ModelOutput::automatic;
+  /// Values of an image that become 0 and the largest of `sample`; [0, 0]: 0 and 1. Default [0, 0].
+  std::array<double, 2> range = {0.0, 0.0};
+  /// Samples of an image; `auto`: uint8. Default auto.
+  ModelSample sample = ModelSample::automatic;
+  /// `all` tiles, or those with `tissue` alone; `auto`: all. Default auto.
+  ModelWhere where = ModelWhere::automatic;
+  /// Sessions a device; 0: one a GPU, and one a thread on the CPU, which share the weights. Memory: a session's.
+  /// Default 0.
+  int sessions = 0;
+  /// ONNX Runtime's library, or a folder that holds it; empty: what the environment names, the loader or Python finds.
+  /// Default empty.
+  std::string runtime;
+  /// Where networks run. `auto`: on GPUs where the library and the machine have them. Default auto.
+  ModelProvider provider = ModelProvider::automatic;
+  /// `slide`: a batch holds tiles of one slide, which makes it the same whenever it is run; `mixed`: of several.
+  /// `auto`: slide. Default auto.
+  ModelBatches batches = ModelBatches::automatic;
 };
 
 /// `[image]`
@@ -237,6 +283,7 @@ struct Config {
   GaussianConfig gaussian;
   StainConfig stain;
   TissueConfig tissue;
+  ModelConfig model;
   ImageConfig image;
   StitchConfig stitch;
   OutputConfig output;
@@ -256,6 +303,11 @@ void apply_setting(Config& config, std::string_view assignment);
 /// Checks values against each other (for example a range that is empty).
 /// \throws ConfigError that names the key.
 void validate(const Config& config);
+
+/// Sets what `[model]` leaves open to what MODEL.toml beside the model says, which has a section `[model]` alone:
+/// `m.toml` for `m.onnx`. Without the operator, the model's name or that file nothing changes, nor when it is called
+/// again. \throws ConfigError as `load_config` does, and for keys that say where something lies or what a machine has.
+void read_model_file(Config& config);
 
 /// The configuration as TOML, every key with its comment; `parse_config` of it gives the same configuration.
 std::string to_toml(const Config& config);

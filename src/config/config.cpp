@@ -46,6 +46,8 @@ const char* kind_text(KeyKind kind) {
       return "a list of strings";
     case KeyKind::integers:
       return "a list of whole numbers";
+    case KeyKind::reals:
+      return "a list of numbers";
     case KeyKind::range:
       return "two numbers, such as [0.0, 150.0]";
   }
@@ -95,6 +97,18 @@ std::optional<ConfigValue> list_of(const toml::node& node) {
   return ConfigValue(std::move(elements));
 }
 
+std::optional<ConfigValue> numbers_of(const toml::node& node) {
+  const toml::array* list = node.as_array();
+  if (list == nullptr) return std::nullopt;
+  std::vector<double> numbers;
+  for (const toml::node& item : *list) {
+    const auto number = number_of(item);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return ConfigValue(std::move(numbers));
+}
+
 std::optional<ConfigValue> range_of(const toml::node& node) {
   const toml::array* list = node.as_array();
   if (list == nullptr || list->size() != 2) return std::nullopt;
@@ -124,6 +138,8 @@ std::optional<ConfigValue> value_of(KeyKind kind, const toml::node& node) {
       return list_of<std::string, std::string>(node);
     case KeyKind::integers:
       return list_of<std::int64_t, std::int64_t>(node);
+    case KeyKind::reals:
+      return numbers_of(node);
     case KeyKind::range:
       return range_of(node);
   }
@@ -312,6 +328,27 @@ Config parse_config(std::string_view toml, std::string_view origin) {
 }
 
 Config load_config(const std::filesystem::path& file) { return parse_config(read_text(file), file.string()); }
+
+void read_model_file(Config& config) {
+  if (!config.operators.runs("model") || config.model.file.empty()) return;
+  const std::filesystem::path file = std::filesystem::path(config.model.file).replace_extension(".toml");
+  std::error_code code;
+  if (file == config.model.file || !std::filesystem::exists(file, code)) return;
+  const Config beside = load_config(file);
+  const Config defaults;
+  for (const ConfigKey& key : config_keys()) {
+    const ConfigValue value = key.get(beside);
+    if (value == key.get(defaults)) continue;
+    constexpr std::array machines = {std::string_view("sessions"), std::string_view("provider")};
+    const bool of_machine = key.is_path || std::ranges::find(machines, key.name) != machines.end();
+    if (key.section != "model" || of_machine) {
+      throw ConfigError(file.string() + ": " + key.full_name() +
+                        " can't stand beside a model, which has settings of [model] alone" +
+                        (key.section == "model" ? " that are the same on every machine" : ""));
+    }
+    if (key.get(config) == key.get(defaults)) key.set(config, value);
+  }
+}
 
 void apply_setting(Config& config, std::string_view assignment) {
   const Place place{"setting '" + one_line(assignment) + "'"};

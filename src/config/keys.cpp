@@ -5,87 +5,14 @@
 #include <limits>
 #include <slidestream/statistic.hpp>
 
+#include "config/key_makers.hpp"
+#include "config/model_keys.hpp"
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
 
 namespace slidestream {
 
 namespace {
-
-template <class Section, class Number>
-ConfigKey integer(std::string_view section, std::string_view name, Section Config::*part, Number Section::*member,
-                  std::int64_t low, std::int64_t high, std::string_view comment) {
-  ConfigKey key;
-  key.section = section;
-  key.name = name;
-  key.kind = KeyKind::integer;
-  key.comment = comment;
-  key.low = static_cast<double>(low);
-  key.high = static_cast<double>(high);
-  key.get = [=](const Config& config) { return ConfigValue(static_cast<std::int64_t>(config.*part.*member)); };
-  key.set = [=](Config& config, const ConfigValue& value) {
-    config.*part.*member = static_cast<Number>(std::get<std::int64_t>(value));
-  };
-  return key;
-}
-
-template <class Section>
-ConfigKey real(std::string_view section, std::string_view name, Section Config::*part, double Section::*member,
-               double low, double high, std::string_view comment) {
-  ConfigKey key;
-  key.section = section;
-  key.name = name;
-  key.kind = KeyKind::real;
-  key.comment = comment;
-  key.low = low;
-  key.high = high;
-  key.get = [=](const Config& config) { return ConfigValue(config.*part.*member); };
-  key.set = [=](Config& config, const ConfigValue& value) { config.*part.*member = std::get<double>(value); };
-  return key;
-}
-
-/// Strings and lists: the member's type is the value's.
-template <class Section, class Member>
-ConfigKey plain(std::string_view section, std::string_view name, KeyKind kind, Section Config::*part,
-                Member Section::*member, std::string_view comment) {
-  ConfigKey key;
-  key.section = section;
-  key.name = name;
-  key.kind = kind;
-  key.comment = comment;
-  key.get = [=](const Config& config) { return ConfigValue(config.*part.*member); };
-  key.set = [=](Config& config, const ConfigValue& value) { config.*part.*member = std::get<Member>(value); };
-  return key;
-}
-
-template <class Section>
-ConfigKey path(std::string_view section, std::string_view name, Section Config::*part, std::string Section::*member,
-               std::string_view comment) {
-  ConfigKey key = plain(section, name, KeyKind::text, part, member, comment);
-  key.is_path = true;
-  return key;
-}
-
-/// `names` in the order of the enum's values.
-template <class Section, class Enum>
-ConfigKey choice(std::string_view section, std::string_view name, Section Config::*part, Enum Section::*member,
-                 std::span<const std::string> names, std::string_view comment) {
-  ConfigKey key;
-  key.section = section;
-  key.name = name;
-  key.kind = KeyKind::choice;
-  key.comment = comment;
-  key.choices = names;
-  key.get = [=](const Config& config) {
-    const auto index = static_cast<std::size_t>(config.*part.*member);
-    return ConfigValue(index < names.size() ? names[index] : std::to_string(index));
-  };
-  key.set = [=](Config& config, const ConfigValue& value) {
-    const auto found = std::ranges::find(names, std::get<std::string>(value));
-    config.*part.*member = static_cast<Enum>(found - names.begin());
-  };
-  return key;
-}
 
 ConfigKey devices_key(std::string_view comment) {
   ConfigKey key;
@@ -151,10 +78,7 @@ ConfigKey mpp_key() {
       real("input", "mpp", &Config::input, &InputConfig::mpp, 0.0, 1000.0,
            "Micrometres a pixel of level 0, 0.001 to 1000, in place of what the slides say of themselves; 0 "
            "means what they say. Default 0.0.");
-  key.check = [](const ConfigValue& value) {
-    const double mpp = std::get<double>(value);
-    return mpp == 0.0 || mpp >= 0.001 ? std::string() : std::string("must be 0, or 0.001 or more");
-  };
+  key.check = mpp_complaint;
   return key;
 }
 
@@ -391,6 +315,8 @@ std::vector<ConfigKey> make_keys() {
              "How SQLite keeps run.sqlite whole: wal, rollback (for network file systems), or auto (asks the file "
              "system). Default auto."),
   };
+  const std::vector<ConfigKey> model = model_keys();
+  keys.insert(std::ranges::find(keys, "image", &ConfigKey::section), model.begin(), model.end());
   auto behind = std::ranges::find(keys, "range", &ConfigKey::name) + 1;
   for (const Statistic& statistic : statistics()) behind = keys.insert(behind, statistic_key(statistic)) + 1;
   return keys;
@@ -418,6 +344,12 @@ std::string bounds_complaint(const ConfigKey& key, const ConfigValue& value) {
   if (key.kind == KeyKind::integers) {
     for (const std::int64_t number : std::get<std::vector<std::int64_t>>(value)) {
       std::string text = outside(key, std::to_string(number), static_cast<double>(number));
+      if (!text.empty()) return " holds" + text.substr(3);
+    }
+  }
+  if (key.kind == KeyKind::reals) {
+    for (const double number : std::get<std::vector<double>>(value)) {
+      std::string text = outside(key, to_toml_number(number), number);
       if (!text.empty()) return " holds" + text.substr(3);
     }
   }

@@ -19,7 +19,7 @@ namespace slidestream {
 
 /// A key's value. Names of enums are strings.
 using ConfigValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>,
-                                 std::vector<std::int64_t>, std::array<double, 2>>;
+                                 std::vector<std::int64_t>, std::vector<double>, std::array<double, 2>>;
 
 /// What a key takes.
 enum class KeyKind {
@@ -30,6 +30,7 @@ enum class KeyKind {
   choice,    ///< one of `choices`
   texts,     ///< a list of strings
   integers,  ///< a list of whole numbers, each within the bounds
+  reals,     ///< a list of numbers, each within the bounds
   range,     ///< two numbers, the first below the second
 };
 

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
 #include <string_view>
@@ -11,6 +15,8 @@
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
 #include "ledger/versions.hpp"
+#include "networks/onnx_network.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 
@@ -23,20 +29,52 @@ bool is_section_of(const std::string& op, std::string_view section, const Config
              return section == placed.statistic->section;
            });
   }
-  // Stains are fitted inside the mask, and networks get tissue alone where they are told to.
-  return op == section || ((op == "stain" || op == "model") && section == "tissue") ||
-         (op == "model" && section == "stitch");
+  if (section == "tissue") {
+    // Stains are fitted inside the mask, and networks get tissue alone where they are told to.
+    return op == section || op == "stain" || (op == "model" && config.model.where == ModelWhere::tissue);
+  }
+  return op == section || (op == "model" && section == "stitch");
 }
 
 bool decides(const ConfigKey& key, const Config& config) {
   constexpr std::array<std::string_view, 5> always = {"input.level", "input.mpp", "decode.on_bad_tile", "output.maps",
                                                       "operators.run"};
-  // How much memory may be taken decides whether there is a result, not which.
-  if (key.full_name() == "stitch.memory_mib") return false;
+  // Where the model and its runtime lie is nobody's business: `model_settings` says what they are. How much memory may be
+  // taken decides whether there is a result, not which.
+  constexpr std::array<std::string_view, 5> elsewhere = {"model.file", "model.runtime", "model.provider",
+                                                         "model.sessions", "stitch.memory_mib"};
+  if (std::ranges::find(elsewhere, key.full_name()) != elsewhere.end()) return false;
   if (key.section == "image") return config.image.format != ImageFormat::none;
   return std::ranges::find(always, key.full_name()) != always.end() ||
          std::ranges::any_of(config.operators.run,
                              [&](const auto& op) { return is_section_of(op, key.section, config); });
+}
+
+/// A digest of the network's files: its own, and those beside it whose names begin with its own, as weights of large
+/// networks lie in m.onnx.data. \throws ConfigError.
+std::string content_of_model(const Config& config) {
+  const std::filesystem::path file = config.model.file;
+  const std::string name = file.filename().string();
+  std::map<std::string, std::uint64_t> digests;
+  std::error_code error;
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string found = entry.path().filename().string();
+    if (!found.starts_with(name) || !entry.is_regular_file(error)) continue;
+    const auto digest = file_hash(entry.path());
+    if (!digest) throw ConfigError(entry.path().string() + ": can't be read");
+    digests.emplace(found.substr(name.size()), *digest);
+  }
+  std::string all;
+  for (const auto& [suffix, digest] : digests) all += suffix + " " + std::to_string(digest) + "\n";
+  return std::to_string(stable_hash(all));
+}
+
+/// What the network is, and what computes it.
+std::vector<std::pair<std::string, std::string>> model_settings(const Config& config) {
+  return {{"the model", std::filesystem::path(config.model.file).filename().string()},
+          {"the model's content", content_of_model(config)},
+          {"the model's runtime", networks::computed_by(config)}};
 }
 
 /// Empty where it isn't a key of the configuration.
@@ -47,11 +85,14 @@ std::string default_of(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
+std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& given) {
+  Config config = given;
+  read_model_file(config);
   std::vector<std::pair<std::string, std::string>> settings = {{program_version_key, version()}};
   for (const ConfigKey& key : config_keys()) {
     if (decides(key, config)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
+  if (config.operators.runs("model")) std::ranges::move(model_settings(config), std::back_inserter(settings));
   return settings;
 }
 

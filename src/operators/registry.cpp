@@ -8,6 +8,7 @@
 
 #include "operators/gaussian/gaussian_operator.hpp"
 #include "operators/identity/identity_operator.hpp"
+#include "operators/model/model_operator.hpp"
 #include "operators/sobel/sobel_operator.hpp"
 #include "operators/spectrum/spectrum_operator.hpp"
 #include "operators/stain/stain_operator.hpp"
@@ -30,6 +31,7 @@ constexpr std::array registry = {
     Entry{"spectrum", make_spectrum_operator}, Entry{"identity", make_identity_operator},
     Entry{"sobel", make_sobel_operator},       Entry{"gaussian", make_gaussian_operator},
     Entry{"stain", make_stain_operator},       Entry{"tissue", make_tissue_operator},
+    Entry{"model", make_model_operator},
 };
 
 constexpr bool has_all_names() {

@@ -55,6 +55,8 @@ ConfigValue some_value(const ConfigKey& key, std::mt19937& random) {
       return std::vector<std::string>{"", "x,y", "'", "C:\\", std::string(random() % 3, 'z')};
     case KeyKind::integers:
       return std::vector<std::int64_t>{3, 0, 1023};
+    case KeyKind::reals:
+      return std::vector<double>{number(key.low, key.high), number(key.low, key.high), key.low};
     case KeyKind::range: {
       const double low = number(-1e3, 1e3);
       return std::array<double, 2>{low, low + number(1e-3, 1e9)};

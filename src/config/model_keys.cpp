@@ -1,0 +1,106 @@
+#include "config/model_keys.hpp"
+
+#include <cmath>
+
+#include "config/key_makers.hpp"
+
+namespace slidestream {
+
+namespace {
+
+/// Of red, green and blue.
+ConfigKey channels_key(std::string_view name, std::vector<double> ModelConfig::*member, double low,
+                       std::string_view comment) {
+  ConfigKey key = plain("model", name, KeyKind::reals, &Config::model, member, comment);
+  key.low = low;
+  key.high = 1e6;
+  key.check = [](const ConfigValue& value) {
+    const std::size_t numbers = std::get<std::vector<double>>(value).size();
+    if (numbers == 0 || numbers == 3) return std::string();
+    return "has " + std::to_string(numbers) + " numbers; expected 3, for red, green and blue, or none";
+  };
+  return key;
+}
+
+ConfigKey model_range_key() {
+  ConfigKey key = plain("model", "range", KeyKind::range, &Config::model, &ModelConfig::range,
+                        "Values of an image that become black and white, that is 0 and the largest sample; [0.0, 0.0] "
+                        "means what MODEL.toml says, else [0.0, 1.0]. Default [0.0, 0.0].");
+  key.check = [](const ConfigValue& value) {
+    const auto& [low, high] = std::get<std::array<double, 2>>(value);
+    if (low == 0.0 && high == 0.0) return std::string();
+    const double width = high - low;
+    if (!(low < high)) return std::string("is empty: the first number must be below the second");
+    return std::isfinite(width) && width >= 1e-30 && width <= 1e30 ? std::string()
+                                                                   : std::string("is too wide or too narrow");
+  };
+  return key;
+}
+
+ConfigKey model_mpp_key() {
+  ConfigKey key = real("model", "mpp", &Config::model, &ModelConfig::mpp, 0.0, 1000.0,
+                       "Micrometres a pixel of the network's tiles, 0.001 to 1000: they are made from the coarsest "
+                       "level that is finer. 0 means what MODEL.toml says, else the level's own pixels. Default 0.0.");
+  key.check = mpp_complaint;
+  return key;
+}
+
+}  // namespace
+
+std::vector<ConfigKey> model_keys() {
+  static const std::vector<std::string> output_names = {"auto", "image", "classes", "vector"};
+  static const std::vector<std::string> sample_names = {"auto", "uint8", "uint16"};
+  static const std::vector<std::string> where_names = {"auto", "all", "tissue"};
+  static const std::vector<std::string> provider_names = {"auto", "cpu", "cuda"};
+  static const std::vector<std::string> batches_names = {"auto", "slide", "mixed"};
+  return {
+      path("model", "file", &Config::model, &ModelConfig::file,
+           "The network, an ONNX file. Settings that are left open here the file of the same name that ends in .toml "
+           "beside it has (MODEL.toml), in a section [model]. Default \"\"."),
+      integer("model", "tile", &Config::model, &ModelConfig::tile, 0, 8192,
+              "Side T of the network's square tiles, in pixels; 0 means what MODEL.toml says, else what the network's "
+              "own shape says. Memory: two rows of tiles of its output. Default 0."),
+      integer("model", "overlap", &Config::model, &ModelConfig::overlap, -1, 4096,
+              "Pixels that neighbouring tiles share, 0 to T / 2; -1 means what MODEL.toml says, else 0. Default -1."),
+      integer("model", "batch", &Config::model, &ModelConfig::batch, 0, 4096,
+              "Tiles that the network gets at a time; 0 means what MODEL.toml says, else what the network's shape "
+              "says, else 16. Memory: as many tiles, in and out, for each session. Default 0."),
+      channels_key("mean", &ModelConfig::mean, -1e6,
+                   "What is subtracted from red, green and blue behind model.scale: three numbers; none means what "
+                   "MODEL.toml says, else 0. Default []."),
+      channels_key("std", &ModelConfig::deviation, 1e-6,
+                   "What red, green and blue are divided by behind model.mean: three numbers; none means what "
+                   "MODEL.toml says, else 1. Default []."),
+      real("model", "scale", &Config::model, &ModelConfig::scale, 0.0, 65535.0,
+           "What a sample of 255 becomes before model.mean and model.std: 1.0 or 255.0 for most networks; 0 means "
+           "what MODEL.toml says, else 1.0. Default 0.0."),
+      model_mpp_key(),
+      choice("model", "output", &Config::model, &ModelConfig::output, output_names,
+             "What the network gives: image (pixels), classes (a channel for each class, of which the largest is the "
+             "label), vector (features of the tile, for features/SLIDE.h5), or auto (what MODEL.toml says, else by the "
+             "network's shape: N x D is vector, N x C x H x W image). Default auto."),
+      model_range_key(),
+      choice("model", "sample", &Config::model, &ModelConfig::sample, sample_names,
+             "Samples of an image that a network gives: uint8, uint16, or auto (what MODEL.toml says, else uint8). "
+             "Default auto."),
+      choice("model", "where", &Config::model, &ModelConfig::where, where_names,
+             "Which tiles the network gets: all, those with tissue, or auto (what MODEL.toml says, else all). "
+             "Default auto."),
+      integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
+              "Batches that a device works on at a time; 0 means 1 on a GPU, and on the CPU as many as threads. "
+              "Memory: what the network takes for a batch, for each; on GPUs the weights, too. Default 0."),
+      path(
+          "model", "runtime", &Config::model, &ModelConfig::runtime,
+          "ONNX Runtime's library (libonnxruntime.so), or a folder that holds it; empty means what the environment's "
+          "SLIDESTREAM_ONNXRUNTIME names, else where the system or Python's package onnxruntime has it. Default \"\"."),
+      choice("model", "provider", &Config::model, &ModelConfig::provider, provider_names,
+             "Where the network runs: cpu, cuda, or auto (on GPUs where both ONNX Runtime and the machine have them, "
+             "and pipeline.backend isn't cpu). Default auto."),
+      choice("model", "batches", &Config::model, &ModelConfig::batches, batches_names,
+             "What fills a batch: slide (tiles of one slide, the last batch with zeros, so that it holds the same "
+             "whenever it is run), mixed (tiles of several slides), or auto (what MODEL.toml says, else slide). "
+             "Default auto."),
+  };
+}
+
+}  // namespace slidestream

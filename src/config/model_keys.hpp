@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "config/keys.hpp"
+
+namespace slidestream {
+
+/// Those of `[model]`.
+std::vector<ConfigKey> model_keys();
+
+}  // namespace slidestream

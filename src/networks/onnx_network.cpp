@@ -1,0 +1,358 @@
+#include "networks/onnx_network.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <slidestream/error.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "config/keys.hpp"
+#include "config/toml_text.hpp"
+#include "networks/normalisation.hpp"
+#include "networks/onnx_session.hpp"
+#include "runtime/machine.hpp"
+#if defined(SLIDESTREAM_HAVE_CUDA)
+#include "runtime/cuda/devices.hpp"
+#endif
+
+namespace slidestream::networks {
+namespace {
+
+constexpr std::string_view cuda_provider = "CUDAExecutionProvider";
+constexpr int usual_batch = 16;
+
+/// "m.onnx: what"
+std::string of_file(const std::string& file, const std::string& what) { return file + ": " + what; }
+
+/// The GPUs that networks may run on, by what the settings allow and the machine has; none: the CPU.
+/// \throws ConfigError where the settings want what isn't there.
+std::vector<Place> gpus_for(const Config& config, const OnnxRuntime& runtime) {
+  const bool wanted = config.model.provider == ModelProvider::cuda;
+  if (config.model.provider == ModelProvider::cpu) return {};
+  if (!wanted && config.pipeline.backend == Backend::cpu) return {};
+  const auto none = [&](const std::string& why) {
+    if (wanted) throw ConfigError("model.provider = \"cuda\": " + why + "; use \"auto\" or \"cpu\"");
+    return std::vector<Place>{};
+  };
+  if (!runtime.has_provider(cuda_provider)) {
+    return none("ONNX Runtime " + runtime.version() + " is one without CUDA (pip install onnxruntime-gpu)");
+  }
+#if defined(SLIDESTREAM_HAVE_CUDA)
+  const runtime::cuda::Devices devices = runtime::cuda::find_devices();
+  if (devices.found.empty()) return none(devices.why_none);
+  std::vector<Place> places;
+  const int sessions = std::max(config.model.sessions, 1);
+  for (const auto& device : devices.found) {
+    const std::vector<int>& chosen = config.gpu.devices;
+    if (!chosen.empty() && std::ranges::find(chosen, device.ordinal) == chosen.end()) continue;
+    const double memory = static_cast<double>(device.memory) * config.gpu.memory_fraction / sessions;
+    places.push_back({device.ordinal, static_cast<std::size_t>(memory)});
+  }
+  return places.empty() ? none("none of gpu.devices is there") : places;
+#else
+  return none("this program was built without CUDA");
+#endif
+}
+
+std::string computed_on(const OnnxRuntime& runtime, bool on_gpus) {
+  return "ONNX Runtime " + runtime.version() + (on_gpus ? ", CUDA" : ", CPU");
+}
+
+int sessions_of(const Config& config, bool on_gpus) {
+  if (config.model.sessions > 0) return config.model.sessions;
+  if (on_gpus) return 1;
+  return config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
+}
+
+/// What a network takes and gives.
+struct Shapes {
+  NetworkTiles tiles;
+  NetworkOutput output;
+  /// Of a batch.
+  std::vector<std::int64_t> input_shape;
+  std::vector<std::int64_t> output_shape;
+};
+
+/// Finds it from settings and a network's own shapes. \throws ConfigError that begins with the file.
+class ShapeFinder : private Shapes {
+ public:
+  ShapeFinder(const OnnxSession& session, const Config& config)
+      : file_(config.model.file), model_(config.model), session_(session) {
+    check_type(session.input(), "takes");
+    check_type(session.output(), "gives");
+    find_tiles();
+    find_output();
+  }
+
+  const Shapes& shapes() const noexcept { return *this; }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw ConfigError(of_file(file_, what)); }
+
+  void check_type(const OnnxTensor& tensor, const std::string& does) const {
+    if (tensor.type == onnx::ElementType::float32 || tensor.type == onnx::ElementType::float16) return;
+    fail("it " + does + " " + tensor.text() + "; expected float32 or float16");
+  }
+
+  /// `set` where that isn't 0, else what the shape says, else `otherwise`.
+  int number(std::string_view key, int set, std::int64_t own, int otherwise) const {
+    if (own > 1 << 20) fail("its shape has a side of " + std::to_string(own));
+    if (set == 0) return own > 0 ? static_cast<int>(own) : otherwise;
+    if (own > 0 && own != set) {
+      fail("model." + std::string(key) + " is " + std::to_string(set) + ", and it takes " + session_.input().text());
+    }
+    return set;
+  }
+
+  void find_tiles() {
+    const std::vector<std::int64_t>& shape = session_.input().shape;
+    const std::string takes = "it takes " + session_.input().text();
+    if (shape.size() != 4 || (shape[1] >= 0 && shape[1] != 3)) {
+      fail(takes + "; expected tiles x 3 x height x width of float32 or float16");
+    }
+    if (shape[2] >= 0 && shape[3] >= 0 && shape[2] != shape[3]) fail(takes + "; expected square tiles");
+    tiles.side = number("tile", model_.tile, std::max(shape[2], shape[3]), 0);
+    if (tiles.side <= 0) fail("it takes tiles of any size: set model.tile");
+    tiles.batch = number("batch", model_.batch, shape[0], usual_batch);
+    tiles.overlap = std::max(model_.overlap, 0);
+    if (tiles.overlap > tiles.side / 2) {
+      fail("model.overlap is " + std::to_string(tiles.overlap) + "; expected at most half of its tiles' side, " +
+           std::to_string(tiles.side / 2));
+    }
+    if (model_.mpp > 0.0) tiles.mpp = model_.mpp;
+    tiles.tissue_only = model_.where == ModelWhere::tissue;
+    input_shape = {tiles.batch, 3, tiles.side, tiles.side};
+  }
+
+  /// The shape of what it gives for a batch; where its file leaves that open, a batch of zeros tells.
+  std::vector<std::int64_t> find_output_shape() const {
+    std::vector<std::int64_t> shape = session_.output().shape;
+    if (!shape.empty() && shape[0] < 0) shape[0] = tiles.batch;
+    if (std::ranges::all_of(shape, [](std::int64_t side) { return side >= 0; })) return shape;
+    const std::size_t values = static_cast<std::size_t>(tiles.batch) * 3 * tiles.side * tiles.side;
+    const onnx::ElementType type = session_.input().type;
+    const std::size_t bytes = values * (type == onnx::ElementType::float16 ? 2 : 4);
+    std::vector<std::byte> zeros(bytes);
+    try {
+      const auto input = session_.tensor(zeros.data(), bytes, input_shape, type);
+      OnnxSession::Value given;
+      session_.run(input, given);
+      return session_.shape_of(given);
+    } catch (const Error& error) {
+      fail("it fails on a batch of " + std::to_string(tiles.batch) + " black tiles: " + error.what());
+    }
+  }
+
+  void find_output() {
+    output_shape = find_output_shape();
+    const std::string gives = "it gives " + OnnxTensor{"", session_.output().type, output_shape}.text();
+    const bool planes = output_shape.size() == 4;
+    if (!planes && output_shape.size() != 2) {
+      fail(gives + "; expected tiles x entries or tiles x channels x height x width");
+    }
+    if (output_shape[0] != tiles.batch) fail(gives + " for " + std::to_string(tiles.batch) + " tiles");
+    const bool vector = model_.output == ModelOutput::vector || (model_.output == ModelOutput::automatic && !planes);
+    if (output_shape[1] < 1 || output_shape[1] > 1 << 20) fail(gives);
+    output.channels = static_cast<int>(output_shape[1]);
+    if (vector) {
+      output.kind = NetworkOutput::Kind::vector;
+      if (planes && (output_shape[2] != 1 || output_shape[3] != 1)) {
+        fail("model.output is vector, and " + gives + "; expected tiles x entries");
+      }
+      return;
+    }
+    output.kind = model_.output == ModelOutput::classes ? NetworkOutput::Kind::classes : NetworkOutput::Kind::image;
+    if (!planes) {
+      fail("model.output is " + std::string(output.kind == NetworkOutput::Kind::classes ? "classes" : "image") +
+           ", and " + gives + "; expected tiles x channels x height x width");
+    }
+    find_image(gives);
+  }
+
+  void find_image(const std::string& gives) {
+    constexpr int most_channels = 16;
+    if (output.channels > most_channels)
+      fail(gives + "; expected at most " + std::to_string(most_channels) + " channels");
+    const std::int64_t side = output_shape[2];
+    if (side != output_shape[3] || side < 1 || tiles.side % side != 0) {
+      fail(gives + "; expected squares whose side divides the tiles' " + std::to_string(tiles.side));
+    }
+    output.scale = static_cast<int>(tiles.side / side);
+    if (tiles.overlap % output.scale != 0) {
+      fail("model.overlap is " + std::to_string(tiles.overlap) + ", and its output is " + std::to_string(output.scale) +
+           " times as small; expected a multiple of that");
+    }
+    output.sample = model_.sample == ModelSample::uint16 ? SampleType::uint16 : SampleType::uint8;
+    const bool has_range = model_.range != std::array<double, 2>{0.0, 0.0};
+    output.low = has_range ? static_cast<float>(model_.range[0]) : 0.0F;
+    output.high = has_range ? static_cast<float>(model_.range[1]) : 1.0F;
+  }
+
+  const std::string& file_;
+  const ModelConfig& model_;
+  const OnnxSession& session_;
+};
+
+/// Values of a batch, as the network has them, in memory that stays.
+struct Buffer {
+  std::vector<float> wide;
+  std::vector<std::uint16_t> half;
+  OnnxSession::Value value;
+
+  Buffer(const OnnxSession& session, onnx::ElementType type, const std::vector<std::int64_t>& shape) {
+    std::size_t count = 1;
+    for (const std::int64_t side : shape) count *= static_cast<std::size_t>(side);
+    if (type == onnx::ElementType::float16) {
+      half.resize(count);
+      value = session.tensor(half.data(), count * sizeof half[0], shape, type);
+    } else {
+      wide.resize(count);
+      value = session.tensor(wide.data(), count * sizeof wide[0], shape, type);
+    }
+  }
+};
+
+class Session final : public NetworkSession {
+ public:
+  Session(std::shared_ptr<const OnnxSession> session, const Shapes& shapes,
+          std::shared_ptr<const Normalisation> normalisation, std::string file)
+      : session_(std::move(session)),
+        normalisation_(std::move(normalisation)),
+        file_(std::move(file)),
+        area_(static_cast<std::size_t>(shapes.tiles.side) * shapes.tiles.side),
+        input_(*session_, session_->input().type, shapes.input_shape),
+        output_(*session_, session_->output().type, shapes.output_shape) {}
+
+  void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
+    const std::size_t samples = std::max(input_.wide.size(), input_.half.size());
+    const std::size_t given = std::max(output_.wide.size(), output_.half.size());
+    if (pixels.size() != samples || values.size() != given) {
+      throw Error("internal: a batch of " + std::to_string(pixels.size()) + " samples and " +
+                  std::to_string(values.size()) + " values; the network has " + std::to_string(samples) + " and " +
+                  std::to_string(given));
+    }
+    if (input_.half.empty()) {
+      normalisation_->run(pixels, area_, input_.wide);
+    } else {
+      normalisation_->run(pixels, area_, input_.half);
+    }
+    try {
+      session_->run(input_.value, output_.value);
+    } catch (const Error& error) {
+      throw SlideError(of_file(file_, std::string("it fails on a batch: ") + error.what()));
+    }
+    if (output_.half.empty()) {
+      std::ranges::copy(output_.wide, values.begin());
+    } else {
+      std::ranges::transform(output_.half, values.begin(), from_half);
+    }
+  }
+
+ private:
+  std::shared_ptr<const OnnxSession> session_;
+  std::shared_ptr<const Normalisation> normalisation_;
+  std::string file_;
+  std::size_t area_;
+  Buffer input_;
+  Buffer output_;
+};
+
+class OnnxNetwork final : public Network {
+ public:
+  OnnxNetwork(const Config& config, std::shared_ptr<const OnnxRuntime> runtime)
+      : file_(config.model.file),
+        runtime_(std::move(runtime)),
+        gpus_(gpus_for(config, *runtime_)),
+        first_(std::make_shared<OnnxSession>(runtime_, file_, gpus_.empty() ? Place{} : gpus_.front())),
+        shapes_(ShapeFinder(*first_, config).shapes()),
+        normalisation_(std::make_shared<Normalisation>(config.model)),
+        sessions_(sessions_of(config, !gpus_.empty())) {}
+
+  NetworkTiles tiles() const override { return shapes_.tiles; }
+  NetworkOutput output() const override { return shapes_.output; }
+  std::string description() const override { return computed_on(*runtime_, !gpus_.empty()); }
+
+  int sessions() const /*override*/ { return sessions_; }
+
+  std::unique_ptr<NetworkSession> session(int gpu) const override {
+    return std::make_unique<Session>(loaded_for(gpu), shapes_, normalisation_, file_);
+  }
+
+ private:
+  /// On the CPU all share one, weights and all; on GPUs each has one for itself, and with it a stream.
+  std::shared_ptr<const OnnxSession> loaded_for(int gpu) const {
+    if (gpus_.empty()) return first_;
+    const std::size_t number = made_.fetch_add(1);
+    Place place = gpus_[number % gpus_.size()];
+    if (gpu >= 0) {
+      const auto found = std::ranges::find(gpus_, gpu, &Place::gpu);
+      if (found == gpus_.end()) throw Error("internal: the network doesn't run on GPU " + std::to_string(gpu));
+      place = *found;
+    }
+    if (place.gpu == first_->place().gpu && !first_taken_.exchange(true)) return first_;
+    return std::make_shared<OnnxSession>(runtime_, file_, place);
+  }
+
+  std::string file_;
+  std::shared_ptr<const OnnxRuntime> runtime_;
+  std::vector<Place> gpus_;
+  std::shared_ptr<const OnnxSession> first_;
+  Shapes shapes_;
+  std::shared_ptr<const Normalisation> normalisation_;
+  int sessions_;
+  mutable std::atomic<std::size_t> made_{0};
+  mutable std::atomic<bool> first_taken_{false};
+};
+
+/// Settings, and what the file looked like: the same again is the same network.
+std::string key_of(const Config& config) {
+  std::string text;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section == "model" || key.section == "gpu" || key.full_name() == "pipeline.backend") {
+      text += to_toml_value(key.get(config)) + '\n';
+    }
+  }
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(config.model.file, error);
+  const auto time = std::filesystem::last_write_time(config.model.file, error);
+  return text + std::to_string(bytes) + ' ' + std::to_string(time.time_since_epoch().count());
+}
+
+/// Wants a file. \throws ConfigError.
+void check_file(const std::string& file) {
+  if (file.empty()) throw ConfigError("model.file isn't set: the operator model wants a network, an ONNX file");
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) {
+    throw ConfigError(of_file(file, error ? error.message() : "No such file or directory"));
+  }
+  if (!std::filesystem::is_regular_file(status)) throw ConfigError(of_file(file, "not a regular file"));
+}
+
+}  // namespace
+
+std::shared_ptr<const Network> open_network(const Config& config) {
+  // Never given back at the end of the program: what the library needs for that may be gone before.
+  using Kept = std::pair<std::string, std::shared_ptr<const Network>>;
+  static std::mutex mutex;
+  static Kept& kept = *new Kept;
+  check_file(config.model.file);
+  const std::string key = key_of(config);
+  const std::lock_guard lock(mutex);
+  if (kept.second && kept.first == key) return kept.second;
+  kept.second.reset();
+  kept = {key, std::make_shared<OnnxNetwork>(config, OnnxRuntime::load(config.model.runtime))};
+  return kept.second;
+}
+
+std::string computed_by(const Config& config) {
+  const auto runtime = OnnxRuntime::load(config.model.runtime);
+  return computed_on(*runtime, !gpus_for(config, *runtime).empty());
+}
+
+}  // namespace slidestream::networks

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <slidestream/config.hpp>
+#include <slidestream/network.hpp>
+#include <string>
+
+/// \file
+/// Networks in ONNX files, run by ONNX Runtime.
+
+namespace slidestream::networks {
+
+/// What `[model]` describes, its open settings filled in by the network's own shapes, which are held against those that
+/// are set. The network that was opened last is kept, so that asking again for it costs nothing.
+/// \throws ConfigError in one line: no file, no library, a file that the library doesn't take, shapes that don't fit.
+std::shared_ptr<const Network> open_network(const Config& config);
+
+/// What computes it, as it stands among the settings that decide results: "ONNX Runtime 1.32.0, CPU". Loads the
+/// library, not the network. \throws ConfigError.
+std::string computed_by(const Config& config);
+
+}  // namespace slidestream::networks

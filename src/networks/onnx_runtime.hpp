@@ -1,0 +1,86 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "networks/onnx_api.hpp"
+
+/// \file
+/// ONNX Runtime, loaded when a network is wanted.
+
+namespace slidestream::networks {
+
+/// A loaded library. Immutable, shared by all threads; it stays loaded until the program ends.
+class OnnxRuntime {
+ public:
+  /// Finds and loads it: `named` (`model.runtime`), else what the environment's SLIDESTREAM_ONNXRUNTIME names, each a
+  /// library or a folder with one; else `libonnxruntime.so` as the loader finds it; else the one of the package
+  /// `onnxruntime` of the Python that `python3` is. \throws ConfigError that says where it was looked for.
+  static std::shared_ptr<const OnnxRuntime> load(const std::string& named);
+
+  ~OnnxRuntime();
+  OnnxRuntime(const OnnxRuntime&) = delete;
+  OnnxRuntime& operator=(const OnnxRuntime&) = delete;
+
+  /// "1.32.0".
+  const std::string& version() const noexcept { return version_; }
+  /// What it can compute with, such as "CUDAExecutionProvider".
+  bool has_provider(std::string_view name) const;
+
+  /// Calls an entry of its table that gives a status. \throws Error with the library's own words, in one line.
+  template <class Entry, class... Arguments>
+  void call(Arguments... arguments) const {
+    check(entry<Entry>()(arguments...));
+  }
+
+  /// Calls one that can't fail.
+  template <class Entry, class... Arguments>
+  auto just(Arguments... arguments) const noexcept {
+    return entry<Entry>()(arguments...);
+  }
+
+  const onnx::Env* env() const noexcept { return env_; }
+
+ private:
+  OnnxRuntime(const std::string& file, void* library);
+
+  template <class Entry>
+  typename Entry::Type entry() const noexcept {
+    return reinterpret_cast<typename Entry::Type>(reinterpret_cast<std::uintptr_t>(table_[Entry::index]));
+  }
+  void check(onnx::Status* status) const;
+
+  const void* const* table_ = nullptr;
+  onnx::Env* env_ = nullptr;
+  std::string version_;
+  std::vector<std::string> providers_;
+};
+
+/// Something of the library that is given back by an entry of its table.
+template <class Object, class Release>
+class OnnxHandle {
+ public:
+  OnnxHandle() = default;
+  OnnxHandle(std::shared_ptr<const OnnxRuntime> runtime, Object* object) : held_(object, {std::move(runtime)}) {}
+
+  Object* get() const noexcept { return held_.get(); }
+
+ private:
+  struct Give {
+    std::shared_ptr<const OnnxRuntime> runtime;
+    void operator()(Object* object) const noexcept { runtime->template just<Release>(object); }
+  };
+  std::unique_ptr<Object, Give> held_;
+};
+
+/// What an entry makes whose last argument says where to put it.
+template <class Make, class Object, class Release, class... Arguments>
+OnnxHandle<Object, Release> make_onnx(const std::shared_ptr<const OnnxRuntime>& runtime, Arguments... arguments) {
+  Object* object = nullptr;
+  runtime->call<Make>(arguments..., &object);
+  return {runtime, object};
+}
+
+}  // namespace slidestream::networks

@@ -1,0 +1,138 @@
+#include "networks/onnx_session.hpp"
+
+#include <array>
+#include <slidestream/error.hpp>
+#include <utility>
+
+namespace slidestream::networks {
+namespace {
+
+using Options = OnnxHandle<onnx::SessionOptions, onnx::ReleaseSessionOptions>;
+
+/// Algorithms are taken by shape, not by what was fastest this time; the arena grows by what is wanted.
+void add_cuda(const std::shared_ptr<const OnnxRuntime>& runtime, const Options& options, int gpu, std::size_t memory) {
+  const auto cuda = make_onnx<onnx::CreateCudaOptions, onnx::CudaOptions, onnx::ReleaseCudaOptions>(runtime);
+  const std::string device = std::to_string(gpu);
+  const std::string limit = std::to_string(memory);
+  const std::array keys = {"device_id", "gpu_mem_limit", "cudnn_conv_algo_search", "arena_extend_strategy", "use_tf32"};
+  const std::array values = {device.c_str(), limit.c_str(), "HEURISTIC", "kSameAsRequested", "0"};
+  runtime->call<onnx::UpdateCudaOptions>(cuda.get(), keys.data(), values.data(), keys.size());
+  runtime->call<onnx::AppendCudaProvider>(options.get(), cuda.get());
+}
+
+Options options_for(const std::shared_ptr<const OnnxRuntime>& runtime, const Place& place) {
+  auto options = make_onnx<onnx::CreateSessionOptions, onnx::SessionOptions, onnx::ReleaseSessionOptions>(runtime);
+  // How sums are cut may depend on the number of threads: batches are what is parallel.
+  runtime->call<onnx::SetIntraOpNumThreads>(options.get(), 1);
+  runtime->call<onnx::SetInterOpNumThreads>(options.get(), 1);
+  runtime->call<onnx::AddSessionConfigEntry>(options.get(), "session.intra_op.allow_spinning", "0");
+  runtime->call<onnx::AddSessionConfigEntry>(options.get(), "session.inter_op.allow_spinning", "0");
+  runtime->call<onnx::SetDeterministicCompute>(options.get(), true);
+  if (place.gpu >= 0) add_cuda(runtime, options, place.gpu, place.memory);
+  return options;
+}
+
+std::string type_name(onnx::ElementType type) {
+  if (type == onnx::ElementType::float32) return "float32";
+  if (type == onnx::ElementType::float16) return "float16";
+  return "type " + std::to_string(static_cast<int>(type)) + " of ONNX";
+}
+
+}  // namespace
+
+std::string OnnxTensor::text() const {
+  std::string text;
+  for (const std::int64_t side : shape) text += (text.empty() ? "" : " x ") + (side < 0 ? "?" : std::to_string(side));
+  return (text.empty() ? "a scalar" : text) + " of " + type_name(type);
+}
+
+OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place)
+    : runtime_(std::move(runtime)), place_(place) {
+  try {
+    const Options options = options_for(runtime_, place);
+    session_ = make_onnx<onnx::CreateSession, onnx::Session, onnx::ReleaseSession>(runtime_, runtime_->env(),
+                                                                                   file.c_str(), options.get());
+    constexpr int arena_allocator = 1;
+    constexpr int default_memory = 0;
+    host_ = make_onnx<onnx::CreateCpuMemoryInfo, onnx::MemoryInfo, onnx::ReleaseMemoryInfo>(runtime_, arena_allocator,
+                                                                                            default_memory);
+    input_ = tensor_of(true);
+    output_ = tensor_of(false);
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    throw ConfigError(file + ": ONNX Runtime " + runtime_->version() + " doesn't take it: " + error.what());
+  }
+}
+
+OnnxTensor OnnxSession::tensor_of(bool is_input) const {
+  const onnx::Session* session = session_.get();
+  std::size_t count = 0;
+  if (is_input) {
+    runtime_->call<onnx::SessionGetInputCount>(session, &count);
+  } else {
+    runtime_->call<onnx::SessionGetOutputCount>(session, &count);
+  }
+  if (is_input ? count != 1 : count == 0) {
+    throw Error("it has " + std::to_string(count) + (is_input ? " inputs" : " outputs") + "; expected " +
+                (is_input ? "one, the tiles" : "one or more, of which the first counts"));
+  }
+  const auto info = is_input ? make_onnx<onnx::SessionGetInputTypeInfo, onnx::TypeInfo, onnx::ReleaseTypeInfo>(
+                                   runtime_, session, std::size_t{0})
+                             : make_onnx<onnx::SessionGetOutputTypeInfo, onnx::TypeInfo, onnx::ReleaseTypeInfo>(
+                                   runtime_, session, std::size_t{0});
+  const onnx::TypeInfo* type = info.get();
+  onnx::ValueType kind = onnx::ValueType::unknown;
+  runtime_->call<onnx::GetOnnxTypeFromTypeInfo>(type, &kind);
+  if (kind != onnx::ValueType::tensor)
+    throw Error(std::string("its ") + (is_input ? "in" : "out") + "put is no tensor");
+  const onnx::TensorInfo* tensor = nullptr;
+  runtime_->call<onnx::CastTypeInfoToTensorInfo>(type, &tensor);
+  OnnxTensor found;
+  runtime_->call<onnx::GetTensorElementType>(tensor, &found.type);
+  std::size_t dimensions = 0;
+  runtime_->call<onnx::GetDimensionsCount>(tensor, &dimensions);
+  found.shape.resize(dimensions);
+  runtime_->call<onnx::GetDimensions>(tensor, found.shape.data(), dimensions);
+
+  onnx::Allocator* allocator = nullptr;
+  runtime_->call<onnx::GetAllocatorWithDefaultOptions>(&allocator);
+  char* name = nullptr;
+  if (is_input) {
+    runtime_->call<onnx::SessionGetInputName>(session, std::size_t{0}, allocator, &name);
+  } else {
+    runtime_->call<onnx::SessionGetOutputName>(session, std::size_t{0}, allocator, &name);
+  }
+  found.name = name;
+  runtime_->call<onnx::AllocatorFree>(allocator, name);
+  return found;
+}
+
+OnnxSession::Value OnnxSession::tensor(void* data, std::size_t bytes, const std::vector<std::int64_t>& shape,
+                                       onnx::ElementType type) const {
+  return make_onnx<onnx::CreateTensorWithData, onnx::Value, onnx::ReleaseValue>(runtime_, host_.get(), data, bytes,
+                                                                                shape.data(), shape.size(), type);
+}
+
+void OnnxSession::run(const Value& input, Value& output) const {
+  const char* input_name = input_.name.c_str();
+  const char* output_name = output_.name.c_str();
+  const onnx::Value* in = input.get();
+  onnx::Value* out = output.get();
+  runtime_->call<onnx::Run>(session_.get(), nullptr, &input_name, &in, std::size_t{1}, &output_name, std::size_t{1},
+                            &out);
+  if (output.get() == nullptr) output = Value(runtime_, out);
+}
+
+std::vector<std::int64_t> OnnxSession::shape_of(const Value& value) const {
+  const auto info =
+      make_onnx<onnx::GetTensorTypeAndShape, onnx::TensorInfo, onnx::ReleaseTensorInfo>(runtime_, value.get());
+  const onnx::TensorInfo* tensor = info.get();
+  std::size_t dimensions = 0;
+  runtime_->call<onnx::GetDimensionsCount>(tensor, &dimensions);
+  std::vector<std::int64_t> shape(dimensions);
+  runtime_->call<onnx::GetDimensions>(tensor, shape.data(), dimensions);
+  return shape;
+}
+
+}  // namespace slidestream::networks

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "networks/onnx_runtime.hpp"
+
+namespace slidestream::networks {
+
+/// One input or output of a network.
+struct OnnxTensor {
+  std::string name;
+  onnx::ElementType type = onnx::ElementType::undefined;
+  std::vector<std::int64_t> shape;  ///< -1: any
+
+  /// "N x 3 x 224 x 224" of float32, with ? for what may be any.
+  std::string text() const;
+};
+
+/// Where a network runs.
+struct Place {
+  int gpu = -1;            ///< as CUDA counts; -1: the host, where one thread computes a batch, the one that runs it
+  std::size_t memory = 0;  ///< bytes of the GPU that the library may take
+};
+
+/// A network that the library has loaded for one device. Running it is thread-safe.
+class OnnxSession {
+ public:
+  /// \throws ConfigError naming the file
+  OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place);
+
+  const OnnxTensor& input() const noexcept { return input_; }
+  /// The first: others aren't asked for.
+  const OnnxTensor& output() const noexcept { return output_; }
+  const Place& place() const noexcept { return place_; }
+
+  /// Values in host memory, as the library sees them; they stay the caller's.
+  using Value = OnnxHandle<onnx::Value, onnx::ReleaseValue>;
+  Value tensor(void* data, std::size_t bytes, const std::vector<std::int64_t>& shape, onnx::ElementType type) const;
+
+  /// Computes `output` from `input`; null memory in `output` is made by the library. \throws Error in one line
+  void run(const Value& input, Value& output) const;
+  /// The shape of a value.
+  std::vector<std::int64_t> shape_of(const Value& value) const;
+
+ private:
+  OnnxTensor tensor_of(bool is_input) const;
+
+  std::shared_ptr<const OnnxRuntime> runtime_;
+  Place place_;
+  OnnxHandle<onnx::Session, onnx::ReleaseSession> session_;
+  OnnxHandle<onnx::MemoryInfo, onnx::ReleaseMemoryInfo> host_;
+  OnnxTensor input_;
+  OnnxTensor output_;
+};
+
+}  // namespace slidestream::networks

@@ -1,0 +1,194 @@
+#include "sink/feature_file.hpp"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <slidestream/error.hpp>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace slidestream {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "features are written as they lie in memory");
+
+/// The library may be built without locks of its own.
+std::mutex& library() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// The innermost cause of the last failure: `data` is a string that stays empty until then.
+herr_t keep_first(unsigned, const H5E_error2_t* error, void* data) {
+  auto& text = *static_cast<std::string*>(data);
+  if (text.empty() && error->desc != nullptr) text = error->desc;
+  return 0;
+}
+
+[[noreturn]] void fail() {
+  std::string cause;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &cause);
+  // Of "write failed: time = ..., errno = 28, error message = 'No space left on device', ..." what the system says.
+  constexpr std::string_view before = "error message = '";
+  if (const auto at = cause.find(before); at != std::string::npos) {
+    cause = cause.substr(at + before.size());
+    cause.resize(std::min(cause.size(), cause.find('\'')));
+  }
+  throw Error(cause.empty() ? "HDF5 failed" : cause);
+}
+
+void check(herr_t code) {
+  if (code < 0) fail();
+}
+
+/// Something of the library that is closed when it goes.
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Handle(hid_t id, Close closed_by) : id_(id), close_(closed_by) {
+    if (id < 0) fail();
+  }
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  hid_t get() const noexcept { return id_; }
+  /// Closing a file writes what is left of it.
+  void close() { check(close_(std::exchange(id_, -1))); }
+
+ private:
+  hid_t id_;
+  Close close_;
+};
+
+void write_attribute(const Handle& of, const char* name, hid_t type, const void* value) {
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate2(of.get(), name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  check(H5Awrite(attribute.get(), type, value));
+}
+
+void write_number(const Handle& of, const char* name, std::int64_t value) {
+  write_attribute(of, name, H5T_STD_I64LE, &value);
+}
+
+/// A whole number as such: magnifications usually are.
+void write_number(const Handle& of, const char* name, double value) {
+  if (value == std::rint(value) && std::fabs(value) < 1e15) {
+    write_number(of, name, static_cast<std::int64_t>(value));
+  } else {
+    write_attribute(of, name, H5T_IEEE_F64LE, &value);
+  }
+}
+
+/// Of any length, in UTF-8: what h5py gives as `str`.
+void write_text(const Handle& of, const char* name, const std::string& value) {
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  check(H5Tset_size(type.get(), H5T_VARIABLE));
+  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
+  const char* text = value.c_str();
+  write_attribute(of, name, type.get(), &text);
+}
+
+/// Space is taken at once, without being written to, and nothing says when.
+Handle make_dataset(const Handle& file, const char* name, hid_t type, std::array<hsize_t, 2> shape) {
+  const Handle settings(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  check(H5Pset_obj_track_times(settings.get(), 0));
+  check(H5Pset_alloc_time(settings.get(), H5D_ALLOC_TIME_EARLY));
+  check(H5Pset_fill_time(settings.get(), H5D_FILL_TIME_NEVER));
+  const Handle space(H5Screate_simple(2, shape.data(), nullptr), H5Sclose);
+  return {H5Dcreate2(file.get(), name, type, space.get(), H5P_DEFAULT, settings.get(), H5P_DEFAULT), H5Dclose};
+}
+
+void describe_coords(const Handle& coords, const FeatureDescription& about) {
+  const double factor = about.downsample * about.reduction;
+  write_number(coords, "patch_size", about.patch);
+  write_number(coords, "patch_size_level0",
+               static_cast<std::int64_t>(std::llround(static_cast<double>(about.patch) * factor)));
+  if (about.magnification) {
+    write_number(coords, "level0_magnification", *about.magnification);
+    write_number(coords, "target_magnification", *about.magnification / factor);
+  }
+  write_number(coords, "overlap", about.overlap);
+  write_number(coords, "level0_width", about.level0.width);
+  write_number(coords, "level0_height", about.level0.height);
+  write_text(coords, "name", about.name);
+  write_number(coords, "patch_level", about.level);
+  write_number(coords, "custom_downsample", about.reduction);
+}
+
+/// Everything but the features, to a file that is there. Their offset in it; 0 when there are none.
+std::uint64_t write_frame(const std::filesystem::path& path, const FeatureDescription& about,
+                          std::span<const FeatureFile::Corner> corners) {
+  const std::lock_guard lock(library());
+  check(H5open());
+  check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  // Who writes the file has it locked already.
+  check(H5Pset_file_locking(access.get(), 0, 1));
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  const auto rows = static_cast<hsize_t>(corners.size());
+  std::uint64_t offset = 0;
+  {
+    const Handle coords = make_dataset(file, "coords", H5T_STD_I64LE, {rows, 2});
+    if (rows > 0) {
+      check(H5Dwrite(coords.get(), H5T_STD_I64LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, corners.data()));
+    }
+    describe_coords(coords, about);
+    const Handle features = make_dataset(file, "features", H5T_IEEE_F32LE, {rows, static_cast<hsize_t>(about.length)});
+    write_text(features, "name", about.name);
+    write_text(features, "encoder", about.encoder);
+    if (rows > 0) {
+      offset = H5Dget_offset(features.get());
+      if (offset == HADDR_UNDEF) fail();
+    }
+  }
+  file.close();
+  return offset;
+}
+
+}  // namespace
+
+FeatureFile::FeatureFile(const std::filesystem::path& file, const FeatureDescription& description,
+                         std::span<const Corner> corners)
+    : corners_(corners.begin(), corners.end()),
+      length_(description.length),
+      missing_(static_cast<std::int64_t>(corners.size())),
+      partial_(file) {
+  try {
+    offset_ = write_frame(partial_name(file), description, corners);
+  } catch (const Error& error) {
+    partial_.discard();
+    throw OutputError(partial_name(file).string() + ": " + error.what());
+  }
+}
+
+FeatureFile::~FeatureFile() { partial_.discard(); }
+
+void FeatureFile::put(std::int64_t first, std::span<const float> vectors) {
+  const std::int64_t count = static_cast<std::int64_t>(vectors.size()) / length_;
+  if (first < 0 || first + count > static_cast<std::int64_t>(corners_.size()) ||
+      count * length_ != static_cast<std::int64_t>(vectors.size())) {
+    throw Error("internal: vectors of tiles that aren't there");
+  }
+  const auto bad = std::ranges::find_if(vectors, [](float value) { return std::isnan(value); });
+  if (bad != vectors.end()) {
+    const auto& [x, y] = corners_[static_cast<std::size_t>(first + (bad - vectors.begin()) / length_)];
+    throw Error("the network gives NaN for the tile at " + std::to_string(x) + ", " + std::to_string(y));
+  }
+  const std::uint64_t bytes = static_cast<std::uint64_t>(length_) * sizeof(float);
+  partial_.write(offset_ + static_cast<std::uint64_t>(first) * bytes, std::as_bytes(vectors));
+  missing_ -= count;
+}
+
+void FeatureFile::publish() {
+  if (missing_ != 0) throw Error("internal: " + std::to_string(missing_) + " vectors are missing");
+  partial_.publish();
+}
+
+}  // namespace slidestream
