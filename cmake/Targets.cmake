@@ -61,9 +61,9 @@ function(slidestream_module name)
   set_property(GLOBAL APPEND PROPERTY SLIDESTREAM_MODULES ${name})
 endfunction()
 
-# slidestream_test(NAME SOURCES ... LINK ... LABELS ...): a doctest program, one CTest entry a test case.
+# slidestream_test(NAME SOURCES ... LINK ... LABELS ... FIXTURE ...): a doctest program, one CTest entry a test case.
 function(slidestream_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;FIXTURE" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   # Tests of several files have helpers of the same names.
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
@@ -95,6 +95,9 @@ function(slidestream_test name)
   set(properties TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "SKIPPED: ")
   if(ARG_LABELS)
     list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  if(ARG_FIXTURE)
+    list(APPEND properties FIXTURES_REQUIRED "${ARG_FIXTURE}")
   endif()
   doctest_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES ${properties})
 endfunction()

@@ -1,7 +1,9 @@
 #!/bin/bash
-# Installs from the distribution's packages what is missing: `install-deps.sh [--tests]`.
+# Installs from the distribution's packages what is missing: `install-deps.sh [--tests]`. With --tests also the packages of
+# Python that networks are tested with, into build/python, from PyPI; without those their tests are skipped.
 # Does nothing, and needs no rights, when everything is there.
 set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
 # To build, run and bundle, with the tests that a bundle has for GPUs.
 packages=(
@@ -13,7 +15,7 @@ packages=(
 # To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
 # or not at all.
 test_packages=(
-  libbenchmark-dev libfftw3-dev ccache git python3 python3-numpy openslide-tools libvips-tools
+  libbenchmark-dev libfftw3-dev ccache git python3 python3-venv python3-numpy openslide-tools libvips-tools
   'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib python3-pil
   python3-skimage python3-scipy python3-h5py
   'python3-tifffile?'
@@ -21,11 +23,24 @@ test_packages=(
   'slurm-wlm?' 'munge?'
 )
 
+# NumPy of the version that the distribution's packages were built for.
+python_packages=(onnx onnxruntime 'numpy<2')
+tests=
+
 case "${1:-}" in
   '') ;;
-  --tests) packages+=("${test_packages[@]}") ;;
+  --tests) packages+=("${test_packages[@]}"); tests=yes ;;
   *) echo "usage: $0 [--tests]" >&2; exit 2 ;;
 esac
+
+install_python_packages() {
+  local python="$root/build/python"
+  [[ -n "$tests" ]] || return 0
+  "$python/bin/python3" -c 'import onnx, onnxruntime' 2>/dev/null && return 0
+  echo "Installing ${python_packages[*]} into $python"
+  python3 -m venv --system-site-packages "$python" && "$python/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}" ||
+    echo "install-deps.sh: PyPI's packages can't be installed; tests of networks will be skipped" >&2
+}
 
 installed() { [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
 
@@ -38,7 +53,7 @@ missing=()
 for package in "${packages[@]}"; do
   installed "${package%\?}" || missing+=("$package")
 done
-((${#missing[@]})) || exit 0
+if ((${#missing[@]} == 0)); then install_python_packages; exit 0; fi
 
 as_root=()
 if [[ "$(id -u)" != 0 ]]; then
@@ -60,6 +75,7 @@ for package in "${missing[@]}"; do
   fi
   wanted+=("$package")
 done
-((${#wanted[@]})) || exit 0
+if ((${#wanted[@]} == 0)); then install_python_packages; exit 0; fi
 echo "Installing ${wanted[*]}"
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${wanted[@]}" </dev/null
+install_python_packages

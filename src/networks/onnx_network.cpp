@@ -277,7 +277,7 @@ class OnnxNetwork final : public Network {
   NetworkOutput output() const override { return shapes_.output; }
   std::string description() const override { return computed_on(*runtime_, !gpus_.empty()); }
 
-  int sessions() const /*override*/ { return sessions_; }
+  int sessions() const override { return sessions_; }
 
   std::unique_ptr<NetworkSession> session(int gpu) const override {
     return std::make_unique<Session>(loaded_for(gpu), shapes_, normalisation_, file_);

@@ -37,6 +37,7 @@ class ModelOperator final : public Operator {
       copy_pixels(out, in);
     });
   }
+  const Network* network() const override { return network_.get(); }
 
  private:
   std::shared_ptr<const Network> network_;

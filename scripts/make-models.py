@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Makes small networks to try and to test with: `make-models.py DIR [NAME ...]`.
+
+Writes DIR/NAME.onnx, and NAME.toml beside those that want settings: what pixels become, what comes out. Weights are
+random, by a fixed seed: the networks compute what networks of their kind compute, and mean nothing. Needs the package
+`onnx` (pip install onnx). Without names all but the large ones are made; `make-models.py --list` says which there are.
+"""
+
+import pathlib
+import sys
+
+try:
+    import numpy
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as missing:
+    print(f"make-models.py: {missing}; pip install onnx", file=sys.stderr)
+    sys.exit(1)
+
+FLOAT = TensorProto.FLOAT
+HALF = TensorProto.FLOAT16
+# The usual numbers of networks that were trained on ImageNet.
+IMAGENET = "mean = [0.485, 0.456, 0.406]\nstd = [0.229, 0.224, 0.225]\nscale = 1.0\n"
+
+
+class Network:
+    """Nodes and weights as they are added; values go by name."""
+
+    def __init__(self, seed=1):
+        self.random = numpy.random.RandomState(seed)
+        self.nodes = []
+        self.weights = []
+
+    def constant(self, values, dtype="float32"):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(numpy.asarray(values, dtype), name))
+        return name
+
+    def add(self, kind, *inputs, to=None, **attributes):
+        name = to or f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
+        return name
+
+    def conv(self, value, channels, outputs, side=3, stride=1, to=None):
+        scale = (2.0 / (channels * side * side)) ** 0.5
+        weights = self.random.standard_normal((outputs, channels, side, side)) * scale
+        bias = self.random.standard_normal(outputs) * 0.1
+        return self.add("Conv", value, self.constant(weights), self.constant(bias), to=to, kernel_shape=[side, side],
+                        pads=[side // 2] * 4, strides=[stride, stride])
+
+    def model(self, name, takes, gives, types=(FLOAT, FLOAT), inputs=("tiles",)):
+        graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(each, types[0], takes) for each in inputs],
+                                  [helper.make_tensor_value_info("result", types[1], gives)], self.weights)
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="slidestream")
+        made.ir_version = 8
+        onnx.checker.check_model(made)
+        return made
+
+
+def pointwise(kind, types=(FLOAT, FLOAT), takes=("n", 3, 64, 64), **attributes):
+    network = Network()
+    network.add(kind, "tiles", to="result", **attributes)
+    return network.model(kind, takes, takes, types)
+
+
+def identity():
+    """Pixels as they are."""
+    return pointwise("Identity")
+
+
+def half():
+    """The same in float16."""
+    return pointwise("Identity", (HALF, HALF))
+
+
+def two():
+    """The same, two tiles at a time."""
+    return pointwise("Identity", takes=(2, 3, 64, 64))
+
+
+def blur():
+    """The mean of 3 x 3 pixels, beyond the tile's edge black; tiles of any size."""
+    network = Network()
+    network.add("Conv", "tiles", network.constant(numpy.full((3, 1, 3, 3), 1 / 9)), to="result", group=3,
+                kernel_shape=[3, 3], pads=[1] * 4)
+    return network.model("blur", ["n", 3, "height", "width"], ["n", 3, "height", "width"])
+
+
+def smaller():
+    """The mean of 2 x 2 pixels: half as wide and high."""
+    network = Network()
+    network.add("AveragePool", "tiles", to="result", kernel_shape=[2, 2], strides=[2, 2])
+    return network.model("smaller", ["n", 3, 64, 64], ["n", 3, 32, 32])
+
+
+def place():
+    """Pixels that depend on where in the tile they are."""
+    network = Network()
+    ramp = numpy.linspace(0, 0.5, 64 * 64).reshape(1, 1, 64, 64)
+    halved = network.add("Mul", "tiles", network.constant(0.5))
+    network.add("Add", halved, network.constant(ramp), to="result")
+    return network.model("place", ["n", 3, 64, 64], ["n", 3, 64, 64])
+
+
+def classes():
+    """Four classes of pixels by their colour."""
+    network = Network()
+    network.conv("tiles", 3, 4, side=1, to="result")
+    return network.model("classes", ["n", 3, 64, 64], ["n", 4, 64, 64])
+
+
+def unet():
+    """A U-Net of two levels: RGB from RGB."""
+    network = Network()
+    top = network.add("Relu", network.conv("tiles", 3, 8))
+    bottom = network.add("Relu", network.conv(network.add("MaxPool", top, kernel_shape=[2, 2], strides=[2, 2]), 8, 16))
+    up = network.add("Resize", bottom, "", network.constant([1, 1, 2, 2]), mode="nearest")
+    joined = network.add("Relu", network.conv(network.add("Concat", top, up, axis=1), 24, 8))
+    network.add("Sigmoid", network.conv(joined, 8, 3, side=1), to="result")
+    return network.model("unet", ["n", 3, 128, 128], ["n", 3, 128, 128])
+
+
+def residual(widths, blocks, tile, entries):
+    """A ResNet: a stem, stages of residual blocks that halve the image, the mean over what is left."""
+    network = Network()
+    value = network.add("Relu", network.conv("tiles", 3, widths[0], side=7, stride=2))
+    value = network.add("MaxPool", value, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    before = widths[0]
+    for stage, width in enumerate(widths):
+        for block in range(blocks):
+            stride = 2 if stage > 0 and block == 0 else 1
+            inner = network.add("Relu", network.conv(value, before, width, stride=stride))
+            inner = network.conv(inner, width, width)
+            around = value if stride == 1 and before == width else network.conv(value, before, width, side=1, stride=stride)
+            # Half, as there is no normalisation: else values grow with every block.
+            value = network.add("Relu", network.add("Mul", network.add("Add", inner, around), network.constant(0.5)))
+            before = width
+    network.add("Flatten", network.add("GlobalAveragePool", value), to="result")
+    return network.model("residual", ["n", 3, tile, tile], ["n", entries])
+
+
+def features():
+    """A small ResNet: 32 features of a tile."""
+    return residual([8, 16, 32], 1, 64, 32)
+
+
+def resnet18():
+    """A network of ResNet-18's shape: 512 features of a tile of 224 x 224. 45 MB."""
+    return residual([64, 128, 256, 512], 2, 224, 512)
+
+
+def nan():
+    """Features that aren't numbers where a tile's mean is above one half."""
+    network = Network()
+    mean = network.add("ReduceMean", "tiles", axes=[2, 3], keepdims=0)
+    network.add("Sqrt", network.add("Sub", network.constant(0.5), mean), to="result")
+    return network.model("nan", ["n", 3, 64, 64], ["n", 3])
+
+
+def memory():
+    """Wants more memory than any machine has as soon as it runs."""
+    network = Network()
+    mean = network.add("ReduceMean", "tiles", axes=[2, 3], keepdims=1)
+    large = network.add("Expand", mean, network.constant([1, 3, 1 << 22, 1 << 22], "int64"))
+    network.add("ReduceMean", large, to="result", axes=[2, 3], keepdims=0)
+    return network.model("memory", ["n", 3, 64, 64], ["n", 3])
+
+
+def grey():
+    """Takes tiles of one channel."""
+    return pointwise("Identity", takes=("n", 1, 64, 64))
+
+
+def bytes_in():
+    """Takes bytes."""
+    network = Network()
+    network.nodes.append(helper.make_node("Cast", ["tiles"], ["result"], to=FLOAT))
+    return network.model("bytes", ["n", 3, 64, 64], ["n", 3, 64, 64], (TensorProto.UINT8, FLOAT))
+
+
+def oblong():
+    """Gives what isn't square."""
+    network = Network()
+    network.add("AveragePool", "tiles", to="result", kernel_shape=[2, 1], strides=[2, 1])
+    return network.model("oblong", ["n", 3, 64, 64], ["n", 3, 32, 64])
+
+
+def inputs():
+    """Takes two inputs."""
+    network = Network()
+    network.add("Add", "tiles", "others", to="result")
+    return network.model("inputs", ["n", 3, 64, 64], ["n", 3, 64, 64], inputs=("tiles", "others"))
+
+
+SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, memory, grey, bytes_in, oblong, inputs]
+LARGE = [resnet18]
+SETTINGS = {
+    "blur": "tile = 64\noverlap = 8\n",
+    "classes": 'output = "classes"\nrange = [-2.0, 2.0]\n',
+    "unet": "overlap = 16\nbatch = 4\n" + IMAGENET,
+    "features": "batch = 8\nwhere = \"tissue\"\n" + IMAGENET,
+    "resnet18": "batch = 256\nwhere = \"tissue\"\n" + IMAGENET,
+}
+
+
+def main(arguments):
+    known = {make.__name__: make for make in SMALL + LARGE}
+    if arguments == ["--list"]:
+        for name, make in known.items():
+            print(f"{name:10} {make.__doc__}")
+        return 0
+    if not arguments or arguments[0].startswith("-") or not known.keys() >= set(arguments[1:]):
+        print("usage: make-models.py DIR [NAME ...], or --list for the names", file=sys.stderr)
+        return 2
+    folder = pathlib.Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in arguments[1:] or [make.__name__ for make in SMALL]:
+        (folder / f"{name}.onnx").write_bytes(known[name]().SerializeToString(deterministic=True))
+        if name in SETTINGS:
+            (folder / f"{name}.toml").write_text(f"[model]\n{SETTINGS[name]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

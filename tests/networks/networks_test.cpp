@@ -1,0 +1,395 @@
+// Networks in ONNX files, run by ONNX Runtime: what they get and give, and what is said of those that don't fit.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <random>
+#include <slidestream/config.hpp>
+#include <slidestream/error.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "networks/normalisation.hpp"
+#include "networks/onnx_network.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace slidestream;
+using namespace slidestream::networks;
+using namespace slidestream::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder of models that scripts/make-models.py made; empty, and a line says why, where there is none.
+std::string models() {
+  const std::string folder = SLIDESTREAM_TEST_MODELS;
+  if (fs::exists(folder + "/libonnxruntime.so")) return folder;
+  std::cout << "SKIPPED: no networks, or nothing that runs them: scripts/install-deps.sh --tests installs it\n";
+  return {};
+}
+
+Config running(const std::string& file) {
+  Config config;
+  config.operators.run = {"model"};
+  config.model.file = file;
+  config.model.runtime = SLIDESTREAM_TEST_MODELS;
+  config.model.provider = ModelProvider::cpu;
+  read_model_file(config);
+  return config;
+}
+
+std::vector<std::uint8_t> random_pixels(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint8_t> pixels(count);
+  for (std::uint8_t& sample : pixels) sample = static_cast<std::uint8_t>(random() >> 24);
+  return pixels;
+}
+
+std::size_t samples_of(const Network& network) {
+  const NetworkTiles tiles = network.tiles();
+  return static_cast<std::size_t>(tiles.batch) * 3 * tiles.side * tiles.side;
+}
+
+std::size_t values_of(const Network& network) {
+  const NetworkTiles tiles = network.tiles();
+  const NetworkOutput output = network.output();
+  const std::size_t side = output.kind == NetworkOutput::Kind::vector ? 1 : tiles.side / output.scale;
+  return static_cast<std::size_t>(tiles.batch) * output.channels * side * side;
+}
+
+std::vector<float> run(const Network& network, const std::vector<std::uint8_t>& pixels) {
+  std::vector<float> values(values_of(network), -1.0F);
+  network.session(-1)->run(pixels, values);
+  return values;
+}
+
+/// A sample of a batch as it was given: red, green and blue side by side.
+std::uint8_t sample_at(const std::vector<std::uint8_t>& pixels, int side, int tile, int channel, int y, int x) {
+  return pixels[((static_cast<std::size_t>(tile) * side + y) * side + x) * 3 + channel];
+}
+
+std::string complaint(const Config& config) {
+  try {
+    open_network(config);
+    return "";
+  } catch (const ConfigError& error) {
+    std::string text = error.what();
+    CHECK(text.find('\n') == std::string::npos);
+    // Folders differ.
+    const std::string folder = fs::path(config.model.file).parent_path().string() + "/";
+    for (auto at = text.find(folder); at != std::string::npos; at = text.find(folder)) text.erase(at, folder.size());
+    return text;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Half floats: every one comes back, and numbers go to the nearest") {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float value = from_half(half);
+    if (std::isnan(value)) {
+      CHECK(std::isnan(from_half(to_half(value))));
+    } else if (to_half(value) != half) {
+      FAIL(bits);
+    }
+  }
+  CHECK(from_half(0x3C00) == 1.0F);
+  CHECK(from_half(0x0001) == 0x1p-24F);
+  CHECK(from_half(0x7BFF) == 65504.0F);
+  CHECK(to_half(65519.9F) == 0x7BFF);
+  CHECK(to_half(65520.0F) == 0x7C00);
+  CHECK(to_half(-std::numeric_limits<float>::infinity()) == 0xFC00);
+  std::mt19937 random(5);
+  for (int i = 0; i < 100000; ++i) {
+    // Between two neighbours, each of them and the middle, and a little beside.
+    const auto low = static_cast<std::uint16_t>(random() % 0x7BFF);
+    const double a = from_half(low);
+    const double b = from_half(static_cast<std::uint16_t>(low + 1));
+    const std::uint16_t even = low % 2 == 0 ? low : low + 1;
+    REQUIRE(to_half(static_cast<float>((a + b) / 2)) == even);
+    REQUIRE(to_half(static_cast<float>(a + (b - a) * 0.498)) == low);
+    REQUIRE(to_half(static_cast<float>(a + (b - a) * 0.502)) == low + 1);
+    REQUIRE(to_half(static_cast<float>(-b)) == (0x8000 | (low + 1)));
+  }
+}
+
+TEST_CASE("Pixels become planes of numbers by scale, mean and deviation") {
+  ModelConfig model;
+  model.scale = 1.0;
+  model.mean = {0.485, 0.456, 0.406};
+  model.deviation = {0.229, 0.224, 0.225};
+  const auto pixels = random_pixels(2 * 5 * 3, 1);
+  std::vector<float> planes(pixels.size());
+  std::vector<std::uint16_t> halves(pixels.size());
+  Normalisation(model).run(pixels, 5, planes);
+  Normalisation(model).run(pixels, 5, halves);
+  for (std::size_t tile = 0; tile < 2; ++tile) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      for (std::size_t i = 0; i < 5; ++i) {
+        const double v = pixels[(tile * 5 + i) * 3 + c] / 255.0;
+        const float expected = static_cast<float>((v - model.mean[c]) / model.deviation[c]);
+        CHECK(planes[(tile * 3 + c) * 5 + i] == doctest::Approx(expected).epsilon(1e-7));
+        CHECK(halves[(tile * 3 + c) * 5 + i] == to_half(planes[(tile * 3 + c) * 5 + i]));
+      }
+    }
+  }
+  model = {};
+  model.scale = 255.0;
+  Normalisation(model).run(pixels, 5, planes);
+  CHECK(planes[0] == pixels[0]);
+}
+
+TEST_CASE("A network gets its pixels as it wants them, and what it gives comes back") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  for (const std::string name : {"identity", "half", "two"}) {
+    INFO(name);
+    const auto network = open_network(running(folder + "/" + name + ".onnx"));
+    CHECK(network->tiles().side == 64);
+    CHECK(network->tiles().batch == (name == "two" ? 2 : 16));
+    CHECK(network->tiles().overlap == 0);
+    CHECK_FALSE(network->tiles().mpp);
+    CHECK_FALSE(network->tiles().tissue_only);
+    CHECK(network->output().kind == NetworkOutput::Kind::image);
+    CHECK(network->output().channels == 3);
+    CHECK(network->output().scale == 1);
+    CHECK(network->output().low == 0.0F);
+    CHECK(network->output().high == 1.0F);
+    CHECK(network->sessions() >= 1);
+    CHECK(network->description().starts_with("ONNX Runtime 1."));
+    CHECK(network->description().ends_with(", CPU"));
+    const auto pixels = random_pixels(samples_of(*network), 2);
+    const auto values = run(*network, pixels);
+    std::size_t i = 0;
+    for (int tile = 0; tile < network->tiles().batch; ++tile) {
+      for (int c = 0; c < 3; ++c) {
+        for (int y = 0; y < 64; ++y) {
+          for (int x = 0; x < 64; ++x, ++i) {
+            const auto sample = static_cast<float>(sample_at(pixels, 64, tile, c, y, x) / 255.0);
+            if (values[i] != (name == "half" ? from_half(to_half(sample)) : sample)) FAIL(i);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("A blur of tiles whose size the settings say") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  Config config = running(folder + "/blur.onnx");
+  CHECK(config.model.tile == 64);  // blur.toml
+  config.model.tile = 40;
+  config.model.batch = 3;
+  const auto network = open_network(config);
+  CHECK(network->tiles().side == 40);
+  CHECK(network->tiles().overlap == 8);
+  const auto pixels = random_pixels(samples_of(*network), 3);
+  const auto values = run(*network, pixels);
+  std::size_t i = 0;
+  for (int tile = 0; tile < 3; ++tile) {
+    for (int c = 0; c < 3; ++c) {
+      for (int y = 0; y < 40; ++y) {
+        for (int x = 0; x < 40; ++x, ++i) {
+          int sum = 0;
+          for (int v = std::max(y - 1, 0); v <= std::min(y + 1, 39); ++v) {
+            for (int u = std::max(x - 1, 0); u <= std::min(x + 1, 39); ++u) {
+              sum += sample_at(pixels, 40, tile, c, v, u);
+            }
+          }
+          REQUIRE(std::fabs(values[i] - sum / 9.0 / 255.0) < 1e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Shapes say what a network gives") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  const auto smaller = open_network(running(folder + "/smaller.onnx"));
+  CHECK(smaller->output().scale == 2);
+  Config config = running(folder + "/classes.onnx");
+  CHECK(config.model.output == ModelOutput::classes);
+  const auto classes = open_network(config);
+  CHECK(classes->output().kind == NetworkOutput::Kind::classes);
+  CHECK(classes->output().channels == 4);
+  CHECK(classes->output().low == -2.0F);
+  CHECK(classes->output().high == 2.0F);
+  config.model.output = ModelOutput::image;
+  config.model.sample = ModelSample::uint16;
+  config.model.overlap = 32;
+  config.model.mpp = 0.5;
+  const auto image = open_network(config);
+  CHECK(image->output().kind == NetworkOutput::Kind::image);
+  CHECK(image->output().sample == SampleType::uint16);
+  CHECK(image->tiles().overlap == 32);
+  CHECK(image->tiles().mpp == 0.5);
+  const auto unet = open_network(running(folder + "/unet.onnx"));
+  CHECK(unet->tiles().side == 128);
+  CHECK(unet->tiles().batch == 4);
+  const auto features = open_network(running(folder + "/features.onnx"));
+  CHECK(features->output().kind == NetworkOutput::Kind::vector);
+  CHECK(features->output().channels == 32);
+  CHECK(features->tiles().tissue_only);
+  // Asked again it is the same.
+  CHECK(open_network(running(folder + "/features.onnx")) == features);
+}
+
+TEST_CASE("A batch gives the same bits whenever it is run, by whatever session and thread") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  for (const std::string name : {"features", "unet"}) {
+    const auto network = open_network(running(folder + "/" + name + ".onnx"));
+    const auto pixels = random_pixels(samples_of(*network), 4);
+    const auto expected = run(*network, pixels);
+    std::vector<std::vector<float>> found(3, std::vector<float>(expected.size()));
+    std::vector<std::thread> threads;
+    for (auto& values : found) {
+      threads.emplace_back([&] {
+        const auto session = network->session(-1);
+        for (int i = 0; i < 2; ++i) session->run(pixels, values);
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    for (const auto& values : found) CHECK(values == expected);
+    // It looks at its pixels.
+    CHECK(run(*network, random_pixels(pixels.size(), 5)) != expected);
+  }
+}
+
+TEST_CASE("What doesn't fit is told in one line that names the file") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  const auto of = [&](const std::string& name) { return running(folder + "/" + name + ".onnx"); };
+  CHECK(complaint(of("grey")) ==
+        "grey.onnx: it takes ? x 1 x 64 x 64 of float32; expected tiles x 3 x height x width of float32 or float16");
+  CHECK(complaint(of("bytes_in")).starts_with("bytes_in.onnx: it takes ? x 3 x 64 x 64 of type 2 of ONNX; expected"));
+  CHECK(complaint(of("oblong")) ==
+        "oblong.onnx: it gives 16 x 3 x 32 x 64 of float32; expected squares whose side divides the tiles' 64");
+  CHECK(complaint(of("inputs")).find("it has 2 inputs; expected one, the tiles") != std::string::npos);
+  Config config = of("identity");
+  config.model.tile = 96;
+  CHECK(complaint(config) == "identity.onnx: model.tile is 96, and it takes ? x 3 x 64 x 64 of float32");
+  config = of("two");
+  config.model.batch = 3;
+  CHECK(complaint(config) == "two.onnx: model.batch is 3, and it takes 2 x 3 x 64 x 64 of float32");
+  config = of("identity");
+  config.model.overlap = 33;
+  CHECK(complaint(config) == "identity.onnx: model.overlap is 33; expected at most half of its tiles' side, 32");
+  config = of("smaller");
+  config.model.overlap = 9;
+  CHECK(complaint(config) ==
+        "smaller.onnx: model.overlap is 9, and its output is 2 times as small; expected a multiple of that");
+  config = of("features");
+  config.model.output = ModelOutput::classes;
+  CHECK(complaint(config) ==
+        "features.onnx: model.output is classes, and it gives 8 x 32 of float32; expected tiles x channels x height x "
+        "width");
+  config = of("identity");
+  config.model.output = ModelOutput::vector;
+  CHECK(complaint(config) ==
+        "identity.onnx: model.output is vector, and it gives 16 x 3 x 64 x 64 of float32; expected tiles x entries");
+  config = of("blur");
+  config.model.tile = 0;
+  CHECK(complaint(config) == "blur.onnx: it takes tiles of any size: set model.tile");
+  config = of("identity");
+  config.model.provider = ModelProvider::cuda;
+  CHECK(complaint(config).starts_with("model.provider = \"cuda\": "));
+
+  const TemporaryFolder own;
+  CHECK(complaint(running((own / "none.onnx").string())) == "none.onnx: No such file or directory");
+  CHECK(complaint(running(own.path().string())).ends_with("not a regular file"));
+  CHECK(complaint(running("")) == "model.file isn't set: the operator model wants a network, an ONNX file");
+  const auto broken = own.write("broken.onnx", std::string("not a network at all"));
+  CHECK(complaint(running(broken.string())).starts_with("broken.onnx: ONNX Runtime 1."));
+  std::vector<std::byte> cut(500);
+  std::ifstream(folder + "/unet.onnx", std::ios::binary).read(reinterpret_cast<char*>(cut.data()), 500);
+  CHECK(complaint(running(own.write("cut.onnx", cut).string())).find("doesn't take it: ") != std::string::npos);
+}
+
+TEST_CASE("A runtime that isn't there, or isn't one, is told") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  const TemporaryFolder own;
+  Config config = running(folder + "/identity.onnx");
+  config.model.runtime = (own / "libonnxruntime.so").string();
+  CHECK(complaint(config).starts_with("model.runtime: ONNX Runtime can't be loaded: "));
+  config.model.runtime = own.path().string();
+  CHECK(complaint(config) == "model.runtime: " + own.path().string() + " holds no libonnxruntime.so");
+  config.model.runtime = "libm.so.6";
+  CHECK(complaint(config) == "libm.so.6: isn't ONNX Runtime: it has no OrtGetApiBase");
+  // By its own name it is found, too.
+  config.model.runtime = folder + "/libonnxruntime.so";
+  CHECK(complaint(config).empty());
+}
+
+TEST_CASE("A batch that can't be computed is an error of one line, and others go on") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  const auto network = open_network(running(folder + "/memory.onnx"));
+  const auto session = network->session(-1);
+  const auto pixels = random_pixels(samples_of(*network), 6);
+  std::vector<float> values(values_of(*network));
+  for (int i = 0; i < 2; ++i) {
+    try {
+      session->run(pixels, values);
+      FAIL("it was computed");
+    } catch (const SlideError& error) {
+      const std::string text = error.what();
+      CHECK(text.starts_with(folder + "/memory.onnx: it fails on a batch: "));
+      CHECK(text.find('\n') == std::string::npos);
+    }
+  }
+  CHECK_THROWS_AS(session->run(std::span(pixels).first(5), values), Error);
+  // Numbers that aren't are whoever's who knows which tiles count.
+  const auto nan = open_network(running(folder + "/nan.onnx"));
+  CHECK(std::isnan(run(*nan, std::vector<std::uint8_t>(samples_of(*nan), 200))[0]));
+  CHECK(run(*nan, std::vector<std::uint8_t>(samples_of(*nan), 0))[0] == doctest::Approx(std::sqrt(0.5)));
+}
+
+TEST_CASE("What stands beside a model fills in what is left open, and nothing else") {
+  const TemporaryFolder own;
+  const std::string file = own.write("m.onnx", std::string("any")).string();
+  const auto beside = [&](const std::string& text) { own.write("m.toml", text); };
+  beside("[model]\ntile = 224\nmean = [1, 2, 3]\noverlap = 8\nwhere = \"tissue\"\nrange = [-1.0, 1.0]\n");
+  Config config;
+  config.model.file = file;
+  config.model.overlap = 0;
+  Config other = config;
+  read_model_file(other);
+  CHECK(other.model.tile == 0);  // the operator doesn't run
+  config.operators.run = {"model"};
+  read_model_file(config);
+  CHECK(config.model.tile == 224);
+  CHECK(config.model.mean == std::vector<double>{1.0, 2.0, 3.0});
+  CHECK(config.model.overlap == 0);
+  CHECK(config.model.where == ModelWhere::tissue);
+  CHECK(config.model.range == std::array<double, 2>{-1.0, 1.0});
+  const std::string once = to_toml(config);
+  read_model_file(config);
+  CHECK(to_toml(config) == once);
+  CHECK(to_toml(parse_config(once, "again")) == once);
+  for (const auto& [text, what] : {std::pair{"[model]\nfile = \"other.onnx\"\n", "model.file can't stand beside"},
+                                   std::pair{"[image]\nquality = 3\n", "image.quality can't stand beside"},
+                                   std::pair{"[model]\nprovider = \"cuda\"\n", "the same on every machine"},
+                                   std::pair{"[model]\nmean = [1.0]\n", "model.mean has 1 numbers; expected 3"},
+                                   std::pair{"[model]\ntyle = 3\n", "did you mean 'tile'"}}) {
+    beside(text);
+    try {
+      read_model_file(config);
+      FAIL(text);
+    } catch (const ConfigError& error) {
+      CHECK(std::string(error.what()).starts_with((own / "m.toml").string()));
+      CHECK(std::string(error.what()).find(what) != std::string::npos);
+    }
+  }
+}
