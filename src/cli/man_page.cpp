@@ -121,7 +121,10 @@ std::string man_page(const CLI::App& app) {
       item("images/SLIDE.OPERATOR.ome.tif",
            "Of operators that make images: a tiled pyramid, or .ome.zarr, or .dzi with _files and .view.html; "
            "SLIDE.OPERATOR.partial.ome.tif and so on until it is whole.") +
-      item("artifacts.csv", "A record a file in images/: slide, operator, product, file, bytes, digest.") +
+      item("features/SLIDE.h5",
+           "Of networks that give vectors: coords and features of tiles, as TRIDENT and CLAM have them.") +
+      item("artifacts.csv",
+           "A record a file in images/ and features/: slide, operator, product, file, bytes, digest.") +
       roff("Every file is written whole to a temporary name and renamed.\n");
   text += section("INTERRUPTED RUNS") +
           roff(

@@ -18,13 +18,14 @@ namespace fs = std::filesystem;
 constexpr std::int64_t first_version_with_artifacts = 3;
 
 /// Whether a file or folder is one that was being made of a slide with one of the names:
-/// NAME.OPERATOR.partial.EXTENSION, or NAME.OPERATOR.partial_files.
+/// NAME.OPERATOR.partial.EXTENSION, NAME.OPERATOR.partial_files, or NAME.partial.h5.
 bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
   constexpr std::string_view partial = ".partial";
   const std::size_t mark = file.rfind(partial);
   if (mark == std::string::npos || mark == 0) return false;
   const std::size_t behind = mark + partial.size();
   if (behind == file.size() || (file[behind] != '.' && file[behind] != '_')) return false;
+  if (names.contains(file.substr(0, mark))) return true;
   const std::size_t dot = file.rfind('.', mark - 1);
   return dot != std::string::npos && names.contains(file.substr(0, dot));
 }
@@ -70,14 +71,16 @@ void move_artifacts(Database& database, const fs::path& folder, const fs::path& 
   Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");
   while (select.step()) names.insert(select.text(0));
   if (names.empty()) return;
-  std::vector<fs::path> unfinished;
-  std::error_code code;
-  for (const auto& entry : fs::directory_iterator(folder / "images", code)) {
-    if (is_unfinished(entry.path().filename().string(), names)) unfinished.push_back(entry.path());
+  for (const char* const kind : {"images", "features"}) {
+    std::vector<fs::path> unfinished;
+    std::error_code code;
+    for (const auto& entry : fs::directory_iterator(folder / kind, code)) {
+      if (is_unfinished(entry.path().filename().string(), names)) unfinished.push_back(entry.path());
+    }
+    for (const fs::path& file : unfinished) move_file(file, aside / kind / file.filename());
+    // What is left in it isn't the run's.
+    fs::remove(folder / kind, code);
   }
-  for (const fs::path& file : unfinished) move_file(file, aside / "images" / file.filename());
-  // What is left in it isn't the run's.
-  fs::remove(folder / "images", code);
 }
 
 std::string artifact_elsewhere(const fs::path& from, const std::string& file, const fs::path& to) {

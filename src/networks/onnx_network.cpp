@@ -50,8 +50,9 @@ std::vector<Place> gpus_for(const Config& config, const OnnxRuntime& runtime) {
   for (const auto& device : devices.found) {
     const std::vector<int>& chosen = config.gpu.devices;
     if (!chosen.empty() && std::ranges::find(chosen, device.ordinal) == chosen.end()) continue;
-    const double memory = static_cast<double>(device.memory) * config.gpu.memory_fraction / sessions;
-    places.push_back({device.ordinal, static_cast<std::size_t>(memory)});
+    // What the program doesn't take for itself, all but a little.
+    const double memory = static_cast<double>(device.memory) * std::max(0.95 - config.gpu.memory_fraction, 0.05);
+    places.push_back({device.ordinal, static_cast<std::size_t>(memory / sessions)});
   }
   return places.empty() ? none("none of gpu.devices is there") : places;
 #else

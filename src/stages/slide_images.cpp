@@ -51,6 +51,12 @@ ImageDescription describe(const RunContext& context, const SlideRun& slide, cons
   return description;
 }
 
+/// Magnification of level 0: what the slide says, else that of 1 micrometre a pixel being 10 x.
+std::optional<double> magnification_of(const SlideInfo& info) {
+  if (info.magnification) return *info.magnification;
+  return info.mpp ? std::optional(10.0 / *info.mpp) : std::nullopt;
+}
+
 /// All that is known of a slide's vectors before there are any.
 TileVectors vectors_of(const SlideRun& slide, const NetworkPlan& network, const std::string& name) {
   const SlideInfo& info = slide.slide->info();
@@ -60,7 +66,7 @@ TileVectors vectors_of(const SlideRun& slide, const NetworkPlan& network, const 
   vectors.level = slide.level;
   vectors.downsample = info.levels[slide.level].downsample;
   vectors.reduction = static_cast<double>(network.factor) / 65536.0;
-  vectors.magnification = info.magnification;
+  vectors.magnification = magnification_of(info);
   return vectors;
 }
 
@@ -135,10 +141,13 @@ class Places {
   }
 
   /// Names are longer while files are written: NAME.partial.ome.tif.begun, NAME.partial.ome.zarr.earlier,
-  /// NAME.partial_files.earlier for NAME.dzi.
+  /// NAME.partial_files.earlier for NAME.dzi, NAME.partial.partial.h5.begun.
   static void check_length(const std::string& name) {
     constexpr std::size_t most_bytes = 255;  // of a name on all usual file systems
-    const std::size_t added = name.ends_with(".dzi") ? 18 : name.ends_with(".zarr") ? 16 : 14;
+    const std::size_t added = name.ends_with(".h5")     ? 22
+                              : name.ends_with(".dzi")  ? 18
+                              : name.ends_with(".zarr") ? 16
+                                                        : 14;
     if (name.size() + added <= most_bytes) return;
     throw Error(name + ": a name of " + std::to_string(name.size()) + " bytes, and at most " +
                 std::to_string(most_bytes - added) + " are possible: more is added while it is written");
