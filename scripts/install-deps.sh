@@ -17,14 +17,14 @@ packages=(
 test_packages=(
   libbenchmark-dev libfftw3-dev ccache git python3 python3-venv python3-numpy openslide-tools libvips-tools
   'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib python3-pil
-  python3-skimage python3-scipy python3-h5py
+  python3-skimage python3-scipy
   'python3-tifffile?'
   clang clang-format clang-tidy 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?'
 )
 
-# NumPy of the version that the distribution's packages were built for.
-python_packages=(onnx onnxruntime 'numpy<2')
+# NumPy comes with them.
+python_packages=(onnx onnxruntime h5py pillow)
 tests=
 
 case "${1:-}" in
@@ -36,9 +36,9 @@ esac
 install_python_packages() {
   local python="$root/build/python"
   [[ -n "$tests" ]] || return 0
-  "$python/bin/python3" -c 'import onnx, onnxruntime' 2>/dev/null && return 0
+  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL' 2>/dev/null && return 0
   echo "Installing ${python_packages[*]} into $python"
-  python3 -m venv --system-site-packages "$python" && "$python/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}" ||
+  python3 -m venv --clear "$python" && "$python/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}" ||
     echo "install-deps.sh: PyPI's packages can't be installed; tests of networks will be skipped" >&2
 }
 

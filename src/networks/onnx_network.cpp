@@ -343,6 +343,9 @@ std::shared_ptr<const Network> open_network(const Config& config) {
   static std::mutex mutex;
   static Kept& kept = *new Kept;
   check_file(config.model.file);
+  if (config.model.batches == ModelBatches::mixed) {
+    throw ConfigError("model.batches = \"mixed\": batches of several slides aren't made in this version; use \"slide\"");
+  }
   const std::string key = key_of(config);
   const std::lock_guard lock(mutex);
   if (kept.second && kept.first == key) return kept.second;

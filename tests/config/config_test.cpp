@@ -152,9 +152,10 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
       {"[output]\ndir = \"\\u0000\"", "run.toml:2: output.dir contains a NUL"},
       {"[output]\ndir = ''", "run.toml:2: output.dir can't be empty"},
       {"[operators]\nrun = []",
-       "run.toml:2: operators.run is empty; expected spectrum, identity, sobel, gaussian, stain or tissue"},
+       "run.toml:2: operators.run is empty; expected spectrum, identity, sobel, gaussian, stain, tissue or model"},
       {"[operators]\nrun = ['sobel', 'gausian']",
-       "run.toml:2: operators.run names 'gausian'; expected spectrum, identity, sobel, gaussian, stain or tissue; did "
+       "run.toml:2: operators.run names 'gausian'; expected spectrum, identity, sobel, gaussian, stain, tissue or "
+       "model; did "
        "you mean 'gaussian'?"},
       {"[operators]\nrun = ['sobel', 'stain', 'sobel']", "run.toml:2: operators.run names 'sobel' twice"},
       {"[operators]\nrun = 'sobel'", "run.toml:2: operators.run must be a list of strings, not a string"},

@@ -36,6 +36,10 @@ COMMANDS = {
         "cmake --preset cuda": "cuda",
         "scripts/make-pictures.py build/release/pipeline": "by: tests/scripts/make_pictures_test.py",
         "pipeline --print-config": "page",
+        **{command: "by: tests/networks/models_test.py" for command in (
+            "scripts/make-models.py models",
+            "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/unet.onnx -s image.format=ome-tiff -o pictures",
+            "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors")},
         # The list under "Use".
         "pipeline synth --out slide.svs --size 8192x6144": "by: tests/scripts/readme_test.py",
         "pipeline slide.svs": "by: tests/scripts/readme_test.py",
@@ -116,6 +120,16 @@ COMMANDS = {
         "python3 bench/published/jpeg2000.py slide.svs --bench build/cuda/bench/jpeg2000_gpu_bench":
             "not: " + GPU + ", nvJPEG2000 and nvImageCodec",
         "pipeline synth --out strip.svs --size 65664x4096 --distinct 300": "page",
+    },
+    "docs/models.md": {
+        "pip install onnx onnxruntime": "by: scripts/install-deps.sh",
+        "scripts/make-models.py models": "by: tests/networks/models_test.py",
+        "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/unet.onnx -s image.format=ome-tiff -o pictures":
+            "by: tests/networks/models_test.py",
+        "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors":
+            "by: tests/networks/models_test.py",
+        "python3 bench/published/features.py slide.svs --model models/features.onnx --device cpu --workers 2 "
+        "--coords vectors/features/slide.h5 --check": "not: PyTorch and OpenSlide for Python aren't installed for tests",
     },
     "docs/tuning.md": {
         "pipeline --print-config > base.toml": "page",

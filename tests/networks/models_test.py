@@ -1,0 +1,340 @@
+"""The program with networks: `PIPELINE=path MODELS=folder TEST_PYTHON=path models_test.py [CLASS ...]`.
+
+MODELS holds what scripts/make-models.py makes, and libonnxruntime.so; TEST_PYTHON has the packages onnx, onnxruntime and
+h5py. Where they aren't there the tests are skipped."""
+
+import csv
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = os.environ.get("TEST_PYTHON", "")
+try:
+    import h5py
+    import numpy
+    import onnxruntime
+except ImportError:
+    if os.path.exists(PYTHON) and "MODELS_TEST" not in os.environ:
+        os.execve(PYTHON, [PYTHON, "-B", *sys.argv], {**os.environ, "MODELS_TEST": "1"})
+    print("SKIPPED: needs the packages onnx, onnxruntime and h5py: scripts/install-deps.sh --tests installs them")
+    sys.exit(0)
+
+if not (pathlib.Path(os.environ["MODELS"]) / "identity.onnx").exists():
+    print("SKIPPED: needs networks, which the test \"networks: models are made\" makes")
+    sys.exit(0)
+sys.path.insert(0, str(ROOT / "tests" / "sink"))
+os.environ.setdefault("WRITE_IMAGE", "")
+from folder_image import zarr_arrays  # noqa: E402
+
+PIPELINE = os.environ["PIPELINE"]
+MODELS = pathlib.Path(os.environ["MODELS"])
+# Its Python has the package onnxruntime, which the program finds by itself.
+ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "PATH": f"{pathlib.Path(PYTHON).parent}:{os.environ['PATH']}"}
+DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "shared")) / "data"
+
+
+def run(*arguments, **options):
+    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=250, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def settings_of(model, *more):
+    settings = ['operators.run=["model"]', f"model.file={MODELS / (model + '.onnx')}", "model.provider=cpu", *more]
+    return [word for setting in settings for word in ("-s", setting)]
+
+
+def level0(image):
+    """The pixels of an uncompressed OME-Zarr: height x width x channels."""
+    return numpy.moveaxis(next(iter(zarr_arrays(image)))[1], 0, -1)
+
+
+class Models(unittest.TestCase):
+    ZARR = ("image.format=ome-zarr", "image.compression=none")
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.slide = cls.folder / "slide.svs"
+        cls.must("synth", "--out", cls.slide, "--size", "700x500", "--levels", "2")
+
+    @classmethod
+    def must(cls, *arguments):
+        done = run(*arguments)
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+        return done
+
+    def pixels(self):
+        out = self.folder / "exact"
+        if not out.exists():
+            self.must("convert", self.slide, "--to", "ome-zarr", "--compression", "none", "--out", out)
+        return level0(out / "images" / "slide.identity.ome.zarr")
+
+    def table(self, out, name="slides.csv"):
+        with open(out / name, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def refused(self, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertEqual(done.stderr.strip().count("\n"), 0, done.stderr)
+        return done.stderr
+
+
+class Images(Models):
+    def test_a_network_that_gives_its_input_gives_the_slide(self):
+        expected = self.pixels()
+        for model, *more in (("identity", "model.overlap=16"), ("half", "model.overlap=0"), ("two", "stitch.edge=mirror")):
+            out = self.folder / model
+            self.must(self.slide, "-o", out, *settings_of(model, *self.ZARR, *more))
+            numpy.testing.assert_array_equal(level0(out / "images" / "slide.model.ome.zarr"), expected, model)
+
+    def test_a_blur_whose_tiles_share_enough_is_that_of_the_whole(self):
+        pixels = self.pixels().astype(float)
+        out = self.folder / "blur"
+        self.must(self.slide, "-o", out, *settings_of("blur", *self.ZARR, "stitch.weights=none"))  # blur.toml: overlap 8
+        made = level0(out / "images" / "slide.model.ome.zarr")
+        beyond = numpy.pad(pixels, ((1, 1), (1, 1), (0, 0)))
+        height, width, _ = pixels.shape
+        mean = sum(beyond[y:y + height, x:x + width] for y in range(3) for x in range(3)) / 9
+        self.assertLessEqual(numpy.abs(made - mean).max(), 0.51)
+
+    def test_a_file_is_the_same_whatever_strips_and_threads(self):
+        files = []
+        for i, more in enumerate((("pipeline.strip_height=64", "pipeline.threads=1"),
+                                  ("pipeline.strip_height=512", "pipeline.threads=3", "model.sessions=2"))):
+            out = self.folder / f"unet{i}"
+            self.must(self.slide, "-o", out, *settings_of("unet", "image.format=ome-tiff", *more))
+            files.append((out / "images" / "slide.model.ome.tif").read_bytes())
+        self.assertEqual(files[0], files[1])
+
+    def test_classes_and_smaller_images(self):
+        pixels = self.pixels()
+        out = self.folder / "classes"
+        self.must(self.slide, "-o", out, *settings_of("classes", *self.ZARR))
+        made = level0(out / "images" / "slide.model.ome.zarr")
+        self.assertEqual(made.shape, (*pixels.shape[:2], 1))
+        self.assertGreater(len(numpy.unique(made)), 1)
+        self.assertLess(made.max(), 4)
+        out = self.folder / "smaller"
+        self.must(self.slide, "-o", out, *settings_of("smaller", *self.ZARR))
+        made = level0(out / "images" / "slide.model.ome.zarr")
+        mean = pixels.astype(float).reshape(250, 2, 350, 2, 3).mean(axis=(1, 3))
+        self.assertLessEqual(numpy.abs(made - mean).max(), 0.51)
+
+
+class Bag:
+    """What CLAM's Whole_Slide_Bag_FP and TRIDENT's WSIPatcher take from such a file."""
+
+    def __init__(self, path):
+        with h5py.File(path, "r") as file:
+            coords = file["coords"]
+            self.coords = coords[:]
+            self.attributes = dict(coords.attrs)
+            self.patch_level = coords.attrs["patch_level"]
+            self.patch_size = coords.attrs["patch_size"]
+            self.features = file["features"][:]
+            self.encoder = file["features"].attrs["encoder"]
+            self.name = file["features"].attrs["name"]
+            self.length = len(coords)
+
+
+class Features(Models):
+    ALL = ("model.where=all",)
+
+    def test_they_are_those_of_the_tiles(self):
+        pixels = self.pixels()
+        out = self.folder / "all"
+        self.must(self.slide, "-o", out, *settings_of("features", *self.ALL))
+        bag = Bag(out / "features" / "slide.h5")
+        # Tiles of 64 side by side, the last of each row and column moved back.
+        places = lambda size: [*range(0, size - 64, 64), size - 64]  # noqa: E731
+        corners = [(x, y) for y in places(500) for x in places(700)]
+        self.assertEqual(bag.coords.dtype, numpy.int64)
+        numpy.testing.assert_array_equal(bag.coords, corners)
+        self.assertEqual((bag.patch_level, bag.patch_size, bag.encoder, bag.name), (0, 64, "features.onnx", "slide"))
+        self.assertEqual({key: bag.attributes[key] for key in (
+            "patch_size_level0", "overlap", "level0_width", "level0_height", "custom_downsample", "name")},
+            {"patch_size_level0": 64, "overlap": 0, "level0_width": 700, "level0_height": 500, "custom_downsample": 1,
+             "name": "slide"})
+        self.assertEqual(bag.attributes["level0_magnification"], bag.attributes["target_magnification"])
+        self.assertIsInstance(bag.attributes["name"], str)
+        tiles = numpy.stack([pixels[y:y + 64, x:x + 64] for x, y in corners]).transpose(0, 3, 1, 2)
+        mean, deviation = ((numpy.array(each).reshape(1, 3, 1, 1)) for each in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
+        session = onnxruntime.InferenceSession(MODELS / "features.onnx")
+        expected = session.run(None, {"tiles": ((tiles / 255 - mean) / deviation).astype("float32")})[0]
+        self.assertEqual((bag.features.dtype, bag.features.shape), (numpy.float32, (len(corners), 32)))
+        numpy.testing.assert_allclose(bag.features, expected, rtol=1e-4, atol=1e-5)
+        self.assertGreater(numpy.ptp(expected, axis=0).max(), 0.01)
+
+    def test_the_bytes_are_the_same_whatever_strips_threads_and_time(self):
+        files = []
+        for i, more in enumerate((("pipeline.strip_height=64", "pipeline.threads=1"),
+                                  ("pipeline.strip_height=512", "pipeline.threads=3", "model.sessions=3"))):
+            out = self.folder / f"same{i}"
+            if i > 0:
+                time.sleep(1.1)  # a file would say when, to the second
+            self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, *more))
+            files.append((out / "features" / "slide.h5").read_bytes())
+        self.assertEqual(files[0], files[1])
+        self.assertNotIn(str(self.folder).encode(), files[0])
+        self.assertNotIn(str(MODELS).encode(), files[0])
+
+    def test_tiles_at_a_resolution(self):
+        out = self.folder / "coarse"
+        self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, "input.mpp=0.5", "model.mpp=0.75"))
+        bag = Bag(out / "features" / "slide.h5")
+        self.assertEqual(bag.attributes["custom_downsample"], 1.5)
+        self.assertEqual(bag.attributes["patch_size_level0"], 96)
+        # 466 x 333 pixels: places 0, 64, ... and the last at 402 or 269, in pixels of level 0.
+        self.assertEqual(sorted(set(bag.coords[:, 0]))[:2] + [bag.coords[:, 0].max()], [0, 96, 603])
+        self.assertEqual(bag.coords[:, 1].max(), 404)  # 403.5, half up
+
+    def test_tissue_alone_and_none_of_it(self):
+        out = self.folder / "tissue"
+        self.must(self.slide, "-o", out, *settings_of("features", "input.mpp=2.0"))
+        self.assertLess(Bag(out / "features" / "slide.h5").length, 88)
+        outlines = self.folder / "slide.geojson"
+        outlines.write_text('{"type": "FeatureCollection", "features": []}')
+        self.addCleanup(outlines.unlink)
+        out = self.folder / "none"
+        self.must(self.slide, "-o", out, *settings_of("features", "tissue.source=geojson"))
+        bag = Bag(out / "features" / "slide.h5")
+        self.assertEqual((bag.coords.shape, bag.features.shape), ((0, 2), (0, 32)))
+
+    def test_a_file_that_is_gone_is_made_again_and_is_listed(self):
+        out = self.folder / "again"
+        command = [self.slide, "-o", out, *settings_of("features", *self.ALL)]
+        self.must(*command)
+        file = out / "features" / "slide.h5"
+        whole = file.read_bytes()
+        [row] = self.table(out, "artifacts.csv")
+        self.assertEqual((row["operator"], row["product"], row["file"], row["bytes"]),
+                         ("model", "features", "features/slide.h5", str(len(whole))))
+        self.assertEqual([each.name for each in file.parent.iterdir()], ["slide.h5"])
+        file.unlink()
+        self.must(*command)
+        self.assertEqual(file.read_bytes(), whole)
+        (out / "features" / "slide.partial.h5").write_text("what a run left that was killed")
+        file.write_bytes(whole[:100])
+        self.must(*command)
+        self.assertEqual(file.read_bytes(), whole)
+        # Moved aside with the rest.
+        (out / "features" / "slide.partial.h5").write_text("what a run left that was killed")
+        self.must(*command, "--fresh")
+        self.assertTrue((out / "earlier-1" / "features" / "slide.partial.h5").exists())
+        self.assertEqual((out / "earlier-1" / "features" / "slide.h5").read_bytes(), whole)
+        self.assertEqual(file.read_bytes(), whole)
+
+    def test_a_real_slide(self):
+        slide = DATA / "cmu-1-small-region.svs"
+        if not slide.exists():
+            self.skipTest(f"no {slide}")
+        out = self.folder / "real"
+        self.must(slide, "-o", out, *settings_of("features"))
+        bag = Bag(out / "features" / "cmu-1-small-region.h5")
+        self.assertGreater(bag.length, 10)
+        self.assertEqual(bag.attributes["level0_magnification"], 20)
+        self.assertEqual(len(set(map(tuple, bag.features.round(3)))), bag.length)
+
+
+class Failures(Models):
+    def test_a_slide_fails_and_others_go_on(self):
+        bright = self.folder / "bright.svs"
+        self.must("synth", "--out", bright, "--size", "300x300", "--levels", "1", "--seed", "3")
+        out = self.folder / "nan"
+        done = run(bright, self.slide, "-o", out, *settings_of("nan"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        rows = self.table(out)
+        self.assertEqual([row["status"] for row in rows], ["failed", "failed"])
+        self.assertIn("the network gave a value that isn't a number", rows[0]["error"])
+        self.assertFalse(list((out / "features").glob("*.h5")))
+        # Darker ones can be computed.
+        out = self.folder / "dark"
+        self.must(bright, self.slide, "-o", out, *settings_of("nan", "model.scale=0.4"))
+        self.assertEqual(len(list((out / "features").glob("*.h5"))), 2)
+
+    def test_no_memory_fails_each_slide_in_a_line(self):
+        out = self.folder / "memory"
+        done = run(self.slide, "-o", out, *settings_of("memory"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        [row] = self.table(out)
+        self.assertIn("memory.onnx: it fails on a batch: ", row["error"])
+        self.assertNotIn("\n", row["error"])
+
+    def test_what_cant_begin_is_told_in_a_line(self):
+        broken = self.folder / "broken.onnx"
+        broken.write_bytes((MODELS / "unet.onnx").read_bytes()[:300])
+        for settings, words in ((settings_of("grey"), "it takes ? x 1 x 64 x 64"),
+                                (settings_of("identity"), 'image.format is "none"'),
+                                (settings_of("identity", f"model.file={broken}"), "broken.onnx: ONNX Runtime"),
+                                (settings_of("identity", "model.file="), "model.file isn't set"),
+                                (settings_of("identity", "model.runtime=/none.so"), "model.runtime: ONNX Runtime can't be"),
+                                (settings_of("identity", "model.provider=cuda"), 'model.provider = "cuda": '),
+                                (settings_of("identity", "model.batches=mixed"), 'model.batches = "mixed": '),
+                                (settings_of("identity", "model.mean=[1.0]"), "model.mean has 1 numbers; expected 3")):
+            self.assertIn(words, self.refused(self.slide, "-o", self.folder / "refused", *settings))
+
+    def test_other_networks_dont_continue_a_run(self):
+        mine = self.folder / "mine"
+        mine.mkdir()
+        shutil.copy(MODELS / "features.onnx", mine / "m.onnx")
+        own = [word for setting in ('operators.run=["model"]', f"model.file={mine / 'm.onnx'}", "model.provider=cpu")
+               for word in ("-s", setting)]
+        out = self.folder / "continued"
+        self.must(self.slide, "-o", out, *own)
+        self.must(self.slide, "-o", out, *own, "-s", "model.sessions=2", "-s", f"model.runtime={MODELS}")
+        (mine / "m.toml").write_text("[model]\nbatch = 4\n")
+        self.assertIn("model.batch is 4 here and was 0", self.refused(self.slide, "-o", out, *own))
+        (mine / "m.toml").unlink()
+        (mine / "m.onnx.data").write_bytes(b"weights")
+        self.assertIn("the model's content is ", self.refused(self.slide, "-o", out, *own))
+        (mine / "m.onnx.data").unlink()
+        moved = self.folder / "moved"
+        mine.rename(moved)
+        self.must(self.slide, "-o", out, *(word.replace(str(mine), str(moved)) for word in own))
+
+
+class Documents(Models):
+    """What README.md and docs/models.md say."""
+
+    COMMANDS = ["scripts/make-models.py models",
+                "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/unet.onnx -s image.format=ome-tiff -o pictures",
+                "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors"]
+
+    def test_its_commands(self):
+        here = self.folder / "here"
+        (here / "slides").mkdir(parents=True)
+        shutil.copy(self.slide, here / "slides")
+        (here / "scripts").symlink_to(ROOT / "scripts")
+        (here / "pipeline").symlink_to(PIPELINE)
+        environment = {**ENVIRONMENT, "PATH": f"{here}:{ENVIRONMENT['PATH']}"}
+        for command in self.COMMANDS:
+            for page in "README.md", "docs/models.md":
+                self.assertIn(command, (ROOT / page).read_text(encoding="utf-8"))
+            done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, capture_output=True, text=True,
+                                  timeout=250, check=False)
+            self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
+        self.assertTrue((here / "pictures" / "images" / "slide.model.ome.tif").exists())
+        page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+        snippet = page.split("```python\n")[1].split("```")[0]
+        found = {}
+        before = os.getcwd()
+        os.chdir(here)
+        try:
+            exec(snippet, found)
+        finally:
+            os.chdir(before)
+        self.assertEqual(found["features"].shape, (len(found["coords"]), 32))
+        self.assertEqual(found["side"], 64)
+
+
+if __name__ == "__main__":
+    unittest.main()
