@@ -103,9 +103,10 @@ def place():
 
 
 def classes():
-    """Four classes of pixels by their colour."""
+    """Four classes of pixels by their colour: light, dark, red, blue."""
     network = Network()
-    network.conv("tiles", 3, 4, side=1, to="result")
+    weights = network.constant(numpy.array([[1, 1, 1], [-1, -1, -1], [3, -3, 0], [0, -3, 3]]).reshape(4, 3, 1, 1))
+    network.add("Conv", "tiles", weights, network.constant([-1.5, 1.5, 0, 0]), to="result", kernel_shape=[1, 1])
     return network.model("classes", ["n", 3, 64, 64], ["n", 4, 64, 64])
 
 
@@ -196,7 +197,7 @@ SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan
 LARGE = [resnet18]
 SETTINGS = {
     "blur": "tile = 64\noverlap = 8\n",
-    "classes": 'output = "classes"\nrange = [-2.0, 2.0]\n',
+    "classes": 'output = "classes"\nrange = [-3.0, 3.0]\n',
     "unet": "overlap = 16\nbatch = 4\n" + IMAGENET,
     "features": "batch = 8\nwhere = \"tissue\"\n" + IMAGENET,
     "resnet18": "batch = 256\nwhere = \"tissue\"\n" + IMAGENET,

@@ -339,8 +339,7 @@ void read_model_file(Config& config) {
   for (const ConfigKey& key : config_keys()) {
     const ConfigValue value = key.get(beside);
     if (value == key.get(defaults)) continue;
-    constexpr std::array machines = {std::string_view("sessions"), std::string_view("provider")};
-    const bool of_machine = key.is_path || std::ranges::find(machines, key.name) != machines.end();
+    const bool of_machine = key.is_path || key.of_machine;
     if (key.section != "model" || of_machine) {
       throw ConfigError(file.string() + ": " + key.full_name() +
                         " can't stand beside a model, which has settings of [model] alone" +

@@ -90,6 +90,12 @@ ConfigKey choice(std::string_view section, std::string_view name, Section Config
   return key;
 }
 
+/// A key that decides how results are made, not which.
+inline ConfigKey of_machine(ConfigKey key) {
+  key.of_machine = true;
+  return key;
+}
+
 /// What is wrong with micrometres a pixel: 0, or 0.001 or more.
 inline std::string mpp_complaint(const ConfigValue& value) {
   const double mpp = std::get<double>(value);

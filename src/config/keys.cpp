@@ -300,10 +300,11 @@ std::vector<ConfigKey> make_keys() {
           "stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
           "With lenient: seconds after a slide's first rows came to the network from which on it gets no more of its "
           "tiles, which are absent then; 0 means no limit. Default 0."),
-      integer("stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
-              "Host memory that stitching one slide may take, in MiB, besides pipeline.memory_mib: two rows of tiles "
-              "of what the network gives, and one of what it gets. A slide that would take more fails before it "
-              "begins. Default 2048."),
+      of_machine(integer(
+          "stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
+          "Host memory that stitching one slide may take, in MiB, besides pipeline.memory_mib: two rows of tiles "
+          "of what the network gives, and one of what it gets. A slide that would take more fails before it "
+          "begins. Default 2048.")),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "

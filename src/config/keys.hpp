@@ -42,6 +42,7 @@ struct ConfigKey {
   std::string_view comment;              ///< meaning, unit, bounds, default, memory consequence
   std::span<const std::string> choices;  ///< of a `choice`
   bool is_path = false;                  ///< says where something lies: stays out of files that are passed on
+  bool of_machine = false;               ///< decides how results are made, not which
   double low = 0.0;                      ///< bounds, inclusive
   double high = 0.0;
   std::function<ConfigValue(const Config&)> get;

@@ -86,16 +86,18 @@ std::vector<ConfigKey> model_keys() {
       choice("model", "where", &Config::model, &ModelConfig::where, where_names,
              "Which tiles the network gets: all, those with tissue, or auto (what MODEL.toml says, else all). "
              "Default auto."),
-      integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
-              "Batches that a device works on at a time; 0 means 1 on a GPU, and on the CPU as many as threads. "
-              "Memory: what the network takes for a batch, for each; on GPUs the weights, too. Default 0."),
+      of_machine(
+          integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
+                  "Batches that a device works on at a time; 0 means 1 on a GPU, and on the CPU as many as threads. "
+                  "Memory: what the network takes for a batch, for each; on GPUs the weights, too. Default 0.")),
       path(
           "model", "runtime", &Config::model, &ModelConfig::runtime,
           "ONNX Runtime's library (libonnxruntime.so), or a folder that holds it; empty means what the environment's "
           "SLIDESTREAM_ONNXRUNTIME names, else where the system or Python's package onnxruntime has it. Default \"\"."),
-      choice("model", "provider", &Config::model, &ModelConfig::provider, provider_names,
-             "Where the network runs: cpu, cuda, or auto (on GPUs where both ONNX Runtime and the machine have them, "
-             "and pipeline.backend isn't cpu). Default auto."),
+      of_machine(choice(
+          "model", "provider", &Config::model, &ModelConfig::provider, provider_names,
+          "Where the network runs: cpu, cuda, or auto (on GPUs where both ONNX Runtime and the machine have them, "
+          "and pipeline.backend isn't cpu). Default auto.")),
       choice("model", "batches", &Config::model, &ModelConfig::batches, batches_names,
              "What fills a batch: slide (tiles of one slide, the last batch with zeros, so that it holds the same "
              "whenever it is run), mixed (tiles of several slides), or auto (what MODEL.toml says, else slide). "

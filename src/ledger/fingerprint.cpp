@@ -39,11 +39,8 @@ bool is_section_of(const std::string& op, std::string_view section, const Config
 bool decides(const ConfigKey& key, const Config& config) {
   constexpr std::array<std::string_view, 5> always = {"input.level", "input.mpp", "decode.on_bad_tile", "output.maps",
                                                       "operators.run"};
-  // Where the model and its runtime lie is nobody's business: `model_settings` says what they are. How much memory may
-  // be taken decides whether there is a result, not which.
-  constexpr std::array<std::string_view, 5> elsewhere = {"model.file", "model.runtime", "model.provider",
-                                                         "model.sessions", "stitch.memory_mib"};
-  if (std::ranges::find(elsewhere, key.full_name()) != elsewhere.end()) return false;
+  // Where the model and its runtime lie is nobody's business: `model_settings` says what they are.
+  if (key.of_machine || (key.section == "model" && key.is_path)) return false;
   if (key.section == "image") return config.image.format != ImageFormat::none;
   return std::ranges::find(always, key.full_name()) != always.end() ||
          std::ranges::any_of(config.operators.run,

@@ -18,13 +18,21 @@
 namespace slidestream {
 namespace {
 
-/// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file.
-std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const std::string& op,
-                                                             bool stitched) {
+/// "m.onnx", wherever it lies.
+std::string model_name(const Config& config) { return std::filesystem::path(config.model.file).filename().string(); }
+
+/// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file. Of a
+/// network what it is, too.
+std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const Operator& op) {
   std::vector<std::pair<std::string, std::string>> settings;
+  const bool stitched = op.network() != nullptr;
   for (const ConfigKey& key : config_keys()) {
-    if ((key.section == op || (stitched && key.section == "stitch" && key.name != "memory_mib")) && !key.is_path)
-      settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    const bool own = key.section == op.name() || (stitched && key.section == "stitch");
+    if (own && !key.is_path && !key.of_machine) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+  }
+  if (stitched) {
+    settings.emplace_back("network", to_toml_value(model_name(config)));
+    settings.emplace_back("runtime", to_toml_value(op.network()->description()));
   }
   return settings;
 }
@@ -46,7 +54,7 @@ ImageDescription describe(const RunContext& context, const SlideRun& slide, cons
     if (description.magnification) *description.magnification /= network->mpp(1.0);
   }
   if (product.format.channels == 1) description.channel_names = {product.name};
-  description.settings = settings_of(context.config, op.name(), network != nullptr);
+  description.settings = settings_of(context.config, op);
   description.creator = std::string("slidestream ") + version();
   return description;
 }
@@ -141,13 +149,10 @@ class Places {
   }
 
   /// Names are longer while files are written: NAME.partial.ome.tif.begun, NAME.partial.ome.zarr.earlier,
-  /// NAME.partial_files.earlier for NAME.dzi, NAME.partial.partial.h5.begun.
+  /// NAME.partial_files.earlier for NAME.dzi.
   static void check_length(const std::string& name) {
     constexpr std::size_t most_bytes = 255;  // of a name on all usual file systems
-    const std::size_t added = name.ends_with(".h5")     ? 22
-                              : name.ends_with(".dzi")  ? 18
-                              : name.ends_with(".zarr") ? 16
-                                                        : 14;
+    const std::size_t added = name.ends_with(".dzi") ? 18 : name.ends_with(".zarr") ? 16 : 14;
     if (name.size() + added <= most_bytes) return;
     throw Error(name + ": a name of " + std::to_string(name.size()) + " bytes, and at most " +
                 std::to_string(most_bytes - added) + " are possible: more is added while it is written");

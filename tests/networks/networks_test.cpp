@@ -222,8 +222,8 @@ TEST_CASE("Shapes say what a network gives") {
   const auto classes = open_network(config);
   CHECK(classes->output().kind == NetworkOutput::Kind::classes);
   CHECK(classes->output().channels == 4);
-  CHECK(classes->output().low == -2.0F);
-  CHECK(classes->output().high == 2.0F);
+  CHECK(classes->output().low == -3.0F);
+  CHECK(classes->output().high == 3.0F);
   config.model.output = ModelOutput::image;
   config.model.sample = ModelSample::uint16;
   config.model.overlap = 32;

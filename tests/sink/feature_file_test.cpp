@@ -74,7 +74,7 @@ TEST_CASE("Features have the same bytes in whatever order they come, and N may b
   CHECK(written(folder / "b.h5", 23, 4, false) == bytes);
   CHECK(written(folder / "c.h5", 23, 1, true) == bytes);
   CHECK(written(folder / "d.h5", 0, 1, false).starts_with("\x89HDF"));
-  CHECK(written(folder / "d.h5", 22, 1, false) != bytes);
+  CHECK(written(folder / "e.h5", 22, 1, false) != bytes);
 }
 
 TEST_CASE("Features that aren't whole, or no numbers, don't get the final name") {
