@@ -36,7 +36,7 @@ ALLOWED = {
         "operators/sobel", "operators/stain", "operators/tissue"},
     "src/operators/gaussian": {"public", "image", "operators"},
     "src/operators/identity": {"public", "image", "operators"},
-    "src/operators/model": {"public", "image", "operators", "networks"},
+    "src/operators/model": {"public", "operators", "networks", "sink"},  # writes features
     "src/operators/sobel": {"public", "image", "operators"},
     "src/operators/stain": {"public", "image", "operators", "operators/tissue"},
     "src/operators/tissue": {"public", "image", "codec", "sink", "operators"},  # writes its mask

@@ -3,18 +3,15 @@
 #include <hdf5.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <mutex>
 #include <slidestream/error.hpp>
 #include <string_view>
-#include <type_traits>
+#include <system_error>
 #include <utility>
 
 namespace slidestream {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "features are written as they lie in memory");
 
 /// The library may be built without locks of its own.
 std::mutex& library() {
@@ -55,6 +52,7 @@ class Handle {
   ~Handle() {
     if (id_ >= 0) close_(id_);
   }
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
@@ -95,14 +93,17 @@ void write_text(const Handle& of, const char* name, const std::string& value) {
   write_attribute(of, name, type.get(), &text);
 }
 
-/// Space is taken at once, without being written to, and nothing says when.
-Handle make_dataset(const Handle& file, const char* name, hid_t type, std::array<hsize_t, 2> shape) {
+/// Space is taken at once, without being filled, and nothing says when.
+Handle make_dataset(const Handle& file, const char* name, hid_t type, std::array<hsize_t, 2> shape,
+                    const void* values) {
   const Handle settings(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   check(H5Pset_obj_track_times(settings.get(), 0));
   check(H5Pset_alloc_time(settings.get(), H5D_ALLOC_TIME_EARLY));
   check(H5Pset_fill_time(settings.get(), H5D_FILL_TIME_NEVER));
   const Handle space(H5Screate_simple(2, shape.data(), nullptr), H5Sclose);
-  return {H5Dcreate2(file.get(), name, type, space.get(), H5P_DEFAULT, settings.get(), H5P_DEFAULT), H5Dclose};
+  Handle made(H5Dcreate2(file.get(), name, type, space.get(), H5P_DEFAULT, settings.get(), H5P_DEFAULT), H5Dclose);
+  if (shape[0] > 0) check(H5Dwrite(made.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+  return made;
 }
 
 void describe_coords(const Handle& coords, const FeatureDescription& about) {
@@ -122,73 +123,42 @@ void describe_coords(const Handle& coords, const FeatureDescription& about) {
   write_number(coords, "custom_downsample", about.reduction);
 }
 
-/// Everything but the features, to a file that is there. Their offset in it; 0 when there are none.
-std::uint64_t write_frame(const std::filesystem::path& path, const FeatureDescription& about,
-                          std::span<const FeatureFile::Corner> corners) {
+void write(const std::filesystem::path& path, const FeatureDescription& about, std::span<const TileCorner> corners,
+           std::span<const float> vectors) {
   const std::lock_guard lock(library());
   check(H5open());
   check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
+  // Not all file systems can lock, and nobody else has the name.
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  // Who writes the file has it locked already.
   check(H5Pset_file_locking(access.get(), 0, 1));
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   const auto rows = static_cast<hsize_t>(corners.size());
-  std::uint64_t offset = 0;
   {
-    const Handle coords = make_dataset(file, "coords", H5T_STD_I64LE, {rows, 2});
-    if (rows > 0) {
-      check(H5Dwrite(coords.get(), H5T_STD_I64LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, corners.data()));
-    }
+    const Handle coords = make_dataset(file, "coords", H5T_STD_I64LE, {rows, 2}, corners.data());
     describe_coords(coords, about);
-    const Handle features = make_dataset(file, "features", H5T_IEEE_F32LE, {rows, static_cast<hsize_t>(about.length)});
+    const Handle features =
+        make_dataset(file, "features", H5T_IEEE_F32LE, {rows, static_cast<hsize_t>(about.length)}, vectors.data());
     write_text(features, "name", about.name);
     write_text(features, "encoder", about.encoder);
-    if (rows > 0) {
-      offset = H5Dget_offset(features.get());
-      if (offset == HADDR_UNDEF) fail();
-    }
   }
   file.close();
-  return offset;
 }
 
 }  // namespace
 
-FeatureFile::FeatureFile(const std::filesystem::path& file, const FeatureDescription& description,
-                         std::span<const Corner> corners)
-    : corners_(corners.begin(), corners.end()),
-      length_(description.length),
-      missing_(static_cast<std::int64_t>(corners.size())),
-      partial_(file) {
+void write_features(const std::filesystem::path& file, const FeatureDescription& description,
+                    std::span<const TileCorner> corners, std::span<const float> vectors) {
+  if (vectors.size() != corners.size() * static_cast<std::size_t>(description.length)) {
+    throw Error("internal: " + std::to_string(vectors.size()) + " features for " + std::to_string(corners.size()) +
+                " tiles of " + std::to_string(description.length));
+  }
   try {
-    offset_ = write_frame(partial_name(file), description, corners);
+    write(file, description, corners, vectors);
   } catch (const Error& error) {
-    partial_.discard();
-    throw OutputError(partial_name(file).string() + ": " + error.what());
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+    throw OutputError(file.string() + ": " + error.what());
   }
-}
-
-FeatureFile::~FeatureFile() { partial_.discard(); }
-
-void FeatureFile::put(std::int64_t first, std::span<const float> vectors) {
-  const std::int64_t count = static_cast<std::int64_t>(vectors.size()) / length_;
-  if (first < 0 || first + count > static_cast<std::int64_t>(corners_.size()) ||
-      count * length_ != static_cast<std::int64_t>(vectors.size())) {
-    throw Error("internal: vectors of tiles that aren't there");
-  }
-  const auto bad = std::ranges::find_if(vectors, [](float value) { return std::isnan(value); });
-  if (bad != vectors.end()) {
-    const auto& [x, y] = corners_[static_cast<std::size_t>(first + (bad - vectors.begin()) / length_)];
-    throw Error("the network gives NaN for the tile at " + std::to_string(x) + ", " + std::to_string(y));
-  }
-  const std::uint64_t bytes = static_cast<std::uint64_t>(length_) * sizeof(float);
-  partial_.write(offset_ + static_cast<std::uint64_t>(first) * bytes, std::as_bytes(vectors));
-  missing_ -= count;
-}
-
-void FeatureFile::publish() {
-  if (missing_ != 0) throw Error("internal: " + std::to_string(missing_) + " vectors are missing");
-  partial_.publish();
 }
 
 }  // namespace slidestream

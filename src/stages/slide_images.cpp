@@ -18,9 +18,6 @@
 namespace slidestream {
 namespace {
 
-/// "m.onnx", wherever it lies.
-std::string model_name(const Config& config) { return std::filesystem::path(config.model.file).filename().string(); }
-
 /// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file. Of a
 /// network what it is, too.
 std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const Operator& op) {
@@ -31,7 +28,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Config& confi
     if (own && !key.is_path && !key.of_machine) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
   if (stitched) {
-    settings.emplace_back("network", to_toml_value(model_name(config)));
+    settings.emplace_back("network", to_toml_value(std::filesystem::path(config.model.file).filename().string()));
     settings.emplace_back("runtime", to_toml_value(op.network()->description()));
   }
   return settings;
