@@ -26,6 +26,7 @@ ALLOWED = {
     "cuda/operators": {
         "public", "runtime", "image", "operators", "operators/gaussian", "operators/sobel", "operators/stain"},
     "cuda/tiles": {"public", "runtime", "codec"},
+    "cuda/networks": {"public", "runtime"},
     "cuda/encode": {"public", "runtime", "codec"},
     "cuda/pyramid": {"public", "runtime", "image"},
     "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
@@ -44,6 +45,8 @@ ALLOWED = {
     "src/stages": {
         "public", "runtime", "image", "codec", "sink", "slide", "statistics", "spectrum", "operators", "config",
         "cuda", "operators/tissue"},  # networks may get tissue alone
+    "src/networks": {"public", "runtime", "config", "cuda"},
+    "src/ledger": {"public", "config", "output", "sink", "networks"},
     "src/networks": {"public", "runtime", "config", "cuda"},
     "src/ledger": {"public", "config", "output", "sink", "networks"},
     "src/sweep": {"public", "config", "output", "ledger", "sink"},  # what a sweep computes must stay the same

@@ -88,8 +88,8 @@ std::vector<ConfigKey> model_keys() {
              "Default auto."),
       of_machine(
           integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
-                  "Batches that a device works on at a time; 0 means 1 on a GPU, and on the CPU as many as threads. "
-                  "Memory: what the network takes for a batch, for each; on GPUs the weights, too. Default 0.")),
+                  "Batches that a device works on at a time; 0 means 2 on a GPU, and on the CPU as many as threads. "
+                  "Memory: what the network takes for a batch, for each. Default 0.")),
       path(
           "model", "runtime", &Config::model, &ModelConfig::runtime,
           "ONNX Runtime's library (libonnxruntime.so), or a folder that holds it; empty means what the environment's "

@@ -17,9 +17,9 @@ void to_planes(std::span<const std::uint8_t> pixels, std::size_t area, const Tab
     Sample* green = red + area;
     Sample* blue = green + area;
     for (std::size_t i = 0; i < area; ++i) {
-      red[i] = tables[0][in[3 * i]];
-      green[i] = tables[1][in[3 * i + 1]];
-      blue[i] = tables[2][in[3 * i + 2]];
+      red[i] = tables[in[3 * i]];
+      green[i] = tables[256 + in[3 * i + 1]];
+      blue[i] = tables[512 + in[3 * i + 2]];
     }
   }
 }
@@ -62,8 +62,8 @@ Normalisation::Normalisation(const ModelConfig& model) {
     const double deviation = model.deviation.empty() ? 1.0 : model.deviation[channel];
     for (std::size_t v = 0; v < 256; ++v) {
       const double value = (static_cast<double>(v) * scale / 255.0 - mean) / deviation;
-      table_[channel][v] = static_cast<float>(value);
-      half_table_[channel][v] = to_half(table_[channel][v]);
+      table_[channel * 256 + v] = static_cast<float>(value);
+      half_table_[channel * 256 + v] = to_half(table_[channel * 256 + v]);
     }
   }
 }

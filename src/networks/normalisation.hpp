@@ -24,9 +24,13 @@ class Normalisation {
   void run(std::span<const std::uint8_t> pixels, std::size_t area, std::span<float> planes) const noexcept;
   void run(std::span<const std::uint8_t> pixels, std::size_t area, std::span<std::uint16_t> planes) const noexcept;
 
+  /// 3 x 256: what each value of red, green and blue becomes, as numbers and as the bits of half floats.
+  std::span<const float> table() const noexcept { return table_; }
+  std::span<const std::uint16_t> half_table() const noexcept { return half_table_; }
+
  private:
-  std::array<std::array<float, 256>, 3> table_{};
-  std::array<std::array<std::uint16_t, 256>, 3> half_table_{};
+  std::array<float, 768> table_{};
+  std::array<std::uint16_t, 768> half_table_{};
 };
 
 }  // namespace slidestream::networks

@@ -73,6 +73,7 @@ using GetTensorElementType = Entry<60, Status*(const TensorInfo*, ElementType*)>
 using GetDimensionsCount = Entry<61, Status*(const TensorInfo*, std::size_t*)>;
 using GetDimensions = Entry<62, Status*(const TensorInfo*, std::int64_t* values, std::size_t count)>;
 using GetTensorTypeAndShape = Entry<65, Status*(const Value*, TensorInfo**)>;
+using CreateMemoryInfo = Entry<68, Status*(const char* name, int allocator, int device, int memory, MemoryInfo**)>;
 using CreateCpuMemoryInfo = Entry<69, Status*(int allocator, int memory, MemoryInfo**)>;
 using AllocatorFree = Entry<76, Status*(Allocator*, void*)>;
 using GetAllocatorWithDefaultOptions = Entry<78, Status*(Allocator**)>;

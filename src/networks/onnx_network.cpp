@@ -1,9 +1,9 @@
 #include "networks/onnx_network.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <slidestream/error.hpp>
@@ -15,6 +15,7 @@
 #include "config/toml_text.hpp"
 #include "networks/normalisation.hpp"
 #include "networks/onnx_session.hpp"
+#include "networks/tile_planes.hpp"
 #include "runtime/machine.hpp"
 #if defined(SLIDESTREAM_HAVE_CUDA)
 #include "runtime/cuda/devices.hpp"
@@ -46,13 +47,12 @@ std::vector<Place> gpus_for(const Config& config, const OnnxRuntime& runtime) {
   const runtime::cuda::Devices devices = runtime::cuda::find_devices();
   if (devices.found.empty()) return none(devices.why_none);
   std::vector<Place> places;
-  const int sessions = std::max(config.model.sessions, 1);
   for (const auto& device : devices.found) {
     const std::vector<int>& chosen = config.gpu.devices;
     if (!chosen.empty() && std::ranges::find(chosen, device.ordinal) == chosen.end()) continue;
     // What the program doesn't take for itself, all but a little.
     const double memory = static_cast<double>(device.memory) * std::max(0.95 - config.gpu.memory_fraction, 0.05);
-    places.push_back({device.ordinal, static_cast<std::size_t>(memory / sessions)});
+    places.push_back({device.ordinal, static_cast<std::size_t>(memory)});
   }
   return places.empty() ? none("none of gpu.devices is there") : places;
 #else
@@ -66,7 +66,8 @@ std::string computed_on(const OnnxRuntime& runtime, bool on_gpus) {
 
 int sessions_of(const Config& config, bool on_gpus) {
   if (config.model.sessions > 0) return config.model.sessions;
-  if (on_gpus) return 1;
+  // One's tiles cross the bus while the other computes.
+  if (on_gpus) return 2;
   return config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
 }
 
@@ -199,68 +200,68 @@ class ShapeFinder : private Shapes {
   const OnnxSession& session_;
 };
 
-/// Values of a batch, as the network has them, in memory that stays.
-struct Buffer {
-  std::vector<float> wide;
-  std::vector<std::uint16_t> half;
-  OnnxSession::Value value;
-
-  Buffer(const OnnxSession& session, onnx::ElementType type, const std::vector<std::int64_t>& shape) {
-    std::size_t count = 1;
-    for (const std::int64_t side : shape) count *= static_cast<std::size_t>(side);
-    if (type == onnx::ElementType::float16) {
-      half.resize(count);
-      value = session.tensor(half.data(), count * sizeof half[0], shape, type);
-    } else {
-      wide.resize(count);
-      value = session.tensor(wide.data(), count * sizeof wide[0], shape, type);
-    }
-  }
-};
+std::size_t count_of(const std::vector<std::int64_t>& shape) {
+  std::size_t count = 1;
+  for (const std::int64_t side : shape) count *= static_cast<std::size_t>(side);
+  return count;
+}
 
 class Session final : public NetworkSession {
  public:
   Session(std::shared_ptr<const OnnxSession> session, const Shapes& shapes,
-          std::shared_ptr<const Normalisation> normalisation, std::string file)
+          const std::shared_ptr<const Normalisation>& normalisation, std::string file)
       : session_(std::move(session)),
-        normalisation_(std::move(normalisation)),
         file_(std::move(file)),
-        area_(static_cast<std::size_t>(shapes.tiles.side) * shapes.tiles.side),
-        input_(*session_, session_->input().type, shapes.input_shape),
-        output_(*session_, session_->output().type, shapes.output_shape) {}
+        samples_(count_of(shapes.input_shape)),
+        values_(count_of(shapes.output_shape)) {
+    const OnnxTensor& input = session_->input();
+    const OnnxTensor& output = session_->output();
+    const PlanesSize size = {static_cast<std::size_t>(shapes.tiles.side) * shapes.tiles.side,
+                             static_cast<std::size_t>(shapes.tiles.batch), input.type == onnx::ElementType::float16};
+    const int gpu = session_->place().gpu;
+    planes_ = gpu < 0 ? make_host_planes(normalisation, size) : make_device_planes(*normalisation, size, gpu);
+    input_ = session_->tensor(planes_->data(), planes_->bytes(), shapes.input_shape, input.type, gpu >= 0);
+    void* into = nullptr;
+    if (output.type == onnx::ElementType::float16) {
+      halves_.resize(values_);
+      into = halves_.data();
+    } else {
+      floats_.resize(values_);
+      into = floats_.data();
+    }
+    const std::size_t bytes = values_ * (halves_.empty() ? sizeof(float) : sizeof(std::uint16_t));
+    output_ = session_->tensor(into, bytes, shapes.output_shape, output.type);
+  }
 
   void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
-    const std::size_t samples = std::max(input_.wide.size(), input_.half.size());
-    const std::size_t given = std::max(output_.wide.size(), output_.half.size());
-    if (pixels.size() != samples || values.size() != given) {
+    if (pixels.size() != samples_ || values.size() != values_) {
       throw Error("internal: a batch of " + std::to_string(pixels.size()) + " samples and " +
-                  std::to_string(values.size()) + " values; the network has " + std::to_string(samples) + " and " +
-                  std::to_string(given));
-    }
-    if (input_.half.empty()) {
-      normalisation_->run(pixels, area_, input_.wide);
-    } else {
-      normalisation_->run(pixels, area_, input_.half);
+                  std::to_string(values.size()) + " values; the network has " + std::to_string(samples_) + " and " +
+                  std::to_string(values_));
     }
     try {
-      session_->run(input_.value, output_.value);
+      planes_->put(pixels);
+      session_->run(input_, output_);
     } catch (const Error& error) {
       throw SlideError(of_file(file_, std::string("it fails on a batch: ") + error.what()));
     }
-    if (output_.half.empty()) {
-      std::ranges::copy(output_.wide, values.begin());
+    if (halves_.empty()) {
+      std::ranges::copy(floats_, values.begin());
     } else {
-      std::ranges::transform(output_.half, values.begin(), from_half);
+      std::ranges::transform(halves_, values.begin(), from_half);
     }
   }
 
  private:
   std::shared_ptr<const OnnxSession> session_;
-  std::shared_ptr<const Normalisation> normalisation_;
   std::string file_;
-  std::size_t area_;
-  Buffer input_;
-  Buffer output_;
+  std::size_t samples_;
+  std::size_t values_;
+  std::unique_ptr<TilePlanes> planes_;
+  std::vector<float> floats_;
+  std::vector<std::uint16_t> halves_;
+  OnnxSession::Value input_;
+  OnnxSession::Value output_;
 };
 
 class OnnxNetwork final : public Network {
@@ -285,18 +286,17 @@ class OnnxNetwork final : public Network {
   }
 
  private:
-  /// On the CPU all share one, weights and all; on GPUs each has one for itself, and with it a stream.
+  /// Those on one device share it, weights and all.
   std::shared_ptr<const OnnxSession> loaded_for(int gpu) const {
     if (gpus_.empty()) return first_;
-    const std::size_t number = made_.fetch_add(1);
-    Place place = gpus_[number % gpus_.size()];
-    if (gpu >= 0) {
-      const auto found = std::ranges::find(gpus_, gpu, &Place::gpu);
-      if (found == gpus_.end()) throw Error("internal: the network doesn't run on GPU " + std::to_string(gpu));
-      place = *found;
-    }
-    if (place.gpu == first_->place().gpu && !first_taken_.exchange(true)) return first_;
-    return std::make_shared<OnnxSession>(runtime_, file_, place);
+    const std::lock_guard lock(mutex_);
+    auto place = std::ranges::find(gpus_, gpu, &Place::gpu);
+    if (gpu < 0) place = gpus_.begin() + static_cast<std::ptrdiff_t>(made_++ % gpus_.size());
+    if (place == gpus_.end()) throw Error("internal: the network doesn't run on GPU " + std::to_string(gpu));
+    if (place == gpus_.begin()) return first_;
+    std::shared_ptr<const OnnxSession>& loaded = others_[place->gpu];
+    if (!loaded) loaded = std::make_shared<OnnxSession>(runtime_, file_, *place);
+    return loaded;
   }
 
   std::string file_;
@@ -306,8 +306,9 @@ class OnnxNetwork final : public Network {
   Shapes shapes_;
   std::shared_ptr<const Normalisation> normalisation_;
   int sessions_;
-  mutable std::atomic<std::size_t> made_{0};
-  mutable std::atomic<bool> first_taken_{false};
+  mutable std::mutex mutex_;
+  mutable std::size_t made_ = 0;                                      ///< guarded by mutex_
+  mutable std::map<int, std::shared_ptr<const OnnxSession>> others_;  ///< by GPU; guarded by mutex_
 };
 
 /// Settings, and what the file looked like: the same again is the same network.
@@ -344,7 +345,8 @@ std::shared_ptr<const Network> open_network(const Config& config) {
   static Kept& kept = *new Kept;
   check_file(config.model.file);
   if (config.model.batches == ModelBatches::mixed) {
-    throw ConfigError("model.batches = \"mixed\": batches of several slides aren't made in this version; use \"slide\"");
+    throw ConfigError(
+        "model.batches = \"mixed\": batches of several slides aren't made in this version; use \"slide\"");
   }
   const std::string key = key_of(config);
   const std::lock_guard lock(mutex);

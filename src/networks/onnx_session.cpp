@@ -56,6 +56,10 @@ OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::
     constexpr int default_memory = 0;
     host_ = make_onnx<onnx::CreateCpuMemoryInfo, onnx::MemoryInfo, onnx::ReleaseMemoryInfo>(runtime_, arena_allocator,
                                                                                             default_memory);
+    if (place.gpu >= 0) {
+      device_ = make_onnx<onnx::CreateMemoryInfo, onnx::MemoryInfo, onnx::ReleaseMemoryInfo>(
+          runtime_, "Cuda", arena_allocator, place.gpu, default_memory);
+    }
     input_ = tensor_of(true);
     output_ = tensor_of(false);
   } catch (const ConfigError&) {
@@ -109,9 +113,9 @@ OnnxTensor OnnxSession::tensor_of(bool is_input) const {
 }
 
 OnnxSession::Value OnnxSession::tensor(void* data, std::size_t bytes, const std::vector<std::int64_t>& shape,
-                                       onnx::ElementType type) const {
-  return make_onnx<onnx::CreateTensorWithData, onnx::Value, onnx::ReleaseValue>(runtime_, host_.get(), data, bytes,
-                                                                                shape.data(), shape.size(), type);
+                                       onnx::ElementType type, bool on_gpu) const {
+  return make_onnx<onnx::CreateTensorWithData, onnx::Value, onnx::ReleaseValue>(
+      runtime_, (on_gpu ? device_ : host_).get(), data, bytes, shape.data(), shape.size(), type);
 }
 
 void OnnxSession::run(const Value& input, Value& output) const {

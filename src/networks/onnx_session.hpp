@@ -37,9 +37,10 @@ class OnnxSession {
   const OnnxTensor& output() const noexcept { return output_; }
   const Place& place() const noexcept { return place_; }
 
-  /// Values in host memory, as the library sees them; they stay the caller's.
   using Value = OnnxHandle<onnx::Value, onnx::ReleaseValue>;
-  Value tensor(void* data, std::size_t bytes, const std::vector<std::int64_t>& shape, onnx::ElementType type) const;
+  /// Values as the library sees them; they stay the caller's. In host memory, or that of the session's GPU.
+  Value tensor(void* data, std::size_t bytes, const std::vector<std::int64_t>& shape, onnx::ElementType type,
+               bool on_gpu = false) const;
 
   /// Computes `output` from `input`; null memory in `output` is made by the library. \throws Error in one line
   void run(const Value& input, Value& output) const;
@@ -52,7 +53,9 @@ class OnnxSession {
   std::shared_ptr<const OnnxRuntime> runtime_;
   Place place_;
   OnnxHandle<onnx::Session, onnx::ReleaseSession> session_;
-  OnnxHandle<onnx::MemoryInfo, onnx::ReleaseMemoryInfo> host_;
+  using Memory = OnnxHandle<onnx::MemoryInfo, onnx::ReleaseMemoryInfo>;
+  Memory host_;
+  Memory device_;  ///< of a GPU
   OnnxTensor input_;
   OnnxTensor output_;
 };

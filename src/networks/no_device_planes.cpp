@@ -1,0 +1,11 @@
+#include <slidestream/error.hpp>
+
+#include "networks/tile_planes.hpp"
+
+namespace slidestream::networks {
+
+std::unique_ptr<TilePlanes> make_device_planes(const Normalisation&, const PlanesSize&, int) {
+  throw Error("this program was built without CUDA");
+}
+
+}  // namespace slidestream::networks
