@@ -17,7 +17,7 @@ left_to_the_machine='^(linux-vdso|ld-linux-[^/]*|libc|libm|libpthread|libdl|libr
 # Libraries under the GPL alone would put what is passed on under it, too.
 under_the_gpl='^lib(jbig|fftw3)'
 # What programs have in them of other projects' sources, by the packages that have their licences.
-compiled_in=(libcli11-dev libconcurrentqueue-dev libjs-chart.js libjs-leaflet nlohmann-json3-dev)
+compiled_in=(libcli11-dev libconcurrentqueue-dev libhdf5-dev libjs-chart.js libjs-leaflet nlohmann-json3-dev)
 marker=.slidestream-bundle
 
 fail() { echo "bundle.sh: $*" >&2; exit 1; }

@@ -15,6 +15,7 @@
 #include "cuda/jpeg2000/decoder_memory.hpp"
 #include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
+#include "cuda/networks/planes.hpp"
 #include "cuda/operators/image_kernel.hpp"
 #include "cuda/pyramid/device_pyramid.hpp"
 #include "cuda/spectrum/device_statistics.hpp"
@@ -72,6 +73,31 @@ void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* byt
 void place_rgb_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
                      std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
   place_with(interleaved_to_rgb, 3, &PlacedTile::rgb_destination, plane, pitch, bytes, tiles, count, layout, stream);
+}
+
+namespace {
+
+template <class Sample>
+void enqueue_made_up(Sample* planes, const std::uint8_t* pixels, const Sample* table, std::size_t area,
+                     std::size_t tiles, cudaStream_t stream) {
+  const auto work = [=] {
+    for (std::size_t i = 0; i < tiles * area * 3; ++i) {
+      const std::size_t channel = i / area % 3;
+      planes[i] = table[256 * channel + pixels[(i / (area * 3) * area + i % area) * 3 + channel]];
+    }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+}  // namespace
+
+void enqueue_planes(float* planes, const std::uint8_t* pixels, const float* table, std::size_t area, std::size_t tiles,
+                    cudaStream_t stream) {
+  enqueue_made_up(planes, pixels, table, area, tiles, stream);
+}
+void enqueue_planes(std::uint16_t* planes, const std::uint8_t* pixels, const std::uint16_t* table, std::size_t area,
+                    std::size_t tiles, cudaStream_t stream) {
+  enqueue_made_up(planes, pixels, table, area, tiles, stream);
 }
 
 namespace {

@@ -1,0 +1,42 @@
+// Tiles on a GPU that is made up: what a network finds there is what it finds on the host.
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "networks/tile_planes.hpp"
+
+using namespace slidestream;
+using namespace slidestream::networks;
+
+TEST_CASE("A batch of tiles has the same bits on a GPU as on the host") {
+  ModelConfig model;
+  model.mean = {0.485, 0.456, 0.406};
+  model.deviation = {0.229, 0.224, 0.225};
+  const auto normalisation = std::make_shared<const Normalisation>(model);
+  std::mt19937 random(7);
+  for (const bool half : {false, true}) {
+    // More bytes than are copied at a time, and few.
+    for (const PlanesSize size : {PlanesSize{1025 * 1025, 3, half}, PlanesSize{49, 2, half}}) {
+      const auto host = make_host_planes(normalisation, size);
+      const auto device = make_device_planes(*normalisation, size, 1);
+      REQUIRE(host->bytes() == size.area * size.tiles * 3 * (half ? 2 : 4));
+      REQUIRE(device->bytes() == host->bytes());
+      for (int round = 0; round < 2; ++round) {
+        std::vector<std::uint8_t> pixels(size.area * size.tiles * 3);
+        std::ranges::generate(pixels, [&] { return static_cast<std::uint8_t>(random() >> 24); });
+        host->put(pixels);
+        device->put(pixels);
+        std::vector<std::byte> found(device->bytes());
+        REQUIRE(cudaMemcpy(found.data(), device->data(), found.size(), cudaMemcpyDeviceToHost) == cudaSuccess);
+        const auto* expected = static_cast<const std::byte*>(host->data());
+        CHECK(std::equal(found.begin(), found.end(), expected));
+      }
+    }
+  }
+}
