@@ -25,7 +25,7 @@ bool is_unfinished(const std::string& file, const std::unordered_set<std::string
   if (mark == std::string::npos || mark == 0) return false;
   const std::size_t behind = mark + partial.size();
   if (behind == file.size() || (file[behind] != '.' && file[behind] != '_')) return false;
-  if (names.contains(file.substr(0, mark))) return true;
+  if (file.substr(mark) == ".partial.h5") return names.contains(file.substr(0, mark));
   const std::size_t dot = file.rfind('.', mark - 1);
   return dot != std::string::npos && names.contains(file.substr(0, dot));
 }

@@ -82,14 +82,14 @@ std::string default_of(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& given) {
-  Config config = given;
-  read_model_file(config);
+std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
+  Config whole = config;
+  read_model_file(whole);
   std::vector<std::pair<std::string, std::string>> settings = {{program_version_key, version()}};
   for (const ConfigKey& key : config_keys()) {
-    if (decides(key, config)) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    if (decides(key, whole)) settings.emplace_back(key.full_name(), to_toml_value(key.get(whole)));
   }
-  if (config.operators.runs("model")) std::ranges::move(model_settings(config), std::back_inserter(settings));
+  if (whole.operators.runs("model")) std::ranges::move(model_settings(whole), std::back_inserter(settings));
   return settings;
 }
 

@@ -35,9 +35,12 @@ enum class ValueType : int { unknown = 0, tensor = 1 };
 using LoggingFunction = void (*)(void* param, int severity, const char* category, const char* id, const char* location,
                                  const char* message);
 
+/// An entry of the table, whatever its type.
+using AnyFunction = void (*)();
+
 /// OrtApiBase, which `OrtGetApiBase` gives.
 struct ApiBase {
-  const void* const* (*get_api)(std::uint32_t version);
+  const AnyFunction* (*get_api)(std::uint32_t version);
   const char* (*version)();
 };
 

@@ -48,11 +48,11 @@ class OnnxRuntime {
 
   template <class Entry>
   typename Entry::Type entry() const noexcept {
-    return reinterpret_cast<typename Entry::Type>(reinterpret_cast<std::uintptr_t>(table_[Entry::index]));
+    return reinterpret_cast<typename Entry::Type>(table_[Entry::index]);
   }
   void check(onnx::Status* status) const;
 
-  const void* const* table_ = nullptr;
+  const onnx::AnyFunction* table_ = nullptr;
   onnx::Env* env_ = nullptr;
   std::string version_;
   std::vector<std::string> providers_;
