@@ -335,13 +335,14 @@ TEST_CASE("A runtime that isn't there, or isn't one, is told") {
 TEST_CASE("A batch that can't be computed is an error of one line, and others go on") {
   const std::string folder = models();
   if (folder.empty()) return;
+#if !defined(SLIDESTREAM_TEST_SANITIZED)  // whose allocator ends the program
   const auto network = open_network(running(folder + "/memory.onnx"));
   const auto session = network->session(-1);
   const auto pixels = random_pixels(samples_of(*network), 6);
-  std::vector<float> values(values_of(*network));
+  std::vector<float> given(values_of(*network));
   for (int i = 0; i < 2; ++i) {
     try {
-      session->run(pixels, values);
+      session->run(pixels, given);
       FAIL("it was computed");
     } catch (const SlideError& error) {
       const std::string text = error.what();
@@ -349,9 +350,11 @@ TEST_CASE("A batch that can't be computed is an error of one line, and others go
       CHECK(text.find('\n') == std::string::npos);
     }
   }
-  CHECK_THROWS_AS(session->run(std::span(pixels).first(5), values), Error);
+#endif
   // Numbers that aren't are whoever's who knows which tiles count.
   const auto nan = open_network(running(folder + "/nan.onnx"));
+  std::vector<float> values(values_of(*nan) + 1);
+  CHECK_THROWS_AS(nan->session(-1)->run(random_pixels(samples_of(*nan), 6), values), Error);
   CHECK(std::isnan(run(*nan, std::vector<std::uint8_t>(samples_of(*nan), 200))[0]));
   CHECK(run(*nan, std::vector<std::uint8_t>(samples_of(*nan), 0))[0] == doctest::Approx(std::sqrt(0.5)));
 }
