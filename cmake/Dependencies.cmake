@@ -24,10 +24,12 @@ find_library(SLIDESTREAM_SZIP sz)
 find_package(ZLIB)
 set(SLIDESTREAM_HDF5 PkgConfig::HDF5)
 if(SLIDESTREAM_HDF5_ARCHIVE AND SLIDESTREAM_SZIP AND ZLIB_FOUND)
+  add_library(slidestream_hdf5_archive INTERFACE)
+  target_link_libraries(slidestream_hdf5_archive INTERFACE
+    "${SLIDESTREAM_HDF5_ARCHIVE}" "${SLIDESTREAM_SZIP}" ZLIB::ZLIB ${CMAKE_DL_LIBS} m)
   set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
-  list(APPEND SLIDESTREAM_HDF5_PARTS "${SLIDESTREAM_HDF5_ARCHIVE}" "${SLIDESTREAM_SZIP}" ${ZLIB_LIBRARIES} ${CMAKE_DL_LIBS} m)
   set(SLIDESTREAM_HDF5
-    "$<BUILD_INTERFACE:$<IF:${is_program},${SLIDESTREAM_HDF5_PARTS},PkgConfig::HDF5>>" "$<INSTALL_INTERFACE:PkgConfig::HDF5>")
+    "$<BUILD_INTERFACE:$<IF:${is_program},slidestream_hdf5_archive,PkgConfig::HDF5>>$<INSTALL_INTERFACE:PkgConfig::HDF5>")
 endif()
 
 # moodycamel's header lies in a folder whose name differs between releases.

@@ -8,6 +8,7 @@
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
 #include "runtime/cuda/resources.hpp"
+#include "runtime/host_memory.hpp"
 
 namespace slidestream::networks {
 namespace {
@@ -21,13 +22,14 @@ class DevicePlanes final : public TilePlanes {
       : gpu_(gpu),
         size_(size),
         samples_(size.area * size.tiles * 3),
-        staged_(new std::byte[samples_]),
-        pinned_({staged_.get(), samples_}),
+        staged_(std::max(samples_, table.size_bytes())),
+        pinned_(staged_.bytes()),
         pixels_(samples_),
         planes_(samples_ * sizeof(Sample)),
         table_(table.size_bytes()) {
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(table_.bytes().data(), table.data(), table.size_bytes(), cudaMemcpyHostToDevice,
-                                     stream_.get()));
+    std::memcpy(staged_.bytes().data(), table.data(), table.size_bytes());
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(table_.bytes().data(), staged_.bytes().data(), table.size_bytes(),
+                                     cudaMemcpyHostToDevice, stream_.get()));
     SLIDESTREAM_CUDA(cudaStreamSynchronize(stream_.get()));
   }
 
@@ -40,9 +42,9 @@ class DevicePlanes final : public TilePlanes {
     constexpr std::size_t part = std::size_t{4} << 20;
     for (std::size_t at = 0; at < pixels.size(); at += part) {
       const std::size_t bytes = std::min(part, pixels.size() - at);
-      std::memcpy(staged_.get() + at, pixels.data() + at, bytes);
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(pixels_.bytes().data() + at, staged_.get() + at, bytes, cudaMemcpyHostToDevice,
-                                       stream_.get()));
+      std::memcpy(staged_.bytes().data() + at, pixels.data() + at, bytes);
+      SLIDESTREAM_CUDA(cudaMemcpyAsync(pixels_.bytes().data() + at, staged_.bytes().data() + at, bytes,
+                                       cudaMemcpyHostToDevice, stream_.get()));
     }
     cuda::enqueue_planes(reinterpret_cast<Sample*>(planes_.bytes().data()),
                          reinterpret_cast<const std::uint8_t*>(pixels_.bytes().data()),
@@ -55,7 +57,7 @@ class DevicePlanes final : public TilePlanes {
   int gpu_;
   PlanesSize size_;
   std::size_t samples_;
-  std::unique_ptr<std::byte[]> staged_;
+  runtime::HostMemory staged_;
   rt::PinnedRange pinned_;
   rt::DeviceMemory pixels_;
   rt::DeviceMemory planes_;

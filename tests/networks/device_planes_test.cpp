@@ -7,9 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "networks/tile_planes.hpp"
+#include "runtime/cuda/check.hpp"
+#include "runtime/cuda/resources.hpp"
+#include "runtime/host_memory.hpp"
 
 using namespace slidestream;
 using namespace slidestream::networks;
@@ -32,8 +36,13 @@ TEST_CASE("A batch of tiles has the same bits on a GPU as on the host") {
         std::ranges::generate(pixels, [&] { return static_cast<std::uint8_t>(random() >> 24); });
         host->put(pixels);
         device->put(pixels);
-        std::vector<std::byte> found(device->bytes());
-        REQUIRE(cudaMemcpy(found.data(), device->data(), found.size(), cudaMemcpyDeviceToHost) == cudaSuccess);
+        const runtime::HostMemory memory(device->bytes());
+        const std::span<std::byte> found = memory.bytes();
+        const runtime::cuda::PinnedRange pinned(found);
+        const runtime::cuda::Stream stream;
+        SLIDESTREAM_CUDA(
+            cudaMemcpyAsync(found.data(), device->data(), found.size(), cudaMemcpyDeviceToHost, stream.get()));
+        SLIDESTREAM_CUDA(cudaStreamSynchronize(stream.get()));
         const auto* expected = static_cast<const std::byte*>(host->data());
         CHECK(std::equal(found.begin(), found.end(), expected));
       }

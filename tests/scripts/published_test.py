@@ -46,6 +46,17 @@ class Compare(unittest.TestCase):
         for arguments in ([self.slide, "--only", "C"], [self.slide, "--probe-rows", "100"], []):
             self.assertEqual(run(*arguments).returncode, 2)
 
+    def test_the_loader_says_what_is_missing(self):
+        def load(*arguments):
+            return subprocess.run([sys.executable, "-S", "-E", "-B", FOLDER / "features.py", *map(str, arguments)],
+                                  capture_output=True, text=True)
+
+        self.assertIn("--coords FILE.h5", load("--help").stdout)
+        result = load(self.slide, "--model", "m.onnx")
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1))
+        self.assertIn("missing Python packages: torch (pip install torch)", result.stderr)
+        self.assertEqual(load(self.slide).returncode, 2)
+
     def test_strips_cover_the_slide_once(self):
         self.assertEqual(strips.plan(1000, 256), [(0, 256), (256, 256), (512, 256), (768, 232)])
         self.assertEqual(strips.plan(1024, 256)[-1], (768, 256))
