@@ -26,14 +26,15 @@ IMAGENET = "mean = [0.485, 0.456, 0.406]\nstd = [0.229, 0.224, 0.225]\nscale = 1
 class Network:
     """Nodes and weights as they are added; values go by name."""
 
-    def __init__(self, seed=1):
+    def __init__(self, seed=1, dtype="float32"):
         self.random = numpy.random.RandomState(seed)
+        self.dtype = dtype  # of weights
         self.nodes = []
         self.weights = []
 
-    def constant(self, values, dtype="float32"):
+    def constant(self, values, dtype=None):
         name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(numpy.asarray(values, dtype), name))
+        self.weights.append(numpy_helper.from_array(numpy.asarray(values, dtype or self.dtype), name))
         return name
 
     def add(self, kind, *inputs, to=None, **attributes):
@@ -121,9 +122,9 @@ def unet():
     return network.model("unet", ["n", 3, 128, 128], ["n", 3, 128, 128])
 
 
-def residual(widths, blocks, tile, entries):
+def residual(widths, blocks, tile, entries, half=False):
     """A ResNet: a stem, stages of residual blocks that halve the image, the mean over what is left."""
-    network = Network()
+    network = Network(dtype="float16" if half else "float32")
     value = network.add("Relu", network.conv("tiles", 3, widths[0], side=7, stride=2))
     value = network.add("MaxPool", value, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     before = widths[0]
@@ -137,7 +138,8 @@ def residual(widths, blocks, tile, entries):
             value = network.add("Relu", network.add("Mul", network.add("Add", inner, around), network.constant(0.5)))
             before = width
     network.add("Flatten", network.add("GlobalAveragePool", value), to="result")
-    return network.model("residual", ["n", 3, tile, tile], ["n", entries])
+    types = (HALF, HALF) if half else (FLOAT, FLOAT)
+    return network.model("residual", ["n", 3, tile, tile], ["n", entries], types)
 
 
 def features():
@@ -148,6 +150,11 @@ def features():
 def resnet18():
     """A network of ResNet-18's shape: 512 features of a tile of 224 x 224. 45 MB."""
     return residual([64, 128, 256, 512], 2, 224, 512)
+
+
+def resnet18_half():
+    """The same in float16. 22 MB."""
+    return residual([64, 128, 256, 512], 2, 224, 512, half=True)
 
 
 def nan():
@@ -194,12 +201,13 @@ def inputs():
 
 
 SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, memory, grey, bytes_in, oblong, inputs]
-LARGE = [resnet18]
+LARGE = [resnet18, resnet18_half]
 SETTINGS = {
     "blur": "tile = 64\noverlap = 8\n",
     "classes": 'output = "classes"\nrange = [-3.0, 3.0]\n',
     "unet": "overlap = 16\nbatch = 4\n" + IMAGENET,
     "features": "batch = 8\nwhere = \"tissue\"\n" + IMAGENET,
+    "resnet18_half": "batch = 256\nwhere = \"tissue\"\n" + IMAGENET,
     "resnet18": "batch = 256\nwhere = \"tissue\"\n" + IMAGENET,
 }
 
