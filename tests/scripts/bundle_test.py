@@ -17,11 +17,12 @@ LIBTIFF = ROOT / "scripts" / "build-libtiff.sh"
 # Libraries whose terms were read and let programs under other licences be passed on with them. One that isn't here is
 # for a person to look at.
 PERMISSIVE = {
-    "libLerc": "Apache-2.0", "libcupti": "NVIDIA's, which lets it be passed on", "libdeflate": "MIT", "libfmt": "MIT",
+    "libLerc": "Apache-2.0", "libaec": "BSD-2-Clause", "libcupti": "NVIDIA's, which lets it be passed on",
+    "libdeflate": "MIT", "libfmt": "MIT",
     "libgcc_s": "GPL-3 with the exception for programs that use it", "libhwy": "Apache-2.0 or BSD-3-Clause",
     "libjpeg": "IJG, BSD-3-Clause and zlib", "libkissfft-float": "BSD-3-Clause", "liblzma": "public domain",
     "libopenjp2": "BSD-2-Clause", "libsharpyuv": "BSD-3-Clause", "libspdlog": "MIT", "libsqlite3": "public domain",
-    "libstdc++": "GPL-3 with the exception for programs that use it", "libtbb": "Apache-2.0", "libtiff": "libtiff's",
+    "libsz": "BSD-2-Clause", "libstdc++": "GPL-3 with the exception for programs that use it", "libtbb": "Apache-2.0", "libtiff": "libtiff's",
     "libtomlplusplus": "MIT", "libwebp": "BSD-3-Clause",
     "libblosc": "BSD-3-Clause", "liblz4": "BSD-2-Clause", "libsnappy": "BSD-3-Clause", "libz": "zlib", "libzstd": "BSD-3-Clause or GPL-2"}
 
@@ -140,7 +141,8 @@ class Bundle(unittest.TestCase):
             self.assertIn(package, licences, file.name)
         for name in licences:
             self.assertGreater((self.made / "licences" / name).stat().st_size, 500, name)
-        for name in ("libtiff", "libcli11-dev", "libconcurrentqueue-dev", "libjs-chart.js", "nlohmann-json3-dev"):
+        for name in ("libtiff", "libcli11-dev", "libconcurrentqueue-dev", "libhdf5-dev", "libjs-chart.js",
+                     "nlohmann-json3-dev"):
             self.assertIn(name, licences)
         checked = 0
         for file in [*(self.made / "bin").iterdir(), *libraries]:
