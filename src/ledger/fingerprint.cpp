@@ -89,7 +89,8 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
   for (const ConfigKey& key : config_keys()) {
     if (decides(key, whole)) settings.emplace_back(key.full_name(), to_toml_value(key.get(whole)));
   }
-  if (whole.operators.runs("model")) std::ranges::move(model_settings(whole), std::back_inserter(settings));
+  const bool has_model = whole.operators.runs("model") && !whole.model.file.empty();
+  if (has_model) std::ranges::move(model_settings(whole), std::back_inserter(settings));
   return settings;
 }
 
