@@ -24,7 +24,7 @@ test_packages=(
 )
 
 # NumPy comes with them.
-python_packages=(onnx onnxruntime h5py pillow)
+python_packages=(onnx==1.23.2 onnxruntime==1.32.0 h5py==3.16.0 pillow==13.0.0)
 tests=
 
 case "${1:-}" in
