@@ -41,7 +41,8 @@ ALLOWED = {
     "src/operators/sobel": {"public", "image", "operators"},
     "src/operators/stain": {"public", "image", "operators", "operators/tissue"},
     "src/operators/tissue": {"public", "image", "codec", "sink", "operators"},  # writes its mask
-    # The only one that knows runtime and slide both.
+    "src/tiling": {"public", "runtime", "image", "slide", "operators/tissue"},  # windows in batches, for Python
+    # With src/tiling the only one that knows runtime and slide both.
     "src/stages": {
         "public", "runtime", "image", "codec", "sink", "slide", "statistics", "spectrum", "operators", "config",
         "cuda", "operators/tissue"},  # networks may get tissue alone

@@ -8,7 +8,6 @@
 #include "slide/jpeg_decoder.hpp"
 #include "slide/libtiff_decoder.hpp"
 #include "slide/slide_impl.hpp"
-#include "slide/tile_bytes.hpp"
 #include "slide/tile_job.hpp"
 
 namespace slidestream {
@@ -102,83 +101,6 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
     default:
       return impl_->libtiff.decode(job, bytes);
   }
-}
-
-namespace {
-
-/// The part of tile (`column`, `row`) that a rectangle of its level asks for.
-struct Overlap {
-  std::int64_t from_x;  // within the tile
-  std::int64_t from_y;
-  HostPixels out;
-};
-
-Overlap overlap(const Level& level, std::int64_t column, std::int64_t row, std::int64_t first_column,
-                std::int64_t first_row, const HostPixels& out) {
-  const std::int64_t left = std::max(first_column, column * level.tile_width);
-  const std::int64_t top = std::max(first_row, row * level.tile_height);
-  const std::int64_t right = std::min(first_column + out.width, (column + 1) * level.tile_width);
-  const std::int64_t bottom = std::min(first_row + out.height, (row + 1) * level.tile_height);
-  return {left - column * level.tile_width,
-          top - row * level.tile_height,
-          {out.data + (top - first_row) * out.pitch +
-               (left - first_column) * static_cast<std::int64_t>(out.format.pixel_bytes()),
-           out.pitch, right - left, bottom - top, out.format}};
-}
-
-void whiten(const HostPixels& out) {
-  for (std::int64_t y = 0; y < out.height; ++y) std::memset(out.data + y * out.pitch, 255, out.row_bytes());
-}
-
-void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
-                 const HostPixels& out, BadTilePolicy on_bad_tile) {
-  const Level& level = slide.info().levels.at(level_index);
-  const bool inside = first_column >= 0 && first_row >= 0 && out.width > 0 && out.height > 0 &&
-                      out.width <= level.width - first_column && out.height <= level.height - first_row;
-  if (!inside) throw std::invalid_argument("the rectangle to read lies outside the level");
-  TileDecoder decoder;
-  std::vector<std::byte> bytes;
-  for (std::int64_t row = first_row / level.tile_height; row * level.tile_height < first_row + out.height; ++row) {
-    for (std::int64_t column = first_column / level.tile_width; column * level.tile_width < first_column + out.width;
-         ++column) {
-      const Overlap part = overlap(level, column, row, first_column, first_row, out);
-      const std::int64_t index = row * level.columns + column;
-      const TileRange range = slide.tile(level_index, index);
-      if (range.length == 0) {
-        whiten(part.out);
-        continue;
-      }
-      try {
-        if (!slide.contains(range)) throw TileError("lies outside the file");
-        if (claims_too_many_bytes(level, range)) throw TileError("claims more bytes than its pixels could need");
-        bytes.resize(range.length);
-        slide.read(range.offset, bytes);
-        decoder.decode(slide, level_index, index, bytes, part.from_x, part.from_y, part.out);
-      } catch (const TileError& error) {
-        if (on_bad_tile == BadTilePolicy::white) {
-          whiten(part.out);
-          continue;
-        }
-        throw_slide_error(slide.info().path, "level " + std::to_string(level_index) + " tile " + std::to_string(index) +
-                                                 " (column " + std::to_string(column) + ", row " + std::to_string(row) +
-                                                 "): " + error.what());
-      }
-    }
-  }
-}
-
-}  // namespace
-
-void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-                    const HostPixels& out, BadTilePolicy on_bad_tile) {
-  if (out.format != luminance_format) throw std::invalid_argument("read_luminance: the pixels aren't luminance");
-  read_pixels(slide, level, first_column, first_row, out, on_bad_tile);
-}
-
-void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-              const HostPixels& out, BadTilePolicy on_bad_tile) {
-  if (out.format != rgb_format) throw std::invalid_argument("read_rgb: the pixels aren't RGB");
-  read_pixels(slide, level, first_column, first_row, out, on_bad_tile);
 }
 
 }  // namespace slidestream

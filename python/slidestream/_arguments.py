@@ -1,0 +1,34 @@
+"""Checks that several functions share."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, Tuple, Union
+
+from slidestream._core import ConfigError
+
+Path = Union[str, "os.PathLike[str]"]
+Pair = Union[int, Tuple[int, int]]
+OnBadTile = Literal["fail", "white"]
+
+
+def choice(name: str, value: object, choices: Tuple[str, ...]) -> str:
+    """One of some words. Raises ConfigError."""
+    if value not in choices:
+        raise ConfigError(f"{name} is {value!r}; expected {' or '.join(repr(word) for word in choices)}")
+    return str(value)
+
+
+def pair(name: str, value: Pair) -> Tuple[int, int]:
+    """Width and height, given as two numbers or as one. Raises ConfigError."""
+    try:
+        width, height = (value, value) if not hasattr(value, "__iter__") else value  # type: ignore[misc]
+        return width.__index__(), height.__index__()  # type: ignore[union-attr]
+    except (AttributeError, TypeError, ValueError):
+        raise ConfigError(f"{name} is {value!r}; expected a whole number, or (width, height)") from None
+
+
+def check_device(device: str) -> None:
+    """Raises ConfigError for memory that arrays can't lie in."""
+    if str(device) != "cpu":
+        raise ConfigError(f"device is {device!r}; expected 'cpu'")

@@ -1,0 +1,129 @@
+"""Single slides."""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import numpy
+import numpy.typing
+
+from slidestream import _core
+from slidestream._arguments import OnBadTile, Pair, Path, check_device, choice, pair
+from slidestream._core import Level
+
+
+class Slide:
+    """An open whole-slide image: Aperio SVS and other tiled TIFF files.
+
+    Any number of threads may use one object at the same time. A slide that is pickled is opened again where it arrives,
+    and one that a process had before a fork may be used by the child.
+
+    Args:
+        path: The slide's file.
+        mpp: Micrometres a pixel of level 0, in place of what the file says.
+        on_bad_tile: ``"fail"``: reading a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
+
+    Raises:
+        SlideError: The file isn't a slide that can be read. The message names it, and the cause.
+        StorageError: The file system failed.
+    """
+
+    def __init__(self, path: Path, *, mpp: Optional[float] = None, on_bad_tile: OnBadTile = "fail") -> None:
+        self._white = choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white"
+        self._mpp = mpp
+        self._core = _core.OpenSlide(os.fspath(path), 0.0 if mpp is None else float(mpp))
+
+    def __reduce__(self) -> Tuple[object, ...]:
+        return _open, (str(self._core.path), self._mpp, "white" if self._white else "fail")
+
+    def __repr__(self) -> str:
+        width, height = self.dimensions
+        return f"Slide({str(self.path)!r}: {width} x {height}, {len(self.levels)} levels, {self.codec})"
+
+    @property
+    def path(self) -> os.PathLike[str]:
+        """The file, as it was given."""
+        return self._core.path
+
+    @property
+    def format(self) -> str:
+        """``"aperio"``, ``"ome-tiff"`` or ``"tiff"``."""
+        return self._core.format
+
+    @property
+    def codec(self) -> str:
+        """How level 0's tiles are compressed: ``"jpeg"``, ``"jpeg2000"``, ``"none"``, ``"lzw"``, ..."""
+        return self.levels[0].codec
+
+    @property
+    def levels(self) -> List[Level]:
+        """The resolutions, largest first."""
+        return self._core.levels
+
+    @property
+    def dimensions(self) -> Tuple[int, int]:
+        """Width and height of level 0 in pixels."""
+        return self.levels[0].size
+
+    @property
+    def mpp(self) -> Optional[float]:
+        """Micrometres a pixel of level 0, where the slide says."""
+        return self._core.mpp
+
+    @property
+    def magnification(self) -> Optional[float]:
+        """Power of the objective, where the slide says."""
+        return self._core.magnification
+
+    @property
+    def properties(self) -> Dict[str, str]:
+        """What the scanner's maker wrote into the file."""
+        return self._core.properties
+
+    @property
+    def associated(self) -> List[str]:
+        """Names of the file's images that aren't levels: thumbnail, label, macro."""
+        return self._core.associated
+
+    def icc_profile(self) -> bytes:
+        """Level 0's ICC profile; empty where there is none that can be used."""
+        return self._core.icc_profile()
+
+    def read_region(
+        self,
+        location: Sequence[int],
+        level: int = 0,
+        size: Pair = (256, 256),
+        device: str = "cpu",
+        *,
+        fill: int = 255,
+    ) -> numpy.typing.NDArray[numpy.uint8]:
+        """Reads a rectangle of a level. The arguments stand in OpenSlide's order, and the pixels are OpenSlide's.
+
+        Only tiles that the rectangle touches are decoded, by several threads and without the GIL.
+
+        Args:
+            location: x and y of the rectangle's top left corner in pixels of level 0; may lie outside. On another level
+                it is the nearest pixel of that level (OpenSlide interpolates between pixels there).
+            level: Number of the level.
+            size: Width and height in pixels of that level, or one number for both.
+            device: Where the array shall lie: ``"cpu"``.
+            fill: Value of all that lies beyond the level, 0 to 255. (What OpenSlide makes transparent there is 0 after
+                its ``convert("RGB")``.) A tile that is missing in the file is white.
+
+        Returns:
+            Height x width x 3, uint8: red, green, blue. It owns its memory, and outlives the slide.
+
+        Raises:
+            SlideError: A tile can't be decoded, or the file can't be read.
+            ConfigError: An argument means nothing.
+        """
+        check_device(device)
+        x, y = pair("location", location)  # type: ignore[arg-type]
+        width, height = pair("size", size)
+        return self._core.read_region(x, y, level, width, height, fill, self._white)
+
+
+def _open(path: str, mpp: Optional[float], on_bad_tile: OnBadTile) -> Slide:
+    return Slide(path, mpp=mpp, on_bad_tile=on_bad_tile)

@@ -1,0 +1,201 @@
+"""Windows of slides in batches."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from dataclasses import dataclass
+from typing import Iterable, Iterator, List, Literal, Optional, Tuple, Union
+
+import numpy
+import numpy.typing
+
+from slidestream import _core
+from slidestream._arguments import OnBadTile, Pair, Path, check_device, choice, pair
+
+# Threads of loops that still run end before the interpreter does.
+_running: "weakref.WeakSet[TileIterator]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for iterator in list(_running):
+        iterator.close()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some windows, in the order of the slides and of the rows of each."""
+
+    pixels: numpy.typing.NDArray[numpy.uint8]
+    """uint8: batch x height x width x 3 (``layout="nhwc"``) or batch x 3 x height x width (``"nchw"``). Always of full
+    length: behind ``count`` windows there are zeros."""
+    coords: numpy.typing.NDArray[numpy.int64]
+    """int64: count x 2: x and y of each window's top left corner in pixels of level 0."""
+    slide: numpy.typing.NDArray[numpy.int32]
+    """int32: count: which of the paths each window is of."""
+    count: int
+    """Windows in this batch: all that a batch holds, but in the last one."""
+
+    def __len__(self) -> int:
+        return self.count
+
+
+class TileIterator(Iterator[Batch]):
+    """One pass over the windows. Its threads decode ahead; they end with the last batch, with ``close``, at the end of
+    a ``with`` block, or when nobody holds the iterator any more. Batches that were handed out stay as they are."""
+
+    def __init__(self, options: _core.TileOptions, copy: bool) -> None:
+        self._core: Optional[_core.TileIterator] = _core.TileIterator(options, copy)
+        _running.add(self)
+
+    def __iter__(self) -> TileIterator:
+        return self
+
+    def __next__(self) -> Batch:
+        core = self._core
+        found = None if core is None else core.next()
+        if found is None:
+            self.close()
+            raise StopIteration
+        return Batch(*found)
+
+    def __enter__(self) -> TileIterator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the pass: the threads finish the tiles that they are at."""
+        core, self._core = self._core, None
+        if core is not None:
+            core.close()
+
+
+class Tiles:
+    """What ``tiles`` gives: can be walked any number of times, and pickled for another process."""
+
+    def __init__(self, paths: List[str], keywords: dict, copy: bool) -> None:
+        self.paths: List[str] = paths
+        """The slides; ``Batch.slide`` counts them."""
+        self._keywords = keywords
+        self._copy = copy
+        self._options = _core.TileOptions(slides=paths, **keywords)
+        self._windows: Optional[int] = None
+
+    def __reduce__(self) -> Tuple[object, ...]:
+        return Tiles, (self.paths, self._keywords, self._copy)
+
+    def __iter__(self) -> TileIterator:
+        return TileIterator(self._options, self._copy)
+
+    def count(self) -> int:
+        """Windows of all slides together. Opens each slide for it, once, and with ``tissue`` reads its small level.
+        Raises SlideError for one that can't be opened."""
+        if self._windows is None:
+            self._windows = self._options.count_windows()
+        return self._windows
+
+    def __len__(self) -> int:
+        """Batches: see ``count``."""
+        return -(-self.count() // self._keywords["batch"])
+
+    def split(self, index: int, of: int) -> Tiles:
+        """The same walk over piece ``index`` (0, 1, ...) of ``of`` pieces of what this one walks over in one process,
+        for instance a data loader's worker. Raises ConfigError."""
+        shard, shards = self._keywords["shard"], self._keywords["shards"]
+        if not 0 <= index < of:
+            raise _core.ConfigError(f"shard is ({index}, {of}); expected (i, n) with 0 <= i < n")
+        return Tiles(self.paths, {**self._keywords, "shard": shard * of + index, "shards": shards * of}, self._copy)
+
+
+def tiles(
+    paths: Union[Path, Iterable[Path]],
+    size: Pair = 256,
+    step: Optional[Pair] = None,
+    *,
+    mpp: Optional[float] = None,
+    level: int = 0,
+    tissue: bool = False,
+    tissue_share: float = 0.5,
+    batch: int = 64,
+    layout: Literal["nhwc", "nchw"] = "nhwc",
+    shard: Tuple[int, int] = (0, 1),
+    copy: bool = True,
+    edge: Literal["drop", "pad"] = "drop",
+    fill: int = 255,
+    on_bad_tile: OnBadTile = "fail",
+    slide_mpp: Optional[float] = None,
+    threads: int = 0,
+    prefetch: int = 2,
+    memory_mib: int = 1024,
+    device: str = "cpu",
+) -> Tiles:
+    """Walks slides in batches of windows, which threads decode ahead while the caller works on the last one.
+
+    The order is fixed: slides as given, windows row by row; what comes out depends on the arguments alone, never on
+    threads. Each tile of a slide is decoded once, straight into the windows that it belongs to; where that would take
+    more than ``memory_mib``, once for each row of windows.
+
+    Args:
+        paths: One slide, or several.
+        size: Width and height of a window in pixels of the level, or one number for both.
+        step: Pixels from one window to the next, in both directions; default: ``size``. Window (i, j) begins at pixel
+            (i step, j step) of the level.
+        mpp: Micrometres a pixel: takes the level that has them, within 2 %, in place of ``level``. A slide that has no
+            such level raises ``SlideError``.
+        level: The level that windows are cut from.
+        tissue: Only windows that are tissue, which is found as the operator ``tissue`` does: on a small level by Otsu's
+            threshold of the saturation (docs/operators.md).
+        tissue_share: A window is tissue where at least this share of it is.
+        batch: Windows of a batch.
+        layout: ``"nhwc"``: batch x height x width x 3; ``"nchw"``: batch x 3 x height x width.
+        shard: (i, n): of each slide's windows the i-th of n pieces of nearly equal length, for rank i of n.
+        copy: True: a batch owns its memory, for as long as anything refers to it. False: it is lent for the body of the
+            loop, and holds other windows afterwards: memory stays bounded whatever is kept.
+        edge: ``"drop"``: windows that reach beyond the right or lower edge are left out; ``"pad"``: they are there, and
+            ``fill`` is the value of what lies beyond.
+        fill: See ``edge``; 0 to 255.
+        on_bad_tile: ``"fail"``: a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
+        slide_mpp: Micrometres a pixel of level 0, in place of what the slides say.
+        threads: That decode; 0: as many as processors that the process may use.
+        prefetch: Batches that are made ahead.
+        memory_mib: Host memory for batches that are being made, in MiB; a row of windows is always made whole.
+        device: Where arrays shall lie: ``"cpu"``.
+
+    Returns:
+        Something to loop over that gives a ``Batch`` at a time. Its length is the number of batches.
+
+    Raises:
+        ConfigError: An argument means nothing. At once.
+        SlideError: A slide or a tile can't be read: in the loop, at the latest when its windows are due.
+    """
+    check_device(device)
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    try:
+        i, n = (int(part) for part in shard)
+    except (TypeError, ValueError):
+        raise _core.ConfigError(f"shard is {shard!r}; expected (i, n) with 0 <= i < n") from None
+    keywords = {
+        "size": pair("size", size),
+        "step": pair("step", size if step is None else step),
+        "level": level,
+        "mpp": None if mpp is None else float(mpp),
+        "pad": choice("edge", edge, ("drop", "pad")) == "pad",
+        "tissue": bool(tissue),
+        "tissue_share": float(tissue_share),
+        "shard": i,
+        "shards": n,
+        "batch": batch,
+        "planar": choice("layout", layout, ("nhwc", "nchw")) == "nchw",
+        "fill": fill,
+        "threads": threads,
+        "prefetch": prefetch,
+        "memory_mib": memory_mib,
+        "white": choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white",
+        "slide_mpp": 0.0 if slide_mpp is None else float(slide_mpp),
+    }
+    return Tiles([os.fspath(path) for path in paths], keywords, copy)

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <slidestream/config.hpp>
+#include <string>
+#include <utility>
+
+/// \file
+/// What the parts of the module `slidestream._core` share. Its classes are the bare engine; what users see, with its
+/// defaults and documentation, is written in Python around them.
+
+namespace slidestream::python {
+
+namespace nb = nanobind;
+
+void bind_slide(nb::module_& module);
+void bind_tiles(nb::module_& module);
+void bind_run(nb::module_& module);
+
+/// A NumPy array of memory that `owner` keeps.
+template <class T, class Owner>
+nb::object array_of(T* data, std::initializer_list<std::size_t> shape, std::shared_ptr<Owner> owner) {
+  auto* const held = new std::shared_ptr<Owner>(std::move(owner));
+  const nb::capsule capsule(held, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<Owner>*>(pointer); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(data, shape, capsule), nb::rv_policy::reference);
+}
+
+/// A NumPy array that takes over a container with `data()`.
+template <class Container>
+nb::object array_of(Container values, std::initializer_list<std::size_t> shape) {
+  auto kept = std::make_shared<Container>(std::move(values));
+  return array_of(kept->data(), shape, kept);
+}
+
+inline BadTilePolicy bad_tile_policy(bool white) { return white ? BadTilePolicy::white : BadTilePolicy::fail; }
+
+}  // namespace slidestream::python

@@ -1,0 +1,112 @@
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <filesystem>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+
+#include "bindings.hpp"
+#include "runtime/host_memory.hpp"
+#include "tiling/region_reader.hpp"
+
+namespace slidestream::python {
+
+namespace {
+
+OpenOptions with_mpp(double mpp) {
+  OpenOptions options;
+  options.mpp = mpp;
+  return options;
+}
+
+struct OpenSlide {
+  OpenSlide(const std::filesystem::path& path, double mpp) : slide(Slide::open(path, with_mpp(mpp))) {}
+
+  const SlideInfo& info() const { return slide->info(); }
+
+  std::shared_ptr<const Slide> slide;
+  RegionReader reader;
+};
+
+/// The pixel of a level that pixel `at` of level 0 lies in.
+std::int64_t on_level(std::int64_t at, std::int64_t length, std::int64_t length0) {
+  const double exact = static_cast<double>(at) * static_cast<double>(length) / static_cast<double>(length0);
+  return static_cast<std::int64_t>(std::floor(exact + 0.5));
+}
+
+nb::object read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index, std::int64_t width,
+                       std::int64_t height, int fill, bool white) {
+  const SlideInfo& info = open.info();
+  if (level_index < 0 || level_index >= std::ssize(info.levels)) {
+    throw ConfigError("level is " + std::to_string(level_index) + "; the slide has 0 to " +
+                      std::to_string(info.levels.size() - 1));
+  }
+  constexpr std::int64_t most = std::int64_t{1} << 36;
+  if (width < 1 || height < 1 || width > most || height > most / width) {
+    throw ConfigError("size is (" + std::to_string(width) + ", " + std::to_string(height) +
+                      "); expected 1 x 1 to 2^36 pixels");
+  }
+  constexpr std::int64_t farthest = std::int64_t{1} << 40;
+  if (std::abs(x) > farthest || std::abs(y) > farthest) {
+    throw ConfigError("location is (" + std::to_string(x) + ", " + std::to_string(y) + "); expected at most 2^40");
+  }
+  if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");
+  const Level& level = info.levels[static_cast<std::size_t>(level_index)];
+  const Level& finest = info.levels.front();
+  std::shared_ptr<runtime::HostMemory> memory;
+  {
+    const nb::gil_scoped_release released;
+    memory = std::make_shared<runtime::HostMemory>(static_cast<std::size_t>(width * height * 3));
+    auto* const data = reinterpret_cast<std::uint8_t*>(memory->bytes().data());
+    open.reader.read(*open.slide, static_cast<std::size_t>(level_index), on_level(x, level.width, finest.width),
+                     on_level(y, level.height, finest.height), {data, width * 3, width, height, rgb_format},
+                     static_cast<std::uint8_t>(fill), bad_tile_policy(white));
+  }
+  auto* const data = reinterpret_cast<std::uint8_t*>(memory->bytes().data());
+  return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));
+}
+
+}  // namespace
+
+void bind_slide(nb::module_& module) {
+  nb::class_<Level>(module, "Level", "One resolution of a slide.")
+      .def_ro("width", &Level::width, "Pixels.")
+      .def_ro("height", &Level::height, "Pixels.")
+      .def_ro("tile_width", &Level::tile_width, "Pixels.")
+      .def_ro("tile_height", &Level::tile_height, "Pixels.")
+      .def_ro("columns", &Level::columns, "Tiles across.")
+      .def_ro("rows", &Level::rows, "Tiles down.")
+      .def_ro("downsample", &Level::downsample, "Pixels of level 0 for one of this level, along the width.")
+      .def_prop_ro("codec", [](const Level& level) { return name(level.codec); }, "How tiles are compressed.")
+      .def_prop_ro("colour", [](const Level& level) { return name(level.colour); }, "What is stored of a pixel.")
+      .def_prop_ro("size", [](const Level& level) { return nb::make_tuple(level.width, level.height); },
+                   "Width and height in pixels.")
+      .def("__repr__", [](const Level& level) {
+        return "Level(" + std::to_string(level.width) + " x " + std::to_string(level.height) + ", tiles of " +
+               std::to_string(level.tile_width) + " x " + std::to_string(level.tile_height) + ", " + name(level.codec) +
+               ")";
+      });
+  nb::class_<OpenSlide>(module, "OpenSlide")
+      .def(nb::init<const std::filesystem::path&, double>(), nb::arg("path"), nb::arg("mpp"),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("path", [](const OpenSlide& open) { return open.info().path; })
+      .def_prop_ro("format", [](const OpenSlide& open) { return open.info().format; })
+      .def_prop_ro("file_bytes", [](const OpenSlide& open) { return open.info().file_size; })
+      .def_prop_ro("levels", [](const OpenSlide& open) { return open.info().levels; })
+      .def_prop_ro("mpp", [](const OpenSlide& open) { return open.info().mpp; })
+      .def_prop_ro("magnification", [](const OpenSlide& open) { return open.info().magnification; })
+      .def_prop_ro("properties", [](const OpenSlide& open) { return open.info().properties; })
+      .def_prop_ro("associated", [](const OpenSlide& open) { return open.info().associated; })
+      .def("icc_profile",
+           [](const OpenSlide& open) {
+             const IccProfile profile = open.slide->icc_profile(0);
+             return nb::bytes(reinterpret_cast<const char*>(profile.bytes.data()), profile.bytes.size());
+           })
+      .def("read_region", &read_region);
+}
+
+}  // namespace slidestream::python

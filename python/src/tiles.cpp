@@ -1,0 +1,121 @@
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <filesystem>
+#include <slidestream/error.hpp>
+
+#include "bindings.hpp"
+#include "tiling/tile_stream.hpp"
+
+namespace slidestream::python {
+
+namespace {
+
+/// One pass over slides, as Python walks it.
+class TileIterator {
+ public:
+  TileIterator(const TileStreamOptions& options, bool copy)
+      : options_(options), copy_(copy), stream_(std::make_shared<TileStream>(options)) {}
+
+  /// (pixels, coords, slide, count), or None after the last batch. Waits without the GIL, and lets signals through.
+  nb::object next() {
+    if (!copy_) lent_hand_back();
+    TileBatch batch;
+    while (true) {
+      TileStream::State state;
+      {
+        const std::shared_ptr<TileStream> stream = stream_;
+        const nb::gil_scoped_release released;
+        state = stream->next(batch, std::chrono::milliseconds(50));
+      }
+      if (state == TileStream::State::batch) break;
+      if (state == TileStream::State::end) return nb::none();
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+    if (!copy_) lent_ = batch.pixels;
+    const auto windows = static_cast<std::size_t>(options_.batch);
+    const auto count = static_cast<std::size_t>(batch.count);
+    const auto height = static_cast<std::size_t>(options_.windows.size.height);
+    const auto width = static_cast<std::size_t>(options_.windows.size.width);
+    std::uint8_t* const data = batch.pixels->data();
+    nb::object pixels = options_.layout == WindowLayout::interleaved
+                            ? array_of(data, {windows, height, width, 3}, std::move(batch.pixels))
+                            : array_of(data, {windows, 3, height, width}, std::move(batch.pixels));
+    return nb::make_tuple(std::move(pixels), array_of(std::move(batch.coords), {count, 2}),
+                          array_of(std::move(batch.slides), {count}), batch.count);
+  }
+
+  void close() {
+    lent_hand_back();
+    const std::shared_ptr<TileStream> stream = stream_;
+    const nb::gil_scoped_release released;
+    stream->close();
+  }
+
+  nb::tuple figures() const {
+    const TileStreamFigures figures = stream_->figures();
+    return nb::make_tuple(figures.windows, figures.tiles_decoded);
+  }
+
+ private:
+  void lent_hand_back() {
+    if (lent_ != nullptr) lent_->hand_back();
+    lent_ = nullptr;
+  }
+
+  const TileStreamOptions options_;
+  const bool copy_;
+  std::shared_ptr<TileStream> stream_;
+  std::shared_ptr<BatchMemory::Lease> lent_;
+};
+
+}  // namespace
+
+void bind_tiles(nb::module_& module) {
+  nb::class_<TileStreamOptions>(module, "TileOptions")
+      .def(
+          "__init__",
+          [](TileStreamOptions* to, const std::vector<std::filesystem::path>& slides,
+             std::pair<std::int64_t, std::int64_t> size, std::pair<std::int64_t, std::int64_t> step, int level,
+             std::optional<double> mpp, bool pad, bool tissue, double tissue_share, int shard, int shards, int batch,
+             bool planar, int fill, int threads, int prefetch, int memory_mib, bool white, double slide_mpp) {
+            if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");
+            TileStreamOptions options;
+            options.slides = slides;
+            options.windows.size = {size.first, size.second};
+            options.windows.step = {step.first, step.second};
+            options.windows.level = level;
+            options.windows.mpp = mpp;
+            options.windows.edge = pad ? WindowEdge::pad : WindowEdge::drop;
+            options.windows.tissue = tissue;
+            options.windows.tissue_share = tissue_share;
+            options.windows.shard = shard;
+            options.windows.shards = shards;
+            options.windows.on_bad_tile = bad_tile_policy(white);
+            options.batch = batch;
+            options.layout = planar ? WindowLayout::planar : WindowLayout::interleaved;
+            options.fill = static_cast<std::uint8_t>(fill);
+            options.threads = threads;
+            options.prefetch = prefetch;
+            options.memory_mib = memory_mib;
+            options.open.mpp = slide_mpp;
+            check_options(options);
+            new (to) TileStreamOptions(std::move(options));
+          },
+          nb::kw_only(), nb::arg("slides"), nb::arg("size"), nb::arg("step"), nb::arg("level"), nb::arg("mpp").none(),
+          nb::arg("pad"), nb::arg("tissue"), nb::arg("tissue_share"), nb::arg("shard"), nb::arg("shards"),
+          nb::arg("batch"), nb::arg("planar"), nb::arg("fill"), nb::arg("threads"), nb::arg("prefetch"),
+          nb::arg("memory_mib"), nb::arg("white"), nb::arg("slide_mpp"))
+      .def("count_windows", &TileStream::count_windows, nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<TileIterator>(module, "TileIterator")
+      .def(nb::init<const TileStreamOptions&, bool>(), nb::arg("options"), nb::arg("copy"))
+      .def("next", &TileIterator::next)
+      .def("close", &TileIterator::close)
+      .def("figures", &TileIterator::figures);
+}
+
+}  // namespace slidestream::python

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <slidestream/slide.hpp>
+
+namespace slidestream {
+
+/// Reads rectangles of slides, several tiles at a time. Any number of threads may use one object.
+class RegionReader {
+ public:
+  RegionReader();
+  ~RegionReader();
+  RegionReader(const RegionReader&) = delete;
+  RegionReader& operator=(const RegionReader&) = delete;
+
+  /// Fills `out` (`rgb_format`, host memory) from pixel (`first_column`, `first_row`) of a level on. Only tiles that
+  /// the rectangle touches are read. What lies beyond the level gets the value `fill`; missing tiles are white. Works
+  /// with all the processors that the process may use. \throws SlideError naming a tile that can't be decoded, unless
+  /// bad tiles are to be white
+  void read(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
+            const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slidestream

@@ -1,0 +1,476 @@
+#include "tiling/tile_stream.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <slidestream/error.hpp>
+#include <thread>
+#include <utility>
+
+#include "runtime/machine.hpp"
+#include "slide/tile_reader.hpp"
+#include "tiling/channels.hpp"
+#include "tiling/tile_walk.hpp"
+
+namespace slidestream {
+
+namespace {
+
+constexpr std::int64_t samples = 3;
+
+/// A batch that is being made.
+struct OpenBatch {
+  explicit OpenBatch(std::int64_t windows, std::shared_ptr<BatchMemory::Lease> memory)
+      : pixels(std::move(memory)), tiles_left(static_cast<std::size_t>(windows)) {}
+
+  std::shared_ptr<BatchMemory::Lease> pixels;
+  std::vector<std::atomic<std::int32_t>> tiles_left;  ///< of each window
+  std::vector<std::int64_t> coords;                   ///< of the windows that were begun
+  std::vector<std::int32_t> slides;                   ///< the same
+  std::atomic<std::int64_t> windows_made{0};
+};
+
+/// A slide whose windows are known.
+struct PlannedSlide {
+  std::shared_ptr<const Slide> slide;
+  std::int32_t place = 0;  ///< among the slides
+  WindowPlan plan;
+  std::size_t rows_at_a_time = 1;   ///< rows of windows for which a tile is decoded once
+  std::int64_t batches_wanted = 0;  ///< at most, to hold the windows that a row of tiles touches
+  std::exception_ptr failure;       ///< why it isn't known, else null
+
+  const Level& level() const { return slide->info().levels[plan.level]; }
+};
+
+/// A window that gets a part of a tile.
+struct Target {
+  OpenBatch* batch = nullptr;
+  std::size_t place = 0;  ///< of the window in its batch
+};
+
+/// A tile to decode, and where it goes.
+struct Job {
+  std::shared_ptr<const PlannedSlide> slide;
+  TileWork work;
+  std::vector<Target> targets;  ///< one for each part
+};
+
+/// Red, green and blue side by side, or each in its plane.
+void copy_pixels(std::uint8_t* window, const Size& size, WindowLayout layout, std::int64_t x, std::int64_t y,
+                 const std::uint8_t* from, std::int64_t count) {
+  const std::int64_t at = y * size.width + x;
+  if (layout == WindowLayout::interleaved) {
+    std::memcpy(window + at * samples, from, static_cast<std::size_t>(count * samples));
+  } else {
+    const std::int64_t plane = size.width * size.height;
+    split_channels(window + at, window + plane + at, window + 2 * plane + at, from, count);
+  }
+}
+
+/// Gives `fill` to what lies right of and below the first `width` x `height` pixels of a window.
+void fill_beyond(std::uint8_t* window, const Size& size, WindowLayout layout, std::int64_t width, std::int64_t height,
+                 std::uint8_t fill) {
+  const bool interleaved = layout == WindowLayout::interleaved;
+  const std::int64_t planes = interleaved ? 1 : samples;
+  const std::int64_t pixel = interleaved ? samples : 1;
+  for (std::int64_t plane = 0; plane < planes; ++plane) {
+    for (std::int64_t y = 0; y < size.height; ++y) {
+      const std::int64_t inside = y < height ? std::min(width, size.width) : 0;
+      std::memset(window + ((plane * size.height + y) * size.width + inside) * pixel, fill,
+                  static_cast<std::size_t>((size.width - inside) * pixel));
+    }
+  }
+}
+
+/// \throws ConfigError where a value is outside its range.
+void check(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value >= low && value <= high) return;
+  throw ConfigError(std::string(what) + " is " + std::to_string(value) + "; expected " + std::to_string(low) + " to " +
+                    std::to_string(high));
+}
+
+}  // namespace
+
+void check_options(const TileStreamOptions& options) {
+  const WindowRequest& windows = options.windows;
+  constexpr std::int64_t longest = 1 << 16;
+  for (const std::int64_t side : {windows.size.width, windows.size.height}) check("size", side, 1, longest);
+  for (const std::int64_t side : {windows.step.width, windows.step.height}) check("step", side, 1, longest);
+  check("batch", options.batch, 1, 1 << 20);
+  check("threads", options.threads, 0, 4096);
+  check("prefetch", options.prefetch, 0, 1024);
+  check("memory_mib", options.memory_mib, 1, 1 << 24);
+  if (windows.shard < 0 || windows.shard >= windows.shards) {
+    throw ConfigError("shard is (" + std::to_string(windows.shard) + ", " + std::to_string(windows.shards) +
+                      "); expected (i, n) with 0 <= i < n");
+  }
+  if (windows.mpp && !(*windows.mpp > 0.0)) {
+    throw ConfigError("mpp is " + std::to_string(*windows.mpp) + "; expected more than 0");
+  }
+  if (!(windows.tissue_share >= 0.0 && windows.tissue_share <= 1.0)) {
+    throw ConfigError("tissue_share is " + std::to_string(windows.tissue_share) + "; expected 0 to 1");
+  }
+}
+
+struct TileStream::Impl {
+  explicit Impl(TileStreamOptions given)
+      : options(std::move(given)), memory(std::make_shared<BatchMemory>(window_bytes() * batch_windows(), 0)) {}
+
+  std::size_t window_bytes() const {
+    return static_cast<std::size_t>(options.windows.size.width * options.windows.size.height * samples);
+  }
+  std::size_t batch_windows() const { return static_cast<std::size_t>(options.batch); }
+
+  void work();
+  /// Without the lock.
+  std::shared_ptr<PlannedSlide> plan(std::int32_t place) const;
+  void run(Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch) const;
+
+  // With the lock.
+  bool take_job(Job& job, std::unique_lock<std::mutex>& lock);
+  void plan_ahead(std::unique_lock<std::mutex>& lock);
+  void begin_slide();
+  bool may_begin_windows() const;
+  void begin_windows();
+  void find_targets(Job& job);
+  OpenBatch& batch_of(std::int64_t window) {
+    return *open[static_cast<std::size_t>(window / options.batch - delivered)];
+  }
+  /// Whether the batch that is due is whole.
+  bool is_due() const;
+
+  const TileStreamOptions options;
+  const pid_t process = ::getpid();
+  const std::shared_ptr<BatchMemory> memory;
+  std::vector<std::thread> threads;
+
+  mutable std::mutex mutex;  ///< guards all that follows
+  std::condition_variable work_changed;
+  std::condition_variable batches_changed;
+  bool stopping = false;
+  bool exhausted = false;  ///< all windows were begun
+  int running = 0;         ///< jobs
+  std::exception_ptr failure;
+  TileStreamFigures figures;
+
+  std::deque<std::shared_ptr<PlannedSlide>> planned;  ///< ahead of the current one
+  std::int32_t slides_planned = 0;
+  bool planning = false;
+  std::shared_ptr<PlannedSlide> current;
+  std::int64_t first_window = 0;  ///< of the current slide, its number in the stream
+  std::optional<TileWalk> walk;   ///< over the current slide; none between two slides
+  bool row_begun = false;         ///< the windows that the walk's row of tiles touches were begun
+  std::size_t rows_begun = 0;     ///< rows of windows of the current slide
+
+  std::deque<std::unique_ptr<OpenBatch>> open;  ///< from number `delivered` on
+  std::int64_t delivered = 0;                   ///< batches
+  std::int64_t most_open = 0;
+};
+
+std::shared_ptr<PlannedSlide> TileStream::Impl::plan(std::int32_t place) const {
+  auto planned_slide = std::make_shared<PlannedSlide>();
+  planned_slide->place = place;
+  try {
+    planned_slide->slide = Slide::open(options.slides[static_cast<std::size_t>(place)], options.open);
+    WindowPlan& windows = planned_slide->plan;
+    windows = plan_windows(*planned_slide->slide, options.windows);
+    const Level& level = planned_slide->level();
+    const auto batches = [&](std::size_t rows) {
+      return (most_windows_together(level, windows, options.windows.size, rows) + options.batch - 1) / options.batch +
+             1;
+    };
+    // Rows of windows that have tiles in common stay together; where memory is short for that, fewer do.
+    const auto allowed =
+        static_cast<std::int64_t>((static_cast<std::size_t>(options.memory_mib) << 20) / memory->bytes());
+    std::size_t& rows = planned_slide->rows_at_a_time;
+    rows = std::max<std::size_t>(windows.rows.size(), 1);
+    while (rows > 1 && batches(rows) > allowed) rows /= 2;
+    planned_slide->batches_wanted = batches(rows);
+  } catch (...) {
+    planned_slide->failure = std::current_exception();
+  }
+  return planned_slide;
+}
+
+void TileStream::Impl::plan_ahead(std::unique_lock<std::mutex>& lock) {
+  planning = true;
+  const std::int32_t place = slides_planned++;
+  lock.unlock();
+  std::shared_ptr<PlannedSlide> slide = plan(place);
+  lock.lock();
+  planning = false;
+  planned.push_back(std::move(slide));
+  work_changed.notify_all();
+}
+
+void TileStream::Impl::begin_slide() {
+  if (current != nullptr) first_window += std::ssize(current->plan.columns);
+  current = std::move(planned.front());
+  planned.pop_front();
+  if (current->failure != nullptr) {
+    failure = current->failure;
+    return;
+  }
+  walk.emplace(current->level(), current->plan, options.windows.size, current->rows_at_a_time);
+  row_begun = true;
+  rows_begun = 0;
+  most_open = std::max(most_open, current->batches_wanted + options.prefetch);
+  // Besides those, one that the caller has.
+  memory->keep(static_cast<std::size_t>(most_open) + 1);
+}
+
+bool TileStream::Impl::may_begin_windows() const {
+  const auto& rows = current->plan.rows;
+  const WindowRow& last = rows[walk->last_row() - 1];
+  const std::int64_t last_window = first_window + static_cast<std::int64_t>(last.first + last.count) - 1;
+  const std::int64_t earliest = first_window + static_cast<std::int64_t>(rows[walk->first_row()].first);
+  // Where the batch that is due waits for this row of tiles, there is no choice.
+  return last_window / options.batch < delivered + most_open || earliest / options.batch <= delivered;
+}
+
+void TileStream::Impl::begin_windows() {
+  const Level& level = current->level();
+  const Level& finest = current->slide->info().levels.front();
+  const double scale_x = static_cast<double>(finest.width) / static_cast<double>(level.width);
+  const double scale_y = static_cast<double>(finest.height) / static_cast<double>(level.height);
+  const auto to_level0 = [](std::int64_t at, double scale) {
+    return static_cast<std::int64_t>(static_cast<double>(at) * scale + 0.5);
+  };
+  for (; rows_begun < walk->last_row(); ++rows_begun) {
+    const WindowRow& row = current->plan.rows[rows_begun];
+    for (std::size_t i = row.first; i < row.first + row.count; ++i) {
+      const std::int64_t window = first_window + static_cast<std::int64_t>(i);
+      if (window / options.batch - delivered == std::ssize(open)) {
+        open.push_back(std::make_unique<OpenBatch>(options.batch, memory->take()));
+      }
+      OpenBatch& batch = batch_of(window);
+      const std::int64_t x = current->plan.columns[i];
+      batch.tiles_left[static_cast<std::size_t>(window % options.batch)] =
+          walk->tiles_of({x, row.y, options.windows.size.width, options.windows.size.height});
+      batch.coords.push_back(to_level0(x, scale_x));
+      batch.coords.push_back(to_level0(row.y, scale_y));
+      batch.slides.push_back(current->place);
+      ++figures.windows;
+    }
+  }
+  row_begun = true;
+}
+
+void TileStream::Impl::find_targets(Job& job) {
+  job.slide = current;
+  job.targets.clear();
+  for (const WindowPart& part : job.work.parts) {
+    const std::int64_t window = first_window + static_cast<std::int64_t>(part.window);
+    job.targets.push_back({&batch_of(window), static_cast<std::size_t>(window % options.batch)});
+  }
+}
+
+/// Waits for a tile that may be decoded; false: there is nothing more to do.
+bool TileStream::Impl::take_job(Job& job, std::unique_lock<std::mutex>& lock) {
+  while (!stopping && failure == nullptr) {
+    const bool all_planned = slides_planned == std::ssize(options.slides);
+    if (planned.empty() && !planning && !all_planned) {
+      plan_ahead(lock);
+    } else if (!walk && !planned.empty()) {
+      begin_slide();
+    } else if (!walk && all_planned && !planning) {
+      exhausted = true;
+      break;
+    } else if (!walk) {
+      work_changed.wait(lock);
+    } else if (!row_begun) {
+      if (may_begin_windows()) {
+        begin_windows();
+        work_changed.notify_all();
+      } else {
+        work_changed.wait(lock);
+      }
+    } else if (walk->next_tile(job.work)) {
+      find_targets(job);
+      ++figures.tiles_decoded;
+      return true;
+    } else if (walk->next_row()) {
+      row_begun = false;
+    } else {
+      walk.reset();
+    }
+  }
+  work_changed.notify_all();
+  batches_changed.notify_all();
+  return false;
+}
+
+void TileStream::Impl::run(Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch) const {
+  const Slide& slide = *job.slide->slide;
+  const Level& level = job.slide->level();
+  const std::vector<WindowPart>& parts = job.work.parts;
+  const Size& size = options.windows.size;
+  const std::int64_t tile_x = job.work.tile % level.columns * level.tile_width;
+  const std::int64_t tile_y = job.work.tile / level.columns * level.tile_height;
+  const auto window_at = [&](const Target& target) {
+    return target.batch->pixels->data() + target.place * window_bytes();
+  };
+  const auto read = [&](const Rect& rect, std::uint8_t* to, std::int64_t pitch) {
+    reader.read(slide, job.slide->plan.level, job.work.tile, rect.x - tile_x, rect.y - tile_y,
+                {to, pitch, rect.width, rect.height, rgb_format}, options.windows.on_bad_tile);
+  };
+  if (parts.size() == 1 && options.layout == WindowLayout::interleaved) {
+    const auto& [window, whole, part] = parts.front();
+    read(part, window_at(job.targets.front()) + ((part.y - whole.y) * size.width + (part.x - whole.x)) * samples,
+         size.width * samples);
+  } else {
+    // What any window wants of it.
+    Rect all = parts.front().part;
+    for (const auto& [window, whole, part] : parts) {
+      const std::int64_t right = std::max(all.right(), part.right());
+      const std::int64_t bottom = std::max(all.bottom(), part.bottom());
+      all.x = std::min(all.x, part.x);
+      all.y = std::min(all.y, part.y);
+      all.width = right - all.x;
+      all.height = bottom - all.y;
+    }
+    scratch.resize(static_cast<std::size_t>(all.width * all.height * samples));
+    read(all, scratch.data(), all.width * samples);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto& [window, whole, part] = parts[i];
+      std::uint8_t* const to = window_at(job.targets[i]);
+      for (std::int64_t y = part.y; y < part.bottom(); ++y) {
+        copy_pixels(to, size, options.layout, part.x - whole.x, y - whole.y,
+                    scratch.data() + ((y - all.y) * all.width + part.x - all.x) * samples, part.width);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Target& target = job.targets[i];
+    if (target.batch->tiles_left[target.place].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    const Rect& whole = parts[i].whole;
+    if (whole.right() > level.width || whole.bottom() > level.height) {
+      fill_beyond(window_at(target), size, options.layout, level.width - whole.x, level.height - whole.y, options.fill);
+    }
+    target.batch->windows_made.fetch_add(1, std::memory_order_release);
+  }
+}
+
+bool TileStream::Impl::is_due() const {
+  if (open.empty()) return false;
+  const std::int64_t made = open.front()->windows_made.load(std::memory_order_acquire);
+  return made == options.batch || (exhausted && made == std::ssize(open.front()->slides));
+}
+
+void TileStream::Impl::work() {
+  TileReader reader;
+  std::vector<std::uint8_t> scratch;
+  Job job;
+  std::unique_lock lock(mutex);
+  while (true) {
+    try {
+      if (!take_job(job, lock)) return;
+      ++running;
+      lock.unlock();
+      std::exception_ptr caught;
+      try {
+        run(job, reader, scratch);
+      } catch (...) {
+        caught = std::current_exception();
+      }
+      lock.lock();
+      --running;
+      if (caught != nullptr && failure == nullptr) failure = caught;
+    } catch (...) {
+      // Memory for a batch can't be had.
+      if (failure == nullptr) failure = std::current_exception();
+    }
+    if (failure != nullptr || is_due()) batches_changed.notify_all();
+  }
+}
+
+TileStream::TileStream(TileStreamOptions options) {
+  check_options(options);
+  impl_ = std::make_unique<Impl>(std::move(options));
+  const int threads = impl_->options.threads > 0 ? impl_->options.threads : runtime::available_processors();
+  try {
+    for (int i = 0; i < threads; ++i) impl_->threads.emplace_back([impl = impl_.get()] { impl->work(); });
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+TileStream::~TileStream() {
+  close();
+  // In a child its threads can't be joined, and what they were doing can't be known.
+  if (impl_->process != ::getpid()) static_cast<void>(impl_.release());
+}
+
+void TileStream::close() noexcept {
+  // A child that was forked has the object, but not its threads, and the lock as some thread had it.
+  if (impl_->process != ::getpid()) return;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+  }
+  impl_->work_changed.notify_all();
+  impl_->batches_changed.notify_all();
+  static std::mutex joining;
+  const std::lock_guard lock(joining);
+  for (std::thread& thread : impl_->threads) {
+    if (thread.joinable()) thread.join();
+  }
+  impl_->memory->keep(0);
+}
+
+TileStream::State TileStream::next(TileBatch& batch, std::chrono::milliseconds patience) {
+  Impl& impl = *impl_;
+  if (impl.process != ::getpid()) {
+    throw Error("tiles were begun by another process: begin them in the one that uses them");
+  }
+  std::unique_ptr<OpenBatch> made;
+  {
+    std::unique_lock lock(impl.mutex);
+    const auto is_over = [&] {
+      return impl.stopping || (impl.exhausted && impl.open.empty()) || (impl.failure != nullptr && impl.running == 0);
+    };
+    if (!impl.batches_changed.wait_for(lock, patience, [&] { return impl.is_due() || is_over(); })) {
+      return State::waiting;
+    }
+    if (impl.stopping) return State::end;
+    if (!impl.is_due()) {
+      if (impl.failure != nullptr) std::rethrow_exception(impl.failure);
+      return State::end;
+    }
+    made = std::move(impl.open.front());
+    impl.open.pop_front();
+    ++impl.delivered;
+  }
+  impl.work_changed.notify_all();
+  batch.pixels = std::move(made->pixels);
+  batch.coords = std::move(made->coords);
+  batch.slides = std::move(made->slides);
+  batch.count = std::ssize(batch.slides);
+  const std::size_t used = static_cast<std::size_t>(batch.count) * impl.window_bytes();
+  std::memset(batch.pixels->data() + used, 0, impl.memory->bytes() - used);
+  return State::batch;
+}
+
+TileStreamFigures TileStream::figures() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->figures;
+}
+
+std::int64_t TileStream::count_windows(const TileStreamOptions& options) {
+  check_options(options);
+  std::int64_t count = 0;
+  for (const std::filesystem::path& path : options.slides) {
+    count += std::ssize(plan_windows(*Slide::open(path, options.open), options.windows).columns);
+  }
+  return count;
+}
+
+}  // namespace slidestream
