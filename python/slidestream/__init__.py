@@ -15,7 +15,7 @@ from slidestream._core import (
     TileError,
     __version__,
 )
-#RUN from slidestream._run import Progress, RunResult, SlideResult, run
+from slidestream._run import Progress, RunResult, SlideResult, run
 from slidestream._slide import Slide
 from slidestream._tiles import Batch, TileIterator, Tiles, tiles
 

@@ -25,7 +25,7 @@ NB_MODULE(_core, module) {
   bind_errors(module);
   bind_slide(module);
   bind_tiles(module);
-  // RUN bind_run(module);
+  bind_run(module);
 }
 
 }  // namespace slidestream::python

@@ -81,10 +81,13 @@ void bind_slide(nb::module_& module) {
       .def_ro("columns", &Level::columns, "Tiles across.")
       .def_ro("rows", &Level::rows, "Tiles down.")
       .def_ro("downsample", &Level::downsample, "Pixels of level 0 for one of this level, along the width.")
-      .def_prop_ro("codec", [](const Level& level) { return name(level.codec); }, "How tiles are compressed.")
-      .def_prop_ro("colour", [](const Level& level) { return name(level.colour); }, "What is stored of a pixel.")
-      .def_prop_ro("size", [](const Level& level) { return nb::make_tuple(level.width, level.height); },
-                   "Width and height in pixels.")
+      .def_prop_ro(
+          "codec", [](const Level& level) { return name(level.codec); }, "How tiles are compressed.")
+      .def_prop_ro(
+          "colour", [](const Level& level) { return name(level.colour); }, "What is stored of a pixel.")
+      .def_prop_ro(
+          "size", [](const Level& level) { return nb::make_tuple(level.width, level.height); },
+          "Width and height in pixels.")
       .def("__repr__", [](const Level& level) {
         return "Level(" + std::to_string(level.width) + " x " + std::to_string(level.height) + ", tiles of " +
                std::to_string(level.tile_width) + " x " + std::to_string(level.tile_height) + ", " + name(level.codec) +

@@ -128,21 +128,26 @@ void report_results(const Config& config, RunResult& result, const Archive& arch
   print_report(text);
 }
 
+/// The first signal that a run of its own was stopped by; 0: none.
+int signal_of(const EmbeddedRun* embedded) { return embedded == nullptr ? SignalScope::received() : 0; }
+
 /// Where the run ended: written results, and the status that says how.
 int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, Archive& archive,
-             const Tracing& tracing, bool quiet) {
-  bool complete = archive.failure().empty();
-  if (!complete) spdlog::error("{}", archive.failure());
+             const Tracing& tracing, const RunOptions& options) {
+  std::string failure = archive.failure();
+  bool complete = failure.empty();
+  if (!complete) spdlog::error("{}", failure);
   if (!result.failure.empty()) {
     spdlog::error("the run ended early: {}", result.failure);
     complete = false;
   }
-  const auto attempt = [&complete](const auto& write) {
+  const auto attempt = [&complete, &failure](const auto& write) {
     try {
       write();
     } catch (const OutputError& error) {
       spdlog::error("{}", error.what());
       complete = false;
+      if (failure.empty()) failure = error.what();
     }
   };
   attempt([&] {
@@ -155,7 +160,11 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
     }
   });
   attempt([&] { tracing.write(slides); });
-  if (!quiet) report_results(config, result, archive, complete);
+  if (!options.quiet) report_results(config, result, archive, complete);
+  if (options.embedded != nullptr) {
+    options.embedded->failure = failure;
+    options.embedded->result = result;
+  }
   const Corpus& corpus = archive.corpus();
   if (const std::uint64_t clipped = corpus.sums.clipped; clipped > 0) {
     spdlog::warn("{} of {} values lie outside analysis.range and were counted in the end bins", clipped,
@@ -166,7 +175,7 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   if (!archive.stopped().empty() && left > 0) {
     spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
   }
-  if (const int signal = SignalScope::received(); signal != 0) {
+  if (const int signal = signal_of(options.embedded); signal != 0) {
     spdlog::warn("interrupted: {} of {} slides are done and {} failed; the same command does the others", corpus.done,
                  archive.start().mine, corpus.failed);
     return 128 + signal;
@@ -176,9 +185,14 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
 
 int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options,
                std::future<std::shared_ptr<Woken>>& waking) {
-  log_with_time();
-  RunControl control;
-  const SignalScope signals(control);
+  EmbeddedRun* const embedded = options.embedded;
+  RunControl own;
+  RunControl& control = embedded == nullptr ? own : embedded->control;
+  std::optional<SignalScope> signals;
+  if (embedded == nullptr) {
+    log_with_time();
+    signals.emplace(control);
+  }
   Archive archive(config, inputs, options);
   const std::vector<std::string> slides = archive.todo();
   const LedgerStart& start = archive.start();
@@ -202,6 +216,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     progress.slides_skipped = start.done;
     progress.files_made = files;
     progress_file.update(progress, display.update(progress));
+    if (embedded != nullptr && embedded->on_progress) embedded->on_progress(progress);
   };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   archive.watch(control);
@@ -216,11 +231,23 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     progress_file.end();
     archive.end_watch();
     tracing.finish(result);
-    return conclude(config, result, slides, archive, tracing, options.quiet);
+    return conclude(config, result, slides, archive, tracing, options);
   }
   archive.end_watch();
   if (!options.trace.empty()) spdlog::warn("{}: isn't written, for no slide is left to do", options.trace);
-  return conclude(config, result, slides, archive, Tracing(config, ""), options.quiet);
+  return conclude(config, result, slides, archive, Tracing(config, ""), options);
+}
+
+/// Runs slides and writes nothing.
+int run_in_memory(const Config& config, const std::vector<std::string>& slides, EmbeddedRun& embedded) {
+  for (const std::string& name : config.operators.run) {
+    if (name != "spectrum") throw ConfigError("the operator " + name + " makes files: name a folder for results");
+  }
+  embedded.control.on_progress = embedded.on_progress;
+  embedded.control.on_slide = report_slide;
+  embedded.control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
+  embedded.result = run_pipeline(config, slides, embedded.control);
+  return exit_done;
 }
 
 /// Runs one slide into one file, and writes nothing else.
@@ -301,6 +328,10 @@ int run(const RunOptions& options) {
   if (!options.file.empty()) check_image_file(options.file, config.image.format, inputs.slides);
   if (options.dry_run) return dry_run(config, inputs, options);
   check_runnable(config);
+  if (options.embedded != nullptr) {
+    options.embedded->config = config;
+    if (options.embedded->in_memory) return run_in_memory(config, inputs.slides, *options.embedded);
+  }
   if (!options.file.empty()) {
     if (!options.trace.empty()) check_trace_file(options.trace);
     AtomicFile::check(options.file);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -7,12 +8,27 @@
 #include <vector>
 
 #include <slidestream/config.hpp>
+#include <slidestream/pipeline.hpp>
+#include <slidestream/results.hpp>
 
 namespace CLI {
 class App;
 }
 
 namespace slidestream::cli {
+
+/// A run inside another program, which has signals and the terminal to itself.
+struct EmbeddedRun {
+  RunControl control;  ///< for `request_stop`
+  /// As `RunControl::on_progress`, with the slides of earlier starts among the numbers. May be empty.
+  std::function<void(const Progress&)> on_progress;
+  bool in_memory = false;  ///< nothing is written: `result` has all that there is
+
+  // What it came to, once `run` has returned.
+  Config config;        ///< that it ran with
+  RunResult result;     ///< without slides and corpus, unless it was `in_memory`
+  std::string failure;  ///< one line when results couldn't all be written; else empty
+};
 
 /// What `pipeline [SLIDE ...]`, or a command that runs slides as it does, was called with.
 struct RunOptions {
@@ -33,7 +49,8 @@ struct RunOptions {
   bool dry_run = false;
   std::string assume_gpu;  ///< a GPU's model that a dry run takes for granted
   bool quiet = false;
-  bool log_json = false;  ///< messages are for a program: no live line
+  bool log_json = false;            ///< messages are for a program: no live line
+  EmbeddedRun* embedded = nullptr;  ///< null: the run is the program
 };
 
 /// An option that stands for a key of the configuration.

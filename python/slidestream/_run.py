@@ -1,0 +1,307 @@
+"""The whole pipeline in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+
+import numpy
+import numpy.typing
+
+from slidestream import _core
+from slidestream._arguments import Path
+from slidestream._core import Progress, SlideResult
+
+if TYPE_CHECKING:
+    import pandas
+
+_logger = logging.getLogger("slidestream")
+
+# How often a run's thread is looked after, in milliseconds.
+_PATIENCE = 50
+
+
+class RunResult:
+    """What a run found. Arrays are views of its memory, which they keep."""
+
+    def __init__(self, outcome: _core.Outcome) -> None:
+        self._outcome = outcome
+        self.slides: List[SlideResult] = outcome.slides
+        """A result for each slide that was done or failed, in the order of the input."""
+
+    def __repr__(self) -> str:
+        return f"RunResult({len(self.slides)} slides, {len(self.failed)} failed, {self.windows} windows)"
+
+    def __iter__(self) -> Iterator[SlideResult]:
+        return iter(self.slides)
+
+    def __len__(self) -> int:
+        return len(self.slides)
+
+    @property
+    def failed(self) -> List[SlideResult]:
+        """The slides that failed."""
+        return [slide for slide in self.slides if not slide.done]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped before all slides were reached."""
+        return self._outcome.interrupted
+
+    @property
+    def backend(self) -> str:
+        """``"cpu"`` or ``"cuda"``; empty where nothing was left to do."""
+        return self._outcome.backend
+
+    @property
+    def seconds(self) -> float:
+        """That the run took, without earlier ones."""
+        return self._outcome.seconds
+
+    @property
+    def stages(self) -> Dict[str, float]:
+        """Seconds that each stage of the pipeline was busy, summed over threads."""
+        return self._outcome.stages
+
+    @property
+    def settings(self) -> str:
+        """The whole configuration as TOML."""
+        return self._outcome.settings
+
+    @property
+    def windows(self) -> int:
+        """Windows of the spectrum, of all slides."""
+        return self._outcome.windows
+
+    @property
+    def mean(self) -> float:
+        """Of the spectrum's values of all slides, in the unit of ``analysis.value``."""
+        return self._outcome.mean
+
+    @property
+    def std(self) -> float:
+        """Standard deviation (of the population), likewise."""
+        return self._outcome.std
+
+    def percentile(self, p: float) -> float:
+        """Of the spectrum's values of all slides; p is 0 to 1. Raises ConfigError."""
+        return self._outcome.percentile(p)
+
+    @property
+    def histogram(self) -> numpy.typing.NDArray[numpy.uint64]:
+        """uint64: counts in each bin, of all slides."""
+        return self._outcome.histogram
+
+    @property
+    def histograms(self) -> numpy.typing.NDArray[numpy.uint64]:
+        """uint64: slides x bins: the counts of ``slides``, zeros for one that failed."""
+        table = numpy.zeros((len(self.slides), self._outcome.bins), numpy.uint64)
+        for row, slide in zip(table, self.slides):
+            if len(slide.histogram) > 0:
+                row[:] = slide.histogram
+        return table
+
+    @property
+    def bin_edges(self) -> numpy.typing.NDArray[numpy.float64]:
+        """float64: bins + 1 edges of the histogram, in the unit of ``analysis.value``."""
+        low, high = self._outcome.range
+        return numpy.linspace(low, high, self._outcome.bins + 1)
+
+    @property
+    def series(self) -> Dict[str, numpy.typing.NDArray[Any]]:
+        """Arrays that statistics found of all slides together, by name, such as ``"radial"``."""
+        return self._outcome.series
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row a slide with the columns of slides.csv. Raises ImportError where pandas isn't installed."""
+        import pandas
+
+        return pandas.read_csv(io.StringIO(self._outcome.slides_csv()), keep_default_na=False, na_values=[""]).fillna(
+            {"error": ""}
+        )
+
+
+class _Bar:
+    """A bar on standard error, or in a notebook: tqdm's where that is installed."""
+
+    def __init__(self) -> None:
+        try:
+            from tqdm.auto import tqdm
+
+            self._tqdm: Any = tqdm(total=1.0, bar_format="{percentage:3.0f}% |{bar}| {desc} [{elapsed}<{remaining}]")
+        except ImportError:
+            self._tqdm = None
+
+    @staticmethod
+    def share(progress: Progress) -> float:
+        """Of the work that is done, 0 to 1. Slides that are under way count by their pixels."""
+        ended = progress.slides_done + progress.slides_failed
+        total = max(progress.slides_total, 1)
+        opened = progress.pixels / progress.pixels_started if progress.pixels_started > 0 else 0.0
+        return max(ended / total, opened if total == 1 else 0.0)
+
+    def update(self, progress: Progress) -> None:
+        share = self.share(progress)
+        rate = progress.pixels / max(progress.seconds, 1e-9) / 1e6
+        text = f"{progress.slides_done + progress.slides_failed}/{progress.slides_total} slides, {rate:.0f} Mpx/s"
+        if progress.slides_failed:
+            text += f", {progress.slides_failed} failed"
+        if self._tqdm is not None:
+            self._tqdm.set_description_str(text, refresh=False)
+            self._tqdm.update(share - self._tqdm.n)
+        else:
+            filled = round(30 * share)
+            sys.stderr.write(f"\r{100 * share:3.0f}% |{'#' * filled:30}| {text}\x1b[K")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._tqdm is not None:
+            self._tqdm.close()
+        else:
+            sys.stderr.write("\n")
+
+
+def _toml(value: object) -> str:
+    """A value of the configuration as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(entry) for entry in value) + "]"
+    if isinstance(value, (int, numpy.integer)):
+        return str(int(value))
+    if isinstance(value, (float, numpy.floating)):
+        return repr(float(value))
+    raise _core.ConfigError(f"{value!r} is no value of the configuration")
+
+
+def _settings(sections: Mapping[str, Any]) -> List[str]:
+    settings = []
+    for section, keys in sections.items():
+        if not isinstance(keys, Mapping):
+            raise _core.ConfigError(f"{section} is {keys!r}; expected a dict of the keys of the section [{section}]")
+        settings += [f"{section}.{key}={_toml(value)}" for key, value in keys.items()]
+    return settings
+
+
+def _log() -> None:
+    for level, text in _core.take_messages():
+        _logger.log(level, "%s", text)
+
+
+def run(
+    slides: Union[Path, Iterable[Path]] = (),
+    operators: Optional[Iterable[str]] = None,
+    out: Optional[Path] = None,
+    *,
+    config: Union[Path, Mapping[str, Any], None] = None,
+    on_progress: Optional[Callable[[Progress], object]] = None,
+    progress: bool = False,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    max_failures: Union[int, str, None] = None,
+    shard: Optional[Tuple[int, int]] = None,
+    shard_by: str = "path",
+    metrics: Optional[Path] = None,
+    trace: Optional[Path] = None,
+    **sections: Mapping[str, Any],
+) -> RunResult:
+    """Runs the pipeline over slides, as the program ``pipeline`` does, in this process and without the GIL.
+
+    Settings are those of the program, with its checks and messages: ``config`` first, then keyword arguments, one for
+    each section of the configuration (docs/configuration.md)::
+
+        run("slides/", ["spectrum", "sobel"], "results", image={"format": "ome-tiff"}, analysis={"stride": 64})
+
+    With ``out`` results lie in that folder, as the program writes them; the same call again goes on where the last one
+    stopped, and what comes back has the slides of earlier runs, too. Without it nothing is written, and only operators
+    that make no files can run.
+
+    Ctrl-C (and what ``on_progress`` raises) stops the run: slides whose last strip is in flight are finished, what is done is
+    written, and the exception goes on.
+
+    Messages go to the logger ``slidestream`` of Python's ``logging``.
+
+    Args:
+        slides: Slides, folders, and ``.list`` or ``.csv`` files.
+        operators: What is computed (docs/operators.md). Default: the spectrum.
+        out: Folder for results.
+        config: A TOML file, or a dict of sections.
+        on_progress: Called with a ``Progress`` some times a second, by the calling thread.
+        progress: Shows a bar, on standard error or in a notebook: tqdm's, where it is installed.
+        fresh: Moves an earlier run in the folder aside.
+        retry_failed: Tries slides again that failed in an earlier run.
+        max_failures: Stops when so many slides failed, or such a share (``"5%"``).
+        shard: (i, n): does the i-th of n parts of the slides, from 0 (the program's ``--shard i+1/n``).
+        shard_by: ``"path"`` or ``"size"``.
+        metrics: A file for Prometheus, kept up to date while the run goes on.
+        trace: A file for ui.perfetto.dev, ``.json``.
+        **sections: A dict of keys for each section of the configuration.
+
+    Raises:
+        ConfigError: A setting is wrong; nothing was started.
+        OutputError: Results can't be written.
+        Error: The run itself failed, for instance for a GPU that was lost. A slide that fails is no error:
+            ``SlideResult.error`` says why.
+    """
+    if isinstance(slides, (str, os.PathLike)):
+        slides = [slides]
+    settings = []
+    config_file = ""
+    if isinstance(config, Mapping):
+        settings += _settings(config)
+    elif config is not None:
+        config_file = os.fspath(config)
+    settings += _settings(sections)
+    if operators is not None:
+        names = [operators] if isinstance(operators, str) else list(operators)
+        settings.append(f"operators.run={_toml(names)}")
+    if shard is not None:
+        try:
+            i, n = (int(part) for part in shard)
+        except (TypeError, ValueError):
+            raise _core.ConfigError(f"shard is {shard!r}; expected (i, n) with 0 <= i < n") from None
+    _core.set_log_level(_logger.getEffectiveLevel())
+    work = _core.Run(
+        inputs=[os.fspath(slide) for slide in slides],
+        config_file=config_file,
+        settings=settings,
+        out="" if out is None else os.fspath(out),
+        fresh=fresh,
+        retry_failed=retry_failed,
+        max_failures="" if max_failures is None else str(max_failures),
+        shard="" if shard is None else f"{i + 1}/{n}",
+        shard_by=shard_by,
+        metrics="" if metrics is None else os.fspath(metrics),
+        trace="" if trace is None else os.fspath(trace),
+    )
+    bar = _Bar() if progress else None
+    try:
+        while not work.wait(_PATIENCE):
+            _log()
+            moment = work.progress() if on_progress or bar else None
+            if moment is not None and bar:
+                bar.update(moment)
+            if moment is not None and on_progress:
+                on_progress(moment)
+    finally:
+        # After an exception, such as Ctrl-C, too: nothing goes on behind the caller's back.
+        work.stop()
+        while not work.wait(1000):
+            pass
+        _log()
+        moment = work.progress()
+        if moment is not None and bar:
+            bar.update(moment)
+        if bar:
+            bar.close()
+    if moment is not None and on_progress:
+        on_progress(moment)
+    return RunResult(work.outcome())

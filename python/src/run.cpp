@@ -1,0 +1,384 @@
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <slidestream/statistic.hpp>
+#include <thread>
+#include <unordered_map>
+
+#include "bindings.hpp"
+#include "cli/run_command.hpp"
+#include "ledger/ledger_view.hpp"
+#include "ledger/schema.hpp"
+#include "output/slides_csv.hpp"
+
+namespace slidestream::python {
+
+namespace {
+
+/// Keeps messages until Python fetches them: threads of a run never touch Python.
+class MessageSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  /// Level (as `logging` counts) and text of each.
+  std::vector<std::pair<int, std::string>> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(messages_, {});
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    constexpr std::size_t most = 100000;
+    if (messages_.size() < most)
+      messages_.emplace_back(level_of(message.level), std::string(message.payload.data(), message.payload.size()));
+  }
+  void flush_() override {}
+
+ private:
+  static int level_of(spdlog::level::level_enum level) {
+    if (level >= spdlog::level::err) return 40;
+    if (level == spdlog::level::warn) return 30;
+    return level == spdlog::level::info ? 20 : 10;
+  }
+
+  std::vector<std::pair<int, std::string>> messages_;  // guarded by mutex_
+};
+
+/// What is known of a run's slides.
+struct Outcome {
+  Config config;
+  RunResult run;  ///< with its slides and corpus
+};
+
+/// A run on a thread of its own.
+class Run {
+ public:
+  explicit Run(cli::RunOptions options) : options_(std::move(options)) {
+    options_.quiet = true;
+    options_.embedded = &embedded_;
+    const Config config = cli::effective_config(options_);
+    embedded_.in_memory = options_.out.empty() && config.output.dir == Config{}.output.dir;
+    embedded_.on_progress = [this](const Progress& progress) {
+      const std::lock_guard lock(mutex_);
+      progress_ = progress;
+    };
+    thread_ = std::thread([this] { work(); });
+  }
+  ~Run() {
+    stop();
+    join();
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void stop() noexcept { embedded_.control.request_stop(); }
+
+  /// Whether it has ended within that time.
+  bool wait(int milliseconds) {
+    const nb::gil_scoped_release released;
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return ended_; });
+  }
+
+  /// What is new since the last call.
+  std::optional<Progress> progress() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(progress_, {});
+  }
+
+  /// Once it has ended. \throws what ended it
+  std::shared_ptr<Outcome> outcome() {
+    const nb::gil_scoped_release released;
+    join();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    if (!embedded_.failure.empty()) throw OutputError(embedded_.failure);
+    if (!embedded_.result.failure.empty()) throw Error("the run ended early: " + embedded_.result.failure);
+    return std::make_shared<Outcome>(Outcome{embedded_.config, std::move(embedded_.result)});
+  }
+
+ private:
+  void work() noexcept {
+    try {
+      cli::run(options_);
+      if (!embedded_.in_memory && embedded_.failure.empty()) read_results();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  void read_results() {
+    const auto bins = static_cast<std::size_t>(embedded_.config.analysis.bins);
+    LedgerView view(std::filesystem::path(embedded_.config.output.dir) / ledger_name, bins);
+    std::unordered_map<std::string, std::size_t> places;
+    std::vector<SlideResult>& slides = embedded_.result.slides;
+    slides.clear();
+    Corpus corpus(bins);
+    view.for_each([&](const SlideResult& slide) {
+      places[slide.path] = slides.size();
+      slides.push_back(slide);
+      corpus.add(slide);
+    });
+    view.for_each_map([&](std::size_t position, const SlideResult& slide) {
+      WindowMap& map = slides[places.at(slide.path)].map;
+      map.columns = slide.map.columns;
+      map.rows = slide.map.rows;
+      if (!view.read_map(position, map)) map = {};
+    });
+    embedded_.result.corpus = std::move(corpus.sums);
+    embedded_.result.interrupted = embedded_.control.stop_requested() && !view.missing().empty();
+  }
+
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  cli::RunOptions options_;
+  cli::EmbeddedRun embedded_;
+  std::exception_ptr failure_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;                // guarded by mutex_
+  std::optional<Progress> progress_;  // guarded by mutex_
+  std::thread thread_;
+};
+
+/// One slide of an outcome, which it keeps.
+struct SlideOfRun {
+  std::shared_ptr<Outcome> outcome;
+  std::size_t place = 0;
+
+  SlideResult& result() const { return outcome->run.slides[place]; }
+  bool has_spectrum() const { return result().done && outcome->config.operators.runs("spectrum"); }
+};
+
+std::vector<Findings> findings_of(const Outcome& outcome, const SpectrumSums& sums) {
+  std::vector<Findings> all;
+  if (!outcome.config.operators.runs("spectrum")) return all;
+  for (const PlacedStatistic& placed : placed_statistics(outcome.config.analysis)) {
+    all.push_back(findings_of(placed, outcome.config.analysis, sums));
+  }
+  return all;
+}
+
+nb::dict values_of(const Outcome& outcome, const SlideResult& slide) {
+  nb::dict values;
+  for (const Findings& findings : findings_of(outcome, slide.sums)) {
+    for (const Figure& figure : findings.figures) values[figure.name.c_str()] = nb::cast(figure.value);
+  }
+  for (const NamedValue& value : slide.values) values[value.name.c_str()] = value.value;
+  return values;
+}
+
+nb::dict series_of(const Outcome& outcome, const SpectrumSums& sums) {
+  nb::dict all;
+  for (Findings& findings : findings_of(outcome, sums)) {
+    for (Series& series : findings.series) {
+      const std::size_t size = series.size();
+      all[series.name.c_str()] =
+          series.is_counts() ? array_of(std::move(series.counts), {size}) : array_of(std::move(series.values), {size});
+    }
+  }
+  return all;
+}
+
+/// slides.csv of the outcome, which to_pandas reads: so its columns are the same.
+std::string slides_csv(const Outcome& outcome) {
+  Corpus corpus(static_cast<std::size_t>(outcome.config.analysis.bins));
+  for (const SlideResult& slide : outcome.run.slides) corpus.add(slide);
+  std::string text = slides_csv_header(outcome.config, corpus.value_names);
+  for (const SlideResult& slide : outcome.run.slides) {
+    text += slides_csv_record(outcome.config, slide, corpus.value_names);
+  }
+  return text;
+}
+
+nb::object histogram_of(SpectrumSums& sums, const std::shared_ptr<Outcome>& outcome) {
+  return array_of(sums.histogram.data(), {sums.histogram.size()}, outcome);
+}
+
+double percentile_of(const SpectrumSums& sums, const Config& config, double p) {
+  if (!(p >= 0.0 && p <= 1.0)) throw ConfigError("percentile " + std::to_string(p) + "; expected 0 to 1");
+  return sums.percentile(p, config.analysis.range[0], config.analysis.range[1]);
+}
+
+void bind_progress(nb::module_& module) {
+  nb::class_<Progress>(module, "Progress", "A moment of a run.")
+      .def_ro("slides_total", &Progress::slides_total)
+      .def_ro("slides_done", &Progress::slides_done, "Finished without error, by earlier runs too.")
+      .def_ro("slides_failed", &Progress::slides_failed)
+      .def_ro("slides_skipped", &Progress::slides_skipped, "Of those done, done by an earlier run.")
+      .def_ro("pixels", &Progress::pixels, "Worked on so far.")
+      .def_ro("pixels_started", &Progress::pixels_started, "Of all slides that were opened so far.")
+      .def_ro("bytes_read", &Progress::bytes_read)
+      .def_ro("tiles_written", &Progress::tiles_written, "Of images.")
+      .def_ro("bytes_written", &Progress::bytes_written, "Of these tiles, compressed.")
+      .def_ro("seconds", &Progress::seconds, "Since the start.")
+      .def_ro("busiest_stage", &Progress::busiest_stage);
+}
+
+void bind_slide_result(nb::module_& module) {
+  const auto field = [](auto member) { return [member](const SlideOfRun& slide) { return slide.result().*member; }; };
+  nb::class_<SlideOfRun>(module, "SlideResult", "What a run found of a slide.")
+      .def_prop_ro("path", field(&SlideResult::path))
+      .def_prop_ro("done", field(&SlideResult::done), "False: it failed, and `error` says why.")
+      .def_prop_ro("error", field(&SlideResult::error))
+      .def_prop_ro("width", field(&SlideResult::width), "Pixels of `level`.")
+      .def_prop_ro("height", field(&SlideResult::height), "Pixels of `level`.")
+      .def_prop_ro("level", field(&SlideResult::level))
+      .def_prop_ro("mpp", field(&SlideResult::mpp), "Micrometres a pixel at `level`, where known.")
+      .def_prop_ro("codec", field(&SlideResult::codec))
+      .def_prop_ro("colour", field(&SlideResult::colour))
+      .def_prop_ro("missing_tiles", field(&SlideResult::missing_tiles))
+      .def_prop_ro("bad_tiles", field(&SlideResult::bad_tiles), "That were taken as white.")
+      .def_prop_ro("backend", field(&SlideResult::backend), "\"cpu\" or \"cuda\".")
+      .def_prop_ro("seconds", field(&SlideResult::seconds), "From the first read to the result.")
+      .def_prop_ro("windows", [](const SlideOfRun& slide) { return slide.result().sums.windows; })
+      .def_prop_ro(
+          "mean", [](const SlideOfRun& slide) { return slide.result().sums.mean(); },
+          "Of the spectrum's values, in the unit of analysis.value.")
+      .def_prop_ro(
+          "std", [](const SlideOfRun& slide) { return slide.result().sums.standard_deviation(); }, "Likewise.")
+      .def(
+          "percentile",
+          [](const SlideOfRun& slide, double p) {
+            return percentile_of(slide.result().sums, slide.outcome->config, p);
+          },
+          nb::arg("p"), "Of the spectrum's values; p is 0 to 1.")
+      .def_prop_ro(
+          "histogram", [](const SlideOfRun& slide) { return histogram_of(slide.result().sums, slide.outcome); },
+          "uint64: a count a bin; empty without the spectrum.")
+      .def_prop_ro(
+          "map",
+          [](const SlideOfRun& slide) -> nb::object {
+            WindowMap& map = slide.result().map;
+            if (map.values.empty()) return nb::none();
+            return array_of(map.values.data(),
+                            {static_cast<std::size_t>(map.rows), static_cast<std::size_t>(map.columns), 2},
+                            slide.outcome);
+          },
+          "float32: rows x columns of windows x (mean, standard deviation), with output.maps; else None.")
+      .def_prop_ro(
+          "values", [](const SlideOfRun& slide) { return values_of(*slide.outcome, slide.result()); },
+          "Figures that operators and statistics found, by name, such as \"tissue.share\".")
+      .def_prop_ro(
+          "series", [](const SlideOfRun& slide) { return series_of(*slide.outcome, slide.result().sums); },
+          "Arrays that statistics found, by name, such as \"radial\".")
+      .def_prop_ro(
+          "files",
+          [](const SlideOfRun& slide) {
+            std::vector<std::filesystem::path> files;
+            for (const Artifact& artifact : slide.result().artifacts) {
+              files.push_back(std::filesystem::path(slide.outcome->config.output.dir) / artifact.file);
+            }
+            return files;
+          },
+          "Images and other files that were made of the slide.")
+      .def("__repr__", [](const SlideOfRun& slide) {
+        const SlideResult& result = slide.result();
+        return "SlideResult('" + result.path + "': " + (result.done ? "done" : "failed: " + result.error) + ")";
+      });
+}
+
+void bind_outcome(nb::module_& module) {
+  nb::class_<Outcome>(module, "Outcome")
+      .def_prop_ro("slides",
+                   [](const std::shared_ptr<Outcome>& outcome) {
+                     std::vector<SlideOfRun> slides;
+                     for (std::size_t i = 0; i < outcome->run.slides.size(); ++i) slides.push_back({outcome, i});
+                     return slides;
+                   })
+      .def_prop_ro("interrupted", [](const Outcome& outcome) { return outcome.run.interrupted; })
+      .def_prop_ro("seconds", [](const Outcome& outcome) { return outcome.run.seconds; })
+      .def_prop_ro("backend", [](const Outcome& outcome) { return outcome.run.backend; })
+      .def_prop_ro("threads", [](const Outcome& outcome) { return outcome.run.threads; })
+      .def_prop_ro("stages",
+                   [](const Outcome& outcome) {
+                     nb::dict stages;
+                     for (const StageReport& stage : outcome.run.stages)
+                       stages[stage.name.c_str()] = stage.busy_seconds;
+                     return stages;
+                   })
+      .def_prop_ro("settings", [](const Outcome& outcome) { return to_toml(outcome.config); })
+      .def_prop_ro("bins", [](const Outcome& outcome) { return outcome.config.analysis.bins; })
+      .def_prop_ro("range",
+                   [](const Outcome& outcome) {
+                     const auto& [low, high] = outcome.config.analysis.range;
+                     return nb::make_tuple(low, high);
+                   })
+      .def_prop_ro("windows", [](const Outcome& outcome) { return outcome.run.corpus.windows; })
+      .def_prop_ro("mean", [](const Outcome& outcome) { return outcome.run.corpus.mean(); })
+      .def_prop_ro("std", [](const Outcome& outcome) { return outcome.run.corpus.standard_deviation(); })
+      .def("percentile",
+           [](const Outcome& outcome, double p) { return percentile_of(outcome.run.corpus, outcome.config, p); })
+      .def_prop_ro("histogram",
+                   [](const std::shared_ptr<Outcome>& outcome) { return histogram_of(outcome->run.corpus, outcome); })
+      .def_prop_ro("series", [](const Outcome& outcome) { return series_of(outcome, outcome.run.corpus); })
+      .def("slides_csv", &slides_csv);
+}
+
+}  // namespace
+
+void bind_run(nb::module_& module) {
+  bind_progress(module);
+  bind_slide_result(module);
+  bind_outcome(module);
+  const auto sink = std::make_shared<MessageSink>();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("slidestream", sink));
+  module.def("take_messages", [sink] { return sink->take(); });
+  module.def(
+      "set_log_level",
+      [](int level) {
+        spdlog::set_level(level >= 40   ? spdlog::level::err
+                          : level >= 30 ? spdlog::level::warn
+                          : level >= 20 ? spdlog::level::info
+                                        : spdlog::level::debug);
+      },
+      nb::arg("level"), "The least level of messages that are kept, as `logging` counts.");
+  nb::class_<Run>(module, "Run")
+      .def(
+          "__init__",
+          [](Run* to, const std::vector<std::string>& inputs, const std::string& config_file,
+             const std::vector<std::string>& settings, const std::string& out, bool fresh, bool retry_failed,
+             const std::string& max_failures, const std::string& shard, const std::string& shard_by,
+             const std::string& metrics, const std::string& trace) {
+            cli::RunOptions options;
+            options.inputs = inputs;
+            options.config_file = config_file;
+            options.settings = settings;
+            options.out = out;
+            options.fresh = fresh;
+            options.retry_failed = retry_failed;
+            options.max_failures = max_failures;
+            options.shard = shard;
+            options.shard_by = shard_by;
+            options.metrics = metrics;
+            options.trace = trace;
+            new (to) Run(std::move(options));
+          },
+          nb::kw_only(), nb::arg("inputs"), nb::arg("config_file"), nb::arg("settings"), nb::arg("out"),
+          nb::arg("fresh"), nb::arg("retry_failed"), nb::arg("max_failures"), nb::arg("shard"), nb::arg("shard_by"),
+          nb::arg("metrics"), nb::arg("trace"))
+      .def("stop", &Run::stop)
+      .def("wait", &Run::wait, nb::arg("milliseconds"))
+      .def("progress", &Run::progress)
+      .def("outcome", &Run::outcome);
+}
+
+}  // namespace slidestream::python
