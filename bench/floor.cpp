@@ -64,7 +64,9 @@ std::int64_t Floor::windows() const { return ((width_ - kWindow) / kStride + 1) 
 
 double Floor::decode(int threads) const {
   return time_over_threads(threads, tiles_.size(), 8, [this] {
-    return [this, decoder = std::make_unique<GreyDecoder>(tables_)](std::size_t i) { decoder->decode(tiles_[i]); };
+    return [this, decoder = std::make_unique<PlainDecoder>(tables_, JCS_GRAYSCALE)](std::size_t i) {
+      decoder->decode(tiles_[i]);
+    };
   });
 }
 

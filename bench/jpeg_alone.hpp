@@ -38,10 +38,11 @@ double time_over_threads(int threads, std::size_t count, std::size_t step, Make 
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// libjpeg-turbo's plain use: tables, then a tile to grey rows.
-class GreyDecoder {
+/// libjpeg-turbo's plain use: tables, then a tile to rows of pixels.
+class PlainDecoder {
  public:
-  explicit GreyDecoder(const std::vector<unsigned char>& tables) : info_(std::make_unique<jpeg_decompress_struct>()) {
+  PlainDecoder(const std::vector<unsigned char>& tables, J_COLOR_SPACE colour)
+      : colour_(colour), info_(std::make_unique<jpeg_decompress_struct>()) {
     info_->err = jpeg_std_error(&errors_);
     jpeg_create_decompress(info_.get());
     if (!tables.empty()) {
@@ -49,25 +50,26 @@ class GreyDecoder {
       jpeg_read_header(info_.get(), FALSE);
     }
   }
-  ~GreyDecoder() {
+  ~PlainDecoder() {
     if (info_) jpeg_destroy_decompress(info_.get());
   }
-  GreyDecoder(const GreyDecoder&) = delete;
-  GreyDecoder& operator=(const GreyDecoder&) = delete;
+  PlainDecoder(const PlainDecoder&) = delete;
+  PlainDecoder& operator=(const PlainDecoder&) = delete;
 
   /// Its pixels, which the next call overwrites.
   const std::vector<unsigned char>& decode(const std::vector<unsigned char>& tile) {
     jpeg_mem_src(info_.get(), tile.data(), tile.size());
     jpeg_read_header(info_.get(), TRUE);
-    info_->out_color_space = JCS_GRAYSCALE;
+    info_->out_color_space = colour_;
     info_->dct_method = JDCT_ISLOW;
     jpeg_start_decompress(info_.get());
-    pixels_.resize(std::size_t{info_->output_width} * info_->output_height);
+    const std::size_t row_bytes = std::size_t{info_->output_width} * info_->output_components;
+    pixels_.resize(row_bytes * info_->output_height);
     while (info_->output_scanline < info_->output_height) {
       JSAMPROW rows[16];
       const JDIMENSION count = std::min<JDIMENSION>(16, info_->output_height - info_->output_scanline);
       for (JDIMENSION i = 0; i < count; ++i) {
-        rows[i] = pixels_.data() + std::size_t{info_->output_scanline + i} * info_->output_width;
+        rows[i] = pixels_.data() + (info_->output_scanline + i) * row_bytes;
       }
       jpeg_read_scanlines(info_.get(), rows, count);
     }
@@ -76,6 +78,7 @@ class GreyDecoder {
   }
 
  private:
+  J_COLOR_SPACE colour_;
   jpeg_error_mgr errors_{};
   std::unique_ptr<jpeg_decompress_struct> info_;
   std::vector<unsigned char> pixels_;

@@ -1,7 +1,8 @@
 // What libjpeg-turbo alone takes to decode a slide's tiles to grey and to encode an image's grey tiles at quality 75,
-// over threads: `jpeg_floor SLIDE IMAGE THREADS`. Nothing is read, computed, reduced or written meanwhile. IMAGE is a
-// pyramid of grey JPEG tiles, such as `pipeline SLIDE -s operators.run=sobel -s image.format=ome-tiff` makes. Prints a
-// line a step: its name, seconds of the wall clock, and seconds of the processors.
+// over threads: `jpeg_floor SLIDE IMAGE THREADS`; or to decode them to RGB: `jpeg_floor SLIDE THREADS`. Nothing is
+// read, computed, reduced or written meanwhile. IMAGE is a pyramid of grey JPEG tiles, such as `pipeline SLIDE -s
+// operators.run=sobel -s image.format=ome-tiff` makes. Prints a line a step: its name, seconds of the wall clock, and
+// seconds of the processors.
 #include "jpeg_alone.hpp"
 
 #include <tiffio.h>
@@ -50,7 +51,7 @@ std::vector<Tiles> read_levels(const char* file) {
 }
 
 std::vector<std::vector<unsigned char>> pixels_of(const Tiles& level) {
-  GreyDecoder decoder(level.tables);
+  PlainDecoder decoder(level.tables, JCS_GRAYSCALE);
   std::vector<std::vector<unsigned char>> pixels;
   pixels.reserve(level.tiles.size());
   for (const auto& tile : level.tiles) pixels.push_back(decoder.decode(tile));
@@ -74,19 +75,23 @@ double encode(const Tiles& level, const std::vector<std::vector<unsigned char>>&
   });
 }
 
+void report_decoding(const Tiles& level, J_COLOR_SPACE colour, int threads) {
+  report("decode", [&] {
+    return time_over_threads(threads, level.tiles.size(), 8, [&] {
+      return [&level, decoder = std::make_unique<PlainDecoder>(level.tables, colour)](std::size_t i) {
+        decoder->decode(level.tiles[i]);
+      };
+    });
+  });
+}
+
 void run(const char* slide_file, const char* image_file, int threads) {
   const Tiles slide = read_levels(slide_file).front();
   const std::vector<Tiles> image = read_levels(image_file);
   std::vector<std::vector<std::vector<unsigned char>>> pixels;
   pixels.reserve(image.size());
   for (const Tiles& level : image) pixels.push_back(pixels_of(level));
-  report("decode", [&] {
-    return time_over_threads(threads, slide.tiles.size(), 8, [&] {
-      return [&slide, decoder = std::make_unique<GreyDecoder>(slide.tables)](std::size_t i) {
-        decoder->decode(slide.tiles[i]);
-      };
-    });
-  });
+  report_decoding(slide, JCS_GRAYSCALE, threads);
   report("encode", [&] { return encode(image[0], pixels[0], threads); });
   report("levels", [&] {
     double seconds = 0.0;
@@ -100,8 +105,13 @@ void run(const char* slide_file, const char* image_file, int threads) {
 
 int main(int count, char** values) {
   try {
-    if (count != 4) throw std::runtime_error("usage: jpeg_floor SLIDE IMAGE THREADS");
-    slidestream::bench::run(values[1], values[2], std::stoi(values[3]));
+    if (count != 3 && count != 4) throw std::runtime_error("usage: jpeg_floor SLIDE [IMAGE] THREADS");
+    using namespace slidestream::bench;
+    if (count == 3) {
+      report_decoding(read_levels(values[1]).front(), JCS_RGB, std::stoi(values[2]));
+    } else {
+      run(values[1], values[2], std::stoi(values[3]));
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "jpeg_floor: %s\n", error.what());
     return 1;

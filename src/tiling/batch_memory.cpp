@@ -30,7 +30,7 @@ std::shared_ptr<BatchMemory::Lease> BatchMemory::take() {
       free_.pop_back();
     }
   }
-  if (block == nullptr) block = std::make_shared<runtime::HostMemory>(bytes_);
+  if (block == nullptr) block = std::make_shared<runtime::HostMemory>(offset + bytes_);
   return std::make_shared<Lease>(shared_from_this(), std::move(block));
 }
 
