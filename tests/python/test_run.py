@@ -1,0 +1,165 @@
+"""`run`: results and messages against the program's."""
+
+import filecmp
+import io
+import logging
+import os
+import subprocess
+import sys
+
+import numpy
+import pytest
+from conftest import synth
+from test_lifetimes import interrupt_when_told
+
+import slidestream as ss
+
+
+def program(*arguments):
+    return subprocess.run([os.environ["PIPELINE"], *arguments], capture_output=True, text=True)
+
+
+def test_results_are_the_programs(slides, tmp_path):
+    paths = [slides["jpeg420"], slides["jpeg422"], str(tmp_path / "none.svs")]
+    result = ss.run(paths, ["spectrum", "sobel", "tissue"], tmp_path / "ours", image={"format": "ome-tiff"},
+                    output={"maps": "npy"}, analysis={"radial": True, "window": 128, "stride": 64})
+    done = program(*paths, "-o", tmp_path / "theirs", "-q", "-s", 'operators.run=["spectrum", "sobel", "tissue"]', "-s",
+                   "image.format=ome-tiff", "--maps", "npy", "-s", "analysis.radial=true", "-s", "analysis.window=128", "-s",
+                   "analysis.stride=64")
+    assert done.returncode == 1
+    for name in ("histograms.npy", "radial.npy", "artifacts.csv", "failures.csv", "maps/jpeg422.npy",
+                 "images/jpeg420.sobel.ome.tif"):
+        assert filecmp.cmp(tmp_path / "ours" / name, tmp_path / "theirs" / name, shallow=False), name
+    assert numpy.array_equal(result.histograms, numpy.load(tmp_path / "theirs" / "histograms.npy"))
+    assert numpy.array_equal(result.slides[0].series["radial"], numpy.load(tmp_path / "theirs" / "radial.npy")[0],
+                             equal_nan=True)
+    assert numpy.array_equal(result.slides[1].map, numpy.load(tmp_path / "theirs" / "maps" / "jpeg422.npy"))
+    assert 0 < result.slides[0].values["tissue.share"] < 1
+    assert [os.path.basename(file) for file in result.slides[0].files] == [
+        "jpeg420.sobel.ome.tif", "jpeg420.tissue.geojson", "jpeg420.tissue.ome.tif"]
+    assert all(os.path.exists(file) for slide in result.slides for file in slide.files)
+    assert [slide.done for slide in result] == [True, True, False] and result.failed[0].path == paths[2]
+    assert "can't be opened" in result.failed[0].error
+    pandas = pytest.importorskip("pandas")
+    ours, theirs = result.to_pandas(), pandas.read_csv(tmp_path / "theirs" / "slides.csv")
+    assert list(ours.columns) == list(theirs.columns)
+    for column in set(ours.columns) - {"seconds", "error"}:
+        assert ours[column].equals(theirs[column]), column
+    # The same again: nothing is left to do, and the results are there.
+    again = ss.run(paths, ["spectrum", "sobel", "tissue"], tmp_path / "ours", image={"format": "ome-tiff"},
+                   output={"maps": "npy"}, analysis={"radial": True, "window": 128, "stride": 64})
+    assert numpy.array_equal(again.histograms, result.histograms) and again.windows == result.windows
+
+
+def test_in_memory_it_finds_the_same_and_writes_nothing(slide, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    moments = []
+    result = ss.run(slide, output={"maps": "npy"}, on_progress=moments.append)
+    assert os.listdir(tmp_path) == []
+    written = ss.run([slide], out="results")
+    assert numpy.array_equal(result.histogram, written.histogram) and result.mean == written.mean
+    assert numpy.array_equal(result.slides[0].histogram, result.histogram)
+    assert result.histogram.dtype == numpy.uint64 and result.histogram.sum() == result.windows * 256 * 256
+    assert len(result.bin_edges) == len(result.histogram) + 1
+    assert result.slides[0].map.shape == (4, 7, 2)
+    assert result.percentile(0.5) == result.slides[0].percentile(0.5)
+    assert moments[-1].slides_done == 1 and moments[-1].pixels == 1100 * 724
+    assert not result.interrupted and result.backend == "cpu" and result.stages["decode"] > 0
+    # A view keeps what it looks at.
+    histogram = result.histogram
+    del result
+    assert histogram.sum() > 0
+
+
+def test_settings_come_from_a_dict_a_file_and_keywords(slide, tmp_path):
+    (tmp_path / "my.toml").write_text("[analysis]\nbins = 30\nwindow = 64\n")
+    result = ss.run(slide, config=tmp_path / "my.toml", analysis={"window": 128, "range": (0, 100.5)})
+    assert len(result.histogram) == 30 and result.bin_edges[-1] == 100.5
+    assert "window = 128" in result.settings
+    result = ss.run(slide, config={"analysis": {"bins": 20, "value": "db"}}, input={"level": 1})
+    assert len(result.histogram) == 20 and result.slides[0].level == 1
+
+
+def test_wrong_settings_are_told_as_the_program_does(slide, tmp_path):
+    cases = [("analysis.windw=3", {"analysis": {"windw": 3}}), ("analysis.bins=0", {"analysis": {"bins": 0}}),
+             ("analysis.range=[5, 5]", {"analysis": {"range": [5, 5]}}), ("nothing.at=1", {"nothing": {"at": 1}}),
+             ('operators.run=["sobel"]', {"operators": {"run": ["sobel"]}}),
+             ('output.journal="x\\"y"', {"output": {"journal": 'x"y'}})]
+    for setting, sections in cases:
+        done = program(slide, "-o", tmp_path / "results", "-s", setting)
+        assert done.returncode == 2
+        with pytest.raises(ss.ConfigError) as caught:
+            ss.run(slide, out=tmp_path / "results", config=sections)
+        assert f"error: {caught.value}\n" == done.stderr
+    assert not (tmp_path / "results").exists()
+    for keywords, message in (({"config": {"analysis": 3}}, "analysis is 3; expected a dict"),
+                              ({"analysis": {"bins": object()}}, "is no value of the configuration"),
+                              ({"operators": ["tissue"]}, "the operator tissue makes files: name a folder"),
+                              ({"shard": (2, 2), "out": tmp_path / "x"}, "shard"), ({"shard": 1}, "shard is 1")):
+        with pytest.raises(ss.ConfigError, match=message):
+            ss.run(slide, **keywords)
+    with pytest.raises(ss.ConfigError, match="no slide"):
+        ss.run([])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ss.OutputError, match="file"):
+        ss.run(slide, out=tmp_path / "file")
+
+
+def test_messages_go_to_logging(slide, bad_slide, caplog):
+    with caplog.at_level(logging.INFO, logger="slidestream"):
+        ss.run([slide, bad_slide, "none.svs"], decode={"on_bad_tile": "white"})
+    told = {(record.levelno, record.getMessage()) for record in caplog.records if record.name == "slidestream"}
+    assert (logging.WARNING, f"{bad_slide}: 2 missing and 2 bad tiles, taken as white") in told
+    assert any(level == logging.ERROR and text.startswith("none.svs: ") for level, text in told)
+    assert any(level == logging.INFO for level, _ in told)
+    caplog.clear()
+    with caplog.at_level(logging.ERROR, logger="slidestream"):
+        ss.run([bad_slide], decode={"on_bad_tile": "white"})
+    assert not caplog.records
+
+
+def test_what_a_callback_raises_comes_out(slides):
+    def stop(_):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        ss.run(list(slides.values()), on_progress=stop)
+
+
+def test_a_bar_is_shown_without_tqdm(slide, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", shown)
+    ss.run(slide, progress=True)
+    assert "100% |##############################| 1/1 slides" in shown.getvalue()
+
+
+def test_shards_are_the_programs(slides, tmp_path):
+    paths = [slides[codec] for codec in ("jpeg420", "jpeg422", "none")]
+    parts = [ss.run(paths, out=tmp_path / str(i), shard=(i, 2)) for i in range(2)]
+    assert sorted(slide.path for part in parts for slide in part) == sorted(paths)
+    assert program("merge", tmp_path / "0", tmp_path / "1", "--out", tmp_path / "all").returncode == 0
+
+
+def test_an_interrupt_ends_a_run_cleanly(slide, tmp_path):
+    large = synth(tmp_path / "large.svs", "--size", "16384x8192", "--distinct", "40", "--levels", "1")
+    paths = [slide] + [str(tmp_path / f"{i}.svs") for i in range(8)]
+    for path in paths[1:]:
+        os.link(large, path)
+    code, out, err = interrupt_when_told("""
+import sys, slidestream as ss
+told = []
+def on_progress(moment):
+    if moment.slides_done and not told:
+        told.append(1)
+        print("ready", flush=True)
+try:
+    ss.run(sys.argv[2:], out=sys.argv[1], on_progress=on_progress, analysis={"stride": 64})
+except KeyboardInterrupt:
+    print("interrupted")
+""", str(tmp_path / "results"), *paths)
+    assert (code, out, err) == (0, "interrupted\n", "")
+    # What was done is written, and nobody holds the folder.
+    done = program("status", tmp_path / "results")
+    assert done.returncode in (0, 1) and "9" in done.stdout
+    assert (tmp_path / "results" / "slides.csv").read_text().count(",done,") in range(1, 9)

@@ -1,0 +1,98 @@
+"""`tiles`: windows against regions, and what loops are told."""
+
+import pickle
+
+import numpy
+import pytest
+
+import slidestream as ss
+
+
+def windows_of(walk):
+    """Pixels, place and slide of every window."""
+    return [(batch.pixels[i].copy(), tuple(batch.coords[i]), int(batch.slide[i])) for batch in walk
+            for i in range(batch.count)]
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+@pytest.mark.parametrize("copy", [True, False])
+def test_windows_are_regions(slides, layout, copy):
+    paths = [slides["jpeg420"], slides["jpeg2000"], slides["none"]]
+    opened = [ss.Slide(path) for path in paths]
+    walk = ss.tiles(paths, size=(100, 60), step=(90, 70), level=1, batch=7, edge="pad", fill=3, layout=layout, copy=copy)
+    found = windows_of(walk)
+    places = [(x * 4, y * 4, i) for i in range(3) for y in range(0, 181, 70) for x in range(0, 275, 90)]
+    assert [(*coords, slide) for _, coords, slide in found] == places
+    assert walk.count() == len(found) and len(walk) == -(-len(found) // 7)
+    for pixels, coords, slide in found:
+        expected = opened[slide].read_region(coords, 1, (100, 60), fill=3)
+        assert numpy.array_equal(pixels, expected if layout == "nhwc" else expected.transpose(2, 0, 1))
+
+
+def test_batches_say_how_full_they_are(slide):
+    batches = list(ss.tiles(slide, size=128, batch=13))
+    assert [batch.count for batch in batches] == [13, 13, 13, 1]  # 8 x 5 windows lie inside
+    assert all(batch.pixels.shape == (13, 128, 128, 3) for batch in batches)
+    assert batches[-1].coords.shape == (1, 2) and batches[-1].coords.dtype == numpy.int64
+    assert batches[-1].slide.shape == (1,) and batches[-1].slide.dtype == numpy.int32
+    assert not batches[-1].pixels[1:].any()
+    assert len(batches[-1]) == 1
+
+
+def test_shards_share_all_windows(slides):
+    paths = [slides["jpeg420"], slides["jpeg422"]]
+    everything = [entry[1:] for entry in windows_of(ss.tiles(paths, size=90, batch=4))]
+    parts = [[entry[1:] for entry in windows_of(ss.tiles(paths, size=90, batch=4, shard=(i, 3)))] for i in range(3)]
+    assert sorted(sum(parts, [])) == sorted(everything)
+    assert max(map(len, parts)) - min(map(len, parts)) <= len(paths)
+    # A worker's piece of a rank's piece.
+    nested = [entry[1:] for i in range(2) for entry in windows_of(ss.tiles(paths, size=90, shard=(1, 3)).split(i, 2))]
+    assert sorted(nested) == sorted(parts[1])
+
+
+def test_resolution_by_pixel_size(slide):
+    assert next(iter(ss.tiles(slide, 64, mpp=2.0))).coords[1].tolist() == [256, 0]
+    with pytest.raises(ss.SlideError, match="no level of 1 um a pixel within 2 %; its levels have 0.5, 2"):
+        next(iter(ss.tiles(slide, 64, mpp=1.0)))
+    assert next(iter(ss.tiles(slide, 64, mpp=1.0, slide_mpp=1.0))).coords[1].tolist() == [64, 0]
+
+
+def test_tissue_is_what_the_operator_finds(slide, tmp_path):
+    every = {coords for _, coords, _ in windows_of(ss.tiles(slide, 64, batch=9))}
+    tissue = {coords for _, coords, _ in windows_of(ss.tiles(slide, 64, batch=9, tissue=True))}
+    assert 0 < len(tissue) < len(every) and tissue < every
+    assert {coords for _, coords, _ in windows_of(ss.tiles(slide, 64, tissue=True, tissue_share=0.0))} == every
+
+
+def test_any_number_of_loops_and_pickles(slide):
+    walk = ss.tiles(slide, 200, batch=2)
+    first, second = windows_of(walk), windows_of(pickle.loads(pickle.dumps(walk)))
+    assert len(first) == 15
+    assert all(numpy.array_equal(a[0], b[0]) and a[1:] == b[1:] for a, b in zip(first, second))
+
+
+def test_bad_arguments_are_refused_at_once(slide):
+    for keywords, message in {
+        "size=0": "size is 0; expected 1 to 65536",
+        "step=(5, 0)": "step is 0",
+        "batch=0": "batch is 0",
+        "shard=(2, 2)": r"shard is \(2, 2\); expected \(i, n\) with 0 <= i < n",
+        "shard=3": "shard is 3",
+        "layout='hwc'": "layout is 'hwc'; expected 'nhwc' or 'nchw'",
+        "edge='mirror'": "edge is 'mirror'; expected 'drop' or 'pad'",
+        "fill=-1": "fill is -1",
+        "device='tpu'": "device is 'tpu'",
+        "mpp=-1": "mpp is -1",
+    }.items():
+        with pytest.raises(ss.ConfigError, match=message):
+            ss.tiles(slide, **eval(f"dict({keywords})"))
+
+
+def test_a_bad_slide_ends_the_loop_at_its_place(slide, tmp_path, bad_slide):
+    loop = iter(ss.tiles([slide, tmp_path / "none.svs"], 128, batch=20))
+    assert [next(loop).count for _ in range(2)] == [20, 20]
+    with pytest.raises(ss.SlideError, match="none.svs"):
+        next(loop)
+    with pytest.raises(ss.SlideError, match="bad.svs: level 0 tile"):
+        list(ss.tiles(bad_slide, 128))
+    assert sum(batch.count for batch in ss.tiles(bad_slide, 128, on_bad_tile="white")) == 48

@@ -1,0 +1,375 @@
+#include "tiling/tile_stream.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <slidestream/error.hpp>
+#include <thread>
+#include <vector>
+
+#include "image/mask.hpp"
+#include "operators/tissue/preparation.hpp"
+#include "support/coded_slides.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+using Pixels = std::vector<std::uint8_t>;
+
+struct Window {
+  Pixels pixels;
+  std::int64_t x = 0;
+  std::int64_t y = 0;
+  std::int32_t slide = 0;
+
+  bool operator==(const Window&) const = default;
+};
+
+/// Slide by slide, window by window, from the whole level in memory.
+std::vector<Window> plain_windows(const TileStreamOptions& options) {
+  const WindowRequest& request = options.windows;
+  std::vector<Window> all;
+  for (std::size_t place = 0; place < options.slides.size(); ++place) {
+    const auto slide = Slide::open(options.slides[place]);
+    const auto index = static_cast<std::size_t>(request.level);
+    const Level& level = slide->info().levels[index];
+    const Level& finest = slide->info().levels[0];
+    Pixels whole(static_cast<std::size_t>(level.width * level.height * 3));
+    read_rgb(*slide, index, 0, 0, {whole.data(), level.width * 3, level.width, level.height, rgb_format},
+             request.on_bad_tile);
+    const GridScale scale = {static_cast<double>(finest.width) / static_cast<double>(level.width),
+                             static_cast<double>(finest.height) / static_cast<double>(level.height)};
+    std::vector<Window> windows;
+    for (std::int64_t y = 0; y < level.height; y += request.step.height) {
+      for (std::int64_t x = 0; x < level.width; x += request.step.width) {
+        const bool inside = x + request.size.width <= level.width && y + request.size.height <= level.height;
+        if (!inside && request.edge == WindowEdge::drop) continue;
+        Window window;
+        window.pixels.resize(static_cast<std::size_t>(request.size.width * request.size.height * 3));
+        const std::int64_t plane = request.size.width * request.size.height;
+        for (std::int64_t i = 0; i < plane; ++i) {
+          const std::int64_t column = x + i % request.size.width, row = y + i / request.size.width;
+          for (int channel = 0; channel < 3; ++channel) {
+            const bool planar = options.layout == WindowLayout::planar;
+            window.pixels[static_cast<std::size_t>(planar ? channel * plane + i : i * 3 + channel)] =
+                column < level.width && row < level.height
+                    ? whole[static_cast<std::size_t>((row * level.width + column) * 3 + channel)]
+                    : options.fill;
+          }
+        }
+        window.x = static_cast<std::int64_t>(static_cast<double>(x) * scale.x + 0.5);
+        window.y = static_cast<std::int64_t>(static_cast<double>(y) * scale.y + 0.5);
+        window.slide = static_cast<std::int32_t>(place);
+        windows.push_back(std::move(window));
+      }
+    }
+    const std::size_t n = windows.size();
+    const auto shard = static_cast<std::size_t>(request.shard), shards = static_cast<std::size_t>(request.shards);
+    for (std::size_t i = n * shard / shards; i < n * (shard + 1) / shards; ++i) all.push_back(std::move(windows[i]));
+  }
+  return all;
+}
+
+/// All batches of a stream, and whether they are as long as they should be, and zeros where they have no windows.
+std::vector<Window> read_windows(TileStream& stream, const TileStreamOptions& options) {
+  const auto bytes = static_cast<std::size_t>(options.windows.size.width * options.windows.size.height * 3);
+  std::vector<Window> all;
+  TileBatch batch;
+  bool is_last = false;
+  while (true) {
+    const TileStream::State state = stream.next(batch, std::chrono::seconds(60));
+    REQUIRE(state != TileStream::State::waiting);
+    if (state == TileStream::State::end) break;
+    REQUIRE_FALSE(is_last);
+    is_last = batch.count < options.batch;
+    REQUIRE(batch.count > 0);
+    REQUIRE(std::ssize(batch.coords) == 2 * batch.count);
+    for (std::int64_t i = 0; i < options.batch; ++i) {
+      const std::uint8_t* const begin = batch.pixels->data() + static_cast<std::size_t>(i) * bytes;
+      const Pixels pixels(begin, begin + bytes);
+      if (i >= batch.count) {
+        REQUIRE(pixels == Pixels(bytes, 0));
+        continue;
+      }
+      const auto at = static_cast<std::size_t>(i);
+      all.push_back({pixels, batch.coords[2 * at], batch.coords[2 * at + 1], batch.slides[at]});
+    }
+  }
+  return all;
+}
+
+std::vector<Window> read_windows(const TileStreamOptions& options) {
+  TileStream stream(options);
+  return read_windows(stream, options);
+}
+
+/// A slide of 12 x 8 tiles of 32.
+std::filesystem::path sound_slide(const TemporaryFolder& folder, const std::string& name, unsigned seed = 1) {
+  write_coded_slide(
+      folder / name,
+      {.coding = TileCoding::jpeg_422, .width = 384, .height = 256, .tile_width = 32, .tile_height = 32, .seed = seed});
+  return folder / name;
+}
+
+}  // namespace
+
+TEST_CASE("windows are what the whole levels have, whatever the threads and the memory") {
+  const TemporaryFolder folder;
+  std::mt19937 random(7);
+  const auto in = [&](int low, int high) { return static_cast<int>(low + random_below(random, high - low + 1)); };
+  bool again = false, panes = false, once = false;
+  for (int round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    TileStreamOptions options;
+    for (int i = in(1, 3); i > 0; --i) {
+      CodedSlide slide = random_coded_slide(random);
+      slide.levels = 2;
+      const auto file = folder / (std::to_string(i) + ".svs");
+      write_coded_slide(file, slide);
+      options.slides.push_back(file);
+    }
+    WindowRequest& windows = options.windows;
+    windows.size = {in(1, 150), in(1, 150)};
+    windows.step = in(0, 2) == 0 ? windows.size : Size{in(10, 200), in(10, 200)};
+    windows.level = in(0, 1);
+    windows.edge = in(0, 1) == 0 ? WindowEdge::drop : WindowEdge::pad;
+    windows.on_bad_tile = BadTilePolicy::white;
+    windows.shards = in(0, 2) == 0 ? in(2, 4) : 1;
+    windows.shard = in(0, windows.shards - 1);
+    options.batch = in(1, 20);
+    options.layout = in(0, 1) == 0 ? WindowLayout::interleaved : WindowLayout::planar;
+    options.fill = static_cast<std::uint8_t>(in(0, 255));
+    options.threads = in(1, 4);
+    options.prefetch = in(0, 2);
+    options.memory_mib = in(0, 1) == 0 ? 1 : 1024;
+    TileStream stream(options);
+    const std::vector<Window> windows_read = read_windows(stream, options);
+    REQUIRE(windows_read == plain_windows(options));
+    CHECK(stream.figures().windows == std::ssize(windows_read));
+    CHECK(TileStream::count_windows(options) == std::ssize(windows_read));
+    once |= options.memory_mib > 1;
+    again |= options.memory_mib == 1;
+    panes |= options.layout == WindowLayout::planar;
+  }
+  CHECK((once && again && panes));
+}
+
+TEST_CASE("a tile is decoded once, or with little memory once for each row of windows") {
+  const TemporaryFolder folder;
+  TileStreamOptions options;
+  options.slides = {sound_slide(folder, "slide.svs")};
+  options.windows.size = {64, 64};
+  options.windows.step = {16, 16};
+  options.batch = 100;
+  {
+    TileStream stream(options);
+    CHECK(read_windows(stream, options) == plain_windows(options));
+    CHECK(stream.figures().tiles_decoded == 12 * 8);
+  }
+  // A batch is 1.2 MB: what one row of windows needs is held anyway.
+  options.memory_mib = 1;
+  TileStream stream(options);
+  CHECK(read_windows(stream, options) == plain_windows(options));
+  // Rows of windows begin every 16 rows of pixels, and touch two or three rows of tiles.
+  CHECK(stream.figures().tiles_decoded > 12 * 8);
+  CHECK(stream.figures().tiles_decoded <= 12 * (7 * 2 + 6 * 3));
+}
+
+TEST_CASE("only windows that are tissue, and no tile that they don't touch") {
+  const TemporaryFolder folder;
+  // Colour in the middle of grey.
+  CodedSlide description = {
+      .coding = TileCoding::rgb, .width = 512, .height = 512, .tile_width = 64, .tile_height = 64};
+  TestTiff tiff;
+  tiff.directories.push_back(coded_level(description, 512, 512, 1));
+  auto& tiles = tiff.directories[0].tiles;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const bool tissue = i % 8 >= 2 && i % 8 < 5 && i / 8 >= 3 && i / 8 < 6;
+    for (std::size_t at = 0; at < tiles[i].size(); ++at) {
+      tiles[i][at] = static_cast<std::byte>(!tissue ? 230 : at % 3 == 1 ? 60 : 200);
+    }
+  }
+  const auto file = folder.write("slide.svs", tiff.bytes());
+  TileStreamOptions options;
+  options.slides = {file};
+  options.windows.size = options.windows.step = {64, 64};
+  options.windows.tissue = true;
+  options.open.mpp = 8.0;
+  options.batch = 4;
+  TileStream stream(options);
+  std::vector<Window> expected;
+  const auto slide = Slide::open(file, options.open);
+  const MaskTable mask(*operators::prepare_mask({*slide, 0, file, 8.0}, Config{}));
+  TileStreamOptions all = options;
+  all.windows.tissue = false;
+  for (Window& window : plain_windows(all)) {
+    if (mask.is_tissue({window.x, window.y, 64, 64}, {1, 1}, 0.5)) expected.push_back(std::move(window));
+  }
+  CHECK(expected.size() >= 4);
+  CHECK(expected.size() <= 16);
+  CHECK(read_windows(stream, options) == expected);
+  CHECK(stream.figures().tiles_decoded == std::ssize(expected));
+}
+
+TEST_CASE("a slide that fails ends the stream when its windows are due, and says why") {
+  const TemporaryFolder folder;
+  TileStreamOptions options;
+  options.slides = {sound_slide(folder, "a.svs"), folder / "none.svs", sound_slide(folder, "b.svs")};
+  options.windows.size = options.windows.step = {32, 32};
+  options.batch = 48;
+  TileBatch batch;
+  {
+    TileStream stream(options);
+    for (int i = 0; i < 2; ++i) CHECK(stream.next(batch, std::chrono::seconds(60)) == TileStream::State::batch);
+    for (int i = 0; i < 2; ++i) {
+      CHECK_THROWS_WITH_AS(stream.next(batch, std::chrono::seconds(60)), doctest::Contains("none.svs: can't be opened"),
+                           SlideError);
+    }
+  }
+  write_coded_slide(folder / "none.svs",
+                    {.coding = TileCoding::jpeg_420, .tile_width = 32, .tile_height = 32, .bad_tiles = 90});
+  TileStream stream(options);
+  const auto read_all = [&] {
+    while (stream.next(batch, std::chrono::seconds(60)) == TileStream::State::batch) {
+    }
+  };
+  CHECK_THROWS_WITH_AS(read_all(), doctest::Contains("none.svs: level 0 tile "), SlideError);
+}
+
+TEST_CASE("the level is the one of that pixel size, or none") {
+  const TemporaryFolder folder;
+  const auto file = folder / "slide.svs";
+  write_coded_slide(file, {.coding = TileCoding::rgb, .width = 400, .height = 200, .mpp = 0.5, .levels = 2});
+  const SlideInfo info = Slide::open(file)->info();
+  WindowRequest request;
+  request.mpp = 1.01;
+  CHECK(choose_level(info, request) == 1);
+  request.mpp = 0.495;
+  CHECK(choose_level(info, request) == 0);
+  request.mpp = 0.75;
+  CHECK_THROWS_WITH_AS(choose_level(info, request),
+                       doctest::Contains("has no level of 0.75 um a pixel within 2 %; its levels have 0.5, 1"),
+                       SlideError);
+  request.mpp.reset();
+  request.level = 2;
+  CHECK_THROWS_WITH_AS(choose_level(info, request), doctest::Contains("has no level 2; its levels are 0 to 1"),
+                       SlideError);
+}
+
+TEST_CASE("options that mean nothing are refused in one line") {
+  const auto message_of = [](const auto& change) -> std::string {
+    TileStreamOptions options;
+    change(options);
+    try {
+      check_options(options);
+      return "";
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+  };
+  CHECK(message_of([](TileStreamOptions&) {}).empty());
+  CHECK(message_of([](TileStreamOptions& o) { o.windows.size.width = 0; }) == "size is 0; expected 1 to 65536");
+  CHECK(message_of([](TileStreamOptions& o) { o.windows.step.height = -1; }) == "step is -1; expected 1 to 65536");
+  CHECK(message_of([](TileStreamOptions& o) { o.batch = 0; }) == "batch is 0; expected 1 to 1048576");
+  CHECK(message_of([](TileStreamOptions& o) { o.windows.shard = 1; }) ==
+        "shard is (1, 1); expected (i, n) with 0 <= i < n");
+  CHECK(message_of([](TileStreamOptions& o) { o.windows.mpp = 0.0; }).starts_with("mpp is 0"));
+  CHECK(message_of([](TileStreamOptions& o) { o.windows.tissue_share = 1.5; }).starts_with("tissue_share is 1.5"));
+}
+
+TEST_CASE("memory of batches is used again when it was let go, and not before") {
+  const auto memory = std::make_shared<BatchMemory>(1 << 12, 2);
+  auto first = memory->take();
+  std::uint8_t* const place = first->data();
+  place[0] = 5;
+  CHECK(memory->take()->data() != place);
+  first = nullptr;
+  first = memory->take();
+  const auto second = memory->take();
+  CHECK((first->data() == place || second->data() == place));
+  // What is handed back early stays readable.
+  auto lent = first->data() == place ? first : second;
+  lent->hand_back();
+  const auto other = memory->take();
+  CHECK(other->data() == place);
+  CHECK(lent->data()[0] == 5);
+}
+
+TEST_CASE("a stream can be left at any time") {
+  const TemporaryFolder folder;
+  TileStreamOptions options;
+  options.slides = {sound_slide(folder, "a.svs"), sound_slide(folder, "b.svs", 2)};
+  options.windows.size = {40, 40};
+  options.windows.step = {8, 8};
+  options.batch = 10;
+  options.threads = 3;
+  TileBatch kept;
+  for (int batches = 0; batches < 4; ++batches) {
+    TileStream stream(options);
+    for (int i = 0; i < batches; ++i) REQUIRE(stream.next(kept, std::chrono::seconds(60)) == TileStream::State::batch);
+    if (batches % 2 == 0) continue;
+    stream.close();
+    TileBatch none;
+    CHECK(stream.next(none, std::chrono::seconds(60)) == TileStream::State::end);
+  }
+  const std::vector<Window> windows = plain_windows(options);
+  CHECK(std::memcmp(kept.pixels->data(), windows[20].pixels.data(), windows[20].pixels.size()) == 0);
+}
+
+TEST_CASE("several threads may take the batches of a stream") {
+  const TemporaryFolder folder;
+  TileStreamOptions options;
+  options.slides = {sound_slide(folder, "a.svs"), sound_slide(folder, "b.svs", 2)};
+  options.windows.size = options.windows.step = {32, 32};
+  options.batch = 5;
+  TileStream stream(options);
+  std::atomic<std::int64_t> windows{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      TileBatch batch;
+      while (stream.next(batch, std::chrono::seconds(60)) == TileStream::State::batch) windows += batch.count;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(windows == TileStream::count_windows(options));
+}
+
+TEST_CASE("a child that was forked is told that a stream isn't its own, and may make another") {
+#if defined(__SANITIZE_THREAD__)
+  MESSAGE("ThreadSanitizer doesn't take threads after a fork");
+#else
+  const TemporaryFolder folder;
+  TileStreamOptions options;
+  options.slides = {sound_slide(folder, "a.svs")};
+  options.windows.size = options.windows.step = {32, 32};
+  options.batch = 16;
+  auto stream = std::make_unique<TileStream>(options);
+  TileBatch batch;
+  REQUIRE(stream->next(batch, std::chrono::seconds(60)) == TileStream::State::batch);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int status = 1;
+    try {
+      stream->next(batch, std::chrono::seconds(1));
+    } catch (const Error&) {
+      stream.reset();
+      batch = {};
+      TileStream own(options);
+      TileBatch made;
+      status = own.next(made, std::chrono::seconds(60)) == TileStream::State::batch ? 0 : 2;
+    }
+    ::_exit(status);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(stream->next(batch, std::chrono::seconds(60)) == TileStream::State::batch);
+#endif
+}
