@@ -19,9 +19,10 @@ _running: "weakref.WeakSet[TileIterator]" = weakref.WeakSet()
 
 
 @atexit.register
-def _close_all() -> None:
+def _leave() -> None:
     for iterator in list(_running):
         iterator.close()
+    _core.leave()
 
 
 @dataclass(frozen=True)

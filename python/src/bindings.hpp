@@ -23,6 +23,19 @@ void bind_slide(nb::module_& module);
 void bind_tiles(nb::module_& module);
 void bind_run(nb::module_& module);
 
+/// While it lives, other threads of Python may run. A thread that would take the interpreter's lock back while the
+/// interpreter ends is unwound by it, through frames that allow no such thing: such a thread stays where it is instead.
+class Unlocked {
+ public:
+  Unlocked() : thread_(PyEval_SaveThread()) {}
+  ~Unlocked();
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* thread_;
+};
+
 /// A NumPy array of memory that `owner` keeps.
 template <class T, class Owner>
 nb::object array_of(T* data, std::initializer_list<std::size_t> shape, std::shared_ptr<Owner> owner) {

@@ -1,11 +1,29 @@
 #include "bindings.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <thread>
 
 namespace slidestream::python {
 
 namespace {
+
+/// The thread that ends the interpreter, once it has begun to.
+std::atomic<unsigned long> leaving_thread{0};
+/// Threads that are about to take the interpreter's lock.
+std::atomic<int> entering{0};
+
+/// To be called before the interpreter ends. Threads that take the lock at this moment have it for a while first.
+void leave() {
+  leaving_thread = PyThread_get_thread_ident();
+  PyThreadState* const thread = PyEval_SaveThread();
+  while (entering > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  PyEval_RestoreThread(thread);
+}
 
 /// Later ones are asked first, so that a derived class comes behind its base.
 void bind_errors(nb::module_& module) {
@@ -20,8 +38,20 @@ void bind_errors(nb::module_& module) {
 
 }  // namespace
 
+Unlocked::~Unlocked() {
+  ++entering;
+  const unsigned long leaving = leaving_thread;
+  if (leaving != 0 && leaving != PyThread_get_thread_ident()) {
+    --entering;
+    while (true) ::pause();
+  }
+  PyEval_RestoreThread(thread_);
+  --entering;
+}
+
 NB_MODULE(_core, module) {
   module.attr("__version__") = version();
+  module.def("leave", &leave, "Says that the calling thread is about to end the interpreter.");
   bind_errors(module);
   bind_slide(module);
   bind_tiles(module);

@@ -89,7 +89,7 @@ class Run {
 
   /// Whether it has ended within that time.
   bool wait(int milliseconds) {
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return ended_; });
   }
@@ -102,7 +102,7 @@ class Run {
 
   /// Once it has ended. \throws what ended it
   std::shared_ptr<Outcome> outcome() {
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     join();
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if (!embedded_.failure.empty()) throw OutputError(embedded_.failure);

@@ -59,7 +59,7 @@ nb::object read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int
   const Level& finest = info.levels.front();
   std::shared_ptr<runtime::HostMemory> memory;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     memory = std::make_shared<runtime::HostMemory>(static_cast<std::size_t>(width * height * 3));
     auto* const data = reinterpret_cast<std::uint8_t*>(memory->bytes().data());
     open.reader.read(*open.slide, static_cast<std::size_t>(level_index), on_level(x, level.width, finest.width),
@@ -95,7 +95,7 @@ void bind_slide(nb::module_& module) {
       });
   nb::class_<OpenSlide>(module, "OpenSlide")
       .def(nb::init<const std::filesystem::path&, double>(), nb::arg("path"), nb::arg("mpp"),
-           nb::call_guard<nb::gil_scoped_release>())
+           nb::call_guard<Unlocked>())
       .def_prop_ro("path", [](const OpenSlide& open) { return open.info().path; })
       .def_prop_ro("format", [](const OpenSlide& open) { return open.info().format; })
       .def_prop_ro("file_bytes", [](const OpenSlide& open) { return open.info().file_size; })

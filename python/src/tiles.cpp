@@ -29,7 +29,7 @@ class TileIterator {
       TileStream::State state;
       {
         const std::shared_ptr<TileStream> stream = stream_;
-        const nb::gil_scoped_release released;
+        const Unlocked unlocked;
         state = stream->next(batch, std::chrono::milliseconds(50));
       }
       if (state == TileStream::State::batch) break;
@@ -52,7 +52,7 @@ class TileIterator {
   void close() {
     lent_hand_back();
     const std::shared_ptr<TileStream> stream = stream_;
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     stream->close();
   }
 
@@ -110,7 +110,7 @@ void bind_tiles(nb::module_& module) {
           nb::arg("pad"), nb::arg("tissue"), nb::arg("tissue_share"), nb::arg("shard"), nb::arg("shards"),
           nb::arg("batch"), nb::arg("planar"), nb::arg("fill"), nb::arg("threads"), nb::arg("prefetch"),
           nb::arg("memory_mib"), nb::arg("white"), nb::arg("slide_mpp"))
-      .def("count_windows", &TileStream::count_windows, nb::call_guard<nb::gil_scoped_release>());
+      .def("count_windows", &TileStream::count_windows, nb::call_guard<Unlocked>());
   nb::class_<TileIterator>(module, "TileIterator")
       .def(nb::init<const TileStreamOptions&, bool>(), nb::arg("options"), nb::arg("copy"))
       .def("next", &TileIterator::next)
