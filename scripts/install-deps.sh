@@ -5,19 +5,20 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
-# To build, run and bundle, with the tests that a bundle has for GPUs.
+# To build, run and bundle, with the tests that a bundle has for GPUs, and to build the Python package.
 packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libkissfft-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
   libsqlite3-dev libzstd-dev libblosc-dev libhdf5-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
+  python3-dev python3-venv
 )
 # To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
 # or not at all.
 test_packages=(
-  libbenchmark-dev libfftw3-dev ccache git python3 python3-venv python3-numpy openslide-tools libvips-tools
+  libbenchmark-dev libfftw3-dev ccache git python3 python3-numpy openslide-tools libvips-tools
   'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib python3-pil
-  python3-skimage python3-scipy
+  python3-skimage python3-scipy python3-pytest 'python3-openslide?'
   'python3-tifffile?'
   clang clang-format clang-tidy 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?'

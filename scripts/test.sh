@@ -25,8 +25,21 @@ build() {
 run_tests() { ctest --output-on-failure --no-tests=error -j "$jobs" "$@" </dev/null; }
 
 step 'Release: build'
+# nanobind, which the Python package is built with, comes from PyPI: older releases of the distribution have no package.
+python_env="$PWD/build/python-env"
+has_nanobind() { "$python_env/bin/python" -c 'import nanobind' 2>/dev/null; }
+if ! has_nanobind; then
+  python3 -m venv --clear --system-site-packages "$python_env" && "$python_env/bin/pip" install -q nanobind || true
+fi
+if has_nanobind; then
+  python_options=(-DSLIDESTREAM_PYTHON=ON "-DPython_EXECUTABLE=$python_env/bin/python")
+else
+  echo 'SKIPPED: the Python package, as nanobind could not be installed from PyPI'
+  python_options=(-DSLIDESTREAM_PYTHON=OFF)
+fi
 # Kernels for one architecture: those for the others are made of the same sources.
-cmake --preset release --log-level=WARNING -DSLIDESTREAM_CUDA_ARCHITECTURES=90-real "${configure_options[@]}" >/dev/null
+cmake --preset release --log-level=WARNING -DSLIDESTREAM_CUDA_ARCHITECTURES=90-real "${python_options[@]}" \
+  "${configure_options[@]}" >/dev/null
 build release
 step 'Release: tests'
 run_tests --test-dir build/release

@@ -27,13 +27,13 @@ void bind_run(nb::module_& module);
 /// interpreter ends is unwound by it, through frames that allow no such thing: such a thread stays where it is instead.
 class Unlocked {
  public:
-  Unlocked() : thread_(PyEval_SaveThread()) {}
+  Unlocked();
   ~Unlocked();
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
  private:
-  PyThreadState* thread_;
+  PyThreadState* thread_ = nullptr;
 };
 
 /// A NumPy array of memory that `owner` keeps.

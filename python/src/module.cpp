@@ -14,12 +14,15 @@ namespace {
 
 /// The thread that ends the interpreter, once it has begun to.
 std::atomic<unsigned long> leaving_thread{0};
-/// Threads that are about to take the interpreter's lock.
+/// Threads without the interpreter's lock, and of these the ones that are about to take it.
+std::atomic<int> outside{0};
 std::atomic<int> entering{0};
 
 /// To be called before the interpreter ends. Threads that take the lock at this moment have it for a while first.
 void leave() {
   leaving_thread = PyThread_get_thread_ident();
+  // What those hold stays as it is, and is no mistake.
+  if (outside > 0) nb::set_leak_warnings(false);
   PyThreadState* const thread = PyEval_SaveThread();
   while (entering > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   PyEval_RestoreThread(thread);
@@ -38,6 +41,11 @@ void bind_errors(nb::module_& module) {
 
 }  // namespace
 
+Unlocked::Unlocked() {
+  ++outside;
+  thread_ = PyEval_SaveThread();
+}
+
 Unlocked::~Unlocked() {
   ++entering;
   const unsigned long leaving = leaving_thread;
@@ -47,6 +55,7 @@ Unlocked::~Unlocked() {
   }
   PyEval_RestoreThread(thread_);
   --entering;
+  --outside;
 }
 
 NB_MODULE(_core, module) {

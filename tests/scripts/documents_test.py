@@ -40,6 +40,7 @@ COMMANDS = {
             "scripts/make-models.py models",
             "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/unet.onnx -s image.format=ome-tiff -o pictures",
             "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors")},
+        "python3 -m venv env && env/bin/pip install .": "not: builds everything anew for minutes; scripts/build-wheel.sh does the same",
         # The list under "Use".
         "pipeline synth --out slide.svs --size 8192x6144": "by: tests/scripts/readme_test.py",
         "pipeline slide.svs": "by: tests/scripts/readme_test.py",
@@ -130,6 +131,11 @@ COMMANDS = {
             "by: tests/networks/models_test.py",
         "python3 bench/published/features.py slide.svs --model models/features.onnx --device cpu --workers 2 "
         "--coords vectors/features/slide.h5 --check": "not: PyTorch and OpenSlide for Python aren't installed for tests",
+    "docs/python.md": {
+        "scripts/install-deps.sh": "not: changes the machine; scripts/test.sh begins with it",
+        "python3 -m venv env": "by: scripts/build-wheel.sh",
+        "env/bin/pip install .": "not: builds everything anew for minutes; scripts/build-wheel.sh does the same",
+        "scripts/build-wheel.sh": "not: builds everything anew for minutes, and takes tools from PyPI",
     },
     "docs/tuning.md": {
         "pipeline --print-config > base.toml": "page",

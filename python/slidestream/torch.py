@@ -1,0 +1,42 @@
+"""PyTorch: windows of slides as an ``IterableDataset``. Imports torch, which the package doesn't need otherwise."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Optional, Tuple
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from slidestream._tiles import Tiles
+
+
+class TileDataset(IterableDataset):  # type: ignore[type-arg]
+    """Windows of slides for a ``DataLoader`` with ``batch_size=None``: batches come as they are.
+
+    Each item is ``(pixels, coords, slide)``: a uint8 tensor of ``count`` windows that shares the memory of the batch, x
+    and y of each window in pixels of level 0 (int64, count x 2), and which of the paths it is of (int32). Of several
+    workers each walks a piece of the slides' windows; of several ranks each gives its own ``shard`` to ``tiles``. One
+    process is enough as a rule, since ``tiles`` decodes with several threads: ``num_workers=0``.
+
+    Args:
+        walk: What ``slidestream.tiles`` gives.
+        transform: Called with the pixels; what it gives stands in their place.
+    """
+
+    def __init__(self, walk: Tiles, transform: Optional[Callable[[torch.Tensor], Any]] = None) -> None:
+        super().__init__()
+        self.walk = walk
+        self.transform = transform
+
+    def __iter__(self) -> Iterator[Tuple[Any, torch.Tensor, torch.Tensor]]:
+        worker = get_worker_info()
+        walk = self.walk if worker is None else self.walk.split(worker.id, worker.num_workers)
+        for batch in walk:
+            pixels = torch.from_numpy(batch.pixels)[: batch.count]
+            if self.transform is not None:
+                pixels = self.transform(pixels)
+            yield pixels, torch.from_numpy(batch.coords), torch.from_numpy(batch.slide)
+
+    def __len__(self) -> int:
+        """Batches of one process: see ``Tiles.count``."""
+        return len(self.walk)
