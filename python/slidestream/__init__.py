@@ -4,20 +4,24 @@
 whole pipeline. Arrays are NumPy's, which hand their memory on by DLPack (``torch.from_dlpack(batch.pixels)``).
 """
 
+from slidestream import _core
 from slidestream._core import (
     ConfigError,
     CudaError,
     Error,
     Level,
     OutputError,
+    Progress,
     SlideError,
+    SlideResult,
     StorageError,
     TileError,
-    __version__,
 )
-from slidestream._run import Progress, RunResult, SlideResult, run
+from slidestream._run import RunResult, run
 from slidestream._slide import Slide
 from slidestream._tiles import Batch, TileIterator, Tiles, tiles
+
+__version__: str = _core.version()
 
 __all__ = [
     "Batch",

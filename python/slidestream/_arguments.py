@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Literal, Tuple, Union
+
+import numpy
 
 from slidestream._core import ConfigError
 
@@ -22,9 +25,9 @@ def choice(name: str, value: object, choices: Tuple[str, ...]) -> str:
 def pair(name: str, value: Pair) -> Tuple[int, int]:
     """Width and height, given as two numbers or as one. Raises ConfigError."""
     try:
-        width, height = (value, value) if not hasattr(value, "__iter__") else value  # type: ignore[misc]
-        return width.__index__(), height.__index__()  # type: ignore[union-attr]
-    except (AttributeError, TypeError, ValueError):
+        width, height = value if isinstance(value, (tuple, list)) else numpy.broadcast_to(value, 2)
+        return operator.index(width), operator.index(height)
+    except (TypeError, ValueError):
         raise ConfigError(f"{name} is {value!r}; expected a whole number, or (width, height)") from None
 
 

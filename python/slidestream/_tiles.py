@@ -6,7 +6,7 @@ import atexit
 import os
 import weakref
 from dataclasses import dataclass
-from typing import Iterable, Iterator, List, Literal, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Tuple, Union
 
 import numpy
 import numpy.typing
@@ -78,7 +78,7 @@ class TileIterator(Iterator[Batch]):
 class Tiles:
     """What ``tiles`` gives: can be walked any number of times, and pickled for another process."""
 
-    def __init__(self, paths: List[str], keywords: dict, copy: bool) -> None:
+    def __init__(self, paths: List[str], keywords: Dict[str, Any], copy: bool) -> None:
         self.paths: List[str] = paths
         """The slides; ``Batch.slide`` counts them."""
         self._keywords = keywords
@@ -101,7 +101,8 @@ class Tiles:
 
     def __len__(self) -> int:
         """Batches: see ``count``."""
-        return -(-self.count() // self._keywords["batch"])
+        batch: int = self._keywords["batch"]
+        return -(-self.count() // batch)
 
     def split(self, index: int, of: int) -> Tiles:
         """The same walk over piece ``index`` (0, 1, ...) of ``of`` pieces of what this one walks over in one process,

@@ -36,17 +36,20 @@ class Unlocked {
   PyThreadState* thread_ = nullptr;
 };
 
+template <class T>
+using Array = nb::ndarray<nb::numpy, T>;
+
 /// A NumPy array of memory that `owner` keeps.
 template <class T, class Owner>
-nb::object array_of(T* data, std::initializer_list<std::size_t> shape, std::shared_ptr<Owner> owner) {
+Array<T> array_of(T* data, std::initializer_list<std::size_t> shape, std::shared_ptr<Owner> owner) {
   auto* const held = new std::shared_ptr<Owner>(std::move(owner));
   const nb::capsule capsule(held, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<Owner>*>(pointer); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(data, shape, capsule), nb::rv_policy::reference);
+  return Array<T>(data, shape, capsule);
 }
 
-/// A NumPy array that takes over a container with `data()`.
+/// A NumPy array that takes over a container.
 template <class Container>
-nb::object array_of(Container values, std::initializer_list<std::size_t> shape) {
+Array<typename Container::value_type> array_of(Container values, std::initializer_list<std::size_t> shape) {
   auto kept = std::make_shared<Container>(std::move(values));
   return array_of(kept->data(), shape, kept);
 }

@@ -59,7 +59,7 @@ Unlocked::~Unlocked() {
 }
 
 NB_MODULE(_core, module) {
-  module.attr("__version__") = version();
+  module.def("version", &version);
   module.def("leave", &leave, "Says that the calling thread is about to end the interpreter.");
   bind_errors(module);
   bind_slide(module);

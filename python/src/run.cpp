@@ -177,8 +177,8 @@ std::vector<Findings> findings_of(const Outcome& outcome, const SpectrumSums& su
   return all;
 }
 
-nb::dict values_of(const Outcome& outcome, const SlideResult& slide) {
-  nb::dict values;
+nb::typed<nb::dict, nb::str, nb::any> values_of(const Outcome& outcome, const SlideResult& slide) {
+  nb::typed<nb::dict, nb::str, nb::any> values;
   for (const Findings& findings : findings_of(outcome, slide.sums)) {
     for (const Figure& figure : findings.figures) values[figure.name.c_str()] = nb::cast(figure.value);
   }
@@ -186,13 +186,17 @@ nb::dict values_of(const Outcome& outcome, const SlideResult& slide) {
   return values;
 }
 
-nb::dict series_of(const Outcome& outcome, const SpectrumSums& sums) {
-  nb::dict all;
+nb::typed<nb::dict, nb::str, nb::any> series_of(const Outcome& outcome, const SpectrumSums& sums) {
+  nb::typed<nb::dict, nb::str, nb::any> all;
   for (Findings& findings : findings_of(outcome, sums)) {
     for (Series& series : findings.series) {
       const std::size_t size = series.size();
-      all[series.name.c_str()] =
-          series.is_counts() ? array_of(std::move(series.counts), {size}) : array_of(std::move(series.values), {size});
+      const char* const name = series.name.c_str();
+      if (series.is_counts()) {
+        all[name] = array_of(std::move(series.counts), {size});
+      } else {
+        all[name] = array_of(std::move(series.values), {size});
+      }
     }
   }
   return all;
@@ -209,7 +213,7 @@ std::string slides_csv(const Outcome& outcome) {
   return text;
 }
 
-nb::object histogram_of(SpectrumSums& sums, const std::shared_ptr<Outcome>& outcome) {
+Array<std::uint64_t> histogram_of(SpectrumSums& sums, const std::shared_ptr<Outcome>& outcome) {
   return array_of(sums.histogram.data(), {sums.histogram.size()}, outcome);
 }
 
@@ -266,9 +270,9 @@ void bind_slide_result(nb::module_& module) {
           "uint64: a count a bin; empty without the spectrum.")
       .def_prop_ro(
           "map",
-          [](const SlideOfRun& slide) -> nb::object {
+          [](const SlideOfRun& slide) -> std::optional<Array<float>> {
             WindowMap& map = slide.result().map;
-            if (map.values.empty()) return nb::none();
+            if (map.values.empty()) return std::nullopt;
             return array_of(map.values.data(),
                             {static_cast<std::size_t>(map.rows), static_cast<std::size_t>(map.columns), 2},
                             slide.outcome);
@@ -310,7 +314,7 @@ void bind_outcome(nb::module_& module) {
       .def_prop_ro("threads", [](const Outcome& outcome) { return outcome.run.threads; })
       .def_prop_ro("stages",
                    [](const Outcome& outcome) {
-                     nb::dict stages;
+                     nb::typed<nb::dict, nb::str, double> stages;
                      for (const StageReport& stage : outcome.run.stages)
                        stages[stage.name.c_str()] = stage.busy_seconds;
                      return stages;
@@ -320,7 +324,7 @@ void bind_outcome(nb::module_& module) {
       .def_prop_ro("range",
                    [](const Outcome& outcome) {
                      const auto& [low, high] = outcome.config.analysis.range;
-                     return nb::make_tuple(low, high);
+                     return std::pair(low, high);
                    })
       .def_prop_ro("windows", [](const Outcome& outcome) { return outcome.run.corpus.windows; })
       .def_prop_ro("mean", [](const Outcome& outcome) { return outcome.run.corpus.mean(); })

@@ -1,6 +1,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -38,8 +39,8 @@ std::int64_t on_level(std::int64_t at, std::int64_t length, std::int64_t length0
   return static_cast<std::int64_t>(std::floor(exact + 0.5));
 }
 
-nb::object read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index, std::int64_t width,
-                       std::int64_t height, int fill, bool white) {
+Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index,
+                                std::int64_t width, std::int64_t height, int fill, bool white) {
   const SlideInfo& info = open.info();
   if (level_index < 0 || level_index >= std::ssize(info.levels)) {
     throw ConfigError("level is " + std::to_string(level_index) + "; the slide has 0 to " +
@@ -86,7 +87,7 @@ void bind_slide(nb::module_& module) {
       .def_prop_ro(
           "colour", [](const Level& level) { return name(level.colour); }, "What is stored of a pixel.")
       .def_prop_ro(
-          "size", [](const Level& level) { return nb::make_tuple(level.width, level.height); },
+          "size", [](const Level& level) { return std::pair(level.width, level.height); },
           "Width and height in pixels.")
       .def("__repr__", [](const Level& level) {
         return "Level(" + std::to_string(level.width) + " x " + std::to_string(level.height) + ", tiles of " +

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -21,8 +22,10 @@ class TileIterator {
   TileIterator(const TileStreamOptions& options, bool copy)
       : options_(options), copy_(copy), stream_(std::make_shared<TileStream>(options)) {}
 
-  /// (pixels, coords, slide, count), or None after the last batch. Waits without the GIL, and lets signals through.
-  nb::object next() {
+  using Found = std::tuple<Array<std::uint8_t>, Array<std::int64_t>, Array<std::int32_t>, std::int64_t>;
+
+  /// Pixels, coords, slide and count, or nothing after the last batch. Waits unlocked, and lets signals through.
+  std::optional<Found> next() {
     if (!copy_) lent_hand_back();
     TileBatch batch;
     while (true) {
@@ -33,7 +36,7 @@ class TileIterator {
         state = stream->next(batch, std::chrono::milliseconds(50));
       }
       if (state == TileStream::State::batch) break;
-      if (state == TileStream::State::end) return nb::none();
+      if (state == TileStream::State::end) return std::nullopt;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
     if (!copy_) lent_ = batch.pixels;
@@ -42,11 +45,11 @@ class TileIterator {
     const auto height = static_cast<std::size_t>(options_.windows.size.height);
     const auto width = static_cast<std::size_t>(options_.windows.size.width);
     std::uint8_t* const data = batch.pixels->data();
-    nb::object pixels = options_.layout == WindowLayout::interleaved
-                            ? array_of(data, {windows, height, width, 3}, std::move(batch.pixels))
-                            : array_of(data, {windows, 3, height, width}, std::move(batch.pixels));
-    return nb::make_tuple(std::move(pixels), array_of(std::move(batch.coords), {count, 2}),
-                          array_of(std::move(batch.slides), {count}), batch.count);
+    Array<std::uint8_t> pixels = options_.layout == WindowLayout::interleaved
+                                     ? array_of(data, {windows, height, width, 3}, std::move(batch.pixels))
+                                     : array_of(data, {windows, 3, height, width}, std::move(batch.pixels));
+    return Found(std::move(pixels), array_of(std::move(batch.coords), {count, 2}),
+                 array_of(std::move(batch.slides), {count}), batch.count);
   }
 
   void close() {
@@ -56,9 +59,10 @@ class TileIterator {
     stream->close();
   }
 
-  nb::tuple figures() const {
+  /// Windows that were begun, and tiles that were decoded for them.
+  std::pair<std::int64_t, std::int64_t> figures() const {
     const TileStreamFigures figures = stream_->figures();
-    return nb::make_tuple(figures.windows, figures.tiles_decoded);
+    return {figures.windows, figures.tiles_decoded};
   }
 
  private:
