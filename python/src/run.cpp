@@ -267,7 +267,7 @@ void bind_slide_result(nb::module_& module) {
           nb::arg("p"), "Of the spectrum's values; p is 0 to 1.")
       .def_prop_ro(
           "histogram", [](const SlideOfRun& slide) { return histogram_of(slide.result().sums, slide.outcome); },
-          "uint64: a count a bin; empty without the spectrum.")
+          nb::rv_policy::reference, "uint64: a count a bin; empty without the spectrum.")
       .def_prop_ro(
           "map",
           [](const SlideOfRun& slide) -> std::optional<Array<float>> {
@@ -277,6 +277,7 @@ void bind_slide_result(nb::module_& module) {
                             {static_cast<std::size_t>(map.rows), static_cast<std::size_t>(map.columns), 2},
                             slide.outcome);
           },
+          nb::rv_policy::reference,
           "float32: rows x columns of windows x (mean, standard deviation), with output.maps; else None.")
       .def_prop_ro(
           "values", [](const SlideOfRun& slide) { return values_of(*slide.outcome, slide.result()); },
@@ -331,8 +332,10 @@ void bind_outcome(nb::module_& module) {
       .def_prop_ro("std", [](const Outcome& outcome) { return outcome.run.corpus.standard_deviation(); })
       .def("percentile",
            [](const Outcome& outcome, double p) { return percentile_of(outcome.run.corpus, outcome.config, p); })
-      .def_prop_ro("histogram",
-                   [](const std::shared_ptr<Outcome>& outcome) { return histogram_of(outcome->run.corpus, outcome); })
+      .def_prop_ro(
+          "histogram",
+          [](const std::shared_ptr<Outcome>& outcome) { return histogram_of(outcome->run.corpus, outcome); },
+          nb::rv_policy::reference)
       .def_prop_ro("series", [](const Outcome& outcome) { return series_of(outcome, outcome.run.corpus); })
       .def("slides_csv", &slides_csv);
 }
