@@ -120,9 +120,9 @@ class RunResult:
         """A row a slide with the columns of slides.csv. Raises ImportError where pandas isn't installed."""
         import pandas
 
-        return pandas.read_csv(io.StringIO(self._outcome.slides_csv()), keep_default_na=False, na_values=[""]).fillna(
-            {"error": ""}
-        )
+        text = io.StringIO(self._outcome.slides_csv())
+        as_they_are = {"path": str, "error": str}
+        return pandas.read_csv(text, keep_default_na=False, na_values=[""], converters=as_they_are)
 
 
 class _Bar:

@@ -122,7 +122,9 @@ def test_others_run_while_a_loop_waits(slide):
 
 
 def run_script(script, *arguments, **keywords):
-    return subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60, **keywords)
+    # Python warns of every fork of a process with threads.
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **keywords)
 
 
 @pytest.mark.parametrize("script", [
