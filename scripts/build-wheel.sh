@@ -31,7 +31,7 @@ trap 'rm -rf "$work"' EXIT
 "$work/env/bin/pip" wheel -q --no-deps -w "$work/plain" "$root"
 plain=("$work"/plain/slidestream-*.whl)
 PATH="$work/env/bin:$PATH" LD_LIBRARY_PATH="$(dirname "$libtiff")" \
-  "$work/env/bin/auditwheel" -q repair -w "$work/repaired" "${plain[0]}" >&2
+  "$work/env/bin/auditwheel" repair -w "$work/repaired" "${plain[0]}" >&2
 "$work/env/bin/wheel" unpack -d "$work/unpacked" "$work"/repaired/*.whl >/dev/null
 package=("$work"/unpacked/slidestream-*)
 licences=("${package[0]}"/*.dist-info/licenses)
