@@ -43,7 +43,8 @@ add_licence() {
 }
 "$work/env/bin/python" -m zipfile -e "${plain[0]}" "$work/extracted"
 declare -A files
-while read -r soname file; do files[$soname]="$file"; done < <(
+# auditwheel goes by names of files, which are longer than those that the loader asks for.
+while read -r soname file; do files[$soname]="$file" files[$(basename "$(realpath "$file")")]="$file"; done < <(
   ldd "$work"/extracted/slidestream/_core*.so | sed -n 's/^\t\([^ /]*\) => \([^ ]*\) .*$/\1 \2/p')
 for library in "${package[0]}"/slidestream.libs/*; do
   # auditwheel puts a hash behind a library's name.
@@ -56,7 +57,7 @@ for library in "${package[0]}"/slidestream.libs/*; do
     continue
   fi
   file="${files[$soname]:-}"
-  [[ -n "$file" ]] || file="$(ldconfig -p | sed -n "s|^\t$soname .* => ||p" | head -n 1)"
+  [[ -n "$file" ]] || fail "where $soname came from is not known"
   name="$(dpkg-query -S "$(realpath "$file")" 2>/dev/null || dpkg-query -S "*/${file##*/}")"
   name="${name%%:*}"
   add_licence "$name" "/usr/share/doc/$name/copyright"
@@ -76,6 +77,7 @@ add_licence nanobind "$nanobind"
   echo
   echo "None is under the GPL alone."
 } >"${licences[0]}/OTHERS.txt"
+mkdir "$work/packed"
 "$work/env/bin/wheel" pack -d "$work/packed" "${package[0]}" >/dev/null
 mv "$work"/packed/slidestream-*.whl "$out/"
 made=("$work"/repaired/*.whl)

@@ -3,7 +3,7 @@
 `tiles_bench.py SLIDE JPEG_FLOOR [--rounds 5] [--threads 2] [--openslide-windows 2000] [--json FILE]`.
 
 JPEG_FLOOR is build/release/bench/jpeg_floor, which decodes every tile once and does nothing else. All take turns, and a
-ratio is the median over the rounds. OpenSlide reads as many windows, spread over the slide, as are asked for, and its time
+ratio is the median over the rounds: of wall clock, and of processor time, which others on the machine disturb less. OpenSlide reads as many windows, spread over the slide, as are asked for, and its time
 is scaled to all. The slide should be in the page cache, its tiles JPEG, and slidestream and openslide-python installed.
 """
 
@@ -27,14 +27,15 @@ except ImportError:
 
 
 def timed(work):
-    begin = time.perf_counter()
+    """Seconds of the wall clock and of the processors."""
+    begin = (time.perf_counter(), time.process_time())
     work()
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin[0], time.process_time() - begin[1]
 
 
 def floor_seconds(program, slide, threads):
     text = subprocess.run([program, slide, str(threads)], check=True, capture_output=True, text=True).stdout
-    return float(text.split()[1])
+    return tuple(map(float, text.split()[1:3]))
 
 
 def walk(slide, threads, **options):
@@ -101,22 +102,24 @@ def main():
         seconds["regions 1024"].append(timed(lambda: regions(slide, places, 1024)))
         if openslide is not None:
             scale = len(coords) / len(some)
-            seconds["openslide 256"].append(
-                scale * timed(lambda: openslide_windows(options.slide, some, 256, options.threads)))
+            found = timed(lambda: openslide_windows(options.slide, some, 256, options.threads))
+            seconds["openslide 256"].append(tuple(scale * value for value in found))
             seconds["openslide regions 1024"].append(
                 timed(lambda: openslide_windows(options.slide, places, 1024, options.threads)))
     figures = {}
     for name, values in seconds.items():
         if not values:
             continue
-        floor = [value * (share if "regions" in name else 1.0) for value in seconds["libjpeg-turbo"]]
-        figures[name] = {
-            "seconds": statistics.median(values),
-            "speed of libjpeg-turbo": statistics.median(a / b for a, b in zip(floor, values)),
-        }
-        peer = seconds["openslide regions 1024" if "regions" in name else "openslide 256"]
-        if peer:
-            figures[name]["speed of OpenSlide"] = statistics.median(a / b for a, b in zip(peer, values))
+        part = share if "regions" in name else 1.0
+        peers = seconds["openslide regions 1024" if "regions" in name else "openslide 256"]
+        figures[name] = {}
+        for i, clock in enumerate(("wall", "cpu")):
+            own = [value[i] for value in values]
+            floor = [value[i] * part for value in seconds["libjpeg-turbo"]]
+            figures[name][f"{clock} s"] = statistics.median(own)
+            figures[name][f"of libjpeg-turbo's speed ({clock})"] = statistics.median(a / b for a, b in zip(floor, own))
+            if peers:
+                figures[name][f"x OpenSlide ({clock})"] = statistics.median(a[i] / b for a, b in zip(peers, own))
     print(f"{width} x {height}, {pixels / 1e6:.0f} Mpx, {level.codec}, {options.threads} threads")
     for name, row in figures.items():
         print(f"{name:24}" + "  ".join(f"{key} {value:.3f}" for key, value in row.items()))

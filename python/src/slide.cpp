@@ -7,11 +7,12 @@
 
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
 #include "bindings.hpp"
-#include "runtime/host_memory.hpp"
+#include "tiling/batch_memory.hpp"
 #include "tiling/region_reader.hpp"
 
 namespace slidestream::python {
@@ -29,8 +30,23 @@ struct OpenSlide {
 
   const SlideInfo& info() const { return slide->info(); }
 
+  /// Memory for a region. Programs tend to read many of one size: what they let go is used again.
+  std::shared_ptr<BatchMemory::Lease> take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (memory_ == nullptr || memory_->bytes() != bytes) {
+      memory_ = std::make_shared<BatchMemory>(bytes, bytes <= most_kept ? 2 : 0);
+    }
+    return memory_->take();
+  }
+
   std::shared_ptr<const Slide> slide;
   RegionReader reader;
+
+ private:
+  static constexpr std::size_t most_kept = std::size_t{64} << 20;
+
+  std::mutex mutex_;
+  std::shared_ptr<BatchMemory> memory_;  ///< for regions of the last one's size; guarded by mutex_
 };
 
 /// The pixel of a level that pixel `at` of level 0 lies in.
@@ -58,16 +74,15 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
   if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");
   const Level& level = info.levels[static_cast<std::size_t>(level_index)];
   const Level& finest = info.levels.front();
-  std::shared_ptr<runtime::HostMemory> memory;
+  std::shared_ptr<BatchMemory::Lease> memory;
   {
     const Unlocked unlocked;
-    memory = std::make_shared<runtime::HostMemory>(static_cast<std::size_t>(width * height * 3));
-    auto* const data = reinterpret_cast<std::uint8_t*>(memory->bytes().data());
+    memory = open.take(static_cast<std::size_t>(width * height * 3));
     open.reader.read(*open.slide, static_cast<std::size_t>(level_index), on_level(x, level.width, finest.width),
-                     on_level(y, level.height, finest.height), {data, width * 3, width, height, rgb_format},
+                     on_level(y, level.height, finest.height), {memory->data(), width * 3, width, height, rgb_format},
                      static_cast<std::uint8_t>(fill), bad_tile_policy(white));
   }
-  auto* const data = reinterpret_cast<std::uint8_t*>(memory->bytes().data());
+  std::uint8_t* const data = memory->data();
   return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));
 }
 
