@@ -59,16 +59,6 @@ def regions(slide, places, size):
         slide.read_region(place, 0, size)
 
 
-def tiles_touched(slide, places, size):
-    level = slide.levels[0]
-    count = 0
-    for x, y in places:
-        across = (x + size - 1) // level.tile_width - x // level.tile_width + 1
-        down = (y + size - 1) // level.tile_height - y // level.tile_height + 1
-        count += across * down
-    return count
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("slide")
@@ -93,7 +83,6 @@ def main():
     coords = [(x * 256, y * 256) for y in range(height // 256) for x in range(width // 256)]
     some = sorted(chooser.sample(coords, min(len(coords), options.openslide_windows)), key=lambda place: place[::-1])
     places = [(chooser.randrange(width - 1024), chooser.randrange(height - 1024)) for _ in range(100)]
-    share = tiles_touched(slide, places, 1024) / (level.columns * level.rows)
     seconds = {name: [] for name in ("libjpeg-turbo", *cases, "regions 1024", "openslide 256", "openslide regions 1024")}
     for _ in range(options.rounds):
         seconds["libjpeg-turbo"].append(floor_seconds(options.floor, options.slide, options.threads))
@@ -110,14 +99,14 @@ def main():
     for name, values in seconds.items():
         if not values:
             continue
-        part = share if "regions" in name else 1.0
         peers = seconds["openslide regions 1024" if "regions" in name else "openslide 256"]
         figures[name] = {}
         for i, clock in enumerate(("wall", "cpu")):
             own = [value[i] for value in values]
-            floor = [value[i] * part for value in seconds["libjpeg-turbo"]]
             figures[name][f"{clock} s"] = statistics.median(own)
-            figures[name][f"of libjpeg-turbo's speed ({clock})"] = statistics.median(a / b for a, b in zip(floor, own))
+            if "regions" not in name:
+                ratios = [floor[i] / value for floor, value in zip(seconds["libjpeg-turbo"], own)]
+                figures[name][f"of libjpeg-turbo's speed ({clock})"] = statistics.median(ratios)
             if peers:
                 figures[name][f"x OpenSlide ({clock})"] = statistics.median(a[i] / b for a, b in zip(peers, own))
     print(f"{width} x {height}, {pixels / 1e6:.0f} Mpx, {level.codec}, {options.threads} threads")

@@ -28,7 +28,7 @@ def test_the_snippets_of(page, count, tmp_path, monkeypatch):
             left_out += missing
             continue
         exec(compile(snippet, page, "exec"), session)
-    assert list(tmp_path.glob("*/slides.csv"))
+    assert "pandas" in left_out or list(tmp_path.glob("*/slides.csv"))
     assert set(left_out) <= {"torch", "PIL", "pandas"}
     if left_out:
         pytest.skip("without " + ", ".join(sorted(set(left_out))) + "; the others passed")
