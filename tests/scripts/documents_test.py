@@ -133,9 +133,11 @@ COMMANDS = {
         "--coords vectors/features/slide.h5 --check": "not: PyTorch and OpenSlide for Python aren't installed for tests",
     "docs/python.md": {
         "scripts/install-deps.sh": "not: changes the machine; scripts/test.sh begins with it",
-        "python3 -m venv env": "by: scripts/build-wheel.sh",
+        "python3 -m venv env": "not: a part of the next one",
         "env/bin/pip install .": "not: builds everything anew for minutes; scripts/build-wheel.sh does the same",
         "scripts/build-wheel.sh": "not: builds everything anew for minutes, and takes tools from PyPI",
+        "bench/python/tiles_bench.py slide.svs build/release/bench/jpeg_floor": "not: takes minutes",
+        "bench/python/run_bench.py build/release/pipeline slide.svs": "not: takes minutes",
     },
     "docs/tuning.md": {
         "pipeline --print-config > base.toml": "page",
