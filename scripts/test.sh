@@ -29,7 +29,8 @@ step 'Release: build'
 python_env="$PWD/build/python-env"
 has_nanobind() { "$python_env/bin/python" -c 'import nanobind' 2>/dev/null; }
 if ! has_nanobind; then
-  python3 -m venv --clear --system-site-packages "$python_env" && "$python_env/bin/pip" install -q nanobind || true
+  # The distribution's Python, as its packages have what the tests import.
+  /usr/bin/python3 -m venv --clear --system-site-packages "$python_env" && "$python_env/bin/pip" install -q nanobind || true
 fi
 if has_nanobind; then
   python_options=(-DSLIDESTREAM_PYTHON=ON "-DPython_EXECUTABLE=$python_env/bin/python")
