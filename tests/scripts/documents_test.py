@@ -131,6 +131,7 @@ COMMANDS = {
             "by: tests/networks/models_test.py",
         "python3 bench/published/features.py slide.svs --model models/features.onnx --device cpu --workers 2 "
         "--coords vectors/features/slide.h5 --check": "not: PyTorch and OpenSlide for Python aren't installed for tests",
+    },
     "docs/python.md": {
         "scripts/install-deps.sh": "not: changes the machine; scripts/test.sh begins with it",
         "python3 -m venv env": "not: a part of the next one",
