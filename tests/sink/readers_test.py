@@ -216,10 +216,13 @@ class OpenSlideCase(Case):
             yield self.made(1024, 640, form, compression, tile=64, mpp=0.25)
         yield from (made for made in self.all_kinds() if made.pixels.dtype == "u1")
 
-    def levels(self, made):
+    def levels(self, made, version=3):
         """Those that can be compared."""
         for level, expected in enumerate(made.levels):
-            height, width, _ = made.levels[0].shape
+            height, width, channels = made.levels[0].shape
+            if (version < 4 and (made.compression != "jpeg" or channels == 1) and
+                    min(expected.shape[:2]) < made.tile):
+                continue  # libtiff 4.5.0 shifts tiles that are larger than the image, other writers' too
             if width % (1 << level) == 0 and height % (1 << level) == 0 and expected.shape[1] <= 4096:
                 yield level, expected
 
@@ -241,9 +244,6 @@ class OpenSlideTools(OpenSlideCase):
                     self.assertIn(f"openslide.level[{level}].width: '{expected.shape[1]}'", properties)
                 for level, expected in self.levels(made):
                     height, width, channels = expected.shape
-                    side = made.tile
-                    if (made.compression != "jpeg" or channels == 1) and min(width, height) < side:
-                        continue  # libtiff 4.5.0 shifts tiles that are larger than the image, other writers' too
                     self.call("openslide-write-png", made.file, 0, 0, level, width, height, self.folder / "out.png")
                     found = numpy.asarray(Image.open(self.folder / "out.png"))
                     self.assertTrue((found[..., 3] == 255).all())
@@ -260,9 +260,10 @@ class OpenSlidePython(OpenSlideCase):
             with self.subTest(made.file.name), openslide.OpenSlide(made.file) as slide:
                 sizes = [level.shape[1::-1] for level in made.levels]
                 self.assertEqual(list(slide.level_dimensions), sizes)
-                if int(openslide.__library_version__.split(".")[0]) >= 4:
+                version = int(openslide.__library_version__.split(".")[0])
+                if version >= 4:
                     self.assertAlmostEqual(float(slide.properties["openslide.mpp-x"]) / made.mpp, 1.0, 6)
-                for level, expected in self.levels(made):
+                for level, expected in self.levels(made, version):
                     found = numpy.asarray(slide.read_region((0, 0), level, sizes[level]))
                     self.assertSamePixels(found[..., :expected.shape[2]], expected, f"level {level}")
 
