@@ -131,6 +131,72 @@ std::uint64_t read_size(const Reader& reader, std::size_t at, Codestream& stream
   return tiles;
 }
 
+/// What components are cut into: SPcod and SPcoc begin at `at`.
+struct Parts {
+  std::uint64_t precincts = 0;
+  std::uint64_t blocks = 0;
+};
+Parts parts_of(const Reader& reader, std::size_t at, bool has_precincts, const Codestream& stream,
+               const Codestream::Component& component) {
+  constexpr unsigned most_levels = 32;
+  constexpr unsigned largest = 15;
+  const unsigned levels = reader.u8(at);
+  if (levels > most_levels) throw TileError("the JPEG 2000 header's wavelet levels are damaged");
+  const unsigned block_width = (reader.u8(at + 1) & 15U) + 2;
+  const unsigned block_height = (reader.u8(at + 2) & 15U) + 2;
+  const auto divided = [](std::uint64_t size, unsigned shift) {
+    return shift > 31 ? 1 : std::max<std::uint64_t>(1, (size + (std::uint64_t{1} << shift) - 1) >> shift);
+  };
+  const std::uint64_t width = (std::uint64_t{stream.width} + component.dx - 1) / component.dx;
+  const std::uint64_t height = (std::uint64_t{stream.height} + component.dy - 1) / component.dy;
+  Parts parts;
+  for (unsigned resolution = 0; resolution <= levels; ++resolution) {
+    const unsigned sizes = has_precincts ? reader.u8(at + 5 + resolution) : 0xFFU;
+    const unsigned across = sizes & 15U, down = sizes >> 4U;
+    const unsigned shift = levels - resolution;
+    parts.precincts += divided(divided(width, shift), across) * divided(divided(height, shift), down);
+    // Blocks lie in bands, which have half the resolution's size above the lowest, and in one precinct.
+    const unsigned half = resolution > 0 ? 1 : 0;
+    const auto side = [&](std::uint64_t size, unsigned precinct, unsigned block) {
+      const unsigned of_band = precinct >= largest ? largest : precinct > half ? precinct - half : 0;
+      return divided(divided(size, shift + half), std::min(of_band, block));
+    };
+    parts.blocks += (resolution > 0 ? 3 : 1) * side(width, across, block_width) * side(height, down, block_height);
+  }
+  return parts;
+}
+
+/// Reads the COD or COC segment at `at`, of all components or of one. \param all  of the segments of a header.
+void read_coding(const Reader& reader, std::size_t at, bool of_all, Codestream& stream, Parts& all) {
+  const auto add = [&](const Codestream::Component& component, std::size_t from, unsigned style) {
+    const Parts parts = parts_of(reader, from, (style & 1U) != 0, stream, component);
+    all.precincts += parts.precincts;
+    all.blocks += parts.blocks;
+  };
+  if (of_all) {
+    if (reader.u8(at + 8) == 1) stream.colour_transform = true;
+    for (const Codestream::Component& component : stream.components) add(component, at + 9, reader.u8(at + 4));
+  } else if (const unsigned number = reader.u8(at + 4); number < stream.components.size()) {
+    add(stream.components[number], at + 6, reader.u8(at + 5));
+  }
+  if (all.precincts > most_codestream_precincts || all.blocks > most_codestream_blocks) {
+    throw TileError("a JPEG 2000 codestream of " + std::to_string(all.precincts) + " precincts and " +
+                    std::to_string(all.blocks) + " code-blocks, supported are up to " +
+                    std::to_string(most_codestream_precincts) + " and " + std::to_string(most_codestream_blocks));
+  }
+}
+
+/// OpenJPEG refuses such a transform, but not where it decodes the first component alone.
+void check_colour_transform(const Codestream& stream) {
+  if (!stream.colour_transform || stream.components.size() < 3) return;
+  const Codestream::Component& first = stream.components[0];
+  for (unsigned i = 1; i < 3; ++i) {
+    if (stream.components[i].dx != first.dx || stream.components[i].dy != first.dy) {
+      throw TileError("the JPEG 2000 codestream transforms the colours of components of different sizes");
+    }
+  }
+}
+
 bool transforms_irreversibly(const Reader& reader, std::size_t at) {
   return reader.u8(at + 8) == 1 && reader.u8(at + 13) == 0;
 }
@@ -158,10 +224,14 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
     ++parts[tile];
     if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = static_cast<std::uint16_t>(count);
     std::size_t header = at + 12;
+    Parts all;
     while (reader.u16(header) != sod) {
       const std::uint16_t kind = reader.u16(header);
       // A tile's own transform would make component 0 something else there.
-      if (kind == cod || kind == coc) stream.irreversible_colour_transform = false;
+      if (kind == cod || kind == coc) {
+        stream.irreversible_colour_transform = false;
+        read_coding(reader, header, kind == cod, stream, all);
+      }
       header += 2 + std::max<std::size_t>(reader.u16(header + 2), 2);
       if (header >= at + length) throw TileError("a JPEG 2000 tile-part's header is damaged");
     }
@@ -184,13 +254,16 @@ Codestream parse_codestream(std::span<const std::byte> bytes) {
   if (reader.u16(0) != soc || reader.u16(2) != siz) throw TileError("the JPEG 2000 codestream doesn't begin with SIZ");
   const std::uint64_t tiles = read_size(reader, 2, stream);
   std::size_t at = 2;
+  Parts all;
   while (reader.u16(at) != sot) {
     const std::uint16_t marker = reader.u16(at);
     if (marker < 0xFF00) throw TileError("the JPEG 2000 main header is damaged");
     if (marker == cod) stream.irreversible_colour_transform = transforms_irreversibly(reader, at);
+    if (marker == cod || marker == coc) read_coding(reader, at, marker == cod, stream, all);
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
   }
   check_tile_parts(reader, at, tiles, stream);
+  check_colour_transform(stream);
   return stream;
 }
 

@@ -23,11 +23,18 @@ struct Codestream {
   std::uint32_t height = 0;
   std::vector<Component> components;
   bool irreversible_colour_transform = false;  ///< components 0 to 2 are Y, Cb and Cr
+  bool colour_transform = false;               ///< of components 0 to 2, of either kind, in some tile
 };
 
+/// Precincts, and code-blocks, of all components that a codestream may have: a decoder allocates one to two KiB for
+/// each before it decodes any, so a few bytes could ask for gigabytes.
+constexpr std::uint64_t most_codestream_precincts = std::uint64_t{1} << 16;
+constexpr std::uint64_t most_codestream_blocks = std::uint64_t{1} << 18;
+
 /// Finds the codestream in `bytes` (bare, or in a JP2 file, told by the first bytes), reads its main header and walks
-/// its tile-parts. \throws TileError for damage and for ends cut off, which OpenJPEG may pass over, and for JP2 files
-///   whose components aren't the colours (palette, reordered channels).
+/// its tile-parts. \throws TileError for damage and for ends cut off, which OpenJPEG may pass over, for more parts than
+///   the limits above, for a colour transform of components of different sizes, and for JP2 files whose components
+///   aren't the colours (palette, reordered channels).
 Codestream parse_codestream(std::span<const std::byte> bytes);
 
 }  // namespace slidestream

@@ -163,5 +163,25 @@ TEST_CASE("damaged codestreams are bad") {
     check_bad(encode_jpeg2000(picture, {.precision = 12}), "12 bits");
     check_bad(encode_jpeg2000(picture, {.is_signed = true}), "signed");
   }
+  SUBCASE("parts that would take gigabytes before a sample is decoded") {
+    // As if it were large, but for its data.
+    Bytes large = tile;
+    const std::size_t siz = find_marker(tile, 0x51);
+    for (const std::size_t side : {6, 10, 22, 26}) large[siz + 2 + side] = std::byte{16};
+    const std::size_t cod = find_marker(tile, 0x52);
+    Bytes small_blocks = large;
+    small_blocks[cod + 10] = small_blocks[cod + 11] = std::byte{0};
+    check_bad(small_blocks, "code-blocks, supported are up to");
+    const auto levels = std::to_integer<std::uint8_t>(large[cod + 9]);
+    large[cod + 3] = static_cast<std::byte>(std::to_integer<int>(large[cod + 3]) + levels + 1);
+    large[cod + 4] |= std::byte{1};
+    large.insert(large.begin() + static_cast<std::ptrdiff_t>(cod) + 14, std::size_t{levels} + 1U, std::byte{0x11});
+    check_bad(large, "precincts and");
+  }
+  SUBCASE("a colour transform of components of different sizes, also where the first alone is wanted") {
+    Bytes changed = tile;
+    changed[find_marker(tile, 0x51) + 44] = std::byte{2};
+    check_bad(changed, "components of different sizes");
+  }
   SUBCASE("no EOC") { check_bad(Bytes(tile.begin(), tile.end() - 2), "without EOC"); }
 }
