@@ -1,14 +1,19 @@
 #include "sink/feature_file.hpp"
 
+#include <fcntl.h>
 #include <hdf5.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <mutex>
 #include <slidestream/error.hpp>
-#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include "sink/file_calls.hpp"
 
 namespace slidestream {
 namespace {
@@ -29,12 +34,6 @@ herr_t keep_first(unsigned, const H5E_error2_t* error, void* data) {
 [[noreturn]] void fail() {
   std::string cause;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &cause);
-  // Of "write failed: time = ..., errno = 28, error message = 'No space left on device', ..." what the system says.
-  constexpr std::string_view before = "error message = '";
-  if (const auto at = cause.find(before); at != std::string::npos) {
-    cause = cause.substr(at + before.size());
-    cause.resize(std::min(cause.size(), cause.find('\'')));
-  }
   throw Error(cause.empty() ? "HDF5 failed" : cause);
 }
 
@@ -57,8 +56,6 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
 
   hid_t get() const noexcept { return id_; }
-  /// Closing a file writes what is left of it.
-  void close() { check(close_(std::exchange(id_, -1))); }
 
  private:
   hid_t id_;
@@ -123,15 +120,17 @@ void describe_coords(const Handle& coords, const FeatureDescription& about) {
   write_number(coords, "custom_downsample", about.reduction);
 }
 
-void write(const std::filesystem::path& path, const FeatureDescription& about, std::span<const TileCorner> corners,
-           std::span<const float> vectors) {
+/// The file as bytes. It is made in memory: a file that can't be written whole stays open in the library, which
+/// stumbles over it when the process ends.
+std::vector<std::byte> make_file(const FeatureDescription& about, std::span<const TileCorner> corners,
+                                 std::span<const float> vectors) {
+  constexpr std::size_t grown_by = std::size_t{4} << 20;
   const std::lock_guard lock(library());
   check(H5open());
   check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
-  // Not all file systems can lock, and nobody else has the name.
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  check(H5Pset_file_locking(access.get(), 0, 1));
-  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  check(H5Pset_fapl_core(access.get(), grown_by, 0));
+  const Handle file(H5Fcreate("features", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   const auto rows = static_cast<hsize_t>(corners.size());
   {
     const Handle coords = make_dataset(file, "coords", H5T_STD_I64LE, {rows, 2}, corners.data());
@@ -141,7 +140,20 @@ void write(const std::filesystem::path& path, const FeatureDescription& about, s
     write_text(features, "name", about.name);
     write_text(features, "encoder", about.encoder);
   }
-  file.close();
+  check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
+  const ssize_t size = H5Fget_file_image(file.get(), nullptr, 0);
+  if (size < 0) fail();
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  if (H5Fget_file_image(file.get(), bytes.data(), bytes.size()) < 0) fail();
+  return bytes;
+}
+
+void write(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw Error(std::generic_category().message(errno));
+  int code = write_at(descriptor, 0, bytes);
+  if (::close(descriptor) != 0 && code == 0) code = errno;
+  if (code != 0) throw Error(std::generic_category().message(code));
 }
 
 }  // namespace
@@ -153,7 +165,7 @@ void write_features(const std::filesystem::path& file, const FeatureDescription&
                 " tiles of " + std::to_string(description.length));
   }
   try {
-    write(file, description, corners, vectors);
+    write(file, make_file(description, corners, vectors));
   } catch (const Error& error) {
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
