@@ -153,8 +153,8 @@ void bench_several_gpus(GpuBench& bench) {
   double alone = 0;
   for (int count = 1; count <= devices; count *= 2) {
     const Config config = bench.config(DecodeDevice::automatic, 8192, 8, count);
-    std::vector<double> seconds;
-    for (int round = 0; round < 3; ++round) seconds.push_back(run(config, one).seconds_a_slide);
+    std::vector<double> seconds(3);
+    for (double& round : seconds) round = run(config, one).seconds_a_slide;
     const std::string gpus = std::to_string(count) + "_gpus";
     bench.add("one_slide_ms_" + gpus, median(seconds) * 1e3, "ms");
     if (count == 1) alone = median(seconds);
