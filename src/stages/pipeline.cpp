@@ -3,7 +3,6 @@
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
-#include <oneapi/tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +18,6 @@
 #include <slidestream/error.hpp>
 
 #include "operators/registry.hpp"
-#include "runtime/handoff.hpp"
 #include "runtime/host_memory.hpp"
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
@@ -35,19 +33,6 @@ struct Woken {
 };
 
 namespace {
-
-/// Orders the making of a graph before the first step that a thread takes in it, which is oneTBB's own: threads come
-/// back from earlier runs. Nobody makes or ends it while threads look at it, so it lives as long as the process.
-constinit runtime::Handoff entrance;
-
-class Entrance final : public tbb::task_scheduler_observer {
- public:
-  explicit Entrance(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) { observe(true); }
-  ~Entrance() override { observe(false); }
-  Entrance(const Entrance&) = delete;
-  Entrance& operator=(const Entrance&) = delete;
-  void on_scheduler_entry(bool) override { entrance.take(); }
-};
 
 namespace flow = tbb::flow;
 
@@ -314,7 +299,6 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
                                         static_cast<std::size_t>(threads));
   tbb::task_arena arena(threads);
-  const Entrance at_entrance(arena);
   try {
     std::unique_ptr<GpuSet> gpus;
     if (!devices.empty()) {
@@ -330,7 +314,6 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
     result.devices = static_cast<int>(devices.size());
     arena.execute([&] {
       Graph graph(context, slides, control, gpus.get());
-      entrance.give();
       if (control.on_message && context.spectrum) control.on_message("transforms: " + graph.transforms());
       const auto start = runtime::Clock::now();
       {
