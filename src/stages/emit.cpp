@@ -72,7 +72,7 @@ class Emit final : public EmitStage {
         pool_(
             context_.limits.output_slots, context_.limits.output_bytes, [this] { slot_came_back(); },
             context_.gpus == nullptr ? runtime::SlotPool::Start::ready : runtime::SlotPool::Start::not_ready),
-        attach_(graph_, flow::serial, [this](const OutputTurns::Turn& turn) { return attach(turn); }),
+        attach_(graph_, flow::serial, Attach{this}),
         order_(
             graph_, flow::serial, [this](const Made& made) { return take(made); }, flow::node_priority_t{4}),
         reduce_(
@@ -164,6 +164,13 @@ class Emit final : public EmitStage {
   void slot_came_back() {
     if (!closed_.load()) turns_.slot_came_back();
   }
+
+  /// This may be a thread's first step in the graph, as nowhere else, and before it is in `attach` nothing of ours has
+  /// told it of the graph's making (scripts/tsan.supp).
+  struct Attach {
+    Emit* emit;
+    flow::continue_msg operator()(const OutputTurns::Turn& turn) const { return emit->attach(turn); }
+  };
 
   flow::continue_msg attach(const OutputTurns::Turn& turn) {
     // Before anything is read: this may be a thread's first step in the graph, and nothing else orders it.
