@@ -5,6 +5,7 @@
 
 tiff    `pipeline convert` to OME-TIFF beside `vips tiffsave`: JPEG tiles of 256, quality 75, all levels
 dzi     `pipeline convert` to Deep Zoom beside `vips dzsave`, the same
+copy    encoding all tiles beside `--compression copy`, with smaller levels as exact means and with shrink-on-load
 archive `pipeline convert` of a folder of --slides slides beside `vips tiffsave` of as many, some processes at a time: each
         number of --at-once, of which the best counts; every process has its share of the threads
 sobel   the operator `sobel` to a grey JPEG pyramid beside libvips' (grey, sobel, tiffsave; the package pyvips), and beside
@@ -117,6 +118,14 @@ class Bench:
             "vips dzsave": ["vips", "dzsave", f"{self.plain}[access=sequential]", self.folder / "made-vips", "--suffix",
                             ".jpg[Q=75]", "--tile-size", "256", "--overlap", "0"]})
 
+    def copy(self):
+        def convert(*more):
+            return self.ours("convert", self.slide, self.folder / "made.ome.tif", "-Q", "75", *more)
+
+        copied = ("--compression", "copy")
+        self.compare("copy", convert(), {"exact": convert(*copied),
+                                         "shrink-on-load": convert(*copied, "--set", "image.copy_levels=shrink-on-load")})
+
     def archive(self):
         """A file for each slide is there at the end of it. What the folder's memory takes to be had the first time is nobody's."""
         folder = self.folder / "slides"
@@ -177,7 +186,7 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="SETTING", help="of slidestream, such as "
                         "pipeline.strip_height=512")
     parser.add_argument("--folder", default="/dev/shm")
-    parser.add_argument("--only", default="tiff,dzi,sobel")
+    parser.add_argument("--only", default="tiff,dzi,copy,sobel")
     parser.add_argument("--slides", type=int, default=16, help="of the archive")
     parser.add_argument("--peer-slides", type=int, default=1, help="of it that libvips makes, at least")
     parser.add_argument("--at-once", type=int, nargs="+", default=[1, 2], help="processes of libvips")

@@ -34,6 +34,7 @@ enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
 enum class ImageFormat { none, ome_tiff, ome_zarr, dzi };
 enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4, copy };
+enum class CopyLevels { exact, shrink_on_load };
 enum class StitchWeights { tent, cosine, none };
 enum class StitchEdge { shift, mirror };
 enum class StitchMode { strict, lenient };
@@ -225,6 +226,9 @@ struct ImageConfig {
   /// are JPEG), or `auto`: jpeg where it can be, zstd for the rest; blosc-lz4 for ome-zarr, zstd where its version
   /// is 3. Default auto.
   ImageCompression compression = ImageCompression::automatic;
+  /// What the other levels are with `copy`: `exact`, means of level 0's pixels; `shrink-on-load`, what tiles decode to
+  /// at half size (libjpeg's scaled inverse DCT), and means of that, for which identity has to be alone. Default exact.
+  CopyLevels copy_levels = CopyLevels::exact;
   /// Quality of JPEG, 1 to 100. Default 85.
   int quality = 85;
   /// Side of the square tiles in pixels, a multiple of 16, 16 to 4096; 0: what the format's readers like best, 256, and

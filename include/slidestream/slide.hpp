@@ -47,6 +47,7 @@ struct Level {
   Codec codec = Codec::none;
   Colour colour = Colour::rgb;
   double downsample = 1.0;  ///< level 0's width over this width
+  bool shrunk = false;      ///< sizes are half of what the file has: `OpenOptions::shrink_on_load`
 };
 
 /// What a slide says of itself.
@@ -87,6 +88,9 @@ struct OpenOptions {
   bool retry_opening = true;           ///< false: the retries are for what is read later
   std::function<bool()> give_up = {};  ///< asked, by any thread, while a retry is waited for: true ends the retries
   double mpp = 0.0;                    ///< micrometres a pixel of level 0, in place of what the file says; 0: that
+  /// Levels of JPEG tiles, whose sides are multiples of 16, are given as half as wide and high (rounded up), with tiles
+  /// half as large: libjpeg decodes them so, by a 4 x 4 inverse DCT. `Level::downsample` stays as it is.
+  bool shrink_on_load = false;
 };
 
 /// An open slide. Its directories were read and checked at opening; tiles are read by position, so that any number of
@@ -101,6 +105,9 @@ class Slide {
   Slide& operator=(const Slide&) = delete;
 
   const SlideInfo& info() const noexcept;
+
+  /// A level as the file has it: that of `info()`, but for one that is `shrunk`.
+  const Level& coded_level(std::size_t level) const;
 
   /// Number `row * columns + column` of a level's tiles.
   TileRange tile(std::size_t level, std::int64_t index) const;

@@ -166,6 +166,7 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> tissue_names = {"auto", "geojson"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
   static const std::vector<std::string> image_names = {"none", "ome-tiff", "ome-zarr", "dzi"};
+  static const std::vector<std::string> copy_level_names = {"exact", "shrink-on-load"};
   static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd", "blosc-lz4", "copy"};
   static const std::vector<std::string> weight_names = {"tent", "cosine", "none"};
   static const std::vector<std::string> edge_names = {"shift", "mirror"};
@@ -278,6 +279,10 @@ std::vector<ConfigKey> make_keys() {
           "are, "
           "and jpeg for the smaller levels), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, "
           "and zstd where image.zarr_version is 3). Default auto."),
+      choice("image", "copy_levels", &Config::image, &ImageConfig::copy_levels, copy_level_names,
+             "What the smaller levels are where tiles are copied: exact (means of the pixels) or shrink-on-load (tiles "
+             "are decoded at half size, by libjpeg's scaled inverse DCT, and smaller levels are means of that: faster, "
+             "and close to the others; for convert, or identity alone). Default exact."),
       integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100,
               "Quality of JPEG, 1 to 100. Default 85."),
       tile_key(),

@@ -41,6 +41,7 @@ bool decides(const ConfigKey& key, const Config& config) {
                                                       "operators.run"};
   // Where the model and its runtime lie is nobody's business: `model_settings` says what they are.
   if (key.of_machine || (key.section == "model" && key.is_path)) return false;
+  if (key.full_name() == "image.copy_levels") return config.image.compression == ImageCompression::copy;
   if (key.section == "image") return config.image.format != ImageFormat::none;
   return std::ranges::find(always, key.full_name()) != always.end() ||
          std::ranges::any_of(config.operators.run,

@@ -60,7 +60,7 @@ void check_frame(const JpegFrame& frame, const Level& level) {
 
 /// What tiles like this one need.
 CopiedLevel level_like(const Slide& slide, std::size_t index, const TileRange& range) {
-  const Level& level = slide.info().levels[index];
+  const Level& level = slide.coded_level(index);
   if (!slide.contains(range)) throw TileError("its bytes lie outside the file");
   if (claims_too_many_bytes(level, range)) throw TileError("it claims more bytes than its pixels could need");
   std::vector<std::byte> bytes(range.length);
@@ -83,7 +83,7 @@ CopiedLevel copied_level(const Slide& slide, std::size_t index, const PixelForma
   const auto refuse = [&slide](const std::string& cause) {
     throw_slide_error(slide.info().path, "its tiles can't be copied: " + cause);
   };
-  const Level& level = slide.info().levels.at(index);
+  const Level& level = slide.coded_level(index);
   if (const std::string fault = fault_of(level, format); !fault.empty()) refuse(fault);
   std::string cause;
   for (std::int64_t tile = 0; tile < level.columns * level.rows; ++tile) {

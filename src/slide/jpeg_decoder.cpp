@@ -144,6 +144,8 @@ void check_completeness(JpegSession& session) {
 bool read_image(JpegSession& session, const TileJob& job, const Plan& plan, Colour colour, std::uint8_t* scratch) {
   if (setjmp(session.jump) != 0) return false;
   jpeg_decompress_struct& jpeg = session.decompressor;
+  jpeg.scale_num = 1;
+  jpeg.scale_denom = job.level.shrunk ? 2 : 1;
   jpeg.jpeg_color_space = plan.coded;
   jpeg.out_color_space = plan.decoded;
   jpeg.dct_method = JDCT_ISLOW;
@@ -176,7 +178,7 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   scratch_.resize(static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
   const Plan plan = plan_for(pixels_of, components, job.luminance != nullptr);
   if (!read_image(session, job, plan, colour_of(pixels_of, plan), scratch_.data())) throw TileError(session.message);
-  whiten_beyond(job, jpeg.image_width, jpeg.image_height);
+  whiten_beyond(job, jpeg.output_width, jpeg.output_height);
 }
 
 }  // namespace slidestream

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <slidestream/error.hpp>
 
 #include "slide/directories.hpp"
@@ -47,6 +48,20 @@ const char* name(Colour colour) noexcept {
   return "ycbcr";
 }
 
+namespace {
+
+/// Halves what tiles decode to, where libjpeg can.
+void shrink(Level& level) {
+  if (level.codec != Codec::jpeg || level.tile_width % 16 != 0 || level.tile_height % 16 != 0) return;
+  level.width = (level.width + 1) / 2;
+  level.height = (level.height + 1) / 2;
+  level.tile_width /= 2;
+  level.tile_height /= 2;
+  level.shrunk = true;
+}
+
+}  // namespace
+
 Slide::Slide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Slide::~Slide() = default;
 
@@ -56,11 +71,15 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   impl->info.file_size = impl->file.size();
   read_directories(*impl, options);
   if (options.mpp > 0.0) impl->info.mpp = options.mpp;
+  impl->coded = impl->info.levels;
+  if (options.shrink_on_load) std::ranges::for_each(impl->info.levels, shrink);
   impl->file.set_retries(options.retries);
   return std::shared_ptr<const Slide>(new Slide(std::move(impl)));
 }
 
 const SlideInfo& Slide::info() const noexcept { return impl_->info; }
+
+const Level& Slide::coded_level(std::size_t level) const { return impl_->coded.at(level); }
 
 TileRange Slide::tile(std::size_t level, std::int64_t index) const {
   return impl_->details.at(level).tiles.at(static_cast<std::size_t>(index));

@@ -41,6 +41,7 @@ struct Slide::Impl {
 
   File file;
   SlideInfo info;
+  std::vector<Level> coded;                      ///< levels as the file has them
   std::vector<LevelDetail> details;              ///< one a level
   std::vector<std::unique_ptr<TiffPool>> pools;  ///< one a level
 };

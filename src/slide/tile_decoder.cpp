@@ -88,7 +88,7 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
   if (bytes.empty()) throw TileError("has no bytes");
   const TileJob job{slide,  level_index,
                     level,  slide.impl().details[level_index],
-                    index,  demand_for(level, index, out.format),
+                    index,  demand_for(slide.coded_level(level_index), index, out.format),
                     from_x, from_y,
                     out,    luminance};
   switch (level.codec) {

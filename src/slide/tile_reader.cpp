@@ -55,7 +55,8 @@ void TileReader::read(const Slide& slide, std::size_t level_index, std::int64_t 
   if (range.length == 0) return whiten(out);
   try {
     if (!slide.contains(range)) throw TileError("lies outside the file");
-    if (claims_too_many_bytes(level, range)) throw TileError("claims more bytes than its pixels could need");
+    if (claims_too_many_bytes(slide.coded_level(level_index), range))
+      throw TileError("claims more bytes than its pixels could need");
     bytes_.resize(range.length);
     slide.read(range.offset, bytes_);
     decoder_.decode(slide, level_index, index, bytes_, from_x, from_y, out);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,6 +19,9 @@ class CopiedTiles {
   /// After the batch was decoded; `level` is what its tiles are to be. \throws TileError; `at` is then the number of
   /// the tile in the level.
   CopiedTiles(const Batch& batch, CopiedLevelPtr level, std::int64_t& at);
+
+  std::int64_t first_row() const noexcept { return first_row_; }
+  std::int64_t end_row() const noexcept { return first_row_ + std::ssize(places_) / columns_; }
 
   /// A tile of level 0 that is in the batch.
   std::span<const std::byte> tile(TileIndex index) const;

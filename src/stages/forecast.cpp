@@ -76,7 +76,7 @@ Machine choose_machine(RunForecast& forecast, const Config& config, const Operat
     forecast_cpu(forecast, machine, config, all_operators);
     return machine;
   }
-  forecast.why = why_not_on_gpus(all_operators);
+  forecast.why = why_not_on_gpus(config, all_operators);
   if (!forecast.why.empty()) {
     if (options.assumed) throw ConfigError("a GPU was assumed, but " + forecast.why);
     if (wants) throw ConfigError("a GPU is asked for, but " + forecast.why);
@@ -256,7 +256,10 @@ class Planner {
 
   void plan(SlideForecast& slide, std::size_t index_in_run, std::size_t slides) {
     const auto opened =
-        Slide::open(slide.path, {.max_pixels = config_.input.max_pixels, .retries = 0, .mpp = config_.input.mpp});
+        Slide::open(slide.path, {.max_pixels = config_.input.max_pixels,
+                                 .retries = 0,
+                                 .mpp = config_.input.mpp,
+                                 .shrink_on_load = config_.image.copy_levels == CopyLevels::shrink_on_load});
     const SlideInfo& info = opened->info();
     slide.file_bytes = info.file_size;
     const std::size_t index = level_of(config_, operators_, info);

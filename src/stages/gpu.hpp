@@ -28,7 +28,7 @@ struct GpuChoice {
 GpuChoice choose_gpus(const Config& config);
 
 /// One clause naming an operator that GPUs can't compute; empty: they can compute all.
-std::string why_not_on_gpus(const Operators& operators);
+std::string why_not_on_gpus(const Config& config, const Operators& operators);
 
 /// What stands at the end of a slot whose tiles are decoded on a device, behind their compressed bytes.
 struct DeviceTail {

@@ -4,7 +4,8 @@
 
 namespace slidestream {
 
-std::string why_not_on_gpus(const Operators& operators) {
+std::string why_not_on_gpus(const Config& config, const Operators& operators) {
+  if (config.image.copy_levels == CopyLevels::shrink_on_load) return "tiles are decoded at half size on the CPU";
   bool reads = false;
   for (const auto& op : operators) {
     if (!op->reads_pixels()) continue;

@@ -225,7 +225,7 @@ std::vector<int> choose_backend(const Config& config, const Operators& operators
   check_images(config, operators);
   GpuChoice choice;
   if (config.pipeline.backend != Backend::cpu) {
-    choice.why_none = why_not_on_gpus(operators);
+    choice.why_none = why_not_on_gpus(config, operators);
     if (choice.why_none.empty()) choice = choose_gpus(config);
   }
   if (config.pipeline.backend == Backend::cuda && choice.devices.empty()) {

@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Config& confi
 ImageDescription describe(const RunContext& context, const SlideRun& slide, const Operator& op, const Product& product,
                           const std::string& name, const NetworkPlan* network) {
   const SlideInfo& info = slide.slide->info();
-  const Level& level = info.levels[slide.level];
+  const Level& level = slide.slide->coded_level(slide.level);
   ImageDescription description;
   description.name = name;
   description.size = {level.width, level.height};
@@ -177,6 +177,17 @@ void check_images(const Config& config, const Operators& operators) {
                         " makes others; use \"auto\", or identity alone");
     }
   }
+  if (config.image.copy_levels == CopyLevels::exact) return;
+  if (config.image.compression != ImageCompression::copy) {
+    throw ConfigError(
+        "image.copy_levels = \"shrink-on-load\" is for tiles that are copied; set image.compression to "
+        "\"copy\"");
+  }
+  if (operators.size() != 1) {
+    throw ConfigError(
+        "image.copy_levels = \"shrink-on-load\" decodes slides at half size, and other operators need "
+        "all pixels; run identity alone, or use \"exact\"");
+  }
 }
 
 ImageOptions options_for(const Config& config, const Product& product, const Slide& slide, std::size_t level) {
@@ -243,8 +254,13 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
     image.rank = rank;
     image.of_network = network.has_value();
     image.artifact = {maker.name(), product->name, file.file};
-    image.builder = std::make_unique<PyramidBuilder>(PyramidLayout(description.size, options.tile, options.levels),
-                                                     product->format, description.labels);
+    // The rows that come are those of level 1 where level 0 isn't decoded.
+    const Level& decoded = slide.slide->info().levels[slide.level];
+    image.first_level = decoded.shrunk ? 1 : 0;
+    const Size rows = decoded.shrunk ? Size{decoded.width, decoded.height} : description.size;
+    const int levels = options.levels == 0 ? 0 : std::max(options.levels - image.first_level, 1);
+    image.builder = std::make_unique<PyramidBuilder>(PyramidLayout(rows, options.tile, levels), product->format,
+                                                     description.labels);
     image.sink = make_image_sink(file.path, description, options);
     images.push_back(std::move(image));
   }

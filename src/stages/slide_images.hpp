@@ -54,6 +54,7 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
     std::unique_ptr<PyramidBuilder> builder;
     std::unique_ptr<ImageSink> sink;
     bool of_network = false;  ///< its rows aren't those of bands
+    int first_level = 0;      ///< what level of the sink the builder's level 0 is
   };
   /// What a network makes of the slide.
   struct Network {

@@ -203,11 +203,13 @@ class Source final : public SourceStage {
         const int limit = context_.config.input.max_seconds;
         return control_.stop_requested() || (limit > 0 && reading->working_seconds() > limit);
       };
-      run->slide = Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
-                                           .retries = context_.config.input.retries,
-                                           .retry_opening = false,
-                                           .give_up = give_up,
-                                           .mpp = context_.config.input.mpp});
+      run->slide =
+          Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
+                                  .retries = context_.config.input.retries,
+                                  .retry_opening = false,
+                                  .give_up = give_up,
+                                  .mpp = context_.config.input.mpp,
+                                  .shrink_on_load = context_.config.image.copy_levels == CopyLevels::shrink_on_load});
       describe(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       const TileRanges ranges{*run->slide, run->level};

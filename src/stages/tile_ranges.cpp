@@ -20,7 +20,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 BatchTile::Source TileRanges::source_of(const TileRange& range) const {
   if (range.length == 0) return BatchTile::Source::missing;
   if (!slide.contains(range)) return BatchTile::Source::outside_file;
-  if (claims_too_many_bytes(slide.info().levels[level], range)) return BatchTile::Source::too_long;
+  if (claims_too_many_bytes(slide.coded_level(level), range)) return BatchTile::Source::too_long;
   return BatchTile::Source::file;
 }
 
