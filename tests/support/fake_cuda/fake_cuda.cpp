@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -16,6 +17,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -24,9 +26,37 @@
 namespace slidestream::test {
 namespace {
 
+/// When parts of a device have nothing to do any more.
+struct Timeline {
+  std::mutex mutex;
+  std::chrono::steady_clock::time_point free;
+
+  /// Returns after `seconds` of its own.
+  void take(double seconds) {
+    std::chrono::steady_clock::time_point end;
+    {
+      const std::lock_guard lock(mutex);
+      const auto taken =
+          std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+      end = free = std::max(free, std::chrono::steady_clock::now()) + taken;
+    }
+    std::this_thread::sleep_until(end);
+  }
+};
+struct Device {
+  Timeline kernels, uploads, downloads;
+};
+
+std::vector<std::size_t> devices_at_first() {
+  const char* const said = std::getenv("SLIDESTREAM_FAKE_GPUS");
+  if (fake_times() == nullptr || said == nullptr) return {std::size_t{4} << 30, std::size_t{4} << 30};
+  return std::vector<std::size_t>(static_cast<std::size_t>(std::atoi(said)), std::size_t{24} << 30);
+}
+
 struct Machine {
   std::mutex mutex;
-  std::vector<std::size_t> free_bytes{std::size_t{4} << 30, std::size_t{4} << 30};
+  std::vector<std::size_t> free_bytes = devices_at_first();
+  std::array<Device, 16> devices;
   std::map<const std::byte*, std::size_t> pinned;  ///< host memory
   std::set<int> contexts;                          ///< devices that have one
 };
@@ -176,6 +206,27 @@ void put(cudaStream_t stream, std::function<void()> work) {
 
 }  // namespace
 
+const FakeTimes* fake_times() {
+  static const auto times = []() -> std::optional<FakeTimes> {
+    const char* const said = std::getenv("SLIDESTREAM_FAKE_TIMES");
+    FakeTimes read;
+    if (said == nullptr) return std::nullopt;
+    if (std::sscanf(said, "%lf %lf %lf %lf", &read.copied_byte, &read.placed_byte, &read.decoded_tile, &read.window) !=
+        4) {
+      broken("SLIDESTREAM_FAKE_TIMES isn't four numbers");
+    }
+    return read;
+  }();
+  return times ? &*times : nullptr;
+}
+
+cudaError_t fake_timed_launch(cudaStream_t stream, double seconds, std::function<void()> work) {
+  return fake_launch(stream, [seconds, work = std::move(work), device = static_cast<std::size_t>(stream->device)] {
+    work();
+    machine().devices.at(device).kernels.take(seconds);
+  });
+}
+
 cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work) {
   if (stream->device != current_device) broken("a kernel on another device's stream");
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
@@ -321,6 +372,15 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (kind == cudaMemcpyHostToDevice) check_pinned(from, bytes);
   if (kind == cudaMemcpyDeviceToHost) check_pinned(to, bytes);
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  if (const FakeTimes* const times = fake_times(); times != nullptr && kind != cudaMemcpyDeviceToDevice) {
+    Device& device = machine().devices.at(static_cast<std::size_t>(stream->device));
+    const bool up = kind == cudaMemcpyHostToDevice;
+    put(stream, [=, &timeline = up ? device.uploads : device.downloads, a_byte = times->copied_byte] {
+      if (!up) std::memcpy(to, from, bytes);
+      timeline.take(a_byte * static_cast<double>(bytes));
+    });
+    return cudaSuccess;
+  }
   put(stream, [=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;
 }

@@ -17,6 +17,22 @@ namespace slidestream::test {
 /// Puts work on a fake stream, as a kernel would be.
 cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work);
 
+/// How long devices take for what they are asked, where that is to be timed and not done.
+struct FakeTimes {
+  double copied_byte = 0.0;  ///< seconds a byte between host and device, each way by itself
+  double placed_byte = 0.0;  ///< a byte of an uncompressed tile that is put into a plane
+  double decoded_tile = 0.0;
+  double window = 0.0;
+};
+
+/// Those of the environment, where $SLIDESTREAM_FAKE_TIMES says them: four numbers, in this order. With them nothing is
+/// computed: all JPEG tiles are vouched for, pixels are what is in memory, sums are zero; and a device does one kernel
+/// at a time, and one copy each way. $SLIDESTREAM_FAKE_GPUS devices are found then, of 24 GiB each.
+const FakeTimes* fake_times();
+
+/// Puts work on a fake stream that takes a device's kernels so many seconds; `work` is what is done all the same.
+cudaError_t fake_timed_launch(cudaStream_t stream, double seconds, std::function<void()> work);
+
 /// Streams sleep a moment before whatever they do. At first where $SLIDESTREAM_TEST_SEED is set.
 void fake_dawdle(bool on);
 

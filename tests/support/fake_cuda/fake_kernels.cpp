@@ -48,6 +48,15 @@ template <class Convert>
 void place_with(const Convert& convert, std::size_t pixel_bytes, std::uint64_t PlacedTile::*destination,
                 std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
                 std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
+  if (const test::FakeTimes* const times = test::fake_times()) {
+    std::size_t bytes_placed = 0;
+    for (const PlacedTile* tile = tiles; tile != tiles + count; ++tile) {
+      bytes_placed += std::size_t{tile->width} * tile->height * layout.samples;
+    }
+    const double seconds = times->placed_byte * static_cast<double>(bytes_placed);
+    SLIDESTREAM_CUDA(test::fake_timed_launch(stream, seconds, [] {}));
+    return;
+  }
   const auto work = [=] {
     for (const PlacedTile* tile = tiles; tile != tiles + count; ++tile) {
       for (std::uint32_t y = 0; y < tile->height; ++y) {
@@ -124,6 +133,13 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
 std::uint32_t JpegBatchDecoder::lanes() const noexcept { return 1024; }
 void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
                                std::span<const std::byte> compressed, cudaStream_t stream) {
+  if (const test::FakeTimes* const times = test::fake_times()) {
+    const std::uint32_t tiles = batch.tiles();
+    SLIDESTREAM_CUDA(test::fake_timed_launch(stream, times->decoded_tile * tiles, [verdicts, tiles] {
+      std::fill_n(verdicts, tiles, static_cast<std::uint32_t>(JpegReason::none));
+    }));
+    return;
+  }
   const auto work = [plane, verdicts, &batch, compressed] {
     std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(JpegReason::wrong_length));
     HostJpegDecoder decoder;
@@ -230,6 +246,16 @@ class FakeEngine final : public WindowEngine {
   }
   void enqueue(const DeviceSums& sums, const DevicePlane& plane, const WindowBlock& block, std::span<std::byte> scratch,
                cudaStream_t stream) override {
+    if (const test::FakeTimes* const times = test::fake_times()) {
+      const auto windows = static_cast<std::size_t>(block.rows * block.columns);
+      SLIDESTREAM_CUDA(test::fake_timed_launch(stream, times->window * static_cast<double>(windows), [=, this] {
+        std::fill_n(sums.histogram, bins_, 0);
+        *sums.clipped = 0;
+        std::fill_n(sums.moments, 2 * windows, 0.0);
+        std::fill_n(sums.counters, statistics_.counters, 0);
+      }));
+      return;
+    }
     const auto work = [=, this] {
       std::memset(scratch.data(), 0xAA, std::min<std::size_t>(scratch.size(), 4096));
       const LuminancePlane view = {plane.data,  plane.pitch,  plane.x0,          plane.y0,
