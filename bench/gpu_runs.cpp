@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <fstream>
+#include <mutex>
 #include <utility>
 
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+
+#include "runtime/machine.hpp"
 
 namespace slidestream::bench {
 
@@ -120,11 +124,13 @@ void forget(const fs::path& file) {
 }
 
 Run run(const Config& config, const std::vector<std::string>& slides,
-        const std::function<void(const SlideResult&)>& on_slide) {
+        const std::function<void(const SlideResult&)>& on_slide,
+        const std::function<void(const std::string&)>& on_start) {
   Run run;
   std::vector<Clock::time_point> ends;
   std::string failure;
   RunControl control;
+  control.on_start = on_start;
   control.on_slide = [&](SlideResult& slide) {
     ends.push_back(Clock::now());
     run.pixels += static_cast<std::uint64_t>(slide.width) * static_cast<std::uint64_t>(slide.height);
@@ -146,6 +152,31 @@ Run run(const Config& config, const std::vector<std::string>& slides,
     run.steady_seconds_a_slide = seconds_from((ends.size() - 1) / 2);
   }
   return run;
+}
+
+int threads_for_all(int gpus) { return std::max(runtime::available_processors(), 2 * gpus + 2); }
+
+double seconds_of_last(Config config, const std::vector<std::string>& slides) {
+  // Each device's source waits for the last slide, on a thread of the graph; others have to work meanwhile.
+  config.pipeline.threads = threads_for_all(static_cast<int>(config.gpu.devices.size()));
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t ended = 0;
+  Clock::time_point begin, end;
+  const auto on_slide = [&](const SlideResult&) {
+    const std::lock_guard lock(mutex);
+    end = Clock::now();
+    ++ended;
+    changed.notify_all();
+  };
+  const auto on_start = [&](const std::string& path) {
+    if (path != slides.back()) return;
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ended + 1 == slides.size(); });
+    begin = Clock::now();
+  };
+  run(config, slides, on_slide, on_start);
+  return std::chrono::duration<double>(end - begin).count();
 }
 
 double median(std::vector<double> values) {

@@ -66,9 +66,18 @@ struct Run {
   std::uint64_t pixels = 0;           ///< of all slides
 };
 
-/// \param on_slide  hears of each slide, one after the other. \throws Error when a slide fails, or the run.
+/// \param on_slide  hears of each slide, one after the other. \param on_start  is called before each is opened.
+/// \throws Error when a slide fails, or the run.
 Run run(const Config& config, const std::vector<std::string>& slides,
-        const std::function<void(const SlideResult&)>& on_slide = {});
+        const std::function<void(const SlideResult&)>& on_slide = {},
+        const std::function<void(const std::string&)>& on_start = {});
+
+/// Threads of the graph with which some are left where each GPU's source waits: one a processor, or more.
+int threads_for_all(int gpus);
+
+/// What the last of the slides takes, from before it is opened to its result, when all others have ended before:
+/// nothing is made or prepared for the first time then. \throws Error as `run` does.
+double seconds_of_last(Config config, const std::vector<std::string>& slides);
 
 double median(std::vector<double> values);
 
