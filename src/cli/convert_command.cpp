@@ -59,6 +59,7 @@ void warn_of_unused_quality(const RunOptions& options) {
 /// \param format  empty: as the file's name says, or else OME-TIFF.
 int convert(RunOptions options, std::string format) {
   const bool to_file = options.out.empty() && options.inputs.size() == 2;
+  if (to_file && options.inputs.back().empty()) throw ConfigError("where to? The name of the file to write is empty");
   if (format.empty()) {
     const auto named = to_file ? image_file(options.inputs.back()) : std::nullopt;
     const ImageFormat said = named ? named->format : ImageFormat::ome_tiff;

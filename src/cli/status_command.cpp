@@ -40,7 +40,15 @@ std::string state_of(const LedgerStatus& status) {
 std::optional<ToldProgress> progress_of(const LedgerStatus& status, const std::string& folder) {
   if (!status.owner) return std::nullopt;
   std::optional<ToldProgress> told = read_progress(progress_file_of(folder));
-  return told && told->process == status.owner->process ? told : std::nullopt;
+  if (!told || told->process != status.owner->process) return std::nullopt;
+  // What it told last may be older than the end of an image.
+  if (!status.owner_is_alive.value_or(true)) {
+    std::erase_if(told->progress.images, [&folder](const ImageProgress& image) {
+      std::error_code ignored;
+      return !std::filesystem::exists(std::filesystem::path(folder) / image.file, ignored);
+    });
+  }
+  return told;
 }
 
 /// Of images that are being written, or that a process has left when it died.

@@ -19,6 +19,7 @@ std::string size_text(std::int64_t width, std::int64_t height) {
 
 /// What of a level can't be copied, whatever its tiles hold; empty: nothing.
 std::string fault_of(const Level& level, const PixelFormat& format) {
+  if (level.codec == Codec::none) return "they are uncompressed, not JPEG";
   if (level.codec != Codec::jpeg) return std::string("they are ") + name(level.codec) + ", not JPEG";
   if (!level.tiled) return "they are strips";
   const std::int64_t side = level.tile_width;

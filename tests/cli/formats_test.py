@@ -106,6 +106,7 @@ class Formats(Case):
                 self.assertOneLine(again, 2, "it is there already, and a folder isn't replaced")
             self.assertEqual(content(self.out), before)
             self.assertOneLine(run("convert", self.slide(), self.out / "a.png", *options), 2, f"ends in {suffix}")
+            self.assertOneLine(run("convert", self.slide(), "", *options), 2, "name of the file to write is empty")
 
     def test_what_does_not_go_together(self):
         for options, error in ((["--to", "ome-zarr", "--compression", "jpeg"], "isn't in ome-zarr; use auto, blosc-lz4, none or zstd"),

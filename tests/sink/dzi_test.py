@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import sys
 import time
 import unittest
@@ -134,6 +135,26 @@ class Page(Case):
         self.assertFalse((self.folder / "a.partial_files").exists())
         self.wait("view.missing.size === 0")
         self.assertEqual(self.assertShown(self.folder / "a_files"), 12)
+        self.assertOnlyFiles()
+
+    def test_a_page_that_has_seen_no_tile_shows_the_image_that_is_finished(self):
+        # Of the level that fits the window no tile is there before the last moment.
+        file = self.folder / "flat.dzi"
+        arguments = file, 6000, 200, "to=dzi", "compression=jpeg"
+        for stop in "0", "3":
+            write(*arguments, "stop=" + stop)
+            self.browser.open(self.folder / "flat.partial.view.html")
+            self.wait("view.missing.size > 0")
+            self.browser.evaluate("view.tryAgain(); 0")
+            self.browser.evaluate("new Promise((done) => setTimeout(done, 300))")
+            write(*arguments)
+            self.wait("view.missing.size === 0")
+            self.assertEqual(self.browser.evaluate("document.querySelectorAll('#image img[src*=flat_files]').length > 0"), True)
+            self.assertOnlyFiles()
+            for path in self.folder.glob("flat*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def assertOnlyFiles(self):
         requests = [event["params"]["request"]["url"] for event in self.browser.events
                     if event.get("method") == "Network.requestWillBeSent"]
         self.assertTrue(all(url.startswith(("file:", "data:")) for url in requests))

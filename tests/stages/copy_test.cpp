@@ -182,7 +182,7 @@ TEST_CASE("a slide whose tiles don't fit is refused in one line before anything 
   };
   const std::string begin = "source: its tiles can't be copied: ";
   CHECK(coded({.coding = TileCoding::jpeg2000_rgb}) == begin + "they are jpeg2000, not JPEG");
-  CHECK(coded({.coding = TileCoding::rgb}) == begin + "they are none, not JPEG");
+  CHECK(coded({.coding = TileCoding::rgb}) == begin + "they are uncompressed, not JPEG");
   CHECK(coded({.coding = TileCoding::jpeg_grey}) ==
         begin + "they are grey; identity.colour = \"luminance\" asks for that");
   CHECK(coded({.coding = TileCoding::jpeg_420, .tile_width = 80}) ==

@@ -68,16 +68,32 @@
     document.getElementById("state").textContent = said;
   }
 
+  function probe(url, yes, no) {
+    const picture = new Image();
+    picture.onload = yes;
+    picture.onerror = no;
+    picture.src = url;
+  }
+
+  // Made last, and so a sign of a whole image, unless an earlier one has that name.
+  const last = () => `${encodeURIComponent(image.folder)}/0/0_0.jpg?${tries}`;
+  let wasThere = null; // not known yet
+  if (folder !== image.folder) probe(last(), () => { wasThere = true; }, () => { wasThere = false; });
+
   function tryAgain() {
     ++tries;
     const again = () => { for (const tile of [...missing]) tile.ask(); };
+    const finish = () => { folder = image.folder; again(); };
     if (!missing.size) return;
-    if (folder === image.folder || known === null) return again();
+    if (folder === image.folder) return again();
     // Where a tile that was there is gone the image is whole, and has its final name.
-    const probe = new Image();
-    probe.onload = again;
-    probe.onerror = () => { folder = image.folder; again(); };
-    probe.src = path(known);
+    if (known !== null) return probe(path(known), again, finish);
+    // No tile that is shown was there yet: the first of all is, or else the image began and ended in between.
+    const first = `${whole}/0_0`;
+    probe(path(first), () => { known = first; again(); }, () => {
+      if (wasThere !== false) return again();
+      probe(last(), finish, again);
+    });
   }
 
   tiles.addTo(map);
