@@ -316,6 +316,7 @@ TEST_CASE("copying is for the tiles of slides, in OME-TIFF") {
   config.image.format = ImageFormat::ome_zarr;
   CHECK(refusal() == "image.compression = \"copy\" isn't in ome-zarr; use auto, blosc-lz4, none or zstd");
   config.image.format = ImageFormat::ome_tiff;
+  config.pipeline.backend = Backend::cpu;  // GPUs decode at full size
   config.image.copy_levels = CopyLevels::shrink_on_load;
   CHECK(refusal() ==
         "image.copy_levels = \"shrink-on-load\" decodes slides at half size, and other operators need all pixels; run "
