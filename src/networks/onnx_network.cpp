@@ -217,20 +217,13 @@ class Session final : public NetworkSession {
     const OnnxTensor& input = session_->input();
     const OnnxTensor& output = session_->output();
     const PlanesSize size = {static_cast<std::size_t>(shapes.tiles.side) * shapes.tiles.side,
-                             static_cast<std::size_t>(shapes.tiles.batch), input.type == onnx::ElementType::float16};
+                             static_cast<std::size_t>(shapes.tiles.batch), input.type == onnx::ElementType::float16,
+                             values_, output.type == onnx::ElementType::float16};
     const int gpu = session_->place().gpu;
     planes_ = gpu < 0 ? make_host_planes(normalisation, size) : make_device_planes(*normalisation, size, gpu);
     input_ = session_->tensor(planes_->data(), planes_->bytes(), shapes.input_shape, input.type, gpu >= 0);
-    void* into = nullptr;
-    if (output.type == onnx::ElementType::float16) {
-      halves_.resize(values_);
-      into = halves_.data();
-    } else {
-      floats_.resize(values_);
-      into = floats_.data();
-    }
-    const std::size_t bytes = values_ * (halves_.empty() ? sizeof(float) : sizeof(std::uint16_t));
-    output_ = session_->tensor(into, bytes, shapes.output_shape, output.type);
+    output_ =
+        session_->tensor(planes_->given(), planes_->given_bytes(), shapes.output_shape, output.type, gpu >= 0);
   }
 
   void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
@@ -242,13 +235,9 @@ class Session final : public NetworkSession {
     try {
       planes_->put(pixels);
       session_->run(input_, output_);
+      planes_->take(values);
     } catch (const Error& error) {
       throw SlideError(of_file(file_, std::string("it fails on a batch: ") + error.what()));
-    }
-    if (halves_.empty()) {
-      std::ranges::copy(floats_, values.begin());
-    } else {
-      std::ranges::transform(halves_, values.begin(), from_half);
     }
   }
 
@@ -258,8 +247,6 @@ class Session final : public NetworkSession {
   std::size_t samples_;
   std::size_t values_;
   std::unique_ptr<TilePlanes> planes_;
-  std::vector<float> floats_;
-  std::vector<std::uint16_t> halves_;
   OnnxSession::Value input_;
   OnnxSession::Value output_;
 };
@@ -283,6 +270,10 @@ class OnnxNetwork final : public Network {
 
   std::unique_ptr<NetworkSession> session(int gpu) const override {
     return std::make_unique<Session>(loaded_for(gpu), shapes_, normalisation_, file_);
+  }
+
+  std::shared_ptr<std::byte[]> memory(std::size_t bytes) const override {
+    return gpus_.empty() ? Network::memory(bytes) : pinned_memory(bytes, gpus_.front().gpu);
   }
 
  private:
