@@ -27,9 +27,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PACKAGES = {"numpy": "numpy", "onnxruntime": "onnxruntime-gpu"}
-PARTS = ("alone", "own", "loader", "bits", "cores", "mps")
+PARTS = ("alone", "own", "loader", "bits", "gpus", "cores", "mps")
 # Kernels of which each network has some, and nothing else here: a stream that runs one is the network's.
-NETWORK_KERNELS = re.compile("gemm|conv|cudnn|cutlass|xmma|fprop|winograd|pool|nchw|nhwc", re.IGNORECASE)
+NETWORK_KERNELS = re.compile("gemm|convolve|cudnn|cutlass|xmma|fprop|winograd|pooling|nchw|nhwc", re.IGNORECASE)
 MODELS = ("resnet18_half", "resnet18", "unet_half")
 
 
@@ -74,6 +74,8 @@ def alone(file, batch, device, seconds, options):
 
 
 def measure_alone(options, model, **settings):
+    # As the program does: channels last for networks of float16.
+    settings = {**({"prefer_nhwc": "1"} if model.endswith("half") else {}), **settings}
     command = [sys.executable, __file__, "--measure", options.models / f"{model}.onnx", "--batch", options.batches[model],
                "--device", options.device, "--seconds", options.seconds, "--provider-options", json.dumps(settings)]
     run = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
@@ -96,7 +98,7 @@ def command_of(options, model, slides, out, *settings, where="all"):
                     "pipeline.queue_depth=8", "-s", "gpu.memory_fraction=0.4"]
     if model.startswith("unet"):
         command += ["-s", "image.format=ome-tiff"]
-    for setting in settings:
+    for setting in [*settings, *options.set]:
         command += ["-s", setting]
     return list(map(str, command))
 
@@ -174,6 +176,14 @@ def read_trace(file):
     return found
 
 
+def digest(folder):
+    """Of the files in a folder, with their names."""
+    found = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        found.update(file.name.encode() + file.read_bytes())
+    return found.hexdigest()
+
+
 class Bench:
     def __init__(self, options):
         self.options = options
@@ -219,8 +229,8 @@ class Bench:
                 found = run_own(self.options, model, self.slides_of(model), f"model.sessions={sessions}",
                                 keep=self.options.dir / f"{model}-{sessions}")
                 say(model, sessions, "sessions:", json.dumps(found))
-                name = model if sessions == 2 else f"{model}_{sessions}_sessions"
-                wanted = sessions == 2
+                wanted = sessions == self.options.sessions[0]
+                name = model if wanted else f"{model}_{sessions}_sessions"
                 self.figure(name, found["batches_a_second"] * self.options.batches[model], "tiles/s")
                 if "busy" in found:
                     self.figure(f"{name}_busy", found["busy"], "of the time", 0.95 if wanted else None)
@@ -230,8 +240,8 @@ class Bench:
 
     def loader(self):
         for model in self.options.only_models:
-            features = sorted((self.options.dir / f"{model}-2" / "features").glob("*.h5"))
-            if not features or not importlib.util.find_spec("openslide"):
+            features = sorted((self.options.dir / f"{model}-{self.options.sessions[0]}" / "features").glob("*.h5"))
+            if not features:
                 continue
             command = [sys.executable, HERE / "features.py", self.slide(self.options.size)[0], "--model",
                        self.options.models / f"{model}.onnx", "--coords", features[0], "--check", "--limit",
@@ -240,7 +250,9 @@ class Bench:
             run = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                  timeout=self.options.timeout)
             if run.returncode:
-                raise RuntimeError("features.py: " + (run.stderr.strip().splitlines() or ["?"])[-1])
+                why = (run.stderr.strip().splitlines() or [f"features.py: status {run.returncode}"])[-1]
+                self.figure(f"{model}_over_loader", None, "times", 4, **{"skipped" if run.returncode == 2 else "note": why})
+                continue
             found = json.loads(run.stdout.splitlines()[-1])
             say(json.dumps(found))
             own = next(row["value"] for row in self.figures if row["name"] == model)
@@ -254,9 +266,24 @@ class Bench:
             other = self.options.dir / f"{model}-strips"
             run_own(self.options, model, self.slides_of(model)[:1], "pipeline.strip_height=1024", "pipeline.queue_depth=2",
                     "pipeline.threads=3", trace=False, keep=other)
-            first = sorted(kept[0].iterdir())[0].name
+            # That run has but the first slide.
+            first = sorted((other / kind).iterdir())[0].name
             made = {hashlib.sha256((folder / first).read_bytes()).hexdigest() for folder in [*kept, other / kind]}
             self.figure(f"{model}_other_bits", len(made) - 1, "runs", 0, "at_most")
+
+    def gpus(self):
+        """One GPU and two."""
+        for model in self.options.only_models:
+            rates, made = [], set()
+            for count in (1, 2):
+                folder = self.options.dir / f"{model}-{count}-gpus"
+                found = run_own(self.options, model, self.slides_of(model), f"gpu.devices={list(range(count))}", keep=folder)
+                say(model, count, "GPUs:", json.dumps(found))
+                rates.append(found["batches_a_second"])
+                made.add(digest(folder / ("images" if model.startswith("unet") else "features")))
+            self.figure(f"{model}_2_gpus", rates[1] * self.options.batches[model], "tiles/s")
+            self.figure(f"{model}_speedup_2_gpus", rates[1] / rates[0], "times")
+            self.figure(f"{model}_other_bits_2_gpus", len(made) - 1, "runs", 0, "at_most")
 
     def cores(self):
         model = self.options.only_models[0]
@@ -293,19 +320,21 @@ def parse(arguments):
     parser.add_argument("--models", type=pathlib.Path, help="a folder that has the models; default: they are made")
     parser.add_argument("--dir", type=pathlib.Path, help="for slides and results, which go at the end; default: a new one")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: to look at it, not at times")
-    parser.add_argument("--only", default=",".join(PARTS), help=f"of {','.join(PARTS)}; default: all")
+    parser.add_argument("--only", default="alone,own,loader,bits", help=f"of {','.join(PARTS)}; default: the first four")
     parser.add_argument("--only-models", default=",".join(MODELS), help=f"of {','.join(MODELS)}; default: all")
     parser.add_argument("--size", default="65664x43264", help="of the slides for features; default 65664x43264")
     parser.add_argument("--slides", type=int, default=3, help="of these in a run; default 3")
     parser.add_argument("--image-size", default="32768x21632", help="of the slide for images; default 32768x21632")
     parser.add_argument("--batch", type=int, default=0, help="tiles at a time; 0: 256 for features, 16 for images")
-    parser.add_argument("--sessions", default="1,2,3", help="a GPU; default 1,2,3")
+    parser.add_argument("--sessions", default="0", help="a GPU, such as 0,1,2, of which the first is judged; 0, the default: "
+                        "as many as the program takes")
     parser.add_argument("--cores", default="8,4,2", help="for the part cores; default 8,4,2")
     parser.add_argument("--workers", type=int, default=16, help="the loader's; default 16")
     parser.add_argument("--limit", type=int, default=20000, help="tiles for the loader; default 20,000")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each network alone; default 3")
     parser.add_argument("--timeout", type=float, default=200, help="of each run, s; default 200")
     parser.add_argument("--try-settings", default="", help="of the CUDA provider, for the network alone: prefer_nhwc=1,...")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the program, as its own --set")
     parser.add_argument("--json", action="store_true", help="JSON instead of lines")
     parser.add_argument("--measure", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--provider-options", default="{}", help=argparse.SUPPRESS)
@@ -341,6 +370,10 @@ def main(arguments):
         return 0
     if not os.access(options.pipeline, os.X_OK):
         return fail(f"{options.pipeline} is no program: name it with --pipeline")
+    import onnxruntime
+
+    if options.device == "cuda" and "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        return fail("this onnxruntime is one without CUDA (pip install onnxruntime-gpu)")
     if not options.runtime:
         options.runtime = importlib.util.find_spec("onnxruntime").submodule_search_locations[0]
     status = 0

@@ -48,8 +48,8 @@ class DevicePlanes final : public TilePlanes {
 
   void put(std::span<const std::uint8_t> pixels) override {
     const rt::DeviceScope scope(gpu_);
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(pixels_.bytes().data(), pixels.data(), pixels.size(), cudaMemcpyHostToDevice,
-                                     stream_.get()));
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(pixels_.bytes().data(), pixels.data(), pixels.size(), cudaMemcpyHostToDevice, stream_.get()));
     cuda::enqueue_planes(reinterpret_cast<Sample*>(planes_.bytes().data()),
                          reinterpret_cast<const std::uint8_t*>(pixels_.bytes().data()),
                          reinterpret_cast<const Sample*>(table_.bytes().data()), size_.area, size_.tiles,
@@ -63,11 +63,9 @@ class DevicePlanes final : public TilePlanes {
     if (size_.half_values) {
       from = widened_.bytes().data();
       cuda::enqueue_widened(reinterpret_cast<float*>(widened_.bytes().data()),
-                            reinterpret_cast<const std::uint16_t*>(given_.bytes().data()), size_.values,
-                            stream_.get());
+                            reinterpret_cast<const std::uint16_t*>(given_.bytes().data()), size_.values, stream_.get());
     }
-    SLIDESTREAM_CUDA(
-        cudaMemcpyAsync(values.data(), from, values.size_bytes(), cudaMemcpyDeviceToHost, stream_.get()));
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(values.data(), from, values.size_bytes(), cudaMemcpyDeviceToHost, stream_.get()));
     SLIDESTREAM_CUDA(cudaStreamSynchronize(stream_.get()));
   }
 

@@ -9,8 +9,8 @@
 
 namespace slidestream::networks {
 
-/// A batch of tiles as a network takes them, and what it gives for them, in memory of the host or of a GPU that is taken
-/// when this is made. Used by one thread at a time.
+/// A batch of tiles as a network takes them, and what it gives for them, in memory of the host or of a GPU that is
+/// taken when this is made. Used by one thread at a time.
 class TilePlanes {
  public:
   virtual ~TilePlanes() = default;
@@ -22,8 +22,8 @@ class TilePlanes {
   virtual void* given() const noexcept = 0;
   virtual std::size_t given_bytes() const noexcept = 0;
 
-  /// Fills `data`, as `Normalisation::run` does, and waits for that. \param pixels  host memory: tiles x area x 3; for a
-  /// GPU of `pinned_memory`. \throws CudaError.
+  /// Fills `data`, as `Normalisation::run` does, and waits for that. \param pixels  host memory: tiles x area x 3; for
+  /// a GPU of `pinned_memory`. \throws CudaError.
   virtual void put(std::span<const std::uint8_t> pixels) = 0;
   /// Fetches what is in `given`, as float32. \param values  host memory, written; as pixels. \throws CudaError.
   virtual void take(std::span<float> values) = 0;

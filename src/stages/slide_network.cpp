@@ -276,7 +276,11 @@ bool SlideNetwork::take_rows(Rows& band, Surroundings& by) {
     if (held_ == capacity) return false;
     std::uint8_t* const to = rows_.get() + held_ * row_bytes;
     if (resampler_ != nullptr) {
-      if (resampler_->add(to, band.view.row<const std::uint8_t>(band.next++))) ++held_;
+      const AreaResampler::Taken taken = resampler_->add(
+          to, row_bytes, capacity - held_, band.view.row<const std::uint8_t>(band.next), band.view.pitch,
+          end - band.next, [&](std::size_t parts, const auto& work) { by.for_all(parts, work); });
+      band.next += taken.rows;
+      held_ += taken.made;
       continue;
     }
     const std::int64_t count = std::min(end - band.next, capacity - held_);

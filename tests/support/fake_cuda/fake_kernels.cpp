@@ -110,7 +110,8 @@ void enqueue_planes(std::uint16_t* planes, const std::uint8_t* pixels, const std
   enqueue_made_up(planes, pixels, table, area, tiles, stream);
 }
 void enqueue_widened(float* values, const std::uint16_t* halves, std::size_t count, cudaStream_t stream) {
-  SLIDESTREAM_CUDA(test::fake_launch(stream, [=] { std::transform(halves, halves + count, values, networks::from_half); }));
+  SLIDESTREAM_CUDA(
+      test::fake_launch(stream, [=] { std::transform(halves, halves + count, values, networks::from_half); }));
 }
 
 namespace {
