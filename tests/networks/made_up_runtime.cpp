@@ -58,9 +58,11 @@ onnx::Status* run(onnx::Session*, const onnx::RunOptions*, const char* const*, c
   int most = state().most_running;
   while (most < running && !state().most_running.compare_exchange_weak(most, running)) {
   }
-  for (int i = 0; i < 200 && state().running < state().wanted_at_once; ++i) {
+  for (int i = 0; i < 20000 && state().most_running < state().wanted_at_once; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  // For more to come, if they could.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   --state().running;
   return nullptr;
 }

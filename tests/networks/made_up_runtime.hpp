@@ -15,7 +15,7 @@ struct MadeUpRuntime {
 
   networks::onnx::ElementType type = networks::onnx::ElementType::float32;  ///< that its networks take and give
   bool knows_channels_last = true;
-  int wanted_at_once = 0;        ///< a run waits a while for so many to be there
+  int wanted_at_once = 0;        ///< runs wait until so many were there at a time
   std::vector<Options> loaded;   ///< the CUDA provider's options of each network that was loaded
   std::atomic<int> sessions{0};  ///< that are loaded at the moment
   std::atomic<int> running{0};
