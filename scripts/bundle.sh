@@ -175,7 +175,7 @@ if has benchmarks; then
   mkdir "$stage/bench"
   cp -r "$root/bench/published" "$stage/bench/published"
   find "$stage/bench" -name __pycache__ -prune -exec rm -r {} +
-  cp "$root/bench/gpu_figures.txt" "$stage/bench/"
+  cp "$root/bench/gpu_figures.txt" "$root/scripts/make-models.py" "$stage/bench/"
 fi
 if has tests; then
   # CTest knows which tests want a GPU, and isn't on the node.

@@ -12,7 +12,7 @@ large_cases='*(large)*'
 # racecheck is slower again by a power of ten.
 racecheck_large_cases='*(large)*,*(many)*'
 # Benchmarks that --quick leaves out.
-slow_benchmarks='gpu_bench published published_jpeg2000'
+slow_benchmarks='gpu_bench published published_jpeg2000 published_networks'
 test_seconds=300
 sanitizer_seconds=900
 bench_seconds=600
@@ -176,10 +176,23 @@ run_published_jpeg2000() {
     --json >"$report" || status=$?
   skip_where_python_lacks "$report" "$status" own_over_nvjpeg2k jpeg2000.py
 }
+# Networks alone, in the program, and by a loader. All figures that are expected are skipped where that can't be.
+run_published_networks() {
+  local report="$1" status=0
+  local -a names
+  python3 "$root/bench/published/networks.py" --pipeline "$pipeline" --only alone,own,loader,bits --json \
+    >"$report" || status=$?
+  mapfile -t names < <(sed -n 's/^published_networks \([a-z0-9_]*\).*/\1/p' "$figures")
+  skip_where_python_lacks "$report" "$status" "${names[*]}" networks.py
+}
+# skip_where_python_lacks REPORT STATUS FIGURES SCRIPT
 skip_where_python_lacks() {
-  local report="$1" status="$2"
+  local report="$1" status="$2" name rows=
   if ((status != 2)); then return "$status"; fi
-  printf '{"figures": [{"name": "%s", "value": null, "skipped": "%s says what it lacks"}]}\n' "$3" "$4" >"$report"
+  for name in $3; do
+    rows+="${rows:+, }{\"name\": \"$name\", \"value\": null, \"skipped\": \"$4 says what it lacks\"}"
+  done
+  printf '{"figures": [%s]}\n' "$rows" >"$report"
 }
 
 expected=/dev/null
@@ -196,6 +209,8 @@ if wants bench; then
       run_published "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
     elif [[ "$name" == published_jpeg2000 ]]; then
       run_published_jpeg2000 "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
+    elif [[ "$name" == published_networks ]]; then
+      run_published_networks "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
     else
       prepare "$name" || echo "gpu-check.sh: no slides for $name" >&2
       timeout -k 10 "$bench_seconds" "$(program_path "$name")" --json "$report" "${arguments[@]}" \

@@ -157,6 +157,29 @@ def resnet18_half():
     return residual([64, 128, 256, 512], 2, 224, 512, half=True)
 
 
+def unet_half():
+    """A U-Net of five levels for tiles of 512, in float16: 94 GFLOP each. 16 MB."""
+    network = Network(dtype="float16")
+
+    def twice(value, channels, outputs):
+        first = network.add("Relu", network.conv(value, channels, outputs))
+        return network.add("Relu", network.conv(first, outputs, outputs))
+
+    widths = [32, 64, 128, 256, 512]
+    levels = [twice("tiles", 3, widths[0])]
+    for above, width in zip(widths, widths[1:]):
+        levels.append(twice(network.add("MaxPool", levels[-1], kernel_shape=[2, 2], strides=[2, 2]), above, width))
+    value = levels.pop()
+    for width in reversed(widths[:-1]):
+        scales = network.constant([1, 1, 2, 2], "float32")
+        up = network.conv(network.add("Resize", value, "", scales, mode="nearest"), 2 * width, width)
+        value = twice(network.add("Concat", levels.pop(), up, axis=1), 2 * width, width)
+    # Its picture is that of the tile, a little changed: noise would be slow to compress, and is no picture.
+    changed = network.add("Mul", network.conv(value, widths[0], 3, side=1), network.constant(0.01))
+    network.add("Sigmoid", network.add("Add", "tiles", changed), to="result")
+    return network.model("unet", ["n", 3, 512, 512], ["n", 3, 512, 512], (HALF, HALF))
+
+
 def nan():
     """Features that aren't numbers where a tile's mean is above one half."""
     network = Network()
@@ -201,11 +224,12 @@ def inputs():
 
 
 SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, memory, grey, bytes_in, oblong, inputs]
-LARGE = [resnet18, resnet18_half]
+LARGE = [resnet18, resnet18_half, unet_half]
 SETTINGS = {
     "blur": "tile = 64\noverlap = 8\n",
     "classes": 'output = "classes"\nrange = [-3.0, 3.0]\n',
     "unet": "overlap = 16\nbatch = 4\n" + IMAGENET,
+    "unet_half": "overlap = 64\nbatch = 16\n" + IMAGENET,
     "features": "batch = 8\nwhere = \"tissue\"\n" + IMAGENET,
     "resnet18_half": "batch = 256\nwhere = \"tissue\"\n" + IMAGENET,
     "resnet18": "batch = 256\nwhere = \"tissue\"\n" + IMAGENET,

@@ -66,7 +66,7 @@ def tiles_of(options):
         return coords[:], int(coords.attrs["patch_size"]), int(coords.attrs["patch_size_level0"]), features
 
 
-def make_dataset(options, corners, side, level0_side):
+def make_dataset(options, corners, side, level0_side, kind):
     import numpy
     import openslide
     import torch
@@ -92,13 +92,13 @@ def make_dataset(options, corners, side, level0_side):
             if self.read != side:
                 tile = tile.resize((side, side), Image.BILINEAR)
             planes = torch.from_numpy(numpy.array(tile)).permute(2, 0, 1).to(torch.float32).div_(255)
-            return planes.sub_(mean).div_(deviation)
+            return planes.sub_(mean).div_(deviation).to(kind)
 
     return Tiles()
 
 
 def make_network(options, side):
-    """A function from a batch on the host to features on the host."""
+    """A function from a batch on the host to features on the host, and the type of number that it takes."""
     import torch
 
     if options.engine == "torch":
@@ -113,7 +113,7 @@ def make_network(options, side):
             with torch.inference_mode():
                 return network(batch.to(options.device, kind, non_blocking=True)).float().cpu().numpy()
 
-        return run_torch
+        return run_torch, torch.float32
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
@@ -123,16 +123,16 @@ def make_network(options, side):
     session = onnxruntime.InferenceSession(options.model, settings, providers=[provider])
     if options.device == "cuda" and session.get_providers()[0] != "CUDAExecutionProvider":
         raise SystemExit("features.py: ONNX Runtime can't use the GPU")
-    tiles = session.get_inputs()[0].name
+    takes = session.get_inputs()[0]
 
     def run_ort(batch):
         # The last batch has the shape of the others, as the program's has.
         missing = options.batch - len(batch)
         if missing:
             batch = torch.cat([batch, batch.new_zeros((missing, 3, side, side))])
-        return session.run(None, {tiles: batch.numpy()})[0][: options.batch - missing]
+        return session.run(None, {takes.name: batch.numpy()})[0][: options.batch - missing]
 
-    return run_ort
+    return run_ort, torch.float16 if "float16" in takes.type else torch.float32
 
 
 def main(arguments):
@@ -154,9 +154,9 @@ def main(arguments):
     corners, side, level0_side, expected = tiles_of(options)
     if options.limit:
         corners = corners[: options.limit]
-    network = make_network(options, side)
-    network(torch.zeros((options.batch, 3, side, side)))
-    loader = torch.utils.data.DataLoader(make_dataset(options, corners, side, level0_side), batch_size=options.batch,
+    network, kind = make_network(options, side)
+    network(torch.zeros((options.batch, 3, side, side), dtype=kind))
+    loader = torch.utils.data.DataLoader(make_dataset(options, corners, side, level0_side, kind), batch_size=options.batch,
                                          num_workers=options.workers, pin_memory=options.device == "cuda",
                                          persistent_workers=options.workers > 0)
     if options.workers:
@@ -170,7 +170,7 @@ def main(arguments):
     result = {"engine": options.engine, "device": options.device, "workers": options.workers, "patches": len(features),
               "seconds": seconds, "patches_per_second": len(features) / seconds}
     if options.check:
-        difference = numpy.abs(features - expected[: len(features)])
+        difference = numpy.abs(features.astype("float32") - expected[: len(features)])
         result["largest_difference"] = float(difference.max(initial=0))
         result["largest_feature"] = float(numpy.abs(expected).max(initial=0))
     print(json.dumps(result))

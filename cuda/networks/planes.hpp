@@ -20,4 +20,7 @@ void enqueue_planes(float* planes, const std::uint8_t* pixels, const float* tabl
 void enqueue_planes(std::uint16_t* planes, const std::uint8_t* pixels, const std::uint16_t* table, std::size_t area,
                     std::size_t tiles, cudaStream_t stream);
 
+/// Puts on `stream` the making of floats from the bits of half floats, both in device memory. \throws CudaError.
+void enqueue_widened(float* values, const std::uint16_t* halves, std::size_t count, cudaStream_t stream);
+
 }  // namespace slidestream::cuda

@@ -203,7 +203,7 @@ struct ModelConfig {
   ModelSample sample = ModelSample::automatic;
   /// `all` tiles, or those with `tissue` alone; `auto`: all. Default auto.
   ModelWhere where = ModelWhere::automatic;
-  /// Sessions a device, which share the weights; 0: two a GPU, and one a thread on the CPU. Memory: a batch's each.
+  /// Sessions a device, which share the weights; 0: three a GPU, and one a thread on the CPU. Memory: a batch's each.
   /// Default 0.
   int sessions = 0;
   /// ONNX Runtime's library, or a folder that holds it; empty: what the environment names, the loader or Python finds.

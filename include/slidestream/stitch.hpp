@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -193,15 +194,36 @@ class AreaResampler {
   /// last one that counts are passed over.
   bool add(std::uint8_t* out, const std::uint8_t* row);
 
+  /// Rows of the input that were taken, and of the output that these completed.
+  struct Taken {
+    std::int64_t rows = 0;
+    std::int64_t made = 0;
+  };
+  /// Calls a function for each of [0, count), on as many threads as it likes, and returns when all are done.
+  using ForAll = std::function<void(std::size_t count, const std::function<void(std::size_t)>&)>;
+  /// Takes the input's next `count` rows, the first at `rows`, but none behind the one that completes the `room`-th of
+  /// the output. Columns are what is parallel. \param out  room for `room` rows. Pitches are in bytes.
+  Taken add(std::uint8_t* out, std::int64_t out_pitch, std::int64_t room, const std::uint8_t* rows, std::int64_t pitch,
+            std::int64_t count, const ForAll& for_all);
+
  private:
-  void add_row(std::uint64_t weight);
-  void write(std::uint8_t* out);
+  /// Where in the input and the output it is, which is the same for all columns.
+  struct At {
+    std::int64_t next = 0;  ///< row of the input
+    std::int64_t made = 0;  ///< rows of the output
+  };
+  /// Samples [first, second) of rows of the output.
+  using Part = std::pair<std::int64_t, std::int64_t>;
+
+  bool completes(At& at) const noexcept;
+  void add_columns(std::uint8_t* out, const std::uint8_t* row, const At& at, const Part& part);
+  void add_row(std::uint64_t weight, const Part& part);
+  void write(std::uint8_t* out, const Part& part) const;
 
   Size input_;
   Size size_;
   std::int64_t factor_;
-  std::int64_t next_ = 0;  ///< row of the input
-  std::int64_t made_ = 0;  ///< rows of the output
+  At at_;
   std::vector<std::uint32_t> across_;
   std::vector<std::uint64_t> sums_;
 };

@@ -15,37 +15,41 @@ namespace {
 
 namespace rt = runtime::cuda;
 
+/// Host memory, and its being pinned.
+struct Pinned {
+  explicit Pinned(std::size_t bytes) : memory(bytes), range(memory.bytes()) {}
+
+  runtime::HostMemory memory;
+  rt::PinnedRange range;
+};
+
 template <class Sample>
 class DevicePlanes final : public TilePlanes {
  public:
   DevicePlanes(std::span<const Sample> table, const PlanesSize& size, int gpu)
       : gpu_(gpu),
         size_(size),
-        samples_(size.area * size.tiles * 3),
-        staged_(std::max(samples_, table.size_bytes())),
-        pinned_(staged_.bytes()),
-        pixels_(samples_),
-        planes_(samples_ * sizeof(Sample)),
+        pixels_(size.area * size.tiles * 3),
+        planes_(size.area * size.tiles * 3 * sizeof(Sample)),
+        given_(size.values * (size.half_values ? sizeof(std::uint16_t) : sizeof(float))),
+        widened_(size.half_values ? size.values * sizeof(float) : 0),
         table_(table.size_bytes()) {
-    std::memcpy(staged_.bytes().data(), table.data(), table.size_bytes());
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(table_.bytes().data(), staged_.bytes().data(), table.size_bytes(),
+    const Pinned staged(table.size_bytes());
+    std::memcpy(staged.memory.bytes().data(), table.data(), table.size_bytes());
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(table_.bytes().data(), staged.memory.bytes().data(), table.size_bytes(),
                                      cudaMemcpyHostToDevice, stream_.get()));
     SLIDESTREAM_CUDA(cudaStreamSynchronize(stream_.get()));
   }
 
   void* data() const noexcept override { return planes_.bytes().data(); }
   std::size_t bytes() const noexcept override { return planes_.bytes().size(); }
+  void* given() const noexcept override { return given_.bytes().data(); }
+  std::size_t given_bytes() const noexcept override { return given_.bytes().size(); }
 
   void put(std::span<const std::uint8_t> pixels) override {
     const rt::DeviceScope scope(gpu_);
-    // In parts, so that the first ones are on their way while the next ones are copied.
-    constexpr std::size_t part = std::size_t{4} << 20;
-    for (std::size_t at = 0; at < pixels.size(); at += part) {
-      const std::size_t bytes = std::min(part, pixels.size() - at);
-      std::memcpy(staged_.bytes().data() + at, pixels.data() + at, bytes);
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(pixels_.bytes().data() + at, staged_.bytes().data() + at, bytes,
-                                       cudaMemcpyHostToDevice, stream_.get()));
-    }
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(pixels_.bytes().data(), pixels.data(), pixels.size(), cudaMemcpyHostToDevice, stream_.get()));
     cuda::enqueue_planes(reinterpret_cast<Sample*>(planes_.bytes().data()),
                          reinterpret_cast<const std::uint8_t*>(pixels_.bytes().data()),
                          reinterpret_cast<const Sample*>(table_.bytes().data()), size_.area, size_.tiles,
@@ -53,14 +57,25 @@ class DevicePlanes final : public TilePlanes {
     SLIDESTREAM_CUDA(cudaStreamSynchronize(stream_.get()));
   }
 
+  void take(std::span<float> values) override {
+    const rt::DeviceScope scope(gpu_);
+    const std::byte* from = given_.bytes().data();
+    if (size_.half_values) {
+      from = widened_.bytes().data();
+      cuda::enqueue_widened(reinterpret_cast<float*>(widened_.bytes().data()),
+                            reinterpret_cast<const std::uint16_t*>(given_.bytes().data()), size_.values, stream_.get());
+    }
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(values.data(), from, values.size_bytes(), cudaMemcpyDeviceToHost, stream_.get()));
+    SLIDESTREAM_CUDA(cudaStreamSynchronize(stream_.get()));
+  }
+
  private:
   int gpu_;
   PlanesSize size_;
-  std::size_t samples_;
-  runtime::HostMemory staged_;
-  rt::PinnedRange pinned_;
   rt::DeviceMemory pixels_;
   rt::DeviceMemory planes_;
+  rt::DeviceMemory given_;    ///< of the network's own type
+  rt::DeviceMemory widened_;  ///< the same as float32, where that is another
   rt::DeviceMemory table_;
   rt::Stream stream_;
 };
@@ -71,6 +86,12 @@ std::unique_ptr<TilePlanes> make_device_planes(const Normalisation& normalisatio
   const rt::DeviceScope scope(gpu);
   if (size.half) return std::make_unique<DevicePlanes<std::uint16_t>>(normalisation.half_table(), size, gpu);
   return std::make_unique<DevicePlanes<float>>(normalisation.table(), size, gpu);
+}
+
+std::shared_ptr<std::byte[]> pinned_memory(std::size_t bytes, int gpu) {
+  const rt::DeviceScope scope(gpu);
+  const auto pinned = std::make_shared<const Pinned>(bytes);
+  return {pinned, pinned->memory.bytes().data()};
 }
 
 }  // namespace slidestream::networks

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -10,17 +11,37 @@ template <class Sample>
 class HostPlanes final : public TilePlanes {
  public:
   HostPlanes(std::shared_ptr<const Normalisation> normalisation, const PlanesSize& size)
-      : normalisation_(std::move(normalisation)), area_(size.area), planes_(size.area * size.tiles * 3) {}
+      : normalisation_(std::move(normalisation)),
+        area_(size.area),
+        planes_(size.area * size.tiles * 3),
+        floats_(size.half_values ? 0 : size.values),
+        halves_(size.half_values ? size.values : 0) {}
 
   // The library takes what it reads as memory that may be written to.
   void* data() const noexcept override { return const_cast<Sample*>(planes_.data()); }
   std::size_t bytes() const noexcept override { return planes_.size() * sizeof(Sample); }
+  void* given() const noexcept override {
+    if (halves_.empty()) return const_cast<float*>(floats_.data());
+    return const_cast<std::uint16_t*>(halves_.data());
+  }
+  std::size_t given_bytes() const noexcept override {
+    return floats_.size() * sizeof(float) + halves_.size() * sizeof(std::uint16_t);
+  }
   void put(std::span<const std::uint8_t> pixels) override { normalisation_->run(pixels, area_, planes_); }
+  void take(std::span<float> values) override {
+    if (halves_.empty()) {
+      std::ranges::copy(floats_, values.begin());
+    } else {
+      std::ranges::transform(halves_, values.begin(), from_half);
+    }
+  }
 
  private:
   std::shared_ptr<const Normalisation> normalisation_;
   std::size_t area_;
   std::vector<Sample> planes_;
+  std::vector<float> floats_;
+  std::vector<std::uint16_t> halves_;
 };
 
 }  // namespace

@@ -8,4 +8,6 @@ std::unique_ptr<TilePlanes> make_device_planes(const Normalisation&, const Plane
   throw Error("this program was built without CUDA");
 }
 
+std::shared_ptr<std::byte[]> pinned_memory(std::size_t, int) { throw Error("this program was built without CUDA"); }
+
 }  // namespace slidestream::networks

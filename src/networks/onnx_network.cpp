@@ -26,6 +26,8 @@ namespace {
 
 constexpr std::string_view cuda_provider = "CUDAExecutionProvider";
 constexpr int usual_batch = 16;
+/// Of a GPU. Two compute, so that there is work while one of them begins or ends; the third's tiles cross the bus.
+constexpr int usual_sessions = 3;
 
 /// "m.onnx: what"
 std::string of_file(const std::string& file, const std::string& what) { return file + ": " + what; }
@@ -52,7 +54,8 @@ std::vector<Place> gpus_for(const Config& config, const OnnxRuntime& runtime) {
     if (!chosen.empty() && std::ranges::find(chosen, device.ordinal) == chosen.end()) continue;
     // What the program doesn't take for itself, all but a little.
     const double memory = static_cast<double>(device.memory) * std::max(0.95 - config.gpu.memory_fraction, 0.05);
-    places.push_back({device.ordinal, static_cast<std::size_t>(memory)});
+    const int sessions = config.model.sessions > 0 ? config.model.sessions : usual_sessions;
+    places.push_back({device.ordinal, static_cast<std::size_t>(memory), std::max(sessions - 1, 2)});
   }
   return places.empty() ? none("none of gpu.devices is there") : places;
 #else
@@ -66,8 +69,7 @@ std::string computed_on(const OnnxRuntime& runtime, bool on_gpus) {
 
 int sessions_of(const Config& config, bool on_gpus) {
   if (config.model.sessions > 0) return config.model.sessions;
-  // One's tiles cross the bus while the other computes.
-  if (on_gpus) return 2;
+  if (on_gpus) return usual_sessions;
   return config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
 }
 
@@ -217,20 +219,12 @@ class Session final : public NetworkSession {
     const OnnxTensor& input = session_->input();
     const OnnxTensor& output = session_->output();
     const PlanesSize size = {static_cast<std::size_t>(shapes.tiles.side) * shapes.tiles.side,
-                             static_cast<std::size_t>(shapes.tiles.batch), input.type == onnx::ElementType::float16};
+                             static_cast<std::size_t>(shapes.tiles.batch), input.type == onnx::ElementType::float16,
+                             values_, output.type == onnx::ElementType::float16};
     const int gpu = session_->place().gpu;
     planes_ = gpu < 0 ? make_host_planes(normalisation, size) : make_device_planes(*normalisation, size, gpu);
     input_ = session_->tensor(planes_->data(), planes_->bytes(), shapes.input_shape, input.type, gpu >= 0);
-    void* into = nullptr;
-    if (output.type == onnx::ElementType::float16) {
-      halves_.resize(values_);
-      into = halves_.data();
-    } else {
-      floats_.resize(values_);
-      into = floats_.data();
-    }
-    const std::size_t bytes = values_ * (halves_.empty() ? sizeof(float) : sizeof(std::uint16_t));
-    output_ = session_->tensor(into, bytes, shapes.output_shape, output.type);
+    output_ = session_->tensor(planes_->given(), planes_->given_bytes(), shapes.output_shape, output.type, gpu >= 0);
   }
 
   void run(std::span<const std::uint8_t> pixels, std::span<float> values) override {
@@ -242,13 +236,9 @@ class Session final : public NetworkSession {
     try {
       planes_->put(pixels);
       session_->run(input_, output_);
+      planes_->take(values);
     } catch (const Error& error) {
       throw SlideError(of_file(file_, std::string("it fails on a batch: ") + error.what()));
-    }
-    if (halves_.empty()) {
-      std::ranges::copy(floats_, values.begin());
-    } else {
-      std::ranges::transform(halves_, values.begin(), from_half);
     }
   }
 
@@ -258,8 +248,6 @@ class Session final : public NetworkSession {
   std::size_t samples_;
   std::size_t values_;
   std::unique_ptr<TilePlanes> planes_;
-  std::vector<float> floats_;
-  std::vector<std::uint16_t> halves_;
   OnnxSession::Value input_;
   OnnxSession::Value output_;
 };
@@ -283,6 +271,10 @@ class OnnxNetwork final : public Network {
 
   std::unique_ptr<NetworkSession> session(int gpu) const override {
     return std::make_unique<Session>(loaded_for(gpu), shapes_, normalisation_, file_);
+  }
+
+  std::shared_ptr<std::byte[]> memory(std::size_t bytes) const override {
+    return gpus_.empty() ? Network::memory(bytes) : pinned_memory(bytes, gpus_.front().gpu);
   }
 
  private:

@@ -10,17 +10,20 @@ namespace {
 using Options = OnnxHandle<onnx::SessionOptions, onnx::ReleaseSessionOptions>;
 
 /// Algorithms are taken by shape, not by what was fastest this time; the arena grows by what is wanted.
-void add_cuda(const std::shared_ptr<const OnnxRuntime>& runtime, const Options& options, int gpu, std::size_t memory) {
+void add_cuda(const std::shared_ptr<const OnnxRuntime>& runtime, const Options& options, int gpu, std::size_t memory,
+              bool channels_last) {
   const auto cuda = make_onnx<onnx::CreateCudaOptions, onnx::CudaOptions, onnx::ReleaseCudaOptions>(runtime);
   const std::string device = std::to_string(gpu);
   const std::string limit = std::to_string(memory);
-  const std::array keys = {"device_id", "gpu_mem_limit", "cudnn_conv_algo_search", "arena_extend_strategy", "use_tf32"};
-  const std::array values = {device.c_str(), limit.c_str(), "HEURISTIC", "kSameAsRequested", "0"};
-  runtime->call<onnx::UpdateCudaOptions>(cuda.get(), keys.data(), values.data(), keys.size());
+  // The last one only where it is wanted: not all versions know it.
+  const std::array keys = {"device_id", "gpu_mem_limit", "cudnn_conv_algo_search", "arena_extend_strategy",
+                           "use_tf32",  "prefer_nhwc"};
+  const std::array values = {device.c_str(), limit.c_str(), "HEURISTIC", "kSameAsRequested", "0", "1"};
+  runtime->call<onnx::UpdateCudaOptions>(cuda.get(), keys.data(), values.data(), keys.size() - (channels_last ? 0 : 1));
   runtime->call<onnx::AppendCudaProvider>(options.get(), cuda.get());
 }
 
-Options options_for(const std::shared_ptr<const OnnxRuntime>& runtime, const Place& place) {
+Options options_for(const std::shared_ptr<const OnnxRuntime>& runtime, const Place& place, bool channels_last) {
   auto options = make_onnx<onnx::CreateSessionOptions, onnx::SessionOptions, onnx::ReleaseSessionOptions>(runtime);
   // How sums are cut may depend on the number of threads: batches are what is parallel.
   runtime->call<onnx::SetIntraOpNumThreads>(options.get(), 1);
@@ -28,9 +31,21 @@ Options options_for(const std::shared_ptr<const OnnxRuntime>& runtime, const Pla
   runtime->call<onnx::AddSessionConfigEntry>(options.get(), "session.intra_op.allow_spinning", "0");
   runtime->call<onnx::AddSessionConfigEntry>(options.get(), "session.inter_op.allow_spinning", "0");
   runtime->call<onnx::SetDeterministicCompute>(options.get(), true);
-  if (place.gpu >= 0) add_cuda(runtime, options, place.gpu, place.memory);
+  if (place.gpu >= 0) add_cuda(runtime, options, place.gpu, place.memory, channels_last);
   return options;
 }
+
+/// One of those who may run a network at a time.
+class Turn {
+ public:
+  explicit Turn(std::counting_semaphore<>& turns) : turns_(turns) { turns_.acquire(); }
+  ~Turn() { turns_.release(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::counting_semaphore<>& turns_;
+};
 
 std::string type_name(onnx::ElementType type) {
   if (type == onnx::ElementType::float32) return "float32";
@@ -47,11 +62,11 @@ std::string OnnxTensor::text() const {
 }
 
 OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place)
-    : runtime_(std::move(runtime)), place_(place) {
+    : runtime_(std::move(runtime)),
+      place_(place),
+      turns_(place.runs > 0 ? place.runs : std::counting_semaphore<>::max()) {
   try {
-    const Options options = options_for(runtime_, place);
-    session_ = make_onnx<onnx::CreateSession, onnx::Session, onnx::ReleaseSession>(runtime_, runtime_->env(),
-                                                                                   file.c_str(), options.get());
+    load(file, false);
     constexpr int arena_allocator = 1;
     constexpr int default_memory = 0;
     host_ = make_onnx<onnx::CreateCpuMemoryInfo, onnx::MemoryInfo, onnx::ReleaseMemoryInfo>(runtime_, arena_allocator,
@@ -62,10 +77,28 @@ OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::
     }
     input_ = tensor_of(true);
     output_ = tensor_of(false);
+    if (place.gpu >= 0 && input_.type == onnx::ElementType::float16) load_channels_last(file);
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {
     throw ConfigError(file + ": ONNX Runtime " + runtime_->version() + " doesn't take it: " + error.what());
+  }
+}
+
+void OnnxSession::load(const std::string& file, bool channels_last) {
+  const Options options = options_for(runtime_, place_, channels_last);
+  session_ = make_onnx<onnx::CreateSession, onnx::Session, onnx::ReleaseSession>(runtime_, runtime_->env(),
+                                                                                 file.c_str(), options.get());
+}
+
+void OnnxSession::load_channels_last(const std::string& file) {
+  // Its weights are in the GPU's memory once.
+  session_ = {};
+  try {
+    load(file, true);
+  } catch (const Error&) {
+    // This version doesn't know how.
+    load(file, false);
   }
 }
 
@@ -123,8 +156,11 @@ void OnnxSession::run(const Value& input, Value& output) const {
   const char* output_name = output_.name.c_str();
   const onnx::Value* in = input.get();
   onnx::Value* out = output.get();
-  runtime_->call<onnx::Run>(session_.get(), nullptr, &input_name, &in, std::size_t{1}, &output_name, std::size_t{1},
-                            &out);
+  {
+    const Turn turn(turns_);
+    runtime_->call<onnx::Run>(session_.get(), nullptr, &input_name, &in, std::size_t{1}, &output_name, std::size_t{1},
+                              &out);
+  }
   if (output.get() == nullptr) output = Value(runtime_, out);
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,14 @@ struct OnnxTensor {
 struct Place {
   int gpu = -1;            ///< as CUDA counts; -1: the host, where one thread computes a batch, the one that runs it
   std::size_t memory = 0;  ///< bytes of the GPU that the library may take
+  int runs = 0;            ///< batches that a GPU computes at a time, at most; others wait. 0: any number
 };
 
 /// A network that the library has loaded for one device. Running it is thread-safe.
 class OnnxSession {
  public:
-  /// \throws ConfigError naming the file
+  /// On GPUs a network that takes float16 is computed with channels last, where the library knows how: its kernels for
+  /// that want no other order around them. Those for float32 are slower so. \throws ConfigError naming the file
   OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place);
 
   const OnnxTensor& input() const noexcept { return input_; }
@@ -48,10 +51,13 @@ class OnnxSession {
   std::vector<std::int64_t> shape_of(const Value& value) const;
 
  private:
+  void load(const std::string& file, bool channels_last);
+  void load_channels_last(const std::string& file);
   OnnxTensor tensor_of(bool is_input) const;
 
   std::shared_ptr<const OnnxRuntime> runtime_;
   Place place_;
+  mutable std::counting_semaphore<> turns_;  ///< for who runs it
   OnnxHandle<onnx::Session, onnx::ReleaseSession> session_;
   using Memory = OnnxHandle<onnx::MemoryInfo, onnx::ReleaseMemoryInfo>;
   Memory host_;

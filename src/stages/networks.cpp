@@ -75,8 +75,10 @@ class Sessions {
     if (batch == nullptr) {
       batch = std::make_unique<TileBatch>();
       // Every byte that is read is written before.
-      batch->pixels.reset(new std::uint8_t[pixels()]);
-      batch->values.reset(new float[values()]);
+      const auto in = network_.memory(pixels());
+      const auto out = network_.memory(values() * sizeof(float));
+      batch->pixels = {in, reinterpret_cast<std::uint8_t*>(in.get())};
+      batch->values = {out, reinterpret_cast<float*>(out.get())};
     }
     batch->tiles.clear();
     return batch;

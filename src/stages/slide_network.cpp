@@ -13,6 +13,9 @@ constexpr const char* not_a_number = "the network gave a value that isn't a numb
 /// Columns that make a task.
 constexpr std::int64_t piece_columns = 2048;
 
+/// Rows that are copied by one.
+constexpr std::int64_t piece_rows = 8;
+
 /// "4, 7 to 9": as many as a line takes.
 std::string text_of(const std::vector<std::int64_t>& sorted) {
   constexpr std::size_t most_runs = 64;
@@ -87,7 +90,7 @@ void SlideNetwork::step(Surroundings& by) {
     }
     moved = take_values(by);
     moved |= make_rows(by);
-    moved |= take_rows();
+    moved |= take_rows(by);
     moved |= !by.dropped() && cut_tiles(by);
   }
   if (by.dropped()) {
@@ -248,12 +251,12 @@ bool SlideNetwork::make_rows(Surroundings& by) {
   return moved;
 }
 
-bool SlideNetwork::take_rows() {
+bool SlideNetwork::take_rows(Surroundings& by) {
   bool moved = false;
   while (!bands_.empty()) {
     Rows& band = bands_.front();
     const std::int64_t before = band.next;
-    if (!take_rows(band)) return moved || band.next != before;
+    if (!take_rows(band, by)) return moved || band.next != before;
     bands_.pop_front();
     moved = true;
   }
@@ -261,7 +264,7 @@ bool SlideNetwork::take_rows() {
 }
 
 /// Whether all rows of a band could be taken.
-bool SlideNetwork::take_rows(Rows& band) {
+bool SlideNetwork::take_rows(Rows& band, Surroundings& by) {
   const StitchPlan& stitch = plan_.stitch;
   const std::int64_t capacity = std::min(stitch.side, stitch.input.height);
   const std::int64_t row_bytes = stitch.input.width * 3;
@@ -272,13 +275,24 @@ bool SlideNetwork::take_rows(Rows& band) {
   while (band.next < end && tile_row_ < stitch.y.count) {
     if (held_ == capacity) return false;
     std::uint8_t* const to = rows_.get() + held_ * row_bytes;
-    const std::uint8_t* const from = band.view.row<const std::uint8_t>(band.next++);
-    if (resampler_ == nullptr) {
-      std::memcpy(to, from, static_cast<std::size_t>(row_bytes));
-      ++held_;
-    } else if (resampler_->add(to, from)) {
-      ++held_;
+    if (resampler_ != nullptr) {
+      const AreaResampler::Taken taken = resampler_->add(
+          to, row_bytes, capacity - held_, band.view.row<const std::uint8_t>(band.next), band.view.pitch,
+          end - band.next, [&](std::size_t parts, const auto& work) { by.for_all(parts, work); });
+      band.next += taken.rows;
+      held_ += taken.made;
+      continue;
     }
+    const std::int64_t count = std::min(end - band.next, capacity - held_);
+    by.for_all(static_cast<std::size_t>((count + piece_rows - 1) / piece_rows), [&](std::size_t piece) {
+      const std::int64_t first = static_cast<std::int64_t>(piece) * piece_rows;
+      for (std::int64_t row = first; row < std::min(first + piece_rows, count); ++row) {
+        std::memcpy(to + row * row_bytes, band.view.row<const std::uint8_t>(band.next + row),
+                    static_cast<std::size_t>(row_bytes));
+      }
+    });
+    band.next += count;
+    held_ += count;
   }
   return true;
 }

@@ -25,8 +25,8 @@ namespace slidestream {
 
 /// Tiles that a network gets at a time, and what it gives for them.
 struct TileBatch {
-  std::unique_ptr<std::uint8_t[]> pixels;
-  std::unique_ptr<float[]> values;
+  std::shared_ptr<std::uint8_t[]> pixels;
+  std::shared_ptr<float[]> values;
   std::vector<std::int64_t> tiles;  ///< numbers of those that it has, by place
   std::vector<std::uint8_t> taken;  ///< of those, which have been taken out again
   std::optional<std::string> failure;
@@ -113,8 +113,8 @@ class SlideNetwork {
   bool take_values(Surroundings& by);
   bool take_values(TileBatch& batch, Surroundings& by);
   bool make_rows(Surroundings& by);
-  bool take_rows();
-  bool take_rows(Rows& band);
+  bool take_rows(Surroundings& by);
+  bool take_rows(Rows& band, Surroundings& by);
   bool cut_tiles(Surroundings& by);
   void next_tile_row(Surroundings& by);
   void send(Surroundings& by);

@@ -14,6 +14,9 @@ constexpr std::int64_t one = 65536;
 constexpr double as_it_is = 1311.0;  // 2 % of `one`
 constexpr std::int64_t most_factor = 256 * one;
 
+/// Samples of a row of the output that make a task.
+constexpr std::int64_t part_columns = 1024;
+
 }  // namespace
 
 std::int64_t area_factor(double target, double mpp) {
@@ -47,48 +50,98 @@ AreaResampler::AreaResampler(Size input, std::int64_t factor)
 }
 
 bool AreaResampler::add(std::uint8_t* out, const std::uint8_t* row) {
-  const std::int64_t y = next_++;
-  if (made_ == size_.height) return false;
+  const ForAll one_after_the_other = [](std::size_t parts, const std::function<void(std::size_t)>& work) {
+    for (std::size_t part = 0; part < parts; ++part) work(part);
+  };
+  return add(out, 0, 1, row, 0, 1, one_after_the_other).made == 1;
+}
+
+AreaResampler::Taken AreaResampler::add(std::uint8_t* out, std::int64_t out_pitch, std::int64_t room,
+                                        const std::uint8_t* rows, std::int64_t pitch, std::int64_t count,
+                                        const ForAll& for_all) {
+  const At begin = at_;
+  Taken taken;
+  while (taken.rows < count && taken.made < room) {
+    ++taken.rows;
+    if (completes(at_)) ++taken.made;
+  }
+  const auto parts = static_cast<std::size_t>((size_.width + part_columns - 1) / part_columns);
+  for_all(parts, [&](std::size_t number) {
+    const auto first = static_cast<std::int64_t>(number) * part_columns;
+    const Part part = {first, std::min(first + part_columns, size_.width)};
+    At at = begin;
+    for (std::int64_t row = 0; row < taken.rows; ++row) {
+      add_columns(out + (at.made - begin.made) * out_pitch, rows + row * pitch, at, part);
+      completes(at);
+    }
+  });
+  return taken;
+}
+
+/// Goes one row of the input on. True: that is the last of the next row of the output.
+bool AreaResampler::completes(At& at) const noexcept {
+  const std::int64_t y = at.next++;
+  if (at.made == size_.height || (y + 1) * one < (at.made + 1) * factor_) return false;
+  ++at.made;
+  return true;
+}
+
+/// Takes columns of the row that `at` has come to.
+void AreaResampler::add_columns(std::uint8_t* out, const std::uint8_t* row, const At& at, const Part& part) {
+  if (at.made == size_.height) return;
   // Sums of weights times values along the row: below 2^32, as the factor is at most 2^24.
-  for (std::int64_t x = 0; x < size_.width; ++x) {
+  for (std::int64_t x = part.first; x < part.second; ++x) {
     const std::int64_t begin = x * factor_;
     const std::int64_t end = begin + factor_;
     std::uint32_t red = 0;
     std::uint32_t green = 0;
     std::uint32_t blue = 0;
-    for (std::int64_t i = begin / one; i * one < end; ++i) {
-      const auto weight = static_cast<std::uint32_t>(std::min(end, (i + 1) * one) - std::max(begin, i * one));
+    const auto weigh = [&](std::int64_t i, std::uint32_t weight) {
       red += weight * row[i * 3];
       green += weight * row[i * 3 + 1];
       blue += weight * row[i * 3 + 2];
-    }
+    };
+    // The areas are wider than a pixel, so there are two ends, and whole pixels between them.
+    const std::int64_t last = end / one;
+    weigh(begin / one, static_cast<std::uint32_t>((begin / one + 1) * one - begin));
+    for (std::int64_t i = begin / one + 1; i < last; ++i) weigh(i, static_cast<std::uint32_t>(one));
+    if (last * one < end) weigh(last, static_cast<std::uint32_t>(end - last * one));
     std::uint32_t* const sums = across_.data() + x * 3;
     sums[0] = red;
     sums[1] = green;
     sums[2] = blue;
   }
-  const std::int64_t end = (made_ + 1) * factor_;
+  const std::int64_t y = at.next;
+  const std::int64_t end = (at.made + 1) * factor_;
   if ((y + 1) * one < end) {
-    add_row(static_cast<std::uint64_t>(one));
-    return false;
+    add_row(static_cast<std::uint64_t>(one), part);
+    return;
   }
-  add_row(static_cast<std::uint64_t>(end - y * one));
-  write(out);
-  ++made_;
-  std::ranges::fill(sums_, 0);
-  add_row(static_cast<std::uint64_t>((y + 1) * one - end));
-  return true;
+  add_row(static_cast<std::uint64_t>(end - y * one), part);
+  write(out, part);
+  std::fill(sums_.begin() + part.first * 3, sums_.begin() + part.second * 3, 0);
+  add_row(static_cast<std::uint64_t>((y + 1) * one - end), part);
 }
 
 /// The first row of an area counts from where the area begins: what is in front of it was the one's before.
-void AreaResampler::add_row(std::uint64_t weight) {
+void AreaResampler::add_row(std::uint64_t weight, const Part& part) {
   if (weight == 0) return;
-  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += weight * across_[i];
+  for (auto i = static_cast<std::size_t>(part.first * 3); i < static_cast<std::size_t>(part.second * 3); ++i) {
+    sums_[i] += weight * across_[i];
+  }
 }
 
-void AreaResampler::write(std::uint8_t* out) {
+void AreaResampler::write(std::uint8_t* out, const Part& part) const {
   const auto area = static_cast<std::uint64_t>(factor_) * static_cast<std::uint64_t>(factor_);
-  for (std::size_t i = 0; i < sums_.size(); ++i) out[i] = static_cast<std::uint8_t>((2 * sums_[i] + area) / (2 * area));
+  const double inverse = 0.5 / static_cast<double>(area);
+  for (auto i = static_cast<std::size_t>(part.first * 3); i < static_cast<std::size_t>(part.second * 3); ++i) {
+    // A product that is one off at most, put right: a division of such numbers takes far longer.
+    const std::uint64_t twice = 2 * sums_[i] + area;
+    auto mean = static_cast<std::uint64_t>(static_cast<double>(twice) * inverse);
+    mean -= mean * 2 * area > twice ? 1 : 0;
+    mean += (mean + 1) * 2 * area <= twice ? 1 : 0;
+    out[i] = static_cast<std::uint8_t>(mean);
+  }
 }
 
 void resample_area(const PixelView<MemorySpace::host>& out, const ConstPixelView<MemorySpace::host>& in,

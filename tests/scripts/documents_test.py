@@ -129,6 +129,8 @@ COMMANDS = {
             "by: tests/networks/models_test.py",
         "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors":
             "by: tests/networks/models_test.py",
+        **{"python3 bench/published/networks.py --pipeline build/cuda/pipeline" + more: "not: " + GPU
+           for more in ("", " --only gpus,cores,mps")},
         "python3 bench/published/features.py slide.svs --model models/features.onnx --device cpu --workers 2 "
         "--coords vectors/features/slide.h5 --check": "not: PyTorch and OpenSlide for Python aren't installed for tests",
     },

@@ -260,6 +260,24 @@ shift 4
             self.assertEqual(run.returncode, status, run.stdout + run.stderr)
             self.assertIn(f"| published_jpeg2000: {row} |", run.stdout)
 
+    def test_networks(self):
+        with open(self.bundle / "bench" / "gpu_figures.txt", "a", encoding="utf-8") as file:
+            file.write("published_networks a_busy\npublished_networks b_over_alone\n")
+        (self.bundle / "bench" / "published").mkdir()
+        script = self.bundle / "bench" / "published" / "networks.py"
+        figures = {"figures": [{"name": name, "value": 0.97, "unit": "", "target": target, "direction": "at_least"}
+                               for name, target in (("a_busy", 0.95), ("b_over_alone", 0.98))]}
+        for text, status, rows in (
+                (f"import sys\nassert sys.argv[2].endswith('bin/pipeline')\nprint({json.dumps(figures)!r})\n", 1,
+                 ("a_busy | 0.97 | >= 0.95 | pass", "b_over_alone | 0.97 | >= 0.98 | **fail**")),
+                ("raise SystemExit(2)\n", 0, ("a_busy |  |  | skipped", "b_over_alone |  |  | skipped")),
+                ("raise SystemExit(1)\n", 1, ("a_busy |  |  | missing", "b_over_alone |  |  | missing"))):
+            script.write_text(text)
+            run = self.check("--only", "bench")
+            self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+            for row in rows:
+                self.assertIn(f"| published_networks: {row} |", run.stdout)
+
     def test_failures_of_each_part(self):
         self.program("bin/a_test", "exit 139\n")
         self.assertEqual(self.check("--only", "tests").returncode, 1)

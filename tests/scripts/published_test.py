@@ -15,6 +15,7 @@ sys.path.insert(0, str(FOLDER))
 sys.dont_write_bytecode = True
 import compare  # noqa: E402
 import jpeg2000  # noqa: E402
+import networks  # noqa: E402
 import strips  # noqa: E402
 
 
@@ -146,6 +147,51 @@ out.mkdir()
     def test_published_configurations_are_there(self):
         names = [config.name for config in self.options().config]
         self.assertEqual(names, ["h100.toml", "a.toml", "b.toml", "bplus.toml"])
+
+
+class Networks(unittest.TestCase):
+    def test_help_and_what_is_missing(self):
+        help_text = run("--help", script="networks.py")
+        self.assertEqual(help_text.returncode, 0, help_text.stderr)
+        self.assertIn("networks.py [--pipeline PATH] [--models DIR] [--json]", help_text.stdout)
+        result = run(script="networks.py")
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1))
+        self.assertIn("missing Python packages: numpy (pip install numpy), onnxruntime (pip install onnxruntime-gpu), onnx",
+                      result.stderr)
+        self.assertEqual(run("--only", "nothing", script="networks.py").returncode, 2)
+
+    def trace(self, *events):
+        keys = ("cat", "name", "pid", "tid", "ts", "dur")
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "trace.json"
+            file.write_text(json.dumps({"traceEvents": [dict(zip(keys, event), ph="X") for event in events]}))
+            return networks.read_trace(file)
+
+    def test_rates_and_shares_are_those_of_the_last_two_thirds(self):
+        # Four batches that end at 1, 2, 3 and 4 s: what counts is from 2 to 4 s.
+        batches = [("stage", "network", 1, 0, second * 1e6, 1e6) for second in range(4)]
+        found = self.trace(
+            *batches, ("stage", "read", 1, 1, 3.5e6, 2e6),
+            ("kernel", "fprop_gemm", 2, 7, 0, 2.5e6), ("kernel", "relu", 2, 7, 3e6, 0.25e6),  # 0.5 and 0.25 s of it
+            ("kernel", "fprop_gemm", 2, 8, 2.25e6, 0.5e6),  # beside the first for half of its time
+            ("kernel", "decode", 2, 9, 2e6, 1e6))  # not the network's
+        self.assertEqual((found["batches"], found["span_seconds"], found["batches_a_second"]), (4, 2.0, 1.0))
+        self.assertEqual((found["busy"], found["other_kernels"]), (0.5, 0.5))
+        self.assertEqual(found["stages"], {"network": 1.0, "read": 0.25})
+        self.assertNotIn("busy", self.trace(*batches))
+
+    def test_several_gpus_share_what_is_busy(self):
+        found = self.trace(*[("stage", "network", 1, 0, second * 1e6, 1e6) for second in range(4)],
+                           ("kernel", "convolve", 2, 7, 0, 9e6), ("kernel", "convolve", 3, 7, 2e6, 1e6))
+        self.assertEqual(found["busy"], 0.75)
+
+    def test_commands_are_the_program_s(self):
+        options = networks.parse(["--models", "m", "--pipeline", "p", "--device", "cpu", "--set", "model.mpp=1"])
+        command = networks.command_of(options, "unet_half", ["s.svs"], "out", "model.sessions=2")
+        for words in (["p", "s.svs"], ["model.file=m/unet_half.onnx"], ["image.format=ome-tiff"], ["model.batch=16"],
+                      ["model.sessions=2", "-s", "model.mpp=1"]):
+            self.assertIn("|".join(words), "|".join(command))
+        self.assertNotIn("pipeline.backend=cuda", command)
 
 
 class Jpeg2000(unittest.TestCase):

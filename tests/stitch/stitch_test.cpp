@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <stdexcept>
@@ -313,12 +314,34 @@ TEST_CASE("areas are means with the weights that their ends give, rounded half u
     const std::int64_t factor = 65537 + static_cast<std::int64_t>(random() % (turn % 3 == 0 ? 20 : 5) * 65536) +
                                 static_cast<std::int64_t>(random() % 65536);
     Size size = random_size(random, 90);
-    size.width += factor / 65536 + 1;
+    size.width += (factor / 65536 + 1) * (turn % 20 == 0 ? 1100 : 1);  // some rows have several parts
     size.height += factor / 65536 + 1;
     const PixelImage image = random_image(random, size, rgb_format);
     PixelImage made(AreaResampler::size_of(size, factor), rgb_format);
     resample_area(made.view(), image.view(), factor);
     REQUIRE(made.image == Size{size.width * 65536 / factor, size.height * 65536 / factor});
+    // The same some rows at a time, with the parts of a row from the last to the first.
+    PixelImage in_pieces(made.image, rgb_format);
+    AreaResampler resampler(size, factor);
+    AreaResampler::Taken all;
+    while (all.rows < size.height) {
+      const std::int64_t room = std::min(1 + random_below(random, 3), in_pieces.image.height - all.made);
+      const AreaResampler::Taken taken = resampler.add(
+          room == 0 ? nullptr : in_pieces.view().row<std::uint8_t>(all.made), in_pieces.view().pitch,
+          std::max<std::int64_t>(room, 1), image.view().row<const std::uint8_t>(all.rows), image.view().pitch,
+          std::min(1 + random_below(random, 9), size.height - all.rows), [](std::size_t parts, const auto& work) {
+            for (std::size_t part = parts; part > 0; --part) work(part - 1);
+          });
+      REQUIRE(taken.rows > 0);
+      REQUIRE(taken.made <= room);
+      all.rows += taken.rows;
+      all.made += taken.made;
+    }
+    REQUIRE(all.made == in_pieces.image.height);
+    for (std::int64_t y = 0; y < made.image.height; ++y) {
+      const auto bytes = static_cast<std::size_t>(made.image.width * 3);
+      REQUIRE(std::memcmp(made.view().row<std::uint8_t>(y), in_pieces.view().row<std::uint8_t>(y), bytes) == 0);
+    }
     const auto weight = [&](std::int64_t pixel, std::int64_t sample) {
       const std::int64_t begin = std::max(pixel * 65536, sample * factor);
       const std::int64_t end = std::min((pixel + 1) * 65536, (sample + 1) * factor);

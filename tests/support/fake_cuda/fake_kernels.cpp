@@ -21,6 +21,7 @@
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
+#include "networks/normalisation.hpp"
 #include "operators/registry.hpp"
 #include "runtime/cuda/check.hpp"
 #include "slide/luminance.hpp"
@@ -107,6 +108,10 @@ void enqueue_planes(float* planes, const std::uint8_t* pixels, const float* tabl
 void enqueue_planes(std::uint16_t* planes, const std::uint8_t* pixels, const std::uint16_t* table, std::size_t area,
                     std::size_t tiles, cudaStream_t stream) {
   enqueue_made_up(planes, pixels, table, area, tiles, stream);
+}
+void enqueue_widened(float* values, const std::uint16_t* halves, std::size_t count, cudaStream_t stream) {
+  SLIDESTREAM_CUDA(
+      test::fake_launch(stream, [=] { std::transform(halves, halves + count, values, networks::from_half); }));
 }
 
 namespace {

@@ -1,0 +1,143 @@
+// A library that looks like ONNX Runtime with CUDA, and computes nothing: what it was asked for can be looked at.
+
+#include "networks/made_up_runtime.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace onnx = slidestream::networks::onnx;
+using slidestream::test::MadeUpRuntime;
+
+// The names that the interface has for what it hands out.
+namespace slidestream::networks::onnx {
+
+struct Status {
+  std::string message;
+};
+struct Session {};
+struct SessionOptions {
+  MadeUpRuntime::Options cuda;
+};
+struct CudaOptions {
+  MadeUpRuntime::Options all;
+};
+
+}  // namespace slidestream::networks::onnx
+
+namespace {
+
+MadeUpRuntime& state() {
+  static auto& made = *new MadeUpRuntime;
+  return made;
+}
+
+std::array<onnx::AnyFunction, 512> table;
+
+/// Stands at every place that nothing else stands at.
+onnx::Status* nothing() { return nullptr; }
+
+template <class Entry, class Function>
+void put(Function function) {
+  table[Entry::index] = reinterpret_cast<onnx::AnyFunction>(static_cast<typename Entry::Type>(function));
+}
+
+template <class Entry, class Object>
+void put_make() {
+  put<Entry>([](Object** made) -> onnx::Status* {
+    *made = new Object;
+    return nullptr;
+  });
+}
+
+onnx::Status* run(onnx::Session*, const onnx::RunOptions*, const char* const*, const onnx::Value* const*, std::size_t,
+                  const char* const*, std::size_t, onnx::Value**) {
+  const int running = ++state().running;
+  int most = state().most_running;
+  while (most < running && !state().most_running.compare_exchange_weak(most, running)) {
+  }
+  for (int i = 0; i < 20000 && state().most_running < state().wanted_at_once; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  // For more to come, if they could.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  --state().running;
+  return nullptr;
+}
+
+void fill() {
+  table.fill(reinterpret_cast<onnx::AnyFunction>(&nothing));
+  put<onnx::GetErrorMessage>([](const onnx::Status* status) { return status->message.c_str(); });
+  put<onnx::ReleaseStatus>([](onnx::Status* status) { delete status; });
+  put<onnx::GetAvailableProviders>([](char*** names, int* count) -> onnx::Status* {
+    static std::array<char, 22> name = {"CUDAExecutionProvider"};
+    static std::array<char*, 1> all = {name.data()};
+    *names = all.data();
+    *count = 1;
+    return nullptr;
+  });
+  put_make<onnx::CreateSessionOptions, onnx::SessionOptions>();
+  put<onnx::ReleaseSessionOptions>([](onnx::SessionOptions* options) { delete options; });
+  put_make<onnx::CreateCudaOptions, onnx::CudaOptions>();
+  put<onnx::ReleaseCudaOptions>([](onnx::CudaOptions* options) { delete options; });
+  put<onnx::UpdateCudaOptions>([](onnx::CudaOptions* options, const char* const* keys, const char* const* values,
+                                  std::size_t count) -> onnx::Status* {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!state().knows_channels_last && std::strcmp(keys[i], "prefer_nhwc") == 0) {
+        return new onnx::Status{"Unknown provider option"};
+      }
+      options->all[keys[i]] = values[i];
+    }
+    return nullptr;
+  });
+  put<onnx::AppendCudaProvider>([](onnx::SessionOptions* options, const onnx::CudaOptions* cuda) -> onnx::Status* {
+    options->cuda = cuda->all;
+    return nullptr;
+  });
+  put<onnx::CreateSession>(
+      [](const onnx::Env*, const char*, const onnx::SessionOptions* options, onnx::Session** session) -> onnx::Status* {
+        if (++state().sessions > 1) return new onnx::Status{"its weights are there twice"};
+        state().loaded.push_back(options->cuda);
+        *session = new onnx::Session;
+        return nullptr;
+      });
+  put<onnx::ReleaseSession>([](onnx::Session* session) {
+    --state().sessions;
+    delete session;
+  });
+  const auto one = [](const onnx::Session*, std::size_t* count) -> onnx::Status* {
+    *count = 1;
+    return nullptr;
+  };
+  put<onnx::SessionGetInputCount>(one);
+  put<onnx::SessionGetOutputCount>(one);
+  put<onnx::GetOnnxTypeFromTypeInfo>([](const onnx::TypeInfo*, onnx::ValueType* type) -> onnx::Status* {
+    *type = onnx::ValueType::tensor;
+    return nullptr;
+  });
+  put<onnx::GetTensorElementType>([](const onnx::TensorInfo*, onnx::ElementType* type) -> onnx::Status* {
+    *type = state().type;
+    return nullptr;
+  });
+  const auto name = [](const onnx::Session*, std::size_t, onnx::Allocator*, char** text) -> onnx::Status* {
+    static std::array<char, 5> tiles = {"same"};
+    *text = tiles.data();
+    return nullptr;
+  };
+  put<onnx::SessionGetInputName>(name);
+  put<onnx::SessionGetOutputName>(name);
+  put<onnx::Run>(&run);
+}
+
+}  // namespace
+
+extern "C" const onnx::ApiBase* OrtGetApiBase() {
+  static const onnx::ApiBase base = {[](std::uint32_t) { return static_cast<const onnx::AnyFunction*>(table.data()); },
+                                     [] { return "1.99.0"; }};
+  fill();
+  return &base;
+}
+
+extern "C" MadeUpRuntime* made_up_runtime() { return &state(); }

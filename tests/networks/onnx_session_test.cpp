@@ -1,0 +1,91 @@
+// What ONNX Runtime is asked for where a network runs on a GPU, with a library that stands in for it.
+
+#include "networks/onnx_session.hpp"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "networks/made_up_runtime.hpp"
+
+using namespace slidestream;
+using namespace slidestream::networks;
+using namespace slidestream::test;
+
+namespace {
+
+std::shared_ptr<const OnnxRuntime> runtime() { return OnnxRuntime::load(SLIDESTREAM_MADE_UP_RUNTIME); }
+
+/// As it is at the beginning, but for the type.
+MadeUpRuntime& made_up(onnx::ElementType type) {
+  const auto keep = runtime();
+  void* library = dlopen(SLIDESTREAM_MADE_UP_RUNTIME, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  const auto find = reinterpret_cast<MadeUpRuntime* (*)()>(dlsym(library, "made_up_runtime"));
+  REQUIRE((find != nullptr));
+  MadeUpRuntime& made = *find();
+  made.type = type;
+  made.knows_channels_last = true;
+  made.wanted_at_once = 0;
+  made.loaded.clear();
+  made.most_running = 0;
+  return made;
+}
+
+/// How many of four threads ran a network at a time, at most; each waits until `wanted` did.
+int most_at_once(const Place& place, int wanted) {
+  MadeUpRuntime& made = made_up(onnx::ElementType::float32);
+  const OnnxSession session(runtime(), "m.onnx", place);
+  made.wanted_at_once = wanted;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&session] {
+      const OnnxSession::Value input;
+      OnnxSession::Value output;
+      session.run(input, output);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return made.most_running;
+}
+
+}  // namespace
+
+TEST_CASE("On a GPU algorithms are chosen by shape, without TF32, in as much memory as there is for them") {
+  const MadeUpRuntime& made = made_up(onnx::ElementType::float32);
+  const OnnxSession session(runtime(), "m.onnx", {2, std::size_t{5} << 30, 0});
+  REQUIRE(made.loaded.size() == 1);
+  CHECK(made.loaded.front() == MadeUpRuntime::Options{{"device_id", "2"},
+                                                      {"gpu_mem_limit", "5368709120"},
+                                                      {"cudnn_conv_algo_search", "HEURISTIC"},
+                                                      {"arena_extend_strategy", "kSameAsRequested"},
+                                                      {"use_tf32", "0"}});
+}
+
+TEST_CASE("A network that takes float16 is computed with channels last, where the library knows how, and loaded once") {
+  MadeUpRuntime& made = made_up(onnx::ElementType::float16);
+  {
+    const OnnxSession session(runtime(), "m.onnx", {0, 1000, 0});
+    REQUIRE(made.loaded.size() == 2);
+    CHECK(made.loaded.front().count("prefer_nhwc") == 0);
+    CHECK(made.loaded.back().at("prefer_nhwc") == "1");
+    CHECK(made.loaded.back().at("gpu_mem_limit") == "1000");
+    CHECK(made.sessions == 1);
+  }
+  CHECK(made.sessions == 0);
+  made.loaded.clear();
+  made.knows_channels_last = false;
+  const OnnxSession session(runtime(), "m.onnx", {0, 1000, 0});
+  CHECK(made.loaded.size() == 2);
+  CHECK(made.loaded.back().count("prefer_nhwc") == 0);
+  CHECK(made.sessions == 1);
+}
+
+TEST_CASE("No more batches are computed at a time on a GPU than may be, and any number on the host") {
+  CHECK(most_at_once({0, 1000, 2}, 2) == 2);
+  CHECK(most_at_once({0, 1000, 1}, 1) == 1);
+  CHECK(most_at_once({}, 4) == 4);
+}
