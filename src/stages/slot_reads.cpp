@@ -1,7 +1,12 @@
 #include "stages/slot_reads.hpp"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -26,6 +31,11 @@ constexpr std::size_t most_read = std::size_t{1} << 20;
 /// Such threads that a batch is worth: two keep storage busy while one of them plans.
 constexpr std::size_t ring_threads = 2;
 
+/// Batches from here on leave the processor's caches before anybody looks at them again.
+constexpr std::size_t leaves_caches = std::size_t{32} << 20;
+/// What is read into a thread's own buffer at a time, which stays in its cache.
+constexpr std::size_t stays_in_cache = std::size_t{512} << 10;
+
 /// A slide counts as cached from here on.
 constexpr double cached_enough = 0.5;
 
@@ -48,6 +58,25 @@ void split_chunks(std::vector<ReadChunk>& chunks) {
   chunks = std::move(pieces);
 }
 
+#ifdef __SSE2__
+constexpr bool has_streaming_stores = true;
+/// Copies past the processor's caches: lines that are written whole needn't be fetched first.
+void stream(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const std::size_t before = std::min(bytes, (16 - reinterpret_cast<std::uintptr_t>(to) % 16) % 16);
+  std::memcpy(to, from, before);
+  std::size_t i = before;
+  for (; i + 16 <= bytes; i += 16) {
+    const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), part);
+  }
+  std::memcpy(to + i, from + i, bytes - i);
+  _mm_sfence();
+}
+#else
+constexpr bool has_streaming_stores = false;
+void stream(std::byte* to, const std::byte* from, std::size_t bytes) noexcept { std::memcpy(to, from, bytes); }
+#endif
+
 }  // namespace
 
 /// What a thread reads with.
@@ -61,6 +90,7 @@ struct SlotReads::Reader {
   std::optional<runtime::Ring> ring;
   std::vector<runtime::FileRead> reads;
   std::vector<Wanted> wanted;
+  std::vector<std::byte> buffer;  ///< of `stays_in_cache`; empty until it is used
 
   /// Plans the reads of a chunk, of blocks where they are direct.
   void add(std::size_t index, const ReadChunk& chunk, std::span<std::byte> slot, int descriptor, std::size_t block) {
@@ -160,14 +190,11 @@ void SlotReads::read(Batch& batch, std::size_t first, std::size_t last, std::siz
   const Slide& slide = *batch.slide->slide;
   const std::span<std::byte> slot = batch.slot.memory();
   const InputIo io = batch.slide->io;
+  at = first;
   if (io == InputIo::posix) {
-    for (at = first; at < last; ++at) {
-      const ReadChunk& chunk = batch.chunks[at];
-      slide.read(chunk.file_offset, slot.subspan(chunk.slot_offset, chunk.length));
-    }
+    read_plainly(batch, first, last, at);
     return;
   }
-  at = first;
   const File& file = slide.impl().file;
   std::unique_ptr<Reader> reader = take();
   reader->reads.clear();
@@ -189,6 +216,28 @@ void SlotReads::read(Batch& batch, std::size_t first, std::size_t last, std::siz
     slide.read(wanted.begin, read.to.subspan(before, bytes));
   }
   give_back(std::move(reader));
+}
+
+void SlotReads::read_plainly(Batch& batch, std::size_t first, std::size_t last, std::size_t& at) {
+  const Slide& slide = *batch.slide->slide;
+  // What a device fetches from memory the processor only writes. A long batch would take all of its caches along.
+  const bool past_caches = has_streaming_stores && batch.decode_on_device && batch.compressed_end >= leaves_caches;
+  std::unique_ptr<Reader> reader = past_caches ? take() : nullptr;
+  if (past_caches) reader->buffer.resize(stays_in_cache);
+  for (at = first; at < last; ++at) {
+    const ReadChunk& chunk = batch.chunks[at];
+    const std::span<std::byte> to = batch.slot.memory().subspan(chunk.slot_offset, chunk.length);
+    if (!past_caches) {
+      slide.read(chunk.file_offset, to);
+      continue;
+    }
+    for (std::size_t done = 0; done < to.size(); done += stays_in_cache) {
+      const auto part = std::span(reader->buffer).first(std::min(stays_in_cache, to.size() - done));
+      slide.read(chunk.file_offset + done, part);
+      stream(to.data() + done, part.data(), part.size());
+    }
+  }
+  if (past_caches) give_back(std::move(reader));
 }
 
 std::unique_ptr<SlotReads::Reader> SlotReads::take() {

@@ -36,6 +36,7 @@ class SlotReads {
 
  private:
   struct Reader;
+  void read_plainly(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
   std::unique_ptr<Reader> take();
   void give_back(std::unique_ptr<Reader> reader);
   bool has_rings() const noexcept { return why_no_ring_.empty(); }

@@ -1,0 +1,235 @@
+// Tiles come into the slots in several ways, and nobody behind sees which it was.
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/page_cache.hpp"
+#include "slide/file.hpp"
+#include "stages/tile_ranges.hpp"
+#include "support/failing_reads.hpp"
+#include "support/pipeline_runs.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+using test::check_same;
+using test::config_for;
+
+namespace {
+
+constexpr InputIo ways[] = {InputIo::posix, InputIo::uring, InputIo::direct, InputIo::automatic};
+
+struct Heard {
+  RunResult result;
+  std::vector<std::string> lines;  ///< of what was said, those about reading
+};
+
+Heard run_and_listen(const Config& config, const std::vector<std::string>& slides, const FaultInjection& faults = {}) {
+  Heard heard;
+  RunControl control;
+  std::mutex mutex;
+  control.on_message = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    if (line.find("input.io") != std::string::npos) heard.lines.push_back(line);
+  };
+  heard.result = run_pipeline_with_faults(config, slides, control, faults);
+  return heard;
+}
+
+Config config_of_strips(Backend backend, InputIo io = InputIo::posix) {
+  Config config = config_for(backend);
+  config.input.io = io;
+  config.input.retries = 0;
+  config.pipeline.strip_height = 128;
+  config.pipeline.batch_strips = 1;
+  return config;
+}
+
+/// Nothing of what a test planned stays planned.
+struct NothingPlanned {
+  NothingPlanned() { test::fail_nothing(); }
+  ~NothingPlanned() { test::fail_nothing(); }
+};
+
+}  // namespace
+
+TEST_CASE("however tiles are read, results are the same to the bit") {
+  const NothingPlanned before_and_after;
+  for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
+    const test::TemporaryFolder folder;
+    const std::vector<std::string> slides = test::equal_slides(folder, 4, coding);
+    for (const Backend backend : test::backends()) {
+      const RunResult expected = test::run(config_of_strips(backend), slides);
+      test::require_done(expected);
+      for (const InputIo io : ways) {
+        for (const int memory_mib : {4, 32}) {
+          Config config = config_of_strips(backend, io);
+          config.pipeline.memory_mib = memory_mib;
+          config.pipeline.batch_strips = 0;
+          INFO("way ", static_cast<int>(io), ", ", memory_mib, " MiB");
+          for (const std::string& slide : slides) runtime::drop_from_cache(slide);
+          check_same(test::run(config, slides), expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("files in memory, which have no storage to be read from directly") {
+  if (!std::filesystem::is_directory("/dev/shm")) {
+    MESSAGE("SKIPPED: there is no /dev/shm");
+    return;
+  }
+  const test::TemporaryFolder folder("/dev/shm");
+  const std::vector<std::string> slides = test::equal_slides(folder, 3, test::Coding::jpeg);
+  for (const Backend backend : test::backends()) {
+    const RunResult expected = test::run(config_of_strips(backend), slides);
+    for (const InputIo io : ways) {
+      const Heard heard = run_and_listen(config_of_strips(backend, io), slides);
+      check_same(heard.result, expected);
+      CHECK(heard.lines.size() <= 1);
+    }
+  }
+}
+
+TEST_CASE("what the system refuses is said in one line, and tiles are read all the same") {
+  const NothingPlanned before_and_after;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::jpeg);
+  for (const Backend backend : test::backends()) {
+    const RunResult expected = test::run(config_of_strips(backend), slides);
+    test::refuse_rings(true);
+    Heard heard = run_and_listen(config_of_strips(backend, InputIo::uring), slides);
+    check_same(heard.result, expected);
+    REQUIRE(heard.lines.size() == 1);
+    CHECK(heard.lines[0] ==
+          "input.io = \"uring\": the kernel refuses io_uring (Operation not permitted): tiles are read as with "
+          "\"posix\"");
+    for (const InputIo io : {InputIo::direct, InputIo::automatic}) {
+      heard = run_and_listen(config_of_strips(backend, io), slides);
+      check_same(heard.result, expected);
+      CHECK(heard.lines.empty());
+    }
+    test::refuse_rings(false);
+    test::refuse_direct(true);
+    heard = run_and_listen(config_of_strips(backend, InputIo::direct), slides);
+    check_same(heard.result, expected);
+    REQUIRE(heard.lines.size() == 1);
+    CHECK(heard.lines[0].starts_with("input.io = \"direct\": the file system of "));
+    CHECK(heard.lines[0].find('\n') == std::string::npos);
+    test::refuse_direct(false);
+  }
+}
+
+TEST_CASE("reads that fail or end early are read again, and what can't be read fails its slide alone") {
+  const NothingPlanned before_and_after;
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::none);
+  for (const Backend backend : test::backends()) {
+    const RunResult expected = test::run(config_of_strips(backend), slides);
+    for (const InputIo io : {InputIo::uring, InputIo::direct}) {
+      INFO("way ", static_cast<int>(io));
+      for (const int result : {-EIO, -EINVAL, -EAGAIN, 0, 100}) {
+        test::change_ring_reads(5, result);
+        check_same(test::run(config_of_strips(backend, io), slides), expected);
+      }
+      // The storage of one slide is gone for good: neither way reads it.
+      test::change_ring_reads(1'000'000, -EIO);
+      const FaultInjection gone = {
+          [](void*, const char* stage, const std::string& path, std::size_t strip) {
+            if (std::string(stage) != "read" || strip != 1 || path.find("victim") == std::string::npos) return;
+            test::fail_reads("victim", 1'000'000, EIO);
+          },
+          nullptr};
+      const RunResult result = test::run(config_of_strips(backend, io), slides, gone);
+      test::fail_nothing();
+      REQUIRE(result.slides.size() == slides.size());
+      for (std::size_t i = 0; i < slides.size(); ++i) {
+        const SlideResult& slide = result.slides[i];
+        const bool victim = slide.path.find("victim") != std::string::npos;
+        CHECK(slide.done == !victim);
+        if (!victim) check_same(slide, expected.slides[i]);
+        if (victim) CHECK(slide.error.find("Input/output error") != std::string::npos);
+        CHECK(slide.error.find('\n') == std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("a file that shrinks or vanishes while it is read") {
+  for (const Backend backend : test::backends()) {
+    for (const InputIo io : ways) {
+      INFO("way ", static_cast<int>(io));
+      const test::TemporaryFolder folder;
+      const std::vector<std::string> slides = test::equal_slides(folder, 3, test::Coding::none);
+      const RunResult expected = test::run(config_of_strips(backend), slides);
+      // An open file stays, whatever its name becomes.
+      const FaultInjection vanish = {[](void*, const char* stage, const std::string& path, std::size_t strip) {
+                                       if (std::string(stage) == "read" && strip == 1) std::filesystem::remove(path);
+                                     },
+                                     nullptr};
+      check_same(test::run(config_of_strips(backend, io), slides, vanish), expected);
+
+      const std::vector<std::string> others = test::equal_slides(folder, 3, test::Coding::none);
+      const FaultInjection shrink = {
+          [](void*, const char* stage, const std::string& path, std::size_t strip) {
+            if (std::string(stage) == "read" && strip == 2 && path.find("victim") != std::string::npos) {
+              std::filesystem::resize_file(path, 1000);
+            }
+          },
+          nullptr};
+      const RunResult result = test::run(config_of_strips(backend, io), others, shrink);
+      for (const SlideResult& slide : result.slides) {
+        const bool victim = slide.path.find("victim") != std::string::npos;
+        CHECK(slide.done == !victim);
+        if (victim) CHECK(slide.error.find("ends too early") != std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("reads of whole blocks have the slot's blocks for themselves") {
+  const test::TemporaryFolder folder;
+  // Tiles that lie apart: gaps of several kinds between reads.
+  test::Image image = test::textured_image(900, 700, 5);
+  test::write_test_slide(folder / "a.tif", image, {.coding = test::Coding::lzw});
+  const auto slide = Slide::open(folder / "a.tif");
+  const Level& level = slide->info().levels[0];
+  constexpr std::size_t block = File::direct_block;
+  const TileRanges ranges{*slide, 0};
+  for (const std::size_t every : {1, 2, 3, 7}) {
+    for (const std::size_t more : {std::size_t{0}, 3 * block, 5 * block, std::size_t{1} << 20}) {
+      for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{100}, block + 1}) {
+        std::vector<BatchTile> tiles;
+        std::size_t room = more;
+        for (std::int64_t i = 0; i < level.columns * level.rows; i += static_cast<std::int64_t>(every)) {
+          tiles.emplace_back().index = i;
+          room += static_cast<std::size_t>(slide->tile(0, i).length) + 128;
+        }
+        std::vector<ReadChunk> chunks;
+        plan_reads(chunks, tiles, ranges, offset, room, block);
+        std::size_t last_end = offset;
+        std::size_t of_blocks = 0;
+        for (const ReadChunk& chunk : chunks) {
+          std::size_t begin = chunk.slot_offset;
+          std::size_t end = chunk.slot_offset + chunk.length;
+          if (chunk.whole_blocks) {
+            ++of_blocks;
+            CHECK(chunk.slot_offset % block == chunk.file_offset % block);
+            begin = begin / block * block;
+            end = (end + block - 1) / block * block;
+          }
+          CHECK(begin >= last_end);
+          CHECK(end <= offset + room);
+          last_end = end;
+        }
+        CHECK((more < 3 * block || of_blocks > 0));
+        if (more == std::size_t{1} << 20) CHECK(of_blocks == chunks.size());
+        for (const BatchTile& tile : tiles) CHECK(tile.offset + tile.length <= last_end);
+      }
+    }
+  }
+}
