@@ -1,14 +1,21 @@
 // Tiles come into the slots in several ways, and nobody behind sees which it was.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
 #include <slidestream/slide.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/page_cache.hpp"
 #include "slide/file.hpp"
+#include "stages/slot_reads.hpp"
 #include "stages/tile_ranges.hpp"
 #include "support/failing_reads.hpp"
 #include "support/pipeline_runs.hpp"
@@ -186,6 +193,84 @@ TEST_CASE("a file that shrinks or vanishes while it is read") {
         const bool victim = slide.path.find("victim") != std::string::npos;
         CHECK(slide.done == !victim);
         if (victim) CHECK(slide.error.find("ends too early") != std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("long batches: every byte is where its read says, and none beside it is touched") {
+  const NothingPlanned before_and_after;
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(300, 200, 3);
+  test::write_test_slide(folder / "long.tif", image, {});
+  // Bytes behind the slide's own, as many as don't fit a processor's caches, and an end in the middle of a block.
+  constexpr std::size_t more = (std::size_t{34} << 20) + 777;
+  std::vector<std::byte> bytes(more);
+  std::uint32_t state = 1;
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>((state = state * 1664525U + 1013904223U) >> 24U);
+  {
+    std::ofstream file(folder / "long.tif", std::ios::binary | std::ios::app);
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  const std::shared_ptr<const Slide> slide = Slide::open(folder / "long.tif");
+  const std::uint64_t first = slide->info().file_size - more;
+  runtime::SlotPool pool(1, (std::size_t{40} << 20));
+  for (const InputIo io : ways) {
+    for (const bool on_device : {false, true}) {
+      Config config;
+      config.input.io = io;
+      RunContext context(config, 2, {});
+      SlotReads reads(context);
+      Batch batch;
+      batch.slot = *pool.try_acquire();
+      batch.decode_on_device = on_device;
+      batch.slide = std::make_shared<SlideRun>();
+      batch.slide->slide = slide;
+      batch.slide->io = reads.choose(*slide);
+      INFO("way ", static_cast<int>(batch.slide->io), ", for a device: ", on_device);
+      const std::span<std::byte> slot = batch.slot.memory();
+      std::ranges::fill(slot, std::byte{0xa5});
+      // A long read, a short one, one of no block's whole, and the rest to the end of the file.
+      std::size_t place = 4096 + static_cast<std::size_t>(first % 4096);
+      std::vector<ReadChunk> whole;
+      std::uint64_t at = first;
+      for (const std::size_t length : {std::size_t{20} << 20, std::size_t{5000}, std::size_t{3}, std::size_t{0}}) {
+        const std::size_t wanted = length > 0 ? length : static_cast<std::size_t>(slide->info().file_size - at);
+        const bool blocks = SlotReads::block(batch.slide->io) > 1 && length != 3;
+        if (blocks) place = (place + 4095) / 4096 * 4096 + static_cast<std::size_t>(at % 4096);
+        whole.push_back({at, place, wanted, blocks});
+        at += wanted;
+        place += wanted + 3 * 4096;
+      }
+      batch.chunks = whole;
+      batch.compressed_end = place;
+      CHECK(reads.share_out(batch) > 0);
+      // No block is two threads'.
+      std::size_t cut = 0;
+      for (std::size_t i = 0; i + 1 < batch.chunks.size(); ++i) {
+        const std::uint64_t end = batch.chunks[i].file_offset + batch.chunks[i].length;
+        const bool inside = end == batch.chunks[i + 1].file_offset &&
+                            batch.chunks[i].slot_offset + batch.chunks[i].length == batch.chunks[i + 1].slot_offset;
+        if (!inside) continue;
+        ++cut;
+        if (batch.chunks[i].whole_blocks) CHECK(end % File::direct_block == 0);
+      }
+      CHECK(cut >= 3);
+      while (batch.next_chunk < batch.chunks.size()) {
+        const std::size_t next = batch.next_chunk;
+        batch.next_chunk = std::min(next + batch.chunks_a_turn, batch.chunks.size());
+        std::size_t failed = next;
+        reads.read(batch, next, batch.next_chunk, failed);
+      }
+      for (const ReadChunk& chunk : whole) {
+        const std::span<std::byte> got = slot.subspan(chunk.slot_offset, chunk.length);
+        CHECK(std::memcmp(got.data(), bytes.data() + (chunk.file_offset - first), chunk.length) == 0);
+        // Beside it only the rest of its blocks may be written.
+        const std::size_t block = chunk.whole_blocks ? File::direct_block : 1;
+        const std::size_t begin = chunk.slot_offset / block * block;
+        const std::size_t end = (chunk.slot_offset + chunk.length + block - 1) / block * block;
+        CHECK(slot[begin - 1] == std::byte{0xa5});
+        CHECK(slot[end] == std::byte{0xa5});
       }
     }
   }
