@@ -123,8 +123,8 @@ class Bench {
   }
 
   void measure_warm(const std::string& way, const std::function<void()>& work) {
-    std::vector<Cost> costs;
-    for (int round = 0; round < rounds_; ++round) costs.push_back(cost_of(work));
+    std::vector<Cost> costs(static_cast<std::size_t>(rounds_));
+    for (Cost& cost : costs) cost = cost_of(work);
     const Cost cost = median(costs);
     add(way + "_warm_ms", 1e3 * cost.processor_seconds / static_cast<double>(slides_.size()),
         "ms of processor time a slide");
@@ -137,10 +137,10 @@ class Bench {
   }
 
   void measure_cold(const std::string& way, const std::function<void()>& work) {
-    std::vector<Cost> costs;
-    for (int round = 0; round < rounds_; ++round) {
+    std::vector<Cost> costs(static_cast<std::size_t>(rounds_));
+    for (Cost& cost : costs) {
       for (const std::string& path : paths_) runtime::drop_from_cache(path);
-      costs.push_back(cost_of(work));
+      cost = cost_of(work);
     }
     const Cost cost = median(costs);
     add(way + "_cold_ms", 1e3 * cost.processor_seconds / static_cast<double>(slides_.size()),

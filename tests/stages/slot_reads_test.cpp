@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/page_cache.hpp"
-#include "slide/file.hpp"
+#include "slide/slide_impl.hpp"
 #include "stages/slot_reads.hpp"
 #include "stages/tile_ranges.hpp"
 #include "support/failing_reads.hpp"
@@ -274,6 +274,38 @@ TEST_CASE("long batches: every byte is where its read says, and none beside it i
       }
     }
   }
+}
+
+TEST_CASE("auto chooses by what the page cache holds, and by how much there is to read") {
+  const NothingPlanned before_and_after;
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(1500, 1500, 4);
+  test::write_test_slide(folder / "a.tif", image, {});
+  const std::string path = (folder / "a.tif").string();
+  const std::shared_ptr<const Slide> slide = Slide::open(path);
+  Config config;
+  RunContext few(config, 2, {});
+  few.slides = 2;
+  RunContext many(config, 2, {});
+  many.slides = std::size_t{1} << 50;
+  if (runtime::cached_share({path}).value_or(0.0) < 0.5) {
+    MESSAGE("SKIPPED: the system doesn't tell what is in the page cache");
+    return;
+  }
+  CHECK(SlotReads(few).choose(*slide) == InputIo::posix);
+  CHECK(SlotReads(many).choose(*slide) == InputIo::posix);
+  runtime::drop_from_cache(path);
+  if (runtime::cached_share({path}).value_or(1.0) >= 0.5) {
+    MESSAGE("SKIPPED: the system doesn't forget what it caches");
+    return;
+  }
+  const InputIo of_few = SlotReads(few).choose(*slide);
+  CHECK((of_few == InputIo::uring || of_few == InputIo::posix));
+  const bool has_direct = slide->impl().file.direct_descriptor() >= 0;
+  CHECK(SlotReads(many).choose(*slide) == (has_direct ? InputIo::direct : of_few));
+  test::refuse_rings(true);
+  CHECK(SlotReads(few).choose(*slide) == InputIo::posix);
+  CHECK(SlotReads(many).choose(*slide) == (has_direct ? InputIo::direct : InputIo::posix));
 }
 
 TEST_CASE("reads of whole blocks have the slot's blocks for themselves") {
