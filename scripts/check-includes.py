@@ -50,7 +50,7 @@ ALLOWED = {
     "src/ledger": {"public", "config", "output", "sink", "networks"},
     "src/networks": {"public", "runtime", "config", "cuda"},
     "src/ledger": {"public", "config", "output", "sink", "networks"},
-    "src/sweep": {"public", "config", "output", "ledger", "sink"},  # what a sweep computes must stay the same
+    "src/sweep": {"public", "runtime", "config", "output", "ledger", "sink"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},
     "src/report": {"public", "config", "output", "ledger", "sweep"},  # what a sweep's times tell
     "src/cli": {"public", "config", "output", "ledger", "synth", "sweep", "compare", "report"},

@@ -137,6 +137,10 @@ prepare() {
   local folder="$logs/slides"
   local real="$data/cmu-1-small-region.svs"
   arguments=()
+  if [[ "$1" == read_bench ]]; then
+    arguments=(--dir "$folder")
+    return 0
+  fi
   if [[ "$1" == jpeg2000_gpu_bench ]]; then
     mkdir -p "$folder"
     "$pipeline" synth --out "$folder/lossless.svs" --size 4096x4096 --codec jpeg2000 --quality 100 --levels 1 >&2

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 namespace slidestream::runtime {
@@ -14,5 +16,14 @@ void run_near_node(int node) noexcept;
 
 /// Asks for pages that are touched from now on to lie on a NUMA node. A wish, as above. `memory` begins at a page.
 void place_on_node(std::span<std::byte> memory, int node) noexcept;
+
+/// Memory that can still be had without swapping, by the system's account and by the limit of this process's control
+/// group; nothing where neither says.
+std::optional<std::uint64_t> available_memory();
+
+/// Sets the process's peak of resident memory back to what is resident now. False where the system declines.
+bool reset_peak_memory() noexcept;
+/// The peak since then, or since the process began.
+std::optional<std::uint64_t> peak_memory();
 
 }  // namespace slidestream::runtime

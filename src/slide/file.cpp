@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <limits>
 #include <slidestream/error.hpp>
 #include <system_error>
@@ -42,6 +43,33 @@ std::int64_t modification_time(const struct stat& status) {
   // Compared alone: a time that 64 bits don't hold may as well come round again.
   const auto seconds = static_cast<std::uint64_t>(status.st_mtim.tv_sec);
   return static_cast<std::int64_t>(seconds * 1'000'000'000 + static_cast<std::uint64_t>(status.st_mtim.tv_nsec));
+}
+
+/// The same file for reads past the system's cache; below 0 where there are none. By its descriptor, for its name may
+/// be another file's by now.
+int open_direct(int descriptor) noexcept {
+#ifdef O_DIRECT
+  char name[32];
+  std::snprintf(name, sizeof(name), "/proc/self/fd/%d", descriptor);
+  return ::open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_DIRECT);
+#else
+  static_cast<void>(descriptor);
+  return -1;
+#endif
+}
+
+/// Whether reads of `File::direct_block` are fine for the file system, as far as it says.
+bool takes_blocks(int descriptor) noexcept {
+#ifdef STATX_DIOALIGN
+  struct statx about {};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &about) != 0) return true;
+  if ((about.stx_mask & STATX_DIOALIGN) == 0) return true;  // doesn't say
+  const auto fits = [](std::uint32_t bytes) { return bytes > 0 && File::direct_block % bytes == 0; };
+  return fits(about.stx_dio_mem_align) && fits(about.stx_dio_offset_align);
+#else
+  static_cast<void>(descriptor);
+  return true;
+#endif
 }
 
 const char* kind_of(mode_t mode) {
@@ -97,9 +125,28 @@ bool File::wait_for_retry(int attempt) const {
   return true;
 }
 
-File::~File() { ::close(descriptor_); }
+File::~File() {
+  if (direct_descriptor_ >= 0) ::close(direct_descriptor_);
+  ::close(descriptor_);
+}
 
-std::int64_t File::read_once(int descriptor, std::uint64_t offset, std::span<std::byte> to) const {
+int File::direct_descriptor() const noexcept {
+  std::call_once(direct_once_, [this] {
+    const int file = open_direct(descriptor_);
+    if (file < 0) return;
+    struct stat status {};
+    const bool same = ::fstat(file, &status) == 0 && static_cast<std::uint64_t>(status.st_size) == size_ &&
+                      modification_time(status) == modified_;
+    if (same && takes_blocks(file)) {
+      direct_descriptor_ = file;
+    } else {
+      ::close(file);
+    }
+  });
+  return direct_descriptor_;
+}
+
+std::int64_t File::read_once(int descriptor, std::uint64_t offset, std::span<std::byte> to) noexcept {
   while (true) {
     const ssize_t got = ::pread(descriptor, to.data(), to.size(), static_cast<off_t>(offset));
     if (got >= 0) return got;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -47,6 +48,18 @@ class File {
   /// Fills all of `to`. \throws SlideError when the file ends before, or the system fails.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
 
+  /// For reads of callers' own, which begin where `read` does: a file that is replaced meanwhile stays this one. What
+  /// fails there `read` tries again and names the cause.
+  int descriptor() const noexcept { return descriptor_; }
+
+  /// What offsets, lengths and addresses of reads past the system's cache are multiples of, in bytes.
+  static constexpr std::size_t direct_block = 4096;
+  /// A descriptor whose reads go past the system's cache (O_DIRECT), opened by the first call; -1 where the file system
+  /// has none, or wants larger blocks. Thread-safe.
+  int direct_descriptor() const noexcept;
+  /// One read of the system's, which may be short; what it returns, or minus the error.
+  static std::int64_t read_once(int descriptor, std::uint64_t offset, std::span<std::byte> to) noexcept;
+
   /// Whether `length` bytes at `offset` lie inside the file.
   bool contains(std::uint64_t offset, std::uint64_t length) const noexcept {
     return offset <= size_ && length <= size_ - offset;
@@ -55,15 +68,15 @@ class File {
  private:
   /// Waits for the next retry; false: there is none.
   bool wait_for_retry(int attempt) const;
-  /// One read of at most as many bytes; what it returns, or minus the error.
-  std::int64_t read_once(int descriptor, std::uint64_t offset, std::span<std::byte> to) const;
-  /// The same after `error`, which may pass, through a descriptor of its own each time: one that is stale stays so.
+  /// `read_once` after `error`, which may pass, through a descriptor of its own each time: one that is stale stays so.
   std::int64_t read_again(int error, std::uint64_t offset, std::span<std::byte> to) const;
 
   std::filesystem::path path_;
   int retries_ = 0;
   std::function<bool()> give_up_;
   int descriptor_ = -1;
+  mutable std::once_flag direct_once_;
+  mutable int direct_descriptor_ = -1;
   std::uint64_t size_ = 0;
   std::int64_t modified_ = 0;  ///< nanoseconds since 1970
 };

@@ -63,6 +63,8 @@ struct SlideRun {
   std::string path;
   std::shared_ptr<const Slide> slide;  ///< null when it couldn't be opened
   std::size_t level = 0;
+  std::once_flag io_chosen;
+  InputIo io = InputIo::posix;    ///< how its tiles are read; never `automatic`
   bool decode_on_device = false;  ///< compressed tiles go to the device
   bool levels_on_device = false;  ///< of its images
   LevelPlan plan;
@@ -129,6 +131,9 @@ struct ReadChunk {
   std::uint64_t file_offset = 0;
   std::size_t slot_offset = 0;
   std::size_t length = 0;
+  /// Whole blocks of the file that it lies in may be read: its place in the slot is as far into a block, and nothing
+  /// else is in the slot's blocks.
+  bool whole_blocks = false;
 };
 
 /// A strip under way. There are as many as slots; each is reused for the whole run.
@@ -143,6 +148,7 @@ struct Batch {
   bool last = false;   ///< no strip of the chain comes after
 
   std::vector<ReadChunk> chunks;
+  std::size_t chunks_a_turn = 1;           ///< that a thread reads at a time
   std::atomic<std::size_t> next_chunk{0};  ///< that no thread reads yet
   std::vector<BatchTile> tiles;
   bool decode_on_device = false;

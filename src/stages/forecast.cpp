@@ -331,9 +331,6 @@ RunForecast forecast_run(const Config& config, const std::vector<std::string>& s
 RunForecast forecast_operators(const Config& config, const Operators& operators, const std::vector<std::string>& slides,
                                const ForecastOptions& options) {
   check_images(config, operators);
-  if (config.input.io == InputIo::cufile) {
-    throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
-  }
   RunForecast forecast;
   forecast.threads = threads_of(config);
   const Machine machine = choose_machine(forecast, config, operators, slides.size(), options);

@@ -241,9 +241,6 @@ std::vector<int> choose_backend(const Config& config, const Operators& operators
                       (config.pipeline.backend == Backend::cpu ? "the run computes on the CPU" : choice.why_none) +
                       "; use \"strips\"");
   }
-  if (config.input.io == InputIo::cufile) {
-    throw ConfigError("input.io = \"cufile\": GPUDirect Storage isn't used in this version; use \"auto\" or \"posix\"");
-  }
   why = choice.why_none;
   return choice.devices;
 }

@@ -1,49 +1,34 @@
 #include "stages/read.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "stages/gpu.hpp"
 #include "stages/range_payload.hpp"
+#include "stages/slot_reads.hpp"
 #include "stages/tile_ranges.hpp"
 
 namespace slidestream {
 namespace {
 
-/// What one thread reads at a time: enough for storage to work at its speed, and so little that several threads share a
-/// batch evenly.
-constexpr std::size_t kMostChunk = std::size_t{8} << 20;
-
-/// Cuts what is longer than that.
-void split_chunks(std::vector<ReadChunk>& chunks) {
-  for (std::size_t i = 0, whole = chunks.size(); i < whole; ++i) {
-    while (chunks[i].length > kMostChunk) {
-      const std::size_t rest = chunks[i].length - kMostChunk;
-      // The tail goes to the end of the list; what stands before it may be cut again.
-      const std::size_t tail = std::min(rest, kMostChunk);
-      chunks[i].length -= tail;
-      const ReadChunk& head = chunks[i];
-      chunks.push_back({head.file_offset + head.length, head.slot_offset + head.length, tail});
-    }
-  }
-}
-
 class Read final : public ReadStage {
  public:
-  explicit Read(RunContext& context) : context_(context) {}
+  explicit Read(RunContext& context) : context_(context), reads_(context) {}
 
   std::size_t begin(Batch& batch) override {
     context_.read.add_wait(batch.ready);
     batch.slide->begin_work();
-    std::size_t chunks = 0;
+    std::size_t threads = 0;
     guarded(context_, "read", batch, [&] {
+      SlideRun& slide = *batch.slide;
+      std::call_once(slide.io_chosen, [&] { slide.io = reads_.choose(*slide.slide); });
       lay_out(batch);
       if (context_.gpus != nullptr) context_.gpus->pin(batch);
-      split_chunks(batch.chunks);
+      threads = reads_.share_out(batch);
       batch.next_chunk.store(0, std::memory_order_relaxed);
-      chunks = batch.chunks.size();
       context_.read.add(1, 0);
     });
-    return chunks;
+    return threads;
   }
 
   void run(Batch& batch) override {
@@ -52,11 +37,13 @@ class Read final : public ReadStage {
     std::size_t next = 0;
     try {
       for (;;) {
-        next = batch.next_chunk.fetch_add(1, std::memory_order_relaxed);
+        next = batch.next_chunk.fetch_add(batch.chunks_a_turn, std::memory_order_relaxed);
         if (next >= batch.chunks.size() || batch.skip(static_cast<std::int64_t>(next))) return;
-        const ReadChunk& chunk = batch.chunks[next];
-        batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
-        busy.add(0, chunk.length);
+        const std::size_t end = std::min(next + batch.chunks_a_turn, batch.chunks.size());
+        std::uint64_t bytes = 0;
+        for (std::size_t i = next; i < end; ++i) bytes += batch.chunks[i].length;
+        reads_.read(batch, next, end, next);
+        busy.add(0, bytes);
       }
     } catch (...) {
       fail(batch, std::current_exception(), static_cast<std::int64_t>(next));
@@ -130,7 +117,8 @@ class Read final : public ReadStage {
       batch.flagged.clear();
       batch.patched = batch.patching = 0;
     }
-    plan_reads(batch.chunks, batch.tiles, {*slide.slide, slide.level}, rows_end, end - rows_end);
+    plan_reads(batch.chunks, batch.tiles, {*slide.slide, slide.level}, rows_end, end - rows_end,
+               SlotReads::block(slide.io));
     batch.compressed_end = 0;
     for (const ReadChunk& chunk : batch.chunks) {
       batch.compressed_end = std::max(batch.compressed_end, chunk.slot_offset + chunk.length);
@@ -138,6 +126,7 @@ class Read final : public ReadStage {
   }
 
   RunContext& context_;
+  SlotReads reads_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ constexpr std::size_t kAlignment = 64;
 /// A gap up to this is cheaper to read along than to skip.
 constexpr std::uint64_t kMostGap = 64 << 10;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes, std::size_t to = kAlignment) { return (bytes + to - 1) / to * to; }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ std::int64_t TileRanges::compressed_bytes(const void* context, std::int64_t tile
 }
 
 void plan_reads(std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles, const TileRanges& ranges,
-                std::size_t slot_offset, std::size_t room) {
+                std::size_t slot_offset, std::size_t room, std::size_t block) {
   chunks.clear();
   std::vector<std::uint32_t> order;
   order.reserve(tiles.size());
@@ -75,8 +75,15 @@ void plan_reads(std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles, c
         continue;
       }
     }
-    const std::size_t offset = aligned(end);
-    chunks.push_back({range.offset, offset, tiles[i].length});
+    // What is before the blocks, in the first and in the last.
+    const bool whole_blocks = block > 1 && spare >= 3 * block;
+    std::size_t offset = aligned(end);
+    if (!chunks.empty() && chunks.back().whole_blocks) offset = aligned(end, block);
+    if (whole_blocks) {
+      offset = aligned(offset, block) + static_cast<std::size_t>(range.offset % block);
+      spare -= 3 * block;
+    }
+    chunks.push_back({range.offset, offset, tiles[i].length, whole_blocks});
     tiles[i].offset = offset;
     end = offset + tiles[i].length;
   }

@@ -24,9 +24,10 @@ struct TileRanges {
 };
 
 /// Places the bytes of `tiles` (index set) into a slot's room of `room` bytes that begins at `slot_offset`, and merges
-/// neighbours in the file into single reads; gaps are read along while there is room for them.
+/// neighbours in the file into single reads; gaps are read along while there is room for them. `block`: as far as there
+/// is room, reads get the place for whole blocks of so many bytes, of the file and of the slot (`whole_blocks`).
 /// \throws Error when they don't fit, which planning excludes.
 void plan_reads(std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles, const TileRanges& ranges,
-                std::size_t slot_offset, std::size_t room);
+                std::size_t slot_offset, std::size_t room, std::size_t block = 1);
 
 }  // namespace slidestream

@@ -16,9 +16,10 @@
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "output/text.hpp"
+#include "runtime/machine.hpp"
+#include "runtime/page_cache.hpp"
 #include "sink/content_hash.hpp"
 #include "sweep/machine_facts.hpp"
-#include "sweep/page_cache.hpp"
 
 namespace slidestream {
 
@@ -228,7 +229,7 @@ void Sweep::prepare() {
       const RunForecast forecast = forecast_run(state.combination.config, options_.slides);
       gpu_bytes_[i] = forecast.gpu_bytes * static_cast<std::uint64_t>(forecast.gpus);
       if (forecast.gpus > 0 && !forecast.gpus_assumed) state.gpu = forecast.gpu;
-      const auto available = options_.memory ? options_.memory : available_memory();
+      const auto available = options_.memory ? options_.memory : runtime::available_memory();
       if (available && forecast.touched_bytes() > *available) {
         reason = "needs " + mib(forecast.touched_bytes()) + " of host memory, of which " + mib(*available) +
                  " are available";
@@ -271,9 +272,9 @@ Sweep::Outcome Sweep::run_once(std::size_t i) {
   Outcome outcome;
   const Config& config = states_[i].combination.config;
   if (options_.cache == CachePolicy::cold) {
-    for (const std::string& slide : options_.slides) drop_from_cache(slide);
+    for (const std::string& slide : options_.slides) runtime::drop_from_cache(slide);
   }
-  outcome.cached = cached_share(options_.slides);
+  outcome.cached = runtime::cached_share(options_.slides);
   if (options_.cache == CachePolicy::cold && outcome.cached.value_or(0) > still_cold) {
     warn_once(
         "the slides can't be taken out of the page cache here (the column cached_before says how much stays): "
@@ -282,7 +283,7 @@ Sweep::Outcome Sweep::run_once(std::size_t i) {
   if (!outcome.cached)
     warn_once("the system doesn't tell what is in the page cache: nobody checks that it is as asked");
 
-  const bool peak_is_this_run = reset_peak_memory();
+  const bool peak_is_this_run = runtime::reset_peak_memory();
   RunControl control;
   std::mutex mutex;
   std::unordered_map<std::string, std::uint64_t> hashes;
@@ -313,7 +314,7 @@ Sweep::Outcome Sweep::run_once(std::size_t i) {
     failed(Outcome::Kind::failed, error.what());
   }
   if (recording) outcome.run.overlap = find_overlap(recording->finish());
-  if (peak_is_this_run) outcome.peak = peak_memory();
+  if (peak_is_this_run) outcome.peak = runtime::peak_memory();
   if (over_budget) out_of_time_ = true;
   if (outcome.kind != Outcome::Kind::done) return outcome;
   if (control.stop_requested() && outcome.run.failure.empty()) {

@@ -53,7 +53,7 @@ class DryRun(Case):
         self.assertOneLine(run("--assume-gpu", "a40", small), 2, "goes with --dry-run")
         self.assertOneLine(run("--backend", "cpu", "--dry-run", "--assume-gpu", "a40", small), 2, "pipeline.backend")
         self.assertOneLine(run("--dry-run", "--shard", "1/2", small), 2, "leave --shard out")
-        self.assertOneLine(run("--set", "input.io=cufile", "--dry-run", small), 2, "input.io")
+        self.assertOneLine(run("--set", "input.io=mmap", "--dry-run", small), 2, "input.io")
         self.assertOneLine(
             run("--set", "pipeline.memory_mib=400000", "--dry-run", "--assume-gpu", "a40", small), 2,
             "lower pipeline.memory_mib")

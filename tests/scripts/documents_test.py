@@ -91,6 +91,9 @@ COMMANDS = {
     },
     "docs/performance.md": {
         "build/release/bench/pipeline_bench --benchmark_filter=whole_over_floor": "built",
+        "build/release/bench/read_bench --dir reads --rounds 3": "by: bench/CMakeLists.txt",
+        r"fio --name=r --rw=read --filename_format=reads/x\$jobnum.svs --numjobs=3 --size=393M --invalidate=1 --direct=1 "
+        "--ioengine=psync --bs=1M": "not: fio isn't installed for tests",
         "pipeline synth --out headline.svs --size 65664x43264 --distinct 300": "page",
         "build/release/bench/spectrum_bench --benchmark_min_time=0.5": "built",
         "build/release/bench/pipeline_bench --benchmark_filter=decode": "built",

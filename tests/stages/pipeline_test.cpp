@@ -137,7 +137,4 @@ TEST_CASE("what this build can't do is refused before anything starts") {
   config = config_for(Backend::cpu);
   config.decode.device = DecodeDevice::gpu;
   CHECK_THROWS_WITH_AS(run_pipeline(config, {}, control), doctest::Contains("decode.device"), ConfigError);
-  config = config_for(Backend::cpu);
-  config.input.io = InputIo::cufile;
-  CHECK_THROWS_WITH_AS(run_pipeline(config, {}, control), doctest::Contains("input.io"), ConfigError);
 }

@@ -1,9 +1,13 @@
 #include "support/failing_reads.hpp"
 
 #include <dlfcn.h>
+#include <liburing.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
@@ -24,6 +28,11 @@ Plan& plan() {
   static Plan planned;
   return planned;
 }
+
+std::atomic<int> ring_reads_left{0};
+std::atomic<int> ring_result{0};
+std::atomic<bool> no_rings{false};
+std::atomic<bool> no_direct{false};
 
 /// 0, or the number that this read fails with.
 int planned_error(int descriptor) {
@@ -54,7 +63,56 @@ int reads_seen() {
   return plan().seen;
 }
 
+void change_ring_reads(int count, int result) {
+  ring_result = result;
+  ring_reads_left = count;
+}
+
+void refuse_rings(bool refuse) { no_rings = refuse; }
+void refuse_direct(bool refuse) { no_direct = refuse; }
+
+void fail_nothing() {
+  fail_reads("", 0, 0);
+  change_ring_reads(0, 0);
+  refuse_rings(false);
+  refuse_direct(false);
+}
+
 }  // namespace slidestream::test
+
+extern "C" int io_uring_queue_init(unsigned entries, io_uring* ring, unsigned flags) {
+  static const auto real = reinterpret_cast<decltype(&io_uring_queue_init)>(dlsym(RTLD_NEXT, "io_uring_queue_init"));
+  return slidestream::test::no_rings ? -EPERM : real(entries, ring, flags);
+}
+
+extern "C" int io_uring_submit_and_wait(io_uring* ring, unsigned wait_for) {
+  using namespace slidestream::test;
+  static const auto real =
+      reinterpret_cast<decltype(&io_uring_submit_and_wait)>(dlsym(RTLD_NEXT, "io_uring_submit_and_wait"));
+  const int started = real(ring, wait_for);
+  unsigned head = 0;
+  io_uring_cqe* done = nullptr;
+  io_uring_for_each_cqe(ring, head, done) {
+    if (ring_reads_left.fetch_sub(1) <= 0) {
+      ring_reads_left.fetch_add(1);
+      continue;
+    }
+    done->res = std::min(done->res, ring_result.load());
+  }
+  return started;
+}
+
+extern "C" int statx(int folder, const char* path, int flags, unsigned mask, struct statx* about) {
+  static const auto real = reinterpret_cast<decltype(&statx)>(dlsym(RTLD_NEXT, "statx"));
+  const int status = real(folder, path, flags, mask, about);
+#ifdef STATX_DIOALIGN
+  if (status == 0 && (mask & STATX_DIOALIGN) != 0 && slidestream::test::no_direct) {
+    about->stx_mask |= STATX_DIOALIGN;
+    about->stx_dio_mem_align = 0;
+  }
+#endif
+  return status;
+}
 
 extern "C" ssize_t pread(int descriptor, void* to, size_t bytes, off_t at) {
   static const auto real = reinterpret_cast<decltype(&pread)>(dlsym(RTLD_NEXT, "pread"));

@@ -16,8 +16,8 @@ namespace slidestream::test {
 /// A folder of its own that goes away with the object.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "slidestream-test-XXXXXX").string();
+  explicit TemporaryFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "slidestream-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't make a temporary folder");
     path_ = name;
   }

@@ -11,9 +11,10 @@
 
 #include <slidestream/error.hpp>
 
+#include "runtime/machine.hpp"
+#include "runtime/page_cache.hpp"
 #include "support/test_slides.hpp"
 #include "sweep/machine_facts.hpp"
-#include "sweep/page_cache.hpp"
 #include "sweep/tuned.hpp"
 
 using namespace slidestream;
@@ -229,28 +230,28 @@ TEST_CASE("what the page cache holds") {
   const test::TemporaryFolder folder;
   const std::string path = (folder / "file").string();
   std::ofstream(path) << std::string(1 << 20, 'x');
-  const auto written = cached_share({path});
+  const auto written = runtime::cached_share({path});
   if (!written) {
     MESSAGE("SKIPPED: the system doesn't tell what is in the page cache");
     return;
   }
   CHECK(*written > 0.9);
-  drop_from_cache(path);
-  const auto dropped = cached_share({path});
+  runtime::drop_from_cache(path);
+  const auto dropped = runtime::cached_share({path});
   REQUIRE(dropped.has_value());
   CHECK(*dropped <= *written);
-  CHECK_FALSE(cached_share({path, path + ".none"}).has_value());
-  drop_from_cache(path + ".none");
+  CHECK_FALSE(runtime::cached_share({path, path + ".none"}).has_value());
+  runtime::drop_from_cache(path + ".none");
 }
 
 TEST_CASE("what the machine says of itself") {
-  CHECK(available_memory().value_or(1) > 0);
-  CHECK(peak_memory().value_or(1) > 0);
+  CHECK(runtime::available_memory().value_or(1) > 0);
+  CHECK(runtime::peak_memory().value_or(1) > 0);
   CHECK(time_text().size() == 20);
-  if (reset_peak_memory()) {
-    const std::uint64_t before = peak_memory().value_or(0);
+  if (runtime::reset_peak_memory()) {
+    const std::uint64_t before = runtime::peak_memory().value_or(0);
     std::vector<char> much(64 << 20, 'x');
     CHECK(much[much.size() / 2] == 'x');
-    CHECK(peak_memory().value_or(0) > before + (32 << 20));
+    CHECK(runtime::peak_memory().value_or(0) > before + (32 << 20));
   }
 }

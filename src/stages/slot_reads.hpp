@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "stages/batch.hpp"
+
+namespace slidestream {
+
+/// How the bytes of tiles come from a file into a slot (`input.io`). Whatever is chosen, the bytes are the same, and so
+/// is what is said when they can't be had: what a fast way can't read, or reads in part, `Slide::read` reads.
+class SlotReads {
+ public:
+  explicit SlotReads(RunContext& context);
+  ~SlotReads();
+  SlotReads(const SlotReads&) = delete;
+  SlotReads& operator=(const SlotReads&) = delete;
+
+  /// How a slide is to be read. Never `automatic`. Thread-safe.
+  InputIo choose(const Slide& slide);
+
+  /// Bytes that places in the file and in the slot are to be the same multiples of, for a slide that is read this way.
+  static std::size_t block(InputIo io) noexcept;
+
+  /// Cuts a batch's chunks into pieces for a thread, and sets how many of them one reads at a time. \returns how many
+  /// threads have something to read.
+  std::size_t share_out(Batch& batch) const;
+
+  /// Reads chunks [`first`, `last`) of a batch; `at` is the one that is due, or has failed. Thread-safe for different
+  /// chunks. \throws SlideError as `Slide::read`.
+  void read(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
+
+ private:
+  struct Reader;
+  void read_plainly(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
+  std::unique_ptr<Reader> take();
+  void give_back(std::unique_ptr<Reader> reader);
+  bool has_rings() const noexcept { return why_no_ring_.empty(); }
+  bool is_larger_than_memory(const Slide& slide) const noexcept;
+  void say_no_direct(const Slide& slide);
+
+  RunContext& context_;
+  std::string why_no_ring_;    ///< empty: there are some
+  std::uint64_t free_memory_;  ///< bytes at the beginning; UINT64_MAX where nobody says
+  std::mutex mutex_;           ///< of what follows
+  std::vector<std::unique_ptr<Reader>> free_;
+  bool said_no_direct_ = false;
+};
+
+}  // namespace slidestream
