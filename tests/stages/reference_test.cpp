@@ -354,7 +354,8 @@ class Property {
       if (name == "model") continue;  // network_test runs networks, which aren't pixel by pixel
       Config one;
       one.operators.run = {std::string(name)};
-      if (backend_ == Backend::cpu || why_not_on_gpus(operators::make_operators(one)).empty()) names.emplace_back(name);
+      if (backend_ == Backend::cpu || why_not_on_gpus(one, operators::make_operators(one)).empty())
+        names.emplace_back(name);
     }
     std::shuffle(names.begin(), names.end(), random_);
     names.resize(static_cast<std::size_t>(in(1, static_cast<int>(names.size()))));
