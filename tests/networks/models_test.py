@@ -293,8 +293,9 @@ class Forecasts(Models):
         self.assertNotIn("on the host:", done.stdout)
         done = self.must(self.slide, "--dry-run", *settings_of("features"))
         self.assertIn("the network gets at most 88 tiles in 11 batches\n", done.stdout)
-        done = run(self.slide, "--dry-run", *settings_of("memory"))
-        self.assertIn(", unknown for ", done.stdout)
+        if "SANITIZED" not in os.environ:  # whose allocator ends the program
+            done = run(self.slide, "--dry-run", *settings_of("memory"))
+            self.assertIn(", unknown for ", done.stdout)
         done = run(self.slide, "--dry-run", *settings_of("unet", "image.format=ome-tiff", "stitch.memory_mib=1"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("stitching it takes ", done.stdout)
