@@ -21,9 +21,9 @@ namespace flow = tbb::flow;
 using Wake = std::function<void()>;
 
 /// A number of things, and those who wait for one.
-class Places {
+class Room {
  public:
-  explicit Places(std::size_t free) : free_(free) {}
+  explicit Room(std::size_t free) : free_(free) {}
 
   /// False: `wake` is called when one has become free.
   bool take(const Wake& wake) {
@@ -60,7 +60,7 @@ class Sessions {
       for (const int device : devices) sessions_.push_back(network.session(device));
     }
     const std::size_t count = sessions_.size();
-    places_ = std::make_unique<Places>(network_batches(count));
+    places_ = std::make_unique<Room>(network_batches(count));
     threads_ = std::make_unique<runtime::IoThreads>(count);
   }
 
@@ -137,7 +137,7 @@ class Sessions {
   }
 
   const Network& network_;
-  std::unique_ptr<Places> places_;
+  std::unique_ptr<Room> places_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<NetworkSession>> sessions_;  ///< that nobody uses; guarded by mutex_
   std::vector<std::unique_ptr<TileBatch>> batches_;        ///< that nobody uses; guarded by mutex_
@@ -285,7 +285,7 @@ class All final : public Networks {
   std::function<void(const std::shared_ptr<SlideImages>&, std::size_t, const ConstHostView&,
                      std::shared_ptr<runtime::Slot>)>
       made_;
-  Places slides_;
+  Room slides_;
   flow::function_node<Work> advance_;
   NetworkWatch watch_;
   std::vector<std::unique_ptr<Sessions>> sessions_;  ///< by operator; threads end first
