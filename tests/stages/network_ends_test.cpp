@@ -39,8 +39,10 @@ TEST_CASE("a slide whose network takes too long fails with one line, and how lon
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;
   for (int i = 0; i < 5; ++i) {
-    // Two don't come to their end, and are all that there is room for; the others are smaller.
-    test::Image image = test::textured_image(i < 2 ? 300 : 130, 200, static_cast<std::uint64_t>(i));
+    // Two don't come to their end, and are all that there is room for. Nobody waits for memory that another slide has,
+    // which would count: the two have two rows of tiles, and keep no batches for which there is no room, and the others
+    // are a strip each.
+    test::Image image = test::textured_image(i < 2 ? 300 : 130, i < 2 ? 150 : 110, static_cast<std::uint64_t>(i));
     slides.push_back(folder / ((i < 2 ? "stuck" : "sound") + std::to_string(i) + ".tif"));
     test::write_test_slide(slides.back(), image);
   }
