@@ -46,9 +46,7 @@ ALLOWED = {
     "src/stages": {
         "public", "runtime", "image", "codec", "sink", "slide", "statistics", "spectrum", "operators", "config",
         "cuda", "operators/tissue"},  # networks may get tissue alone
-    "src/networks": {"public", "runtime", "config", "cuda"},
-    "src/ledger": {"public", "config", "output", "sink", "networks"},
-    "src/networks": {"public", "runtime", "config", "cuda"},
+    "src/networks": {"public", "runtime", "config", "cuda", "sink"},  # digests of files
     "src/ledger": {"public", "config", "output", "sink", "networks"},
     "src/sweep": {"public", "runtime", "config", "output", "ledger", "sink"},  # what a sweep computes must stay the same
     "src/compare": {"public", "config", "output", "ledger"},

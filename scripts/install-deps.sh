@@ -25,7 +25,7 @@ test_packages=(
 )
 
 # NumPy comes with them.
-python_packages=(onnx==1.23.2 onnxruntime==1.32.0 h5py==3.16.0 pillow==13.0.0)
+python_packages=(onnx==1.23.2 onnxruntime==1.32.0 h5py==3.16.0 pillow==13.0.0 opencv-python-headless==4.11.0.86)
 tests=
 
 case "${1:-}" in
@@ -37,7 +37,7 @@ esac
 install_python_packages() {
   local python="$root/build/python"
   [[ -n "$tests" ]] || return 0
-  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL' 2>/dev/null && return 0
+  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2' 2>/dev/null && return 0
   echo "Installing ${python_packages[*]} into $python"
   python3 -m venv --clear "$python" && "$python/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}" ||
     echo "install-deps.sh: PyPI's packages can't be installed; tests of networks will be skipped" >&2

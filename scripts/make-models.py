@@ -79,12 +79,21 @@ def two():
     return pointwise("Identity", takes=(2, 3, 64, 64))
 
 
-def blur():
-    """The mean of 3 x 3 pixels, beyond the tile's edge black; tiles of any size."""
+def neighbours(name, *side):
     network = Network()
     network.add("Conv", "tiles", network.constant(numpy.full((3, 1, 3, 3), 1 / 9)), to="result", group=3,
                 kernel_shape=[3, 3], pads=[1] * 4)
-    return network.model("blur", ["n", 3, "height", "width"], ["n", 3, "height", "width"])
+    return network.model(name, ["n", 3, *side], ["n", 3, *side])
+
+
+def blur():
+    """The mean of 3 x 3 pixels, beyond the tile's edge black; tiles of any size."""
+    return neighbours("blur", "height", "width")
+
+
+def outside():
+    """The same of tiles of 64, with its weights in a file of another name."""
+    return neighbours("outside", 64, 64)
 
 
 def smaller():
@@ -188,6 +197,49 @@ def nan():
     return network.model("nan", ["n", 3, 64, 64], ["n", 3])
 
 
+def infinite():
+    """Features that are infinite where a tile's mean is above one half."""
+    network = Network()
+    mean = network.add("ReduceMean", "tiles", axes=[2, 3], keepdims=0)
+    left = network.add("Relu", network.add("Sub", network.constant(0.5), mean))
+    network.add("Reciprocal", left, to="result")
+    return network.model("infinite", ["n", 3, 64, 64], ["n", 3])
+
+
+def repeated(times, holes=False):
+    """Pixels as they are, after so many repetitions of what changes nothing; with holes where tiles are light."""
+    network = Network()
+    shape = ["n", 3, 64, 64]
+    values = [helper.make_tensor_value_info(name, FLOAT, shape) for name in ("before", "after")]
+    flags = [helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in ("goes_on", "still")]
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["goes_on"], ["still"]),
+         helper.make_node("MaxPool", ["before"], ["after"], kernel_shape=[1, 1])], "body",
+        [helper.make_tensor_value_info("turn", TensorProto.INT64, []), flags[0], values[0]], [flags[1], values[1]])
+    value = network.add("Loop", network.constant(times, "int64"), network.constant(True, "bool"), "tiles", body=body)
+    if holes:
+        mean = network.add("ReduceMean", "tiles", axes=[1, 2, 3], keepdims=1)
+        root = network.add("Sqrt", network.add("Sub", network.constant(0.5), mean))
+        value = network.add("Add", value, network.add("Mul", root, network.constant(0.0)))
+    network.add("Identity", value, to="result")
+    return network.model("repeated", shape, shape)
+
+
+def slow():
+    """Pixels as they are, some hundredths of a second later."""
+    return repeated(1000)
+
+
+def holes():
+    """The same, and not a number where a tile's mean is above one half."""
+    return repeated(1000, holes=True)
+
+
+def endless():
+    """Never comes to an end."""
+    return repeated(numpy.iinfo(numpy.int64).max)
+
+
 def memory():
     """Wants more memory than any machine has as soon as it runs."""
     network = Network()
@@ -223,9 +275,15 @@ def inputs():
     return network.model("inputs", ["n", 3, 64, 64], ["n", 3, 64, 64], inputs=("tiles", "others"))
 
 
-SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, memory, grey, bytes_in, oblong, inputs]
+SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, infinite, memory, slow, holes,
+         endless, outside, grey, bytes_in, oblong, inputs]
 LARGE = [resnet18, resnet18_half, unet_half]
+# Files that weights lie in.
+WEIGHTS = {"outside": "filters.bin"}
 SETTINGS = {
+    "slow": "batch = 1\n",
+    "holes": "batch = 1\n",
+    "endless": "batch = 1\n",
     "blur": "tile = 64\noverlap = 8\n",
     "classes": 'output = "classes"\nrange = [-3.0, 3.0]\n',
     "unet": "overlap = 16\nbatch = 4\n" + IMAGENET,
@@ -248,7 +306,12 @@ def main(arguments):
     folder = pathlib.Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
     for name in arguments[1:] or [make.__name__ for make in SMALL]:
-        (folder / f"{name}.onnx").write_bytes(known[name]().SerializeToString(deterministic=True))
+        model = known[name]()
+        if name in WEIGHTS:
+            (folder / WEIGHTS[name]).unlink(missing_ok=True)
+            onnx.external_data_helper.convert_model_to_external_data(model, location=WEIGHTS[name], size_threshold=0)
+            model = onnx.external_data_helper.write_external_data_tensors(model, str(folder))
+        (folder / f"{name}.onnx").write_bytes(model.SerializeToString(deterministic=True))
         if name in SETTINGS:
             (folder / f"{name}.toml").write_text(f"[model]\n{SETTINGS[name]}")
     return 0

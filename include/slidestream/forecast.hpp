@@ -49,9 +49,25 @@ struct SlideForecast {
   std::int64_t fragments = 0;     ///< that go to different GPUs
   std::uint64_t batch_bytes = 0;  ///< the most that a batch touches of its slot
   bool decoded_on_gpu = false;
-  bool levels_on_gpu = false;  ///< of images
+  bool levels_on_gpu = false;      ///< of images
+  std::int64_t network_tiles = 0;  ///< that networks may get
+  std::int64_t network_batches = 0;
 
   std::int64_t windows() const noexcept { return windows_x * windows_y; }
+};
+
+/// What the networks of a run take. All of it is in `RunForecast::networks_bytes`.
+struct NetworkForecast {
+  std::string description;          ///< of the first: "ONNX Runtime 1.32.0, CPU"; empty: there is none
+  bool tissue_only = false;         ///< tiles without tissue aren't computed: tiles and batches are the most
+  int side = 0;                     ///< of the first's tiles, pixels
+  int batch = 0;                    ///< tiles at a time
+  std::size_t sessions = 0;         ///< of all networks
+  std::uint64_t session_bytes = 0;  ///< of each, in the mean: what a batch becomes, and what computing one took
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t batches_bytes = 0;  ///< tiles that wait for sessions, or come from them
+  std::uint64_t bands_bytes = 0;    ///< rows and tiles of slides in flight, and rows of tiles of their images
+  std::string unknown;              ///< why sessions aren't counted; mostly empty
 };
 
 /// A whole run.
@@ -79,7 +95,8 @@ struct RunForecast {
   std::uint64_t carry_touched_bytes = 0;  ///< of `carry_bytes`, by these slides
   int output_slots = 0;                   ///< bands of images under way
   std::uint64_t output_slot_bytes = 0;
-  std::uint64_t networks_bytes = 0;  ///< tiles that networks get and give, of slides in flight, at most
+  std::uint64_t networks_bytes = 0;  ///< of networks, and tiles that they get and give, of slides in flight, at most
+  NetworkForecast network;
   std::uint64_t pyramids_bytes = 0;  ///< rows of tiles of images in flight, at most
   bool pinned = false;               ///< slots are taken at the start, not as they are touched
 

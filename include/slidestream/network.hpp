@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slidestream/image.hpp>
@@ -76,6 +77,17 @@ class NetworkSession {
   /// \param values  host memory, written: batch x C x (T / s) x (T / s), or batch x D for vectors.
   /// \throws SlideError: the slide fails with it.
   virtual void run(std::span<const std::uint8_t> pixels, std::span<float> values) = 0;
+
+  /// With true: has `run`, which another thread may be in, and the next ones throw as soon as they can, as nobody wants
+  /// what they give. With false: they compute again. Any thread.
+  virtual void interrupt(bool /*now*/) noexcept {}
+};
+
+/// Host memory that a network takes for itself, as far as it is known before it runs.
+struct NetworkMemory {
+  std::uint64_t weights = 0;  ///< bytes, once
+  std::uint64_t session =
+      0;  ///< bytes of each session: batches as the network takes and gives them, and what it works in
 };
 
 /// Immutable, shared by all threads of a run.
@@ -87,13 +99,18 @@ class Network {
   virtual NetworkOutput output() const = 0;
   /// For logs: "ONNX Runtime 1.31, CPU".
   virtual std::string description() const = 0;
+  /// What decides what it gives, each as it is in effect, by name: the settings whose keys are named so, and what the
+  /// network and its runtime are. Values are as in TOML. For what is written with results.
+  virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }
   /// Sessions that are made for each GPU, or for the host: 1 or more, each of which has a thread.
   virtual int sessions() const { return 1; }
+  /// For forecasts. It may compute a batch to find it. \throws Error.
+  virtual NetworkMemory memory() const { return {}; }
   /// \param gpu  index of the GPU to use, -1 for the host. \throws Error.
   virtual std::unique_ptr<NetworkSession> session(int gpu) const = 0;
   /// Memory for the pixels or the values of batches that its sessions run, which they reach fastest: on GPUs it is
   /// pinned. Nothing is written to it. Thread-safe. \param bytes  more than 0. \throws Error.
-  virtual std::shared_ptr<std::byte[]> memory(std::size_t bytes) const {
+  virtual std::shared_ptr<std::byte[]> allocate(std::size_t bytes) const {
     return std::shared_ptr<std::byte[]>(new std::byte[bytes]);
   }
 };

@@ -49,7 +49,8 @@ struct Woken;
 /// `on_progress` and `on_message` throw stops the run and comes out of it.
 class RunControl {
  public:
-  /// Asks the run to stop: slides whose last strip is in flight are finished, others left as they were.
+  /// Asks the run to stop: slides whose last strip is in flight are finished, others left as they were; so are those
+  /// that a network hasn't given all of yet.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
 

@@ -137,7 +137,7 @@ class StitchBand {
   /// Whether there is room for tiles of a row.
   bool has_room(std::int64_t row) const noexcept;
   /// Maps a tile's values, channel after channel, to samples: clamp(rint((x - low) (max / (high - low)))) in float32.
-  /// Its row has room. False where one of the values isn't a number: then the tile isn't there.
+  /// Its row has room. False where one of the values isn't a finite number: then the tile isn't there.
   [[nodiscard]] bool put(StitchTile tile, std::span<const float> values);
   /// Says that the tile was put, or that it never will be.
   void arrived(StitchTile tile, bool present);
@@ -168,7 +168,7 @@ class StitchBand {
   std::int64_t ready_ = 0;
 };
 
-/// The position of a number in `values` that isn't one after mapping `pixels` values of each of `channels` to samples
+/// The position of a value that isn't a finite number, while mapping `pixels` values of each of `channels` to samples
 /// side by side; -1: all are. The mapping is `StitchBand::put`'s. `Sample` is std::uint8_t or std::uint16_t.
 template <class Sample>
 std::int64_t map_values(Sample* to, const float* values, std::int64_t pixels, int channels, float low, float high);

@@ -371,6 +371,7 @@ class FirstKept final : public SlideSource {
       visit(slide);
     });
   }
+  std::map<std::string, std::string> deciding() override { return slides_.deciding(); }
 
  private:
   SlideSource& slides_;

@@ -37,8 +37,20 @@ std::string host_line(const RunForecast& forecast) {
   if (forecast.carry_bytes > 0) text += ", " + memory_text(forecast.carry_bytes) + " for carried rows";
   if (forecast.results_bytes > 0) text += ", " + memory_text(forecast.results_bytes) + " for results and tiles' tables";
   if (forecast.images_bytes() > 0) text += ", " + memory_text(forecast.images_bytes()) + " for images";
-  if (forecast.networks_bytes > 0) text += ", " + memory_text(forecast.networks_bytes) + " for networks' tiles";
+  if (forecast.networks_bytes > 0) text += ", " + memory_text(forecast.networks_bytes) + " for networks";
   if (forecast.maps_bytes > 0) text += ", " + memory_text(forecast.maps_bytes) + " for maps";
+  return text;
+}
+
+/// Of the host's memory what networks take, and of what.
+std::string network_line(const NetworkForecast& network) {
+  std::string text = printable(network.description) + ", tiles of " + std::to_string(network.side) + ", " +
+                     std::to_string(network.batch) + " at a time; " + memory_text(network.bands_bytes) +
+                     " for rows and tiles of slides, " + memory_text(network.batches_bytes) + " for batches";
+  const std::string sessions = std::to_string(network.sessions) + (network.sessions == 1 ? " session" : " sessions");
+  if (!network.unknown.empty()) return text + ", unknown for " + sessions + ": " + printable(network.unknown);
+  if (network.session_bytes > 0) text += ", " + memory_text(network.session_bytes) + " for each of " + sessions;
+  if (network.weights_bytes > 0) text += ", " + memory_text(network.weights_bytes) + " for weights";
   return text;
 }
 
@@ -71,22 +83,35 @@ void add_slide(Table& table, const RunForecast& forecast, const SlideForecast& s
                const Style& style) {
   const std::string path = shortened_path(slide.path, path_width, style);
   if (!slide.error.empty()) {
-    table.add({path, "would fail", "", "", "", "", "", ""});
+    std::vector<std::string> cells = {path, "would fail"};
+    cells.resize(forecast.network.description.empty() ? 8 : 10);
+    table.add(std::move(cells));
     return;
   }
   std::string batches = count_text(static_cast<unsigned long long>(slide.batches));
   if (slide.fragments > 1) batches += " on " + std::to_string(slide.fragments) + " GPUs";
   if (slide.panels > 1) batches += " in " + std::to_string(slide.panels) + " panels";
   const char* const decoder = forecast.gpus == 0 ? "" : slide.decoded_on_gpu ? " (GPU)" : " (CPU)";
-  table.add({path, std::to_string(slide.width) + " x " + std::to_string(slide.height), slide.codec + decoder,
-             bytes_text(static_cast<double>(slide.file_bytes)),
-             count_text(static_cast<unsigned long long>(slide.windows())), batches,
-             count_text(static_cast<unsigned long long>(slide.most_rows)), memory_text(slide.batch_bytes)});
+  std::vector<std::string> cells = {path,
+                                    std::to_string(slide.width) + " x " + std::to_string(slide.height),
+                                    slide.codec + decoder,
+                                    bytes_text(static_cast<double>(slide.file_bytes)),
+                                    count_text(static_cast<unsigned long long>(slide.windows())),
+                                    batches,
+                                    count_text(static_cast<unsigned long long>(slide.most_rows)),
+                                    memory_text(slide.batch_bytes)};
+  if (!forecast.network.description.empty()) {
+    cells.push_back(count_text(static_cast<unsigned long long>(slide.network_tiles)));
+    cells.push_back(count_text(static_cast<unsigned long long>(slide.network_batches)));
+  }
+  table.add(std::move(cells));
 }
 
 /// Where the levels of images are made on the host though GPUs compute, and might have made them.
 std::string levels_text(const Config& config, const RunForecast& forecast) {
   if (forecast.gpus == 0 || forecast.output_slots == 0 || config.image.compression == ImageCompression::copy) return {};
+  // A network's are put together on the host, always.
+  if (!forecast.network.description.empty()) return {};
   const auto count = std::ranges::count_if(
       forecast.slides, [](const SlideForecast& slide) { return slide.error.empty() && !slide.levels_on_gpu; });
   if (count == 0) return {};
@@ -97,12 +122,17 @@ std::string levels_text(const Config& config, const RunForecast& forecast) {
 }
 
 std::string slides_text(const Config& config, const RunForecast& forecast, int width, const Style& style) {
-  Table table({"<slide", "<size", "<codec", "file", "windows", "batches", "rows", "of a slot"});
+  std::vector<std::string> titles = {"<slide", "<size", "<codec", "file", "windows", "batches", "rows", "of a slot"};
+  const bool has_network = !forecast.network.description.empty();
+  if (has_network) titles.insert(titles.end(), {"tiles", "network's batches"});
+  Table table(titles);
   const auto path_width = static_cast<std::size_t>(std::clamp(width - 80, 16, 60));
   const std::size_t shown = std::min(forecast.slides.size(), most_slides);
   std::uint64_t windows = 0;
   std::uint64_t batches = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t tiles = 0;
+  std::uint64_t network_batches = 0;
   std::string errors;
   for (std::size_t i = 0; i < forecast.slides.size(); ++i) {
     const SlideForecast& slide = forecast.slides[i];
@@ -110,6 +140,8 @@ std::string slides_text(const Config& config, const RunForecast& forecast, int w
     windows += static_cast<std::uint64_t>(slide.windows());
     batches += static_cast<std::uint64_t>(slide.batches);
     bytes += slide.file_bytes;
+    tiles += static_cast<std::uint64_t>(slide.network_tiles);
+    network_batches += static_cast<std::uint64_t>(slide.network_batches);
     if (!slide.error.empty())
       errors += style.red("would fail") + "  " + printable(slide.path) + ": " + printable(slide.error) + "\n";
   }
@@ -119,6 +151,11 @@ std::string slides_text(const Config& config, const RunForecast& forecast, int w
           (forecast.slides.size() == 1 ? " slide, " : " slides, ") + bytes_text(static_cast<double>(bytes)) + ", " +
           count_text(windows) + " windows, " + count_text(batches) + (batches == 1 ? " batch" : " batches") + "\n" +
           levels_text(config, forecast);
+  if (has_network) {
+    text += std::string("the network gets ") + (forecast.network.tissue_only ? "at most " : "") + count_text(tiles) +
+            (tiles == 1 ? " tile in " : " tiles in ") + count_text(network_batches) +
+            (network_batches == 1 ? " batch\n" : " batches\n");
+  }
   return text;
 }
 
@@ -133,6 +170,9 @@ std::string memory_text(std::uint64_t bytes) {
 std::string forecast_text(const Config& config, const RunForecast& forecast, int width, const Style& style) {
   std::string text = style.bold("on") + "       " + backend_line(forecast) + "\n";
   text += style.bold("host") + "     " + host_line(forecast) + "\n";
+  if (!forecast.network.description.empty()) {
+    text += style.bold("network") + "  " + network_line(forecast.network) + "\n";
+  }
   if (forecast.gpus > 0) text += style.bold("GPU") + "      " + gpu_line(config, forecast) + "\n";
   if (!forecast.slides.empty()) {
     if (!forecast.pinned) {

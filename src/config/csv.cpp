@@ -85,4 +85,14 @@ std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin)
   return CsvParser(without_bom(text), origin).parse();
 }
 
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string field = "\"";
+  for (const char c : text) {
+    if (c == '"') field += '"';
+    field += c;
+  }
+  return field + '"';
+}
+
 }  // namespace slidestream

@@ -18,6 +18,9 @@ struct CsvRecord {
 /// \throws ConfigError for a quote that isn't closed, or text after a closing quote.
 std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin);
 
+/// A field of such a record: in quotes when it needs them.
+std::string csv_field(std::string_view text);
+
 /// The text without a UTF-8 byte order mark.
 std::string_view without_bom(std::string_view text);
 

@@ -192,9 +192,11 @@ std::vector<ConfigKey> make_keys() {
               "Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT, EMFILE, ENFILE): "
               "after 0.1 s, "
               "then twice as long each time, at most 30 s. Default 6 (about 6 s in all)."),
-      integer("input", "max_seconds", &Config::input, &InputConfig::max_seconds, 0, 30 * 86400,
-              "Longest time for one slide, from its first strip on, in seconds; then it fails. 0 means no limit. "
-              "Default 0."),
+      integer(
+          "input", "max_seconds", &Config::input, &InputConfig::max_seconds, 0, 30 * 86400,
+          "Longest time for one slide, from its first strip on, in seconds; then it fails. Where a network runs it is "
+          "from its first rows in the network on, and what that has under way is ended. 0 means no limit. "
+          "Default 0."),
       choice("input", "content_hash", &Config::input, &InputConfig::content_hash, hash_names,
              "Whether a slide that was done is known by its content too, and not by size and time alone: none; changed "
              "(reads every slide once more, and again where its time differs); always (and again at every start). "

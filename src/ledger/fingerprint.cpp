@@ -15,8 +15,8 @@
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
 #include "ledger/versions.hpp"
+#include "networks/onnx_files.hpp"
 #include "networks/onnx_network.hpp"
-#include "sink/content_hash.hpp"
 
 namespace slidestream {
 
@@ -48,30 +48,10 @@ bool decides(const ConfigKey& key, const Config& config) {
                              [&](const auto& op) { return is_section_of(op, key.section, config); });
 }
 
-/// A digest of the network's files: its own, and those beside it whose names begin with its own, as weights of large
-/// networks lie in m.onnx.data. \throws ConfigError.
-std::string content_of_model(const Config& config) {
-  const std::filesystem::path file = config.model.file;
-  const std::string name = file.filename().string();
-  std::map<std::string, std::uint64_t> digests;
-  std::error_code error;
-  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string found = entry.path().filename().string();
-    if (!found.starts_with(name) || !entry.is_regular_file(error)) continue;
-    const auto digest = file_hash(entry.path());
-    if (!digest) throw ConfigError(entry.path().string() + ": can't be read");
-    digests.emplace(found.substr(name.size()), *digest);
-  }
-  std::string all;
-  for (const auto& [suffix, digest] : digests) all += suffix + " " + std::to_string(digest) + "\n";
-  return std::to_string(stable_hash(all));
-}
-
 /// What the network is, and what computes it.
 std::vector<std::pair<std::string, std::string>> model_settings(const Config& config) {
   return {{"the model", std::filesystem::path(config.model.file).filename().string()},
-          {"the model's content", content_of_model(config)},
+          {"the model's content", networks::content_of_network(config.model.file)},
           {"the model's runtime", networks::computed_by(config)}};
 }
 

@@ -1,5 +1,6 @@
 #include "ledger/ledger_view.hpp"
 
+#include "ledger/fingerprint.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/stored_map.hpp"
 
@@ -21,6 +22,8 @@ void LedgerView::for_each(const std::function<void(const SlideResult&)>& visit) 
                                   "ORDER BY position");
   while (select.step()) visit(rows_.read(select));
 }
+
+std::map<std::string, std::string> LedgerView::deciding() { return stored_settings(database_); }
 
 std::vector<std::string> LedgerView::missing() {
   Statement select(database_,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ class LedgerView final : public SlideSource {
   ~LedgerView() override;
 
   void for_each(const std::function<void(const SlideResult&)>& visit) override;
+  std::map<std::string, std::string> deciding() override;
 
   /// Paths of the slides that are neither done nor failed.
   std::vector<std::string> missing();

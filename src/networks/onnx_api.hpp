@@ -67,6 +67,9 @@ using SessionGetInputTypeInfo = Entry<33, Status*(const Session*, std::size_t in
 using SessionGetOutputTypeInfo = Entry<34, Status*(const Session*, std::size_t index, TypeInfo**)>;
 using SessionGetInputName = Entry<36, Status*(const Session*, std::size_t index, Allocator*, char**)>;
 using SessionGetOutputName = Entry<37, Status*(const Session*, std::size_t index, Allocator*, char**)>;
+using CreateRunOptions = Entry<39, Status*(RunOptions**)>;
+using RunOptionsSetTerminate = Entry<46, Status*(RunOptions*)>;
+using RunOptionsUnsetTerminate = Entry<47, Status*(RunOptions*)>;
 using CreateTensorWithData = Entry<49, Status*(const MemoryInfo*, void* data, std::size_t bytes,
                                                const std::int64_t* shape, std::size_t dimensions, ElementType, Value**)>;
 using GetTensorMutableData = Entry<51, Status*(Value*, void**)>;
@@ -85,6 +88,7 @@ using ReleaseStatus = Entry<93, void(Status*)>;
 using ReleaseMemoryInfo = Entry<94, void(MemoryInfo*)>;
 using ReleaseSession = Entry<95, void(Session*)>;
 using ReleaseValue = Entry<96, void(Value*)>;
+using ReleaseRunOptions = Entry<97, void(RunOptions*)>;
 using ReleaseTypeInfo = Entry<98, void(TypeInfo*)>;
 using ReleaseTensorInfo = Entry<99, void(TensorInfo*)>;
 using ReleaseSessionOptions = Entry<100, void(SessionOptions*)>;

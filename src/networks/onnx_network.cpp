@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <span>
@@ -14,6 +15,7 @@
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
 #include "networks/normalisation.hpp"
+#include "networks/onnx_files.hpp"
 #include "networks/onnx_session.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/machine.hpp"
@@ -62,6 +64,9 @@ std::vector<Place> gpus_for(const Config& config, const OnnxRuntime& runtime) {
   return none("this program was built without CUDA");
 #endif
 }
+
+/// Bytes as people read them.
+std::string mib_text(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
 std::string computed_on(const OnnxRuntime& runtime, bool on_gpus) {
   return "ONNX Runtime " + runtime.version() + (on_gpus ? ", CUDA" : ", CPU");
@@ -141,14 +146,17 @@ class ShapeFinder : private Shapes {
     const std::size_t values = static_cast<std::size_t>(tiles.batch) * 3 * tiles.side * tiles.side;
     const onnx::ElementType type = session_.input().type;
     const std::size_t bytes = values * (type == onnx::ElementType::float16 ? 2 : 4);
-    std::vector<std::byte> zeros(bytes);
+    const std::string batch = "a batch of " + std::to_string(tiles.batch) + " black tiles, " + mib_text(bytes);
     try {
+      std::vector<std::byte> zeros(bytes);
       const auto input = session_.tensor(zeros.data(), bytes, input_shape, type);
       OnnxSession::Value given;
       session_.run(input, given);
       return session_.shape_of(given);
     } catch (const Error& error) {
-      fail("it fails on a batch of " + std::to_string(tiles.batch) + " black tiles: " + error.what());
+      fail("it fails on " + batch + ": " + error.what());
+    } catch (const std::bad_alloc&) {
+      fail("there is no memory for " + batch + "; lower model.batch");
     }
   }
 
@@ -215,7 +223,8 @@ class Session final : public NetworkSession {
       : session_(std::move(session)),
         file_(std::move(file)),
         samples_(count_of(shapes.input_shape)),
-        values_(count_of(shapes.output_shape)) {
+        values_(count_of(shapes.output_shape)),
+        terminator_(session_->terminator()) {
     const OnnxTensor& input = session_->input();
     const OnnxTensor& output = session_->output();
     const PlanesSize size = {static_cast<std::size_t>(shapes.tiles.side) * shapes.tiles.side,
@@ -235,12 +244,14 @@ class Session final : public NetworkSession {
     }
     try {
       planes_->put(pixels);
-      session_->run(input_, output_);
+      session_->run(input_, output_, terminator_);
       planes_->take(values);
     } catch (const Error& error) {
       throw SlideError(of_file(file_, std::string("it fails on a batch: ") + error.what()));
     }
   }
+
+  void interrupt(bool now) noexcept override { session_->terminate(terminator_, now); }
 
  private:
   std::shared_ptr<const OnnxSession> session_;
@@ -248,6 +259,7 @@ class Session final : public NetworkSession {
   std::size_t samples_;
   std::size_t values_;
   std::unique_ptr<TilePlanes> planes_;
+  OnnxSession::Terminator terminator_;
   OnnxSession::Value input_;
   OnnxSession::Value output_;
 };
@@ -261,23 +273,84 @@ class OnnxNetwork final : public Network {
         first_(std::make_shared<OnnxSession>(runtime_, file_, gpus_.empty() ? Place{} : gpus_.front())),
         shapes_(ShapeFinder(*first_, config).shapes()),
         normalisation_(std::make_shared<Normalisation>(config.model)),
-        sessions_(sessions_of(config, !gpus_.empty())) {}
+        sessions_(sessions_of(config, !gpus_.empty())),
+        settings_(in_effect(config)) {}
 
   NetworkTiles tiles() const override { return shapes_.tiles; }
   NetworkOutput output() const override { return shapes_.output; }
   std::string description() const override { return computed_on(*runtime_, !gpus_.empty()); }
+  std::vector<std::pair<std::string, std::string>> settings() const override { return settings_; }
 
   int sessions() const override { return sessions_; }
 
   std::unique_ptr<NetworkSession> session(int gpu) const override {
-    return std::make_unique<Session>(loaded_for(gpu), shapes_, normalisation_, file_);
+    try {
+      return std::make_unique<Session>(loaded_for(gpu), shapes_, normalisation_, file_);
+    } catch (const std::bad_alloc&) {
+      throw ConfigError(of_file(file_, "there is no memory for a session with batches of " +
+                                           std::to_string(shapes_.tiles.batch) + " tiles, " + mib_text(batch_bytes()) +
+                                           "; lower model.batch or model.sessions"));
+    }
   }
 
-  std::shared_ptr<std::byte[]> memory(std::size_t bytes) const override {
-    return gpus_.empty() ? Network::memory(bytes) : pinned_memory(bytes, gpus_.front().gpu);
+  NetworkMemory memory() const override {
+    NetworkMemory memory = {0, batch_bytes()};
+    if (!gpus_.empty()) return memory;
+    memory.weights = bytes_of_network(file_);
+    // One more, which hasn't taken anything yet: what it takes it keeps.
+    const auto fresh = std::make_shared<const OnnxSession>(runtime_, file_, Place{});
+    Session session(fresh, shapes_, normalisation_, file_);
+    const std::vector<std::uint8_t> black(count_of(shapes_.input_shape));
+    std::vector<float> values(count_of(shapes_.output_shape));
+    const std::size_t before = runtime::resident_bytes();
+    session.run(black, values);
+    const std::size_t after = runtime::resident_bytes();
+    if (after > before) memory.session += after - before;
+    return memory;
+  }
+
+  std::shared_ptr<std::byte[]> allocate(std::size_t bytes) const override {
+    return gpus_.empty() ? Network::allocate(bytes) : pinned_memory(bytes, gpus_.front().gpu);
   }
 
  private:
+  /// The settings of `[model]` with what the file beside the network, its shapes and defaults say where they are open.
+  std::vector<std::pair<std::string, std::string>> in_effect(const Config& config) const {
+    Config whole = config;
+    ModelConfig& model = whole.model;
+    model.tile = shapes_.tiles.side;
+    model.overlap = shapes_.tiles.overlap;
+    model.batch = shapes_.tiles.batch;
+    if (model.mean.empty()) model.mean = {0.0, 0.0, 0.0};
+    if (model.deviation.empty()) model.deviation = {1.0, 1.0, 1.0};
+    if (model.scale == 0.0) model.scale = 1.0;
+    const NetworkOutput::Kind kind = shapes_.output.kind;
+    model.output = kind == NetworkOutput::Kind::image     ? ModelOutput::image
+                   : kind == NetworkOutput::Kind::classes ? ModelOutput::classes
+                                                          : ModelOutput::vector;
+    model.range = {shapes_.output.low, shapes_.output.high};
+    if (model.sample == ModelSample::automatic) model.sample = ModelSample::uint8;
+    if (model.where == ModelWhere::automatic) model.where = ModelWhere::all;
+    if (model.batches == ModelBatches::automatic) model.batches = ModelBatches::slide;
+    std::vector<std::pair<std::string, std::string>> settings;
+    for (const ConfigKey& key : config_keys()) {
+      if (key.section != "model" || key.is_path || key.of_machine) continue;
+      settings.emplace_back(key.full_name(), to_toml_value(key.get(whole)));
+    }
+    settings.emplace_back("network", to_toml_value(std::filesystem::path(file_).filename().string()));
+    settings.emplace_back("network's content", content_of_network(file_));
+    settings.emplace_back("runtime", to_toml_value(description()));
+    return settings;
+  }
+
+  /// Of a batch, as the network takes and gives it.
+  std::size_t batch_bytes() const {
+    const auto bytes_of = [](const std::vector<std::int64_t>& shape, onnx::ElementType type) {
+      return count_of(shape) * (type == onnx::ElementType::float16 ? 2 : 4);
+    };
+    return bytes_of(shapes_.input_shape, first_->input().type) + bytes_of(shapes_.output_shape, first_->output().type);
+  }
+
   /// Those on one device share it, weights and all.
   std::shared_ptr<const OnnxSession> loaded_for(int gpu) const {
     if (gpus_.empty()) return first_;
@@ -298,6 +371,7 @@ class OnnxNetwork final : public Network {
   Shapes shapes_;
   std::shared_ptr<const Normalisation> normalisation_;
   int sessions_;
+  std::vector<std::pair<std::string, std::string>> settings_;
   mutable std::mutex mutex_;
   mutable std::size_t made_ = 0;                                      ///< guarded by mutex_
   mutable std::map<int, std::shared_ptr<const OnnxSession>> others_;  ///< by GPU; guarded by mutex_
@@ -311,10 +385,15 @@ std::string key_of(const Config& config) {
       text += to_toml_value(key.get(config)) + '\n';
     }
   }
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(config.model.file, error);
-  const auto time = std::filesystem::last_write_time(config.model.file, error);
-  return text + std::to_string(bytes) + ' ' + std::to_string(time.time_since_epoch().count());
+  const std::filesystem::path file = config.model.file;
+  std::vector<std::filesystem::path> files = {file};
+  for (const std::string& name : weight_files(file)) files.push_back(file.parent_path() / name);
+  for (const auto& each : files) {
+    std::error_code error;
+    text += std::to_string(std::filesystem::file_size(each, error)) + ' ';
+    text += std::to_string(std::filesystem::last_write_time(each, error).time_since_epoch().count()) + '\n';
+  }
+  return text;
 }
 
 /// Wants a file. \throws ConfigError.

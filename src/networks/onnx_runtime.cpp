@@ -101,7 +101,63 @@ void say_nothing(void*, int, const char*, const char*, const char*, const char*)
 
 constexpr int fatal_severity = 4;
 
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \n\r\t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \n\r\t") - first + 1);
+}
+
+/// What stands behind the first bracket and the one that closes it; nothing where it isn't closed.
+std::optional<std::string_view> behind_brackets(std::string_view text, char open, char close) {
+  int depth = 0;
+  for (std::size_t at = text.find(open); at < text.size(); ++at) {
+    if (text[at] == open) ++depth;
+    if (text[at] == close && --depth == 0) return trimmed(text.substr(at + 1));
+  }
+  return std::nullopt;
+}
+
+/// Without "/source/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) ".
+std::string_view without_place(std::string_view text) {
+  if (!text.starts_with('/')) return text;
+  const auto end_of_path = text.find(' ');
+  const std::string_view path = text.substr(0, end_of_path);
+  const auto colon = path.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == path.size() ||
+      path.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) {
+    return text;
+  }
+  auto rest = behind_brackets(text, '(', ')');
+  if (rest && rest->starts_with("const")) rest = trimmed(rest->substr(5));
+  if (rest && rest->starts_with('[')) rest = behind_brackets(*rest, '[', ']');
+  return !rest || rest->empty() ? text : *rest;
+}
+
 }  // namespace
+
+std::string cause_in(std::string_view message) {
+  constexpr std::string_view begins = "Non-zero status code returned while running ";
+  constexpr std::string_view names = " Name:'";
+  constexpr std::string_view says = "Status Message: ";
+  const auto status = message.rfind(says);
+  std::string node;
+  std::string_view text = trimmed(message);
+  if (status != std::string_view::npos) {
+    text = trimmed(message.substr(status + says.size()));
+    const auto begin = message.rfind(begins, status);
+    if (begin != std::string_view::npos) {
+      const std::string_view where = message.substr(begin + begins.size(), status - begin - begins.size());
+      node = where.substr(0, where.find('.'));
+      const auto name = where.find(names);
+      const auto end = name == std::string_view::npos ? name : where.find('\'', name + names.size());
+      if (end != std::string_view::npos && end > name + names.size()) {
+        node += " '" + std::string(where.substr(name + names.size(), end - name - names.size())) + "'";
+      }
+      node += ": ";
+    }
+  }
+  return one_line(node + std::string(without_place(text)));
+}
 
 std::shared_ptr<const OnnxRuntime> OnnxRuntime::load(const std::string& named) {
   // A process can have but one environment of the library. Never given back: when the program ends, what the library
@@ -146,7 +202,7 @@ bool OnnxRuntime::has_provider(std::string_view name) const {
 
 void OnnxRuntime::check(onnx::Status* status) const {
   if (status == nullptr) return;
-  std::string message = one_line(just<onnx::GetErrorMessage>(status));
+  std::string message = cause_in(just<onnx::GetErrorMessage>(status));
   just<onnx::ReleaseStatus>(status);
   throw Error(message);
 }

@@ -12,6 +12,10 @@
 
 namespace slidestream::networks {
 
+/// What a message of the library says went wrong, in one line: without the source's file and function in front of it,
+/// which fill a line by themselves. "Conv node 'stem': Failed to allocate memory for requested buffer of size 7077888"
+std::string cause_in(std::string_view message);
+
 /// A loaded library. Immutable, shared by all threads; it stays loaded until the program ends.
 class OnnxRuntime {
  public:

@@ -151,14 +151,26 @@ OnnxSession::Value OnnxSession::tensor(void* data, std::size_t bytes, const std:
       runtime_, (on_gpu ? device_ : host_).get(), data, bytes, shape.data(), shape.size(), type);
 }
 
-void OnnxSession::run(const Value& input, Value& output) const {
+OnnxSession::Terminator OnnxSession::terminator() const {
+  return make_onnx<onnx::CreateRunOptions, onnx::RunOptions, onnx::ReleaseRunOptions>(runtime_);
+}
+
+void OnnxSession::terminate(const Terminator& runs, bool now) const noexcept {
+  onnx::Status* const status = now ? runtime_->just<onnx::RunOptionsSetTerminate>(runs.get())
+                                   : runtime_->just<onnx::RunOptionsUnsetTerminate>(runs.get());
+  // It sets a flag: where that failed the run would only take longer.
+  if (status != nullptr) runtime_->just<onnx::ReleaseStatus>(status);
+}
+
+void OnnxSession::run(const Value& input, Value& output, const Terminator& by) const {
   const char* input_name = input_.name.c_str();
   const char* output_name = output_.name.c_str();
   const onnx::Value* in = input.get();
   onnx::Value* out = output.get();
+  const onnx::RunOptions* const options = by.get();
   {
     const Turn turn(turns_);
-    runtime_->call<onnx::Run>(session_.get(), nullptr, &input_name, &in, std::size_t{1}, &output_name, std::size_t{1},
+    runtime_->call<onnx::Run>(session_.get(), options, &input_name, &in, std::size_t{1}, &output_name, std::size_t{1},
                               &out);
   }
   if (output.get() == nullptr) output = Value(runtime_, out);

@@ -45,8 +45,14 @@ class OnnxSession {
   Value tensor(void* data, std::size_t bytes, const std::vector<std::int64_t>& shape, onnx::ElementType type,
                bool on_gpu = false) const;
 
+  /// What has a run end that is under way, with an error, and those that begin.
+  using Terminator = OnnxHandle<onnx::RunOptions, onnx::ReleaseRunOptions>;
+  Terminator terminator() const;
+  /// Any thread.
+  void terminate(const Terminator& runs, bool now) const noexcept;
+
   /// Computes `output` from `input`; null memory in `output` is made by the library. \throws Error in one line
-  void run(const Value& input, Value& output) const;
+  void run(const Value& input, Value& output, const Terminator& by = {}) const;
   /// The shape of a value.
   std::vector<std::int64_t> shape_of(const Value& value) const;
 

@@ -102,6 +102,7 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
                         const std::string& earlier) {
   Json corpus;
   corpus["settings"] = settings_json(config);
+  if (!found.deciding.empty()) corpus["deciding"] = found.deciding;
   corpus["versions"] = versions_json();
   corpus["backend"] = result.backend;
   corpus["threads"] = result.threads;

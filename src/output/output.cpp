@@ -155,6 +155,7 @@ void Corpus::add(const SlideResult& slide) {
 void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
                  const std::function<void()>& before_each) {
   slides.for_each([&](const SlideResult& slide) { corpus.add(slide); });
+  corpus.deciding = slides.deciding();
   const fs::path folder = config.output.dir;
   std::string first_failure;
   const auto check = [&before_each] {

@@ -30,14 +30,4 @@ std::string to_hexadecimal(std::uint64_t value) {
   return digits;
 }
 
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string field = "\"";
-  for (const char c : text) {
-    if (c == '"') field += '"';
-    field += c;
-  }
-  return field + '"';
-}
-
 }  // namespace slidestream

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ class SlideSource {
   virtual ~SlideSource() = default;
   /// Visits those that are done or failed, in the order of slides.csv; the same ones every time.
   virtual void for_each(const std::function<void(const SlideResult&)>& visit) = 0;
+  /// What decided their results, by name, where that was kept.
+  virtual std::map<std::string, std::string> deciding() { return {}; }
 };
 
 /// What all slides come to.
@@ -32,6 +35,7 @@ struct Corpus {
   std::uint64_t artifact_bytes = 0;  ///< of them
   bool artifacts_elsewhere = false;  ///< some lie in other folders for results, which were joined
   SpectrumSums sums;
+  std::map<std::string, std::string> deciding;            ///< `SlideSource::deciding`
   std::vector<std::string> value_names;                   ///< of all slides' values, in the order of their first
   std::vector<std::pair<std::string, std::string>> maps;  ///< a slide's path and its map's file
 

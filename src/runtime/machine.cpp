@@ -76,6 +76,17 @@ int available_processors() noexcept {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+std::size_t resident_bytes() noexcept {
+  try {
+    std::size_t all = 0;
+    std::size_t resident = 0;
+    std::ifstream("/proc/self/statm") >> all >> resident;
+    return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  } catch (...) {
+    return 0;
+  }
+}
+
 void run_near_node(int node) noexcept {
   try {
     if (node < 0 || !several_nodes()) return;

@@ -10,6 +10,9 @@ namespace slidestream::runtime {
 /// Processors that this process may use (its affinity mask), at least 1.
 int available_processors() noexcept;
 
+/// Memory of this process that is in the machine's, in bytes; 0 where the system doesn't say.
+std::size_t resident_bytes() noexcept;
+
 /// Keeps the calling thread on the processors of a NUMA node, where the machine has several and this process may use
 /// any of that node's. A wish: nothing happens for -1, or where the system declines.
 void run_near_node(int node) noexcept;

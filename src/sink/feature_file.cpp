@@ -139,6 +139,7 @@ std::vector<std::byte> make_file(const FeatureDescription& about, std::span<cons
         make_dataset(file, "features", H5T_IEEE_F32LE, {rows, static_cast<hsize_t>(about.length)}, vectors.data());
     write_text(features, "name", about.name);
     write_text(features, "encoder", about.encoder);
+    for (const auto& [name, value] : about.settings) write_text(features, name.c_str(), value);
   }
   check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
   const ssize_t size = H5Fget_file_image(file.get(), nullptr, 0);

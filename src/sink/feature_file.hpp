@@ -7,6 +7,8 @@
 #include <slidestream/image.hpp>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 /// \file
 /// Features of a slide's tiles as HDF5, in the layout that TRIDENT (https://github.com/mahmoodlab/TRIDENT) and CLAM
@@ -26,6 +28,8 @@ struct FeatureDescription {
   double downsample = 1.0;              ///< pixels of level 0 along one of that level
   double reduction = 1.0;               ///< pixels of that level along one of a tile
   std::optional<double> magnification;  ///< of level 0, such as 40
+  /// Those that decide the vectors, by name; no paths.
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 /// A tile's top left corner, x and y in pixels of level 0.

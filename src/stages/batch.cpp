@@ -114,14 +114,26 @@ void SlideRun::fail(const char* stage, const std::string& cause, Place place, st
   failed_at_.store(packed(place), std::memory_order_release);
 }
 
-void SlideRun::begin_work() noexcept {
+void WorkTime::begin() noexcept {
   runtime::Clock::rep none = 0;
-  working_since_.compare_exchange_strong(none, runtime::Clock::now().time_since_epoch().count());
+  since_.compare_exchange_strong(none, runtime::Clock::now().time_since_epoch().count());
 }
 
-double SlideRun::working_seconds() const noexcept {
-  const runtime::Clock::rep since = working_since_.load();
-  if (since == 0) return 0.0;
+void WorkTime::hold() noexcept {
+  runtime::Clock::rep since = since_.load();
+  // Where it begins anew meanwhile, `since_` isn't what it was.
+  while (!anew_.load() && !since_.compare_exchange_weak(since, held)) {
+  }
+}
+
+void WorkTime::begin_anew() noexcept {
+  anew_.store(true);
+  since_.store(runtime::Clock::now().time_since_epoch().count());
+}
+
+double WorkTime::seconds() const noexcept {
+  const runtime::Clock::rep since = since_.load();
+  if (since == 0 || since == held) return 0.0;
   return std::chrono::duration<double>(runtime::Clock::now().time_since_epoch() - runtime::Clock::duration(since))
       .count();
 }
@@ -138,11 +150,17 @@ void RunContext::fail(const char* stage, SlideRun& slide, const std::exception_p
   }
 }
 
-void RunContext::check_time(const SlideRun& slide) const {
+bool RunContext::is_late(const WorkTime& work) const noexcept {
   const int limit = config.input.max_seconds;
-  if (limit > 0 && slide.working_seconds() > limit) {
-    throw Error("took longer than input.max_seconds = " + std::to_string(limit));
-  }
+  return limit > 0 && work.seconds() > limit;
+}
+
+std::string RunContext::text_of_limit() const {
+  return "took longer than input.max_seconds = " + std::to_string(config.input.max_seconds);
+}
+
+void RunContext::check_time(const SlideRun& slide) const {
+  if (is_late(*slide.work)) throw Error(text_of_limit());
 }
 
 std::string text_of_tile(const SlideRun& slide, std::int64_t index) {

@@ -57,6 +57,22 @@ struct Chain {
   std::size_t strips_expected = SIZE_MAX;  ///< known with the last one
 };
 
+/// How long a slide has been worked on. Thread-safe.
+class WorkTime {
+ public:
+  /// Somebody begins, if nobody has.
+  void begin() noexcept;
+  /// It waits for other slides, whose networks are at work: until `begin_anew` it takes no time. Nothing after that.
+  void hold() noexcept;
+  void begin_anew() noexcept;
+  double seconds() const noexcept;
+
+ private:
+  static constexpr runtime::Clock::rep held = -1;
+  std::atomic<runtime::Clock::rep> since_{0};  ///< 0: not yet
+  std::atomic<bool> anew_{false};
+};
+
 /// A slide on its way through the graph, shared by its batches.
 struct SlideRun {
   std::size_t index = 0;  ///< position in the input
@@ -90,9 +106,9 @@ struct SlideRun {
   bool failed() const noexcept { return failed_at_.load(std::memory_order_acquire) != nowhere; }
   bool failed_before(Place place) const noexcept { return failed_at_.load(std::memory_order_acquire) < packed(place); }
   /// Somebody reads its first strip now. Thread-safe.
-  void begin_work() noexcept;
-  /// Seconds since then.
-  double working_seconds() const noexcept;
+  void begin_work() noexcept { work->begin(); }
+  /// Shared with its images, whose networks may be the last to work on it.
+  std::shared_ptr<WorkTime> work = std::make_shared<WorkTime>();
   /// A stop was asked for before all strips were sent: the slide has no result.
   std::atomic<bool> abandoned{false};
   /// Chains whose last strip wasn't sent: while there are some, a stop leaves the slide unfinished.
@@ -107,7 +123,6 @@ struct SlideRun {
 
   std::mutex mutex_;
   std::atomic<std::uint64_t> failed_at_{nowhere};
-  std::atomic<runtime::Clock::rep> working_since_{0};  ///< 0: not yet
 };
 
 /// One tile of a batch.
@@ -288,7 +303,11 @@ struct RunContext {
   void fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure,
             SlideRun::Place place) const noexcept;
 
-  /// \throws Error when the slide has taken longer than one may.
+  /// Whether a slide has taken longer than one may.
+  bool is_late(const WorkTime& work) const noexcept;
+  /// What it fails with then.
+  std::string text_of_limit() const;
+  /// \throws Error when it has.
   void check_time(const SlideRun& slide) const;
   void check_fault(const char* stage, const SlideRun& slide, std::size_t strip) const {
     if (fault != nullptr) fault(fault_data, stage, slide.path, strip);

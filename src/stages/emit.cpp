@@ -110,7 +110,10 @@ class Emit final : public EmitStage {
     return images;
   }
 
-  void give_band(Batch& batch) override { turns_.ask(batch, 1); }
+  void give_band(Batch& batch) override {
+    if (networks_ != nullptr) batch.slide->work->hold();  // until its network is let in
+    turns_.ask(batch, 1);
+  }
 
   void give_parcels(Batch& batch) override { turns_.ask(batch, batch.parcels.size()); }
 
@@ -228,7 +231,7 @@ class Emit final : public EmitStage {
     }
     if (images.dropped()) {
       images.waiting.clear();
-      if (networks_ != nullptr) networks_->dropped(made.images);
+      if (networks_ != nullptr) networks_->look_at(made.images);
       return {};
     }
     begin_next(made.images);
@@ -437,7 +440,7 @@ class Emit final : public EmitStage {
     } catch (...) {
       images.drop();
       const auto held = images.weak_from_this().lock();
-      if (networks_ != nullptr && held != nullptr) networks_->dropped(held);
+      if (networks_ != nullptr && held != nullptr) networks_->look_at(held);
       context_.on_output_failure(std::current_exception());
     }
   }
@@ -462,10 +465,7 @@ class Emit final : public EmitStage {
 
   void deliver(SlideImages& images) {
     SlideImages::Finished& slide = *images.finished;
-    for (const SlideImages::Network& network : images.networks) {
-      const auto failure = network.network->failure();
-      if (failure && slide.result.done) slide.result.fail(*failure);
-    }
+    if (!images.hear_networks()) return;
     if (slide.conclude) slide.conclude(slide.result);
     if (slide.result.done) {
       const runtime::StageMeter::Busy busy(context_.publish);

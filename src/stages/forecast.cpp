@@ -185,16 +185,37 @@ class Planner {
     for (const std::uint64_t bytes : pyramids_) forecast_.pyramids_bytes += bytes;
     std::ranges::sort(networks_, std::greater{});
     networks_.resize(std::min(networks_.size(), network_slides(machine_.lanes)));
-    for (const std::uint64_t bytes : networks_) forecast_.networks_bytes += bytes;
+    NetworkForecast& all = forecast_.network;
+    for (const std::uint64_t bytes : networks_) all.bands_bytes += bytes;
     for (const auto& op : operators_) {
-      const Network* const network = op->network();
-      if (network == nullptr) continue;
-      const std::size_t sessions = static_cast<std::size_t>(network->sessions()) * machine_.lanes;
-      forecast_.networks_bytes += network_batches(sessions) * network_batch_bytes(*network);
+      if (op->network() != nullptr) add_network(*op->network());
     }
+    if (all.sessions > 0) all.session_bytes /= all.sessions;
+    forecast_.networks_bytes =
+        all.bands_bytes + all.batches_bytes + all.weights_bytes + all.sessions * all.session_bytes;
   }
 
  private:
+  void add_network(const Network& network) {
+    NetworkForecast& all = forecast_.network;
+    if (all.description.empty()) {
+      all.description = network.description();
+      all.side = network.tiles().side;
+      all.batch = network.tiles().batch;
+    }
+    all.tissue_only |= network.tiles().tissue_only;
+    const std::size_t sessions = static_cast<std::size_t>(network.sessions()) * machine_.lanes;
+    all.sessions += sessions;
+    all.batches_bytes += network_batches(sessions) * network_batch_bytes(network);
+    try {
+      const NetworkMemory memory = network.memory();
+      all.weights_bytes += memory.weights;
+      all.session_bytes += sessions * memory.session;
+    } catch (const Error& error) {
+      all.unknown = error.what();
+    }
+  }
+
   /// Rows of tiles of all levels of a slide's images: one that is being filled, and those that the bands under way, of
   /// `rows` rows each, complete.
   std::uint64_t pyramid_bytes(const Slide& slide, std::size_t level_index, std::int64_t rows) const {
@@ -225,8 +246,8 @@ class Planner {
     return bytes;
   }
 
-  /// What networks keep of a slide.
-  std::uint64_t network_bytes(const SlideInfo& info, std::size_t level_index) const {
+  /// What networks keep of a slide, and what they get of it.
+  std::uint64_t network_bytes(const SlideInfo& info, std::size_t level_index, SlideForecast& slide) const {
     std::uint64_t bytes = 0;
     for (const auto& op : operators_) {
       if (op->network() == nullptr) continue;
@@ -237,6 +258,10 @@ class Planner {
       const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
                                             config_.stitch, options.tile);
       bytes += plan.bytes;
+      const std::int64_t tiles = plan.stitch.tiles();
+      const std::int64_t batch = op->network()->tiles().batch;
+      slide.network_tiles += tiles;
+      slide.network_batches += (tiles + batch - 1) / batch;
       if (!product) continue;
       bytes += pyramid_bytes(plan.stitch.image, product->format, options, plan.chunk_rows,
                              static_cast<std::int64_t>(network_chunks));
@@ -291,7 +316,7 @@ class Planner {
     if (!slide.levels_on_gpu) {
       pyramids_.push_back(pyramid_bytes(*opened, index, slide.most_rows) + copied_bytes(plan, ranges));
     }
-    networks_.push_back(network_bytes(info, index));
+    networks_.push_back(network_bytes(info, index, slide));
     if (spectrum_ && config_.output.maps != MapFormat::none)
       maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
   }

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <slidestream/error.hpp>
 
 #include "runtime/io_threads.hpp"
+#include "stages/network_watch.hpp"
 #include "stages/range_payload.hpp"
 
 namespace slidestream {
@@ -19,9 +21,9 @@ namespace flow = tbb::flow;
 using Wake = std::function<void()>;
 
 /// A number of things, and those who wait for one.
-class Places {
+class Room {
  public:
-  explicit Places(std::size_t free) : free_(free) {}
+  explicit Room(std::size_t free) : free_(free) {}
 
   /// False: `wake` is called when one has become free.
   bool take(const Wake& wake) {
@@ -58,7 +60,7 @@ class Sessions {
       for (const int device : devices) sessions_.push_back(network.session(device));
     }
     const std::size_t count = sessions_.size();
-    places_ = std::make_unique<Places>(network_batches(count));
+    places_ = std::make_unique<Room>(network_batches(count));
     threads_ = std::make_unique<runtime::IoThreads>(count);
   }
 
@@ -73,12 +75,7 @@ class Sessions {
       }
     }
     if (batch == nullptr) {
-      batch = std::make_unique<TileBatch>();
-      // Every byte that is read is written before.
-      const auto in = network_.memory(pixels());
-      const auto out = network_.memory(values() * sizeof(float));
-      batch->pixels = {in, reinterpret_cast<std::uint8_t*>(in.get())};
-      batch->values = {out, reinterpret_cast<float*>(out.get())};
+      batch = new_batch();
     }
     batch->tiles.clear();
     return batch;
@@ -94,7 +91,7 @@ class Sessions {
   void submit(std::function<void()> work) { threads_->submit(std::move(work)); }
 
   /// On one of the threads.
-  void compute(TileBatch& batch, const std::string& path) {
+  void compute(TileBatch& batch, const SlideImages& images, NetworkWatch& watch) {
     std::unique_ptr<NetworkSession> session;
     {
       const std::lock_guard lock(mutex_);
@@ -102,19 +99,36 @@ class Sessions {
       sessions_.pop_back();
     }
     try {
+      const NetworkWatch::Running running(watch, *session, images);
+      if (watch.is_over(images)) throw Error("nobody wants it any more");
       session->run({batch.pixels.get(), pixels()}, {batch.values.get(), values()});
     } catch (...) {
-      batch.failure = current_cause(path);
+      batch.failure = current_cause(images.slide());
       if (batch.tiles.size() > 1) {
         batch.failure = "in a batch of tiles " + std::to_string(batch.tiles.front()) + " to " +
                         std::to_string(batch.tiles.back()) + ": " + *batch.failure;
       }
     }
+    batch.interrupted = batch.failure && watch.is_over(images);
     const std::lock_guard lock(mutex_);
     sessions_.push_back(std::move(session));
   }
 
  private:
+  std::unique_ptr<TileBatch> new_batch() const {
+    try {
+      auto batch = std::make_unique<TileBatch>();
+      // Every byte that is read is written before.
+      const auto in = network_.allocate(pixels());
+      const auto out = network_.allocate(values() * sizeof(float));
+      batch->pixels = {in, reinterpret_cast<std::uint8_t*>(in.get())};
+      batch->values = {out, reinterpret_cast<float*>(out.get())};
+      return batch;
+    } catch (const std::bad_alloc&) {
+      throw Error("there is no memory for a batch of " + std::to_string(network_.tiles().batch) + " tiles, " +
+                  std::to_string(network_batch_bytes(network_)) + " bytes; lower model.batch");
+    }
+  }
   std::size_t pixels() const {
     const NetworkTiles tiles = network_.tiles();
     return static_cast<std::size_t>(tiles.batch) * static_cast<std::size_t>(tiles.side) *
@@ -125,7 +139,7 @@ class Sessions {
   }
 
   const Network& network_;
-  std::unique_ptr<Places> places_;
+  std::unique_ptr<Room> places_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<NetworkSession>> sessions_;  ///< that nobody uses; guarded by mutex_
   std::vector<std::unique_ptr<TileBatch>> batches_;        ///< that nobody uses; guarded by mutex_
@@ -148,7 +162,8 @@ class All final : public Networks {
         made_(std::move(surroundings.made)),
         slides_(network_slides(context_.lanes)),
         advance_(
-            graph_, flow::unlimited, [this](const Work& work) { return advance(work); }, flow::node_priority_t{4}) {
+            graph_, flow::unlimited, [this](const Work& work) { return advance(work); }, flow::node_priority_t{4}),
+        watch_(context_, graph_, [this](const std::shared_ptr<SlideImages>& images) { look_at(images); }) {
     for (const auto& op : context_.operators) {
       const Network* const network = op->network();
       sessions_.push_back(network == nullptr ? nullptr : std::make_unique<Sessions>(*network, context_.devices));
@@ -164,6 +179,7 @@ class All final : public Networks {
       };
       network.leave = [this] { slides_.give_back(); };
     }
+    if (!images->networks.empty()) watch_.add(images);
   }
 
   void put(const std::shared_ptr<SlideImages>& images, std::size_t network, const ConstHostView& rows,
@@ -174,7 +190,7 @@ class All final : public Networks {
     wake(images, network);
   }
 
-  void dropped(const std::shared_ptr<SlideImages>& images) override {
+  void look_at(const std::shared_ptr<SlideImages>& images) override {
     for (std::size_t i = 0; i < images->networks.size(); ++i) wake(images, i);
   }
 
@@ -184,7 +200,16 @@ class All final : public Networks {
    public:
     View(All& all, const Work& work) : all_(all), work_(work), of_(work.images->networks[work.network]) {}
 
-    bool admit() override { return all_.slides_.take(of_.network->wake); }
+    bool admit() override {
+      if (!all_.slides_.take(of_.network->wake)) return false;
+      work_.images->work().begin_anew();
+      return true;
+    }
+    bool stopping() const override { return all_.context_.stopping(); }
+    std::optional<std::string> late() const override {
+      if (!all_.context_.is_late(work_.images->work())) return std::nullopt;
+      return all_.context_.text_of_limit();
+    }
     std::unique_ptr<TileBatch> take_batch() override { return sessions().take(of_.network->wake); }
     void give_back(std::unique_ptr<TileBatch> batch) override { sessions().give_back(std::move(batch)); }
     void run(std::unique_ptr<TileBatch> batch) override { all_.run(work_, std::move(batch)); }
@@ -240,7 +265,7 @@ class All final : public Networks {
           images->handoff.take();
           {
             runtime::StageMeter::Busy busy(context_.network);
-            sessions.compute(**shared, images->slide());
+            sessions.compute(**shared, *images, watch_);
             busy.add((*shared)->tiles.size(), 0);
           }
           images->networks[network].network->put(std::move(*shared));
@@ -262,8 +287,9 @@ class All final : public Networks {
   std::function<void(const std::shared_ptr<SlideImages>&, std::size_t, const ConstHostView&,
                      std::shared_ptr<runtime::Slot>)>
       made_;
-  Places slides_;
+  Room slides_;
   flow::function_node<Work> advance_;
+  NetworkWatch watch_;
   std::vector<std::unique_ptr<Sessions>> sessions_;  ///< by operator; threads end first
 };
 

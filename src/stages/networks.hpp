@@ -40,8 +40,8 @@ class Networks {
   virtual void put(const std::shared_ptr<SlideImages>& images, std::size_t network, const ConstHostView& rows,
                    std::shared_ptr<runtime::Slot> slot) = 0;
 
-  /// The slide was dropped.
-  virtual void dropped(const std::shared_ptr<SlideImages>& images) = 0;
+  /// The slide was dropped, or its time is over.
+  virtual void look_at(const std::shared_ptr<SlideImages>& images) = 0;
 };
 
 /// Makes the sessions. \throws Error, ConfigError.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 
+#include "config/csv.hpp"
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
 #include "sink/content_hash.hpp"
@@ -19,7 +21,7 @@ namespace slidestream {
 namespace {
 
 /// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file. Of a
-/// network what it is, too.
+/// network those that are in effect, and what it is.
 std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const Operator& op) {
   std::vector<std::pair<std::string, std::string>> settings;
   const bool stitched = op.network() != nullptr;
@@ -27,9 +29,14 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Config& confi
     const bool own = key.section == op.name() || (stitched && key.section == "stitch");
     if (own && !key.is_path && !key.of_machine) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
-  if (stitched) {
-    settings.emplace_back("network", to_toml_value(std::filesystem::path(config.model.file).filename().string()));
-    settings.emplace_back("runtime", to_toml_value(op.network()->description()));
+  if (!stitched) return settings;
+  for (auto& setting : op.network()->settings()) {
+    const auto same = std::ranges::find(settings, setting.first, &std::pair<std::string, std::string>::first);
+    if (same == settings.end()) {
+      settings.push_back(std::move(setting));
+    } else {
+      same->second = std::move(setting.second);
+    }
   }
   return settings;
 }
@@ -205,7 +212,7 @@ ImageOptions options_for(const Config& config, const Product& product, const Sli
 }
 
 SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const ImageNames& names)
-    : under_way_(context.images), slide_(slide.path) {
+    : under_way_(context.images), slide_(slide.path), work_(slide.work) {
   const Places places(context.config, slide, names);
   const IccProfile profile = profile_of(context, slide);
   std::size_t op = 0;
@@ -233,7 +240,10 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
       Network& added = networks.emplace_back();
       added.op = place;
       added.rank = rank;
-      if (product) added.image = images.size();
+      if (product) {
+        added.image = images.size();
+        added.absent = places.of("." + maker.name() + ".partial.csv").path;
+      }
       added.network = std::move(made);
       added.file = maker.vectors_file();
       if (!product && added.file.write) {
@@ -290,7 +300,31 @@ void SlideImages::publish_vectors(Network& network) {
   measure(network.artifact, network.path);
 }
 
+/// What it lists are parts of the image, in its own pixels.
+void SlideImages::publish_absent(const Network& network) {
+  const StitchPlan& stitch = network.network->plan().stitch;
+  publish_whole(network.absent, [&](const std::filesystem::path& path) {
+    std::ofstream out(path, std::ios::binary);
+    out << "tile,column,row,x,y,width,height,cause\r\n";
+    for (const auto& [number, cause] : network.network->absent()) {
+      const StitchTile tile = stitch.tile(number);
+      const std::int64_t x = stitch.x.begin(tile.column);
+      const std::int64_t y = stitch.y.begin(tile.row);
+      out << number << ',' << tile.column << ',' << tile.row << ',' << x << ',' << y << ','
+          << std::min(stitch.x.tile, stitch.image.width - x) << ',' << std::min(stitch.y.tile, stitch.image.height - y)
+          << ',' << csv_field(cause) << "\r\n";
+    }
+    out.close();
+    if (!out) throw OutputError(path.string() + ": can't be written");
+  });
+}
+
 void SlideImages::publish() {
+  // What an earlier run said of it isn't so any more.
+  for (const Network& network : networks) {
+    std::error_code ignored;
+    if (!network.absent.empty()) std::filesystem::remove(network.absent, ignored);
+  }
   std::vector<std::pair<std::size_t, Artifact>> made;
   for (Image& image : images) {
     for (const PublishedFile& file : image.sink->publish()) {
@@ -312,6 +346,24 @@ void SlideImages::publish() {
   }
   std::ranges::stable_sort(made, {}, &std::pair<std::size_t, Artifact>::first);
   for (auto& [rank, artifact] : made) finished->result.artifacts.push_back(std::move(artifact));
+}
+
+bool SlideImages::hear_networks() {
+  bool left = false;
+  for (const Network& network : networks) {
+    left = left || network.network->left();
+    auto failure = network.network->failure();
+    if (!failure || !finished->result.done) continue;
+    try {
+      if (!network.absent.empty() && !network.network->absent().empty()) publish_absent(network);
+    } catch (const OutputError& error) {
+      failure->cause += "; " + std::string(error.what());
+    }
+    finished->result.fail(*failure);
+  }
+  if (!left || !finished->result.done) return true;
+  discard_empty();
+  return false;
 }
 
 void SlideImages::discard_empty() noexcept {

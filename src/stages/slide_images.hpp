@@ -64,8 +64,9 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
     std::size_t rank = 0;  ///< of the operator in the run
     VectorsFile file;      ///< of what a network of vectors gives; without `write` where there is none
     std::filesystem::path path;
-    Artifact artifact;    ///< of that file, without size and digest
-    TileVectors vectors;  ///< what is known of them beforehand
+    std::filesystem::path absent;  ///< where the table of tiles that failed is written; empty: nowhere
+    Artifact artifact;             ///< of that file, without size and digest
+    TileVectors vectors;           ///< what is known of them beforehand
   };
   /// What is written when the slide is whole.
   struct Prepared {
@@ -95,10 +96,15 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
   /// Gives all files their final names, and lists them in the finished result. On a thread that may wait.
   /// \throws OutputError.
   void publish();
+  /// Marks the finished result with what networks failed at, and writes a table of the tiles that are absent beside an
+  /// image with holes. False: a stop came before networks had what they give, and there is no result. On a thread that
+  /// may wait.
+  bool hear_networks();
   /// Removes files that nothing was written to.
   void discard_empty() noexcept;
 
   const std::string& slide() const noexcept { return slide_; }
+  WorkTime& work() const noexcept { return *work_; }
 
   std::vector<Network> networks;  ///< tiles of images hold their memory
   std::vector<Image> images;
@@ -115,9 +121,11 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
 
  private:
   void publish_vectors(Network& network);
+  static void publish_absent(const Network& network);
 
   ImagesUnderWay& under_way_;
   std::string slide_;  ///< its path
+  std::shared_ptr<WorkTime> work_;
   std::vector<Prepared> prepared_;
   std::atomic<bool> dropped_{false};
 };

@@ -8,7 +8,7 @@
 namespace slidestream {
 namespace {
 
-constexpr const char* not_a_number = "the network gave a value that isn't a number";
+constexpr const char* not_finite = "the network gave a value that isn't a finite number";
 
 /// Columns that make a task.
 constexpr std::int64_t piece_columns = 2048;
@@ -80,6 +80,7 @@ void SlideNetwork::step(Surroundings& by) {
     batches_put_.clear();
   }
   if (ended_ && !by.dropped()) return;
+  if (!ended_ && !by.dropped() && tiles_left_ > 0) look_at_time(by);
   bool moved = true;
   while (moved && !by.dropped()) {
     if (!admitted_) {
@@ -97,6 +98,17 @@ void SlideNetwork::step(Surroundings& by) {
     end(by);
   } else if (tiles_left_ == 0 && made_ == (makes_image_ ? plan_.stitch.image.height : 0)) {
     end(by);
+  }
+}
+
+/// Where the slide has taken too long, or the run was told to stop, nobody wants its tiles any more.
+void SlideNetwork::look_at_time(Surroundings& by) {
+  if (by.stopping()) {
+    left_ = true;
+    by.drop();
+  } else if (const auto late = by.late()) {
+    broken_ = *late;
+    by.drop();
   }
 }
 
@@ -158,7 +170,7 @@ bool SlideNetwork::take_values(TileBatch& batch, Surroundings& by) {
       if (makes_image_) {
         sound[i] = band_->put(plan_.stitch.tile(batch.tiles[places[i]]), values) ? 1 : 0;
       } else {
-        sound[i] = std::ranges::any_of(values, [](float value) { return std::isnan(value); }) ? 0 : 1;
+        sound[i] = std::ranges::all_of(values, [](float value) { return std::isfinite(value); }) ? 1 : 0;
       }
     });
   }
@@ -166,7 +178,7 @@ bool SlideNetwork::take_values(TileBatch& batch, Surroundings& by) {
     const std::int64_t tile = batch.tiles[places[i]];
     batch.taken[places[i]] = 1;
     if (sound[i] == 0) {
-      lose(tile, batch.failure ? *batch.failure : not_a_number, by);
+      lose(tile, batch.failure ? *batch.failure : not_finite, by);
       if (by.dropped()) return false;
       continue;
     }
@@ -189,7 +201,7 @@ void SlideNetwork::lose(std::int64_t tile, const std::string& cause, Surrounding
     by.drop();
     return;
   }
-  absent_.push_back(tile);
+  absent_.emplace(tile, cause);
   --tiles_left_;
   if (makes_image_) band_->arrived(plan_.stitch.tile(tile), false);
 }
@@ -203,20 +215,21 @@ void SlideNetwork::note(std::int64_t tile, const std::string& cause) {
 /// Of several tiles that fail the first in the slide is named, whoever was faster.
 void SlideNetwork::judge(const TileBatch& batch) {
   if (failed_tile_ < 0 || config_.mode == StitchMode::lenient || batch.tiles.front() >= failed_tile_) return;
+  if (batch.interrupted) return;
   if (batch.failure) {
     note(batch.tiles.front(), *batch.failure);
   } else if (const std::int64_t wrong = wrong_tile(batch); wrong >= 0) {
-    note(wrong, not_a_number);
+    note(wrong, not_finite);
   }
 }
 
-/// The first of a batch's tiles with a value that isn't a number, once mapped; -1: none.
+/// The first of a batch's tiles with a value that isn't a finite number; -1: none.
 std::int64_t SlideNetwork::wrong_tile(const TileBatch& batch) const {
   const std::size_t count = values_of_tile();
   const float* value = batch.values.get();
   for (const std::int64_t tile : batch.tiles) {
     for (std::size_t i = 0; i < count; ++i, ++value) {
-      if (std::isnan(makes_image_ ? *value - output_.low : *value)) return tile;
+      if (!std::isfinite(*value)) return tile;
     }
   }
   return -1;
@@ -382,19 +395,21 @@ void SlideNetwork::send(Surroundings& by) {
   std::memset(batch.pixels.get() + batch.tiles.size() * tile_bytes, 0, (all - batch.tiles.size()) * tile_bytes);
   batch.taken.assign(batch.tiles.size(), 0);
   batch.failure.reset();
+  batch.interrupted = false;
   if (!makes_image_) vectors_.resize(given_.size() * static_cast<std::size_t>(output_.channels));
   by.run(std::move(filling_));
 }
 
 std::optional<SlideFailure> SlideNetwork::failure() const {
+  if (left_) return std::nullopt;
   if (!broken_.empty()) return SlideFailure{"network", std::nullopt, broken_};
   if (failed_tile_ < 0) return std::nullopt;
   const StitchTile tile = plan_.stitch.tile(failed_tile_);
   std::string cause = "tile " + std::to_string(failed_tile_) + " (column " + std::to_string(tile.column) + ", row " +
                       std::to_string(tile.row) + "): " + cause_;
   if (!absent_.empty()) {
-    std::vector<std::int64_t> absent = absent_;
-    std::ranges::sort(absent);
+    std::vector<std::int64_t> absent;
+    for (const auto& [number, why] : absent_) absent.push_back(number);
     const std::size_t all = given_.size() + late_;
     cause = std::to_string(absent.size()) + " of " + std::to_string(all) + " tiles absent: " + text_of(absent) + "; " +
             cause;

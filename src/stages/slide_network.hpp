@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,6 +31,7 @@ struct TileBatch {
   std::vector<std::int64_t> tiles;  ///< numbers of those that it has, by place
   std::vector<std::uint8_t> taken;  ///< of those, which have been taken out again
   std::optional<std::string> failure;
+  bool interrupted = false;  ///< which is no failure of its tiles
 };
 
 /// Which tiles of a slide are given to a network: those with tissue.
@@ -51,6 +53,9 @@ class SlideNetwork {
     virtual ~Surroundings() = default;
     /// Whether its tiles may come into memory; if not, it is woken when they may.
     virtual bool admit() = 0;
+    /// Whether the run was told to stop, and whether the slide has taken longer than one may. It is woken then.
+    virtual bool stopping() const = 0;
+    virtual std::optional<std::string> late() const = 0;
     /// An empty batch; null: it is woken when one comes back.
     virtual std::unique_ptr<TileBatch> take_batch() = 0;
     virtual void give_back(std::unique_ptr<TileBatch> batch) = 0;
@@ -93,8 +98,12 @@ class SlideNetwork {
   /// Whether nothing more will come of it; asked by who advances it.
   bool ended() const noexcept { return ended_; }
 
+  /// Whether a stop ended it; asked as `failure`.
+  bool left() const noexcept { return left_; }
   /// Why the slide failed here, if it did; after nobody works on it any more.
   std::optional<SlideFailure> failure() const;
+  /// Tiles that are absent because they failed, and why; asked as `failure`.
+  const std::map<std::int64_t, std::string>& absent() const noexcept { return absent_; }
   /// Of a network of vectors: those of the tiles that were given to it, one after the other.
   const std::vector<float>& vectors() const noexcept { return vectors_; }
   /// The numbers of these tiles.
@@ -108,6 +117,7 @@ class SlideNetwork {
   };
 
   void step(Surroundings& by);
+  void look_at_time(Surroundings& by);
   void begin();
   void end(Surroundings& by);
   bool take_values(Surroundings& by);
@@ -143,6 +153,7 @@ class SlideNetwork {
   bool admitted_ = false;
   runtime::Clock::time_point begun_;  ///< when it was
   bool ended_ = false;
+  bool left_ = false;  ///< by a stop
   std::deque<Rows> bands_;
   std::vector<std::unique_ptr<TileBatch>> batches_;  ///< computed, with tiles that have no room yet
   std::unique_ptr<AreaResampler> resampler_;
@@ -159,9 +170,9 @@ class SlideNetwork {
   std::int64_t tiles_left_ = 0;           ///< that haven't come back
   std::vector<std::int64_t> given_;
   std::vector<float> vectors_;
-  std::vector<std::int64_t> absent_;  ///< tiles that failed
-  std::size_t late_ = 0;              ///< tiles that weren't given to the network, as its time was over
-  std::int64_t failed_tile_ = -1;     ///< the first that failed
+  std::map<std::int64_t, std::string> absent_;  ///< tiles that failed, and why
+  std::size_t late_ = 0;                        ///< tiles that weren't given to the network, as its time was over
+  std::int64_t failed_tile_ = -1;               ///< the first that failed
   std::string cause_;
   std::string broken_;  ///< why it couldn't go on, whatever the tile
 };

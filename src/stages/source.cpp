@@ -200,8 +200,7 @@ class Source final : public SourceStage {
       context_.check_fault("source", *run, 0);
       // The slide doesn't outlive its run.
       const auto give_up = [this, reading = run.get()] {
-        const int limit = context_.config.input.max_seconds;
-        return control_.stop_requested() || (limit > 0 && reading->working_seconds() > limit);
+        return control_.stop_requested() || context_.is_late(*reading->work);
       };
       run->slide =
           Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
@@ -235,8 +234,7 @@ class Source final : public SourceStage {
       if (control_.stop_requested()) {
         run->abandoned.store(true);
       } else if (is_late(slide.begin)) {
-        run->fail("source", "took longer than input.max_seconds = " + std::to_string(context_.config.input.max_seconds),
-                  {});
+        run->fail("source", context_.text_of_limit(), {});
       } else if (slide.attempt < context_.config.input.retries) {
         slide.due = runtime::Clock::now() + pause_before_retry(slide.attempt++);
         const std::lock_guard lock(put_off_mutex_);

@@ -74,16 +74,16 @@ std::int64_t map_values(Sample* to, const float* values, std::int64_t pixels, in
     int wrong = 0;
     for (std::int64_t i = 0; i < pixels; ++i) {
       const float value = (from[i] - low) * factor;
-      wrong |= static_cast<int>(value != value);
-      // Written so that what isn't a number becomes one that fits.
+      // 0 for every finite number.
+      wrong |= static_cast<int>(from[i] - from[i] != 0.0F);
+      // Written so that whatever it is becomes a number that fits.
       const float above = value > 0.0F ? value : 0.0F;
       const float inside = above < most ? above : most;
       to[i * channels + channel] = static_cast<Sample>(std::rint(inside));
     }
     if (wrong == 0 || found >= 0) continue;
     for (std::int64_t i = 0; found < 0; ++i) {
-      const float value = (from[i] - low) * factor;
-      if (value != value) found = channel * pixels + i;
+      if (!std::isfinite(from[i])) found = channel * pixels + i;
     }
   }
   return found;

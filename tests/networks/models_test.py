@@ -3,89 +3,20 @@
 MODELS holds what scripts/make-models.py makes, and libonnxruntime.so; TEST_PYTHON has the packages onnx, onnxruntime and
 h5py. Where they aren't there the tests are skipped."""
 
-import csv
+import json
 import os
-import pathlib
+import resource
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PYTHON = os.environ.get("TEST_PYTHON", "")
-try:
-    import h5py
-    import numpy
-    import onnxruntime
-except ImportError:
-    if os.path.exists(PYTHON) and "MODELS_TEST" not in os.environ:
-        os.execve(PYTHON, [PYTHON, "-B", *sys.argv], {**os.environ, "MODELS_TEST": "1"})
-    print("SKIPPED: needs the packages onnx, onnxruntime and h5py: scripts/install-deps.sh --tests installs them")
-    sys.exit(0)
+# Where packages are missing this ends, or begins anew with a Python that has them.
+from models_case import DATA, ENVIRONMENT, MODELS, PIPELINE, ROOT, Models, level0, run, settings_of
 
-if not (pathlib.Path(os.environ["MODELS"]) / "identity.onnx").exists():
-    print("SKIPPED: needs networks, which the test \"networks: models are made\" makes")
-    sys.exit(0)
-sys.path.insert(0, str(ROOT / "tests" / "sink"))
-os.environ.setdefault("WRITE_IMAGE", "")
-from folder_image import zarr_arrays  # noqa: E402
-
-PIPELINE = os.environ["PIPELINE"]
-MODELS = pathlib.Path(os.environ["MODELS"])
-# Its Python has the package onnxruntime, which the program finds by itself.
-ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "PATH": f"{pathlib.Path(PYTHON).parent}:{os.environ['PATH']}"}
-DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "shared")) / "data"
-
-
-def run(*arguments, **options):
-    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=250, env=ENVIRONMENT,
-                          stdin=subprocess.DEVNULL, check=False, **options)
-
-
-def settings_of(model, *more):
-    settings = ['operators.run=["model"]', f"model.file={MODELS / (model + '.onnx')}", "model.provider=cpu", *more]
-    return [word for setting in settings for word in ("-s", setting)]
-
-
-def level0(image):
-    """The pixels of an uncompressed OME-Zarr: height x width x channels."""
-    return numpy.moveaxis(next(iter(zarr_arrays(image)))[1], 0, -1)
-
-
-class Models(unittest.TestCase):
-    ZARR = ("image.format=ome-zarr", "image.compression=none")
-
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.slide = cls.folder / "slide.svs"
-        cls.must("synth", "--out", cls.slide, "--size", "700x500", "--levels", "2")
-
-    @classmethod
-    def must(cls, *arguments):
-        done = run(*arguments)
-        assert done.returncode == 0, f"{arguments}: {done.stderr}"
-        return done
-
-    def pixels(self):
-        out = self.folder / "exact"
-        if not out.exists():
-            self.must("convert", self.slide, "--to", "ome-zarr", "--compression", "none", "--out", out)
-        return level0(out / "images" / "slide.identity.ome.zarr")
-
-    def table(self, out, name="slides.csv"):
-        with open(out / name, newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-
-    def refused(self, *arguments):
-        done = run(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertEqual(done.stderr.strip().count("\n"), 0, done.stderr)
-        return done.stderr
+import h5py
+import numpy
+import onnxruntime
 
 
 class Images(Models):
@@ -256,7 +187,7 @@ class Failures(Models):
         self.assertEqual(done.returncode, 1, done.stderr)
         rows = self.table(out)
         self.assertEqual([row["status"] for row in rows], ["failed", "failed"])
-        self.assertIn("the network gave a value that isn't a number", rows[0]["error"])
+        self.assertIn("the network gave a value that isn't a finite number", rows[0]["error"])
         self.assertFalse(list((out / "features").glob("*.h5")))
         # Darker ones can be computed.
         out = self.folder / "dark"
@@ -297,12 +228,100 @@ class Failures(Models):
         (mine / "m.toml").write_text("[model]\nbatch = 4\n")
         self.assertIn("model.batch is 4 here and was 0", self.refused(self.slide, "-o", out, *own))
         (mine / "m.toml").unlink()
-        (mine / "m.onnx.data").write_bytes(b"weights")
-        self.assertIn("the model's content is ", self.refused(self.slide, "-o", out, *own))
-        (mine / "m.onnx.data").unlink()
+        # What lies beside it is nobody's business, but for what its weights are in.
+        (mine / "m.onnx.old").write_bytes(b"weights")
+        self.must(self.slide, "-o", out, *own)
         moved = self.folder / "moved"
         mine.rename(moved)
         self.must(self.slide, "-o", out, *(word.replace(str(mine), str(moved)) for word in own))
+
+
+    def test_weights_in_files_of_other_names_are_the_networks(self):
+        mine = self.folder / "outside"
+        mine.mkdir()
+        for name in "outside.onnx", "filters.bin":
+            shutil.copy(MODELS / name, mine)
+        out = self.folder / "filtered"
+        own = [word for setting in ('operators.run=["model"]', f"model.file={mine / 'outside.onnx'}", "model.provider=cpu",
+                                    "image.format=ome-tiff") for word in ("-s", setting)]
+        self.must(self.slide, "-o", out, *own)
+        weights = bytearray((mine / "filters.bin").read_bytes())
+        weights[3] ^= 1
+        (mine / "filters.bin").write_bytes(weights)
+        self.assertIn("the model's content is ", self.refused(self.slide, "-o", out, *own))
+        (mine / "filters.bin").unlink()
+        self.assertIn("filters.bin", self.refused(self.slide, "-o", out, *own))
+
+    def test_infinite_values_fail_a_slide_as_what_isnt_a_number_does(self):
+        out = self.folder / "infinite"
+        done = run(self.slide, "-o", out, *settings_of("infinite"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        [row] = self.table(out, "failures.csv")
+        self.assertIn("the network gave a value that isn't a finite number", row["cause"])
+
+    def test_the_cause_in_the_librarys_message_is_told(self):
+        if "SANITIZED" in os.environ:
+            self.skipTest("a sanitizer's allocator ends the program")
+        out = self.folder / "cause"
+        run(self.slide, "-o", out, *settings_of("memory"))
+        [row] = self.table(out, "failures.csv")
+        self.assertIn("Failed to allocate memory for requested buffer of size ", row["cause"])
+
+    def test_a_batch_that_there_is_no_memory_for_is_told_with_its_size(self):
+        if "SANITIZED" in os.environ:
+            self.skipTest("a sanitizer's allocator ends the program")
+        few = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # noqa: E731
+        # Of tiles of any size a batch of black ones says what comes of them; others are first met by sessions.
+        for model, settings, said in (
+                ("blur", ("model.tile=4096", "model.batch=64"), "there is no memory for a batch of 64 black tiles, 12288 MiB"),
+                ("unet", ("model.batch=4096", "model.sessions=9"),
+                 "there is no memory for a session with batches of 4096 tiles, 1536 MiB")):
+            done = run(self.slide, "-o", self.folder / "large", *settings_of(model, "image.format=ome-tiff", *settings),
+                       preexec_fn=few)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"error: {MODELS / model}.onnx: {said}; lower model.batch", done.stderr.splitlines()[-1])
+
+
+class Forecasts(Models):
+    def test_tiles_batches_and_memory_are_told_beforehand(self):
+        done = self.must(self.slide, "--dry-run", *settings_of("unet", "image.format=ome-tiff", "model.sessions=3"))
+        # 128 pixels that share 16: 7 x 5 tiles, 4 at a time.
+        self.assertIn("the network gets 35 tiles in 9 batches\n", done.stdout)
+        [line] = [line for line in done.stdout.splitlines() if line.startswith("network ")]
+        self.assertRegex(line, r"ONNX Runtime .*, CPU, tiles of 128, 4 at a time; .* for rows and tiles of slides, .* for "
+                               r"batches, .* for each of 3 sessions, .* for weights")
+        self.assertNotIn("on the host:", done.stdout)
+        done = self.must(self.slide, "--dry-run", *settings_of("features"))
+        self.assertIn("the network gets at most 88 tiles in 11 batches\n", done.stdout)
+        if "SANITIZED" not in os.environ:  # whose allocator ends the program
+            done = run(self.slide, "--dry-run", *settings_of("memory"))
+            self.assertIn(", unknown for ", done.stdout)
+        done = run(self.slide, "--dry-run", *settings_of("unet", "image.format=ome-tiff", "stitch.memory_mib=1"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("stitching it takes ", done.stdout)
+
+    def test_what_is_in_effect_stands_in_files(self):
+        out = self.folder / "effect"
+        self.must(self.slide, "-o", out, *settings_of("unet", "image.format=ome-tiff"))
+        content = (out / "images" / "slide.model.ome.tif").read_bytes().decode("latin-1")
+        content = content[content.index("<OME "):content.index("</OME>")].replace("&quot;", '"')
+        for text in ("<M K=\"model.batch\">4</M>", "<M K=\"model.overlap\">16</M>", "<M K=\"model.tile\">128</M>",
+                     "<M K=\"model.mean\">[0.485", "<M K=\"runtime\">\"ONNX Runtime "):
+            self.assertIn(text, content)
+        with open(out / "corpus.json", encoding="utf-8") as file:
+            deciding = json.load(file)["deciding"]
+        self.assertEqual(deciding["the model"], "unet.onnx")
+        digest = deciding["the model's content"]
+        self.assertRegex(content, f'<M K="network(\'|&apos;|&#39;)s content">{digest}</M>')
+        self.assertRegex(deciding["the model's runtime"], "^ONNX Runtime .*, CPU$")
+        self.assertEqual(deciding["model.overlap"], "16")
+        out = self.folder / "vectors"
+        self.must(self.slide, "-o", out, *settings_of("features"))
+        with h5py.File(out / "features" / "slide.h5") as file:
+            said = dict(file["features"].attrs)
+        self.assertEqual((said["model.batch"], said["model.where"], said["network"]), ("8", '"tissue"', '"features.onnx"'))
+        with open(out / "corpus.json", encoding="utf-8") as file:
+            self.assertEqual(said["network's content"], json.load(file)["deciding"]["the model's content"])
 
 
 class Documents(Models):

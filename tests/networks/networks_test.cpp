@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "networks/normalisation.hpp"
+#include "networks/onnx_files.hpp"
 #include "networks/onnx_network.hpp"
+#include "networks/onnx_runtime.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace slidestream;
@@ -90,6 +92,79 @@ std::string complaint(const Config& config) {
 }
 
 }  // namespace
+
+TEST_CASE("What a network computes can be interrupted, and it computes again when that is over") {
+  if (models().empty()) return;
+  const auto endless = open_network(running(models() + "/endless.onnx"));
+  const std::vector<std::uint8_t> pixels = random_pixels(samples_of(*endless), 3);
+  const auto session = endless->session(-1);
+  std::string said;
+  std::vector<float> values(values_of(*endless));
+  std::thread thread([&] {
+    try {
+      session->run(pixels, values);
+    } catch (const SlideError& error) {
+      said = error.what();
+    }
+  });
+  session->interrupt(true);
+  thread.join();
+  CHECK_MESSAGE(said.find("endless.onnx: it fails on a batch: ") != std::string::npos, said);
+  CHECK(said.find('\n') == std::string::npos);
+  const auto slow = open_network(running(models() + "/slow.onnx"));
+  const auto again = slow->session(-1);
+  again->interrupt(true);
+  CHECK_THROWS_AS(again->run(pixels, values), SlideError);
+  again->interrupt(false);
+  again->run(pixels, values);
+  CHECK(values[0] == doctest::Approx(static_cast<float>(sample_at(pixels, 64, 0, 0, 0, 0)) / 255.0F));
+}
+
+TEST_CASE("Of the library's messages what went wrong stays, and where in its sources doesn't") {
+  CHECK(cause_in("Non-zero status code returned while running Expand node. Name:'' Status Message: "
+                 "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:360 void* "
+                 "onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) Failed to allocate "
+                 "memory for requested buffer of size 211106232532992\n") ==
+        "Expand node: Failed to allocate memory for requested buffer of size 211106232532992");
+  CHECK(cause_in("Non-zero status code returned while running Conv node. Name:'stem' Status Message: "
+                 "/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:129 std::conditional_t<THRW, void, "
+                 "onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, int) [with ERRTYPE = "
+                 "cudaError; bool THRW = true; SUCCTYPE = cudaError [x]] CUDA failure 2: out of memory ; GPU=0") ==
+        "Conv node 'stem': CUDA failure 2: out of memory ; GPU=0");
+  CHECK(cause_in("Got invalid dimensions for input: tiles\n index: 3 Got: 65 Expected: 64\n") ==
+        "Got invalid dimensions for input: tiles  index: 3 Got: 65 Expected: 64");
+  // What looks otherwise stays as it is.
+  CHECK(cause_in("/models/m.onnx failed: Protobuf parsing failed.") ==
+        "/models/m.onnx failed: Protobuf parsing failed.");
+  CHECK(cause_in("/a.cc:12 void f(int") == "/a.cc:12 void f(int");
+  CHECK(cause_in("/a.cc:12 void f(int)") == "/a.cc:12 void f(int)");
+  CHECK(cause_in("Status Message: ") == "");
+  CHECK(cause_in("").empty());
+}
+
+TEST_CASE("The files that weights lie in are found in a network's own") {
+  const TemporaryFolder folder;
+  if (models().empty()) return;
+  CHECK(weight_files(models() + "/blur.onnx").empty());
+  CHECK(weight_files(models() + "/outside.onnx") == std::vector<std::string>{"filters.bin"});
+  CHECK(weight_files(models() + "/none.onnx").empty());
+  CHECK(bytes_of_network(models() + "/outside.onnx") ==
+        fs::file_size(models() + "/outside.onnx") + fs::file_size(models() + "/filters.bin"));
+  // Cut off, or of other bytes, it ends somewhere.
+  std::ifstream stream(models() + "/outside.onnx", std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(stream)), {});
+  std::mt19937 random(7);
+  for (std::size_t turn = 0; turn < 400; ++turn) {
+    std::string damaged = whole;
+    if (turn < whole.size()) {
+      damaged.resize(turn);
+    } else {
+      for (int i = 0; i < 4; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
+    }
+    std::ofstream(folder / "damaged.onnx", std::ios::binary) << damaged;
+    CHECK(weight_files(folder / "damaged.onnx").size() <= 2);
+  }
+}
 
 TEST_CASE("Half floats: every one comes back, and numbers go to the nearest") {
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {

@@ -56,6 +56,8 @@ TEST_CASE("a network's image is what its tiles put together are, whatever the st
       other.pipeline.strip_height = height;
       other.pipeline.queue_depth = depth;
       other.pipeline.threads = depth;
+      // One GPU, and as many as there are.
+      if (other.pipeline.backend == Backend::cuda && i % 2 == 0) other.gpu.devices = {0};
       const RunResult result = run(other, slides, with(other_network, test::dawdling));
       test::require_done(result);
       CHECK(digests(result) == digests(expected));
@@ -139,7 +141,7 @@ TEST_CASE("lenient: what a network fails at is a hole in a whole image, and the 
         batch == 2 ? std::set<std::int64_t>{0, 20, 21, 33} : std::set<std::int64_t>{0, 20, 21, 22, 23, 33};
     CHECK(slide.error == "network: " + std::to_string(absent.size()) + " of 66 tiles absent: 0, 20 to " +
                              std::to_string(batch == 2 ? 21 : 23) +
-                             ", 33; tile 0 (column 0, row 0): the network gave a value that isn't a number");
+                             ", 33; tile 0 (column 0, row 0): the network gave a value that isn't a finite number");
     CHECK(slide.artifacts.empty());
     CHECK_FALSE(std::filesystem::exists(network_image_of(config, slide)));
     const test::PixelImage made = read_level(network_image_of(config, slide, ".model.partial.ome.tif"));
@@ -324,6 +326,16 @@ TEST_CASE("a forecast has what networks keep in it, and says which slides would 
   const std::uint64_t batches = 5 * 3 * (96 * 96 * 3 + 96 * 96 * 3 * 4);
   CHECK(forecast.networks_bytes > 2 * plan.bytes + batches);
   CHECK(forecast.networks_bytes < 2 * (plan.bytes + 4'000'000) + batches);
+  CHECK(forecast.network.bands_bytes + forecast.network.batches_bytes == forecast.networks_bytes);
+  CHECK(forecast.network.batches_bytes == batches);
+  for (const SlideForecast& slide : forecast.slides) {
+    CHECK(slide.network_tiles == 66);
+    CHECK(slide.network_batches == 22);
+  }
+  network->own = {1000, 70};
+  const RunForecast with_own = forecast_operators(config, operators, slides, {});
+  CHECK(with_own.network.sessions == 3);
+  CHECK(with_own.networks_bytes == forecast.networks_bytes + 1000 + 3 * 70);
   CHECK(forecast.host_bytes() > forecast.networks_bytes);
   CHECK(forecast.touched_bytes() > forecast.networks_bytes);
   config.stitch.memory_mib = 1;
@@ -419,26 +431,6 @@ TEST_CASE("many slides smaller than a tile go through a network with one thread 
     const test::PixelImage pixels = read_level(slides[i]);
     CHECK(read_level(network_image_of(config, result.slides[i])).same_pixels(pixels, pixels.rect));
   }
-}
-
-TEST_CASE("a stop leaves slides unfinished whose networks were under way, and made again they are the same") {
-  const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::equal_slides(folder, 30);
-  const auto network = std::make_shared<MadeUp>();
-  network->count = 2;
-  const RunResult expected = run(config_of_network(folder, "whole"), slides, with(network));
-  const Config config = config_of_network(folder, "stopped");
-  RunControl control;
-  control.on_slide = [&](SlideResult&) { control.request_stop(); };
-  const RunResult result = run_pipeline_with_faults(config, slides, control, with(network, test::dawdling));
-  CHECK(result.interrupted);
-  REQUIRE_FALSE(result.slides.empty());
-  for (const SlideResult& slide : result.slides) {
-    REQUIRE_MESSAGE(slide.done, slide.error);
-    const auto same = std::ranges::find(expected.slides, slide.path, &SlideResult::path);
-    CHECK(slide.artifacts.at(0).digest == same->artifacts.at(0).digest);
-  }
-  CHECK(digests(run(config, slides, with(network))) == digests(expected));
 }
 
 TEST_CASE("how tiles are put together decides results where a network runs, and how much memory may be taken doesn't") {

@@ -248,10 +248,11 @@ TEST_CASE("weights of neighbours are whole, and what two tiles weigh is symmetri
   }
 }
 
-TEST_CASE("values are mapped as float32 does it, and what isn't a number is found") {
+TEST_CASE("values are mapped as float32 does it, and what isn't a finite number is found") {
   constexpr float infinite = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::array<float, 8> values = {0.0F, 1.0F, 0.5F / 255.0F, 1.5F / 255.0F, -1.0F, 7.0F, infinite, -infinite};
+  constexpr float largest = std::numeric_limits<float>::max();
+  const std::array<float, 8> values = {0.0F, 1.0F, 0.5F / 255.0F, 1.5F / 255.0F, -1.0F, 7.0F, largest, -largest};
   std::array<std::uint8_t, 8> mapped{};
   CHECK(map_values(mapped.data(), values.data(), 8, 1, 0.0F, 1.0F) == -1);
   CHECK(mapped == std::array<std::uint8_t, 8>{0, 255, 0, 2, 0, 255, 255, 0});
@@ -259,13 +260,20 @@ TEST_CASE("values are mapped as float32 does it, and what isn't a number is foun
   std::array<float, 8> wrong = values;
   wrong[5] = nan;
   CHECK(map_values(wide.data(), wrong.data(), 4, 2, 0.0F, 1.0F) == 5);
+  for (const float value : {infinite, -infinite, nan}) {
+    wrong[2] = value;
+    CHECK(map_values(wide.data(), wrong.data(), 4, 2, 0.0F, 1.0F) == 2);
+    CHECK(map_values(mapped.data(), wrong.data(), 8, 1, 0.0F, 1.0F) == 2);
+  }
   NetworkOutput output;
   const StitchPlan plan = plan_stitching({4, 4}, 4, 0, 1, StitchEdge::shift);
   StitchBand band(plan, output, StitchWeights::tent);
   std::vector<float> tile(16, 0.0F);
   CHECK(band.put({0, 0}, tile));
-  tile[15] = nan;
-  CHECK_FALSE(band.put({0, 0}, tile));
+  for (const float value : {nan, infinite, -infinite}) {
+    tile[15] = value;
+    CHECK_FALSE(band.put({0, 0}, tile));
+  }
   CHECK_THROWS_AS(static_cast<void>(band.put({0, 0}, std::span(tile).first(15))), std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(band.put({0, 2}, tile)), std::invalid_argument);
 }

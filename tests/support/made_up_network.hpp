@@ -44,12 +44,16 @@ struct MadeUp final : Network {
   std::set<std::int64_t> wrong;                 ///< of these, those that it gives something for that isn't a number
   bool slow = false;
   std::chrono::milliseconds pause{0};
+  std::set<std::int64_t> stuck;      ///< of the known: what isn't given before it is interrupted
+  std::function<void()> when_stuck;  ///< called then
   mutable std::atomic<int> running{0};
   mutable std::atomic<int> runs{0};
   mutable std::atomic<int> known_ones{0};  ///< tiles that it got
 
   NetworkTiles tiles() const override { return cut; }
   NetworkOutput output() const override { return given; }
+  NetworkMemory own;
+  NetworkMemory memory() const override { return own; }
   std::string description() const override { return "made up"; }
   int sessions() const override { return count; }
   std::unique_ptr<NetworkSession> session(int) const override;
@@ -97,6 +101,7 @@ class MadeUpSession final : public NetworkSession {
           if (network_.knows_all && number < 0) CHECK(std::ranges::all_of(own, [](int value) { return value == 0; }));
         }
         fails |= network_.failing.contains(number);
+        if (network_.stuck.contains(number)) wait_for_interruption();
         for (int c = 0; c < channels; ++c) {
           for (std::int64_t y = 0; y < out; ++y) {
             for (std::int64_t x = 0; x < out; ++x) {
@@ -112,8 +117,18 @@ class MadeUpSession final : public NetworkSession {
     if (fails) throw Error("planted");
   }
 
+  void interrupt(bool now) noexcept override { interrupted_.store(now); }
+
  private:
+  void wait_for_interruption() const {
+    if (network_.when_stuck) network_.when_stuck();
+    while (!interrupted_.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    network_.running.fetch_sub(1);
+    throw Error("interrupted");
+  }
+
   const MadeUp& network_;
+  std::atomic<bool> interrupted_{false};
 };
 
 inline std::unique_ptr<NetworkSession> MadeUp::session(int) const { return std::make_unique<MadeUpSession>(*this); }

@@ -24,6 +24,7 @@ class ModelOperator final : public NetworkOperator {
     about.length = network()->output().channels;
     about.patch = network()->tiles().side;
     about.overlap = network()->tiles().overlap;
+    about.settings = network()->settings();
     return {"features", "features", ".h5", [about](const std::filesystem::path& file, const TileVectors& vectors) {
               FeatureDescription all = about;
               all.name = vectors.name;

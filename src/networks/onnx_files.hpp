@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// \file
+/// The files that a network lies in.
+
+namespace slidestream::networks {
+
+/// Those besides its own that hold its weights, as it names them: relative to its folder, sorted, each once. Found in
+/// the file's protocol buffers (onnx.proto: TensorProto.external_data) without loading what is large. Where these are
+/// damaged those in front of the damage are found; ONNX Runtime says so.
+std::vector<std::string> weight_files(const std::filesystem::path& file);
+
+/// A digest of the network's file and of these, wherever they lie. \throws
+/// ConfigError naming one that can't be read.
+std::string content_of_network(const std::filesystem::path& file);
+
+/// Bytes of all of them; those that aren't there count nothing.
+std::uint64_t bytes_of_network(const std::filesystem::path& file);
+
+}  // namespace slidestream::networks

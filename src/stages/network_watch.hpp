@@ -1,0 +1,68 @@
+#pragma once
+
+#include <oneapi/tbb/flow_graph.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <slidestream/network.hpp>
+#include <thread>
+#include <vector>
+
+#include "stages/slide_images.hpp"
+
+namespace slidestream {
+
+/// Looks some times a second whether the run was told to stop, and which slides have taken longer than one may. What
+/// networks compute for these is interrupted, and they are woken, to end.
+class NetworkWatch {
+ public:
+  using Wake = std::function<void(const std::shared_ptr<SlideImages>&)>;
+
+  NetworkWatch(const RunContext& context, tbb::flow::graph& graph, Wake wake);
+  ~NetworkWatch();
+  NetworkWatch(const NetworkWatch&) = delete;
+  NetworkWatch& operator=(const NetworkWatch&) = delete;
+
+  /// A slide whose networks begin. Thread-safe.
+  void add(const std::shared_ptr<SlideImages>& images);
+
+  /// Whether nobody wants what networks would give for the slide. Thread-safe.
+  bool is_over(const SlideImages& images) const { return context_.stopping() || context_.is_late(images.work()); }
+
+  /// While it lives the session may be interrupted. Made and ended by the thread that runs it.
+  class Running {
+   public:
+    Running(NetworkWatch& watch, NetworkSession& session, const SlideImages& images);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    friend class NetworkWatch;
+    NetworkWatch& watch_;
+    NetworkSession& session_;
+    const SlideImages& images_;
+  };
+
+ private:
+  struct Watched {
+    std::weak_ptr<SlideImages> images;
+    bool woken = false;
+  };
+
+  void look();
+
+  const RunContext& context_;
+  tbb::flow::graph& graph_;
+  Wake wake_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ends_ = false;              ///< guarded by mutex_
+  std::vector<Watched> slides_;    ///< guarded by mutex_
+  std::vector<Running*> running_;  ///< guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace slidestream

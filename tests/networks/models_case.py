@@ -1,0 +1,83 @@
+"""What tests of the program with networks share: slides, settings, runs. See models_test.py."""
+
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = os.environ.get("TEST_PYTHON", "")
+try:
+    import h5py  # noqa: F401
+    import numpy
+    import onnxruntime  # noqa: F401
+except ImportError:
+    if os.path.exists(PYTHON) and "MODELS_TEST" not in os.environ:
+        os.execve(PYTHON, [PYTHON, "-B", *sys.argv], {**os.environ, "MODELS_TEST": "1"})
+    print("SKIPPED: needs the packages onnx, onnxruntime and h5py: scripts/install-deps.sh --tests installs them")
+    sys.exit(0)
+
+if not (pathlib.Path(os.environ["MODELS"]) / "identity.onnx").exists():
+    print("SKIPPED: needs networks, which the test \"networks: models are made\" makes")
+    sys.exit(0)
+sys.path.insert(0, str(ROOT / "tests" / "sink"))
+os.environ.setdefault("WRITE_IMAGE", "")
+from folder_image import zarr_arrays  # noqa: E402
+
+PIPELINE = os.environ["PIPELINE"]
+MODELS = pathlib.Path(os.environ["MODELS"])
+# Its Python has the package onnxruntime, which the program finds by itself.
+ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "PATH": f"{pathlib.Path(PYTHON).parent}:{os.environ['PATH']}"}
+DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "shared")) / "data"
+
+
+def run(*arguments, **options):
+    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=250, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def settings_of(model, *more):
+    settings = ['operators.run=["model"]', f"model.file={MODELS / (model + '.onnx')}", "model.provider=cpu", *more]
+    return [word for setting in settings for word in ("-s", setting)]
+
+
+def level0(image):
+    """The pixels of an uncompressed OME-Zarr: height x width x channels."""
+    return numpy.moveaxis(next(iter(zarr_arrays(image)))[1], 0, -1)
+
+
+class Models(unittest.TestCase):
+    ZARR = ("image.format=ome-zarr", "image.compression=none")
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.slide = cls.folder / "slide.svs"
+        cls.must("synth", "--out", cls.slide, "--size", "700x500", "--levels", "2")
+
+    @classmethod
+    def must(cls, *arguments):
+        done = run(*arguments)
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+        return done
+
+    def pixels(self):
+        out = self.folder / "exact"
+        if not out.exists():
+            self.must("convert", self.slide, "--to", "ome-zarr", "--compression", "none", "--out", out)
+        return level0(out / "images" / "slide.identity.ome.zarr")
+
+    def table(self, out, name="slides.csv"):
+        with open(out / name, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def refused(self, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertEqual(done.stderr.strip().count("\n"), 0, done.stderr)
+        return done.stderr

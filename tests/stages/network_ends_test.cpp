@@ -1,0 +1,100 @@
+// What ends a slide's network before its time: a stop, and the slide's time limit.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/made_up_network.hpp"
+#include "support/test_slides.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+using test::run;
+
+TEST_CASE("a stop leaves slides unfinished whose networks were under way, and made again they are the same") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 30);
+  const auto network = std::make_shared<MadeUp>();
+  network->count = 2;
+  const RunResult expected = run(config_of_network(folder, "whole"), slides, with(network));
+  const Config config = config_of_network(folder, "stopped");
+  RunControl control;
+  control.on_slide = [&](SlideResult&) { control.request_stop(); };
+  const RunResult result = run_pipeline_with_faults(config, slides, control, with(network, test::dawdling));
+  CHECK(result.interrupted);
+  REQUIRE_FALSE(result.slides.empty());
+  for (const SlideResult& slide : result.slides) {
+    REQUIRE_MESSAGE(slide.done, slide.error);
+    const auto same = std::ranges::find(expected.slides, slide.path, &SlideResult::path);
+    CHECK(slide.artifacts.at(0).digest == same->artifacts.at(0).digest);
+  }
+  CHECK(digests(run(config, slides, with(network))) == digests(expected));
+}
+
+TEST_CASE("a slide whose network takes too long fails with one line, and how long one waits isn't its own time") {
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  for (int i = 0; i < 5; ++i) {
+    // Two don't come to their end, and are all that there is room for. Nobody waits for memory that another slide has,
+    // which would count: the two have two rows of tiles, and keep no batches for which there is no room, and the others
+    // are a strip each.
+    test::Image image = test::textured_image(i < 2 ? 300 : 130, i < 2 ? 150 : 110, static_cast<std::uint64_t>(i));
+    slides.push_back(folder / ((i < 2 ? "stuck" : "sound") + std::to_string(i) + ".tif"));
+    test::write_test_slide(slides.back(), image);
+  }
+  for (const StitchMode mode : {StitchMode::strict, StitchMode::lenient}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->count = 4;
+    network->cut.batch = 1;
+    Config config = config_of_network(folder, mode == StitchMode::strict ? "strict" : "lenient");
+    config.stitch.mode = mode;
+    config.input.max_seconds = 3;
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t before = network->known.size();
+      MadeUp other;
+      know(other, slides[static_cast<std::size_t>(i)], config);
+      for (const auto& [look, number] : other.known) network->known.emplace(look, number + 100 * i);
+      REQUIRE(network->known.size() == before + other.known.size());
+    }
+    network->stuck = {1, 101};
+    const RunResult result = run(config, slides, with(network));
+    REQUIRE(result.slides.size() == slides.size());
+    for (const SlideResult& slide : result.slides) {
+      const bool sound = slide.path.find("sound") != std::string::npos;
+      CHECK_MESSAGE(slide.done == sound, slide.error);
+      if (sound) continue;
+      CHECK(slide.error == "network: took longer than input.max_seconds = 3");
+      CHECK(std::filesystem::exists(network_image_of(config, slide, ".model.partial.ome.tif")));
+    }
+  }
+}
+
+TEST_CASE("a stop ends what networks compute, and their slides are made again") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 2);
+  for (const NetworkOutput::Kind kind : {NetworkOutput::Kind::image, NetworkOutput::Kind::vector}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->count = 2;
+    network->given.kind = kind;
+    Config config = config_of_network(folder, "stopped" + std::to_string(static_cast<int>(kind)));
+    // All strips are read before the network is at its last tiles.
+    config.pipeline.strip_height = 4000;
+    know(*network, slides[0], config);
+    network->stuck = {60};
+    RunControl control;
+    network->when_stuck = [&] { control.request_stop(); };
+    const RunResult result = run_pipeline_with_faults(config, slides, control, with(network));
+    CHECK(result.interrupted);
+    CHECK(std::ranges::none_of(result.slides, [&](const auto& slide) { return slide.path == slides[0]; }));
+    for (const SlideResult& slide : result.slides) CHECK_MESSAGE(slide.done, slide.error);
+    network->stuck.clear();
+    if (kind == NetworkOutput::Kind::vector) continue;
+    const auto fresh = std::make_shared<MadeUp>();
+    const RunResult expected = run(config_of_network(folder, "whole"), slides, with(fresh));
+    CHECK(digests(run(config, slides, with(network))) == digests(expected));
+  }
+}
