@@ -27,7 +27,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Config& confi
     const bool own = key.section == op.name() || (stitched && key.section == "stitch");
     if (own && !key.is_path && !key.of_machine) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
-  if (stitched) {
+  if (stitched && config.model.network) {
+    settings.emplace_back("network", to_toml_value(op.network()->description()));
+  } else if (stitched) {
     settings.emplace_back("network", to_toml_value(std::filesystem::path(config.model.file).filename().string()));
     settings.emplace_back("runtime", to_toml_value(op.network()->description()));
   }
