@@ -28,10 +28,12 @@ class _Bar:
 
     @staticmethod
     def share(progress: Progress) -> float:
-        """Of the work that is done, 0 to 1. Slides that are under way count by their pixels."""
+        """Of the work that is done, 0 to 1. A single slide counts by its pixels, or by its image, which comes later."""
         ended = progress.slides_done + progress.slides_failed
         total = max(progress.slides_total, 1)
         opened = progress.pixels / progress.pixels_started if progress.pixels_started > 0 else 0.0
+        if progress.images_share is not None:
+            opened = min(opened, progress.images_share)
         return max(ended / total, opened if total == 1 else 0.0)
 
     def update(self, progress: Progress) -> None:

@@ -260,6 +260,19 @@ void bind_progress(nb::module_& module) {
       .def_ro("bytes_read", &Progress::bytes_read)
       .def_ro("tiles_written", &Progress::tiles_written, "Of images.")
       .def_ro("bytes_written", &Progress::bytes_written, "Of these tiles, compressed.")
+      .def_prop_ro(
+          "images_share",
+          [](const Progress& progress) -> std::optional<double> {
+            std::uint64_t written = 0;
+            std::uint64_t all = 0;
+            for (const ImageProgress& image : progress.images) {
+              written += image.tiles;
+              all += image.tiles_total;
+            }
+            if (all == 0) return std::nullopt;
+            return static_cast<double>(written) / static_cast<double>(all);
+          },
+          "Tiles that are written of the images under way, 0 to 1; None where there is none.")
       .def_ro("seconds", &Progress::seconds, "Since the start.")
       .def_ro("busiest_stage", &Progress::busiest_stage);
 }
