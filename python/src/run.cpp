@@ -24,7 +24,6 @@
 #include "bindings.hpp"
 #include "cli/image_file.hpp"
 #include "cli/run_command.hpp"
-#include "config/keys.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/schema.hpp"
 #include "map.hpp"
@@ -131,9 +130,7 @@ class Run {
   /// Images are of the format that the file's name says, unless settings say one.
   void choose_format(ImageFormat set) {
     if (set != ImageFormat::none || calls_->output().kind == NetworkOutput::Kind::vector) return;
-    const auto named = cli::image_file(options_.file);
-    const auto format = static_cast<std::size_t>(named ? named->format : ImageFormat::ome_tiff);
-    options_.keys.emplace_back("image.format", find_key("image", "format")->choices[format]);
+    options_.keys.emplace_back("image.format", cli::image_format_for(options_.file));
   }
 
   void work() noexcept {

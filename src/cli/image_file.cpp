@@ -10,6 +10,8 @@
 #include <slidestream/error.hpp>
 #include <slidestream/network.hpp>
 
+#include "config/keys.hpp"
+
 namespace slidestream::cli {
 
 namespace {
@@ -59,6 +61,12 @@ std::optional<ImageFile> image_file(const std::string& file) {
     return ImageFile{format, name.substr(0, name.size() - suffix.size())};
   }
   return std::nullopt;
+}
+
+std::string image_format_for(const std::string& file) {
+  const auto named = image_file(file);
+  const ImageFormat format = named ? named->format : ImageFormat::ome_tiff;
+  return find_key("image", "format")->choices[static_cast<std::size_t>(format)];
 }
 
 std::optional<std::string> features_file(const std::string& file) {

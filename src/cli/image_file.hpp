@@ -17,6 +17,9 @@ struct ImageFile {
 /// By how the file's name ends, in any case of letters; nothing where it is no image's, or nothing else.
 std::optional<ImageFile> image_file(const std::string& file);
 
+/// What `image.format` is for an image of that name: OME-TIFF where it says nothing.
+std::string image_format_for(const std::string& file);
+
 /// The name of a file of features; nothing where it is no such file's.
 std::optional<std::string> features_file(const std::string& file);
 

@@ -17,8 +17,8 @@
 
 #include "runtime/machine.hpp"
 #include "slide/tile_reader.hpp"
-#include "tiling/channels.hpp"
 #include "tiling/tile_walk.hpp"
+#include "tiling/window_pixels.hpp"
 
 namespace slidestream {
 
@@ -71,48 +71,6 @@ struct Job {
   TileWork work;
   std::vector<Target> targets;  ///< one for each part
 };
-
-/// Red, green and blue side by side, or each in its plane.
-void copy_pixels(std::uint8_t* window, const Size& size, WindowLayout layout, std::int64_t x, std::int64_t y,
-                 const std::uint8_t* from, std::int64_t count) {
-  const std::int64_t at = y * size.width + x;
-  if (layout == WindowLayout::interleaved) {
-    std::memcpy(window + at * samples, from, static_cast<std::size_t>(count * samples));
-  } else {
-    const std::int64_t plane = size.width * size.height;
-    split_channels(window + at, window + plane + at, window + 2 * plane + at, from, count);
-  }
-}
-
-/// Gives `fill` to what lies right of and below the first `width` x `height` pixels of a window.
-void fill_beyond(std::uint8_t* window, const Size& size, WindowLayout layout, std::int64_t width, std::int64_t height,
-                 std::uint8_t fill) {
-  const bool interleaved = layout == WindowLayout::interleaved;
-  const std::int64_t planes = interleaved ? 1 : samples;
-  const std::int64_t pixel = interleaved ? samples : 1;
-  for (std::int64_t plane = 0; plane < planes; ++plane) {
-    for (std::int64_t y = 0; y < size.height; ++y) {
-      const std::int64_t inside = y < height ? std::min(width, size.width) : 0;
-      std::memset(window + ((plane * size.height + y) * size.width + inside) * pixel, fill,
-                  static_cast<std::size_t>((size.width - inside) * pixel));
-    }
-  }
-}
-
-/// Where windows of another resolution lie in the level.
-void find_sources(PlannedSlide& slide, const Size& window) {
-  slide.source = slide.plan;
-  slide.source_size = window;
-  const Resolution& resolution = slide.plan.resolution;
-  if (resolution.is_level()) return;
-  const auto first = [&](std::int64_t at) { return AreaResampler::source_of({at, at, 1, 1}, resolution.factor).x; };
-  for (WindowRow& row : slide.source.rows) row.y = first(row.y);
-  for (std::int64_t& column : slide.source.columns) column = first(column);
-  // Those that begin inside a pixel of the level reach into one more.
-  const std::int64_t inside = resolution.factor % 65536 == 0 ? 0 : 1;
-  const Rect at_0 = AreaResampler::source_of({0, 0, window.width, window.height}, resolution.factor);
-  slide.source_size = {at_0.width + inside, at_0.height + inside};
-}
 
 /// \throws ConfigError where a value is outside its range.
 void check(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -208,7 +166,8 @@ std::shared_ptr<PlannedSlide> TileStream::Impl::plan(std::int32_t place) const {
     WindowPlan& windows = planned_slide->plan;
     windows = plan_windows(*planned_slide->slide, options.windows);
     const Level& level = planned_slide->level();
-    find_sources(*planned_slide, options.windows.size);
+    planned_slide->source = on_level(windows);
+    planned_slide->source_size = size_on_level(windows.resolution, options.windows.size);
     const Size& source = planned_slide->source_size;
     const auto together = [&](std::size_t rows) {
       return most_windows_together(level, planned_slide->source, source, rows);
@@ -405,14 +364,8 @@ void TileStream::Impl::finish_window(const PlannedSlide& slide, std::size_t wind
   std::uint8_t* const to = target.batch->window(target.place, window_bytes());
   if (slide.memory) {
     const std::shared_ptr<BatchMemory::Lease> source = std::move(target.batch->sources[target.place]);
-    AreaResampler resampler({level.width, level.height}, resolution.factor, inside);
-    std::vector<std::uint8_t> line(static_cast<std::size_t>(inside.width * samples));
-    const std::int64_t rows = AreaResampler::source_of(inside, resolution.factor).height;
-    std::int64_t made = 0;
-    for (std::int64_t y = 0; y < rows; ++y) {
-      if (!resampler.add(line.data(), source->data() + y * slide.source_size.width * samples)) continue;
-      copy_pixels(to, size, options.layout, 0, made++, line.data(), inside.width);
-    }
+    resample_window(to, size, options.layout, inside, {level.width, level.height}, resolution.factor, source->data(),
+                    slide.source_size.width * samples);
   }
   if (inside.width < size.width || inside.height < size.height) {
     fill_beyond(to, size, options.layout, inside.width, inside.height, options.fill);

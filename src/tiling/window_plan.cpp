@@ -56,6 +56,25 @@ Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const st
   }
 }
 
+WindowPlan on_level(const WindowPlan& plan) {
+  WindowPlan source = plan;
+  if (plan.resolution.is_level()) return source;
+  const auto first = [&](std::int64_t at) {
+    return AreaResampler::source_of({at, at, 1, 1}, plan.resolution.factor).x;
+  };
+  for (WindowRow& row : source.rows) row.y = first(row.y);
+  for (std::int64_t& column : source.columns) column = first(column);
+  return source;
+}
+
+Size size_on_level(const Resolution& resolution, const Size& window) {
+  if (resolution.is_level()) return window;
+  const Rect source = AreaResampler::source_of({0, 0, window.width, window.height}, resolution.factor);
+  // Those that begin inside a pixel of the level reach into one more.
+  const std::int64_t more = resolution.factor % 65536 == 0 ? 0 : 1;
+  return {source.width + more, source.height + more};
+}
+
 WindowPlan plan_windows(const Slide& slide, const WindowRequest& request) {
   const SlideInfo& info = slide.info();
   WindowPlan plan;

@@ -64,6 +64,11 @@ struct WindowPlan {
 /// or is coarser; so it does where its pixels are 256 times as fine.
 Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const std::optional<double>& mpp);
 
+/// The same windows where their pixels come from, in pixels of the level. With `size_on_level` they hold all that
+/// theirs are made of, and may reach beyond the level.
+WindowPlan on_level(const WindowPlan& plan);
+Size size_on_level(const Resolution& resolution, const Size& window);
+
 /// Plans a slide's windows. Finding tissue reads the slide's small level. \throws SlideError
 WindowPlan plan_windows(const Slide& slide, const WindowRequest& request);
 

@@ -62,7 +62,8 @@ TEST_CASE("a part of a tile is decoded as in the whole tile, and whatever is dam
       const auto read = [&](std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height) {
         std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * height * 3));
         try {
-          reader.read(*slide, 0, tile, x, y, {pixels.data(), width * 3, width, height, rgb_format}, BadTilePolicy::fail);
+          reader.read(*slide, 0, tile, x, y, {pixels.data(), width * 3, width, height, rgb_format},
+                      BadTilePolicy::fail);
         } catch (const SlideError&) {
           pixels.clear();
         }
