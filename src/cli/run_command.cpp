@@ -268,7 +268,9 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   ProgressFile progress_file(progress_file_of(options.file), [] { return true; });
   control.image_name = [&](const std::string&) { return output_name(options.file); };
   control.image_file = [&](const std::string&, const std::string&) { return options.file; };
-  control.on_slide = report_slide;
+  control.on_slide = [&](const SlideResult& ended) {
+    if (embedded == nullptr || !embedded->aborted) report_slide(ended);
+  };
   control.on_progress = [&](const Progress& progress) {
     progress_file.update(progress, display.update(progress));
     if (embedded != nullptr && embedded->on_progress) embedded->on_progress(progress);
