@@ -141,7 +141,7 @@ COMMANDS = {
         "bench/python/run_bench.py build/release/pipeline slide.svs": "by: tests/python/test_documents.py",
     },
     "docs/notebook.md": {
-        "pipeline synth --out slide.svs --size 8192x6144 --mpp 0.5": "page",
+        "pipeline synth --out slide.svs --size 8192x6144 --mpp 0.5": "by: tests/python/test_documents.py",
     },
     "docs/tuning.md": {
         "pipeline --print-config > base.toml": "page",
