@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 /// default and memory consequence. The same names serve `--set section.key=value`.
 
 namespace slidestream {
+
+class Network;
 
 enum class InputIo { automatic, posix, uring, direct };
 enum class DecodeDevice { automatic, cpu, gpu };
@@ -181,6 +184,9 @@ struct TissueConfig {
 struct ModelConfig {
   /// The network, as ONNX. Default empty: nothing can run.
   std::string file;
+  /// A network that the calling program brings along, in place of a file; it has no key. Its description names it in
+  /// results, and a run is only gone on with by one of the same description. Default null: the file's.
+  std::shared_ptr<const Network> network;
   /// Side T of its square tiles, pixels; 0: the model's. Default 0.
   int tile = 0;
   /// Pixels that neighbours share, 0 to T / 2; -1: 0. Default -1.

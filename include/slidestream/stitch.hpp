@@ -24,6 +24,8 @@
 
 namespace slidestream {
 
+struct Level;
+
 /// Tiles along one axis of an image. Tile i is in step at i (tile - overlap), but the last may be moved back.
 /// Neighbours i - 1 and i are blended over the `overlap` samples from (tile - overlap) i on, wherever tile i begins; in
 /// front of them tile i - 1 alone counts, and behind them tile i, up to the blend with its other neighbour.
@@ -184,14 +186,19 @@ class AreaResampler {
  public:
   /// \param factor  65,537 to 256 x 65,536. \throws std::invalid_argument otherwise, or where nothing is left.
   AreaResampler(Size input, std::int64_t factor);
+  /// Makes a part of that alone. Rows are those of `source_of` it.
+  /// \throws std::invalid_argument as above, or where the part isn't inside.
+  AreaResampler(Size input, std::int64_t factor, const Rect& part);
 
   static Size size_of(Size input, std::int64_t factor) noexcept;
-  Size size() const noexcept { return size_; }
+  /// The pixels of the input that a part of the output is made from.
+  static Rect source_of(const Rect& part, std::int64_t factor) noexcept;
+  Size size() const noexcept { return {part_.width, part_.height}; }
   /// Bytes of host memory that it takes, about.
   static std::uint64_t bytes(Size input, std::int64_t factor) noexcept;
 
-  /// Takes the next row of the input; true: it completed the next row of the output, which was written. Rows behind the
-  /// last one that counts are passed over.
+  /// Takes the next row of the input, from the source's first column on; true: it completed the next row of the output,
+  /// which was written. Rows behind the last one that counts are passed over.
   bool add(std::uint8_t* out, const std::uint8_t* row);
 
   /// Rows of the input that were taken, and of the output that these completed.
@@ -220,13 +227,16 @@ class AreaResampler {
   void add_row(std::uint64_t weight, const Part& part);
   void write(std::uint8_t* out, const Part& part) const;
 
-  Size input_;
-  Size size_;
+  Rect part_;
   std::int64_t factor_;
   At at_;
   std::vector<std::uint32_t> across_;
   std::vector<std::uint64_t> sums_;
 };
+
+/// The level that an image of that resolution is made from: the coarsest that is as fine, within 2 %, behind level
+/// `first`, or `first` itself. \param mpp  micrometres a pixel of level 0.
+std::size_t area_level(const std::vector<Level>& levels, double mpp, double target, std::size_t first = 0);
 
 /// All of it: `out.image` is `AreaResampler::size_of` it, and both views hold their whole images.
 void resample_area(const PixelView<MemorySpace::host>& out, const ConstPixelView<MemorySpace::host>& in,

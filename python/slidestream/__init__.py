@@ -1,7 +1,7 @@
 """slidestream: whole-slide images as tensors, and its operators as functions.
 
-``Slide`` opens a slide and reads regions of it, ``tiles`` walks slides in batches of windows, and ``run`` runs the
-whole pipeline. Arrays are NumPy's, which hand their memory on by DLPack (``torch.from_dlpack(batch.pixels)``).
+``Slide`` opens a slide and reads regions of it, ``tiles`` walks slides in batches of windows, ``run`` runs the whole
+pipeline, and ``map`` has any function compute tiles that are put together again. Arrays are NumPy's, which hand their memory on by DLPack (``torch.from_dlpack(batch.pixels)``).
 """
 
 from slidestream import _core
@@ -17,6 +17,7 @@ from slidestream._core import (
     StorageError,
     TileError,
 )
+from slidestream._map import MapResult, map
 from slidestream._run import RunResult, run
 from slidestream._slide import Slide
 from slidestream._tiles import Batch, TileIterator, Tiles, tiles
@@ -29,6 +30,7 @@ __all__ = [
     "CudaError",
     "Error",
     "Level",
+    "MapResult",
     "OutputError",
     "Progress",
     "RunResult",
@@ -40,6 +42,7 @@ __all__ = [
     "TileIterator",
     "Tiles",
     "__version__",
+    "map",
     "run",
     "tiles",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Literal, Tuple, Union
+from typing import Iterable, List, Literal, Tuple, Union
 
 import numpy
 
@@ -29,6 +29,20 @@ def pair(name: str, value: Pair) -> Tuple[int, int]:
         return operator.index(width), operator.index(height)
     except (TypeError, ValueError):
         raise ConfigError(f"{name} is {value!r}; expected a whole number, or (width, height)") from None
+
+
+def paths_of(paths: Union[Path, Iterable[Path]]) -> List[Path]:
+    """One path, or several."""
+    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+
+
+def shard_of(shard: Tuple[int, int]) -> Tuple[int, int]:
+    """(i, n), of which ranges are checked by who uses it. Raises ConfigError."""
+    try:
+        i, n = shard
+        return operator.index(i), operator.index(n)
+    except (TypeError, ValueError):
+        raise ConfigError(f"shard is {shard!r}; expected (i, n) with 0 <= i < n") from None
 
 
 def check_device(device: str) -> None:

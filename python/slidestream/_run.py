@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
-import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import Path
+from slidestream._arguments import Path, paths_of, shard_of
 from slidestream._core import Progress, SlideResult
+from slidestream._progress import logger, wait_for
 
 if TYPE_CHECKING:
     import pandas
-
-_logger = logging.getLogger("slidestream")
-
-# How often a run's thread is looked after, in milliseconds.
-_PATIENCE = 50
 
 
 class RunResult:
@@ -125,46 +119,6 @@ class RunResult:
         return pandas.read_csv(text, keep_default_na=False, na_values=[""], converters=as_they_are)
 
 
-class _Bar:
-    """A bar on standard error, or in a notebook: tqdm's where that is installed."""
-
-    def __init__(self) -> None:
-        try:
-            from tqdm.auto import tqdm
-
-            self._tqdm: Any = tqdm(total=1.0, bar_format="{percentage:3.0f}% |{bar}| {desc} [{elapsed}<{remaining}]")
-        except ImportError:
-            self._tqdm = None
-
-    @staticmethod
-    def share(progress: Progress) -> float:
-        """Of the work that is done, 0 to 1. Slides that are under way count by their pixels."""
-        ended = progress.slides_done + progress.slides_failed
-        total = max(progress.slides_total, 1)
-        opened = progress.pixels / progress.pixels_started if progress.pixels_started > 0 else 0.0
-        return max(ended / total, opened if total == 1 else 0.0)
-
-    def update(self, progress: Progress) -> None:
-        share = self.share(progress)
-        rate = progress.pixels / max(progress.seconds, 1e-9) / 1e6
-        text = f"{progress.slides_done + progress.slides_failed}/{progress.slides_total} slides, {rate:.0f} Mpx/s"
-        if progress.slides_failed:
-            text += f", {progress.slides_failed} failed"
-        if self._tqdm is not None:
-            self._tqdm.set_description_str(text, refresh=False)
-            self._tqdm.update(share - self._tqdm.n)
-        else:
-            filled = round(30 * share)
-            sys.stderr.write(f"\r{100 * share:3.0f}% |{'#' * filled:30}| {text}\x1b[K")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        if self._tqdm is not None:
-            self._tqdm.close()
-        else:
-            sys.stderr.write("\n")
-
-
 def _toml(value: object) -> str:
     """A value of the configuration as TOML."""
     if isinstance(value, bool):
@@ -191,9 +145,52 @@ def _settings(sections: Mapping[str, Any]) -> List[str]:
     return settings
 
 
-def _log() -> None:
-    for level, text in _core.take_messages():
-        _logger.log(level, "%s", text)
+def start(
+    slides: Union[Path, Iterable[Path]],
+    operators: Union[str, Iterable[str], None],
+    out: Optional[Path],
+    *,
+    config: Union[Path, Mapping[str, Any], None],
+    fresh: bool,
+    retry_failed: bool,
+    max_failures: Union[int, str, None],
+    shard: Optional[Tuple[int, int]],
+    shard_by: str,
+    metrics: Optional[Path],
+    trace: Optional[Path],
+    sections: Mapping[str, Mapping[str, Any]],
+    file: Optional[Path] = None,
+    calls: Optional[_core.Calls] = None,
+) -> _core.Run:
+    """Begins a run: see ``run``. ``file`` is the one file that is written, in place of a folder, and ``calls`` computes
+    for the operator model. Raises ConfigError."""
+    settings = []
+    config_file = ""
+    if isinstance(config, Mapping):
+        settings += _settings(config)
+    elif config is not None:
+        config_file = os.fspath(config)
+    settings += _settings(sections)
+    if operators is not None:
+        names = [operators] if isinstance(operators, str) else list(operators)
+        settings.append(f"operators.run={_toml(names)}")
+    part, parts = (0, 0) if shard is None else shard_of(shard)
+    _core.set_log_level(logger.getEffectiveLevel())
+    return _core.Run(
+        inputs=[os.fspath(slide) for slide in paths_of(slides)],
+        config_file=config_file,
+        settings=settings,
+        out="" if out is None else os.fspath(out),
+        file="" if file is None else os.fspath(file),
+        fresh=fresh,
+        retry_failed=retry_failed,
+        max_failures="" if max_failures is None else str(max_failures),
+        shard="" if shard is None else f"{part + 1}/{parts}",
+        shard_by=shard_by,
+        metrics="" if metrics is None else os.fspath(metrics),
+        trace="" if trace is None else os.fspath(trace),
+        calls=calls,
+    )
 
 
 def run(
@@ -251,57 +248,9 @@ def run(
         Error: The run itself failed, for instance for a GPU that was lost. A slide that fails is no error:
             ``SlideResult.error`` says why.
     """
-    if isinstance(slides, (str, os.PathLike)):
-        slides = [slides]
-    settings = []
-    config_file = ""
-    if isinstance(config, Mapping):
-        settings += _settings(config)
-    elif config is not None:
-        config_file = os.fspath(config)
-    settings += _settings(sections)
-    if operators is not None:
-        names = [operators] if isinstance(operators, str) else list(operators)
-        settings.append(f"operators.run={_toml(names)}")
-    if shard is not None:
-        try:
-            i, n = (int(part) for part in shard)
-        except (TypeError, ValueError):
-            raise _core.ConfigError(f"shard is {shard!r}; expected (i, n) with 0 <= i < n") from None
-    _core.set_log_level(_logger.getEffectiveLevel())
-    work = _core.Run(
-        inputs=[os.fspath(slide) for slide in slides],
-        config_file=config_file,
-        settings=settings,
-        out="" if out is None else os.fspath(out),
-        fresh=fresh,
-        retry_failed=retry_failed,
-        max_failures="" if max_failures is None else str(max_failures),
-        shard="" if shard is None else f"{i + 1}/{n}",
-        shard_by=shard_by,
-        metrics="" if metrics is None else os.fspath(metrics),
-        trace="" if trace is None else os.fspath(trace),
+    work = start(
+        slides, operators, out, config=config, fresh=fresh, retry_failed=retry_failed, max_failures=max_failures,
+        shard=shard, shard_by=shard_by, metrics=metrics, trace=trace, sections=sections,
     )
-    bar = _Bar() if progress else None
-    try:
-        while not work.wait(_PATIENCE):
-            _log()
-            moment = work.progress() if on_progress or bar else None
-            if moment is not None and bar:
-                bar.update(moment)
-            if moment is not None and on_progress:
-                on_progress(moment)
-    finally:
-        # After an exception, such as Ctrl-C, too: nothing goes on behind the caller's back.
-        work.stop()
-        while not work.wait(1000):
-            pass
-        _log()
-        moment = work.progress()
-        if moment is not None and bar:
-            bar.update(moment)
-        if bar:
-            bar.close()
-    if moment is not None and on_progress:
-        on_progress(moment)
+    wait_for(work, on_progress, progress)
     return RunResult(work.outcome())

@@ -97,6 +97,7 @@ class Slide:
         size: Pair = (256, 256),
         device: str = "cpu",
         *,
+        mpp: Optional[float] = None,
         fill: int = 255,
     ) -> numpy.typing.NDArray[numpy.uint8]:
         """Reads a rectangle of a level. The arguments stand in OpenSlide's order, and the pixels are OpenSlide's.
@@ -109,6 +110,9 @@ class Slide:
             level: Number of the level.
             size: Width and height in pixels of that level, or one number for both.
             device: Where the array shall lie: ``"cpu"``.
+            mpp: Micrometres a pixel, in place of ``level``: the size is in such pixels then, and the location is the
+                nearest of them. They are made from the coarsest level that is finer: each is the mean of its area,
+                rounded half up (docs/stitching.md). Within 2 % of a level's they are the level's own.
             fill: Value of all that lies beyond the level, 0 to 255. (What OpenSlide makes transparent there is 0 after
                 its ``convert("RGB")``.) A tile that is missing in the file is white.
 
@@ -116,13 +120,13 @@ class Slide:
             Height x width x 3, uint8: red, green, blue. It owns its memory, and outlives the slide.
 
         Raises:
-            SlideError: A tile can't be decoded, or the file can't be read.
+            SlideError: A tile can't be decoded, the file can't be read, or it has no pixels as fine as ``mpp``.
             ConfigError: An argument means nothing.
         """
         check_device(device)
         x, y = pair("location", location)  # type: ignore[arg-type]
         width, height = pair("size", size)
-        return self._core.read_region(x, y, level, width, height, fill, self._white)
+        return self._core.read_region(x, y, level, width, height, None if mpp is None else float(mpp), fill, self._white)
 
 
 def _open(path: str, mpp: Optional[float], on_bad_tile: OnBadTile) -> Slide:

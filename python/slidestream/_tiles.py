@@ -12,7 +12,7 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import OnBadTile, Pair, Path, check_device, choice, pair
+from slidestream._arguments import OnBadTile, Pair, Path, check_device, choice, pair, paths_of, shard_of
 
 # Threads of loops that still run end before the interpreter does.
 _running: "weakref.WeakSet[TileIterator]" = weakref.WeakSet()
@@ -143,11 +143,12 @@ def tiles(
 
     Args:
         paths: One slide, or several.
-        size: Width and height of a window in pixels of the level, or one number for both.
+        size: Width and height of a window in pixels of the level (or of ``mpp``), or one number for both.
         step: Pixels from one window to the next, in both directions; default: ``size``. Window (i, j) begins at pixel
             (i step, j step) of the level.
-        mpp: Micrometres a pixel: takes the level that has them, within 2 %, in place of ``level``. A slide that has no
-            such level raises ``SlideError``.
+        mpp: Micrometres a pixel, in place of ``level``: windows are cut from an image of such pixels, which are made
+            from the coarsest level that is finer: each is the mean of its area, rounded half up (docs/stitching.md).
+            Within 2 % of a level's they are the level's own. A slide whose pixels are larger raises ``SlideError``.
         level: The level that windows are cut from.
         tissue: Only windows that are tissue, which is found as the operator ``tissue`` does: on a small level by Otsu's
             threshold of the saturation (docs/operators.md).
@@ -175,12 +176,7 @@ def tiles(
         SlideError: A slide or a tile can't be read: in the loop, at the latest when its windows are due.
     """
     check_device(device)
-    if isinstance(paths, (str, os.PathLike)):
-        paths = [paths]
-    try:
-        i, n = (int(part) for part in shard)
-    except (TypeError, ValueError):
-        raise _core.ConfigError(f"shard is {shard!r}; expected (i, n) with 0 <= i < n") from None
+    i, n = shard_of(shard)
     keywords = {
         "size": pair("size", size),
         "step": pair("step", size if step is None else step),
@@ -200,4 +196,4 @@ def tiles(
         "white": choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white",
         "slide_mpp": 0.0 if slide_mpp is None else float(slide_mpp),
     }
-    return Tiles([os.fspath(path) for path in paths], keywords, copy)
+    return Tiles([os.fspath(path) for path in paths_of(paths)], keywords, copy)

@@ -22,9 +22,11 @@
 #include <unordered_map>
 
 #include "bindings.hpp"
+#include "cli/image_file.hpp"
 #include "cli/run_command.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/schema.hpp"
+#include "map.hpp"
 #include "output/slides_csv.hpp"
 
 namespace slidestream::python {
@@ -67,11 +69,14 @@ struct Outcome {
 /// A run on a thread of its own.
 class Run {
  public:
-  explicit Run(cli::RunOptions options) : options_(std::move(options)) {
+  /// \param calls  the network in place of `model.file`; may be null
+  Run(cli::RunOptions options, std::shared_ptr<Calls> calls) : options_(std::move(options)), calls_(std::move(calls)) {
     options_.quiet = true;
     options_.embedded = &embedded_;
+    embedded_.network = calls_;
     const Config config = cli::effective_config(options_);
-    embedded_.in_memory = options_.out.empty() && config.output.dir == Config{}.output.dir;
+    if (calls_ != nullptr) choose_format(config.image.format);
+    embedded_.in_memory = to_folder() && options_.out.empty() && config.output.dir == Config{}.output.dir;
     embedded_.on_progress = [this](const Progress& progress) {
       const std::lock_guard lock(mutex_);
       progress_ = progress;
@@ -79,13 +84,20 @@ class Run {
     thread_ = std::thread([this] { work(); });
   }
   ~Run() {
-    stop();
+    abort();
     join();
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   void stop() noexcept { embedded_.control.request_stop(); }
+
+  /// Stops it at once: slides under way stay as they were.
+  void abort() noexcept {
+    embedded_.aborted = true;
+    stop();
+    if (calls_ != nullptr) calls_->abort();
+  }
 
   /// Whether it has ended within that time.
   bool wait(int milliseconds) {
@@ -107,17 +119,28 @@ class Run {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if (!embedded_.failure.empty()) throw OutputError(embedded_.failure);
     if (!embedded_.result.failure.empty()) throw Error("the run ended early: " + embedded_.result.failure);
+    // Names of files are relative to that folder.
+    if (!to_folder()) embedded_.config.output.dir.clear();
     return std::make_shared<Outcome>(Outcome{embedded_.config, std::move(embedded_.result)});
   }
 
  private:
+  bool to_folder() const noexcept { return options_.file.empty(); }
+
+  /// Images are of the format that the file's name says, unless settings say one.
+  void choose_format(ImageFormat set) {
+    if (set != ImageFormat::none || calls_->output().kind == NetworkOutput::Kind::vector) return;
+    options_.keys.emplace_back("image.format", cli::image_format_for(options_.file));
+  }
+
   void work() noexcept {
     try {
       cli::run(options_);
-      if (!embedded_.in_memory && embedded_.failure.empty()) read_results();
+      if (!embedded_.in_memory && to_folder() && embedded_.failure.empty()) read_results();
     } catch (...) {
       failure_ = std::current_exception();
     }
+    if (calls_ != nullptr) calls_->close();
     const std::lock_guard lock(mutex_);
     ended_ = true;
     changed_.notify_all();
@@ -150,6 +173,7 @@ class Run {
   }
 
   cli::RunOptions options_;
+  const std::shared_ptr<Calls> calls_;
   cli::EmbeddedRun embedded_;
   std::exception_ptr failure_;
   std::mutex mutex_;
@@ -233,6 +257,19 @@ void bind_progress(nb::module_& module) {
       .def_ro("bytes_read", &Progress::bytes_read)
       .def_ro("tiles_written", &Progress::tiles_written, "Of images.")
       .def_ro("bytes_written", &Progress::bytes_written, "Of these tiles, compressed.")
+      .def_prop_ro(
+          "images_share",
+          [](const Progress& progress) -> std::optional<double> {
+            std::uint64_t written = 0;
+            std::uint64_t all = 0;
+            for (const ImageProgress& image : progress.images) {
+              written += image.tiles;
+              all += image.tiles_total;
+            }
+            if (all == 0) return std::nullopt;
+            return static_cast<double>(written) / static_cast<double>(all);
+          },
+          "Tiles that are written of the images under way, 0 to 1; None where there is none.")
       .def_ro("seconds", &Progress::seconds, "Since the start.")
       .def_ro("busiest_stage", &Progress::busiest_stage);
 }
@@ -362,14 +399,15 @@ void bind_run(nb::module_& module) {
       .def(
           "__init__",
           [](Run* to, const std::vector<std::string>& inputs, const std::string& config_file,
-             const std::vector<std::string>& settings, const std::string& out, bool fresh, bool retry_failed,
-             const std::string& max_failures, const std::string& shard, const std::string& shard_by,
-             const std::string& metrics, const std::string& trace) {
+             const std::vector<std::string>& settings, const std::string& out, const std::string& file, bool fresh,
+             bool retry_failed, const std::string& max_failures, const std::string& shard, const std::string& shard_by,
+             const std::string& metrics, const std::string& trace, const std::shared_ptr<Calls>& calls) {
             cli::RunOptions options;
             options.inputs = inputs;
             options.config_file = config_file;
             options.settings = settings;
             options.out = out;
+            options.file = file;
             options.fresh = fresh;
             options.retry_failed = retry_failed;
             options.max_failures = max_failures;
@@ -377,12 +415,13 @@ void bind_run(nb::module_& module) {
             options.shard_by = shard_by;
             options.metrics = metrics;
             options.trace = trace;
-            new (to) Run(std::move(options));
+            new (to) Run(std::move(options), calls);
           },
           nb::kw_only(), nb::arg("inputs"), nb::arg("config_file"), nb::arg("settings"), nb::arg("out"),
-          nb::arg("fresh"), nb::arg("retry_failed"), nb::arg("max_failures"), nb::arg("shard"), nb::arg("shard_by"),
-          nb::arg("metrics"), nb::arg("trace"))
+          nb::arg("file"), nb::arg("fresh"), nb::arg("retry_failed"), nb::arg("max_failures"), nb::arg("shard"),
+          nb::arg("shard_by"), nb::arg("metrics"), nb::arg("trace"), nb::arg("calls").none())
       .def("stop", &Run::stop)
+      .def("abort", &Run::abort)
       .def("wait", &Run::wait, nb::arg("milliseconds"))
       .def("progress", &Run::progress)
       .def("outcome", &Run::outcome);

@@ -14,6 +14,7 @@
 #include "bindings.hpp"
 #include "tiling/batch_memory.hpp"
 #include "tiling/region_reader.hpp"
+#include "tiling/window_plan.hpp"
 
 namespace slidestream::python {
 
@@ -49,14 +50,15 @@ struct OpenSlide {
   std::shared_ptr<BatchMemory> memory_;  ///< for regions of the last one's size; guarded by mutex_
 };
 
-/// The pixel of a level that pixel `at` of level 0 lies in.
-std::int64_t on_level(std::int64_t at, std::int64_t length, std::int64_t length0) {
+/// The pixel of a resolution that is nearest to pixel `at` of level 0. Lengths are the level's, and level 0's.
+std::int64_t on_grid(std::int64_t at, std::int64_t length, std::int64_t length0, const Resolution& resolution) {
   const double exact = static_cast<double>(at) * static_cast<double>(length) / static_cast<double>(length0);
-  return static_cast<std::int64_t>(std::floor(exact + 0.5));
+  return static_cast<std::int64_t>(std::floor(exact / resolution.reduction() + 0.5));
 }
 
 Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index,
-                                std::int64_t width, std::int64_t height, int fill, bool white) {
+                                std::int64_t width, std::int64_t height, std::optional<double> mpp, int fill,
+                                bool white) {
   const SlideInfo& info = open.info();
   if (level_index < 0 || level_index >= std::ssize(info.levels)) {
     throw ConfigError("level is " + std::to_string(level_index) + "; the slide has 0 to " +
@@ -72,15 +74,24 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
     throw ConfigError("location is (" + std::to_string(x) + ", " + std::to_string(y) + "); expected at most 2^40");
   }
   if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");
-  const Level& level = info.levels[static_cast<std::size_t>(level_index)];
+  if (mpp && !(*mpp > 0.0)) throw ConfigError("mpp is " + std::to_string(*mpp) + "; expected more than 0");
+  const Resolution resolution = choose_resolution(info, level_index, mpp);
+  const Level& level = info.levels[resolution.level];
   const Level& finest = info.levels.front();
   std::shared_ptr<BatchMemory::Lease> memory;
   {
     const Unlocked unlocked;
     memory = open.take(static_cast<std::size_t>(width * height * 3));
-    open.reader.read(*open.slide, static_cast<std::size_t>(level_index), on_level(x, level.width, finest.width),
-                     on_level(y, level.height, finest.height), {memory->data(), width * 3, width, height, rgb_format},
-                     static_cast<std::uint8_t>(fill), bad_tile_policy(white));
+    const HostPixels out = {memory->data(), width * 3, width, height, rgb_format};
+    const std::int64_t column = on_grid(x, level.width, finest.width, resolution);
+    const std::int64_t row = on_grid(y, level.height, finest.height, resolution);
+    if (resolution.is_level()) {
+      open.reader.read(*open.slide, resolution.level, column, row, out, static_cast<std::uint8_t>(fill),
+                       bad_tile_policy(white));
+    } else {
+      open.reader.read(*open.slide, resolution, column, row, out, static_cast<std::uint8_t>(fill),
+                       bad_tile_policy(white));
+    }
   }
   std::uint8_t* const data = memory->data();
   return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));

@@ -60,11 +60,7 @@ void warn_of_unused_quality(const RunOptions& options) {
 int convert(RunOptions options, std::string format) {
   const bool to_file = options.out.empty() && options.inputs.size() == 2;
   if (to_file && options.inputs.back().empty()) throw ConfigError("where to? The name of the file to write is empty");
-  if (format.empty()) {
-    const auto named = to_file ? image_file(options.inputs.back()) : std::nullopt;
-    const ImageFormat said = named ? named->format : ImageFormat::ome_tiff;
-    format = find_key("image", "format")->choices[static_cast<std::size_t>(said)];
-  }
+  if (format.empty()) format = image_format_for(to_file ? options.inputs.back() : "");
   constexpr std::array<std::string_view, 2> fixed = {"operators.run", "output.maps"};
   for (const std::string& setting : options.settings) {
     const std::string key = setting.substr(0, setting.find_first_of(" ="));

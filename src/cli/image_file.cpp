@@ -8,6 +8,9 @@
 #include <utility>
 
 #include <slidestream/error.hpp>
+#include <slidestream/network.hpp>
+
+#include "config/keys.hpp"
 
 namespace slidestream::cli {
 
@@ -36,12 +39,22 @@ std::string suffixes_of(ImageFormat format) {
   return text;
 }
 
+std::string in_small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+constexpr std::string_view features_suffix = ".h5";
+
+bool gives_features(const Config& config) {
+  return config.model.network && config.model.network->output().kind == NetworkOutput::Kind::vector;
+}
+
 }  // namespace
 
 std::optional<ImageFile> image_file(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
-  std::string small = name;
-  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string small = in_small_letters(name);
   for (const auto& [suffix, format] : suffixes) {
     if (!small.ends_with(suffix)) continue;
     if (small.size() == suffix.size()) return std::nullopt;
@@ -50,14 +63,33 @@ std::optional<ImageFile> image_file(const std::string& file) {
   return std::nullopt;
 }
 
-void check_image_file(const std::string& file, ImageFormat format, const std::vector<std::string>& slides) {
+std::string image_format_for(const std::string& file) {
+  const auto named = image_file(file);
+  const ImageFormat format = named ? named->format : ImageFormat::ome_tiff;
+  return find_key("image", "format")->choices[static_cast<std::size_t>(format)];
+}
+
+std::optional<std::string> features_file(const std::string& file) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  if (!in_small_letters(name).ends_with(features_suffix) || name.size() == features_suffix.size()) return std::nullopt;
+  return name.substr(0, name.size() - features_suffix.size());
+}
+
+std::string output_name(const std::string& file) {
+  const auto image = image_file(file);
+  return image ? image->name : features_file(file).value_or(file);
+}
+
+void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides) {
   const std::filesystem::path path = file;
+  const ImageFormat format = config.image.format;
   std::error_code code;
   const auto status = std::filesystem::status(path, code);
   const auto named = image_file(file);
-  const bool is_fitting = named && named->format == format;
+  const bool features = gives_features(config);
+  const bool is_fitting = features ? features_file(file).has_value() : named && named->format == format;
   if (std::filesystem::is_directory(status)) {
-    throw ConfigError(is_fitting && format == ImageFormat::ome_zarr
+    throw ConfigError(is_fitting && !features && format == ImageFormat::ome_zarr
                           ? file + ": it is there already, and a folder isn't replaced"
                           : file + ": it is a folder; several slides go there with --out, and one to a file in it");
   }
@@ -65,7 +97,8 @@ void check_image_file(const std::string& file, ImageFormat format, const std::ve
     throw ConfigError(file + ": it isn't a regular file");
   }
   if (!is_fitting) {
-    throw ConfigError(file + ": the file that is written ends in " + suffixes_of(format) +
+    throw ConfigError(file + ": the file that is written ends in " +
+                      (features ? std::string(features_suffix) : suffixes_of(format)) +
                       "; for a folder there is --out");
   }
   if (slides.size() > 1) {
@@ -73,6 +106,7 @@ void check_image_file(const std::string& file, ImageFormat format, const std::ve
                       "; name a folder for them with --out");
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
+  if (features) return;
   if (format == ImageFormat::ome_zarr && std::filesystem::exists(status)) {
     throw ConfigError(file + ": it is there already, and isn't a folder");
   }

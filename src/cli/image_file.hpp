@@ -17,7 +17,16 @@ struct ImageFile {
 /// By how the file's name ends, in any case of letters; nothing where it is no image's, or nothing else.
 std::optional<ImageFile> image_file(const std::string& file);
 
-/// Whether one slide can be written to that file, or folder, in that format. \throws ConfigError.
-void check_image_file(const std::string& file, ImageFormat format, const std::vector<std::string>& slides);
+/// What `image.format` is for an image of that name: OME-TIFF where it says nothing.
+std::string image_format_for(const std::string& file);
+
+/// The name of a file of features; nothing where it is no such file's.
+std::optional<std::string> features_file(const std::string& file);
+
+/// What the name of a slide's one file begins with, be it an image or features.
+std::string output_name(const std::string& file);
+
+/// Whether what one slide comes to can be written to that file, or folder, with those settings. \throws ConfigError.
+void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides);
 
 }  // namespace slidestream::cli

@@ -33,10 +33,11 @@ Json image_json(const ImageProgress& image) {
 }  // namespace
 
 fs::path progress_file_of(const fs::path& folder_or_image) {
-  const auto image = image_file(folder_or_image.string());
+  const std::string file = folder_or_image.string();
   std::error_code ignored;
-  if (!image || fs::exists(folder_or_image / "run.sqlite", ignored)) return folder_or_image / "progress.json";
-  return folder_or_image.parent_path() / (image->name + ".partial.progress.json");
+  const bool is_file = image_file(file) || features_file(file);
+  if (!is_file || fs::exists(folder_or_image / "run.sqlite", ignored)) return folder_or_image / "progress.json";
+  return folder_or_image.parent_path() / (output_name(file) + ".partial.progress.json");
 }
 
 Json progress_json(const Progress& progress, const Share& share, const ProcessIdentity& process) {

@@ -203,6 +203,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
   std::atomic<std::uint64_t> files{0};
   control.on_slide = [&](SlideResult& slide) {
+    if (embedded != nullptr && embedded->aborted && !slide.done) return;
     if (!archive.slide_ended(slide)) return;
     files += slide.artifacts.size();
     report_slide(slide);
@@ -253,17 +254,27 @@ int run_in_memory(const Config& config, const std::vector<std::string>& slides, 
 /// Runs one slide into one file, and writes nothing else.
 int run_to_file(const Config& config, const std::string& slide, const RunOptions& options,
                 std::future<std::shared_ptr<Woken>>& waking) {
-  log_with_time();
-  RunControl control;
-  const SignalScope signals(control);
+  EmbeddedRun* const embedded = options.embedded;
+  RunControl own;
+  RunControl& control = embedded == nullptr ? own : embedded->control;
+  std::optional<SignalScope> signals;
+  if (embedded == nullptr) {
+    log_with_time();
+    signals.emplace(control);
+  }
   std::error_code code;
   const std::uintmax_t bytes = std::filesystem::file_size(slide, code);
   ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));
   ProgressFile progress_file(progress_file_of(options.file), [] { return true; });
-  control.image_name = [&](const std::string&) { return image_file(options.file)->name; };
+  control.image_name = [&](const std::string&) { return output_name(options.file); };
   control.image_file = [&](const std::string&, const std::string&) { return options.file; };
-  control.on_slide = report_slide;
-  control.on_progress = [&](const Progress& progress) { progress_file.update(progress, display.update(progress)); };
+  control.on_slide = [&](const SlideResult& ended) {
+    if (embedded == nullptr || !embedded->aborted) report_slide(ended);
+  };
+  control.on_progress = [&](const Progress& progress) {
+    progress_file.update(progress, display.update(progress));
+    if (embedded != nullptr && embedded->on_progress) embedded->on_progress(progress);
+  };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   Tracing tracing(config, options.trace);
   control.woken = waking.get();
@@ -280,6 +291,11 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   } catch (const OutputError& error) {
     spdlog::error("{}", error.what());
     complete = false;
+  }
+  if (embedded != nullptr) {
+    embedded->failure = failure;
+    embedded->result = std::move(result);
+    return exit_done;
   }
   const bool done = !result.slides.empty() && result.slides.front().done;
   // Of one that failed the line that says why is all there is to say.
@@ -325,7 +341,7 @@ int run(const RunOptions& options) {
   if (inputs.slides.empty())
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
-  if (!options.file.empty()) check_image_file(options.file, config.image.format, inputs.slides);
+  if (!options.file.empty()) check_output_file(options.file, config, inputs.slides);
   if (options.dry_run) return dry_run(config, inputs, options);
   check_runnable(config);
   if (options.embedded != nullptr) {

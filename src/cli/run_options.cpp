@@ -105,6 +105,7 @@ Config effective_config(const RunOptions& options) {
   // Paths are taken as they are, whatever TOML would make of them.
   if (!options.out.empty()) config.output.dir = options.out;
   if (!options.inputs.empty()) config.input.slides = options.inputs;
+  if (options.embedded != nullptr) config.model.network = options.embedded->network;
   read_model_file(config);
   validate(config);
   return config;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -23,6 +24,10 @@ struct EmbeddedRun {
   /// As `RunControl::on_progress`, with the slides of earlier starts among the numbers. May be empty.
   std::function<void(const Progress&)> on_progress;
   bool in_memory = false;  ///< nothing is written: `result` has all that there is
+  /// Computes for the operator model, in place of `model.file`. May be null.
+  std::shared_ptr<const Network> network;
+  /// Set when the run is broken off: slides that fail from then on stay pending in the ledger.
+  std::atomic<bool> aborted{false};
 
   // What it came to, once `run` has returned.
   Config config;        ///< that it ran with

@@ -330,7 +330,7 @@ Config parse_config(std::string_view toml, std::string_view origin) {
 Config load_config(const std::filesystem::path& file) { return parse_config(read_text(file), file.string()); }
 
 void read_model_file(Config& config) {
-  if (!config.operators.runs("model") || config.model.file.empty()) return;
+  if (!config.operators.runs("model") || config.model.network || config.model.file.empty()) return;
   const std::filesystem::path file = std::filesystem::path(config.model.file).replace_extension(".toml");
   std::error_code code;
   if (file == config.model.file || !std::filesystem::exists(file, code)) return;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 #include <slidestream/error.hpp>
+#include <slidestream/network.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
 #include <string_view>
@@ -50,6 +51,7 @@ bool decides(const ConfigKey& key, const Config& config) {
 
 /// What the network is, and what computes it.
 std::vector<std::pair<std::string, std::string>> model_settings(const Config& config) {
+  if (config.model.network) return {{"the model", config.model.network->description()}};
   return {{"the model", std::filesystem::path(config.model.file).filename().string()},
           {"the model's content", networks::content_of_network(config.model.file)},
           {"the model's runtime", networks::computed_by(config)}};
@@ -70,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
   for (const ConfigKey& key : config_keys()) {
     if (decides(key, whole)) settings.emplace_back(key.full_name(), to_toml_value(key.get(whole)));
   }
-  const bool has_model = whole.operators.runs("model") && !whole.model.file.empty();
+  const bool has_model = whole.operators.runs("model") && (whole.model.network || !whole.model.file.empty());
   if (has_model) std::ranges::move(model_settings(whole), std::back_inserter(settings));
   return settings;
 }

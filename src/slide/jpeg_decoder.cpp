@@ -96,28 +96,68 @@ Colour colour_of(PixelsOf pixels_of, const Plan& plan) {
   return Colour::grey;
 }
 
-/// Decodes all rows: also those that aren't wanted, since damage anywhere makes the tile bad, whichever rows are asked
-/// for. `scratch` holds a row of samples.
+/// libjpeg is asked for so many rows at a time.
+constexpr JDIMENSION rows_at_a_time = 16;
+
+/// Has libjpeg go to a row. What it passes by is parsed, so that damage shows, and no pixels are made of it.
+void skip_to(jpeg_decompress_struct& jpeg, std::int64_t row) {
+  const auto target = static_cast<JDIMENSION>(row);
+  if (target > jpeg.output_scanline) jpeg_skip_scanlines(&jpeg, target - jpeg.output_scanline);
+}
+
+/// Has libjpeg make pixels of the columns that are wanted alone, and of some beside them, whose chroma theirs is made
+/// from. \returns the first column that it makes
+std::int64_t crop(jpeg_decompress_struct& jpeg, const TileJob& job) {
+  const std::int64_t width = jpeg.output_width;
+  const std::int64_t block = std::int64_t{jpeg.max_h_samp_factor} * DCTSIZE;
+  const std::int64_t first = std::max<std::int64_t>(job.from_x / block - 1, 0) * block;
+  const std::int64_t end = std::min((job.from_x + job.out.width + block - 1) / block * block + block, width);
+  if (end <= first || end - first == width) return 0;
+  auto column = static_cast<JDIMENSION>(first);
+  auto columns = static_cast<JDIMENSION>(end - first);
+  jpeg_crop_scanline(&jpeg, &column, &columns);
+  return column;
+}
+
+/// Decodes the rows that are wanted, and parses all: damage anywhere makes the tile bad. `scratch` holds
+/// `rows_at_a_time` rows of samples.
 void read_rows(JpegSession& session, const TileJob& job, Colour colour, std::uint8_t* scratch) {
   jpeg_decompress_struct& jpeg = session.decompressor;
-  const std::int64_t width = jpeg.output_width;
+  const std::int64_t image_width = jpeg.output_width;
+  const std::int64_t height = jpeg.output_height;
   const int samples = jpeg.output_components;
+  // Of several scans libjpeg has parsed all before the first row.
+  const bool skips = jpeg_has_multiple_scans(&jpeg) == FALSE && jpeg.arith_code == FALSE && !job.level.shrunk;
+  const std::int64_t first_column = skips ? crop(jpeg, job) : 0;
+  const std::int64_t width = jpeg.output_width;
   // No sample is left out or repeated, and all columns are wanted.
   const bool direct =
-      samples == job.out.format.channels && job.from_x == 0 && job.out.width >= width && job.luminance == nullptr;
-  const std::int64_t copied = std::clamp<std::int64_t>(width - job.from_x, 0, job.out.width);
+      samples == job.out.format.channels && job.from_x == 0 && job.out.width >= image_width && job.luminance == nullptr;
+  const std::int64_t copied = std::clamp<std::int64_t>(image_width - job.from_x, 0, job.out.width);
+  const std::int64_t end = std::clamp<std::int64_t>(job.from_y + job.out.height, 0, height);
+  if (skips) skip_to(jpeg, std::clamp<std::int64_t>(job.from_y, 0, height - 1));
   while (jpeg.output_scanline < jpeg.output_height) {
-    std::uint8_t* to = job.row(jpeg.output_scanline);
-    JSAMPROW row = direct && to != nullptr ? to : scratch;
-    jpeg_read_scanlines(&jpeg, &row, 1);
-    if (to == nullptr) continue;
-    if (!direct) {
-      const std::int64_t y = jpeg.output_scanline - 1;
-      const std::uint8_t* from = scratch + job.from_x * samples;
-      interleaved_to_pixels(to, from, copied, samples, colour, job.out.format);
-      if (job.luminance != nullptr) interleaved_to_luminance(job.luminance_row(y), from, copied, samples, colour);
-    } else if (colour == Colour::grey_inverted) {  // one sample, luminance
-      for (std::int64_t x = 0; x < width; ++x) to[x] = static_cast<std::uint8_t>(255 - to[x]);
+    // What libjpeg skips up to the end it doesn't parse.
+    if (skips && jpeg.output_scanline >= end) skip_to(jpeg, height - 1);
+    const JDIMENSION first = jpeg.output_scanline;
+    const JDIMENSION wanted = std::min(rows_at_a_time, jpeg.output_height - first);
+    JSAMPROW rows[rows_at_a_time];
+    for (JDIMENSION i = 0; i < wanted; ++i) {
+      std::uint8_t* const to = job.row(first + i);
+      rows[i] = direct && to != nullptr ? to : scratch + i * static_cast<std::size_t>(width * samples);
+    }
+    const JDIMENSION read = jpeg_read_scanlines(&jpeg, rows, wanted);
+    for (JDIMENSION i = 0; i < read; ++i) {
+      const std::int64_t y = first + i;
+      std::uint8_t* const to = job.row(y);
+      if (to == nullptr) continue;
+      if (!direct) {
+        const std::uint8_t* const from = rows[i] + (job.from_x - first_column) * samples;
+        interleaved_to_pixels(to, from, copied, samples, colour, job.out.format);
+        if (job.luminance != nullptr) interleaved_to_luminance(job.luminance_row(y), from, copied, samples, colour);
+      } else if (colour == Colour::grey_inverted) {  // one sample, luminance
+        for (std::int64_t x = 0; x < width; ++x) to[x] = static_cast<std::uint8_t>(255 - to[x]);
+      }
     }
   }
 }
@@ -168,17 +208,40 @@ std::string damage_of_jpeg_tables(std::span<const std::byte> tables) {
   return {};
 }
 
-void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
+/// A session between two tiles of a level.
+struct JpegDecoder::Kept {
   JpegSession session;
-  if (!read_jpeg_header(session, job.detail.jpeg_tables, bytes)) throw TileError(session.message);
+  std::vector<std::byte> level_tables;  ///< as the level has them
+  JpegTables tables;                    ///< as libjpeg has them
+};
+
+JpegDecoder::JpegDecoder() = default;
+JpegDecoder::~JpegDecoder() = default;
+JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
+JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
+
+void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
+  const std::span<const std::byte> level_tables = job.detail.jpeg_tables;
+  std::unique_ptr<Kept> kept = std::move(kept_);
+  if (kept == nullptr || !std::ranges::equal(kept->level_tables, level_tables)) {
+    kept = std::make_unique<Kept>();
+    if (!read_jpeg_tables(kept->session, level_tables)) throw TileError(kept->session.message);
+    kept->level_tables.assign(level_tables.begin(), level_tables.end());
+    kept->tables = tables_of(kept->session.decompressor);
+  }
+  JpegSession& session = kept->session;
+  if (!read_jpeg_frame(session, bytes)) throw TileError(session.message);
   const jpeg_decompress_struct& jpeg = session.decompressor;
   const int components = jpeg.num_components;
   const PixelsOf pixels_of =
       check_frame(job, {jpeg.image_width, jpeg.image_height, static_cast<std::size_t>(components)}, "JPEG frame");
-  scratch_.resize(static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
+  scratch_.resize(rows_at_a_time * static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
   const Plan plan = plan_for(pixels_of, components, job.luminance != nullptr);
   if (!read_image(session, job, plan, colour_of(pixels_of, plan), scratch_.data())) throw TileError(session.message);
-  whiten_beyond(job, jpeg.output_width, jpeg.output_height);
+  const auto decoded = [&](JDIMENSION side) { return job.level.shrunk ? (side + 1) / 2 : side; };
+  whiten_beyond(job, decoded(jpeg.image_width), decoded(jpeg.image_height));
+  // A tile that brought tables of its own mustn't lend them to the next one.
+  if (tables_of(jpeg) == kept->tables) kept_ = std::move(kept);
 }
 
 }  // namespace slidestream

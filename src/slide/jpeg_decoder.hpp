@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,12 +22,20 @@ std::string damage_of_jpeg_tables(std::span<const std::byte> tables);
 /// without an Adobe marker.
 class JpegDecoder {
  public:
+  JpegDecoder();
+  ~JpegDecoder();
+  JpegDecoder(JpegDecoder&&) noexcept;
+  JpegDecoder& operator=(JpegDecoder&&) noexcept;
+
   /// \throws TileError for any libjpeg error, for damaged or incomplete scan data, and for a frame of another size. A
   ///   missing EOI after the last MCU and bytes after EOI are fine.
   void decode(const TileJob& job, std::span<const std::byte> bytes);
 
  private:
-  std::vector<std::uint8_t> scratch_;  // a row of samples
+  struct Kept;
+
+  std::vector<std::uint8_t> scratch_;  // some rows of samples
+  std::unique_ptr<Kept> kept_;         // what the next tile can be decoded with, if it has the same tables
 };
 
 }  // namespace slidestream

@@ -2,6 +2,7 @@
 
 #include <jerror.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace slidestream {
@@ -103,16 +104,42 @@ void JpegSession::fail(const char* reason) noexcept {
   std::longjmp(jump, 1);
 }
 
-bool read_jpeg_header(JpegSession& session, std::span<const std::byte> tables, std::span<const std::byte> bytes) {
+bool read_jpeg_tables(JpegSession& session, std::span<const std::byte> tables) {
   if (setjmp(session.jump) != 0) return false;
   jpeg_create_decompress(&session.decompressor);
-  if (!tables.empty()) {
-    session.set_input(tables);
-    jpeg_read_header(&session.decompressor, FALSE);
-  }
+  if (tables.empty()) return true;
+  session.set_input(tables);
+  jpeg_read_header(&session.decompressor, FALSE);
+  return true;
+}
+
+bool read_jpeg_frame(JpegSession& session, std::span<const std::byte> bytes) {
+  if (setjmp(session.jump) != 0) return false;
   session.set_input(bytes);
   jpeg_read_header(&session.decompressor, TRUE);
   return true;
+}
+
+bool read_jpeg_header(JpegSession& session, std::span<const std::byte> tables, std::span<const std::byte> bytes) {
+  return read_jpeg_tables(session, tables) && read_jpeg_frame(session, bytes);
+}
+
+JpegTables tables_of(const jpeg_decompress_struct& decompressor) {
+  JpegTables tables;
+  for (std::size_t i = 0; i < tables.quantisation.size(); ++i) {
+    if (const JQUANT_TBL* const table = decompressor.quant_tbl_ptrs[i]; table != nullptr) {
+      std::ranges::copy(table->quantval, tables.quantisation[i].emplace().begin());
+    }
+  }
+  for (std::size_t i = 0; i < tables.codes.size(); ++i) {
+    const JHUFF_TBL* const table =
+        i < NUM_HUFF_TBLS ? decompressor.dc_huff_tbl_ptrs[i] : decompressor.ac_huff_tbl_ptrs[i - NUM_HUFF_TBLS];
+    if (table == nullptr) continue;
+    JpegTables::Codes& codes = tables.codes[i].emplace();
+    std::ranges::copy(table->bits, codes.counts.begin());
+    std::ranges::copy(table->huffval, codes.values.begin());
+  }
+  return tables;
 }
 
 }  // namespace slidestream

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <slidestream/error.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -57,9 +58,11 @@ void TileReader::read(const Slide& slide, std::size_t level_index, std::int64_t 
     if (!slide.contains(range)) throw TileError("lies outside the file");
     if (claims_too_many_bytes(slide.coded_level(level_index), range))
       throw TileError("claims more bytes than its pixels could need");
-    bytes_.resize(range.length);
-    slide.read(range.offset, bytes_);
-    decoder_.decode(slide, level_index, index, bytes_, from_x, from_y, out);
+    // Growing alone: what is resized is filled with zeros first.
+    if (bytes_.size() < range.length) bytes_.resize(range.length);
+    const std::span<std::byte> bytes(bytes_.data(), range.length);
+    slide.read(range.offset, bytes);
+    decoder_.decode(slide, level_index, index, bytes, from_x, from_y, out);
   } catch (const TileError& error) {
     if (on_bad_tile == BadTilePolicy::white) return whiten(out);
     throw_slide_error(slide.info().path, "level " + std::to_string(level_index) + " tile " + std::to_string(index) +

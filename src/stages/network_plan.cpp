@@ -97,12 +97,7 @@ std::size_t level_of(const Config& config, const Operators& operators, const Sli
   if (readers.size() != 1 || readers.front()->network() == nullptr) return asked;
   const std::optional<double> target = readers.front()->network()->tiles().mpp;
   if (!target || !info.mpp) return asked;
-  std::size_t chosen = asked;
-  for (std::size_t level = asked + 1; level < info.levels.size(); ++level) {
-    const double mpp = *mpp_of(info, level);
-    if (mpp > *mpp_of(info, chosen) && *target / mpp >= 0.98) chosen = level;
-  }
-  return chosen;
+  return area_level(info.levels, *info.mpp, *target, asked);
 }
 
 }  // namespace slidestream

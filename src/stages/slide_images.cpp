@@ -26,11 +26,14 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Config& confi
   std::vector<std::pair<std::string, std::string>> settings;
   const bool stitched = op.network() != nullptr;
   for (const ConfigKey& key : config_keys()) {
-    const bool own = key.section == op.name() || (stitched && key.section == "stitch");
-    if (own && !key.is_path && !key.of_machine) settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+    const bool is_own = key.section == op.name() || (stitched && key.section == "stitch");
+    if (is_own && !key.is_path && !key.of_machine)
+      settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
   }
   if (!stitched) return settings;
-  for (auto& setting : op.network()->settings()) {
+  auto own = op.network()->settings();
+  if (own.empty()) own.emplace_back("network", to_toml_value(op.network()->description()));
+  for (auto& setting : own) {
     const auto same = std::ranges::find(settings, setting.first, &std::pair<std::string, std::string>::first);
     if (same == settings.end()) {
       settings.push_back(std::move(setting));

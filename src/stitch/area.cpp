@@ -6,6 +6,7 @@
 #include <string>
 
 #include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
 
 namespace slidestream {
 namespace {
@@ -41,11 +42,24 @@ std::uint64_t AreaResampler::bytes(Size input, std::int64_t factor) noexcept {
   return factor == one ? 0 : static_cast<std::uint64_t>(size_of(input, factor).width) * 3 * 12;
 }
 
+Rect AreaResampler::source_of(const Rect& part, std::int64_t factor) noexcept {
+  const std::int64_t x = part.x * factor / one;
+  const std::int64_t y = part.y * factor / one;
+  return {x, y, (part.right() * factor + one - 1) / one - x, (part.bottom() * factor + one - 1) / one - y};
+}
+
 AreaResampler::AreaResampler(Size input, std::int64_t factor)
-    : input_(input), size_(size_of(input, factor)), factor_(factor) {
+    : AreaResampler(input, factor, {0, 0, size_of(input, factor).width, size_of(input, factor).height}) {}
+
+AreaResampler::AreaResampler(Size input, std::int64_t factor, const Rect& part)
+    : part_(part), factor_(factor), at_{source_of(part, factor).y, part.y} {
   if (factor <= one || factor > most_factor) throw std::invalid_argument("the factor isn't above 1 and at most 256");
-  if (size_.width < 1 || size_.height < 1) throw std::invalid_argument("not one pixel is left");
-  across_.resize(static_cast<std::size_t>(size_.width) * 3);
+  if (part.width < 1 || part.height < 1) throw std::invalid_argument("not one pixel is left");
+  const Size whole = size_of(input, factor);
+  if (part.x < 0 || part.y < 0 || part.right() > whole.width || part.bottom() > whole.height) {
+    throw std::invalid_argument("the part lies outside the image");
+  }
+  across_.resize(static_cast<std::size_t>(part.width) * 3);
   sums_.resize(across_.size());
 }
 
@@ -65,10 +79,10 @@ AreaResampler::Taken AreaResampler::add(std::uint8_t* out, std::int64_t out_pitc
     ++taken.rows;
     if (completes(at_)) ++taken.made;
   }
-  const auto parts = static_cast<std::size_t>((size_.width + part_columns - 1) / part_columns);
+  const auto parts = static_cast<std::size_t>((part_.width + part_columns - 1) / part_columns);
   for_all(parts, [&](std::size_t number) {
     const auto first = static_cast<std::int64_t>(number) * part_columns;
-    const Part part = {first, std::min(first + part_columns, size_.width)};
+    const Part part = {first, std::min(first + part_columns, part_.width)};
     At at = begin;
     for (std::int64_t row = 0; row < taken.rows; ++row) {
       add_columns(out + (at.made - begin.made) * out_pitch, rows + row * pitch, at, part);
@@ -81,17 +95,18 @@ AreaResampler::Taken AreaResampler::add(std::uint8_t* out, std::int64_t out_pitc
 /// Goes one row of the input on. True: that is the last of the next row of the output.
 bool AreaResampler::completes(At& at) const noexcept {
   const std::int64_t y = at.next++;
-  if (at.made == size_.height || (y + 1) * one < (at.made + 1) * factor_) return false;
+  if (at.made == part_.bottom() || (y + 1) * one < (at.made + 1) * factor_) return false;
   ++at.made;
   return true;
 }
 
 /// Takes columns of the row that `at` has come to.
 void AreaResampler::add_columns(std::uint8_t* out, const std::uint8_t* row, const At& at, const Part& part) {
-  if (at.made == size_.height) return;
+  if (at.made == part_.bottom()) return;
+  row -= part_.x * factor_ / one * 3;  // as if it were all of the row
   // Sums of weights times values along the row: below 2^32, as the factor is at most 2^24.
   for (std::int64_t x = part.first; x < part.second; ++x) {
-    const std::int64_t begin = x * factor_;
+    const std::int64_t begin = (part_.x + x) * factor_;
     const std::int64_t end = begin + factor_;
     std::uint32_t red = 0;
     std::uint32_t green = 0;
@@ -113,17 +128,15 @@ void AreaResampler::add_columns(std::uint8_t* out, const std::uint8_t* row, cons
   }
   const std::int64_t y = at.next;
   const std::int64_t end = (at.made + 1) * factor_;
-  if ((y + 1) * one < end) {
-    add_row(static_cast<std::uint64_t>(one), part);
-    return;
-  }
-  add_row(static_cast<std::uint64_t>(end - y * one), part);
+  // What is in front of the area's begin was the row's before, or nobody's.
+  const std::int64_t begin = std::max(at.made * factor_, y * one);
+  add_row(static_cast<std::uint64_t>(std::min(end, (y + 1) * one) - begin), part);
+  if ((y + 1) * one < end) return;
   write(out, part);
   std::fill(sums_.begin() + part.first * 3, sums_.begin() + part.second * 3, 0);
   add_row(static_cast<std::uint64_t>((y + 1) * one - end), part);
 }
 
-/// The first row of an area counts from where the area begins: what is in front of it was the one's before.
 void AreaResampler::add_row(std::uint64_t weight, const Part& part) {
   if (weight == 0) return;
   for (auto i = static_cast<std::size_t>(part.first * 3); i < static_cast<std::size_t>(part.second * 3); ++i) {
@@ -142,6 +155,15 @@ void AreaResampler::write(std::uint8_t* out, const Part& part) const {
     mean += (mean + 1) * 2 * area <= twice ? 1 : 0;
     out[i] = static_cast<std::uint8_t>(mean);
   }
+}
+
+std::size_t area_level(const std::vector<Level>& levels, double mpp, double target, std::size_t first) {
+  std::size_t chosen = first;
+  for (std::size_t level = first + 1; level < levels.size(); ++level) {
+    const double finer = mpp * levels[level].downsample;
+    if (finer > mpp * levels[chosen].downsample && target / finer >= 0.98) chosen = level;
+  }
+  return chosen;
 }
 
 void resample_area(const PixelView<MemorySpace::host>& out, const ConstPixelView<MemorySpace::host>& in,

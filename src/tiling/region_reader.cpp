@@ -2,10 +2,16 @@
 
 #include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <slidestream/image.hpp>
+#include <slidestream/stitch.hpp>
+#include <vector>
 
 #include "slide/tile_reader.hpp"
 
@@ -35,17 +41,46 @@ void fill_around(const HostPixels& out, const Rect& inside, std::uint8_t fill) {
   }
 }
 
+/// What of `out`, which begins at a pixel of an image, lies inside the image.
+Rect part_inside(const Size& image, std::int64_t first_column, std::int64_t first_row, const HostPixels& out) {
+  Rect inside;
+  inside.x = std::clamp<std::int64_t>(-first_column, 0, out.width);
+  inside.y = std::clamp<std::int64_t>(-first_row, 0, out.height);
+  inside.width = std::clamp<std::int64_t>(image.width - first_column, inside.x, out.width) - inside.x;
+  inside.height = std::clamp<std::int64_t>(image.height - first_row, inside.y, out.height) - inside.y;
+  return inside;
+}
+
 }  // namespace
+
+void RegionReader::read(const Slide& slide, const Resolution& resolution, std::int64_t first_column,
+                        std::int64_t first_row, const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile) {
+  const Level& level = slide.info().levels.at(resolution.level);
+  const Rect inside = part_inside(resolution.size_of(level), first_column, first_row, out);
+  if (inside != Rect{0, 0, out.width, out.height}) fill_around(out, inside, fill);
+  if (inside.width <= 0 || inside.height <= 0) return;
+  const Rect part = {first_column + inside.x, first_row + inside.y, inside.width, inside.height};
+  const Rect source = AreaResampler::source_of(part, resolution.factor);
+  AreaResampler resampler({level.width, level.height}, resolution.factor, part);
+  const std::int64_t pitch = source.width * static_cast<std::int64_t>(out.format.pixel_bytes());
+  const std::int64_t rows_at_a_time = (1023 / level.tile_height + 1) * level.tile_height;
+  std::vector<std::uint8_t> rows;
+  std::uint8_t* to = out.data + inside.y * out.pitch + inside.x * static_cast<std::int64_t>(out.format.pixel_bytes());
+  for (std::int64_t y = source.y; y < source.bottom();) {
+    const std::int64_t end = std::min((y / level.tile_height * level.tile_height) + rows_at_a_time, source.bottom());
+    rows.resize(static_cast<std::size_t>((end - y) * pitch));
+    read(slide, resolution.level, source.x, y, {rows.data(), pitch, source.width, end - y, out.format}, fill,
+         on_bad_tile);
+    for (std::int64_t i = 0; y < end; ++i, ++y) {
+      if (resampler.add(to, rows.data() + i * pitch)) to += out.pitch;
+    }
+  }
+}
 
 void RegionReader::read(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
                         const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile) {
   const Level& level = slide.info().levels.at(level_index);
-  // What of `out` lies inside the level.
-  Rect inside;
-  inside.x = std::clamp<std::int64_t>(-first_column, 0, out.width);
-  inside.y = std::clamp<std::int64_t>(-first_row, 0, out.height);
-  inside.width = std::clamp<std::int64_t>(level.width - first_column, inside.x, out.width) - inside.x;
-  inside.height = std::clamp<std::int64_t>(level.height - first_row, inside.y, out.height) - inside.y;
+  const Rect inside = part_inside({level.width, level.height}, first_column, first_row, out);
   if (inside != Rect{0, 0, out.width, out.height}) fill_around(out, inside, fill);
   if (inside.width <= 0 || inside.height <= 0) return;
 
@@ -58,18 +93,34 @@ void RegionReader::read(const Slide& slide, std::size_t level_index, std::int64_
   const std::int64_t row = top / level.tile_height;
   const std::int64_t columns = (left + part.width - 1) / level.tile_width - column + 1;
   const std::int64_t rows = (top + part.height - 1) / level.tile_height - row + 1;
+  const auto part_of = [&](std::int64_t i) {
+    return part_of_tile(level, column + i % columns, row + i / columns, left, top, part);
+  };
   const auto read_tile = [&](TileReader& reader, std::int64_t i) {
-    const std::int64_t x = column + i % columns;
-    const std::int64_t y = row + i / columns;
-    const TilePart tile = part_of_tile(level, x, y, left, top, part);
-    reader.read(slide, level_index, y * level.columns + x, tile.from_x, tile.from_y, tile.out, on_bad_tile);
+    const TilePart tile = part_of(i);
+    reader.read(slide, level_index, (row + i / columns) * level.columns + column + i % columns, tile.from_x,
+                tile.from_y, tile.out, on_bad_tile);
   };
   if (columns * rows == 1) return read_tile(impl_->readers.local(), 0);
-  tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, columns * rows, 1),
-                    [&](const tbb::blocked_range<std::int64_t>& range) {
-                      TileReader& reader = impl_->readers.local();
-                      for (std::int64_t i = range.begin(); i < range.end(); ++i) read_tile(reader, i);
-                    });
+  // What takes long comes first, so that threads end together.
+  std::vector<std::int64_t> order(static_cast<std::size_t>(columns * rows));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::int64_t i) {
+    const TilePart tile = part_of(i);
+    return tile.out.width * tile.out.height;
+  });
+  std::atomic<std::size_t> next{0};
+  const int workers = static_cast<int>(
+      std::min<std::size_t>(order.size(), static_cast<std::size_t>(tbb::this_task_arena::max_concurrency())));
+  tbb::parallel_for(
+      0, workers,
+      [&](int) {
+        TileReader& reader = impl_->readers.local();
+        for (std::size_t i; (i = next++) < order.size() && !tbb::is_current_task_group_canceling();) {
+          read_tile(reader, order[i]);
+        }
+      },
+      tbb::simple_partitioner());
 }
 
 }  // namespace slidestream

@@ -5,6 +5,8 @@
 #include <memory>
 #include <slidestream/slide.hpp>
 
+#include "tiling/window_plan.hpp"
+
 namespace slidestream {
 
 /// Reads rectangles of slides, several tiles at a time. Any number of threads may use one object.
@@ -20,6 +22,11 @@ class RegionReader {
   /// with all the processors that the process may use. \throws SlideError naming a tile that can't be decoded, unless
   /// bad tiles are to be white
   void read(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
+            const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile);
+
+  /// The same for an image of another resolution: the rectangle's place and size are in its pixels. Tiles are decoded
+  /// once, some rows of them at a time. \param resolution  not the level's own
+  void read(const Slide& slide, const Resolution& resolution, std::int64_t first_column, std::int64_t first_row,
             const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile);
 
  private:

@@ -11,13 +11,14 @@
 #include <exception>
 #include <mutex>
 #include <slidestream/error.hpp>
+#include <slidestream/stitch.hpp>
 #include <thread>
 #include <utility>
 
 #include "runtime/machine.hpp"
 #include "slide/tile_reader.hpp"
-#include "tiling/channels.hpp"
 #include "tiling/tile_walk.hpp"
+#include "tiling/window_pixels.hpp"
 
 namespace slidestream {
 
@@ -28,13 +29,19 @@ constexpr std::int64_t samples = 3;
 /// A batch that is being made.
 struct OpenBatch {
   explicit OpenBatch(std::int64_t windows, std::shared_ptr<BatchMemory::Lease> memory)
-      : pixels(std::move(memory)), tiles_left(static_cast<std::size_t>(windows)) {}
+      : pixels(std::move(memory)),
+        tiles_left(static_cast<std::size_t>(windows)),
+        sources(static_cast<std::size_t>(windows)) {}
 
   std::shared_ptr<BatchMemory::Lease> pixels;
   std::vector<std::atomic<std::int32_t>> tiles_left;  ///< of each window
   std::vector<std::int64_t> coords;                   ///< of the windows that were begun
   std::vector<std::int32_t> slides;                   ///< the same
+  /// Pixels of the level that windows of another resolution are made from, by their places.
+  std::vector<std::shared_ptr<BatchMemory::Lease>> sources;
   std::atomic<std::int64_t> windows_made{0};
+
+  std::uint8_t* window(std::size_t place, std::size_t bytes) const noexcept { return pixels->data() + place * bytes; }
 };
 
 /// A slide whose windows are known.
@@ -42,11 +49,14 @@ struct PlannedSlide {
   std::shared_ptr<const Slide> slide;
   std::int32_t place = 0;  ///< among the slides
   WindowPlan plan;
-  std::size_t rows_at_a_time = 1;   ///< rows of windows for which a tile is decoded once
-  std::int64_t batches_wanted = 0;  ///< at most, to hold the windows that a row of tiles touches
-  std::exception_ptr failure;       ///< why it isn't known, else null
+  WindowPlan source;                    ///< the same windows, in pixels of the level
+  Size source_size;                     ///< of a window there
+  std::shared_ptr<BatchMemory> memory;  ///< for these; null where windows have the level's own pixels
+  std::size_t rows_at_a_time = 1;       ///< rows of windows for which a tile is decoded once
+  std::int64_t batches_wanted = 0;      ///< at most, to hold the windows that a row of tiles touches
+  std::exception_ptr failure;           ///< why it isn't known, else null
 
-  const Level& level() const { return slide->info().levels[plan.level]; }
+  const Level& level() const { return slide->info().levels[plan.resolution.level]; }
 };
 
 /// A window that gets a part of a tile.
@@ -61,33 +71,6 @@ struct Job {
   TileWork work;
   std::vector<Target> targets;  ///< one for each part
 };
-
-/// Red, green and blue side by side, or each in its plane.
-void copy_pixels(std::uint8_t* window, const Size& size, WindowLayout layout, std::int64_t x, std::int64_t y,
-                 const std::uint8_t* from, std::int64_t count) {
-  const std::int64_t at = y * size.width + x;
-  if (layout == WindowLayout::interleaved) {
-    std::memcpy(window + at * samples, from, static_cast<std::size_t>(count * samples));
-  } else {
-    const std::int64_t plane = size.width * size.height;
-    split_channels(window + at, window + plane + at, window + 2 * plane + at, from, count);
-  }
-}
-
-/// Gives `fill` to what lies right of and below the first `width` x `height` pixels of a window.
-void fill_beyond(std::uint8_t* window, const Size& size, WindowLayout layout, std::int64_t width, std::int64_t height,
-                 std::uint8_t fill) {
-  const bool interleaved = layout == WindowLayout::interleaved;
-  const std::int64_t planes = interleaved ? 1 : samples;
-  const std::int64_t pixel = interleaved ? samples : 1;
-  for (std::int64_t plane = 0; plane < planes; ++plane) {
-    for (std::int64_t y = 0; y < size.height; ++y) {
-      const std::int64_t inside = y < height ? std::min(width, size.width) : 0;
-      std::memset(window + ((plane * size.height + y) * size.width + inside) * pixel, fill,
-                  static_cast<std::size_t>((size.width - inside) * pixel));
-    }
-  }
-}
 
 /// \throws ConfigError where a value is outside its range.
 void check(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -132,6 +115,7 @@ struct TileStream::Impl {
   /// Without the lock.
   std::shared_ptr<PlannedSlide> plan(std::int32_t place) const;
   void run(Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch) const;
+  void finish_window(const PlannedSlide& slide, std::size_t window, const Target& target) const;
 
   // With the lock.
   bool take_job(Job& job, std::unique_lock<std::mutex>& lock);
@@ -182,17 +166,26 @@ std::shared_ptr<PlannedSlide> TileStream::Impl::plan(std::int32_t place) const {
     WindowPlan& windows = planned_slide->plan;
     windows = plan_windows(*planned_slide->slide, options.windows);
     const Level& level = planned_slide->level();
-    const auto batches = [&](std::size_t rows) {
-      return (most_windows_together(level, windows, options.windows.size, rows) + options.batch - 1) / options.batch +
-             1;
+    planned_slide->source = on_level(windows);
+    planned_slide->source_size = size_on_level(windows.resolution, options.windows.size);
+    const Size& source = planned_slide->source_size;
+    const auto together = [&](std::size_t rows) {
+      return most_windows_together(level, planned_slide->source, source, rows);
     };
+    const auto batches = [&](std::size_t rows) { return (together(rows) + options.batch - 1) / options.batch + 1; };
+    std::size_t batch_bytes = memory->bytes();
+    if (!windows.resolution.is_level()) {
+      planned_slide->memory =
+          std::make_shared<BatchMemory>(static_cast<std::size_t>(source.width * source.height * samples), 0);
+      batch_bytes += planned_slide->memory->bytes() * batch_windows();
+    }
     // Rows of windows that have tiles in common stay together; where memory is short for that, fewer do.
-    const auto allowed =
-        static_cast<std::int64_t>((static_cast<std::size_t>(options.memory_mib) << 20) / memory->bytes());
+    const auto allowed = static_cast<std::int64_t>((static_cast<std::size_t>(options.memory_mib) << 20) / batch_bytes);
     std::size_t& rows = planned_slide->rows_at_a_time;
     rows = std::max<std::size_t>(windows.rows.size(), 1);
     while (rows > 1 && batches(rows) > allowed) rows /= 2;
     planned_slide->batches_wanted = batches(rows);
+    if (planned_slide->memory) planned_slide->memory->keep(static_cast<std::size_t>(together(rows)));
   } catch (...) {
     planned_slide->failure = std::current_exception();
   }
@@ -218,7 +211,7 @@ void TileStream::Impl::begin_slide() {
     failure = current->failure;
     return;
   }
-  walk.emplace(current->level(), current->plan, options.windows.size, current->rows_at_a_time);
+  walk.emplace(current->level(), current->source, current->source_size, current->rows_at_a_time);
   row_begun = true;
   rows_begun = 0;
   most_open = std::max(most_open, current->batches_wanted + options.prefetch);
@@ -238,8 +231,9 @@ bool TileStream::Impl::may_begin_windows() const {
 void TileStream::Impl::begin_windows() {
   const Level& level = current->level();
   const Level& finest = current->slide->info().levels.front();
-  const double scale_x = static_cast<double>(finest.width) / static_cast<double>(level.width);
-  const double scale_y = static_cast<double>(finest.height) / static_cast<double>(level.height);
+  const double pixel = current->plan.resolution.reduction();
+  const double scale_x = pixel * static_cast<double>(finest.width) / static_cast<double>(level.width);
+  const double scale_y = pixel * static_cast<double>(finest.height) / static_cast<double>(level.height);
   const auto to_level0 = [](std::int64_t at, double scale) {
     return static_cast<std::int64_t>(static_cast<double>(at) * scale + 0.5);
   };
@@ -251,10 +245,11 @@ void TileStream::Impl::begin_windows() {
         open.push_back(std::make_unique<OpenBatch>(options.batch, memory->take()));
       }
       OpenBatch& batch = batch_of(window);
-      const std::int64_t x = current->plan.columns[i];
-      batch.tiles_left[static_cast<std::size_t>(window % options.batch)] =
-          walk->tiles_of({x, row.y, options.windows.size.width, options.windows.size.height});
-      batch.coords.push_back(to_level0(x, scale_x));
+      const auto place = static_cast<std::size_t>(window % options.batch);
+      batch.tiles_left[place] = walk->tiles_of({current->source.columns[i], current->source.rows[rows_begun].y,
+                                                current->source_size.width, current->source_size.height});
+      if (current->memory) batch.sources[place] = current->memory->take();
+      batch.coords.push_back(to_level0(current->plan.columns[i], scale_x));
       batch.coords.push_back(to_level0(row.y, scale_y));
       batch.slides.push_back(current->place);
       ++figures.windows;
@@ -308,20 +303,22 @@ bool TileStream::Impl::take_job(Job& job, std::unique_lock<std::mutex>& lock) {
 }
 
 void TileStream::Impl::run(Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch) const {
-  const Slide& slide = *job.slide->slide;
-  const Level& level = job.slide->level();
+  const PlannedSlide& slide = *job.slide;
+  const Level& level = slide.level();
   const std::vector<WindowPart>& parts = job.work.parts;
-  const Size& size = options.windows.size;
+  const Size& size = slide.source_size;
+  const WindowLayout layout = slide.memory ? WindowLayout::interleaved : options.layout;
   const std::int64_t tile_x = job.work.tile % level.columns * level.tile_width;
   const std::int64_t tile_y = job.work.tile / level.columns * level.tile_height;
   const auto window_at = [&](const Target& target) {
-    return target.batch->pixels->data() + target.place * window_bytes();
+    return slide.memory ? target.batch->sources[target.place]->data()
+                        : target.batch->window(target.place, window_bytes());
   };
   const auto read = [&](const Rect& rect, std::uint8_t* to, std::int64_t pitch) {
-    reader.read(slide, job.slide->plan.level, job.work.tile, rect.x - tile_x, rect.y - tile_y,
+    reader.read(*slide.slide, slide.plan.resolution.level, job.work.tile, rect.x - tile_x, rect.y - tile_y,
                 {to, pitch, rect.width, rect.height, rgb_format}, options.windows.on_bad_tile);
   };
-  if (parts.size() == 1 && options.layout == WindowLayout::interleaved) {
+  if (parts.size() == 1 && layout == WindowLayout::interleaved) {
     const auto& [window, whole, part] = parts.front();
     read(part, window_at(job.targets.front()) + ((part.y - whole.y) * size.width + (part.x - whole.x)) * samples,
          size.width * samples);
@@ -342,7 +339,7 @@ void TileStream::Impl::run(Job& job, TileReader& reader, std::vector<std::uint8_
       const auto& [window, whole, part] = parts[i];
       std::uint8_t* const to = window_at(job.targets[i]);
       for (std::int64_t y = part.y; y < part.bottom(); ++y) {
-        copy_pixels(to, size, options.layout, part.x - whole.x, y - whole.y,
+        copy_pixels(to, size, layout, part.x - whole.x, y - whole.y,
                     scratch.data() + ((y - all.y) * all.width + part.x - all.x) * samples, part.width);
       }
     }
@@ -350,11 +347,28 @@ void TileStream::Impl::run(Job& job, TileReader& reader, std::vector<std::uint8_
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Target& target = job.targets[i];
     if (target.batch->tiles_left[target.place].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-    const Rect& whole = parts[i].whole;
-    if (whole.right() > level.width || whole.bottom() > level.height) {
-      fill_beyond(window_at(target), size, options.layout, level.width - whole.x, level.height - whole.y, options.fill);
-    }
+    finish_window(slide, parts[i].window, target);
     target.batch->windows_made.fetch_add(1, std::memory_order_release);
+  }
+}
+
+/// All tiles of a window are there: makes it of the resolution that is asked for, and fills what lies beyond the edge.
+void TileStream::Impl::finish_window(const PlannedSlide& slide, std::size_t window, const Target& target) const {
+  const Level& level = slide.level();
+  const Resolution& resolution = slide.plan.resolution;
+  const Size& size = options.windows.size;
+  const Size image = resolution.size_of(level);
+  const auto row = std::ranges::upper_bound(slide.plan.rows, window, {}, &WindowRow::first) - 1;
+  const std::int64_t x = slide.plan.columns[window];
+  const Rect inside = {x, row->y, std::min(size.width, image.width - x), std::min(size.height, image.height - row->y)};
+  std::uint8_t* const to = target.batch->window(target.place, window_bytes());
+  if (slide.memory) {
+    const std::shared_ptr<BatchMemory::Lease> source = std::move(target.batch->sources[target.place]);
+    resample_window(to, size, options.layout, inside, {level.width, level.height}, resolution.factor, source->data(),
+                    slide.source_size.width * samples);
+  }
+  if (inside.width < size.width || inside.height < size.height) {
+    fill_beyond(to, size, options.layout, inside.width, inside.height, options.fill);
   }
 }
 

@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "tiling/batch_memory.hpp"
+#include "tiling/window_pixels.hpp"
 #include "tiling/window_plan.hpp"
 
 /// \file
 /// Windows of slides in batches, decoded ahead by threads of their own.
 
 namespace slidestream {
-
-/// Samples of a window in memory: row by row with red, green and blue side by side, or a plane for each.
-enum class WindowLayout { interleaved, planar };
 
 struct TileStreamOptions {
   std::vector<std::filesystem::path> slides;

@@ -1,8 +1,8 @@
 #include "tiling/window_plan.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <slidestream/error.hpp>
+#include <slidestream/stitch.hpp>
 #include <string>
 
 #include "image/mask.hpp"
@@ -12,12 +12,6 @@
 namespace slidestream {
 
 namespace {
-
-std::string short_text(double value) {
-  char text[32];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4);
-  return error == std::errc() ? std::string(text, end) : "?";
-}
 
 /// Begins of windows along an axis.
 std::int64_t windows_along(std::int64_t length, std::int64_t size, std::int64_t step, WindowEdge edge) {
@@ -40,47 +34,71 @@ void keep_piece(WindowPlan& plan, std::size_t first, std::size_t last) {
 
 }  // namespace
 
-std::size_t choose_level(const SlideInfo& info, const WindowRequest& request) {
-  if (!request.mpp) {
-    if (request.level < 0 || static_cast<std::size_t>(request.level) >= info.levels.size()) {
-      throw_slide_error(info.path, "has no level " + std::to_string(request.level) + "; its levels are 0 to " +
+Size Resolution::size_of(const Level& of_level) const {
+  const Size whole = {of_level.width, of_level.height};
+  return is_level() ? whole : AreaResampler::size_of(whole, factor);
+}
+
+Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const std::optional<double>& mpp) {
+  if (!mpp) {
+    if (level < 0 || level >= std::ssize(info.levels)) {
+      throw_slide_error(info.path, "has no level " + std::to_string(level) + "; its levels are 0 to " +
                                        std::to_string(info.levels.size() - 1));
     }
-    return static_cast<std::size_t>(request.level);
+    return {static_cast<std::size_t>(level)};
   }
   if (!info.mpp) throw_slide_error(info.path, "doesn't say its pixel size: ask for a level in place of mpp");
-  std::string known;
-  for (std::size_t i = 0; i < info.levels.size(); ++i) {
-    const double mpp = *info.mpp * info.levels[i].downsample;
-    if (std::abs(mpp / *request.mpp - 1.0) <= 0.02) return i;
-    known += (known.empty() ? "" : ", ") + short_text(mpp);
+  const std::size_t from = area_level(info.levels, *info.mpp, *mpp);
+  try {
+    return {from, area_factor(*mpp, *info.mpp * info.levels[from].downsample)};
+  } catch (const Error& error) {
+    throw_slide_error(info.path, error.what());
   }
-  throw_slide_error(info.path,
-                    "has no level of " + short_text(*request.mpp) + " um a pixel within 2 %; its levels have " + known);
+}
+
+WindowPlan on_level(const WindowPlan& plan) {
+  WindowPlan source = plan;
+  if (plan.resolution.is_level()) return source;
+  const auto first = [&](std::int64_t at) {
+    return AreaResampler::source_of({at, at, 1, 1}, plan.resolution.factor).x;
+  };
+  for (WindowRow& row : source.rows) row.y = first(row.y);
+  for (std::int64_t& column : source.columns) column = first(column);
+  return source;
+}
+
+Size size_on_level(const Resolution& resolution, const Size& window) {
+  if (resolution.is_level()) return window;
+  const Rect source = AreaResampler::source_of({0, 0, window.width, window.height}, resolution.factor);
+  // Those that begin inside a pixel of the level reach into one more.
+  const std::int64_t more = resolution.factor % 65536 == 0 ? 0 : 1;
+  return {source.width + more, source.height + more};
 }
 
 WindowPlan plan_windows(const Slide& slide, const WindowRequest& request) {
   const SlideInfo& info = slide.info();
   WindowPlan plan;
-  plan.level = choose_level(info, request);
-  const Level& level = info.levels[plan.level];
+  plan.resolution = choose_resolution(info, request.level, request.mpp);
+  const Level& level = info.levels[plan.resolution.level];
+  const Size whole = plan.resolution.size_of(level);
   std::optional<MaskTable> tissue;
   if (request.tissue) {
     Config config;
     config.decode.on_bad_tile = request.on_bad_tile;
-    tissue.emplace(*operators::prepare_mask({slide, plan.level, info.path, info.mpp}, config));
+    tissue.emplace(*operators::prepare_mask({slide, plan.resolution.level, info.path, info.mpp}, config));
   }
   const Level& finest = info.levels.front();
-  const GridScale scale = {static_cast<double>(finest.width) / static_cast<double>(level.width),
-                           static_cast<double>(finest.height) / static_cast<double>(level.height)};
-  const std::int64_t across = windows_along(level.width, request.size.width, request.step.width, request.edge);
-  const std::int64_t down = windows_along(level.height, request.size.height, request.step.height, request.edge);
+  const double pixel = plan.resolution.reduction();
+  const GridScale scale = {pixel * static_cast<double>(finest.width) / static_cast<double>(level.width),
+                           pixel * static_cast<double>(finest.height) / static_cast<double>(level.height)};
+  const std::int64_t across = windows_along(whole.width, request.size.width, request.step.width, request.edge);
+  const std::int64_t down = windows_along(whole.height, request.size.height, request.step.height, request.edge);
   for (std::int64_t j = 0; j < down; ++j) {
     WindowRow row = {j * request.step.height, plan.columns.size(), 0};
     for (std::int64_t i = 0; i < across; ++i) {
       const std::int64_t x = i * request.step.width;
-      const Rect window = {x, row.y, std::min(request.size.width, level.width - x),
-                           std::min(request.size.height, level.height - row.y)};
+      const Rect window = {x, row.y, std::min(request.size.width, whole.width - x),
+                           std::min(request.size.height, whole.height - row.y)};
       if (tissue && !tissue->is_tissue(window, scale, request.tissue_share)) continue;
       plan.columns.push_back(x);
     }

@@ -20,12 +20,23 @@ enum class WindowEdge {
   pad,   ///< what lies beyond gets a value
 };
 
-/// Windows begin at pixels (i step.width, j step.height) of a level, in rows from top to bottom.
+/// Pixels that windows are cut from: a level's own, or larger ones, each the mean of an area of it (`AreaResampler`).
+struct Resolution {
+  std::size_t level = 0;
+  std::int64_t factor = 65536;  ///< pixels of the level along one of these, times 65,536
+
+  bool is_level() const noexcept { return factor == 65536; }
+  double reduction() const noexcept { return static_cast<double>(factor) / 65536.0; }
+  /// Of the whole image.
+  Size size_of(const Level& of_level) const;
+};
+
+/// Windows begin at pixels (i step.width, j step.height) of a resolution, in rows from top to bottom.
 struct WindowRequest {
-  Size size = {256, 256};     ///< pixels of the level
+  Size size = {256, 256};     ///< pixels
   Size step = {256, 256};     ///< from a window to the next
   int level = 0;              ///< of the slide
-  std::optional<double> mpp;  ///< the level that has so many micrometres a pixel, within 2 %, in place of `level`
+  std::optional<double> mpp;  ///< micrometres a pixel, in place of `level`: see `choose_resolution`
   WindowEdge edge = WindowEdge::drop;
   bool tissue = false;        ///< only windows that are tissue, as the operator `tissue` finds it
   double tissue_share = 0.5;  ///< a window is tissue where at least this share of it is
@@ -36,20 +47,27 @@ struct WindowRequest {
 
 /// Windows side by side.
 struct WindowRow {
-  std::int64_t y = 0;     ///< first pixel row
+  std::int64_t y = 0;     ///< first pixel row, of the resolution
   std::size_t first = 0;  ///< of them, in the plan's list
   std::size_t count = 0;  ///< at least 1
 };
 
 /// The windows of a slide, row by row.
 struct WindowPlan {
-  std::size_t level = 0;
+  Resolution resolution;
   std::vector<WindowRow> rows;
-  std::vector<std::int64_t> columns;  ///< first pixel column of each window
+  std::vector<std::int64_t> columns;  ///< first pixel column of each window, of the resolution
 };
 
-/// The level that a request means. \throws SlideError naming the levels that there are.
-std::size_t choose_level(const SlideInfo& info, const WindowRequest& request);
+/// A level's own pixels; or those of `mpp` micrometres, made from the coarsest level that is finer: the level's own
+/// where they are as large within 2 %. \throws SlideError where the slide hasn't the level, doesn't say its pixel size,
+/// or is coarser; so it does where its pixels are 256 times as fine.
+Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const std::optional<double>& mpp);
+
+/// The same windows where their pixels come from, in pixels of the level. With `size_on_level` they hold all that
+/// theirs are made of, and may reach beyond the level.
+WindowPlan on_level(const WindowPlan& plan);
+Size size_on_level(const Resolution& resolution, const Size& window);
 
 /// Plans a slide's windows. Finding tissue reads the slide's small level. \throws SlideError
 WindowPlan plan_windows(const Slide& slide, const WindowRequest& request);

@@ -1,8 +1,11 @@
-"""The snippets of docs/python.md and README.md, in order and in one session."""
+"""The snippets of docs/python.md, docs/notebook.md and README.md, each page in order and in one session; its benchmarks."""
 
 import importlib.util
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 from conftest import synth
@@ -10,10 +13,10 @@ from conftest import synth
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("page", "count"), [("docs/python.md", 9), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "count"), [("docs/python.md", 13), ("docs/notebook.md", 5), ("README.md", 1)])
 def test_the_snippets_of(page, count, tmp_path, monkeypatch):
     (tmp_path / "slides").mkdir()
-    synth(tmp_path / "slide.svs", "--size", "1536x1280")
+    synth(tmp_path / "slide.svs", "--size", "1536x1280", "--mpp", "0.5")
     synth(tmp_path / "slides" / "one.svs", "--size", "768x512", "--seed", "2")
     monkeypatch.chdir(tmp_path)
     session, left_out = {}, []
@@ -32,3 +35,17 @@ def test_the_snippets_of(page, count, tmp_path, monkeypatch):
     assert set(left_out) <= {"torch", "PIL", "pandas"}
     if left_out:
         pytest.skip("without " + ", ".join(sorted(set(left_out))) + "; the others passed")
+
+
+@pytest.mark.parametrize("command", ["tiles_bench.py slide.svs {floor}", "run_bench.py {pipeline} slide.svs"])
+def test_the_benchmarks_of_the_page_run(command, tmp_path):
+    pipeline = os.environ["PIPELINE"]
+    floor = pathlib.Path(pipeline).parent / "bench" / "jpeg_floor"
+    if not floor.exists():
+        pytest.skip("the benchmarks aren't built")
+    synth(tmp_path / "slide.svs", "--size", "1536x1280")
+    script, *arguments = command.format(floor=floor, pipeline=pipeline).split()
+    done = subprocess.run([sys.executable, ROOT / "bench" / "python" / script, *arguments, "--rounds", "1"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "ratio" in done.stdout or "of libjpeg-turbo's" in done.stdout

@@ -64,6 +64,18 @@ def test_torch_shares_the_memory(slide):
     assert numpy.array_equal(tensor.numpy(), expected)
 
 
+def test_jax_gets_and_gives_the_same_numbers(slide):
+    """JAX wants memory at multiples of 64 bytes to share it; else it copies."""
+    jax = pytest.importorskip("jax")
+    batch = next(iter(ss.tiles(slide, 64, batch=4)))
+    expected = batch.pixels.copy()
+    array = jax.numpy.from_dlpack(batch.pixels)
+    del batch
+    gc.collect()
+    list(ss.tiles(slide, 64, batch=4))
+    assert array.shape == (4, 64, 64, 3) and numpy.array_equal(numpy.from_dlpack(array), expected)
+
+
 def test_a_loop_that_is_left_ends_its_threads(slide):
     def threads():
         return len(os.listdir("/proc/self/task"))

@@ -107,6 +107,10 @@ def test_errors_are_typed_and_name_the_file(slide, tmp_path):
     }.items():
         with pytest.raises(ss.ConfigError, match=message):
             opened.read_region(*arguments)
+    with pytest.raises(ss.ConfigError, match="mpp is -"):
+        opened.read_region((0, 0), mpp=-1)
+    with pytest.raises(ss.SlideError, match="jpeg420.svs: tiles at 0.1"):
+        opened.read_region((0, 0), mpp=0.1)
     with pytest.raises(ss.ConfigError, match="fill is 300"):
         opened.read_region((0, 0), fill=300)
     with pytest.raises(ss.ConfigError, match="on_bad_tile is 'ignore'; expected 'fail' or 'white'"):

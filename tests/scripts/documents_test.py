@@ -142,8 +142,11 @@ COMMANDS = {
         "python3 -m venv env": "not: a part of the next one",
         "env/bin/pip install .": "not: builds everything anew for minutes; scripts/build-wheel.sh does the same",
         "scripts/build-wheel.sh": "not: builds everything anew for minutes, and takes tools from PyPI",
-        "bench/python/tiles_bench.py slide.svs build/release/bench/jpeg_floor": "not: takes minutes",
-        "bench/python/run_bench.py build/release/pipeline slide.svs": "not: takes minutes",
+        "bench/python/tiles_bench.py slide.svs build/release/bench/jpeg_floor": "by: tests/python/test_documents.py",
+        "bench/python/run_bench.py build/release/pipeline slide.svs": "by: tests/python/test_documents.py",
+    },
+    "docs/notebook.md": {
+        "pipeline synth --out slide.svs --size 8192x6144 --mpp 0.5": "by: tests/python/test_documents.py",
     },
     "docs/tuning.md": {
         "pipeline --print-config > base.toml": "page",

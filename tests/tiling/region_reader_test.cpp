@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <slidestream/error.hpp>
 #include <vector>
 
+#include "slide/tile_reader.hpp"
 #include "support/coded_slides.hpp"
 #include "support/temporary_folder.hpp"
 #include "tiling/channels.hpp"
@@ -41,6 +43,49 @@ TEST_CASE("a region is what the level has there, and the fill value beyond") {
       REQUIRE(region == expected);
     }
   }
+}
+
+TEST_CASE("a part of a tile is decoded as in the whole tile, and whatever is damaged shows in every part") {
+  const TemporaryFolder folder;
+  std::mt19937 random(11);
+  int bad = 0, sound = 0;
+  for (int round = 0; round < 40; ++round) {
+    CodedSlide description = random_coded_slide(random);
+    description.bad_tiles = 0;
+    description.damaged_tiles = 60;
+    const auto file = folder / "slide.svs";
+    write_coded_slide(file, description);
+    const auto slide = Slide::open(file);
+    const Level& level = slide->info().levels[0];
+    TileReader reader;
+    for (std::int64_t tile = 0; tile < std::min<std::int64_t>(level.columns * level.rows, 12); ++tile) {
+      const auto read = [&](std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height) {
+        std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * height * 3));
+        try {
+          reader.read(*slide, 0, tile, x, y, {pixels.data(), width * 3, width, height, rgb_format},
+                      BadTilePolicy::fail);
+        } catch (const SlideError&) {
+          pixels.clear();
+        }
+        return pixels;
+      };
+      const std::vector<std::uint8_t> whole = read(0, 0, level.tile_width, level.tile_height);
+      ++(whole.empty() ? bad : sound);
+      for (int i = 0; i < 6; ++i) {
+        const std::int64_t x = random_below(random, level.tile_width), y = random_below(random, level.tile_height);
+        const std::int64_t width = 1 + random_below(random, level.tile_width - x);
+        const std::int64_t height = 1 + random_below(random, level.tile_height - y);
+        std::vector<std::uint8_t> expected;
+        for (std::int64_t row = y; row < y + height && !whole.empty(); ++row) {
+          const auto begin = whole.begin() + (row * level.tile_width + x) * 3;
+          expected.insert(expected.end(), begin, begin + width * 3);
+        }
+        REQUIRE(read(x, y, width, height) == expected);
+      }
+    }
+  }
+  CHECK(bad >= 20);
+  CHECK(sound >= 20);
 }
 
 TEST_CASE("a region with a bad tile fails and names the tile, or is white there") {

@@ -14,8 +14,9 @@ namespace {
 class ModelOperator final : public NetworkOperator {
  public:
   explicit ModelOperator(const Config& config)
-      : NetworkOperator("model", networks::open_network(config)),
-        encoder_(std::filesystem::path(config.model.file).filename().string()) {}
+      : NetworkOperator("model", config.model.network ? config.model.network : networks::open_network(config)),
+        encoder_(config.model.network ? config.model.network->description()
+                                      : std::filesystem::path(config.model.file).filename().string()) {}
 
   VectorsFile vectors_file() const override {
     if (network()->output().kind != NetworkOutput::Kind::vector) return {};

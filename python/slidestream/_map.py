@@ -1,0 +1,261 @@
+"""Any function over overlapping tiles of slides, put together again."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from typing import Any, Callable, Dict, Iterable, Literal, Mapping, Optional, Tuple, Union
+
+import numpy
+import numpy.typing
+
+from slidestream import _core
+from slidestream._arguments import Path, choice, paths_of
+from slidestream._core import ConfigError, Progress, SlideError
+from slidestream._progress import wait_for
+from slidestream._run import RunResult, start
+
+_FILES = (".ome.tif", ".ome.tiff", ".tif", ".tiff", ".ome.zarr", ".zarr", ".dzi", ".h5")
+_FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
+# What values of an image stand for, by the type of its numbers: the largest is white.
+_WHITE = {"uint8": 255.0, "uint16": 65535.0}
+
+
+class MapResult(RunResult):
+    """What ``map`` did with each slide."""
+
+    def __init__(self, outcome: _core.Outcome, errors: Dict[str, Exception]) -> None:
+        super().__init__(outcome)
+        self.errors: Dict[str, Exception] = {}
+        """What the function raised, with its traceback, by the path of the slide that failed with it."""
+        for slide in self.failed:
+            for text, error in errors.items():
+                if text in slide.error:
+                    self.errors[slide.path] = error
+
+
+def _text_of(error: Exception) -> str:
+    """An exception and where it came from, in one line: what is kept of it where only text can be."""
+    told = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    places = "; ".join(f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames[-12:])
+    return f"{told} (from {places})" if places else told
+
+
+def _array_of(values: Any) -> numpy.typing.NDArray[Any]:
+    """What a function gave, in host memory: its own, where it lies there."""
+    if isinstance(values, numpy.ndarray):
+        return values
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        if not values.dtype.is_floating_point or values.dtype in (torch.float32, torch.float64, torch.float16):
+            return values.resolve_conj().resolve_neg().numpy()
+        return values.float().numpy()
+    if type(values).__module__.partition(".")[0] == "cupy":
+        return values.get()
+    try:
+        return numpy.asarray(values) if hasattr(values, "__array__") else numpy.from_dlpack(values)
+    except (AttributeError, TypeError, BufferError):
+        raise TypeError(f"the function gave {type(values).__name__}; expected an array") from None
+
+
+class _Function:
+    """The user's function with what stands around a call: arrays to its framework and back, shapes."""
+
+    def __init__(self, call: Callable[[Any], Any], framework: Optional[str], layout: str) -> None:
+        self._call = call
+        torch = sys.modules.get("torch")
+        if framework is None:
+            framework = "torch" if torch is not None and isinstance(call, torch.nn.Module) else "numpy"
+        self._framework = choice("framework", framework, _FRAMEWORKS)
+        self._library = importlib.import_module({"jax": "jax.numpy"}.get(self._framework, self._framework))
+        self.planar = layout == "nchw"
+
+    def __call__(self, pixels: numpy.typing.NDArray[numpy.uint8]) -> numpy.typing.NDArray[Any]:
+        """What it gives, as its own shape has it."""
+        if self._framework == "torch":
+            with self._library.no_grad():
+                return _array_of(self._call(self._library.from_dlpack(pixels)))
+        return _array_of(self._call(pixels if self._framework == "numpy" else self._library.asarray(pixels)))
+
+    def planes(self, values: numpy.typing.NDArray[Any], vector: bool) -> numpy.typing.NDArray[Any]:
+        """The same as batch x channels x height x width of uint8, uint16 or float32."""
+        if vector:
+            values = values.reshape(len(values), -1, 1, 1)
+        elif values.ndim == 3:
+            values = values[:, numpy.newaxis]
+        elif not self.planar:
+            values = values.transpose(0, 3, 1, 2)
+        if values.dtype not in (numpy.uint8, numpy.uint16, numpy.float32) or not values.dtype.isnative:
+            values = values.astype(numpy.float32)
+        return values
+
+
+def _shape_text(values: numpy.typing.NDArray[Any]) -> str:
+    return " x ".join(str(side) for side in values.shape) + f" of {values.dtype}"
+
+
+def _check_gift(values: numpy.typing.NDArray[Any], function: _Function, output: Optional[str], batch: int, tile: int) -> str:
+    """Whether a function is one for images, classes or vectors, by what it gave for a batch. Raises ConfigError."""
+    gave = f"the function gave {_shape_text(values)}"
+    for_batch = f"{gave} for {batch} tiles of {tile} x {tile} pixels"
+    if values.dtype.kind not in "uifb":
+        raise ConfigError(f"{gave}; expected numbers")
+    kind = output or ("vector" if values.ndim == 2 else "image")
+    if values.ndim < 1 or len(values) != batch or values.size == 0:
+        raise ConfigError(f"{for_batch}; expected as many as tiles")
+    if kind == "vector":
+        if values.ndim != 2:
+            raise ConfigError(f"{for_batch}; expected tiles x entries")
+        return kind
+    if values.ndim not in (3, 4):
+        raise ConfigError(f"{for_batch}; expected " + ("tiles x channels x height x width" if function.planar else
+                                                       "tiles x height x width x channels"))
+    height, width = function.planes(values, False).shape[2:]
+    if height != width or tile % height != 0:
+        raise ConfigError(f"{for_batch}; expected squares whose side divides the tiles'")
+    return kind
+
+
+def map(
+    slides: Union[Path, Iterable[Path]],
+    function: Callable[[Any], Any],
+    *,
+    tile: int,
+    overlap: int = 0,
+    batch: int = 16,
+    out: Path,
+    output: Optional[Literal["image", "classes", "vector"]] = None,
+    range: Optional[Tuple[float, float]] = None,
+    sample: Optional[Literal["uint8", "uint16"]] = None,
+    mpp: Optional[float] = None,
+    tissue: bool = False,
+    layout: Literal["nhwc", "nchw"] = "nhwc",
+    framework: Optional[Literal["numpy", "torch", "jax", "cupy"]] = None,
+    name: Optional[str] = None,
+    config: Union[Path, Mapping[str, Any], None] = None,
+    on_progress: Optional[Callable[[Progress], object]] = None,
+    progress: bool = False,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    max_failures: Union[int, str, None] = None,
+    shard: Optional[Tuple[int, int]] = None,
+    shard_by: str = "path",
+    **sections: Mapping[str, Any],
+) -> MapResult:
+    """Has a function compute overlapping tiles of slides, and writes what it gives as an image, or as features.
+
+    The function gets batches of tiles (uint8) and gives an array for each. What it gives for tiles is blended where
+    they overlap (docs/stitching.md), and the image is written from top to bottom with its pyramid while the slide is
+    still being read: nothing is held as a whole. It is called by the calling thread, a batch at a time, in the order of
+    a slide's tiles; reading, decoding, stitching and writing go on in other threads meanwhile, without the GIL.
+
+    It is always given ``batch`` tiles: of the last batch of a slide those that are missing are zeros, and what it gives
+    for them is passed over. First of all it is called once with nothing but zeros, which shows what it gives.
+
+    Args:
+        slides: Slides, folders, and ``.list`` or ``.csv`` files.
+        function: Takes batch x tile x tile x 3 (``layout="nhwc"``) or batch x 3 x tile x tile (``"nchw"``) and gives
+
+            - an image: batch x side x side x channels, or batch x channels x side x side with ``"nchw"``, or batch x
+              side x side; 1 to 16 channels. The side is the tiles', or that divided by a whole number s: then the
+              image is s times smaller than the slide;
+            - vectors: batch x entries.
+
+            Arrays may be of NumPy, PyTorch, CuPy, JAX, or anything else with DLPack, in any memory.
+        tile: Side of the tiles in pixels.
+        overlap: Pixels that neighbours share, at most half a tile.
+        batch: Tiles of a batch.
+        out: One slide's file (``.ome.tif``, ``.ome.zarr``, ``.dzi``; ``.h5`` for vectors), or a folder for results as
+            ``run`` writes them: images in ``images``, features in ``features``. With a folder the same call again goes
+            on where the last one stopped.
+        output: ``"classes"``: of the channels the largest is a pixel's label; else told by the shape.
+        range: Values that become 0 and the largest of ``sample``; what lies beyond is clamped. Default: the whole range
+            of an array of uint8 or uint16, else (0, 1).
+        sample: Of the image that is written. Default: uint16 for an array of that, else uint8.
+        mpp: Micrometres a pixel of the tiles, made from the next finer level; default: the level's own pixels.
+        tissue: Only tiles that are tissue are computed; elsewhere an image is white (RGB of uint8) or 0.
+        layout: Where channels stand, in what the function gets and gives.
+        framework: Whose arrays the function gets. Default: ``"torch"`` for a ``torch.nn.Module`` (which is called
+            without gradients), else ``"numpy"``. Memory is shared, on the host.
+        name: Of the function, in results; a run in a folder only goes on with one of the same name. Default: its own.
+        config, on_progress, progress, fresh, retry_failed, max_failures, shard, shard_by: As in ``run``.
+        **sections: A dict of keys for each section of the configuration, such as ``image={"quality": 90}`` and
+            ``stitch={"weights": "cosine"}``.
+
+    Returns:
+        What became of each slide.
+
+    Raises:
+        ConfigError: An argument is wrong, or what the function gives has a shape that can't be put together.
+        SlideError: The one slide of a file failed. Where the function raised something, that is its ``__cause__``. Of
+            several slides one that fails is no error: ``SlideResult.error`` says why, and ``MapResult.errors`` has
+            the exception.
+        OutputError: Results can't be written.
+    """
+    layout_name = choice("layout", layout, ("nhwc", "nchw"))
+    to_file = os.fspath(out).lower().endswith(_FILES)
+    inputs = paths_of(slides)
+    if not callable(function):
+        raise ConfigError(f"the function is {function!r}; expected something that can be called")
+    if "model" in sections or (isinstance(config, Mapping) and "model" in config):
+        raise ConfigError("[model] has no say here: what it is for, arguments of map are for")
+    if not 1 <= tile <= 8192 or not 1 <= batch <= 4096:
+        raise ConfigError(f"tile is {tile} and batch is {batch}; expected 1 to 8192, and 1 to 4096")
+    called = _Function(function, framework, layout_name)
+    black = numpy.zeros((batch, 3, tile, tile) if called.planar else (batch, tile, tile, 3), numpy.uint8)
+    first = called(black)
+    kind = _check_gift(first, called, choice("output", output, ("image", "classes", "vector")) if output else None,
+                       batch, tile)
+    planes = called.planes(first, kind == "vector")
+    scale = 1 if kind == "vector" else tile // planes.shape[2]
+    if range is None:
+        range = (0.0, _WHITE.get(first.dtype.name, 1.0))
+    if sample is None:
+        sample = "uint16" if first.dtype == numpy.uint16 else "uint8"
+    if name is None:
+        named = function if hasattr(function, "__qualname__") else type(function)
+        name = f"{named.__module__}.{named.__qualname__}"
+    model = {"tile": tile, "overlap": overlap, "batch": batch, "mpp": 0.0 if mpp is None else float(mpp),
+             "output": kind, "range": [float(value) for value in range], "sample": sample,
+             "where": "tissue" if tissue else "all"}
+    calls = _core.Calls(
+        tile=tile, overlap=overlap, batch=batch, mpp=mpp, tissue=bool(tissue), planar=called.planar, kind=kind,
+        channels=planes.shape[1], scale=scale, wide=sample == "uint16", range=(float(range[0]), float(range[1])),
+        description=f"{name} (Python)",
+    )
+    work = start(
+        inputs, ["model"], None if to_file else out, file=out if to_file else None, calls=calls, config=config,
+        fresh=fresh, retry_failed=retry_failed, max_failures=max_failures, shard=shard, shard_by=shard_by, metrics=None,
+        trace=None, sections={**sections, "model": model},
+    )
+    errors: Dict[str, Exception] = {}
+
+    def serve(milliseconds: int) -> None:
+        found = calls.next(milliseconds)
+        if found is None:
+            return
+        call, pixels = found
+        try:
+            values = called(pixels)
+            if values.shape != first.shape:
+                raise ValueError(f"the function gave {_shape_text(values)}, and {_shape_text(first)} before")
+            planes = called.planes(values, kind == "vector")
+        except Exception as error:
+            text = _text_of(error)
+            # What its frames hold would stay in memory as long as the exception does.
+            traceback.clear_frames(error.__traceback__)
+            errors.setdefault(text, error)
+            call.fail(text)
+        else:
+            call.give(planes)
+
+    wait_for(work, on_progress, progress, serve)
+    result = MapResult(work.outcome(), errors)
+    if to_file:
+        for slide in result.failed:
+            raise SlideError(f"{slide.path}: {slide.error}") from result.errors.get(slide.path)
+    return result

@@ -1,0 +1,319 @@
+"""`map`: images against tiles that NumPy puts together, and functions that fail."""
+
+import gc
+import importlib.util
+import os
+import sys
+import threading
+import time
+import traceback
+
+import numpy
+import pytest
+from test_lifetimes import interrupt_when_told
+from test_run import program
+
+import slidestream as ss
+
+
+def pixels_of(file):
+    """An image's level 0."""
+    slide = ss.Slide(file)
+    return slide.read_region((0, 0), 0, slide.dimensions)
+
+
+def starts(length, tile, overlap):
+    step = tile - overlap
+    count = max(1, -(-(length - tile) // step) + 1)
+    return [i * step for i in range(count - 1)] + [length - tile if length > tile else 0]
+
+
+def ramp(overlap):
+    return (512 * numpy.arange(overlap) + 256 + overlap) // (2 * overlap)
+
+
+def weights(length, tile, overlap):
+    """For each tile along an axis what it weighs at each sample: `tent`, the last tile moved back."""
+    begins, step = starts(length, tile, overlap), tile - overlap
+    table = numpy.zeros((len(begins), length), numpy.int64)
+    for i in range(len(begins)):
+        table[i, i * step:min(length, (i + 1) * step) if i + 1 < len(begins) else length] = 256
+    for i in range(1, len(begins)):
+        blend = numpy.arange(i * step, min(i * step + overlap, length))
+        table[i, blend] = ramp(overlap)[:len(blend)]
+        table[i - 1, blend] = 256 - ramp(overlap)[:len(blend)]
+    return begins, table
+
+
+def stitched(image, function, tile, overlap, batch, range_, white, scale=1):
+    """docs/stitching.md over a whole image: plain, and slow."""
+    out_height, out_width = (-(-side // scale) for side in image.shape[:2])
+    xs, across = weights(out_width, tile // scale, overlap // scale)
+    ys, down = weights(out_height, tile // scale, overlap // scale)
+    tiles = []
+    for y in ys:
+        for x in xs:
+            rows = numpy.clip(numpy.arange(y * scale, y * scale + tile), 0, 2 * image.shape[0] - 1)
+            columns = numpy.clip(numpy.arange(x * scale, x * scale + tile), 0, 2 * image.shape[1] - 1)
+            rows = numpy.where(rows < image.shape[0], rows, 2 * image.shape[0] - 1 - rows)
+            columns = numpy.where(columns < image.shape[1], columns, 2 * image.shape[1] - 1 - columns)
+            tiles.append(image[rows[:, None], columns])
+    padded = tiles + [numpy.zeros_like(tiles[0])] * (-len(tiles) % batch)
+    given = numpy.concatenate([function(numpy.stack(padded[i:i + batch])) for i in range(0, len(padded), batch)])
+    low, high = (numpy.float32(value) for value in range_)
+    factor = numpy.float32(white) / (high - low)
+    values = numpy.clip(numpy.rint((given[:len(tiles)].astype(numpy.float32) - low) * factor), 0, white)
+    total = numpy.zeros((out_height, out_width, values.shape[-1]), numpy.int64)
+    for j, y in enumerate(ys):
+        for i, x in enumerate(xs):
+            part = values[j * len(xs) + i].astype(numpy.int64)
+            part = part[:out_height - y, :out_width - x]
+            weight = down[j, y:y + part.shape[0], None] * across[i, None, x:x + part.shape[1]]
+            total[y:y + part.shape[0], x:x + part.shape[1]] += weight[..., None] * part
+    return (total + 32768) >> 16
+
+
+def darker_to_the_right(pixels):
+    """Of a tile's place in it, so that blends show."""
+    side = pixels.shape[1]
+    return pixels * numpy.linspace(1, 0.25, side, dtype=numpy.float32)[:, None] / 255
+
+
+@pytest.mark.parametrize(("tile", "overlap", "batch"), [(128, 32, 5), (256, 0, 3), (900, 450, 1)])
+def test_an_image_is_put_together_as_by_numpy(slide, tmp_path, tile, overlap, batch):
+    out = tmp_path / "a.stained.ome.tif"
+    result = ss.map(slide, darker_to_the_right, tile=tile, overlap=overlap, batch=batch, out=out,
+                    image={"compression": "zstd"})
+    assert result.slides[0].done and result.slides[0].files == [out] and not result.errors
+    assert os.listdir(tmp_path) == ["a.stained.ome.tif"]
+    expected = stitched(pixels_of(slide), darker_to_the_right, tile, overlap, batch, (0, 1), 255)
+    assert numpy.array_equal(pixels_of(out), expected)
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+@pytest.mark.parametrize("dtype", ["uint8", "float64"])
+def test_a_smaller_image_of_one_channel(slide, tmp_path, layout, dtype):
+    def function(pixels):
+        grey = pixels.mean(axis=3 if layout == "nhwc" else 1)
+        small = grey.reshape(len(grey), 32, 4, 32, 4).mean(axis=(2, 4))
+        return small.astype(numpy.uint8) if dtype == "uint8" else small / 300 + 0.125
+
+    range_ = None if dtype == "uint8" else (0.125, 1.0)
+    ss.map(slide, function, tile=128, overlap=32, batch=7, out=tmp_path / "a.ome.tif", range=range_, layout=layout,
+           image={"compression": "none"}, name="mean")
+    expected = stitched(pixels_of(slide), lambda pixels: function(
+        pixels if layout == "nhwc" else pixels.transpose(0, 3, 1, 2))[..., None], 128, 32, 7, range_ or (0, 255), 255, 4)
+    made = ss.Slide(tmp_path / "a.ome.tif")
+    assert made.dimensions == (275, 181) and made.mpp == pytest.approx(2.0)
+    assert numpy.array_equal(pixels_of(tmp_path / "a.ome.tif")[..., :1], expected)
+    assert b"mean (Python)" in (tmp_path / "a.ome.tif").read_bytes()
+
+
+def test_numbers_of_sixteen_bits_and_classes(slide, tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    ss.map(slide, lambda pixels: pixels.astype(numpy.uint16) * 257, tile=128, overlap=64, batch=4,
+           out=tmp_path / "wide.ome.tif", image={"compression": "none"})
+    wide = tifffile.imread(tmp_path / "wide.ome.tif")
+    assert wide.dtype == numpy.uint16 and set(wide.shape) == {3, 724, 1100}
+    assert numpy.array_equal(numpy.moveaxis(wide, numpy.argmin(wide.shape), -1), pixels_of(slide).astype(int) * 257)
+    ss.map(slide, lambda pixels: pixels / numpy.float32(255), tile=128, overlap=32, batch=4, output="classes",
+           out=tmp_path / "labels.ome.tif", image={"compression": "none"})
+    labels = tifffile.imread(tmp_path / "labels.ome.tif")
+    assert numpy.array_equal(labels, pixels_of(slide).argmax(axis=2))
+
+
+def test_vectors_are_features(slide, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    ss.map(slide, lambda pixels: pixels.mean(axis=(1, 2)), tile=128, batch=6, out=tmp_path / "a.h5", name="means")
+    with h5py.File(tmp_path / "a.h5") as file:
+        coords, features = file["coords"][:], file["features"][:]
+        assert file["features"].attrs["encoder"] == "means (Python)"
+    region = ss.Slide(slide)
+    expected = [region.read_region(place, 0, 128).mean(axis=(0, 1)).astype(numpy.float32) for place in coords]
+    assert len(coords) == 54 and numpy.array_equal(features, numpy.stack(expected))
+    # Of tissue alone, at another resolution, into a folder.
+    result = ss.map([slide], lambda pixels: pixels.mean(axis=(1, 2)), tile=32, mpp=1.2, tissue=True, out=tmp_path / "all")
+    with h5py.File(result.slides[0].files[0]) as file:
+        assert 0 < len(file["coords"]) < 98
+    assert result.slides[0].files == [tmp_path / "all" / "features" / "jpeg420.h5"]
+
+
+def test_a_function_that_raises_fails_its_slide_and_no_other(slides, tmp_path):
+    paths = [slides["jpeg420"], slides["jpeg422"], slides["none"]]
+    bad = ss.Slide(paths[1]).read_region((0, 0), 0, 64)
+
+    def check(tile):
+        if numpy.array_equal(tile, bad):
+            raise ValueError("a tile that\nnobody likes")
+
+    def function(pixels):
+        for tile in pixels:
+            check(tile)
+        return pixels
+
+    result = ss.map(paths, function, tile=64, batch=8, out=tmp_path / "out")
+    assert [slide.done for slide in result] == [True, False, True]
+    error = result.failed[0].error
+    assert "tile 0" in error and "ValueError: a tile that nobody likes (from test_map.py:" in error
+    assert "in function; test_map.py:" in error and error.endswith("in check)")
+    assert list(result.errors) == [paths[1]]
+    raised = result.errors[paths[1]]
+    assert isinstance(raised, ValueError) and "in check" in "".join(traceback.format_tb(raised.__traceback__))
+    # The ledger has it, and the next call goes on: of those that failed only where it is told to.
+    assert "nobody likes" in (tmp_path / "out" / "failures.csv").read_text()
+    assert "nobody likes" in program("status", tmp_path / "out").stdout
+    calls = []
+    again = ss.map(paths, lambda pixels: calls.append(1) or pixels, tile=64, batch=8, out=tmp_path / "out",
+                   name=f"{function.__module__}.{function.__qualname__}")
+    assert len(calls) == 1 and "nobody likes" in again.failed[0].error
+    with pytest.raises(ss.Error, match="other"):
+        ss.map(paths, lambda pixels: pixels, tile=64, batch=8, out=tmp_path / "out", name="other")
+    # One slide and its file: it is raised.
+    with pytest.raises(ss.SlideError, match="jpeg422.svs: .*nobody likes") as caught:
+        ss.map(paths[1], function, tile=64, batch=8, out=tmp_path / "one.ome.tif")
+    assert isinstance(caught.value.__cause__, ValueError) and not (tmp_path / "one.ome.tif").exists()
+
+
+def test_shapes_that_change_and_numbers_that_are_none_fail_the_slide(slide, tmp_path):
+    calls = []
+
+    def shrinks(pixels):
+        calls.append(1)
+        return pixels[:, ::2, ::2] if len(calls) == 3 else pixels
+
+    with pytest.raises(ss.SlideError, match="gave 4 x 32 x 32 x 3 of uint8, and 4 x 64 x 64 x 3 of uint8 before"):
+        ss.map(slide, shrinks, tile=64, batch=4, out=tmp_path / "a.ome.tif")
+
+    def hole(pixels):
+        values = pixels / numpy.float32(255)
+        values[pixels.any(axis=(1, 2, 3)), 3, 4] = numpy.nan
+        return values
+
+    with pytest.raises(ss.SlideError, match=r"tile 0 .*a value that isn't a number"):
+        ss.map(slide, hole, tile=64, batch=4, out=tmp_path / "a.ome.tif")
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda pixels: pixels[:3], "gave 3 x 64 x 64 x 3 of uint8 for 4 tiles of 64 x 64 pixels; expected as many"),
+    (lambda pixels: pixels[:, :48], "expected squares whose side divides"),
+    (lambda pixels: pixels[:, :48, :48], "expected squares whose side divides"),
+    (lambda pixels: pixels[0, 0, 0, :1].repeat(4), "expected tiles x height x width x channels"),
+    (lambda pixels: pixels.repeat(6, axis=3), "1 to 16 channels, and it gives 18"),
+    (lambda pixels: pixels.astype(str), "expected numbers"),
+    (lambda pixels: pixels * 1j, "expected numbers"),
+])
+def test_what_cannot_be_put_together_is_refused_at_once(slide, tmp_path, function, message):
+    with pytest.raises(ss.ConfigError, match=message):
+        ss.map(slide, function, tile=64, batch=4, out=tmp_path / "out")
+    assert not os.listdir(tmp_path)
+
+
+def test_arguments_are_checked(slides, tmp_path):
+    slide = slides["jpeg420"]
+    for keywords, message in (({"overlap": 33}, "can't share 33"), ({"tile": 0}, "tile is 0"),
+                              ({"layout": "hwc"}, "layout is 'hwc'"), ({"framework": "tensorflow"}, "framework is"),
+                              ({"model": {"tile": 3}}, "has no say here"), ({"range": (1, 1)}, "model.range is empty|is empty"),
+                              ({"out": tmp_path / "a.h5"}, r"a\.h5"), ({"output": "vector"}, "expected tiles x entries"),
+                              ({"sample": "int8"}, "model.sample"), ({"stitch": {"weight": 1}}, "stitch.weight"),
+                              ({"mpp": -1}, "model.mpp")):
+        with pytest.raises(ss.ConfigError, match=message):
+            ss.map(slide, lambda pixels: pixels, **{"tile": 64, "out": tmp_path / "a.ome.tif", **keywords})
+    with pytest.raises(ss.ConfigError, match="one file holds one slide, and there are 2"):
+        ss.map([slide, slides["none"]], lambda pixels: pixels, tile=64, out=tmp_path / "a.ome.tif")
+    with pytest.raises(ss.ConfigError, match="expected something that can be called"):
+        ss.map(slide, 3, tile=64, out=tmp_path / "a.ome.tif")
+    with pytest.raises(TypeError, match="the function gave NoneType; expected an array"):
+        ss.map(slide, lambda pixels: None, tile=64, out=tmp_path / "a.ome.tif")
+    with pytest.raises(ZeroDivisionError):
+        ss.map(slide, lambda pixels: 1 / 0, tile=64, out=tmp_path / "a.ome.tif")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_tensors_of_other_libraries(slide, tmp_path, framework):
+    if importlib.util.find_spec(framework) is None:
+        pytest.skip(f"without {framework}")
+    if framework == "torch":
+        torch = pytest.importorskip("torch")
+
+        class Function(torch.nn.Module):
+            def forward(self, pixels):
+                assert isinstance(pixels, torch.Tensor) and pixels.dtype == torch.uint8
+                return (255 - pixels.float()) / 255
+
+        function = Function()
+    else:
+        def function(pixels):
+            assert type(pixels).__module__.startswith("jax")
+            return 255 - pixels
+    keywords = {} if framework == "torch" else {"framework": framework}
+    ss.map(slide, function, tile=64, overlap=16, batch=4, out=tmp_path / "a.ome.tif", layout="nchw",
+           image={"compression": "zstd"}, **keywords)
+    assert numpy.array_equal(pixels_of(tmp_path / "a.ome.tif"), 255 - pixels_of(slide))
+
+
+def test_tiles_stay_when_they_are_kept(slide, tmp_path):
+    kept, copies = [], []
+
+    def keep(pixels):
+        kept.append(pixels)
+        copies.append(pixels.copy())
+        return pixels
+
+    ss.map(slide, keep, tile=64, batch=10, out=tmp_path / "a.ome.tif")
+    gc.collect()
+    assert len(kept) == 23 and all(numpy.array_equal(a, b) for a, b in zip(kept, copies))
+    assert kept[-1][:6].any() and not kept[-1][6:].any()  # 18 x 12 tiles in batches of 10
+
+
+def test_it_is_called_in_order_by_the_calling_thread_while_others_run(slide, tmp_path):
+    threads, turns, stop = set(), [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            turns[0] += 1
+            time.sleep(0)
+
+    other = threading.Thread(target=count)
+    other.start()
+
+    def function(pixels):
+        threads.add(threading.get_ident())
+        return pixels
+
+    moments = []
+    ss.map(slide, function, tile=32, batch=4, out=tmp_path / "a.ome.tif", on_progress=moments.append)
+    stop.set()
+    other.join()
+    assert threads == {threading.get_ident()} and turns[0] > 10
+    assert moments[-1].slides_done == 1 and moments[-1].tiles_written > 0
+
+
+def test_an_interrupt_in_the_function_breaks_off_and_the_slide_stays_pending(slides, tmp_path):
+    script = """
+import sys, time, slidestream as ss
+calls = []
+def function(pixels):
+    calls.append(1)
+    if len(calls) == 40:
+        print("ready", flush=True)
+        time.sleep(60)
+    return pixels
+try:
+    ss.map(sys.argv[2:], function, tile=64, batch=8, out=sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted", len(calls))
+"""
+    paths = [slides["jpeg420"], slides["jpeg422"]]
+    assert interrupt_when_told(script, str(tmp_path / "out"), *paths) == (0, "interrupted 40\n", "")
+    assert "failed" not in (tmp_path / "out" / "slides.csv").read_text()
+    result = ss.map(paths, lambda pixels: pixels, tile=64, batch=8, out=tmp_path / "out", name="__main__.function")
+    assert [slide.done for slide in result] == [True, True]
+    # What is raised but isn't an error of the function breaks off, too.
+    def leave(pixels):
+        if pixels.any():
+            sys.exit(3)
+        return pixels
+
+    with pytest.raises(SystemExit):
+        ss.map(paths[0], leave, tile=64, batch=8, out=tmp_path / "b.ome.tif")
