@@ -1,13 +1,15 @@
 """slidestream: whole-slide images as tensors, and its operators as functions.
 
 ``Slide`` opens a slide and reads regions of it, ``tiles`` walks slides in batches of windows, and ``run`` runs the
-whole pipeline. Arrays are NumPy's, which hand their memory on by DLPack (``torch.from_dlpack(batch.pixels)``).
+whole pipeline. Arrays are NumPy's, or with ``device="cuda"`` lie on a GPU; both hand their memory on by DLPack
+(``torch.from_dlpack(batch.pixels)``).
 """
 
 from slidestream import _core
 from slidestream._core import (
     ConfigError,
     CudaError,
+    DeviceArray,
     Error,
     Level,
     OutputError,
@@ -27,6 +29,7 @@ __all__ = [
     "Batch",
     "ConfigError",
     "CudaError",
+    "DeviceArray",
     "Error",
     "Level",
     "OutputError",

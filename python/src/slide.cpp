@@ -7,12 +7,15 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
 #include "bindings.hpp"
+#include "device_array.hpp"
 #include "tiling/batch_memory.hpp"
+#include "tiling/device_tiles.hpp"
 #include "tiling/region_reader.hpp"
 
 namespace slidestream::python {
@@ -39,6 +42,14 @@ struct OpenSlide {
     return memory_->take();
   }
 
+  /// What reads regions to a device. \throws CudaError
+  DeviceRegionReader& on_device(int device) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<DeviceRegionReader>& found = on_devices_[device];
+    if (found == nullptr) found = std::make_unique<DeviceRegionReader>(device);
+    return *found;
+  }
+
   std::shared_ptr<const Slide> slide;
   RegionReader reader;
 
@@ -47,6 +58,14 @@ struct OpenSlide {
 
   std::mutex mutex_;
   std::shared_ptr<BatchMemory> memory_;  ///< for regions of the last one's size; guarded by mutex_
+  std::map<int, std::unique_ptr<DeviceRegionReader>> on_devices_;  ///< guarded by mutex_
+};
+
+/// A rectangle of a level.
+struct Region {
+  std::size_t level = 0;
+  std::int64_t x = 0;  ///< pixels of the level
+  std::int64_t y = 0;
 };
 
 /// The pixel of a level that pixel `at` of level 0 lies in.
@@ -55,9 +74,9 @@ std::int64_t on_level(std::int64_t at, std::int64_t length, std::int64_t length0
   return static_cast<std::int64_t>(std::floor(exact + 0.5));
 }
 
-Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index,
-                                std::int64_t width, std::int64_t height, int fill, bool white) {
-  const SlideInfo& info = open.info();
+/// \throws ConfigError where an argument means nothing
+Region find_region(const SlideInfo& info, std::int64_t x, std::int64_t y, std::int64_t level_index, std::int64_t width,
+                   std::int64_t height, int fill) {
   if (level_index < 0 || level_index >= std::ssize(info.levels)) {
     throw ConfigError("level is " + std::to_string(level_index) + "; the slide has 0 to " +
                       std::to_string(info.levels.size() - 1));
@@ -74,16 +93,36 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
   if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");
   const Level& level = info.levels[static_cast<std::size_t>(level_index)];
   const Level& finest = info.levels.front();
+  return {static_cast<std::size_t>(level_index), on_level(x, level.width, finest.width),
+          on_level(y, level.height, finest.height)};
+}
+
+Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index,
+                                std::int64_t width, std::int64_t height, int fill, bool white) {
+  const Region region = find_region(open.info(), x, y, level_index, width, height, fill);
   std::shared_ptr<BatchMemory::Lease> memory;
   {
     const Unlocked unlocked;
     memory = open.take(static_cast<std::size_t>(width * height * 3));
-    open.reader.read(*open.slide, static_cast<std::size_t>(level_index), on_level(x, level.width, finest.width),
-                     on_level(y, level.height, finest.height), {memory->data(), width * 3, width, height, rgb_format},
-                     static_cast<std::uint8_t>(fill), bad_tile_policy(white));
+    open.reader.read(*open.slide, region.level, region.x, region.y,
+                     {memory->data(), width * 3, width, height, rgb_format}, static_cast<std::uint8_t>(fill),
+                     bad_tile_policy(white));
   }
   std::uint8_t* const data = memory->data();
   return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));
+}
+
+/// The same on a device, and lines for the log.
+std::pair<DeviceArray, std::vector<std::string>> read_region_on(OpenSlide& open, int device, std::int64_t x,
+                                                                std::int64_t y, std::int64_t level_index,
+                                                                std::int64_t width, std::int64_t height, int fill,
+                                                                bool white) {
+  const Region region = find_region(open.info(), x, y, level_index, width, height, fill);
+  const Unlocked unlocked;
+  DeviceRegionReader& reader = open.on_device(device);
+  std::shared_ptr<DeviceLease> memory = reader.read(*open.slide, region.level, region.x, region.y, {width, height},
+                                                    static_cast<std::uint8_t>(fill), bad_tile_policy(white));
+  return {DeviceArray(std::move(memory), {height, width, 3}), reader.take_notes()};
 }
 
 }  // namespace
@@ -125,7 +164,8 @@ void bind_slide(nb::module_& module) {
              const IccProfile profile = open.slide->icc_profile(0);
              return nb::bytes(reinterpret_cast<const char*>(profile.bytes.data()), profile.bytes.size());
            })
-      .def("read_region", &read_region);
+      .def("read_region", &read_region)
+      .def("read_region_on", &read_region_on);
 }
 
 }  // namespace slidestream::python

@@ -238,11 +238,6 @@ bool TileStream::Impl::may_begin_windows() const {
 void TileStream::Impl::begin_windows() {
   const Level& level = current->level();
   const Level& finest = current->slide->info().levels.front();
-  const double scale_x = static_cast<double>(finest.width) / static_cast<double>(level.width);
-  const double scale_y = static_cast<double>(finest.height) / static_cast<double>(level.height);
-  const auto to_level0 = [](std::int64_t at, double scale) {
-    return static_cast<std::int64_t>(static_cast<double>(at) * scale + 0.5);
-  };
   for (; rows_begun < walk->last_row(); ++rows_begun) {
     const WindowRow& row = current->plan.rows[rows_begun];
     for (std::size_t i = row.first; i < row.first + row.count; ++i) {
@@ -254,8 +249,8 @@ void TileStream::Impl::begin_windows() {
       const std::int64_t x = current->plan.columns[i];
       batch.tiles_left[static_cast<std::size_t>(window % options.batch)] =
           walk->tiles_of({x, row.y, options.windows.size.width, options.windows.size.height});
-      batch.coords.push_back(to_level0(x, scale_x));
-      batch.coords.push_back(to_level0(row.y, scale_y));
+      batch.coords.push_back(to_finest(x, level.width, finest.width));
+      batch.coords.push_back(to_finest(row.y, level.height, finest.height));
       batch.slides.push_back(current->place);
       ++figures.windows;
     }

@@ -48,6 +48,12 @@ struct WindowPlan {
   std::vector<std::int64_t> columns;  ///< first pixel column of each window
 };
 
+/// The pixel of level 0 that pixel `at` of a level begins at, along an axis of so many pixels.
+inline std::int64_t to_finest(std::int64_t at, std::int64_t length, std::int64_t finest_length) {
+  const double scale = static_cast<double>(finest_length) / static_cast<double>(length);
+  return static_cast<std::int64_t>(static_cast<double>(at) * scale + 0.5);
+}
+
 /// The level that a request means. \throws SlideError naming the levels that there are.
 std::size_t choose_level(const SlideInfo& info, const WindowRequest& request);
 
