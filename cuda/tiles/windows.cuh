@@ -25,7 +25,7 @@ __device__ void copy_row(std::uint8_t* to, const std::uint8_t* from, std::uint32
     const std::uint32_t four = fill * 0x01010101U;
     for (std::uint32_t i = lane; i < bytes / 16; i += 32) {
       reinterpret_cast<uint4*>(to)[i] =
-          from == nullptr ? make_uint4(four, four, four, four) : reinterpret_cast<const uint4*>(from)[i];
+          from == nullptr ? uint4{four, four, four, four} : reinterpret_cast<const uint4*>(from)[i];
     }
     done = bytes / 16 * 16;
   }

@@ -1,6 +1,7 @@
 #include "tiling/device_memory.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <utility>
 
@@ -25,12 +26,13 @@ DeviceBatchMemory::BlockOwner DeviceBatchMemory::make_block() const {
   // What a child has of its parent's device isn't its own to free.
   return {new Block(bytes_), [process = process_, device = device_](Block* block) noexcept {
             if (process != ::getpid()) return;
+            std::optional<DeviceScope> inside;
             try {
-              const DeviceScope inside(device);
-              delete block;
+              inside.emplace(device);
             } catch (const CudaError&) {
               // The device, or the driver, is gone, and the memory with it.
             }
+            delete block;
           }};
 }
 

@@ -210,8 +210,9 @@ void DeviceTileStream::Impl::begin(Group& group, std::int64_t windows) {
   for (const std::int64_t end = next_window + windows; next_window < end; ++next_window) {
     const std::int64_t number = first_window + next_window;
     if (number / options.batch - delivered == std::ssize(open)) {
-      open.push_back(std::make_unique<OpenBatch>());
-      open.back()->pixels = memory->take();
+      auto made = std::make_unique<OpenBatch>();
+      made->pixels = memory->take();
+      open.push_back(std::move(made));
     }
     OpenBatch& batch = *open[static_cast<std::size_t>(number / options.batch - delivered)];
     const Rect window = {current->plan.columns[static_cast<std::size_t>(next_window)],
@@ -291,32 +292,36 @@ bool DeviceTileStream::Impl::is_due() const {
 }
 
 void DeviceTileStream::Impl::work() {
-  std::exception_ptr caught;
+  const auto fail = [this] {
+    if (failure == nullptr) failure = std::current_exception();
+    work_changed.notify_all();
+    batches_changed.notify_all();
+  };
+  std::unique_lock lock(mutex, std::defer_lock);
   try {
     const runtime::cuda::DeviceScope scope(device);
     WindowDecoder decoder(WindowDecoderLimits::of_tiles(division.tiles));
     Group group;
-    while (true) {
-      {
-        std::unique_lock lock(mutex);
-        if (!take_group(group, lock)) break;
-        ++running;
-      }
+    lock.lock();
+    while (take_group(group, lock)) {
+      ++running;
+      lock.unlock();
+      std::exception_ptr caught;
       try {
         run(decoder, group);
       } catch (...) {
         caught = std::current_exception();
       }
-      const std::lock_guard lock(mutex);
+      lock.lock();
       --running;
       if (caught != nullptr && failure == nullptr) failure = caught;
       if (failure != nullptr || is_due()) batches_changed.notify_all();
     }
+    lock.unlock();
   } catch (...) {
-    const std::lock_guard lock(mutex);
-    if (failure == nullptr) failure = std::current_exception();
-    work_changed.notify_all();
-    batches_changed.notify_all();
+    // Memory can't be had: the other threads are not to go on from where this one stopped.
+    if (!lock.owns_lock()) lock.lock();
+    fail();
   }
 }
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -354,7 +355,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
   return *event = new CUevent_st, cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  // Streams may still have it before them: as the runtime does, it goes when nobody needs it, which here is at the end.
+  static std::mutex mutex;
+  static auto* const gone = new std::deque<std::unique_ptr<CUevent_st>>;
+  const std::lock_guard lock(mutex);
+  gone->emplace_back(event);
+  return cudaSuccess;
+}
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t named) {
   const cudaStream_t stream = stream_of(named);
   if (event->device != stream->device) broken("an event on another device's stream");
