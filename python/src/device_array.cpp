@@ -123,7 +123,8 @@ nb::object DeviceArray::dlpack(const nb::object& stream, const nb::object& max_v
   if (!device.is_none()) {
     const auto [type, number] = nb::cast<std::pair<int, int>>(device);
     if (type != dl::cuda || number != memory_->device()) {
-      refuse("the array lies on cuda:" + std::to_string(memory_->device()) + "; copy it with numpy() or by a framework");
+      refuse("the array lies on cuda:" + std::to_string(memory_->device()) +
+             "; copy it with numpy() or by a framework");
     }
   }
   if (!copy.is_none() && nb::cast<bool>(copy)) refuse("copies are made by numpy(), or by a framework");
@@ -165,18 +166,22 @@ Array<std::uint8_t> DeviceArray::numpy() const {
 }
 
 void bind_device_array(nb::module_& module) {
-  nb::class_<DeviceArray>(module, "DeviceArray",
-                          "Bytes in the memory of a CUDA device, without gaps. Frameworks share the memory without a copy: "
-                          "``torch.from_dlpack(array)``, ``cupy.from_dlpack(array)``, ``jax.dlpack.from_dlpack(array)``. It "
-                          "is theirs as long as one of them refers to it, and is used again afterwards, behind the work that "
-                          "is then on the default stream and on the streams that were named to ``__dlpack__``.")
-      .def_prop_ro("shape", [](const DeviceArray& array) { return nb::tuple(nb::cast(array.shape())); },
-                   nb::sig("def shape(self) -> tuple[int, ...]"))
-      .def_prop_ro("dtype", [](const DeviceArray&) { return nb::module_::import_("numpy").attr("dtype")("uint8"); },
-                   nb::sig("def dtype(self) -> numpy.dtype[numpy.uint8]"))
+  nb::class_<DeviceArray>(
+      module, "DeviceArray",
+      "Bytes in the memory of a CUDA device, without gaps. Frameworks share the memory without a copy: "
+      "``torch.from_dlpack(array)``, ``cupy.from_dlpack(array)``, ``jax.dlpack.from_dlpack(array)``. It "
+      "is theirs as long as one of them refers to it, and is used again afterwards, behind the work that "
+      "is then on the default stream and on the streams that were named to ``__dlpack__``.")
+      .def_prop_ro(
+          "shape", [](const DeviceArray& array) { return nb::tuple(nb::cast(array.shape())); },
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "dtype", [](const DeviceArray&) { return nb::module_::import_("numpy").attr("dtype")("uint8"); },
+          nb::sig("def dtype(self) -> numpy.dtype[numpy.uint8]"))
       .def_prop_ro("nbytes", &DeviceArray::size, "Bytes.")
-      .def_prop_ro("device", [](const DeviceArray& array) { return "cuda:" + std::to_string(array.memory().device()); },
-                   "Where it lies: ``\"cuda:0\"``, ...")
+      .def_prop_ro(
+          "device", [](const DeviceArray& array) { return "cuda:" + std::to_string(array.memory().device()); },
+          "Where it lies: ``\"cuda:0\"``, ...")
       .def("__len__", [](const DeviceArray& array) { return array.shape().front(); })
       .def("__repr__",
            [](const DeviceArray& array) {

@@ -21,8 +21,8 @@ class DeviceArray {
   std::size_t size() const noexcept;
   const DeviceLease& memory() const noexcept { return *memory_; }
 
-  /// A capsule as the array API's `__dlpack__` gives it. What was written there is whole, so that no stream has to wait;
-  /// `stream` is remembered for the day when the memory is used again. \throws Python's BufferError
+  /// A capsule as the array API's `__dlpack__` gives it. What was written there is whole, so that no stream has to
+  /// wait; `stream` is remembered for the day when the memory is used again. \throws Python's BufferError
   nb::object dlpack(const nb::object& stream, const nb::object& max_version, const nb::object& device,
                     const nb::object& copy) const;
   nb::dict cuda_array_interface() const;

@@ -80,7 +80,10 @@ Division divide(std::size_t memory, int threads) {
     return static_cast<std::size_t>(division.threads) *
            (WindowDecoder::device_bytes(WindowDecoderLimits::of_tiles(tiles)) + 2 * tiles * 256 * 256 * samples);
   };
-  while (division.threads > 2 && bytes_for(4 * least_group_tiles) > memory) --division.threads;
+  // Few threads with large groups are faster than many with small ones.
+  while (division.threads > 2 && bytes_for((division.threads > 8 ? 16 : 4) * least_group_tiles) > memory) {
+    --division.threads;
+  }
   while (division.tiles < most_group_tiles && bytes_for(2 * division.tiles) <= memory) division.tiles *= 2;
   division.batch_bytes = static_cast<std::size_t>(division.threads) * 2 * division.tiles * 256 * 256 * samples;
   return division;
@@ -148,8 +151,8 @@ void DeviceTileStream::Impl::start() {
     SLIDESTREAM_CUDA(cudaMemGetInfo(&free, &total));
     allowed = std::min(usual_memory, free / 4);
   }
-  division = divide(allowed, options.threads > 0 ? options.threads
-                                                 : std::min(runtime::available_processors(), most_threads));
+  division =
+      divide(allowed, options.threads > 0 ? options.threads : std::min(runtime::available_processors(), most_threads));
   const auto batches = static_cast<std::int64_t>(division.batch_bytes / memory->bytes());
   most_open = std::max<std::int64_t>(batches, 1) + options.prefetch;
   // Besides those, one that the caller has, and one that somebody else may still be at work with.
@@ -176,8 +179,8 @@ std::shared_ptr<PlannedSlide> DeviceTileStream::Impl::plan(std::int32_t place) c
     // Small slides are shared out, too.
     const auto windows = std::ssize(made->plan.columns);
     const std::int64_t share = std::max<std::int64_t>(256, windows / (2 * division.threads));
-    made->group = std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles / std::max(tiles_a_window, 1.0 / 64)), 1,
-                                           share);
+    made->group =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles / std::max(tiles_a_window, 1.0 / 64)), 1, share);
   } catch (...) {
     made->failure = std::current_exception();
   }

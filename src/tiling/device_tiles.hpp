@@ -53,8 +53,8 @@ struct DeviceBatch {
   std::int64_t count = 0;
 };
 
-/// What a `TileStream` gives, to the bit, in the memory of a device. Windows are decoded in groups, each by a thread that
-/// reads, and waits for the device; a tile that windows of two groups touch is decoded for each. Of the options,
+/// What a `TileStream` gives, to the bit, in the memory of a device. Windows are decoded in groups, each by a thread
+/// that reads, and waits for the device; a tile that windows of two groups touch is decoded for each. Of the options,
 /// `threads` means those, and `memory_mib` device memory, for batches that are being made and for decoding them; 0:
 /// what is usual, as far as a quarter of what is free goes. Memory that is too little for one group is exceeded. What a
 /// batch's pixels are is written when it is handed out: work on any stream may use them.

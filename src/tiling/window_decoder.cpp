@@ -18,7 +18,7 @@
 #include "slide/tile_reader.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/tile_ranges.hpp"
-#include "tiling/tile_walk.hpp"
+#include "tiling/window_cut.hpp"
 
 namespace slidestream {
 
@@ -53,29 +53,6 @@ struct Pinned {
   std::size_t used = 0;
 };
 
-/// A rectangle of a tile that windows want.
-struct Wanted {
-  std::int64_t tile = 0;  ///< its number in the level
-  Rect part;              ///< pixels of the level
-  std::size_t at = 0;     ///< of its first pixel among the decoded ones, bytes
-  std::size_t pitch = 0;  ///< bytes from a row to the next
-  bool is_white = false;  ///< the file hasn't got the tile
-  bool by_cpu = false;
-
-  std::size_t bytes() const { return pitch * static_cast<std::size_t>(part.height); }
-};
-
-cuda::WindowPiece piece_of(const WindowTarget& target, const Rect& part, std::uint8_t value) {
-  cuda::WindowPiece piece;
-  piece.window = reinterpret_cast<std::uintptr_t>(target.pixels);
-  piece.x = static_cast<std::uint32_t>(part.x - target.window.x);
-  piece.y = static_cast<std::uint32_t>(part.y - target.window.y);
-  piece.width = static_cast<std::uint32_t>(part.width);
-  piece.height = static_cast<std::uint32_t>(part.height);
-  piece.fill = value;
-  return piece;
-}
-
 TileLimits tile_limits(const WindowDecoderLimits& limits) {
   TileLimits tiles;
   tiles.slot_bytes = aligned(limits.compressed_bytes, DeviceArena::alignment);
@@ -101,14 +78,11 @@ struct WindowDecoder::Impl {
   explicit Impl(const WindowDecoderLimits& given) : limits(given), tiles(tile_limits(given)) {}
 
   std::size_t run(const WindowTask& given);
-  void collect();
   std::size_t fill_step(std::size_t begin);
   void read();
   void decode_on_device();
   std::size_t check_verdicts();
   void decode_on_cpu();
-  void describe_pieces();
-  void describe_beyond();
   void place();
   void wait();
 
@@ -141,18 +115,13 @@ struct WindowDecoder::Impl {
 
   // Of a task.
   WindowTask task;
-  std::int64_t first_column = 0;  ///< of the tiles that its windows touch
-  std::int64_t first_row = 0;
-  std::int64_t columns = 0;
-  std::vector<Rect> hulls;             ///< of each of those tiles, what windows want
-  std::vector<std::size_t> first_of;   ///< of each of those tiles, its first rectangle; one more at the end
-  std::vector<Wanted> wanted;
+  WindowCut cut;
 
   // Of a step.
-  std::span<Wanted> step;
-  std::vector<BatchTile> to_read;       ///< one for each of the step, as those who plan reads want them
+  std::span<WantedPart> step;
+  std::vector<BatchTile> to_read;  ///< one for each of the step, as those who plan reads want them
   std::vector<ReadChunk> chunks;
-  std::vector<std::size_t> described;   ///< of the step, by the device's numbers
+  std::vector<std::size_t> described;  ///< of the step, by the device's numbers
   std::vector<cuda::WindowPiece> pieces;
 };
 
@@ -183,68 +152,6 @@ void WindowDecoder::Impl::take_memory() {
   device = std::move(arena);
 }
 
-void WindowDecoder::Impl::collect() {
-  const Level& of = level();
-  const Rect whole = {0, 0, of.width, of.height};
-  Rect all;  // of the tiles
-  const auto tiles_of = [&](const Rect& window) {
-    const Rect inside = intersection(window, whole);
-    if (inside.width <= 0 || inside.height <= 0) return Rect{};
-    const std::int64_t x = inside.x / of.tile_width;
-    const std::int64_t y = inside.y / of.tile_height;
-    return Rect{x, y, (inside.right() - 1) / of.tile_width - x + 1, (inside.bottom() - 1) / of.tile_height - y + 1};
-  };
-  const auto add = [](Rect& to, const Rect& more) {
-    if (to.width == 0) {
-      to = more;
-      return;
-    }
-    const std::int64_t right = std::max(to.right(), more.right());
-    const std::int64_t bottom = std::max(to.bottom(), more.bottom());
-    to.x = std::min(to.x, more.x);
-    to.y = std::min(to.y, more.y);
-    to.width = right - to.x;
-    to.height = bottom - to.y;
-  };
-  for (const WindowTarget& target : task.windows) {
-    const Rect touched = tiles_of(target.window);
-    if (touched.width > 0) add(all, touched);
-  }
-  first_column = all.x;
-  first_row = all.y;
-  columns = all.width;
-  const auto cells = static_cast<std::size_t>(all.width * all.height);
-  hulls.assign(cells, Rect{});
-  for (const WindowTarget& target : task.windows) {
-    const Rect touched = tiles_of(target.window);
-    for (std::int64_t y = touched.y; y < touched.bottom(); ++y) {
-      for (std::int64_t x = touched.x; x < touched.right(); ++x) {
-        const Rect tile = {x * of.tile_width, y * of.tile_height, of.tile_width, of.tile_height};
-        add(hulls[static_cast<std::size_t>((y - all.y) * all.width + x - all.x)],
-            intersection(intersection(target.window, whole), tile));
-      }
-    }
-  }
-  first_of.assign(1, 0);
-  wanted.clear();
-  for (std::size_t cell = 0; cell < cells; ++cell) {
-    const Rect& hull = hulls[cell];
-    const std::int64_t column = all.x + static_cast<std::int64_t>(cell) % all.width;
-    const std::int64_t row = all.y + static_cast<std::int64_t>(cell) / all.width;
-    const std::size_t pitch = aligned(static_cast<std::size_t>(hull.width) * samples, 16);
-    // What is too large for the room of a step comes in several.
-    const auto most_rows = pitch == 0 ? 1 : std::max<std::int64_t>(1, static_cast<std::int64_t>(decoded.size() / pitch));
-    for (std::int64_t y = hull.y; y < hull.bottom(); y += most_rows) {
-      Wanted part;
-      part.tile = row * of.columns + column;
-      part.part = {hull.x, y, hull.width, std::min(most_rows, hull.bottom() - y)};
-      part.pitch = pitch;
-      wanted.push_back(part);
-    }
-    first_of.push_back(wanted.size());
-  }
-}
-
 /// Takes as many of the rectangles from `begin` on as there is room for. \returns the first that isn't among them.
 std::size_t WindowDecoder::Impl::fill_step(std::size_t begin) {
   const Level& of = level();
@@ -256,8 +163,8 @@ std::size_t WindowDecoder::Impl::fill_step(std::size_t begin) {
   std::size_t component_room = tiles.component_bytes;
   std::size_t compressed_room = tiles.slot_bytes - slot_slack;
   std::size_t end = begin;
-  for (; end < wanted.size() && end - begin < tiles.tiles; ++end) {
-    Wanted& next = wanted[end];
+  for (; end < cut.parts().size() && end - begin < tiles.tiles; ++end) {
+    WantedPart& next = cut.parts()[end];
     next.at = decoded.size() - room;
     const std::size_t bytes = DeviceArena::aligned(next.bytes());
     const TileRange range = task.slide->tile(task.level, next.tile);
@@ -267,8 +174,8 @@ std::size_t WindowDecoder::Impl::fill_step(std::size_t begin) {
     next.by_cpu = !next.is_white && (!task.on_device || !from_file || components > tiles.component_bytes ||
                                      with_gap > tiles.slot_bytes - slot_slack);
     const bool by_device = !next.is_white && !next.by_cpu;
-    const bool fits = next.is_white || (next.bytes() <= room && (!by_device || (components <= component_room &&
-                                                                                with_gap <= compressed_room)));
+    const bool fits = next.is_white || (next.bytes() <= room &&
+                                        (!by_device || (components <= component_room && with_gap <= compressed_room)));
     if (!fits) break;
     if (next.is_white) continue;
     room -= std::min(bytes, room);
@@ -276,7 +183,7 @@ std::size_t WindowDecoder::Impl::fill_step(std::size_t begin) {
     component_room -= components;
     compressed_room -= with_gap;
   }
-  step = std::span(wanted).subspan(begin, end - begin);
+  step = std::span(cut.parts()).subspan(begin, end - begin);
   return end;
 }
 
@@ -297,7 +204,7 @@ void WindowDecoder::Impl::read() {
   const auto finish = [&](auto& batch, const auto& add) {
     batch.clear();
     for (std::size_t i = 0; i < to_read.size(); ++i) {
-      Wanted& tile = step[places[i]];
+      WantedPart& tile = step[places[i]];
       const std::int64_t column = tile.tile % level().columns;
       const std::int64_t row = tile.tile / level().columns;
       cuda::JpegPlacement placement;
@@ -356,7 +263,7 @@ void WindowDecoder::Impl::decode_on_device() {
 /// Leaves to the CPU what the device doesn't vouch for. \returns how many rectangles that are.
 std::size_t WindowDecoder::Impl::check_verdicts() {
   static_assert(static_cast<int>(cuda::JpegReason::none) == 0 && static_cast<int>(cuda::Jpeg2000Reason::none) == 0);
-  for (Wanted& tile : step) tile.by_cpu = false;
+  for (WantedPart& tile : step) tile.by_cpu = false;
   std::size_t doubtful = 0;
   const auto* verdict = reinterpret_cast<const std::uint32_t*>(host_verdicts.data());
   for (std::size_t i = 0; i < described.size(); ++i) {
@@ -379,7 +286,7 @@ void WindowDecoder::Impl::decode_on_cpu() {
     wait();
     filled = 0;
   };
-  for (const Wanted& tile : step) {
+  for (const WantedPart& tile : step) {
     if (!tile.by_cpu) continue;
     if (!patches) patches.emplace(std::max(patch_bytes, aligned(tile.pitch, 4096)));
     if (patches->memory.bytes().size() < tile.pitch) patches.emplace(aligned(tile.pitch, 4096));
@@ -401,51 +308,6 @@ void WindowDecoder::Impl::decode_on_cpu() {
     }
   }
   flush();
-}
-
-/// What lies beyond the level.
-void WindowDecoder::Impl::describe_beyond() {
-  const Rect whole = {0, 0, level().width, level().height};
-  for (const WindowTarget& target : task.windows) {
-    const Rect& window = target.window;
-    Rect inside = intersection(window, whole);
-    if (inside == window) continue;
-    if (inside.width <= 0 || inside.height <= 0) inside = {window.x, window.y, 0, 0};
-    for (const Rect& beyond : {Rect{window.x, window.y, window.width, inside.y - window.y},
-                               Rect{window.x, inside.bottom(), window.width, window.bottom() - inside.bottom()},
-                               Rect{window.x, inside.y, inside.x - window.x, inside.height},
-                               Rect{inside.right(), inside.y, window.right() - inside.right(), inside.height}}) {
-      if (beyond.width > 0 && beyond.height > 0) pieces.push_back(piece_of(target, beyond, task.fill));
-    }
-  }
-}
-
-/// What the step's rectangles give to windows.
-void WindowDecoder::Impl::describe_pieces() {
-  const auto begin = static_cast<std::size_t>(step.data() - wanted.data());
-  const std::size_t end = begin + step.size();
-  const Level& of = level();
-  const Rect whole = {0, 0, of.width, of.height};
-  for (const WindowTarget& target : task.windows) {
-    const Rect inside = intersection(target.window, whole);
-    if (inside.width <= 0 || inside.height <= 0) continue;
-    for (std::int64_t row = inside.y / of.tile_height; row * of.tile_height < inside.bottom(); ++row) {
-      for (std::int64_t column = inside.x / of.tile_width; column * of.tile_width < inside.right(); ++column) {
-        const auto cell = static_cast<std::size_t>((row - first_row) * columns + column - first_column);
-        for (std::size_t i = std::max(begin, first_of[cell]); i < std::min(end, first_of[cell + 1]); ++i) {
-          const Rect part = intersection(wanted[i].part, inside);
-          if (part.width <= 0 || part.height <= 0) continue;
-          cuda::WindowPiece piece = piece_of(target, part, 255);
-          if (!wanted[i].is_white) {
-            piece.source = wanted[i].at + static_cast<std::size_t>(part.y - wanted[i].part.y) * wanted[i].pitch +
-                           static_cast<std::size_t>(part.x - wanted[i].part.x) * samples;
-            piece.pitch = static_cast<std::uint32_t>(wanted[i].pitch);
-          }
-          pieces.push_back(piece);
-        }
-      }
-    }
-  }
 }
 
 void WindowDecoder::Impl::place() {
@@ -478,29 +340,30 @@ std::size_t WindowDecoder::Impl::run(const WindowTask& given) {
   task = given;
   if (task.windows.empty()) return 0;
   take_memory();
-  collect();
+  cut.cut(level(), task.windows, decoded.size());
   std::size_t patched = 0;
   std::size_t begin = 0;
   do {
-    begin = fill_step(begin);
+    const std::size_t end = fill_step(begin);
     pieces.clear();
-    if (begin == wanted.size()) describe_beyond();
+    if (end == cut.parts().size()) cut.describe_beyond(task.fill, pieces);
+    cut.describe(begin, end, pieces);
+    begin = end;
     if (task.on_device) read();
     // The device is at work while the CPU decodes the rest.
     if (task.on_device) decode_on_device();
     decode_on_cpu();
-    describe_pieces();
     place();
     wait();
     if (!task.on_device) continue;
-    patched += static_cast<std::size_t>(std::ranges::count_if(step, &Wanted::by_cpu));
+    patched += static_cast<std::size_t>(std::ranges::count_if(step, &WantedPart::by_cpu));
     const std::size_t doubtful = check_verdicts();
     if (doubtful == 0) continue;
     patched += doubtful;
     decode_on_cpu();
     place();
     wait();
-  } while (begin < wanted.size());
+  } while (begin < cut.parts().size());
   return patched;
 }
 

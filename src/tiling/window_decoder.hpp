@@ -34,7 +34,7 @@ struct WindowTask {
 /// What a decoder is to be ready for at a time; longer tasks are done in several steps.
 struct WindowDecoderLimits {
   std::size_t tiles = 1024;
-  std::size_t pixels = std::size_t{1} << 26;            ///< of these together
+  std::size_t pixels = std::size_t{1} << 26;             ///< of these together
   std::size_t compressed_bytes = std::size_t{24} << 20;  ///< of these together
   bool waits_actively = false;  ///< a processor waits for the device: sooner done, where there are few steps
 

@@ -60,8 +60,7 @@ TEST_CASE("rectangles of tiles come to their places in windows, at every alignme
     }
     const auto blocks = static_cast<unsigned>(pieces.size() * kBlocksPerPiece);
     for (unsigned block = 0; block < blocks; ++block) {
-      test::emulator::run_block(block, blocks, kThreads,
-                                [&] { place_pieces(decoded.data(), pieces.data(), shape); });
+      test::emulator::run_block(block, blocks, kThreads, [&] { place_pieces(decoded.data(), pieces.data(), shape); });
     }
     CAPTURE(round);
     CHECK(found == expected);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -33,7 +34,7 @@
 namespace slidestream {
 namespace {
 
-std::atomic<bool> decoding{false};
+std::atomic<bool> decoding{std::getenv("MADE_UP_GPU") != nullptr};
 
 }  // namespace
 
