@@ -18,7 +18,6 @@ namespace {
 /// What DLPack passes on, as its header declares it (dlpack.h, 1.0).
 namespace dl {
 
-constexpr std::int32_t cpu = 1;
 constexpr std::int32_t cuda = 2;
 constexpr std::uint8_t unsigned_integer = 1;
 
