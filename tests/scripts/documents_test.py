@@ -141,6 +141,7 @@ COMMANDS = {
         "scripts/build-wheel.sh": "not: builds everything anew for minutes, and takes tools from PyPI",
         "bench/python/tiles_bench.py slide.svs build/release/bench/jpeg_floor": "not: takes minutes",
         "bench/python/run_bench.py build/release/pipeline slide.svs": "not: takes minutes",
+        "bench/python/gpu_tiles_bench.py slide.svs": "not: " + GPU + ", PyTorch and cuCIM",
     },
     "docs/tuning.md": {
         "pipeline --print-config > base.toml": "page",
