@@ -131,7 +131,7 @@ nb::object DeviceArray::dlpack(const nb::object& stream, const nb::object& max_v
     const auto number = nb::cast<std::int64_t>(stream);
     // 1 and 2 are the default streams, which are known; -1: the consumer sees to it all.
     if (number == 0 || number < -1) refuse("stream is " + std::to_string(number) + ", which names no stream of CUDA");
-    if (number > 2) memory_->used_on(static_cast<std::uintptr_t>(number));
+    if (number > 2) memory_->used_on(reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)));
   }
   const bool versioned = !max_version.is_none() && nb::cast<std::pair<int, int>>(max_version).first >= 1;
   return versioned ? export_as<dl::ManagedVersioned>(memory_, shape_) : export_as<dl::Managed>(memory_, shape_);

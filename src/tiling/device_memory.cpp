@@ -69,8 +69,8 @@ std::uint8_t* DeviceBatchMemory::Lease::data() const noexcept {
   return reinterpret_cast<std::uint8_t*>(block_->memory.bytes().data());
 }
 
-void DeviceBatchMemory::Lease::used_on(std::uintptr_t stream) {
-  const auto named = reinterpret_cast<cudaStream_t>(stream);
+void DeviceBatchMemory::Lease::used_on(void* stream) {
+  const auto named = static_cast<cudaStream_t>(stream);
   const std::lock_guard lock(mutex_);
   if (std::find(streams_.begin(), streams_.end(), named) == streams_.end()) streams_.push_back(named);
 }

@@ -48,7 +48,7 @@ class DeviceBatchMemory::Lease final : public DeviceLease {
 
   std::uint8_t* data() const noexcept override;
   int device() const noexcept override { return device_; }
-  void used_on(std::uintptr_t stream) override;
+  void used_on(void* stream) override;
   void hand_back() noexcept override;
   void copy_to_host(std::uint8_t* to, std::size_t bytes) const override;
 

@@ -34,7 +34,7 @@ class DeviceLease {
   /// Somebody may have work on a stream (a cudaStream_t of this device; it lives until this is handed back) that uses
   /// the memory. Work on the default streams, and on streams that wait for them, counts without being named.
   /// Thread-safe.
-  virtual void used_on(std::uintptr_t stream) = 0;
+  virtual void used_on(void* stream) = 0;
   /// Others may write to it from now on; it stays readable as long as this lives. Thread-safe.
   virtual void hand_back() noexcept = 0;
   /// Waits for the copy of the first `bytes` to host memory. \throws CudaError

@@ -217,7 +217,7 @@ TEST_CASE("who has memory next waits for those who had it, on every stream") {
     done.clear();
     auto lease = memory->take();
     std::uint8_t* const data = lease->data();
-    if (user == named.get()) lease->used_on(reinterpret_cast<std::uintptr_t>(user));
+    if (user == named.get()) lease->used_on(user);
     REQUIRE(fake_launch(user, [&] {
               std::this_thread::sleep_for(std::chrono::milliseconds(20));
               done.emplace_back("reads");
