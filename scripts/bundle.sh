@@ -172,8 +172,9 @@ if has tests || has benchmarks; then
   cp "$root/scripts/gpu-check.sh" "$root/scripts/gpu_check_table.py" "$stage/bin/"
 fi
 if has benchmarks; then
-  mkdir "$stage/bench"
+  mkdir -p "$stage/bench/python"
   cp -r "$root/bench/published" "$stage/bench/published"
+  cp "$root/bench/python/gpu_tiles_bench.py" "$stage/bench/python/"
   find "$stage/bench" -name __pycache__ -prune -exec rm -r {} +
   cp "$root/bench/gpu_figures.txt" "$root/scripts/make-models.py" "$stage/bench/"
 fi

@@ -41,7 +41,8 @@ ALLOWED = {
     "src/operators/sobel": {"public", "image", "operators"},
     "src/operators/stain": {"public", "image", "operators", "operators/tissue"},
     "src/operators/tissue": {"public", "image", "codec", "sink", "operators"},  # writes its mask
-    "src/tiling": {"public", "runtime", "image", "slide", "operators/tissue"},  # windows in batches, for Python
+    # Windows in batches, for Python; on devices by the decoders of the GPU's lane, and as it divides memory.
+    "src/tiling": {"public", "runtime", "image", "codec", "slide", "stages", "cuda", "operators/tissue"},
     # With src/tiling the only one that knows runtime and slide both.
     "src/stages": {
         "public", "runtime", "image", "codec", "sink", "slide", "statistics", "spectrum", "operators", "config",

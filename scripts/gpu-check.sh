@@ -12,7 +12,7 @@ large_cases='*(large)*'
 # racecheck is slower again by a power of ten.
 racecheck_large_cases='*(large)*,*(many)*'
 # Benchmarks that --quick leaves out.
-slow_benchmarks='gpu_bench published published_jpeg2000 published_networks'
+slow_benchmarks='gpu_bench published published_jpeg2000 published_networks python_tiles'
 test_seconds=300
 sanitizer_seconds=900
 bench_seconds=600
@@ -189,6 +189,16 @@ run_published_networks() {
   mapfile -t names < <(sed -n 's/^published_networks \([a-z0-9_]*\).*/\1/p' "$figures")
   skip_where_python_lacks "$report" "$status" "${names[*]}" networks.py
 }
+# Windows as tensors by the Python package, which is a build's, or installed.
+run_python_tiles() {
+  local report="$1" folder="$logs/slides" status=0
+  mkdir -p "$folder"
+  [[ -e "$folder/headline.svs" ]] ||
+    "$pipeline" synth --out "$folder/headline.svs" --size 65664x43264 --distinct 300 --levels 1 >&2
+  PYTHONPATH="${build:+$build/python:}${PYTHONPATH:-}" timeout -k 10 "$bench_seconds" \
+    python3 "$root/bench/python/gpu_tiles_bench.py" "$folder/headline.svs" --json "$report" || status=$?
+  skip_where_python_lacks "$report" "$status" tiles_256_gpx gpu_tiles_bench.py
+}
 # skip_where_python_lacks REPORT STATUS FIGURES SCRIPT
 skip_where_python_lacks() {
   local report="$1" status="$2" name rows=
@@ -215,6 +225,8 @@ if wants bench; then
       run_published_jpeg2000 "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
     elif [[ "$name" == published_networks ]]; then
       run_published_networks "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
+    elif [[ "$name" == python_tiles ]]; then
+      run_python_tiles "$report" >"$logs/bench/$name.out" 2>&1 </dev/null || status=$?
     else
       prepare "$name" || echo "gpu-check.sh: no slides for $name" >&2
       timeout -k 10 "$bench_seconds" "$(program_path "$name")" --json "$report" "${arguments[@]}" \

@@ -1,13 +1,15 @@
 """slidestream: whole-slide images as tensors, and its operators as functions.
 
 ``Slide`` opens a slide and reads regions of it, ``tiles`` walks slides in batches of windows, ``run`` runs the whole
-pipeline, and ``map`` has any function compute tiles that are put together again. Arrays are NumPy's, which hand their memory on by DLPack (``torch.from_dlpack(batch.pixels)``).
+pipeline, and ``map`` has any function compute tiles that are put together again. Arrays are NumPy's, or with
+``device="cuda"`` lie on a GPU; both hand their memory on by DLPack (``torch.from_dlpack(batch.pixels)``).
 """
 
 from slidestream import _core
 from slidestream._core import (
     ConfigError,
     CudaError,
+    DeviceArray,
     Error,
     Level,
     OutputError,
@@ -28,6 +30,7 @@ __all__ = [
     "Batch",
     "ConfigError",
     "CudaError",
+    "DeviceArray",
     "Error",
     "Level",
     "MapResult",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import operator
 import os
-from typing import Iterable, List, Literal, Tuple, Union
+from typing import Iterable, List, Literal, Optional, Tuple, Union
 
 import numpy
 
+from slidestream import _core
 from slidestream._core import ConfigError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -45,7 +47,19 @@ def shard_of(shard: Tuple[int, int]) -> Tuple[int, int]:
         raise ConfigError(f"shard is {shard!r}; expected (i, n) with 0 <= i < n") from None
 
 
-def check_device(device: str) -> None:
-    """Raises ConfigError for memory that arrays can't lie in."""
-    if str(device) != "cpu":
-        raise ConfigError(f"device is {device!r}; expected 'cpu'")
+def device_number(device: object) -> Optional[int]:
+    """What ``"cuda"`` (the calling thread's GPU) and ``"cuda:1"`` name, or frameworks' objects that read so as text;
+    None: the host's memory. Raises ConfigError, or CudaError where there is no such GPU to be used."""
+    text = str(device)
+    if text == "cpu":
+        return None
+    kind, _, number = text.partition(":")
+    if kind != "cuda" or (number != "" or text.endswith(":")) and not number.isdigit():
+        raise ConfigError(f"device is {device!r}; expected 'cpu', 'cuda' or 'cuda:0', 'cuda:1', ...")
+    return _core.usable_device(int(number) if number else None)
+
+
+def log_notes(notes: Iterable[str]) -> None:
+    """Says what the engine says of slides, through the logger ``slidestream``."""
+    for note in notes:
+        logging.getLogger("slidestream").warning("%s", note)

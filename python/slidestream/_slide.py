@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, Union, overload
 
 import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import OnBadTile, Pair, Path, check_device, choice, pair
-from slidestream._core import Level
+from slidestream._arguments import OnBadTile, Pair, Path, choice, device_number, log_notes, pair
+from slidestream._core import DeviceArray, Level
 
 
 class Slide:
@@ -90,16 +90,40 @@ class Slide:
         """Level 0's ICC profile; empty where there is none that can be used."""
         return self._core.icc_profile()
 
+    @overload
     def read_region(
         self,
         location: Sequence[int],
         level: int = 0,
         size: Pair = (256, 256),
-        device: str = "cpu",
+        device: Literal["cpu"] = "cpu",
         *,
         mpp: Optional[float] = None,
         fill: int = 255,
-    ) -> numpy.typing.NDArray[numpy.uint8]:
+    ) -> numpy.typing.NDArray[numpy.uint8]: ...
+
+    @overload
+    def read_region(
+        self,
+        location: Sequence[int],
+        level: int = 0,
+        size: Pair = (256, 256),
+        device: Any = "cpu",
+        *,
+        mpp: Optional[float] = None,
+        fill: int = 255,
+    ) -> Union[numpy.typing.NDArray[numpy.uint8], DeviceArray]: ...
+
+    def read_region(
+        self,
+        location: Sequence[int],
+        level: int = 0,
+        size: Pair = (256, 256),
+        device: Any = "cpu",
+        *,
+        mpp: Optional[float] = None,
+        fill: int = 255,
+    ) -> Union[numpy.typing.NDArray[numpy.uint8], DeviceArray]:
         """Reads a rectangle of a level. The arguments stand in OpenSlide's order, and the pixels are OpenSlide's.
 
         Only tiles that the rectangle touches are decoded, by several threads and without the GIL.
@@ -109,24 +133,34 @@ class Slide:
                 it is the nearest pixel of that level (OpenSlide interpolates between pixels there).
             level: Number of the level.
             size: Width and height in pixels of that level, or one number for both.
-            device: Where the array shall lie: ``"cpu"``.
+            device: Where the array shall lie: ``"cpu"``; ``"cuda"``, the calling thread's GPU; ``"cuda:1"``. There
+                tiles are decoded on the GPU, to the same pixels; what it can't decode, the CPU does, which is said once
+                through ``logging``.
             mpp: Micrometres a pixel, in place of ``level``: the size is in such pixels then, and the location is the
                 nearest of them. They are made from the coarsest level that is finer: each is the mean of its area,
-                rounded half up (docs/stitching.md). Within 2 % of a level's they are the level's own.
+                rounded half up (docs/stitching.md). Within 2 % of a level's they are the level's own. On a GPU there are
+                levels' own pixels alone.
             fill: Value of all that lies beyond the level, 0 to 255. (What OpenSlide makes transparent there is 0 after
                 its ``convert("RGB")``.) A tile that is missing in the file is white.
 
         Returns:
-            Height x width x 3, uint8: red, green, blue. It owns its memory, and outlives the slide.
+            Height x width x 3, uint8: red, green, blue. It owns its memory, and outlives the slide. On a GPU a
+            ``DeviceArray``, for ``torch.from_dlpack`` and its like.
 
         Raises:
             SlideError: A tile can't be decoded, the file can't be read, or it has no pixels as fine as ``mpp``.
             ConfigError: An argument means nothing.
+            CudaError: There is no such GPU, or it fails.
         """
-        check_device(device)
+        number = device_number(device)
         x, y = pair("location", location)  # type: ignore[arg-type]
         width, height = pair("size", size)
-        return self._core.read_region(x, y, level, width, height, None if mpp is None else float(mpp), fill, self._white)
+        resolution = None if mpp is None else float(mpp)
+        if number is None:
+            return self._core.read_region(x, y, level, width, height, resolution, fill, self._white)
+        array, notes = self._core.read_region_on(number, x, y, level, width, height, resolution, fill, self._white)
+        log_notes(notes)
+        return array
 
 
 def _open(path: str, mpp: Optional[float], on_bad_tile: OnBadTile) -> Slide:

@@ -12,7 +12,8 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import OnBadTile, Pair, Path, check_device, choice, pair, paths_of, shard_of
+from slidestream._arguments import OnBadTile, Pair, Path, choice, device_number, log_notes, pair, paths_of, shard_of
+from slidestream._core import DeviceArray
 
 # Threads of loops that still run end before the interpreter does.
 _running: "weakref.WeakSet[TileIterator]" = weakref.WeakSet()
@@ -29,9 +30,9 @@ def _leave() -> None:
 class Batch:
     """Some windows, in the order of the slides and of the rows of each."""
 
-    pixels: numpy.typing.NDArray[numpy.uint8]
+    pixels: Any
     """uint8: batch x height x width x 3 (``layout="nhwc"``) or batch x 3 x height x width (``"nchw"``). Always of full
-    length: behind ``count`` windows there are zeros."""
+    length: behind ``count`` windows there are zeros. A NumPy array, or on a GPU a ``DeviceArray``."""
     coords: numpy.typing.NDArray[numpy.int64]
     """int64: count x 2: x and y of each window's top left corner in pixels of level 0."""
     slide: numpy.typing.NDArray[numpy.int32]
@@ -47,8 +48,12 @@ class TileIterator(Iterator[Batch]):
     """One pass over the windows. Its threads decode ahead; they end with the last batch, with ``close``, at the end of
     a ``with`` block, or when nobody holds the iterator any more. Batches that were handed out stay as they are."""
 
-    def __init__(self, options: _core.TileOptions, copy: bool) -> None:
-        self._core: Optional[_core.TileIterator] = _core.TileIterator(options, copy)
+    def __init__(self, options: _core.TileOptions, copy: bool, device: Optional[int], memory_mib: int) -> None:
+        self._core: Union[_core.TileIterator, _core.DeviceTileIterator, None]
+        if device is None:
+            self._core = _core.TileIterator(options, copy)
+        else:
+            self._core = _core.DeviceTileIterator(options, device, memory_mib, copy)
         _running.add(self)
 
     def __iter__(self) -> TileIterator:
@@ -57,6 +62,8 @@ class TileIterator(Iterator[Batch]):
     def __next__(self) -> Batch:
         core = self._core
         found = None if core is None else core.next()
+        if isinstance(core, _core.DeviceTileIterator):
+            log_notes(core.take_notes())
         if found is None:
             self.close()
             raise StopIteration
@@ -78,19 +85,22 @@ class TileIterator(Iterator[Batch]):
 class Tiles:
     """What ``tiles`` gives: can be walked any number of times, and pickled for another process."""
 
-    def __init__(self, paths: List[str], keywords: Dict[str, Any], copy: bool) -> None:
+    def __init__(self, paths: List[str], keywords: Dict[str, Any], copy: bool, device: str) -> None:
         self.paths: List[str] = paths
         """The slides; ``Batch.slide`` counts them."""
         self._keywords = keywords
         self._copy = copy
-        self._options = _core.TileOptions(slides=paths, **keywords)
+        self._device = device
+        # On a GPU 0 is what is usual there.
+        self._options = _core.TileOptions(slides=paths, **{**keywords, "memory_mib": keywords["memory_mib"] or 1024})
         self._windows: Optional[int] = None
 
     def __reduce__(self) -> Tuple[object, ...]:
-        return Tiles, (self.paths, self._keywords, self._copy)
+        return Tiles, (self.paths, self._keywords, self._copy, self._device)
 
     def __iter__(self) -> TileIterator:
-        return TileIterator(self._options, self._copy)
+        device = device_number(self._device)
+        return TileIterator(self._options, self._copy, device, self._keywords["memory_mib"])
 
     def count(self) -> int:
         """Windows of all slides together. Opens each slide for it, once, and with ``tissue`` reads its small level.
@@ -110,7 +120,7 @@ class Tiles:
         shard, shards = self._keywords["shard"], self._keywords["shards"]
         if not 0 <= index < of:
             raise _core.ConfigError(f"shard is ({index}, {of}); expected (i, n) with 0 <= i < n")
-        return Tiles(self.paths, {**self._keywords, "shard": shard * of + index, "shards": shards * of}, self._copy)
+        return Tiles(self.paths, {**self._keywords, "shard": shard * of + index, "shards": shards * of}, self._copy, self._device)
 
 
 def tiles(
@@ -132,8 +142,8 @@ def tiles(
     slide_mpp: Optional[float] = None,
     threads: int = 0,
     prefetch: int = 2,
-    memory_mib: int = 1024,
-    device: str = "cpu",
+    memory_mib: Optional[int] = None,
+    device: Any = "cpu",
 ) -> Tiles:
     """Walks slides in batches of windows, which threads decode ahead while the caller works on the last one.
 
@@ -148,7 +158,8 @@ def tiles(
             (i step, j step) of the level.
         mpp: Micrometres a pixel, in place of ``level``: windows are cut from an image of such pixels, which are made
             from the coarsest level that is finer: each is the mean of its area, rounded half up (docs/stitching.md).
-            Within 2 % of a level's they are the level's own. A slide whose pixels are larger raises ``SlideError``.
+            Within 2 % of a level's they are the level's own. A slide whose pixels are larger raises ``SlideError``, and on
+            a GPU one whose level would have to be made smaller, too.
         level: The level that windows are cut from.
         tissue: Only windows that are tissue, which is found as the operator ``tissue`` does: on a small level by Otsu's
             threshold of the saturation (docs/operators.md).
@@ -163,10 +174,14 @@ def tiles(
         fill: See ``edge``; 0 to 255.
         on_bad_tile: ``"fail"``: a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
         slide_mpp: Micrometres a pixel of level 0, in place of what the slides say.
-        threads: That decode; 0: as many as processors that the process may use.
+        threads: That decode; 0: as many as processors that the process may use. On a GPU: that read, and wait for it,
+            each a group of windows at a time; 0: at most 12.
         prefetch: Batches that are made ahead.
-        memory_mib: Host memory for batches that are being made, in MiB; a row of windows is always made whole.
-        device: Where arrays shall lie: ``"cpu"``.
+        memory_mib: Host memory for batches that are being made, in MiB; a row of windows is always made whole. Default:
+            1024. On a GPU: its memory, for those and for decoding them; default: 16,384, or a quarter of what is free.
+        device: Where pixels shall lie: ``"cpu"``; ``"cuda"``, the GPU of the thread that begins the loop; ``"cuda:1"``.
+            There tiles are decoded on the GPU, to the same pixels; what it can't decode, the CPU does, which is said
+            once a slide through ``logging``.
 
     Returns:
         Something to loop over that gives a ``Batch`` at a time. Its length is the number of batches.
@@ -174,8 +189,11 @@ def tiles(
     Raises:
         ConfigError: An argument means nothing. At once.
         SlideError: A slide or a tile can't be read: in the loop, at the latest when its windows are due.
+        CudaError: There is no such GPU: at once. Or it fails: in the loop.
     """
-    check_device(device)
+    on_gpu = device_number(device) is not None
+    if memory_mib is not None and memory_mib < 1:
+        raise _core.ConfigError(f"memory_mib is {memory_mib}; expected 1 to 16777216")
     i, n = shard_of(shard)
     keywords = {
         "size": pair("size", size),
@@ -192,8 +210,8 @@ def tiles(
         "fill": fill,
         "threads": threads,
         "prefetch": prefetch,
-        "memory_mib": memory_mib,
+        "memory_mib": (0 if on_gpu else 1024) if memory_mib is None else memory_mib,
         "white": choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white",
         "slide_mpp": 0.0 if slide_mpp is None else float(slide_mpp),
     }
-    return Tiles([os.fspath(path) for path in paths_of(paths)], keywords, copy)
+    return Tiles([os.fspath(path) for path in paths_of(paths)], keywords, copy, str(device))

@@ -16,7 +16,8 @@ class TileDataset(IterableDataset):  # type: ignore[type-arg]
     Each item is ``(pixels, coords, slide)``: a uint8 tensor of ``count`` windows that shares the memory of the batch, x
     and y of each window in pixels of level 0 (int64, count x 2), and which of the paths it is of (int32). Of several
     workers each walks a piece of the slides' windows; of several ranks each gives its own ``shard`` to ``tiles``. One
-    process is enough as a rule, since ``tiles`` decodes with several threads: ``num_workers=0``.
+    process is enough as a rule, since ``tiles`` decodes with several threads: ``num_workers=0``. With ``device="cuda"``
+    pixels are tensors on the GPU, and there must be no workers.
 
     Args:
         walk: What ``slidestream.tiles`` gives.
@@ -32,7 +33,7 @@ class TileDataset(IterableDataset):  # type: ignore[type-arg]
         worker = get_worker_info()
         walk = self.walk if worker is None else self.walk.split(worker.id, worker.num_workers)
         for batch in walk:
-            pixels = torch.from_numpy(batch.pixels)[: batch.count]
+            pixels = torch.from_dlpack(batch.pixels)[: batch.count]
             if self.transform is not None:
                 pixels = self.transform(pixels)
             yield pixels, torch.from_numpy(batch.coords), torch.from_numpy(batch.slide)

@@ -22,6 +22,7 @@ namespace nb = nanobind;
 void bind_slide(nb::module_& module);
 void bind_tiles(nb::module_& module);
 void bind_map(nb::module_& module);
+void bind_device(nb::module_& module);
 void bind_run(nb::module_& module);
 
 /// While it lives, other threads of Python may run. A thread that would take the interpreter's lock back while the

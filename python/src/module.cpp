@@ -64,6 +64,7 @@ NB_MODULE(_core, module) {
   bind_errors(module);
   bind_slide(module);
   bind_tiles(module);
+  bind_device(module);
   bind_map(module);
   bind_run(module);
 }

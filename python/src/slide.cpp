@@ -7,12 +7,15 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
 #include "bindings.hpp"
+#include "device_array.hpp"
 #include "tiling/batch_memory.hpp"
+#include "tiling/device_tiles.hpp"
 #include "tiling/region_reader.hpp"
 #include "tiling/window_plan.hpp"
 
@@ -40,6 +43,14 @@ struct OpenSlide {
     return memory_->take();
   }
 
+  /// What reads regions to a device. \throws CudaError
+  DeviceRegionReader& on_device(int device) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<DeviceRegionReader>& found = on_devices_[device];
+    if (found == nullptr) found = std::make_unique<DeviceRegionReader>(device);
+    return *found;
+  }
+
   std::shared_ptr<const Slide> slide;
   RegionReader reader;
 
@@ -48,6 +59,14 @@ struct OpenSlide {
 
   std::mutex mutex_;
   std::shared_ptr<BatchMemory> memory_;  ///< for regions of the last one's size; guarded by mutex_
+  std::map<int, std::unique_ptr<DeviceRegionReader>> on_devices_;  ///< guarded by mutex_
+};
+
+/// Where a rectangle begins.
+struct Region {
+  Resolution resolution;
+  std::int64_t x = 0;  ///< pixels of the resolution
+  std::int64_t y = 0;
 };
 
 /// The pixel of a resolution that is nearest to pixel `at` of level 0. Lengths are the level's, and level 0's.
@@ -56,10 +75,9 @@ std::int64_t on_grid(std::int64_t at, std::int64_t length, std::int64_t length0,
   return static_cast<std::int64_t>(std::floor(exact / resolution.reduction() + 0.5));
 }
 
-Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index,
-                                std::int64_t width, std::int64_t height, std::optional<double> mpp, int fill,
-                                bool white) {
-  const SlideInfo& info = open.info();
+/// \throws ConfigError where an argument means nothing, SlideError where there are no such pixels.
+Region find_region(const SlideInfo& info, std::int64_t x, std::int64_t y, std::int64_t level_index, std::int64_t width,
+                   std::int64_t height, std::optional<double> mpp, int fill) {
   if (level_index < 0 || level_index >= std::ssize(info.levels)) {
     throw ConfigError("level is " + std::to_string(level_index) + "; the slide has 0 to " +
                       std::to_string(info.levels.size() - 1));
@@ -78,23 +96,45 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
   const Resolution resolution = choose_resolution(info, level_index, mpp);
   const Level& level = info.levels[resolution.level];
   const Level& finest = info.levels.front();
+  return {resolution, on_grid(x, level.width, finest.width, resolution),
+          on_grid(y, level.height, finest.height, resolution)};
+}
+
+Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index,
+                                std::int64_t width, std::int64_t height, std::optional<double> mpp, int fill,
+                                bool white) {
+  const Region region = find_region(open.info(), x, y, level_index, width, height, mpp, fill);
   std::shared_ptr<BatchMemory::Lease> memory;
   {
     const Unlocked unlocked;
     memory = open.take(static_cast<std::size_t>(width * height * 3));
     const HostPixels out = {memory->data(), width * 3, width, height, rgb_format};
-    const std::int64_t column = on_grid(x, level.width, finest.width, resolution);
-    const std::int64_t row = on_grid(y, level.height, finest.height, resolution);
-    if (resolution.is_level()) {
-      open.reader.read(*open.slide, resolution.level, column, row, out, static_cast<std::uint8_t>(fill),
-                       bad_tile_policy(white));
+    const auto beyond = static_cast<std::uint8_t>(fill);
+    if (region.resolution.is_level()) {
+      open.reader.read(*open.slide, region.resolution.level, region.x, region.y, out, beyond, bad_tile_policy(white));
     } else {
-      open.reader.read(*open.slide, resolution, column, row, out, static_cast<std::uint8_t>(fill),
-                       bad_tile_policy(white));
+      open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white));
     }
   }
   std::uint8_t* const data = memory->data();
   return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));
+}
+
+/// The same on a device, and lines for the log.
+std::pair<DeviceArray, std::vector<std::string>> read_region_on(OpenSlide& open, int device, std::int64_t x,
+                                                                std::int64_t y, std::int64_t level_index,
+                                                                std::int64_t width, std::int64_t height,
+                                                                std::optional<double> mpp, int fill, bool white) {
+  const Region region = find_region(open.info(), x, y, level_index, width, height, mpp, fill);
+  if (!region.resolution.is_level()) {
+    throw ConfigError("mpp is " + std::to_string(*mpp) + ", which no level has; on a GPU there are levels' own pixels");
+  }
+  const Unlocked unlocked;
+  DeviceRegionReader& reader = open.on_device(device);
+  std::shared_ptr<DeviceLease> memory =
+      reader.read(*open.slide, region.resolution.level, region.x, region.y, {width, height},
+                  static_cast<std::uint8_t>(fill), bad_tile_policy(white));
+  return {DeviceArray(std::move(memory), {height, width, 3}), reader.take_notes()};
 }
 
 }  // namespace
@@ -136,7 +176,8 @@ void bind_slide(nb::module_& module) {
              const IccProfile profile = open.slide->icc_profile(0);
              return nb::bytes(reinterpret_cast<const char*>(profile.bytes.data()), profile.bytes.size());
            })
-      .def("read_region", &read_region);
+      .def("read_region", &read_region)
+      .def("read_region_on", &read_region_on);
 }
 
 }  // namespace slidestream::python

@@ -232,11 +232,6 @@ void TileStream::Impl::begin_windows() {
   const Level& level = current->level();
   const Level& finest = current->slide->info().levels.front();
   const double pixel = current->plan.resolution.reduction();
-  const double scale_x = pixel * static_cast<double>(finest.width) / static_cast<double>(level.width);
-  const double scale_y = pixel * static_cast<double>(finest.height) / static_cast<double>(level.height);
-  const auto to_level0 = [](std::int64_t at, double scale) {
-    return static_cast<std::int64_t>(static_cast<double>(at) * scale + 0.5);
-  };
   for (; rows_begun < walk->last_row(); ++rows_begun) {
     const WindowRow& row = current->plan.rows[rows_begun];
     for (std::size_t i = row.first; i < row.first + row.count; ++i) {
@@ -249,8 +244,8 @@ void TileStream::Impl::begin_windows() {
       batch.tiles_left[place] = walk->tiles_of({current->source.columns[i], current->source.rows[rows_begun].y,
                                                 current->source_size.width, current->source_size.height});
       if (current->memory) batch.sources[place] = current->memory->take();
-      batch.coords.push_back(to_level0(current->plan.columns[i], scale_x));
-      batch.coords.push_back(to_level0(row.y, scale_y));
+      batch.coords.push_back(to_finest(current->plan.columns[i], level.width, finest.width, pixel));
+      batch.coords.push_back(to_finest(row.y, level.height, finest.height, pixel));
       batch.slides.push_back(current->place);
       ++figures.windows;
     }

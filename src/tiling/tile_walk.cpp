@@ -6,12 +6,6 @@ namespace slidestream {
 
 namespace {
 
-Rect intersection(const Rect& a, const Rect& b) {
-  const std::int64_t x = std::max(a.x, b.x);
-  const std::int64_t y = std::max(a.y, b.y);
-  return {x, y, std::min(a.right(), b.right()) - x, std::min(a.bottom(), b.bottom()) - y};
-}
-
 /// Numbers of the first and the last tile that samples [begin, begin + length) of an axis touch.
 struct TileSpan {
   std::int64_t first;

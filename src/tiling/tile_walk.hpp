@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <slidestream/image.hpp>
@@ -12,6 +13,13 @@
 /// In which order a slide's tiles are decoded for its windows.
 
 namespace slidestream {
+
+/// What two rectangles have in common; its width or height isn't positive where that is nothing.
+inline Rect intersection(const Rect& a, const Rect& b) {
+  const std::int64_t x = std::max(a.x, b.x);
+  const std::int64_t y = std::max(a.y, b.y);
+  return {x, y, std::min(a.right(), b.right()) - x, std::min(a.bottom(), b.bottom()) - y};
+}
 
 /// Part of a tile that goes into a window. Rectangles are pixels of the level.
 struct WindowPart {

@@ -69,6 +69,13 @@ Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const st
 WindowPlan on_level(const WindowPlan& plan);
 Size size_on_level(const Resolution& resolution, const Size& window);
 
+/// The pixel of level 0 that pixel `at` begins at, along an axis. \param length  of the level, \param finest_length  of
+/// level 0, both in their pixels. \param pixel  how many of the level's `at` counts.
+inline std::int64_t to_finest(std::int64_t at, std::int64_t length, std::int64_t finest_length, double pixel = 1.0) {
+  const double scale = pixel * static_cast<double>(finest_length) / static_cast<double>(length);
+  return static_cast<std::int64_t>(static_cast<double>(at) * scale + 0.5);
+}
+
 /// Plans a slide's windows. Finding tissue reads the slide's small level. \throws SlideError
 WindowPlan plan_windows(const Slide& slide, const WindowRequest& request);
 

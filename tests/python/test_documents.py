@@ -9,11 +9,12 @@ import sys
 
 import pytest
 from conftest import synth
+from test_cuda import why_no_gpu
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("page", "count"), [("docs/python.md", 13), ("docs/notebook.md", 5), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "count"), [("docs/python.md", 14), ("docs/notebook.md", 5), ("README.md", 1)])
 def test_the_snippets_of(page, count, tmp_path, monkeypatch):
     (tmp_path / "slides").mkdir()
     synth(tmp_path / "slide.svs", "--size", "1536x1280", "--mpp", "0.5")
@@ -27,12 +28,13 @@ def test_the_snippets_of(page, count, tmp_path, monkeypatch):
         missing = [name for name in wanted if importlib.util.find_spec(name) is None]
         # What only some have; run gives tables by pandas.
         missing += ["pandas"] if "to_pandas" in snippet and importlib.util.find_spec("pandas") is None else []
+        missing += ["a GPU"] if 'device="cuda"' in snippet and why_no_gpu() else []
         if missing:
             left_out += missing
             continue
         exec(compile(snippet, page, "exec"), session)
     assert "pandas" in left_out or list(tmp_path.glob("*/slides.csv"))
-    assert set(left_out) <= {"torch", "PIL", "pandas"}
+    assert set(left_out) <= {"torch", "PIL", "pandas", "a GPU"}
     if left_out:
         pytest.skip("without " + ", ".join(sorted(set(left_out))) + "; the others passed")
 

@@ -88,6 +88,11 @@ Devices find_devices() {
   return devices;
 }
 
+int current_device() noexcept {
+  int device = 0;
+  return has_context() && cudaGetDevice(&device) == cudaSuccess ? device : 0;
+}
+
 DeviceScope::DeviceScope(int ordinal) {
   if (has_context()) SLIDESTREAM_CUDA(cudaGetDevice(&before_));
   SLIDESTREAM_CUDA(cudaSetDevice(ordinal));

@@ -27,6 +27,9 @@ struct Devices {
 /// Never throws for a missing or unfit driver. Makes no context, so it costs no device memory.
 Devices find_devices();
 
+/// The device that the calling thread has in use; 0 where it has none. Makes no context.
+int current_device() noexcept;
+
 /// Makes `ordinal` the calling thread's device while it lives. A thread that had no device in use before keeps this
 /// one: going back to device 0, where every thread begins, would take some 500 MiB there for a context. \throws
 /// CudaError.

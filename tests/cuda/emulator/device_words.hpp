@@ -56,6 +56,13 @@ void sincospif(float x, float* sine, float* cosine) {
   *cosine = static_cast<float>(std::cos(std::numbers::pi * x));
 }
 
+[[maybe_unused]] unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
+  const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
+  unsigned found = 0;
+  for (unsigned i = 0; i < 4; ++i) found |= static_cast<unsigned>(bytes >> 8 * (which >> 4 * i & 7U) & 255U) << 8 * i;
+  return found;
+}
+
 /// For all lanes of a warp.
 float __shfl_sync(unsigned, float value, int lane) {
   return __uint_as_float(test::emulator::value_of_lane(__float_as_uint(value), static_cast<unsigned>(lane)));

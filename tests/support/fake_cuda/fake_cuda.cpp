@@ -16,6 +16,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -197,6 +198,17 @@ struct CUevent_st {
 namespace slidestream::test {
 namespace {
 
+/// A stream that a program made, or the default stream of the current device.
+cudaStream_t stream_of(cudaStream_t named) {
+  if (named != cudaStreamLegacy) return named;
+  static std::mutex mutex;
+  static std::map<int, CUstream_st*> streams;  // never destroyed: programs end with work under way
+  const std::lock_guard lock(mutex);
+  CUstream_st*& found = streams[current_device];
+  if (found == nullptr) found = new CUstream_st;
+  return found;
+}
+
 /// Work that a lost device doesn't do any more.
 void put(cudaStream_t stream, std::function<void()> work) {
   stream->push([work = std::move(work)] {
@@ -227,7 +239,8 @@ cudaError_t fake_timed_launch(cudaStream_t stream, double seconds, std::function
   });
 }
 
-cudaError_t fake_launch(cudaStream_t stream, std::function<void()> work) {
+cudaError_t fake_launch(cudaStream_t named, std::function<void()> work) {
+  const cudaStream_t stream = stream_of(named);
   if (stream->device != current_device) broken("a kernel on another device's stream");
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
   put(stream, std::move(work));
@@ -342,8 +355,16 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
   return *event = new CUevent_st, cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  // Streams may still have it before them: as the runtime does, it goes when nobody needs it, which here is at the end.
+  static std::mutex mutex;
+  static auto* const gone = new std::deque<std::unique_ptr<CUevent_st>>;
+  const std::lock_guard lock(mutex);
+  gone->emplace_back(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t named) {
+  const cudaStream_t stream = stream_of(named);
   if (event->device != stream->device) broken("an event on another device's stream");
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
   const std::uint64_t number = event->record();
@@ -383,6 +404,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   }
   put(stream, [=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return call();
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {

@@ -37,7 +37,8 @@ cudaError_t fake_timed_launch(cudaStream_t stream, double seconds, std::function
 void fake_dawdle(bool on);
 
 /// Whether the decoders of JPEG and JPEG 2000 decode, with the device's own code on the host. At first they vouch for
-/// no tile, so that the CPU's decoder gets them all: another way through the graph, and a quicker one.
+/// no tile, so that the CPU's decoder gets them all: another way through the graph, and a quicker one. Where
+/// $MADE_UP_GPU is set they decode at first.
 void fake_decoding(bool on);
 
 /// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB. No device has a context

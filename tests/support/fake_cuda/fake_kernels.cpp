@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -21,6 +22,7 @@
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/place.hpp"
+#include "cuda/tiles/windows.hpp"
 #include "networks/normalisation.hpp"
 #include "operators/registry.hpp"
 #include "runtime/cuda/check.hpp"
@@ -32,7 +34,7 @@
 namespace slidestream {
 namespace {
 
-std::atomic<bool> decoding{false};
+std::atomic<bool> decoding{std::getenv("MADE_UP_GPU") != nullptr};
 
 }  // namespace
 
@@ -83,6 +85,23 @@ void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* byt
 void place_rgb_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
                      std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
   place_with(interleaved_to_rgb, 3, &PlacedTile::rgb_destination, plane, pitch, bytes, tiles, count, layout, stream);
+}
+
+void place_windows(const std::uint8_t* decoded, const WindowPiece* pieces, std::size_t count, const WindowShape& shape,
+                   cudaStream_t stream) {
+  const auto work = [=] {
+    const std::size_t plane = std::size_t{shape.width} * shape.height;
+    for (const WindowPiece* piece = pieces; piece != pieces + count; ++piece) {
+      for (std::size_t i = 0; i < std::size_t{3} * piece->width * piece->height; ++i) {
+        const std::size_t x = i / 3 % piece->width, y = i / 3 / piece->width, channel = i % 3;
+        const std::size_t pixel = (piece->y + y) * shape.width + piece->x + x;
+        reinterpret_cast<std::uint8_t*>(piece->window)[shape.planar ? channel * plane + pixel : 3 * pixel + channel] =
+            piece->source == WindowPiece::value ? static_cast<std::uint8_t>(piece->fill)
+                                                : decoded[piece->source + y * piece->pitch + 3 * x + channel];
+      }
+    }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
 
 namespace {
