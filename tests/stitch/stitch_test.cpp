@@ -370,17 +370,18 @@ TEST_CASE("areas are means with the weights that their ends give, rounded half u
     part.width = 1 + random_below(random, made.image.width - part.x);
     part.height = 1 + random_below(random, made.image.height - part.y);
     const Rect source = AreaResampler::source_of(part, factor);
-    AreaResampler resampler(size, factor, part);
+    AreaResampler of_part(size, factor, part);
     std::vector<std::uint8_t> row(static_cast<std::size_t>(source.width * 3));
     std::vector<std::uint8_t> line(static_cast<std::size_t>(part.width * 3));
     std::int64_t rows = 0;
     for (std::int64_t y = source.y; y < source.bottom(); ++y) {
       for (std::int64_t i = 0; i < source.width * 3; ++i) {
-        row[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(image.at(source.x + i / 3, y, i % 3));
+        row[static_cast<std::size_t>(i)] =
+            static_cast<std::uint8_t>(image.at(source.x + i / 3, y, static_cast<int>(i % 3)));
       }
-      if (!resampler.add(line.data(), row.data())) continue;
+      if (!of_part.add(line.data(), row.data())) continue;
       for (std::int64_t i = 0; i < part.width * 3; ++i) {
-        REQUIRE(line[static_cast<std::size_t>(i)] == made.at(part.x + i / 3, part.y + rows, i % 3));
+        REQUIRE(line[static_cast<std::size_t>(i)] == made.at(part.x + i / 3, part.y + rows, static_cast<int>(i % 3)));
       }
       ++rows;
     }
