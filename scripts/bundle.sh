@@ -221,7 +221,7 @@ EOF_README
 
 # Kernels are there once for each architecture, in each program.
 IFS=';' read -r -a architectures <<<"$(cached SLIDESTREAM_CUDA_ARCHITECTURES)"
-limit_mib=$((64 + 12 * (${#architectures[@]} > 1 ? ${#architectures[@]} : 1)))
+limit_mib=$((72 + 12 * (${#architectures[@]} > 1 ? ${#architectures[@]} : 1)))
 bytes="$(du -sb "$stage" | cut -f1)"
 if ((bytes > limit_mib << 20)); then
   echo "bundle.sh: $(((bytes >> 20) + 1)) MiB, more than $limit_mib; the largest files:" >&2
