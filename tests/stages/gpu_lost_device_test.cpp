@@ -26,6 +26,7 @@ TEST_CASE("a device that is lost ends the run with one line, and what was finish
   }
   Config config;
   config.pipeline.backend = Backend::cuda;
+  config.gpu.devices = {0};  // another one would go on with what it has
   config.pipeline.strip_height = 128;
   config.pipeline.batch_strips = 1;
   config.pipeline.queue_depth = 3;
