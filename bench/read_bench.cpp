@@ -307,6 +307,9 @@ int main(int argc, char** argv) {
         size = value();
       } else if (argument == "--json") {
         json = value();
+      } else if (argument.starts_with("-")) {
+        throw ConfigError(
+            "usage: read_bench [SLIDE...] [--dir DIR] [--size WxH] [--threads N] [--rounds N] [--json FILE]");
       } else {
         slides.push_back(argument);
       }
@@ -316,6 +319,9 @@ int main(int argc, char** argv) {
     Bench bench(slides, threads, rounds);
     bench.run();
     if (!json.empty()) std::ofstream(json) << nlohmann::json{{"figures", bench.figures}}.dump(1) << "\n";
+  } catch (const ConfigError& error) {
+    std::fprintf(stderr, "read_bench: %s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "read_bench: %s\n", error.what());
     return 1;
