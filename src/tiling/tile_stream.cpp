@@ -24,7 +24,7 @@ namespace slidestream {
 
 namespace {
 
-constexpr std::int64_t samples = 3;
+constexpr std::int64_t rgb_samples = 3;
 
 /// A batch that is being made.
 struct OpenBatch {
@@ -107,7 +107,7 @@ struct TileStream::Impl {
       : options(std::move(given)), memory(std::make_shared<BatchMemory>(window_bytes() * batch_windows(), 0)) {}
 
   std::size_t window_bytes() const {
-    return static_cast<std::size_t>(options.windows.size.width * options.windows.size.height * samples);
+    return static_cast<std::size_t>(options.windows.size.width * options.windows.size.height * rgb_samples);
   }
   std::size_t batch_windows() const { return static_cast<std::size_t>(options.batch); }
 
@@ -176,7 +176,7 @@ std::shared_ptr<PlannedSlide> TileStream::Impl::plan(std::int32_t place) const {
     std::size_t batch_bytes = memory->bytes();
     if (!windows.resolution.is_level()) {
       planned_slide->memory =
-          std::make_shared<BatchMemory>(static_cast<std::size_t>(source.width * source.height * samples), 0);
+          std::make_shared<BatchMemory>(static_cast<std::size_t>(source.width * source.height * rgb_samples), 0);
       batch_bytes += planned_slide->memory->bytes() * batch_windows();
     }
     // Rows of windows that have tiles in common stay together; where memory is short for that, fewer do.
@@ -315,8 +315,8 @@ void TileStream::Impl::run(Job& job, TileReader& reader, std::vector<std::uint8_
   };
   if (parts.size() == 1 && layout == WindowLayout::interleaved) {
     const auto& [window, whole, part] = parts.front();
-    read(part, window_at(job.targets.front()) + ((part.y - whole.y) * size.width + (part.x - whole.x)) * samples,
-         size.width * samples);
+    read(part, window_at(job.targets.front()) + ((part.y - whole.y) * size.width + (part.x - whole.x)) * rgb_samples,
+         size.width * rgb_samples);
   } else {
     // What any window wants of it.
     Rect all = parts.front().part;
@@ -328,14 +328,14 @@ void TileStream::Impl::run(Job& job, TileReader& reader, std::vector<std::uint8_
       all.width = right - all.x;
       all.height = bottom - all.y;
     }
-    scratch.resize(static_cast<std::size_t>(all.width * all.height * samples));
-    read(all, scratch.data(), all.width * samples);
+    scratch.resize(static_cast<std::size_t>(all.width * all.height * rgb_samples));
+    read(all, scratch.data(), all.width * rgb_samples);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto& [window, whole, part] = parts[i];
       std::uint8_t* const to = window_at(job.targets[i]);
       for (std::int64_t y = part.y; y < part.bottom(); ++y) {
         copy_pixels(to, size, layout, part.x - whole.x, y - whole.y,
-                    scratch.data() + ((y - all.y) * all.width + part.x - all.x) * samples, part.width);
+                    scratch.data() + ((y - all.y) * all.width + part.x - all.x) * rgb_samples, part.width);
       }
     }
   }
@@ -360,7 +360,7 @@ void TileStream::Impl::finish_window(const PlannedSlide& slide, std::size_t wind
   if (slide.memory) {
     const std::shared_ptr<BatchMemory::Lease> source = std::move(target.batch->sources[target.place]);
     resample_window(to, size, options.layout, inside, {level.width, level.height}, resolution.factor, source->data(),
-                    slide.source_size.width * samples);
+                    slide.source_size.width * rgb_samples);
   }
   if (inside.width < size.width || inside.height < size.height) {
     fill_beyond(to, size, options.layout, inside.width, inside.height, options.fill);
