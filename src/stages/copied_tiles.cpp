@@ -1,5 +1,7 @@
 #include "stages/copied_tiles.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "slide/copied_tiles.hpp"
@@ -26,6 +28,19 @@ CopiedTiles::CopiedTiles(const Batch& batch, CopiedLevelPtr level, std::int64_t&
 std::span<const std::byte> CopiedTiles::tile(TileIndex index) const {
   const Place& place = places_.at(static_cast<std::size_t>((index.row - first_row_) * columns_ + index.column));
   return place.length == 0 ? std::span(level_->white) : std::span(bytes_).subspan(place.offset, place.length);
+}
+
+void put_below(std::vector<PyramidTile>& tiles, int levels, const CopiedTiles& copied, const PyramidLayout& layout) {
+  for (PyramidTile& tile : tiles) tile.level += levels;
+  std::erase_if(tiles, [&](const PyramidTile& tile) { return tile.level >= layout.levels(); });
+  std::vector<PyramidTile> all;
+  for (std::int64_t row = copied.first_row(); row < copied.end_row(); ++row) {
+    for (std::int64_t column = 0; column < layout.columns(0); ++column) {
+      all.emplace_back().index = {column, row};
+    }
+  }
+  std::ranges::move(tiles, std::back_inserter(all));
+  tiles = std::move(all);
 }
 
 }  // namespace slidestream

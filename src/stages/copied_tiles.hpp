@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codec/copied_level.hpp"
+#include "image/pyramid_builder.hpp"
 #include "image/pyramid_layout.hpp"
 #include "stages/batch.hpp"
 
@@ -38,5 +39,9 @@ class CopiedTiles {
   std::vector<std::byte> bytes_;
   std::vector<Place> places_;  ///< row by row
 };
+
+/// Of an image whose level 0 isn't decoded: puts tiles that were made as those of level 0 where they belong, `levels`
+/// below, and those of level 0 that are copied in front of them, without pixels. \param layout  of the whole image.
+void put_below(std::vector<PyramidTile>& tiles, int levels, const CopiedTiles& copied, const PyramidLayout& layout);
 
 }  // namespace slidestream

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -285,24 +284,9 @@ class Emit final : public EmitStage {
       SlideImages::Image& image = images->images[i];
       if (images->reducing->images[image.op].rect.height == 0 || image.of_network) continue;
       std::vector<PyramidTile> tiles = image.builder->finish();
-      if (image.first_level > 0) lower(tiles, image, *images->reducing->copied);
+      if (image.first_level > 0) put_below(tiles, image.first_level, *images->reducing->copied, image.sink->layout());
       send_tiles(images, i, std::move(tiles), images->reducing->slot, images->reducing->copied);
     }
-  }
-
-  /// Puts tiles of an image whose level 0 isn't decoded where they belong, behind those of level 0 that are copied.
-  static void lower(std::vector<PyramidTile>& tiles, const SlideImages::Image& image, const CopiedTiles& copied) {
-    const PyramidLayout& layout = image.sink->layout();
-    for (PyramidTile& tile : tiles) tile.level += image.first_level;
-    std::erase_if(tiles, [&](const PyramidTile& tile) { return tile.level >= layout.levels(); });
-    std::vector<PyramidTile> all;
-    for (std::int64_t row = copied.first_row(); row < copied.end_row(); ++row) {
-      for (std::int64_t column = 0; column < layout.columns(0); ++column) {
-        all.emplace_back().index = {column, row};
-      }
-    }
-    std::ranges::move(tiles, std::back_inserter(all));
-    tiles = std::move(all);
   }
 
   void send_tiles(const std::shared_ptr<SlideImages>& images, std::size_t image, std::vector<PyramidTile> made,
