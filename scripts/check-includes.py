@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that includes go the allowed way: `check-includes.py [ROOT]`.
+"""Checks that includes go the allowed way, and that no two headers have types of one name: `check-includes.py [ROOT]`.
 
 Prints one line a violation, and exits 1 when there is any.
 """
@@ -120,12 +120,32 @@ def violations(root):
                 yield f"{relative}:{number}: includes {name}, but {folder} may use {allowed}"
 
 
+def names_twice(root):
+    """Types of one name in one namespace, of two headers: a program that has both is broken, and no compiler says so."""
+    found = {}
+    headers = sorted(path for top in ("include", "src", "cuda", "python") for path in (root / top).rglob("*.hpp"))
+    for path in headers:
+        namespace = None
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            opened = re.match(r"namespace ([\w:]+) \{$", line)
+            if opened:
+                namespace = opened.group(1)
+            # At the beginning of a line: members of others are indented.
+            type_ = re.match(r"(?:struct|class|enum class) (?:alignas\([^)]*\) )?(\w+)(?! *::)\b[^;]*\{", line)
+            if type_ is None or namespace is None:
+                continue
+            here = f"{path.relative_to(root)}:{number}"
+            first = found.setdefault((namespace, type_.group(1)), here)
+            if first.split(":")[0] != here.split(":")[0]:
+                yield f"{here}: {namespace}::{type_.group(1)} is in {first}, too"
+
+
 def main(arguments):
     if len(arguments) > 1:
         print("usage: check-includes.py [ROOT]", file=sys.stderr)
         return 2
     root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parent.parent
-    found = list(violations(root))
+    found = [*violations(root), *names_twice(root)]
     for line in found:
         print(line)
     return 1 if found else 0

@@ -2,7 +2,7 @@
 
 namespace slidestream {
 
-Band::Band(const AnalysisConfig& config, std::int64_t widest, float gain)
+WindowBand::WindowBand(const AnalysisConfig& config, std::int64_t widest, float gain)
     : window_(config.window), stride_(config.stride), radius_(config.smoothing_radius) {
   columns_ = stride_ >= window_ ? 1 : 1 + (std::max(widest, window_) - window_) / stride_;
   // Off the powers of two, where rows would share cache sets.
@@ -14,7 +14,7 @@ Band::Band(const AnalysisConfig& config, std::int64_t widest, float gain)
   }
 }
 
-BandBuffers Band::make_buffers() const {
+BandBuffers WindowBand::make_buffers() const {
   BandBuffers buffers;
   buffers.rows = AlignedBuffer<float>(static_cast<std::size_t>(window_) * pitch_);
   buffers.line = AlignedBuffer<float>(static_cast<std::size_t>(width() + 2 * radius_) + 2 * row_slack);
@@ -22,8 +22,8 @@ BandBuffers Band::make_buffers() const {
   return buffers;
 }
 
-void Band::smooth_row(float* out, const LuminancePlane& plane, const WindowBlock& windows, std::int64_t y,
-                      float* scratch) const {
+void WindowBand::smooth_row(float* out, const LuminancePlane& plane, const WindowBlock& windows, std::int64_t y,
+                            float* scratch) const {
   const std::int64_t begin = windows.first_column * stride_;
   const std::int64_t end = begin + (windows.columns - 1) * stride_ + window_;
   const std::int64_t from = std::max<std::int64_t>(begin - radius_, 0);

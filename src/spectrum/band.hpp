@@ -15,7 +15,7 @@
 
 namespace slidestream {
 
-/// One thread's buffers of a Band.
+/// One thread's buffers of a WindowBand.
 struct BandBuffers {
   AlignedBuffer<float> rows;       ///< the newest smoothed rows, as many as a window has; row y stands at y % window
   AlignedBuffer<float> line;       ///< one row smoothed vertically, with mirrored ends
@@ -24,11 +24,11 @@ struct BandBuffers {
 
 /// Walks down the windows of a block, some columns side by side at a time, so that each pixel that they share is
 /// smoothed once.
-class Band {
+class WindowBand {
  public:
   /// Bands are at most `widest` pixels wide, or a window. Smoothed pixels are `gain` times the Gaussian's mean less
   /// `luminance_offset`.
-  Band(const AnalysisConfig& config, std::int64_t widest, float gain);
+  WindowBand(const AnalysisConfig& config, std::int64_t widest, float gain);
 
   /// Window columns side by side at most.
   std::int64_t columns() const noexcept { return columns_; }

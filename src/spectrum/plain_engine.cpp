@@ -23,7 +23,7 @@ constexpr std::uint64_t max_pending_values = std::uint64_t{1} << 31;
 constexpr std::int64_t widest_band = 1024;
 
 struct PlainWorkspace final : SpectrumEngine::Workspace {
-  PlainWorkspace(const Band& shape, const RealDft2d& dft, std::size_t side, std::size_t counters,
+  PlainWorkspace(const WindowBand& shape, const RealDft2d& dft, std::size_t side, std::size_t counters,
                  const AnalysisConfig& config, const ValueLayout& layout)
       : band(shape.make_buffers()),
         pixels(side * side),
@@ -154,7 +154,7 @@ class PlainEngine final : public SpectrumEngine {
 
   AnalysisConfig config_;
   ValueLayout layout_;
-  Band band_;
+  WindowBand band_;
   std::int64_t stride_;
   std::size_t side_;
   std::size_t histogram_copies_;  ///< neighbours often fall into one bin: copies keep them from waiting for it

@@ -206,7 +206,7 @@ class SquareEngine final : public SpectrumEngine {
 
  private:
   AnalysisConfig config_;
-  Band band_;
+  WindowBand band_;
   SquareParameters parameters_;
   ValueLayout layout_;
   std::string name_;

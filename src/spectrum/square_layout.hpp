@@ -18,8 +18,8 @@ constexpr std::int64_t widest_square_band = 512;
 
 /// One thread's buffers of the engine.
 struct SquareWorkspace final : SpectrumEngine::Workspace {
-  SquareWorkspace(const Band& shape, const SquareScratch& scratch, std::size_t edge_part, const AnalysisConfig& config,
-                  const ValueLayout& layout)
+  SquareWorkspace(const WindowBand& shape, const SquareScratch& scratch, std::size_t edge_part,
+                  const AnalysisConfig& config, const ValueLayout& layout)
       : band(shape.make_buffers()),
         spectra(scratch.spectra),
         line(scratch.line),

@@ -64,9 +64,9 @@ class Sessions {
     threads_ = std::make_unique<runtime::IoThreads>(count);
   }
 
-  std::unique_ptr<TileBatch> take(const Wake& wake) {
+  std::unique_ptr<NetworkBatch> take(const Wake& wake) {
     if (!places_->take(wake)) return nullptr;
-    std::unique_ptr<TileBatch> batch;
+    std::unique_ptr<NetworkBatch> batch;
     {
       const std::lock_guard lock(mutex_);
       if (!batches_.empty()) {
@@ -80,7 +80,7 @@ class Sessions {
     batch->tiles.clear();
     return batch;
   }
-  void give_back(std::unique_ptr<TileBatch> batch) {
+  void give_back(std::unique_ptr<NetworkBatch> batch) {
     {
       const std::lock_guard lock(mutex_);
       batches_.push_back(std::move(batch));
@@ -91,7 +91,7 @@ class Sessions {
   void submit(std::function<void()> work) { threads_->submit(std::move(work)); }
 
   /// On one of the threads.
-  void compute(TileBatch& batch, const SlideImages& images, NetworkWatch& watch) {
+  void compute(NetworkBatch& batch, const SlideImages& images, NetworkWatch& watch) {
     std::unique_ptr<NetworkSession> session;
     {
       const std::lock_guard lock(mutex_);
@@ -115,9 +115,9 @@ class Sessions {
   }
 
  private:
-  std::unique_ptr<TileBatch> new_batch() const {
+  std::unique_ptr<NetworkBatch> new_batch() const {
     try {
-      auto batch = std::make_unique<TileBatch>();
+      auto batch = std::make_unique<NetworkBatch>();
       // Every byte that is read is written before.
       const auto in = network_.allocate(pixels());
       const auto out = network_.allocate(values() * sizeof(float));
@@ -142,7 +142,7 @@ class Sessions {
   std::unique_ptr<Room> places_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<NetworkSession>> sessions_;  ///< that nobody uses; guarded by mutex_
-  std::vector<std::unique_ptr<TileBatch>> batches_;        ///< that nobody uses; guarded by mutex_
+  std::vector<std::unique_ptr<NetworkBatch>> batches_;     ///< that nobody uses; guarded by mutex_
   std::unique_ptr<runtime::IoThreads> threads_;            ///< ends first
 };
 
@@ -210,9 +210,9 @@ class All final : public Networks {
       if (!all_.context_.is_late(work_.images->work())) return std::nullopt;
       return all_.context_.text_of_limit();
     }
-    std::unique_ptr<TileBatch> take_batch() override { return sessions().take(of_.network->wake); }
-    void give_back(std::unique_ptr<TileBatch> batch) override { sessions().give_back(std::move(batch)); }
-    void run(std::unique_ptr<TileBatch> batch) override { all_.run(work_, std::move(batch)); }
+    std::unique_ptr<NetworkBatch> take_batch() override { return sessions().take(of_.network->wake); }
+    void give_back(std::unique_ptr<NetworkBatch> batch) override { sessions().give_back(std::move(batch)); }
+    void run(std::unique_ptr<NetworkBatch> batch) override { all_.run(work_, std::move(batch)); }
     void made(const ConstHostView& rows, std::shared_ptr<runtime::Slot> slot) override {
       all_.made_(work_.images, *of_.image, rows, std::move(slot));
     }
@@ -253,12 +253,12 @@ class All final : public Networks {
     return {};
   }
 
-  void run(const Work& work, std::unique_ptr<TileBatch> batch) {
+  void run(const Work& work, std::unique_ptr<NetworkBatch> batch) {
     graph_.reserve_wait();
     Sessions& sessions = *sessions_[work.images->networks[work.network].op];
     try {
       work.images->handoff.give();
-      const auto shared = std::make_shared<std::unique_ptr<TileBatch>>(std::move(batch));
+      const auto shared = std::make_shared<std::unique_ptr<NetworkBatch>>(std::move(batch));
       sessions.submit([this, &sessions, images = work.images, network = work.network, shared]() mutable {
         {
           const runtime::GraphLifetime::Body body(lifetime_);

@@ -54,7 +54,7 @@ void SlideNetwork::put(const ConstHostView& rows, std::shared_ptr<const void> ow
   rows_put_.push_back({rows, std::move(owner), rows.rect.y});
 }
 
-void SlideNetwork::put(std::unique_ptr<TileBatch> batch) {
+void SlideNetwork::put(std::unique_ptr<NetworkBatch> batch) {
   const std::lock_guard lock(mutex_);
   batches_put_.push_back(std::move(batch));
 }
@@ -155,7 +155,7 @@ bool SlideNetwork::take_values(Surroundings& by) {
 }
 
 /// Takes the tiles that have room out of a batch.
-bool SlideNetwork::take_values(TileBatch& batch, Surroundings& by) {
+bool SlideNetwork::take_values(NetworkBatch& batch, Surroundings& by) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
     if (batch.taken[i] != 0) continue;
@@ -213,7 +213,7 @@ void SlideNetwork::note(std::int64_t tile, const std::string& cause) {
 }
 
 /// Of several tiles that fail the first in the slide is named, whoever was faster.
-void SlideNetwork::judge(const TileBatch& batch) {
+void SlideNetwork::judge(const NetworkBatch& batch) {
   if (failed_tile_ < 0 || config_.mode == StitchMode::lenient || batch.tiles.front() >= failed_tile_) return;
   if (batch.interrupted) return;
   if (batch.failure) {
@@ -224,7 +224,7 @@ void SlideNetwork::judge(const TileBatch& batch) {
 }
 
 /// The first of a batch's tiles with a value that isn't a finite number; -1: none.
-std::int64_t SlideNetwork::wrong_tile(const TileBatch& batch) const {
+std::int64_t SlideNetwork::wrong_tile(const NetworkBatch& batch) const {
   const std::size_t count = values_of_tile();
   const float* value = batch.values.get();
   for (const std::int64_t tile : batch.tiles) {
@@ -389,7 +389,7 @@ void SlideNetwork::next_tile_row(Surroundings& by) {
 }
 
 void SlideNetwork::send(Surroundings& by) {
-  TileBatch& batch = *filling_;
+  NetworkBatch& batch = *filling_;
   const auto tile_bytes = static_cast<std::size_t>(plan_.stitch.side * plan_.stitch.side * 3);
   const auto all = static_cast<std::size_t>(tiles_.batch);
   std::memset(batch.pixels.get() + batch.tiles.size() * tile_bytes, 0, (all - batch.tiles.size()) * tile_bytes);

@@ -25,7 +25,7 @@
 namespace slidestream {
 
 /// Tiles that a network gets at a time, and what it gives for them.
-struct TileBatch {
+struct NetworkBatch {
   std::shared_ptr<std::uint8_t[]> pixels;
   std::shared_ptr<float[]> values;
   std::vector<std::int64_t> tiles;  ///< numbers of those that it has, by place
@@ -57,10 +57,10 @@ class SlideNetwork {
     virtual bool stopping() const = 0;
     virtual std::optional<std::string> late() const = 0;
     /// An empty batch; null: it is woken when one comes back.
-    virtual std::unique_ptr<TileBatch> take_batch() = 0;
-    virtual void give_back(std::unique_ptr<TileBatch> batch) = 0;
+    virtual std::unique_ptr<NetworkBatch> take_batch() = 0;
+    virtual void give_back(std::unique_ptr<NetworkBatch> batch) = 0;
     /// Has the network compute a batch, which comes to `put` then.
-    virtual void run(std::unique_ptr<TileBatch> batch) = 0;
+    virtual void run(std::unique_ptr<NetworkBatch> batch) = 0;
     /// Takes rows of the image, from top to bottom.
     virtual void made(const ConstHostView& rows, std::shared_ptr<runtime::Slot> slot) = 0;
     /// Nothing more is to be made of the slide.
@@ -87,7 +87,7 @@ class SlideNetwork {
   /// the next.
   void put(const ConstHostView& rows, std::shared_ptr<const void> owner, std::shared_ptr<void> keeper);
   /// A batch that was computed.
-  void put(std::unique_ptr<TileBatch> batch);
+  void put(std::unique_ptr<NetworkBatch> batch);
   /// Says that something has changed. True: the caller has it advanced.
   bool signal() noexcept { return signals_.fetch_add(1, std::memory_order_acq_rel) == 0; }
   void advance(Surroundings& by);
@@ -121,7 +121,7 @@ class SlideNetwork {
   void begin();
   void end(Surroundings& by);
   bool take_values(Surroundings& by);
-  bool take_values(TileBatch& batch, Surroundings& by);
+  bool take_values(NetworkBatch& batch, Surroundings& by);
   bool make_rows(Surroundings& by);
   bool take_rows(Surroundings& by);
   bool take_rows(Rows& band, Surroundings& by);
@@ -131,9 +131,9 @@ class SlideNetwork {
   bool is_skipped(std::int64_t tile) const;
   bool is_late() const;
   void lose(std::int64_t tile, const std::string& cause, Surroundings& by);
-  void judge(const TileBatch& batch);
+  void judge(const NetworkBatch& batch);
   void note(std::int64_t tile, const std::string& cause);
-  std::int64_t wrong_tile(const TileBatch& batch) const;
+  std::int64_t wrong_tile(const NetworkBatch& batch) const;
   std::size_t values_of_tile() const noexcept;
 
   const NetworkTiles tiles_;
@@ -145,9 +145,9 @@ class SlideNetwork {
 
   std::atomic<unsigned> signals_{0};
   std::mutex mutex_;
-  std::deque<Rows> rows_put_;                            ///< guarded by mutex_
-  std::shared_ptr<void> keeper_;                         ///< guarded by mutex_
-  std::vector<std::unique_ptr<TileBatch>> batches_put_;  ///< guarded by mutex_
+  std::deque<Rows> rows_put_;                               ///< guarded by mutex_
+  std::shared_ptr<void> keeper_;                            ///< guarded by mutex_
+  std::vector<std::unique_ptr<NetworkBatch>> batches_put_;  ///< guarded by mutex_
 
   // Used by who advances it.
   bool admitted_ = false;
@@ -155,14 +155,14 @@ class SlideNetwork {
   bool ended_ = false;
   bool left_ = false;  ///< by a stop
   std::deque<Rows> bands_;
-  std::vector<std::unique_ptr<TileBatch>> batches_;  ///< computed, with tiles that have no room yet
+  std::vector<std::unique_ptr<NetworkBatch>> batches_;  ///< computed, with tiles that have no room yet
   std::unique_ptr<AreaResampler> resampler_;
   std::unique_ptr<std::uint8_t[]> rows_;  ///< of the tiles' resolution, in full width
   std::int64_t first_row_ = 0;            ///< that is held
   std::int64_t held_ = 0;                 ///< rows
   std::int64_t tile_row_ = 0;             ///< that is being cut
   std::int64_t column_ = 0;               ///< of its next tile
-  std::unique_ptr<TileBatch> filling_;
+  std::unique_ptr<NetworkBatch> filling_;
   std::unique_ptr<StitchBand> band_;
   std::int64_t made_ = 0;  ///< rows of the image
   std::unique_ptr<runtime::SlotPool> chunks_;

@@ -58,6 +58,18 @@ class CheckIncludes(unittest.TestCase):
         self.refused("src/runtime/pool.hpp", '#include "../slide/file.hpp"\n')
         self.refused("src/elsewhere/a.cpp", "int a;\n")
 
+    def test_types_of_one_name(self):
+        type_ = "namespace slidestream {\n\nstruct Batch {\n  int tiles;\n};\n\n}  // namespace slidestream\n"
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text, status in (("src/stages/a.hpp", type_, 0), ("src/tiling/b.hpp", type_.replace("Batch {", "Other {"), 0),
+                                       ("src/slide/c.hpp", type_.replace("slidestream {", "slidestream::cuda {"), 0),
+                                       ("src/slide/d.hpp", "namespace slidestream {\nstruct Batch;\nstruct Batch::Impl {\n};\n", 0),
+                                       ("src/tiling/e.hpp", type_, 1)):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+                self.assertEqual(check(root)[0], status, name)
+
     def test_this_tree(self):
         self.assertEqual(check(ROOT), (0, ""))
 
