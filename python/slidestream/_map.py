@@ -39,6 +39,7 @@ class MapResult(RunResult):
 def _text_of(error: Exception) -> str:
     """An exception and where it came from, in one line: what is kept of it where only text can be."""
     told = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    told = "".join(character if character.isprintable() else "?" for character in told)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     places = "; ".join(f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames[-12:])
     return f"{told} (from {places})" if places else told
@@ -241,7 +242,8 @@ def map(
         call, pixels = found
         try:
             values = called(pixels)
-            if values.shape != first.shape:
+            # What its numbers mean was decided by the first ones' type.
+            if values.shape != first.shape or values.dtype != first.dtype:
                 raise ValueError(f"the function gave {_shape_text(values)}, and {_shape_text(first)} before")
             planes = called.planes(values, kind == "vector")
         except Exception as error:

@@ -88,7 +88,8 @@ Region find_region(const SlideInfo& info, std::int64_t x, std::int64_t y, std::i
                       "); expected 1 x 1 to 2^36 pixels");
   }
   constexpr std::int64_t farthest = std::int64_t{1} << 40;
-  if (std::abs(x) > farthest || std::abs(y) > farthest) {
+  // The smallest number has no absolute value.
+  if (x < -farthest || x > farthest || y < -farthest || y > farthest) {
     throw ConfigError("location is (" + std::to_string(x) + ", " + std::to_string(y) + "); expected at most 2^40");
   }
   if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");

@@ -184,6 +184,18 @@ def test_shapes_that_change_and_numbers_that_are_none_fail_the_slide(slide, tmp_
     with pytest.raises(ss.SlideError, match="gave 4 x 32 x 32 x 3 of uint8, and 4 x 64 x 64 x 3 of uint8 before"):
         ss.map(slide, shrinks, tile=64, batch=4, out=tmp_path / "a.ome.tif")
 
+    # What 255 means is decided by the first call's numbers.
+    for first, later in ((1, 1 / 255), (1 / 255, 1)):
+        calls.clear()
+
+        def changes(pixels):
+            calls.append(1)
+            factor = first if len(calls) == 1 else later
+            return pixels if factor == 1 else pixels * factor
+
+        with pytest.raises(ss.SlideError, match="gave 4 x 64 x 64 x 3 of (float64|uint8), and 4 x 64 x 64 x 3 of (uint8|float64) before"):
+            ss.map(slide, changes, tile=64, batch=4, out=tmp_path / "a.ome.tif")
+
     def hole(pixels):
         values = pixels / numpy.float32(255)
         values[pixels.any(axis=(1, 2, 3)), 3, 4] = numpy.nan
@@ -191,6 +203,18 @@ def test_shapes_that_change_and_numbers_that_are_none_fail_the_slide(slide, tmp_
 
     with pytest.raises(ss.SlideError, match=r"tile 0 .*a value that isn't a finite number"):
         ss.map(slide, hole, tile=64, batch=4, out=tmp_path / "a.ome.tif")
+
+
+@pytest.mark.parametrize("text", ["a\udc80b", "a\0b", "a\x1b[31mb"])
+def test_messages_of_any_characters_fail_one_slide(slide, tmp_path, text):
+    def raises(pixels):
+        if pixels.any():
+            raise ValueError(text)
+        return pixels
+
+    result = ss.map([slide], raises, tile=64, batch=4, out=tmp_path / "out")
+    assert "ValueError: a?" in result.failed[0].error and "b (from test_map.py:" in result.failed[0].error
+    assert result.errors[result.failed[0].path].args == (text,)
 
 
 @pytest.mark.parametrize(("function", "message"), [

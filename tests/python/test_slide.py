@@ -126,3 +126,10 @@ def test_many_threads_and_pickles_read_the_same(slide):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for (x, y), region in zip(places, pool.map(lambda place: opened.read_region(place, 0, (100, 90)), places)):
             assert numpy.array_equal(region, whole[y:y + 90, x:x + 100])
+
+
+def test_places_too_far_for_any_slide_are_refused(slide):
+    opened = ss.Slide(slide)
+    for place in ((-2**63, 0), (0, -2**63), (2**63 - 1, 0), (0, 2**40 + 1)):
+        with pytest.raises(ss.ConfigError, match=r"expected at most 2\^40"):
+            opened.read_region(place, 0, (10, 10))
