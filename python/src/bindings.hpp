@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -10,6 +11,8 @@
 #include <slidestream/config.hpp>
 #include <string>
 #include <utility>
+
+#include "tiling/tile_stream.hpp"
 
 /// \file
 /// What the parts of the module `slidestream._core` share. Its classes are the bare engine; what users see, with its
@@ -54,6 +57,22 @@ template <class Container>
 Array<typename Container::value_type> array_of(Container values, std::initializer_list<std::size_t> shape) {
   auto kept = std::make_shared<Container>(std::move(values));
   return array_of(kept->data(), shape, kept);
+}
+
+/// Waits for a stream's next batch, unlocked, and lets signals through. \return false after the last one.
+template <class Stream, class Batch>
+bool next_batch(const std::shared_ptr<Stream>& of, Batch& batch) {
+  while (true) {
+    TileStream::State state;
+    {
+      // Another thread may close it meanwhile.
+      const std::shared_ptr<Stream> stream = of;
+      const Unlocked unlocked;
+      state = stream->next(batch, std::chrono::milliseconds(50));
+    }
+    if (state != TileStream::State::waiting) return state == TileStream::State::batch;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
 }
 
 inline BadTilePolicy bad_tile_policy(bool white) { return white ? BadTilePolicy::white : BadTilePolicy::fail; }

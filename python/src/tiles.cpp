@@ -28,17 +28,7 @@ class TileIterator {
   std::optional<Found> next() {
     if (!copy_) lent_hand_back();
     TileBatch batch;
-    while (true) {
-      TileStream::State state;
-      {
-        const std::shared_ptr<TileStream> stream = stream_;
-        const Unlocked unlocked;
-        state = stream->next(batch, std::chrono::milliseconds(50));
-      }
-      if (state == TileStream::State::batch) break;
-      if (state == TileStream::State::end) return std::nullopt;
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    }
+    if (!next_batch(stream_, batch)) return std::nullopt;
     if (!copy_) lent_ = batch.pixels;
     const auto windows = static_cast<std::size_t>(options_.batch);
     const auto count = static_cast<std::size_t>(batch.count);

@@ -183,16 +183,24 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   return complete && corpus.failed == 0 && archive.stopped().empty() ? exit_done : exit_some_failed;
 }
 
-int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options,
-               std::future<std::shared_ptr<Woken>>& waking) {
-  EmbeddedRun* const embedded = options.embedded;
-  RunControl own;
-  RunControl& control = embedded == nullptr ? own : embedded->control;
-  std::optional<SignalScope> signals;
-  if (embedded == nullptr) {
+/// What a run is stopped by: the program that it is a part of, or signals.
+struct Controls {
+  explicit Controls(EmbeddedRun* embedded) : control(embedded == nullptr ? own : embedded->control) {
+    if (embedded != nullptr) return;
     log_with_time();
     signals.emplace(control);
   }
+
+  RunControl own;
+  RunControl& control;
+  std::optional<SignalScope> signals;
+};
+
+int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options,
+               std::future<std::shared_ptr<Woken>>& waking) {
+  EmbeddedRun* const embedded = options.embedded;
+  Controls controls(embedded);
+  RunControl& control = controls.control;
   Archive archive(config, inputs, options);
   const std::vector<std::string> slides = archive.todo();
   const LedgerStart& start = archive.start();
@@ -255,13 +263,8 @@ int run_in_memory(const Config& config, const std::vector<std::string>& slides, 
 int run_to_file(const Config& config, const std::string& slide, const RunOptions& options,
                 std::future<std::shared_ptr<Woken>>& waking) {
   EmbeddedRun* const embedded = options.embedded;
-  RunControl own;
-  RunControl& control = embedded == nullptr ? own : embedded->control;
-  std::optional<SignalScope> signals;
-  if (embedded == nullptr) {
-    log_with_time();
-    signals.emplace(control);
-  }
+  Controls controls(embedded);
+  RunControl& control = controls.control;
   std::error_code code;
   const std::uintmax_t bytes = std::filesystem::file_size(slide, code);
   ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));

@@ -107,8 +107,8 @@ COMMANDS = {
         "gpu_bench --only gpu_decode": "not: " + GPU,
         "gpu_bench --only convert --dir /dev/shm/bench": "not: " + GPU,
         "gpu_bench --only several_gpus --dir /dev/shm/bench": "not: " + GPU,
-        "SLIDESTREAM_FAKE_GPUS=8 SLIDESTREAM_FAKE_TIMES=\"1.8e-11 4e-13 1.5e-7 1.13e-7\" fake_gpu_bench --only several_gpus "
-        "--size 49152x43264": "not: minutes, and 32 processors; \"bench: gpu_bench on a made-up GPU\" runs the program",
+        "SLIDESTREAM_FAKE_GPUS=8 SLIDESTREAM_FAKE_TIMES=\"1.8e-11 4e-13 1.5e-7 1.13e-7\" build/cuda/tests/stages/fake_gpu_bench "
+        "--only several_gpus --size 49152x43264 --dir /dev/shm/bench": "not: minutes, and 32 processors; \"bench: gpu_bench on a made-up GPU\" runs the program",
         "bench/convert_bench.py build/cuda/pipeline --size 65664x43264 --threads 16 --only archive --slides 64 --at-once 8 16 "
         "--peer-slides 16 --set pipeline.memory_mib=8192 --set pipeline.queue_depth=8": "not: " + GPU,
         "pipeline synth --out raw.tif --size 65664x43264 --distinct 300 --levels 1 --codec none --tile 1024 --bigtiff":
