@@ -122,6 +122,8 @@ class Ends(Models):
             process = self.begin(out, *command)
             partial = out / "images" / "slide.model.partial.ome.tif"
             self.wait_for(process, lambda: partial.exists() and self.tiles(partial, whole) > 0)
+            # However long the viewers take, the run is in the middle when it is killed.
+            process.send_signal(signal.SIGSTOP)
             self.look(partial)
             before = self.tiles(partial, whole)
             process.kill()

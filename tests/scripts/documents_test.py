@@ -147,6 +147,7 @@ COMMANDS = {
         "bench/python/tiles_bench.py slide.svs build/release/bench/jpeg_floor": "by: tests/python/test_documents.py",
         "bench/python/run_bench.py build/release/pipeline slide.svs": "by: tests/python/test_documents.py",
         "bench/python/gpu_tiles_bench.py slide.svs": "not: " + GPU + ", PyTorch and cuCIM",
+        "pipeline synth --out slide.svs --size 1536x1280 --mpp 0.5": "by: tests/python/test_documents.py",
     },
     "docs/notebook.md": {
         "pipeline synth --out slide.svs --size 8192x6144 --mpp 0.5": "by: tests/python/test_documents.py",

@@ -111,9 +111,9 @@ class Scripts(SubmitCase):
         file.chmod(0o755)
         return file
 
-    def scripts(self, *arguments, pipeline=PIPELINE):
+    def scripts(self, *arguments, pipeline=PIPELINE, behind=()):
         """The two of a dry run, as files."""
-        printed = submit(*arguments, "--out", self.out, "--pipeline", pipeline, "--dry-run")
+        printed = submit(*arguments, "--out", self.out, "--pipeline", pipeline, "--dry-run", *behind)
         self.assertEqual(printed.returncode, 0, printed.stderr)
         files = []
         for number, text in enumerate(printed.stdout.split("#!/bin/bash\n")[1:]):
@@ -149,7 +149,8 @@ for i in {{1..600}}; do sleep 0.05; done""")
 
     def test_shards_and_their_joining(self):
         slides = self.many_slides(5, "384x320", "--tile", 128)
-        shard, merge = self.scripts(slides, "--nodes", 2, "--cpus-per-task", 1)
+        # By size, so that no shard is empty, wherever the slides lie.
+        shard, merge = self.scripts(slides, "--nodes", 2, "--cpus-per-task", 1, behind=["--", "--shard-by", "size"])
         for task in 1, 2:
             process = self.start(shard, task)
             self.assertEqual(process.wait(60), 0, process.stdout.read())
