@@ -69,11 +69,9 @@ if ! "${fixed_addresses[@]}" true 2>/dev/null; then fixed_addresses=(); fi
 export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp history_size=7"
 step 'ThreadSanitizer: build'
 cmake --preset tsan --log-level=WARNING "${configure_options[@]}" >/dev/null
-"${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet tests/runtime/all tests/stages/all
+"${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet runtime_test stages_test network_test fake_gpu_test
 step 'ThreadSanitizer: tests'
-for module in runtime stages; do
-  "${fixed_addresses[@]}" ctest --output-on-failure --no-tests=error -j "$jobs" -LE slow \
-    --test-dir "build/tsan/tests/$module" </dev/null
-done
+"${fixed_addresses[@]}" ctest --output-on-failure --no-tests=error -j "$jobs" -LE slow \
+  -R '^(runtime|stages|network|fake_gpu)_test:' --test-dir build/tsan </dev/null
 
 printf '\nAll of it passed in %d s.\n' "$SECONDS"

@@ -69,7 +69,8 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::mixed_slides(folder, 6);
   for (const std::size_t devices : {1U, 2U, 3U}) {
-    // With three, images are made as well.
+    // With three, images are made as well, which a sanitizer looks at alone.
+    if (devices < 3 && test::rounds(2) < 2) continue;
     const FakeMachine machine(std::vector<std::size_t>(devices, gib));
     Config config = small_strips();
     config.pipeline.memory_mib = 16;
@@ -224,6 +225,7 @@ TEST_CASE("more GPUs than there is work for, and none of it") {
 }
 
 TEST_CASE("batches fit the GPU that has the least memory free") {
+  if (test::left_to_release()) return;
   const test::TemporaryFolder folder;
   // JPEG, which takes little of a slot and much of a plane.
   std::vector<std::string> slides;
@@ -253,6 +255,7 @@ TEST_CASE("batches fit the GPU that has the least memory free") {
 }
 
 TEST_CASE("a forecast counts the maps of all slides that are open at a time") {
+  if (test::left_to_release()) return;
   const FakeMachine machine({4 * gib});
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 50);

@@ -89,6 +89,7 @@ std::ptrdiff_t on_gpus(const Config& config, const std::vector<std::string>& sli
 }  // namespace
 
 TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compressions, sizes and qualities") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = slides_of_all_sizes(folder);
@@ -135,6 +136,7 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
 }
 
 TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same images, and the forecast says so") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
   const std::vector<std::string> all = slides_of_all_sizes(folder);
@@ -178,6 +180,7 @@ TEST_CASE("a GPU with too little memory for levels computes, and the host makes 
 }
 
 TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't go through one run") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
   const std::vector<std::string> all = slides_of_all_sizes(folder);

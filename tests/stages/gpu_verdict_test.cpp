@@ -121,6 +121,7 @@ using Coding = JpegOptions::Coding;
 }  // namespace
 
 TEST_CASE("tiles whose components don't fit the slide's colour are bad on the GPU as on the CPU") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
@@ -132,6 +133,7 @@ TEST_CASE("tiles whose components don't fit the slide's colour are bad on the GP
 }
 
 TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever rows are wanted") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
@@ -146,6 +148,7 @@ TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever row
 }
 
 TEST_CASE("JPEG 2000 is decoded on the GPU, in waves, but for what only the CPU takes") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
@@ -211,6 +214,7 @@ TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") 
 }
 
 TEST_CASE("images of JPEG 2000 slides are what they are on the CPU, to the byte, of tiles that the GPU decoded") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
@@ -280,6 +284,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what is odd and fits is decoded on the GPU as on the CPU") {
+  if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
   const DecodingGpu decoding;
   const test::TemporaryFolder folder;
