@@ -410,7 +410,7 @@ TEST_CASE("A runtime that isn't there, or isn't one, is told") {
 TEST_CASE("A batch that can't be computed is an error of one line, and others go on") {
   const std::string folder = models();
   if (folder.empty()) return;
-#if !defined(SLIDESTREAM_TEST_SANITIZED)  // whose allocator ends the program
+#if !defined(SLIDESTREAM_SANITIZED)  // whose allocator ends the program
   const auto network = open_network(running(folder + "/memory.onnx"));
   const auto session = network->session(-1);
   const auto pixels = random_pixels(samples_of(*network), 6);

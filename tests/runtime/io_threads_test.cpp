@@ -15,7 +15,7 @@
 using slidestream::runtime::IoThreads;
 
 // Sanitizers need address space of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SLIDESTREAM_SANITIZED
 #define SLIDESTREAM_TEST_LIMITS_ADDRESS_SPACE
 #endif
 

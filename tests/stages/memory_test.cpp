@@ -59,7 +59,7 @@ namespace {
 
 // A test case is a process of its own under CTest, so the peak is this run's.
 TEST_CASE("a slide of 65664 x 43264 pixels stays within 1 GiB of memory by default") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SLIDESTREAM_SANITIZED
   test::report_skipped("sanitizers keep memory of their own");
 #else
   const test::TemporaryFolder folder;
@@ -74,7 +74,7 @@ TEST_CASE("a slide of 65664 x 43264 pixels stays within 1 GiB of memory by defau
 }
 
 TEST_CASE("converting a slide of twice the height takes no more memory") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SLIDESTREAM_SANITIZED
   test::report_skipped("sanitizers keep memory of their own");
 #else
   check_memory_of_images(ImageFormat::ome_tiff);
@@ -82,7 +82,7 @@ TEST_CASE("converting a slide of twice the height takes no more memory") {
 }
 
 TEST_CASE("converting a slide of twice the height to OME-Zarr takes no more memory") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SLIDESTREAM_SANITIZED
   test::report_skipped("sanitizers keep memory of their own");
 #else
   check_memory_of_images(ImageFormat::ome_zarr);
@@ -90,7 +90,7 @@ TEST_CASE("converting a slide of twice the height to OME-Zarr takes no more memo
 }
 
 TEST_CASE("converting a slide of twice the height to Deep Zoom takes no more memory") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SLIDESTREAM_SANITIZED
   test::report_skipped("sanitizers keep memory of their own");
 #else
   check_memory_of_images(ImageFormat::dzi);

@@ -33,7 +33,7 @@ inline Config config_for(Backend backend) {
 
 /// How often something random is tried: fewer times where a sanitizer makes each of them ten times as long.
 constexpr int rounds(int usual) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef SLIDESTREAM_SANITIZED
   return (usual + 3) / 4;
 #else
   return usual;
