@@ -22,7 +22,8 @@ build() {
   cmake --preset "$1" --log-level=WARNING -DBUILD_TESTING=ON "${configure_options[@]}" >/dev/null
   ninja -C "build/$1" -j "$jobs" --quiet "${@:2}"
 }
-run_tests() { ctest --output-on-failure --no-tests=error -j "$jobs" "$@" </dev/null; }
+# One more at a time than there are cores: many wait, for a disk or for a time to pass.
+run_tests() { ctest --output-on-failure --no-tests=error -j "$((jobs + 1))" "$@" </dev/null; }
 
 step 'Release: build'
 # nanobind, which the Python package is built with, comes from PyPI: older releases of the distribution have no package.
@@ -71,7 +72,7 @@ step 'ThreadSanitizer: build'
 cmake --preset tsan --log-level=WARNING "${configure_options[@]}" >/dev/null
 "${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet runtime_test stages_test network_test fake_gpu_test
 step 'ThreadSanitizer: tests'
-"${fixed_addresses[@]}" ctest --output-on-failure --no-tests=error -j "$jobs" -LE slow \
+"${fixed_addresses[@]}" ctest --output-on-failure --no-tests=error -j "$((jobs + 1))" -LE slow \
   -R '^(runtime|stages|network|fake_gpu)_test:' --test-dir build/tsan </dev/null
 
 printf '\nAll of it passed in %d s.\n' "$SECONDS"
