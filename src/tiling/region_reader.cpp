@@ -109,7 +109,8 @@ void RegionReader::read(const Slide& slide, std::size_t level_index, std::int64_
     const TilePart tile = part_of(i);
     return tile.out.width * tile.out.height;
   });
-  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> next;
+  next.store(0);  // what was written before is there for who takes a number
   const int workers = static_cast<int>(
       std::min<std::size_t>(order.size(), static_cast<std::size_t>(tbb::this_task_arena::max_concurrency())));
   tbb::parallel_for(
