@@ -24,11 +24,33 @@ def choice(name: str, value: object, choices: Tuple[str, ...]) -> str:
     return str(value)
 
 
+def path_text(path: Path) -> str:
+    """A path as text. Raises ConfigError where no file can have that name."""
+    text = os.fsdecode(path)
+    if text == "" or "\0" in text:
+        raise ConfigError(f"{text!r} is no path")
+    return text
+
+
+def whole(name: str, value: object) -> int:
+    """A whole number that an int of C++ holds; its range is checked by who uses it. Raises ConfigError."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+        if -(2**31) <= number < 2**31:
+            return number
+    except TypeError:
+        pass
+    raise ConfigError(f"{name} is {value!r}; expected a small whole number")
+
+
 def pair(name: str, value: Pair) -> Tuple[int, int]:
     """Width and height, given as two numbers or as one. Raises ConfigError."""
     try:
         width, height = value if isinstance(value, (tuple, list)) else numpy.broadcast_to(value, 2)
-        return operator.index(width), operator.index(height)
+        numbers = operator.index(width), operator.index(height)
+        if any(not -(2**63) <= number < 2**63 for number in numbers):
+            raise ValueError
+        return numbers
     except (TypeError, ValueError):
         raise ConfigError(f"{name} is {value!r}; expected a whole number, or (width, height)") from None
 

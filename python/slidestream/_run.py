@@ -11,7 +11,7 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import Path, paths_of, shard_of
+from slidestream._arguments import Path, path_text, paths_of, shard_of
 from slidestream._core import Progress, SlideResult
 from slidestream._progress import logger, wait_for
 
@@ -169,7 +169,7 @@ def start(
     if isinstance(config, Mapping):
         settings += _settings(config)
     elif config is not None:
-        config_file = os.fspath(config)
+        config_file = path_text(config)
     settings += _settings(sections)
     if operators is not None:
         names = [operators] if isinstance(operators, str) else list(operators)
@@ -177,18 +177,18 @@ def start(
     part, parts = (0, 0) if shard is None else shard_of(shard)
     _core.set_log_level(logger.getEffectiveLevel())
     return _core.Run(
-        inputs=[os.fspath(slide) for slide in paths_of(slides)],
+        inputs=[path_text(slide) for slide in paths_of(slides)],
         config_file=config_file,
         settings=settings,
-        out="" if out is None else os.fspath(out),
-        file="" if file is None else os.fspath(file),
+        out="" if out is None else path_text(out),
+        file="" if file is None else path_text(file),
         fresh=fresh,
         retry_failed=retry_failed,
         max_failures="" if max_failures is None else str(max_failures),
         shard="" if shard is None else f"{part + 1}/{parts}",
         shard_by=shard_by,
-        metrics="" if metrics is None else os.fspath(metrics),
-        trace="" if trace is None else os.fspath(trace),
+        metrics="" if metrics is None else path_text(metrics),
+        trace="" if trace is None else path_text(trace),
         calls=calls,
     )
 

@@ -12,7 +12,19 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import OnBadTile, Pair, Path, choice, device_number, log_notes, pair, paths_of, shard_of
+from slidestream._arguments import (
+    OnBadTile,
+    Pair,
+    Path,
+    choice,
+    device_number,
+    log_notes,
+    pair,
+    path_text,
+    paths_of,
+    shard_of,
+    whole,
+)
 from slidestream._core import DeviceArray
 
 # Threads of loops that still run end before the interpreter does.
@@ -198,20 +210,20 @@ def tiles(
     keywords = {
         "size": pair("size", size),
         "step": pair("step", size if step is None else step),
-        "level": level,
+        "level": whole("level", level),
         "mpp": None if mpp is None else float(mpp),
         "pad": choice("edge", edge, ("drop", "pad")) == "pad",
         "tissue": bool(tissue),
         "tissue_share": float(tissue_share),
         "shard": i,
         "shards": n,
-        "batch": batch,
+        "batch": whole("batch", batch),
         "planar": choice("layout", layout, ("nhwc", "nchw")) == "nchw",
-        "fill": fill,
-        "threads": threads,
-        "prefetch": prefetch,
+        "fill": whole("fill", fill),
+        "threads": whole("threads", threads),
+        "prefetch": whole("prefetch", prefetch),
         "memory_mib": (0 if on_gpu else 1024) if memory_mib is None else memory_mib,
         "white": choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white",
         "slide_mpp": 0.0 if slide_mpp is None else float(slide_mpp),
     }
-    return Tiles([os.fspath(path) for path in paths_of(paths)], keywords, copy, str(device))
+    return Tiles([path_text(path) for path in paths_of(paths)], keywords, copy, str(device))

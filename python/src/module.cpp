@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <string_view>
 #include <thread>
 
 namespace slidestream::python {
@@ -28,15 +30,34 @@ void leave() {
   PyEval_RestoreThread(thread);
 }
 
+/// The class of Python's that C++'s Failure becomes. A message names files, whose names may be any bytes: those that aren't
+/// UTF-8 are written as \xff.
+template <class Failure>
+nb::exception<Failure> bind_error(nb::module_& module, const char* name, nb::handle base) {
+  nb::exception<Failure> type(module, name, base);
+  const auto raise = [](const std::exception_ptr& thrown, void* type_of_python) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Failure& failure) {
+      const std::string_view text = failure.what();
+      const nb::object message = nb::steal(
+          PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+      if (message.is_valid()) PyErr_SetObject(static_cast<PyObject*>(type_of_python), message.ptr());
+    }
+  };
+  nb::register_exception_translator(raise, type.ptr());
+  return type;
+}
+
 /// Later ones are asked first, so that a derived class comes behind its base.
 void bind_errors(nb::module_& module) {
-  const nb::exception<Error> error(module, "Error", PyExc_RuntimeError);
-  const nb::exception<ConfigError> config_error(module, "ConfigError", error);
-  const nb::exception<SlideError> slide_error(module, "SlideError", error);
-  const nb::exception<StorageError> storage_error(module, "StorageError", slide_error);
-  const nb::exception<TileError> tile_error(module, "TileError", error);
-  const nb::exception<CudaError> cuda_error(module, "CudaError", error);
-  const nb::exception<OutputError> output_error(module, "OutputError", error);
+  const auto error = bind_error<Error>(module, "Error", PyExc_RuntimeError);
+  bind_error<ConfigError>(module, "ConfigError", error);
+  const auto slide_error = bind_error<SlideError>(module, "SlideError", error);
+  bind_error<StorageError>(module, "StorageError", slide_error);
+  bind_error<TileError>(module, "TileError", error);
+  bind_error<CudaError>(module, "CudaError", error);
+  bind_error<OutputError>(module, "OutputError", error);
 }
 
 }  // namespace

@@ -104,6 +104,8 @@ def test_errors_are_typed_and_name_the_file(slide, tmp_path):
         ((0, 1 << 50), 0): "location is",
         ((0, 0.5), 0): "location is",
         ((0, 0), 0, 8, "tpu"): "device is 'tpu'",
+        ((2**70, 0), 0): "location is",
+        ((0, 0), 2**70): "level is 1180591620717411303424; expected",
     }.items():
         with pytest.raises(ss.ConfigError, match=message):
             opened.read_region(*arguments)
@@ -115,6 +117,13 @@ def test_errors_are_typed_and_name_the_file(slide, tmp_path):
         opened.read_region((0, 0), fill=300)
     with pytest.raises(ss.ConfigError, match="on_bad_tile is 'ignore'; expected 'fail' or 'white'"):
         ss.Slide(slide, on_bad_tile="ignore")
+    for nothing in ("", "a\0b", b""):
+        with pytest.raises(ss.ConfigError, match="is no path"):
+            ss.Slide(nothing)
+    with pytest.raises(ss.SlideError, match=r"^no-\\xff\.svs: can't be opened"):
+        ss.Slide(b"no-\xff.svs")
+    with pytest.raises(ss.ConfigError, match="batch is 1180591620717411303424; expected"):
+        ss.tiles(slide, batch=2**70)
     assert issubclass(ss.StorageError, ss.SlideError) and issubclass(ss.OutputError, ss.Error)
 
 
