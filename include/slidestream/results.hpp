@@ -76,7 +76,7 @@ struct Artifact {
   std::string product;  ///< of it
   std::string file;     ///< its path inside the output folder: "images/NAME.sobel.ome.tif"; after a merge see there
   std::uint64_t bytes = 0;
-  std::uint64_t digest = 0;  ///< XXH64 of its bytes, seed 0
+  std::uint64_t digest = 0;  ///< XXH64; of more than 1 MiB, of its blocks' (docs/images.md)
 };
 
 /// One slide's line of `slides.csv`.

@@ -7,7 +7,7 @@
 
 #include "ledger/attachments.hpp"
 #include "ledger/schema.hpp"
-#include "sink/content_hash.hpp"
+#include "sink/file_digest.hpp"
 
 namespace slidestream {
 

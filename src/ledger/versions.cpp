@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "sink/file_digest.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -156,11 +158,22 @@ LedgerVersion version_3() {
           slides_by_position};
 }
 
+// Version 4: the same tables. What `artifacts` says of a file of more than a block is another digest
+// (sink/file_digest.hpp), and those of earlier versions are as they were: `settings` says which they are.
+
+LedgerVersion version_4() {
+  LedgerVersion same = version_3();
+  same.number = 4;
+  for (LedgerTable& table : same.tables) table.from_before.clear();
+  return same;
+}
+
 }  // namespace
 
 std::span<const LedgerVersion> ledger_versions() {
-  static const std::array versions = {version_1(), version_2(), version_3()};
+  static const std::array versions = {version_1(), version_2(), version_3(), version_4()};
   static_assert(versions.size() == current_ledger_version);
+  static_assert(most_bytes_of_one_digest == digest_block);
   return versions;
 }
 

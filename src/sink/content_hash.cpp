@@ -1,6 +1,5 @@
 #include "sink/content_hash.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,14 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <future>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <vector>
+
+#include "sink/background.hpp"
+#include "sink/file_calls.hpp"
 
 namespace slidestream {
 
@@ -98,28 +94,6 @@ std::uint64_t stable_hash(std::string_view text) noexcept {
 
 namespace {
 
-/// Does the work on a thread of its own; where the system has none left, when its result is asked for.
-template <class Work>
-auto begin(const Work& work) {
-  try {
-    return std::async(std::launch::async, work);
-  } catch (const std::system_error&) {
-    return std::async(std::launch::deferred, work);
-  }
-}
-
-struct OpenFile {
-  explicit OpenFile(const std::filesystem::path& file)
-      : descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-  ~OpenFile() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  int descriptor;
-};
-
 /// Of a long file so many blocks are read at a time, while the block before them is hashed: one thread reads more
 /// slowly than another hashes.
 constexpr std::size_t long_block = std::size_t{4} << 20;
@@ -162,7 +136,7 @@ bool hash_long_file(ContentHash& hash, int descriptor) {
   std::array<Block, blocks_ahead + 1> blocks;
   std::uint64_t offset = 0;
   const auto read = [&](Block& block) {
-    block.got = begin([descriptor, offset, to = block.bytes.get()] {
+    block.got = in_background([descriptor, offset, to = block.bytes.get()] {
       return read_block(descriptor, offset, {to, long_block});
     });
     offset += long_block;
@@ -188,100 +162,6 @@ std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
   const bool is_long = ::fstat(open.descriptor, &about) == 0 && about.st_size > static_cast<off_t>(4 * long_block);
   const bool whole = is_long ? hash_long_file(hash, open.descriptor) : hash_file(hash, open.descriptor);
   return whole ? std::optional(hash.value()) : std::nullopt;
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-/// Calls `see` with each file in a folder. \return whether all of it could be looked at.
-template <class See>
-bool see_files(const fs::path& folder, const See& see) {
-  std::error_code code;
-  fs::recursive_directory_iterator entry(folder, code);
-  for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
-    if (!entry->is_directory(code) && !code && !see(entry->path())) return false;
-    if (code) break;
-  }
-  return !code;
-}
-
-std::optional<std::uint64_t> file_bytes(const fs::path& file) {
-  std::error_code code;
-  if (!fs::is_regular_file(file, code)) return std::nullopt;
-  const std::uintmax_t bytes = fs::file_size(file, code);
-  return code ? std::nullopt : std::optional<std::uint64_t>(bytes);
-}
-
-/// What is in the files of a folder: bytes and hash, by name. Several at a time. \return whether all could be read.
-bool describe_files(const fs::path& folder, std::map<std::string, std::string>& files) {
-  std::mutex mutex;
-  bool all = true;
-  auto next = files.begin();  // guarded by mutex, as `all`
-  const auto work = [&] {
-    for (;;) {
-      auto file = files.end();
-      {
-        const std::lock_guard lock(mutex);
-        if (!all || next == files.end()) return;
-        file = next++;
-      }
-      const auto bytes = file_bytes(folder / file->first);
-      const auto hash = file_hash(folder / file->first);
-      if (bytes && hash) {
-        file->second = std::to_string(*bytes) + " " + std::to_string(*hash);
-      } else {
-        const std::lock_guard lock(mutex);
-        all = false;
-      }
-    }
-  };
-  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 8);
-  std::vector<std::future<void>> helpers;
-  // A file or two are read before a thread has begun.
-  for (std::size_t i = 1; i < std::min(most, files.size() / 16); ++i) {
-    helpers.push_back(begin(work));
-  }
-  work();
-  for (std::future<void>& helper : helpers) helper.get();
-  return all;
-}
-
-}  // namespace
-
-std::optional<std::uint64_t> path_bytes(const fs::path& path) {
-  std::error_code code;
-  if (!fs::is_directory(path, code)) return file_bytes(path);
-  std::uint64_t all = 0;
-  const bool seen = see_files(path, [&](const fs::path& file) {
-    const auto bytes = file_bytes(file);
-    all += bytes.value_or(0);
-    return bytes.has_value();
-  });
-  return seen ? std::optional(all) : std::nullopt;
-}
-
-std::optional<PathContent> path_content(const fs::path& path) {
-  const auto whole = path_bytes(path);
-  if (!whole) return std::nullopt;
-  std::error_code code;
-  if (!fs::is_directory(path, code)) {
-    const auto hash = file_hash(path);
-    return hash ? std::optional(PathContent{*whole, *hash}) : std::nullopt;
-  }
-  std::map<std::string, std::string> files;
-  const bool seen = see_files(path, [&](const fs::path& file) {
-    files.emplace(file.lexically_relative(path).generic_string(), std::string());
-    return true;
-  });
-  if (!seen || !describe_files(path, files)) return std::nullopt;
-  ContentHash digest;
-  for (const auto& [name, what] : files) {
-    // With the NUL at the end of each, which is in no name.
-    digest.add(std::as_bytes(std::span(name.c_str(), name.size() + 1)));
-    digest.add(std::as_bytes(std::span(what.c_str(), what.size() + 1)));
-  }
-  return PathContent{*whole, digest.value()};
 }
 
 }  // namespace slidestream

@@ -30,19 +30,8 @@ class ContentHash {
 /// Of a text, for what needs the same number on every machine.
 std::uint64_t stable_hash(std::string_view text) noexcept;
 
-/// Of a file's content; nothing when it can't be read.
+/// Of a file's content, from its first byte to its last; nothing when it can't be read. What is kept of files that are
+/// made is another number (file_digest.hpp).
 std::optional<std::uint64_t> file_hash(const std::filesystem::path& file);
-
-/// What lies at a path.
-struct PathContent {
-  std::uint64_t bytes = 0;   ///< of a folder: of the files in it
-  std::uint64_t digest = 0;  ///< `file_hash`; of a folder: over names, sizes and hashes of the files in it, by name
-};
-
-/// Of a file or a folder; nothing when something of it can't be read.
-std::optional<PathContent> path_content(const std::filesystem::path& path);
-
-/// Bytes of a file, or of all files in a folder; nothing when it isn't there, or is neither.
-std::optional<std::uint64_t> path_bytes(const std::filesystem::path& path);
 
 }  // namespace slidestream

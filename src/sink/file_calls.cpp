@@ -50,6 +50,13 @@ int read_at(int descriptor, std::uint64_t offset, std::span<std::byte> bytes) no
   return 0;
 }
 
+OpenFile::OpenFile(const std::filesystem::path& file) noexcept
+    : descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+
+OpenFile::~OpenFile() {
+  if (descriptor >= 0) ::close(descriptor);
+}
+
 int sync_folder_of(const std::filesystem::path& file) noexcept {
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

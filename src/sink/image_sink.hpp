@@ -65,6 +65,7 @@ struct EncodedTile {
 struct PublishedFile {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> digest = std::nullopt;  ///< `file_digest` of what was written, where the sink knows it
 };
 
 /// What a call of `ImageSink::drain` wrote.

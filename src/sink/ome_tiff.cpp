@@ -100,8 +100,9 @@ class OmeTiffSink final : public OrderedSink {
 
  protected:
   std::vector<PublishedFile> finish() override {
+    const std::uint64_t digest = file_->digest();
     file_->publish();
-    return {{file(), end_}};
+    return {{file(), end_, digest}};
   }
 
  private:

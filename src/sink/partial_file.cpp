@@ -3,15 +3,19 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <future>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "sink/background.hpp"
 #include "sink/file_calls.hpp"
 
 namespace slidestream {
@@ -40,7 +44,8 @@ PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte
   if (descriptor_ < 0) check(errno);
   check_not_written();
   int code = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
-  if (code == 0) code = write_at(descriptor_, 0, first);
+  ::iovec head{const_cast<std::byte*>(first.data()), first.size()};
+  if (code == 0) code = write_and_hash(0, std::span(&head, 1));
   // A reader that still has an earlier writer's file open keeps that one.
   if (code == 0 && ::rename(begun.c_str(), name_.c_str()) != 0) code = errno;
   if (code == 0) return;
@@ -65,11 +70,41 @@ PartialFile::~PartialFile() {
 }
 
 void PartialFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
-  check(write_at(descriptor_, offset, bytes));
+  ::iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  write(offset, std::span(&piece, 1));
 }
 
-void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) {
-  check(write_at(descriptor_, offset, pieces));
+void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) { check(write_and_hash(offset, pieces)); }
+
+int PartialFile::write_and_hash(std::uint64_t offset, std::span<::iovec> pieces) {
+  // A thread takes longer to begin than less is hashed.
+  constexpr std::uint64_t least_at_once = std::uint64_t{1} << 20;
+  const std::vector<::iovec> as_they_were(pieces.begin(), pieces.end());
+  std::uint64_t bytes = 0;
+  for (const ::iovec& piece : pieces) bytes += piece.iov_len;
+  std::future<void> hashed;
+  const auto hash = [&] { digest_.add(offset, as_they_were); };
+  if (bytes >= least_at_once) {
+    hashed = in_background(hash);
+  } else {
+    hash();
+  }
+  const int code = write_at(descriptor_, offset, pieces);
+  if (hashed.valid()) hashed.get();
+  if (code != 0) digest_.forget(offset, bytes);
+  return code;
+}
+
+std::uint64_t PartialFile::digest() const {
+  struct stat about {};
+  if (::fstat(descriptor_, &about) != 0) check(errno);
+  if (static_cast<std::uint64_t>(about.st_size) != digest_.size()) {
+    throw OutputError(name_.string() + ": has " + std::to_string(about.st_size) + " bytes, and " +
+                      std::to_string(digest_.size()) + " were written");
+  }
+  const auto digest = digest_.value(descriptor_);
+  if (!digest) throw OutputError(name_.string() + ": can't be read again");
+  return *digest;
 }
 
 bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept {

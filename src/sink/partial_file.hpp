@@ -6,6 +6,8 @@
 #include <functional>
 #include <span>
 
+#include "sink/file_digest.hpp"
+
 /// \file
 /// A file that can be looked at while it is written, under another name than the one that it gets when it is whole.
 
@@ -34,6 +36,9 @@ class PartialFile {
   /// Pieces one after the other. Changes `pieces`.
   void write(std::uint64_t offset, std::span<::iovec> pieces);
 
+  /// `file_digest` of the file as it was written, most of it without reading it again.
+  std::uint64_t digest() const;
+
   /// Makes what was written durable, then gives the file its final name, in place of what had it.
   void publish();
 
@@ -42,11 +47,13 @@ class PartialFile {
 
  private:
   void check(int code) const;
+  int write_and_hash(std::uint64_t offset, std::span<::iovec> pieces);
   void check_not_written();
 
   std::filesystem::path target_;
   std::filesystem::path name_;
   int descriptor_ = -1;
+  WrittenDigest digest_;
 };
 
 /// Gives what is durable its final name, in place of a file that has it, and makes that durable. \throws OutputError

@@ -12,7 +12,7 @@
 #include "config/csv.hpp"
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
-#include "sink/content_hash.hpp"
+#include "sink/file_digest.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
 #include "slide/copied_tiles.hpp"
@@ -333,7 +333,12 @@ void SlideImages::publish() {
     for (const PublishedFile& file : image.sink->publish()) {
       Artifact artifact = image.artifact;
       artifact.file = (std::filesystem::path(artifact.file).parent_path() / file.path.filename()).string();
-      measure(artifact, file.path);
+      if (file.digest) {
+        artifact.bytes = file.bytes;
+        artifact.digest = *file.digest;
+      } else {
+        measure(artifact, file.path);
+      }
       made.emplace_back(image.rank, std::move(artifact));
     }
   }

@@ -95,6 +95,10 @@ TEST_CASE("an earlier version's ledger is read: status, report, comparison") {
     version = 2;
     mean = 34.86824463738594;
   }
+  SUBCASE("version 3") {
+    version = 3;
+    mean = 34.86824463738594;
+  }
   const TemporaryFolder folder;
   const auto parts = parts_of_version(folder, version);
   const std::string before = text_of(fs::path(parts[0]) / ledger_name);
@@ -135,6 +139,7 @@ TEST_CASE("ledgers of one earlier version are merged, and say what that version'
   std::int64_t version = 0;
   SUBCASE("version 1") { version = 1; }
   SUBCASE("version 2") { version = 2; }
+  SUBCASE("version 3") { version = 3; }
   const TemporaryFolder folder;
   const auto parts = parts_of_version(folder, version);
   const std::string out = (folder / "out").string();
@@ -148,7 +153,7 @@ TEST_CASE("ledgers of one earlier version are merged, and say what that version'
   CHECK(fs::exists(folder / "out/maps/s3.npy"));
   // Joined, they are still that version's.
   CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config_of(out)); }),
-                 "the ledger's version is 3 here and was " + std::to_string(version)));
+                 "the ledger's version is 4 here and was " + std::to_string(version)));
   CHECK(merge_ledgers({out}, (folder / "again").string()).corpus.done == 3);
 }
 
@@ -160,12 +165,12 @@ TEST_CASE("versions aren't mixed, nor gone on with by another") {
   const std::string before = text_of(file);
   const std::string refusal = message_of<ConfigError>([&] { const Ledger ledger(config); });
   CHECK(contains(refusal, parts[0] + ": has a ledger of version 1, which slidestream 0.1.0 made"));
-  CHECK(contains(refusal, "which goes on with version 3"));
+  CHECK(contains(refusal, "which goes on with version 4"));
   CHECK(contains(refusal, "--fresh"));
   CHECK_FALSE(contains(refusal, "\n"));
   CHECK(text_of(file) == before);
   CHECK_FALSE(fs::exists(file.string() + "-wal"));
-  CHECK(contains(preview_start(config, {}, {})->refusal, "the ledger's version is 3 here and was 1"));
+  CHECK(contains(preview_start(config, {}, {})->refusal, "the ledger's version is 4 here and was 1"));
 
   Config own = config;
   own.output.dir = (folder / "own").string();
@@ -216,12 +221,66 @@ TEST_CASE("damage of an earlier version's ledger is found") {
     CHECK(contains(merged(), "damaged: table slides"));
   }
   SUBCASE("a version that isn't there yet") {
-    tamper(file, "PRAGMA user_version = 4");
-    CHECK(contains(merged(), "has schema version 4, and this program knows up to 3; a newer slidestream made it"));
+    tamper(file, "PRAGMA user_version = 5");
+    CHECK(contains(merged(), "has schema version 5, and this program knows up to 4; a newer slidestream made it"));
   }
   SUBCASE("views of its own under the names of those that show it") {
     tamper(file, "CREATE VIEW slides_2 AS SELECT 1; CREATE VIEW settings_1 AS SELECT 2; CREATE VIEW sums AS SELECT 3");
     CHECK(merged().empty());
     CHECK(text_of(folder / "out/slides.csv") == text_of(kept(version) / "slides.csv"));
   }
+}
+
+TEST_CASE("files whose digests are of two kinds aren't called the same, nor others") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 1);
+  const auto run = [&](const std::string& name, std::uint64_t bytes, std::uint64_t digest, const std::string& version) {
+    const Config config = ledger_config(folder / name);
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    slide.artifacts[0].bytes = bytes;
+    slide.artifacts[0].digest = digest;
+    {
+      Ledger ledger(config);
+      ledger.begin(manifest, false);
+      ledger.started(0);
+      ledger.ended(0, slide);
+    }
+    if (!version.empty()) {
+      tamper(folder / name / ledger_name, "PRAGMA user_version = " + version + "; UPDATE settings SET value = '" +
+                                              version + "' WHERE name = 'the ledger''s version'");
+    }
+    return (folder / name).string();
+  };
+  constexpr std::uint64_t small = std::uint64_t{1} << 20;
+  const auto differences = [](const std::string& a, const std::string& b) {
+    const Comparison comparison = compare_runs(a, b);
+    REQUIRE(comparison.slides.size() == 1);
+    CHECK(comparison.within(0) == comparison.slides[0].artifacts.empty());
+    return comparison.slides[0].artifacts;
+  };
+  const std::string now = run("now", small + 1, 5, "");
+  const std::string before = run("before", small + 1, 6, "3");
+  const std::vector<std::string> unknown = {"sobel edges: digests of ledgers of version 3 and 4 can't be compared"};
+  CHECK(differences(before, now) == unknown);
+  CHECK(differences(now, before).size() == 1);
+  CHECK(differences(before, run("longer", small + 2, 5, ""))[0] != unknown[0]);
+  CHECK(differences(before, run("again", small + 1, 6, "3")).empty());
+  CHECK(differences(before, run("other", small + 1, 7, "3"))[0] ==
+        "sobel edges: 0000000000000006, then 0000000000000007");
+  // Those of files of one block are the same in both.
+  const std::string small_before = run("small", small, 8, "3");
+  CHECK(differences(small_before, run("small now", small, 8, "")).empty());
+  CHECK(differences(small_before, run("small other", small, 9, ""))[0] ==
+        "sobel edges: 0000000000000008, then 0000000000000009");
+
+  CHECK(contains(message_of<ConfigError>([&] {
+                   merge_ledgers({before, now}, (folder / "m").string());
+                 }),
+                 "the ledger's version is "));
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(ledger_config(before)); }),
+                 "has a ledger of version 3"));
+  // Joined, they are still that version's.
+  merge_ledgers({before}, (folder / "joined").string());
+  CHECK(differences((folder / "joined").string(), now) == unknown);
+  CHECK(differences((folder / "joined").string(), before).empty());
 }

@@ -29,6 +29,7 @@
 
 #include "codec/tile_encoder.hpp"
 #include "image/pyramid_builder.hpp"
+#include "sink/file_digest.hpp"
 #include "sink/image_sink.hpp"
 #include "synth/workers.hpp"
 
@@ -210,8 +211,14 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
     if (sink->written() == stop && stop < sink->layout().tiles()) return;
   }
   std::uint64_t bytes = 0;
-  for (const PublishedFile& made : sink->publish()) bytes += made.bytes;
+  const std::vector<PublishedFile> published = sink->publish();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  for (const PublishedFile& made : published) {
+    bytes += made.bytes;
+    // Reading 5 GB of nothing takes long.
+    if (data_at == 0 && made.digest && made.digest != file_digest(made.path))
+      throw Error(made.path.string() + ": another digest");
+  }
   std::printf("%.3f s %llu bytes\n", taken.count(), static_cast<unsigned long long>(bytes));
 }
 

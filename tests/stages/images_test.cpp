@@ -15,7 +15,7 @@
 
 #include <slidestream/error.hpp>
 
-#include "sink/content_hash.hpp"
+#include "sink/file_digest.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
 #include "synth/synth.hpp"

@@ -1,0 +1,231 @@
+#include "sink/file_digest.hpp"
+
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "sink/background.hpp"
+#include "sink/file_calls.hpp"
+
+namespace slidestream {
+
+namespace {
+
+using Blocks = std::vector<std::optional<std::uint64_t>>;
+
+/// So much is read at a time: it is hashed while it is still in a core's own cache.
+constexpr std::size_t read_bytes = std::size_t{128} << 10;
+
+/// How many blocks a thread of its own is worth.
+constexpr std::size_t blocks_a_thread = 8;
+
+std::optional<std::uint64_t> read_block(int descriptor, std::uint64_t offset, std::uint64_t bytes,
+                                        std::span<std::byte> room) {
+  ContentHash hash;
+  while (bytes > 0) {
+    const auto part = room.first(std::min<std::uint64_t>(bytes, room.size()));
+    if (read_at(descriptor, offset, part) != 0) return std::nullopt;
+    hash.add(part);
+    offset += part.size();
+    bytes -= part.size();
+  }
+  return hash.value();
+}
+
+/// Reads the blocks that aren't known. \return whether all could be read.
+bool read_unknown(int descriptor, std::uint64_t size, Blocks& blocks) {
+  std::vector<std::size_t> unknown;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!blocks[i]) unknown.push_back(i);
+  }
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> all{true};
+  const auto work = [&] {
+    const auto memory = std::make_unique_for_overwrite<std::byte[]>(read_bytes);
+    while (all) {
+      const std::size_t i = next++;
+      if (i >= unknown.size()) return;
+      const std::uint64_t offset = std::uint64_t{unknown[i]} * digest_block;
+      const auto hash = read_block(descriptor, offset, std::min<std::uint64_t>(digest_block, size - offset),
+                                   {memory.get(), read_bytes});
+      if (!hash) all = false;
+      blocks[unknown[i]] = hash;
+    }
+  };
+  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+  at_once(std::clamp<std::size_t>(unknown.size() / blocks_a_thread, 1, most), work);
+  return all;
+}
+
+void add_number(ContentHash& hash, std::uint64_t value) {
+  std::array<std::byte, 8> bytes{};
+  for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = std::byte(value >> (8 * k) & 0xff);
+  hash.add(bytes);
+}
+
+/// Of a file of that size. \param blocks  all of its blocks; those that are known needn't be read.
+std::optional<std::uint64_t> digest_of(int descriptor, std::uint64_t size, Blocks blocks) {
+  if (!read_unknown(descriptor, size, blocks)) return std::nullopt;
+  if (blocks.size() == 1) return blocks.front();
+  ContentHash hash;
+  if (size == 0) return hash.value();
+  for (const auto& block : blocks) add_number(hash, *block);
+  add_number(hash, size);
+  return hash.value();
+}
+
+}  // namespace
+
+void WrittenDigest::add(std::uint64_t offset, std::span<const ::iovec> pieces) {
+  std::uint64_t bytes = 0;
+  for (const ::iovec& piece : pieces) bytes += piece.iov_len;
+  if (bytes == 0) return;
+  if (offset < at_) return forget(offset, bytes);
+  static constexpr std::array<std::byte, 4096> zeros{};
+  while (at_ < offset) add(std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - at_)));
+  for (const ::iovec& piece : pieces) add({static_cast<const std::byte*>(piece.iov_base), piece.iov_len});
+}
+
+void WrittenDigest::add(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), digest_block - at_ % digest_block));
+    if (known_) hash_.add(part);
+    at_ += part.size();
+    bytes = bytes.subspan(part.size());
+    if (at_ % digest_block == 0) end_block();
+  }
+}
+
+void WrittenDigest::end_block() {
+  blocks_.push_back(known_ ? std::optional(hash_.value()) : std::nullopt);
+  hash_ = {};
+  known_ = true;
+}
+
+void WrittenDigest::forget(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t end = offset + bytes;
+  if (bytes == 0) return;
+  for (std::uint64_t block = offset / digest_block; block < blocks_.size() && block * digest_block < end; ++block) {
+    blocks_[block].reset();
+  }
+  if (end > blocks_.size() * digest_block) known_ = false;
+  while (at_ < end) {
+    at_ = std::min(end, (at_ / digest_block + 1) * digest_block);
+    if (at_ % digest_block == 0) end_block();
+    if (at_ < end) known_ = false;
+  }
+}
+
+std::optional<std::uint64_t> WrittenDigest::value(int descriptor) const {
+  Blocks blocks = blocks_;
+  if (at_ % digest_block != 0) blocks.push_back(known_ ? std::optional(hash_.value()) : std::nullopt);
+  return digest_of(descriptor, at_, std::move(blocks));
+}
+
+std::optional<std::uint64_t> file_digest(const std::filesystem::path& file) {
+  const OpenFile open(file);
+  struct ::stat about {};
+  if (open.descriptor < 0 || ::fstat(open.descriptor, &about) != 0 || !S_ISREG(about.st_mode)) return std::nullopt;
+  const auto size = static_cast<std::uint64_t>(about.st_size);
+  return digest_of(open.descriptor, size, Blocks((size + digest_block - 1) / digest_block));
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Calls `see` with each file in a folder. \return whether all of it could be looked at.
+template <class See>
+bool see_files(const fs::path& folder, const See& see) {
+  std::error_code code;
+  fs::recursive_directory_iterator entry(folder, code);
+  for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
+    if (!entry->is_directory(code) && !code && !see(entry->path())) return false;
+    if (code) break;
+  }
+  return !code;
+}
+
+std::optional<std::uint64_t> file_bytes(const fs::path& file) {
+  std::error_code code;
+  if (!fs::is_regular_file(file, code)) return std::nullopt;
+  const std::uintmax_t bytes = fs::file_size(file, code);
+  return code ? std::nullopt : std::optional<std::uint64_t>(bytes);
+}
+
+/// What is in the files of a folder: bytes and digest, by name. Several at a time. \return whether all could be read.
+bool describe_files(const fs::path& folder, std::map<std::string, std::string>& files) {
+  std::mutex mutex;
+  bool all = true;
+  auto next = files.begin();  // guarded by mutex, as `all`
+  const auto work = [&] {
+    for (;;) {
+      auto file = files.end();
+      {
+        const std::lock_guard lock(mutex);
+        if (!all || next == files.end()) return;
+        file = next++;
+      }
+      const auto bytes = file_bytes(folder / file->first);
+      const auto digest = file_digest(folder / file->first);
+      if (bytes && digest) {
+        file->second = std::to_string(*bytes) + " " + std::to_string(*digest);
+      } else {
+        const std::lock_guard lock(mutex);
+        all = false;
+      }
+    }
+  };
+  // A file or two are read before a thread has begun.
+  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 8);
+  at_once(std::clamp<std::size_t>(files.size() / 16, 1, most), work);
+  return all;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> path_bytes(const fs::path& path) {
+  std::error_code code;
+  if (!fs::is_directory(path, code)) return file_bytes(path);
+  std::uint64_t all = 0;
+  const bool seen = see_files(path, [&](const fs::path& file) {
+    const auto bytes = file_bytes(file);
+    all += bytes.value_or(0);
+    return bytes.has_value();
+  });
+  return seen ? std::optional(all) : std::nullopt;
+}
+
+std::optional<PathContent> path_content(const fs::path& path) {
+  const auto whole = path_bytes(path);
+  if (!whole) return std::nullopt;
+  std::error_code code;
+  if (!fs::is_directory(path, code)) {
+    const auto digest = file_digest(path);
+    return digest ? std::optional(PathContent{*whole, *digest}) : std::nullopt;
+  }
+  std::map<std::string, std::string> files;
+  const bool seen = see_files(path, [&](const fs::path& file) {
+    files.emplace(file.lexically_relative(path).generic_string(), std::string());
+    return true;
+  });
+  if (!seen || !describe_files(path, files)) return std::nullopt;
+  ContentHash digest;
+  for (const auto& [name, what] : files) {
+    // With the NUL at the end of each, which is in no name.
+    digest.add(std::as_bytes(std::span(name.c_str(), name.size() + 1)));
+    digest.add(std::as_bytes(std::span(what.c_str(), what.size() + 1)));
+  }
+  return PathContent{*whole, digest.value()};
+}
+
+}  // namespace slidestream
