@@ -42,7 +42,7 @@ Run convert(const Config& config, const std::vector<std::string>& slides, std::u
   return done;
 }
 
-/// Of syncing, reading back for the digest, and renaming, which come after the last write.
+/// Of syncing, reading files but OME-TIFF back for the digest, and renaming, which come after the last write.
 double publish_seconds(const Run& done) {
   for (const StageReport& stage : done.result.stages) {
     if (stage.name == "publish") return stage.busy_seconds;

@@ -90,9 +90,23 @@ void WrittenDigest::add(std::uint64_t offset, std::span<const ::iovec> pieces) {
   for (const ::iovec& piece : pieces) bytes += piece.iov_len;
   if (bytes == 0) return;
   if (offset < at_) return forget(offset, bytes);
-  static constexpr std::array<std::byte, 4096> zeros{};
-  while (at_ < offset) add(std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - at_)));
+  while (at_ < offset) add_zeros(offset - at_);
   for (const ::iovec& piece : pieces) add({static_cast<const std::byte*>(piece.iov_base), piece.iov_len});
+}
+
+/// Some, up to `most`.
+void WrittenDigest::add_zeros(std::uint64_t most) {
+  static const std::vector<std::byte> zeros(digest_block);
+  static const std::uint64_t whole_block = [] {
+    ContentHash hash;
+    hash.add(zeros);
+    return hash.value();
+  }();
+  if (at_ % digest_block != 0 || most < digest_block) {
+    return add(std::span(zeros).first(std::min(most, digest_block - at_ % digest_block)));
+  }
+  blocks_.emplace_back(whole_block);
+  at_ += digest_block;
 }
 
 void WrittenDigest::add(std::span<const std::byte> bytes) {

@@ -40,6 +40,7 @@ class WrittenDigest {
 
  private:
   void add(std::span<const std::byte> bytes);
+  void add_zeros(std::uint64_t most);
   void end_block();
 
   std::vector<std::optional<std::uint64_t>> blocks_;  ///< those before the one that `at_` lies in; empty: to be read

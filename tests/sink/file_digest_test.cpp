@@ -220,9 +220,7 @@ TEST_CASE("an image's digest is its file's, for every compression, with one leve
       for (const int tile : {16, 256}) check({.compression = compression, .tile = tile, .levels = levels}, 0);
     }
   }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   check({.compression = TileCompression::none, .levels = 1}, (std::uint64_t{4} << 30) - 70'000);
-#endif
 }
 
 }  // namespace slidestream

@@ -11,6 +11,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/forecast.hpp>
 
+#include "sink/file_digest.hpp"
 #include "sink/image_sink.hpp"
 #include "slide/copied_tiles.hpp"
 #include "support/copied_images.hpp"
@@ -80,6 +81,7 @@ TEST_CASE("level 0 has the slide's own tiles, the other levels those that a seco
     const RunResult result = run(config, {slide});
     test::require_done(result);
     check_copied(slide, image_of(config, slide));
+    CHECK(path_content(image_of(config, slide))->digest == result.slides[0].artifacts.at(0).digest);
     Config encoded = config;
     encoded.output.dir = folder / "encoded";
     encoded.image.compression = ImageCompression::jpeg;
