@@ -22,8 +22,8 @@ int write_at(int descriptor, std::uint64_t offset, std::span<::iovec> pieces) no
 /// Fills `bytes` from `offset`; a file that ends before is EIO.
 int read_at(int descriptor, std::uint64_t offset, std::span<std::byte> bytes) noexcept;
 
-/// A file that is open to be read while this lives; a descriptor below 0 where it can't be, and errno says why. Pipes and
-/// devices don't make anybody wait.
+/// A file that is open to be read while this lives; a descriptor below 0 where it can't be, and errno says why. Pipes
+/// and devices don't make anybody wait.
 struct OpenFile {
   explicit OpenFile(const std::filesystem::path& file) noexcept;
   ~OpenFile();
