@@ -179,6 +179,21 @@ TEST_CASE("a digest that is taken while a file is written is the file's, whateve
   }
 }
 
+TEST_CASE("what is written behind a write that failed doesn't make that one's bytes the file's") {
+  const TemporaryFolder folder;
+  std::mt19937_64 random(8);
+  const std::string bytes = noise(2 * block, random);
+  PartialFile file(folder / "file", bytes_of("0123456789"));
+  {
+    const FileLimit limit(block / 2);
+    CHECK_THROWS_AS(file.write(10, bytes_of(bytes)), OutputError);
+  }
+  file.write(10 + bytes.size(), bytes_of("behind"));
+  const std::uint64_t digest = file.digest();
+  file.publish();
+  CHECK(digest == plain_digest(content(folder / "file")));
+}
+
 TEST_CASE("a file that somebody else cut off or made longer has no digest") {
   const TemporaryFolder folder;
   PartialFile file(folder / "file", bytes_of("0123456789"));
