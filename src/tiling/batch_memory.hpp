@@ -14,7 +14,8 @@
 namespace slidestream {
 
 /// Memory for batches of equal size. What nobody holds any more is used again, so that its pages needn't be taken from
-/// the system again. Thread-safe; blocks outlive the pool.
+/// the system again. What a pool doesn't keep is kept for others, `most_spare` bytes at most: programs walk slides many
+/// times. Thread-safe; blocks outlive the pool.
 class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
   using Block = std::shared_ptr<runtime::HostMemory>;
@@ -22,6 +23,8 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   /// Where batches begin in their blocks. libjpeg-turbo writes rows that lie at multiples of 32 bytes past the caches,
   /// which takes longer: so they don't.
   static constexpr std::size_t offset = 16;
+  /// Bytes that this process keeps for pools to come.
+  static constexpr std::size_t most_spare = std::size_t{128} << 20;
 
   /// A block that goes back when its last holder lets it go, or when it is handed back before.
   class Lease {
@@ -42,6 +45,9 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
 
   /// \param most_kept  blocks that are kept while nobody holds them
   BatchMemory(std::size_t bytes, std::size_t most_kept) : bytes_(bytes), most_kept_(most_kept) {}
+  ~BatchMemory();
+  BatchMemory(const BatchMemory&) = delete;
+  BatchMemory& operator=(const BatchMemory&) = delete;
 
   std::size_t bytes() const noexcept { return bytes_; }
   void keep(std::size_t most);
