@@ -119,22 +119,27 @@ std::int64_t crop(jpeg_decompress_struct& jpeg, const TileJob& job) {
   return column;
 }
 
-// Asks for a line as its only owner, not as a reader who would have to ask again to write. Processors without the
-// instruction take it for nothing.
+/// Asks for the line as its only owner: whoever fetches it to read would have to ask the other processors again to
+/// write.
+void fetch_to_write(const std::uint8_t* at) {
 #if defined(__x86_64__)
-__attribute__((target("prfchw")))
+  // A processor without the instruction does nothing; compilers only make it where every processor has it.
+  asm volatile("prefetchw %0" : : "m"(*at));
+#else
+  __builtin_prefetch(at, 1);
 #endif
-void fetch_to_write(const std::uint8_t* row, std::size_t bytes) {
-  constexpr std::size_t line = 64;
-  for (std::size_t at = 0; at < bytes; at += line) __builtin_prefetch(row + at, 1);
-  __builtin_prefetch(row + bytes - 1, 1);
 }
 
 /// Has the processor fetch what rows [`first`, `end`) of a tile are going to overwrite: it is in the caches by the time
 /// that libjpeg has decoded them.
 void fetch_rows(const TileJob& job, std::int64_t first, std::int64_t end) {
+  constexpr std::size_t line = 64;
+  const std::size_t bytes = job.out.row_bytes();
   for (std::int64_t y = first; y < end; ++y) {
-    if (const std::uint8_t* const row = job.row(y); row != nullptr) fetch_to_write(row, job.out.row_bytes());
+    const std::uint8_t* const row = job.row(y);
+    if (row == nullptr) continue;
+    for (std::size_t at = 0; at < bytes; at += line) fetch_to_write(row + at);
+    fetch_to_write(row + bytes - 1);
   }
 }
 

@@ -18,13 +18,13 @@ class SpareBlocks {
 
   SpareBlocks() { blocks_.reserve(most_blocks); }
 
-  /// Of `bytes` or somewhat more; null when there is none.
+  /// Of `bytes` or at most half as many more; null when there is none.
   Block take(std::size_t bytes) {
     if (process_ != ::getpid()) return nullptr;
     const std::lock_guard lock(mutex_);
     const auto fits = [&](const Block& block) {
       const std::size_t has = block->bytes().size();
-      return has >= bytes && has - bytes <= bytes / 4;
+      return has >= bytes && has - bytes <= bytes / 2;
     };
     const auto last = std::find_if(blocks_.rbegin(), blocks_.rend(), fits);
     if (last == blocks_.rend()) return nullptr;

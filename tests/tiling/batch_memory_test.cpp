@@ -44,7 +44,7 @@ TEST_CASE("memory of a pool that is gone is used again by another") {
   CHECK(marked(bytes, 3) == 2);
   leave_marked(1);
   // Of a little less it is taken, too.
-  CHECK(marked(bytes - bytes / 8, 1) == 1);
+  CHECK(marked(bytes - bytes / 4, 1) == 1);
 }
 
 TEST_CASE("what a pool keeps itself goes to others when it is gone or keeps less") {
