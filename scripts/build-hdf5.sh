@@ -6,7 +6,7 @@
 # source package that the distribution's archive has, as build-libtiff.sh does.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-# shellcheck source=source-package.sh
+# shellcheck source=scripts/source-package.sh
 source "$root/scripts/source-package.sh"
 
 fail() { echo "build-hdf5.sh: $*" >&2; exit 1; }
@@ -20,7 +20,8 @@ if [[ -f "$made/libhdf5.a" ]]; then echo "$made/libhdf5.a"; exit; fi
 mkdir -p "$root/build"
 work="$(mktemp -d "$root/build/.hdf5.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
-fetch_source hdf5 "$version"
+# HDF5's own sources alone: the distribution's patches are for other uses than this, and under the GPL.
+fetch_source hdf5 "$version" --skip-patches
 mkdir "$work/built" "$work/made"
 cd "$work/built"
 # The source's own build: its CMake files don't get through the distribution's compiler.

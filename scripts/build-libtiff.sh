@@ -7,7 +7,7 @@
 # the distribution's library stays, and so do its name and the versions of its symbols.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-# shellcheck source=source-package.sh
+# shellcheck source=scripts/source-package.sh
 source "$root/scripts/source-package.sh"
 
 fail() { echo "build-libtiff.sh: $*" >&2; exit 1; }

