@@ -2,7 +2,7 @@
 # Tests what build-wheel.sh made where none of the distribution's libraries are:
 # `test-wheel.sh [--python PYTHON]... [--sdist] [WHEELS_DIR [BUILD_DIR]]`. PYTHON is python3, WHEELS_DIR build/wheels and
 # BUILD_DIR, whose pipeline says what is right, build/release unless named. Each Python gets a virtual environment with the
-# wheel and h5py, and a root of its own that holds the environment, that Python and the C and C++ runtime alone; there
+# wheel and h5py, and a root of its own that holds these, that Python, glibc, the runtime of C and C++, and zlib alone; there
 # tests/scripts/wheel_check.py runs. With --sdist the source distribution is made, too, and installed by the first Python;
 # that links the machine's libraries, and takes minutes. Needs the network for pip, and a kernel that lets users have
 # namespaces.
@@ -37,19 +37,20 @@ trap 'rm -rf "$work"' EXIT
 cp "$root/tests/scripts/wheel_check.py" "$work/"
 "${pythons[0]}" "$work/wheel_check.py" prepare "$pipeline" "$work/expected"
 
-# What any Linux has: with glibc come the loader and its parts.
-runtime='/(ld-linux-[^/]*|libc|libm|libpthread|libdl|librt|libutil|libstdc\+\+|libgcc_s)\.so'
+# What a wheel may look for on any Linux: glibc, the runtime of C and C++, and zlib (PEP 600 has the list).
+runtime='/(libc|libm|libpthread|libdl|librt|libutil|libstdc\+\+|libgcc_s|libz)\.so\.'
 
 # check_in_bare_root ENV PYTHON
 check_in_bare_root() {
   local bare="$1.root" prefix place library
   prefix="$("$2" -c 'import sys; print(sys.base_prefix)')"
   for place in "$prefix" "$1" "$work/expected" /proc /dev; do mkdir -p "$bare$place"; done
-  mkdir -p "$bare/tmp" "$bare/lib64"
+  mkdir -p "$bare/tmp"
   while read -r library; do
     mkdir -p "$bare$(dirname "$library")"
     cp -Lu "$library" "$bare$library"
-  done < <(/sbin/ldconfig -p | sed -n 's/.*(libc6,x86-64.*) => //p' | grep -E "$runtime")
+  done < <(/sbin/ldconfig -p | sed -n 's/.*(libc6,x86-64.*) => //p' | grep -E "$runtime"
+    readelf -lW "$(realpath "$1/bin/python")" | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
   cp "$work/wheel_check.py" "$bare/"
   # shellcheck disable=SC2016  # expanded inside
   env -i PATH="$PATH" unshare --user --map-root-user --mount bash -euc '
