@@ -1,11 +1,11 @@
 #!/bin/bash
 # Tests what build-wheel.sh made where none of the distribution's libraries are:
 # `test-wheel.sh [--python PYTHON]... [--sdist] [WHEELS_DIR [BUILD_DIR]]`. PYTHON is python3, WHEELS_DIR build/wheels and
-# BUILD_DIR, whose pipeline says what is right, build/release unless named. Each Python gets a virtual environment with the
-# wheel and h5py, and a root of its own that holds these, that Python, glibc, the runtime of C and C++, and zlib alone; there
-# tests/scripts/wheel_check.py runs. With --sdist the source distribution is made, too, and installed by the first Python;
-# that links the machine's libraries, and takes minutes. Needs the network for pip, and a kernel that lets users have
-# namespaces.
+# BUILD_DIR, whose pipeline says what is right, build/release unless named. The wheels' licences are looked at. Then each
+# Python gets a virtual environment with the wheel and h5py, and a root of its own that holds these, that Python, glibc,
+# the runtime of C and C++, and zlib alone; there tests/scripts/wheel_check.py runs. With --sdist the source distribution is
+# made, too, and installed by the first Python; that links the machine's libraries, and takes minutes. Needs the network for
+# pip, and a kernel that lets users have namespaces.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
@@ -30,6 +30,8 @@ pipeline="${places[1]:-$root/build/release}/pipeline"
 compgen -G "$wheels/slidestream-*.whl" >/dev/null || fail "$wheels holds no wheel: scripts/build-wheel.sh makes one"
 [[ -x "$pipeline" ]] || fail "$pipeline is missing: cmake --preset release && ninja -C build/release pipeline"
 unshare --user --map-root-user --mount true || fail 'the kernel lets nobody have namespaces here'
+
+"${pythons[0]}" -B "$root/tests/scripts/wheel_check.py" licences "$wheels"/slidestream-*.whl
 
 mkdir -p "$root/build"
 work="$(mktemp -d "$root/build/.test-wheel.XXXXXX")"

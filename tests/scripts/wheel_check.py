@@ -1,5 +1,6 @@
 """Whether an installed slidestream gives what the program of a plain build gives, for scripts/test-wheel.sh:
 `wheel_check.py prepare PIPELINE FOLDER` writes slides, and what is right of them;
+`wheel_check.py licences WHEEL...` fails where one has a library inside whose terms nobody read, or leaves out their text;
 `wheel_check.py check FOLDER SCRATCH [--bare PREFIX...]` compares, and with --bare fails where a library lies in none of the
 places that are named and isn't one of those that any Linux has."""
 
@@ -9,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import zipfile
 
 CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey", "jpeg2000", "none")
 RUN = {"analysis.window": 128, "analysis.stride": 64}
@@ -93,9 +95,35 @@ def check_libraries(prefixes):
     assert not strangers, strangers
 
 
+def check_licences(wheel):
+    from permissive import PERMISSIVE
+
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+        others, = (name for name in names if name.endswith("/licenses/OTHERS.txt"))
+        text = packed.read(others).decode()
+        module, = (packed.read(name) for name in names if re.search(r"/_core[^/]*\.so$", name))
+    libraries, _, compiled_in = text.partition("and, compiled into slidestream/_core:")
+    texts = {name.rsplit("/", 1)[1] for name in names if "/licenses/others/" in name}
+    inside = {re.sub(r"-[0-9a-f]{8}\.", ".", name.split("/")[1]) for name in names if name.startswith("slidestream.libs/")}
+    listed = dict(line.split(": ", 1) for line in libraries.splitlines() if ".so" in line)
+    assert inside == set(listed), inside ^ set(listed)
+    for soname, origin in listed.items():
+        assert soname.split(".so")[0] in PERMISSIVE, f"{soname}: read its licence, and name it in permissive.py"
+        assert {"tiff": "libtiff"}.get(origin.split()[0], origin.split()[0]) in texts, origin
+    compiled_in = {line.split()[0] for line in compiled_in.splitlines() if line} - {"None"}
+    assert {"libhdf5", "nanobind", "nlohmann-json3-dev"} <= compiled_in <= texts, compiled_in ^ texts
+    assert ("cuda" in compiled_in) == (b"cudaGetDeviceCount" in module), "CUDA's runtime"
+    assert b"jbg_dec_init" not in module and not any("jbig" in name for name in names)
+
+
 def main():
     if sys.argv[1] == "prepare":
         prepare(pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]))
+        return
+    if sys.argv[1] == "licences":
+        for wheel in sys.argv[2:]:
+            check_licences(wheel)
         return
     import numpy
 
