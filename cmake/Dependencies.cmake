@@ -18,13 +18,20 @@ pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.37)
 pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial hdf5)
 
 # Programs have HDF5 in them where it is there as an archive: Debian's shared one brings libcurl and all that it needs, for
-# files in the cloud. Shared libraries can't, as the archive isn't made for them.
+# files in the cloud. Shared libraries can't, as that archive isn't made for them: they have another one in them where it is
+# named, as scripts/build-wheel.sh does.
 find_library(SLIDESTREAM_HDF5_ARCHIVE NAMES libhdf5_serial.a libhdf5.a HINTS ${HDF5_LIBRARY_DIRS}
              DOC "HDF5 as an archive; without it programs link the shared library")
+set(SLIDESTREAM_HDF5_PIC_ARCHIVE "" CACHE FILEPATH
+  "HDF5 as an archive for shared libraries, which scripts/build-hdf5.sh makes; without it those link the shared library")
 find_library(SLIDESTREAM_SZIP sz)
 find_package(ZLIB)
 set(SLIDESTREAM_HDF5 PkgConfig::HDF5)
-if(SLIDESTREAM_HDF5_ARCHIVE AND SLIDESTREAM_SZIP AND ZLIB_FOUND)
+if(SLIDESTREAM_HDF5_PIC_ARCHIVE)
+  add_library(slidestream_hdf5_pic_archive INTERFACE)
+  target_link_libraries(slidestream_hdf5_pic_archive INTERFACE "${SLIDESTREAM_HDF5_PIC_ARCHIVE}" ${CMAKE_DL_LIBS} m)
+  set(SLIDESTREAM_HDF5 "$<BUILD_INTERFACE:slidestream_hdf5_pic_archive>$<INSTALL_INTERFACE:PkgConfig::HDF5>")
+elseif(SLIDESTREAM_HDF5_ARCHIVE AND SLIDESTREAM_SZIP AND ZLIB_FOUND)
   add_library(slidestream_hdf5_archive INTERFACE)
   target_link_libraries(slidestream_hdf5_archive INTERFACE
     "${SLIDESTREAM_HDF5_ARCHIVE}" "${SLIDESTREAM_SZIP}" ZLIB::ZLIB ${CMAKE_DL_LIBS} m)

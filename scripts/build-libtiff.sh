@@ -7,17 +7,16 @@
 # the distribution's library stays, and so do its name and the versions of its symbols.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+# shellcheck source=scripts/source-package.sh
+source "$root/scripts/source-package.sh"
 
 fail() { echo "build-libtiff.sh: $*" >&2; exit 1; }
 (($# == 0)) || { echo "usage: $0" >&2; exit 2; }
-for tool in apt-get dpkg-query dpkg-source cmake ninja; do
-  command -v "$tool" >/dev/null || fail "$tool is missing: scripts/install-deps.sh installs it"
-done
+need_tools cmake ninja
 version="$(dpkg-query -W -f='${source:Version}' libtiff-dev 2>/dev/null)" ||
   fail 'libtiff-dev is missing: scripts/install-deps.sh installs it'
 installed="$(dpkg-query -L libtiff-dev | grep '/libtiff\.so$')"
 installed="$(readlink -f "$installed")"
-soname_of() { readelf -dW "$1" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p'; }
 needed_by() { readelf -dW "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort; }
 # Names and versions of the functions that a library gives.
 symbols_of() { objdump -T "$1" | awk '$2 == "g" && $4 != "*UND*" && $4 != "*ABS*" {print $NF, $(NF - 1)}' | sort -u; }
@@ -28,30 +27,8 @@ if [[ -f "$made/$soname" ]]; then echo "$made/$soname"; exit; fi
 mkdir -p "$root/build"
 work="$(mktemp -d "$root/build/.libtiff.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
-log="$work/log"
-mkdir -p "$work"/{etc,lists/partial,cache/archives/partial}
-
-# The archive's addresses, as this machine has them for packages, asked for sources.
-for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-  [[ ! -f "$file" ]] || sed -n 's/^[[:space:]]*deb\([[:space:]].*\)/deb-src\1/p' "$file" >>"$work/etc/all.list"
-done
-for file in /etc/apt/sources.list.d/*.sources; do
-  [[ ! -f "$file" ]] || sed 's/^Types:.*/Types: deb-src/' "$file" >"$work/etc/$(basename "$file")"
-done
-apt() {
-  apt-get -q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/etc" -o Dir::State::Lists="$work/lists" \
-    -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)" -o APT::Get::List-Cleanup=false \
-    -o Acquire::Languages=none -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 "$@"
-}
-# Others' archives may lack sources or not answer; what counts is whether libtiff's is found.
-apt update >"$log" 2>&1 </dev/null || true
+fetch_source tiff "$version"
 cd "$work"
-apt source --download-only "tiff=$version" >>"$log" 2>&1 </dev/null ||
-  apt source --download-only tiff >>"$log" 2>&1 </dev/null ||
-  fail "no source package of libtiff from the distribution's archive: $(grep -E '^[EW]: ' "$log" | tail -n 1)"
-# apt has checked the hashes, so that the packager's own signature need not be.
-step() { "$@" >>"$log" 2>&1 || { tail -n 20 "$log" >&2; fail "$1 failed"; }; }
-step dpkg-source --no-check -x ./*.dsc source
 # The version script gives symbols the versions that the distribution's have.
 step cmake -S source -B built -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -Djbig=OFF \
   -Dld-version-script=ON -Dtiff-tools=OFF -Dtiff-tests=OFF -Dtiff-contrib=OFF -Dtiff-docs=OFF -Dtiff-opengl=OFF -Dcxx=OFF \
@@ -69,8 +46,5 @@ differs="$(comm -3 <(needed_by "$installed" | grep -v '^libjbig\.') <(needed_by 
 
 mkdir "$work/made"
 strip --strip-unneeded -o "$work/made/$soname" "$library"
-cp source/debian/copyright "$work/made/copyright"
-dpkg-parsechangelog -l source/debian/changelog -S Version >"$work/made/source-version"
-# Another call may have been as fast.
-mv -T "$work/made" "$made" 2>>"$log" || [[ -f "$made/$soname" ]] || fail "$made can't be written"
+keep_made "libtiff-$version"
 echo "$made/$soname"

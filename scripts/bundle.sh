@@ -6,6 +6,8 @@
 # build-libtiff.sh, which needs the network the first time: the distribution's links JBIG-KIT, which is under the GPL.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+# shellcheck source=scripts/passed-on.sh
+source "$root/scripts/passed-on.sh"
 
 trap 'echo "bundle.sh: line $LINENO failed" >&2' ERR
 
@@ -14,8 +16,6 @@ trap 'echo "bundle.sh: line $LINENO failed" >&2' ERR
 library_path='$ORIGIN/../lib'
 # glibc comes with the machine and fits its kernel; libcuda comes with the driver.
 left_to_the_machine='^(linux-vdso|ld-linux-[^/]*|libc|libm|libpthread|libdl|librt|libresolv|libutil|libcuda)\.so'
-# Libraries under the GPL alone would put what is passed on under it, too.
-under_the_gpl='^lib(jbig|fftw3)'
 # What programs have in them of other projects' sources, by the packages that have their licences.
 compiled_in=(libcli11-dev libconcurrentqueue-dev libhdf5-dev libjs-chart.js libjs-leaflet nlohmann-json3-dev)
 marker=.slidestream-bundle
@@ -58,7 +58,7 @@ gpu_benchmarks() {
     while read -r file; do if [[ -x "$file" ]]; then echo "$file"; fi; done
 }
 have_cuda=
-if grep -q -- -DSLIDESTREAM_HAVE_CUDA=1 "$build/build.ninja" 2>/dev/null; then have_cuda=yes; fi
+if has_cuda "$build"; then have_cuda=yes; fi
 
 programs=()
 if has program; then
@@ -106,8 +106,7 @@ add_library() {
   [[ -e "$stage/lib/$soname" ]] && return
   cp -L "$file" "$stage/lib/$soname"
   chmod 644 "$stage/lib/$soname"
-  package="$(dpkg-query -S "$(realpath "$file")" 2>/dev/null || dpkg-query -S "*/${file##*/}" 2>/dev/null || true)"
-  package="${package%%:*}"
+  package="$(package_of "$file")"
   add_licence "$package" "/usr/share/doc/$package/copyright"
   origin+=("lib/$soname|$package $(dpkg-query -W -f='${Version}' "$package" 2>/dev/null)")
 }
@@ -133,25 +132,16 @@ while read -r soname file _; do
 done < <(libraries_of "${programs[@]}")
 
 # CUPTI is loaded when a trace is asked for, and CUDA installations without developers' tools lack it.
-cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 if [[ -n "$have_cuda" ]]; then
-  # The compiler may be a script elsewhere that calls the one of the toolkit, which knows where it lies.
-  compiler="$(cached CMAKE_CUDA_COMPILER)"
-  cuda="$("$compiler" --dryrun -x cu /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p')"
-  cuda="$(realpath "${cuda:-$(dirname "$compiler")/..}")"
-  cupti="$(cached CUDA_cupti_LIBRARY)"
+  cupti="$(cached "$build" CUDA_cupti_LIBRARY)"
   if [[ -f "$cupti" ]]; then
     soname="$(readelf -dW "$cupti" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
     cp -L "$cupti" "$stage/lib/$soname"
     chmod 644 "$stage/lib/$soname"
     origin+=("lib/$soname|CUDA's CUPTI (licences/cuda)")
   fi
-  # Its runtime is in the programs. Where the licence lies depends on how CUDA was installed.
-  for eula in "$cuda"/EULA.txt "$cuda"/LICENSE /usr/share/doc/cuda-cudart-*/copyright \
-    "$cuda"/dist-info/nvidia_cuda_runtime-*/licenses/License.txt; do
-    if [[ -f "$eula" ]]; then break; fi
-  done
-  add_licence cuda "$eula"
+  # Its runtime is in the programs.
+  add_licence cuda "$(cuda_licence "$build")"
 fi
 if has tests; then compiled_in+=(doctest-dev); fi
 for package in "${compiled_in[@]}"; do add_licence "$package" "/usr/share/doc/$package/copyright"; done
@@ -220,7 +210,7 @@ $(printf '%s\n' "${origin[@]}" | sort -u | awk -F'|' '{printf "  %-26s %s\n", $1
 EOF_README
 
 # Kernels are there once for each architecture, in each program.
-IFS=';' read -r -a architectures <<<"$(cached SLIDESTREAM_CUDA_ARCHITECTURES)"
+IFS=';' read -r -a architectures <<<"$(cached "$build" SLIDESTREAM_CUDA_ARCHITECTURES)"
 limit_mib=$((72 + 12 * (${#architectures[@]} > 1 ? ${#architectures[@]} : 1)))
 bytes="$(du -sb "$stage" | cut -f1)"
 if ((bytes > limit_mib << 20)); then

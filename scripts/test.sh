@@ -27,11 +27,13 @@ run_tests() { ctest --output-on-failure --no-tests=error -j "$((jobs + 1))" "$@"
 
 step 'Release: build'
 # nanobind, which the Python package is built with, comes from PyPI: older releases of the distribution have no package.
+# scikit-build-core makes the source distribution, of which a test looks at the list of files.
 python_env="$PWD/build/python-env"
-has_nanobind() { "$python_env/bin/python" -c 'import nanobind' 2>/dev/null; }
+has_nanobind() { "$python_env/bin/python" -c 'import nanobind, scikit_build_core' 2>/dev/null; }
 if ! has_nanobind; then
   # The distribution's Python, as its packages have what the tests import.
-  /usr/bin/python3 -m venv --clear --system-site-packages "$python_env" && "$python_env/bin/pip" install -q nanobind || true
+  /usr/bin/python3 -m venv --clear --system-site-packages "$python_env" &&
+    "$python_env/bin/pip" install -q nanobind scikit-build-core || true
 fi
 if has_nanobind; then
   python_options=(-DSLIDESTREAM_PYTHON=ON "-DPython_EXECUTABLE=$python_env/bin/python")

@@ -10,21 +10,11 @@ import sys
 import tempfile
 import unittest
 
+from permissive import PERMISSIVE
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else None
 LIBTIFF = ROOT / "scripts" / "build-libtiff.sh"
-
-# Libraries whose terms were read and let programs under other licences be passed on with them. One that isn't here is
-# for a person to look at.
-PERMISSIVE = {
-    "libLerc": "Apache-2.0", "libaec": "BSD-2-Clause", "libcupti": "NVIDIA's, which lets it be passed on",
-    "libdeflate": "MIT", "libfmt": "MIT",
-    "libgcc_s": "GPL-3 with the exception for programs that use it", "libhwy": "Apache-2.0 or BSD-3-Clause",
-    "libjpeg": "IJG, BSD-3-Clause and zlib", "libkissfft-float": "BSD-3-Clause", "liblzma": "public domain",
-    "libopenjp2": "BSD-2-Clause", "libsharpyuv": "BSD-3-Clause", "libspdlog": "MIT", "libsqlite3": "public domain",
-    "libsz": "BSD-2-Clause", "libstdc++": "GPL-3 with the exception for programs that use it", "libtbb": "Apache-2.0", "libtiff": "libtiff's",
-    "libtomlplusplus": "MIT", "libwebp": "BSD-3-Clause",
-    "libblosc": "BSD-3-Clause", "liblz4": "BSD-2-Clause", "liburing": "LGPL-2.1 or MIT", "libsnappy": "BSD-3-Clause", "libz": "zlib", "libzstd": "BSD-3-Clause or GPL-2"}
 
 
 def bundle(*arguments):
@@ -190,18 +180,20 @@ class Bundle(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn("holds no build", run.stderr)
 
-    def test_without_a_network_libtiff_ends_with_one_line(self):
+    def test_without_a_network_libraries_end_with_one_line(self):
         # In another tree, where none was built yet, with an address of the archive that nobody answers at.
         copy = self.folder / "tree" / "scripts"
         copy.mkdir(parents=True)
-        shutil.copy(LIBTIFF, copy)
+        for name in ("source-package.sh", "build-libtiff.sh", "build-hdf5.sh"):
+            shutil.copy(ROOT / "scripts" / name, copy)
         configuration = self.folder / "apt.conf"
         configuration.write_text('Acquire::http::Proxy "http://127.0.0.1:9";\nAcquire::https::Proxy "http://127.0.0.1:9";\n')
-        run = subprocess.run([copy / LIBTIFF.name], capture_output=True, text=True, timeout=120,
-                             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "APT_CONFIG": str(configuration)})
-        self.assertEqual((run.returncode, run.stdout), (1, ""))
-        self.assertRegex(run.stderr, r"\Abuild-libtiff\.sh: no source package of libtiff .*\n\Z")
-        self.assertEqual(list((self.folder / "tree" / "build").iterdir()), [])
+        for name, package in (("build-libtiff.sh", "tiff"), ("build-hdf5.sh", "hdf5")):
+            run = subprocess.run([copy / name], capture_output=True, text=True, timeout=120,
+                                 env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "APT_CONFIG": str(configuration)})
+            self.assertEqual((run.returncode, run.stdout), (1, ""))
+            self.assertRegex(run.stderr, rf"\A{name}: no source package of {package} .*\n\Z")
+            self.assertEqual(list((self.folder / "tree" / "build").iterdir()), [])
 
 
 if __name__ == "__main__":
