@@ -81,7 +81,7 @@ Json own(const ImageDescription& description) {
   return all;
 }
 
-const char* type_name(SampleType sample) {
+const char* data_type_name(SampleType sample) {
   return sample == SampleType::uint8 ? "uint8" : sample == SampleType::uint16 ? "uint16" : "float32";
 }
 
@@ -141,7 +141,7 @@ Json array_3(const PyramidLayout& layout, const ImageDescription& description, c
   return {{"zarr_format", 3},
           {"node_type", "array"},
           {"shape", shape_of(layout, description, level)},
-          {"data_type", type_name(sample)},
+          {"data_type", data_type_name(sample)},
           {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", shard}}}}},
           {"chunk_key_encoding", {{"name", "default"}, {"configuration", {{"separator", "/"}}}}},
           {"fill_value", fill_value(description)},

@@ -100,6 +100,8 @@ COMMANDS = {
         "build/release/bench/spectrum_bench --benchmark_filter='spectrum/(highway|highway-avx2|highway-sse4|fftw)/' "
         "--benchmark_min_time=0.05 --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true": "built",
         "pipeline synth --out ycc420.svs --size 16384x16384 --distinct 300 --levels 1": "page",
+        "pipeline synth --out s.svs --size 32768x32768 --distinct 300 --levels 1": "not: the next one's slide",
+        "pipeline convert s.svs --out out --backend cpu --levels 1": "not: takes long; another slide is converted so",
         "build/cuda/bench/jpeg_gpu_bench ycc420.svs cmu-1-small-region.svs --tiles 0,16384,1024": "not: " + GPU,
         "time build/cuda/pipeline headline.svs --quiet --config configs/h100.toml --set pipeline.memory_mib=8192 "
         "--out started": "not: " + GPU,
