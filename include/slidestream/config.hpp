@@ -57,8 +57,8 @@ struct InputConfig {
   /// Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT): after 0.1 s, then twice as
   /// long each time, at most 30 s. Default 6, about 6 s in all.
   int retries = 6;
-  /// Longest time for one slide, from its first strip on, in seconds; then it fails. Where a network runs it is from its
-  /// first rows in the network on, and what that has under way is ended. 0: no limit. Default 0.
+  /// Longest time for one slide, from its first strip on, in seconds; then it fails. Where a network runs it is from
+  /// its first rows in the network on, and what that has under way is ended. 0: no limit. Default 0.
   int max_seconds = 0;
   /// Whether a slide that was done is known by its content too, not by size and time alone: `none`; `changed` hashes
   /// every slide once and asks again where the time differs; `always` asks at every start. Default none.
