@@ -30,8 +30,8 @@ void leave() {
   PyEval_RestoreThread(thread);
 }
 
-/// The class of Python's that C++'s Failure becomes. A message names files, whose names may be any bytes: those that aren't
-/// UTF-8 are written as \xff.
+/// The class of Python's that C++'s Failure becomes. A message names files, whose names may be any bytes: those that
+/// aren't UTF-8 are written as \xff.
 template <class Failure>
 nb::exception<Failure> bind_error(nb::module_& module, const char* name, nb::handle base) {
   nb::exception<Failure> type(module, name, base);
@@ -40,8 +40,8 @@ nb::exception<Failure> bind_error(nb::module_& module, const char* name, nb::han
       std::rethrow_exception(thrown);
     } catch (const Failure& failure) {
       const std::string_view text = failure.what();
-      const nb::object message = nb::steal(
-          PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+      const nb::object message =
+          nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
       if (message.is_valid()) PyErr_SetObject(static_cast<PyObject*>(type_of_python), message.ptr());
     }
   };

@@ -40,8 +40,8 @@ constexpr int rounds(int usual) {
 #endif
 }
 
-/// Whether a case is left to builds without a sanitizer: it takes long there, and goes over many combinations of what other
-/// cases go over once. With SLIDESTREAM_TEST_WIDE in the environment none is.
+/// Whether a case is left to builds without a sanitizer: it takes long there, and goes over many combinations of what
+/// other cases go over once. With SLIDESTREAM_TEST_WIDE in the environment none is.
 inline bool left_to_release() {
   if (rounds(4) == 4 || std::getenv("SLIDESTREAM_TEST_WIDE") != nullptr) return false;
   MESSAGE("SKIPPED: goes over many combinations, which takes long with a sanitizer");
