@@ -1,11 +1,9 @@
 #include "sink/file_digest.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <random>
 #include <slidestream/error.hpp>
@@ -16,6 +14,7 @@
 #include "image/pyramid_builder.hpp"
 #include "sink/image_sink.hpp"
 #include "sink/partial_file.hpp"
+#include "support/file_limit.hpp"
 #include "support/plain_pyramid.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -81,26 +80,6 @@ std::size_t up_to(std::size_t most, std::mt19937_64& random) {
   return std::uniform_int_distribution<std::size_t>(0, most)(random);
 }
 
-/// Files of this process can't grow beyond so many bytes.
-class FileLimit {
- public:
-  explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit = {bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileLimit(const FileLimit&) = delete;
-  FileLimit& operator=(const FileLimit&) = delete;
-
- private:
-  rlimit before_ = {};
-  void (*handler_)(int);
-};
-
 }  // namespace
 
 TEST_CASE("a file's digest is that of its blocks, and finds a byte that changed in any of them") {
@@ -157,10 +136,10 @@ TEST_CASE("a digest that is taken while a file is written is the file's, whateve
       }
       // As far as there is room, and a second time where that wasn't all.
       auto again = pieces;
-      const FileLimit limit(offset + up_to(2999, random));
+      const test::FileLimit limit(offset + up_to(2999, random));
       CHECK_THROWS_AS(file.write(offset, pieces), OutputError);
       if (up_to(1, random) == 0) continue;
-      const FileLimit none(RLIM_INFINITY);
+      const test::FileLimit none(RLIM_INFINITY);
       file.write(offset, again);
     }
     end = std::filesystem::file_size(folder / "file.partial");
@@ -185,7 +164,7 @@ TEST_CASE("what is written behind a write that failed doesn't make that one's by
   const std::string bytes = noise(2 * block, random);
   PartialFile file(folder / "file", bytes_of("0123456789"));
   {
-    const FileLimit limit(block / 2);
+    const test::FileLimit limit(block / 2);
     CHECK_THROWS_AS(file.write(10, bytes_of(bytes)), OutputError);
   }
   file.write(10 + bytes.size(), bytes_of("behind"));

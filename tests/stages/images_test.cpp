@@ -1,11 +1,8 @@
 // Images that are made beside sums: whole or not at all, whatever goes wrong.
 #include <doctest/doctest.h>
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +13,7 @@
 #include <slidestream/error.hpp>
 
 #include "sink/file_digest.hpp"
+#include "support/file_limit.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
 #include "synth/synth.hpp"
@@ -110,27 +108,6 @@ void check_same_files(const RunResult& a, const RunResult& b) {
   }
 }
 
-/// Files of this process can't grow beyond so many bytes, as on a disk that is full.
-class FileLimit {
- public:
-  explicit FileLimit(rlim_t bytes) {
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit = {bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileLimit(const FileLimit&) = delete;
-  FileLimit& operator=(const FileLimit&) = delete;
-
- private:
-  rlimit before_ = {};
-  void (*handler_)(int) = SIG_DFL;
-};
-
 }  // namespace
 
 TEST_CASE("images are the same files whatever the strips, depth, threads and order, and sums are what they are alone") {
@@ -222,7 +199,7 @@ TEST_CASE("a disk that is full ends the run with the file's name, and no slide i
       RunControl control;
       control.on_slide = [&](SlideResult& slide) { delivered.push_back(slide); };
       const auto run_it = [&] {
-        const FileLimit limit(room);
+        const test::FileLimit limit(room);
         run_pipeline(full, slides, control);
       };
       INFO(format.name, ", room for ", room, " bytes");

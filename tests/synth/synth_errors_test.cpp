@@ -1,8 +1,6 @@
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +8,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 
+#include "support/file_limit.hpp"
 #include "support/test_slides.hpp"
 #include "synth/synth.hpp"
 
@@ -39,27 +38,6 @@ std::string refusal_of(Change change) {
 std::ptrdiff_t files_in(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
 }
-
-/// Files of this process can't grow beyond `bytes` while it lives: a full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 TEST_CASE("options out of range are refused, by name") {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
@@ -108,7 +86,7 @@ TEST_CASE("a full disk gives an error with file and reason, and leaves nothing b
     CAPTURE(limit);
     std::string message;
     {
-      const FileSizeLimit full(limit);
+      const test::FileLimit full(limit);
       try {
         write_synthetic_slide(folder / "slide.svs", options);
       } catch (const OutputError& error) {
@@ -126,7 +104,7 @@ TEST_CASE("a slide that can't be written leaves what was there") {
   options.width = options.height = 256;
   std::ofstream(folder / "slide.svs") << "before";
   {
-    const FileSizeLimit full(1000);
+    const test::FileLimit full(1000);
     CHECK_THROWS_AS(write_synthetic_slide(folder / "slide.svs", options), OutputError);
   }
   std::ifstream stream(folder / "slide.svs");
