@@ -7,6 +7,7 @@
 #include "cuda/jpeg/event_writer.cuh"
 #include "cuda/jpeg/shared_arena.cuh"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/shared_memory.hpp"
 
 // From scans without stuffing to luminance in the plane, or to components that convert.cu makes RGB of. Each lane
 // decodes a segment, one symbol a step, into two or three blocks of coefficients in shared memory. When some lanes of a
@@ -403,7 +404,7 @@ void launch_decode(const JpegDeviceBatch& batch, LaneMode mode, const JpegBatch:
   if (work.segments == 0) return;
   const std::size_t shared = table_bytes(mode, work.lookup_words) + shape.warps * warp_bytes(mode, shape.lanes);
   const Kernel kernel = shape.warps <= 12 ? kernel_for<384>(mode) : kernel_for<512>(mode);
-  SLIDESTREAM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  runtime::cuda::allow_shared_memory(kernel, shared);
   kernel<<<shape.blocks, 32 * shape.warps, shared, stream>>>(batch, work.first_group, work.groups, shape.lanes,
                                                              shape.threshold);
   SLIDESTREAM_CUDA_LAUNCHED();

@@ -5,6 +5,7 @@
 #include "cuda/jpeg/device_batch.hpp"
 #include "cuda/jpeg/shared_arena.cuh"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/shared_memory.hpp"
 
 // Where codes begin in the middle of a scan. Huffman codes synchronise themselves: a decoder that starts anywhere soon
 // decodes what the true one does (Weissenberger and Schmidt, "Massively Parallel Huffman Decoding on GPUs", 2018). Each
@@ -451,8 +452,7 @@ void launch_find_pieces(const JpegDeviceBatch& batch, const JpegDeviceLimits& li
                         std::uint32_t lookup_words, cudaStream_t stream) {
   const auto launch = [&](auto kernel, std::uint32_t parts, std::uint32_t threads) {
     const std::size_t shared = 512 + 4 * std::size_t{lookup_words} + threads * EntropyLane::ring_bytes;
-    SLIDESTREAM_CUDA(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    runtime::cuda::allow_shared_memory(kernel, shared);
     kernel<<<std::min(parts, limits.multiprocessors * blocks_per_multiprocessor), threads, shared, stream>>>(batch);
     SLIDESTREAM_CUDA_LAUNCHED();
   };

@@ -1,6 +1,7 @@
 #include "cuda/jpeg2000/blocks.cuh"
 
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/shared_memory.hpp"
 
 namespace slidestream::cuda {
 namespace {
@@ -12,7 +13,7 @@ constexpr std::uint32_t few_lanes = 6;
 void launch_blocks(const Jpeg2000DeviceBatch& batch, bool styled, std::uint32_t multiprocessors, cudaStream_t stream) {
   constexpr std::uint32_t shared = BlockShape::shared_bytes;
   auto* const kernel = styled ? decode_blocks<true> : decode_blocks<false>;
-  SLIDESTREAM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  runtime::cuda::allow_shared_memory(kernel, shared);
   // With blocks for less than all lanes.
   const bool few = batch.block_count < multiprocessors * BlockShape::threads;
   kernel<<<multiprocessors, BlockShape::threads, shared, stream>>>(batch, few ? few_lanes : 32);

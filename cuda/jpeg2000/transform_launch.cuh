@@ -6,6 +6,7 @@
 
 #include "cuda/jpeg2000/device_batch.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/shared_memory.hpp"
 
 /// \file
 /// Launches kernels that end in pixels, of which there is one for each wavelet.
@@ -27,7 +28,7 @@ inline std::uint32_t blocks_by_turns(const Jpeg2000DeviceBatch& batch, std::uint
 inline void launch_either(const TransformKernels& kernels, bool reversible, std::uint32_t blocks, unsigned threads,
                           std::size_t shared, const Jpeg2000DeviceBatch& batch, cudaStream_t stream) {
   auto* const kernel = reversible ? kernels.reversible : kernels.irreversible;
-  SLIDESTREAM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  runtime::cuda::allow_shared_memory(kernel, shared);
   kernel<<<blocks, threads, shared, stream>>>(batch);
   SLIDESTREAM_CUDA_LAUNCHED();
 }

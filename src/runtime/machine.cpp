@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <slidestream/error.hpp>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -116,6 +117,15 @@ std::optional<std::uint64_t> available_memory() {
   if (const auto kib = number_after("/proc/meminfo", "MemAvailable:")) available = *kib << 10;
   if (const auto left = left_of_group()) available = std::min(available.value_or(*left), *left);
   return available;
+}
+
+void require_memory(std::uint64_t bytes, const char* what) {
+  constexpr std::uint64_t worth_asking = std::uint64_t{1} << 30;
+  if (bytes < worth_asking) return;
+  const std::optional<std::uint64_t> available = available_memory();
+  if (!available || bytes <= *available) return;
+  const auto mib = [](std::uint64_t number) { return std::to_string(number >> 20) + " MiB"; };
+  throw ConfigError(what + (" takes " + mib(bytes)) + " of memory, and " + mib(*available) + " can be had");
 }
 
 bool reset_peak_memory() noexcept {

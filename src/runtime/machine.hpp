@@ -24,6 +24,10 @@ void place_on_node(std::span<std::byte> memory, int node) noexcept;
 /// group; nothing where neither says.
 std::optional<std::uint64_t> available_memory();
 
+/// Systems promise more memory than they have, and end who uses it. \param what  wants `bytes`, for the message
+/// \throws ConfigError where they are more than can be had
+void require_memory(std::uint64_t bytes, const char* what);
+
 /// Sets the process's peak of resident memory back to what is resident now. False where the system declines.
 bool reset_peak_memory() noexcept;
 /// The peak since then, or since the process began.

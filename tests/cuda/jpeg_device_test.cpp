@@ -2,9 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuda/jpeg_device_runs.hpp"
@@ -93,6 +98,35 @@ TEST_CASE("parts of tiles, anywhere in the plane, RGB with its luminance beside 
       check_all(named, tiles, runs, -1);
     }
   }
+}
+
+TEST_CASE("batches of very different sizes at once, from as many threads") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  // So many small tiles that a block's tables and lanes take another amount of shared memory than a single tile's.
+  const NamedTile tile = make_tile(64, 64, {}, 91);
+  cuda::JpegBatchLimits limits = limits_for(luminance_format);
+  limits.tiles = 4096;
+  const auto expected = decode_with_libjpeg(tile.bytes, whole(tile, luminance_format).demand);
+  REQUIRE(expected.has_value());
+  std::atomic<int> wrong = 0;
+  std::atomic<int> failed = 0;
+  const auto decode = [&](std::size_t count, int rounds) {
+    try {
+      DeviceRuns runs(limits);
+      const std::vector<DeviceTile> tiles(count, whole(tile, luminance_format));
+      for (int round = 0; round < rounds; ++round) {
+        for (const DeviceResult& result : runs.run(tiles, {}, 0)) wrong += result.pixels == *expected ? 0 : 1;
+      }
+    } catch (const std::exception& error) {
+      if (failed++ == 0) MESSAGE(error.what());
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.emplace_back(decode, 4000, 25);
+  for (int i = 0; i < 3; ++i) threads.emplace_back(decode, 1, 1000);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("large tiles, cut into pieces or not") {
