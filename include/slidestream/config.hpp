@@ -219,8 +219,8 @@ struct ModelConfig {
   std::string runtime;
   /// Where networks run. `auto`: on GPUs where the library and the machine have them. Default auto.
   ModelProvider provider = ModelProvider::automatic;
-  /// `slide`: a batch holds tiles of one slide, which makes it the same whenever it is run; `mixed`: of several.
-  /// `auto`: slide. Default auto.
+  /// `slide`: a batch holds tiles of one slide, which makes it the same whenever it is run; `mixed`: of several, which
+  /// ones depends on timing. Memory: small slides that wait for others to fill a batch. `auto`: slide. Default auto.
   ModelBatches batches = ModelBatches::automatic;
 };
 

@@ -59,6 +59,7 @@ struct SlideForecast {
 /// What the networks of a run take. All of it is in `RunForecast::networks_bytes`.
 struct NetworkForecast {
   std::string description;          ///< of the first: "ONNX Runtime 1.32.0, CPU"; empty: there is none
+  bool mixed = false;               ///< slides share batches: those of slides are the most
   bool tissue_only = false;         ///< tiles without tissue aren't computed: tiles and batches are the most
   int side = 0;                     ///< of the first's tiles, pixels
   int batch = 0;                    ///< tiles at a time

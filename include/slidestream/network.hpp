@@ -27,6 +27,7 @@ struct NetworkTiles {
   int batch = 1;              ///< tiles that it gets at a time
   std::optional<double> mpp;  ///< micrometres a pixel of its tiles; nullopt: the level's own pixels
   bool tissue_only = false;   ///< tiles without tissue aren't given to it
+  bool mixed = false;         ///< a batch may hold tiles of several slides
 };
 
 /// What it gives for a tile.

@@ -152,9 +152,12 @@ std::string slides_text(const Config& config, const RunForecast& forecast, int w
           count_text(windows) + " windows, " + count_text(batches) + (batches == 1 ? " batch" : " batches") + "\n" +
           levels_text(config, forecast);
   if (has_network) {
+    const auto batch = static_cast<std::uint64_t>(forecast.network.batch);
+    if (forecast.network.mixed) network_batches = (tiles + batch - 1) / batch;
     text += std::string("the network gets ") + (forecast.network.tissue_only ? "at most " : "") + count_text(tiles) +
             (tiles == 1 ? " tile in " : " tiles in ") + count_text(network_batches) +
-            (network_batches == 1 ? " batch\n" : " batches\n");
+            (network_batches == 1 ? " batch" : " batches") +
+            (forecast.network.mixed ? " or a few more, which slides share\n" : "\n");
   }
   return text;
 }

@@ -100,8 +100,8 @@ std::vector<ConfigKey> model_keys() {
           "and pipeline.backend isn't cpu). Default auto.")),
       choice("model", "batches", &Config::model, &ModelConfig::batches, batches_names,
              "What fills a batch: slide (tiles of one slide, the last batch with zeros, so that it holds the same "
-             "whenever it is run), mixed (tiles of several slides), or auto (what MODEL.toml says, else slide). "
-             "Default auto."),
+             "whenever it is run), mixed (tiles of several slides, which many small ones fill better), or auto (what "
+             "MODEL.toml says, else slide). Memory with mixed: small slides that wait for others. Default auto."),
   };
 }
 

@@ -135,6 +135,7 @@ class ShapeFinder : private Shapes {
     }
     if (model_.mpp > 0.0) tiles.mpp = model_.mpp;
     tiles.tissue_only = model_.where == ModelWhere::tissue;
+    tiles.mixed = model_.batches == ModelBatches::mixed;
     input_shape = {tiles.batch, 3, tiles.side, tiles.side};
   }
 
@@ -415,10 +416,6 @@ std::shared_ptr<const Network> open_network(const Config& config) {
   static std::mutex mutex;
   static Kept& kept = *new Kept;
   check_file(config.model.file);
-  if (config.model.batches == ModelBatches::mixed) {
-    throw ConfigError(
-        "model.batches = \"mixed\": batches of several slides aren't made in this version; use \"slide\"");
-  }
   const std::string key = key_of(config);
   const std::lock_guard lock(mutex);
   if (kept.second && kept.first == key) return kept.second;

@@ -131,11 +131,24 @@ void WorkTime::begin_anew() noexcept {
   since_.store(runtime::Clock::now().time_since_epoch().count());
 }
 
+void WorkTime::pause() noexcept {
+  const runtime::Clock::rep since = since_.load();
+  if (since == paused) return;
+  spent_.store(runtime::Clock::now().time_since_epoch().count() - since);
+  since_.store(paused);
+}
+
+void WorkTime::go_on() noexcept {
+  if (since_.load() != paused) return;
+  since_.store(runtime::Clock::now().time_since_epoch().count() - spent_.load());
+}
+
 double WorkTime::seconds() const noexcept {
   const runtime::Clock::rep since = since_.load();
   if (since == 0 || since == held) return 0.0;
-  return std::chrono::duration<double>(runtime::Clock::now().time_since_epoch() - runtime::Clock::duration(since))
-      .count();
+  const runtime::Clock::rep spent =
+      since == paused ? spent_.load() : runtime::Clock::now().time_since_epoch().count() - since;
+  return std::chrono::duration<double>(runtime::Clock::duration(spent)).count();
 }
 
 void RunContext::fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure,

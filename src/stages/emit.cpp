@@ -105,13 +105,19 @@ class Emit final : public EmitStage {
     auto made = std::make_unique<SlideImages>(context_, slide, names);
     std::shared_ptr<SlideImages> images(made.release(),
                                         [this](SlideImages* last) { finish(std::unique_ptr<SlideImages>(last)); });
-    if (networks_ != nullptr) networks_->open(images);
+    if (networks_ != nullptr) networks_->open(images, slide.index);
     return images;
   }
 
+  void nothing_of(const SlideRun& slide) override {
+    if (networks_ != nullptr) networks_->nothing_of(slide.index);
+  }
+
   void give_band(Batch& batch) override {
-    if (networks_ != nullptr) batch.slide->work->hold();  // until its network is let in
-    turns_.ask(batch, 1);
+    if (networks_ == nullptr || batch.slide->images == nullptr) return turns_.ask(batch, 1);
+    networks_->when_let_in(batch.slide->images, [this, &batch] {
+      if (!closed_.load()) turns_.ask(batch, 1);
+    });
   }
 
   void give_parcels(Batch& batch) override { turns_.ask(batch, batch.parcels.size()); }
@@ -435,6 +441,7 @@ class Emit final : public EmitStage {
       images->discard_empty();
       return;
     }
+    if (networks_ != nullptr && !images->networks.empty()) networks_->nothing_of(images->networks.front().slide);
     submit([this, last = std::shared_ptr<SlideImages>(std::move(images))]() mutable {
       last->handoff.take();
       if (last->finished) {

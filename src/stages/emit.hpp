@@ -33,6 +33,9 @@ class EmitStage {
   /// \throws what `SlideImages` does.
   virtual std::shared_ptr<SlideImages> open(const SlideRun& slide, const ImageNames& names) = 0;
 
+  /// There will be nothing of a slide that `open` gave nothing for, or wasn't called for. Thread-safe.
+  virtual void nothing_of(const SlideRun& slide) = 0;
+
   /// A batch that is to have a band. In row order of its chain.
   virtual void give_band(Batch& batch) = 0;
 

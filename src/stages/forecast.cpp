@@ -12,6 +12,7 @@
 #include "stages/device_sizing.hpp"
 #include "stages/forecast.hpp"
 #include "stages/gpu.hpp"
+#include "stages/network_admission.hpp"
 #include "stages/network_plan.hpp"
 #include "stages/slide_images.hpp"
 #include "stages/source.hpp"
@@ -177,16 +178,15 @@ class Planner {
     forecast_.slots_used = static_cast<int>(std::min<std::int64_t>(forecast_.slots, batches));
     std::ranges::sort(maps_, std::greater{});
     const std::size_t open = most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu);
-    maps_.resize(std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes)));
+    const auto aside = static_cast<std::size_t>(std::min(tiles_aside(), NetworkAdmission::most_aside));
+    maps_.resize(std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes) + aside));
     for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
     // The end of one slide and the beginning of the next.
     std::ranges::sort(pyramids_, std::greater{});
     pyramids_.resize(std::min<std::size_t>(pyramids_.size(), 2));
     for (const std::uint64_t bytes : pyramids_) forecast_.pyramids_bytes += bytes;
-    std::ranges::sort(networks_, std::greater{});
-    networks_.resize(std::min(networks_.size(), network_slides(machine_.lanes)));
     NetworkForecast& all = forecast_.network;
-    for (const std::uint64_t bytes : networks_) all.bands_bytes += bytes;
+    all.bands_bytes = bands_bytes();
     for (const auto& op : operators_) {
       if (op->network() != nullptr) add_network(*op->network());
     }
@@ -196,6 +196,41 @@ class Planner {
   }
 
  private:
+  /// What networks keep of a slide.
+  struct OfNetwork {
+    std::uint64_t bytes = 0;
+    std::int64_t tiles = 0;
+    bool small = false;  ///< these are fewer than a batch
+  };
+
+  /// Tiles of small slides that are in memory besides those of slides that are let in.
+  std::int64_t tiles_aside() const {
+    std::int64_t tiles = 0;
+    for (const auto& op : operators_) {
+      if (op->network() != nullptr) tiles += network_tiles_aside(*op->network(), machine_.lanes);
+    }
+    return tiles;
+  }
+
+  /// Of the slides that take most, as many as are let in, and small ones that wait besides.
+  std::uint64_t bands_bytes() {
+    std::ranges::sort(networks_, std::greater{}, &OfNetwork::bytes);
+    std::int64_t aside = tiles_aside();
+    std::size_t places = network_slides(machine_.lanes) + (aside > 0 ? NetworkAdmission::most_large_aside : 0);
+    std::uint64_t sum = 0;
+    for (const OfNetwork& slide : networks_) {
+      if (places > 0) {
+        --places;
+      } else if (slide.small && slide.tiles <= aside) {
+        aside -= slide.tiles;
+      } else {
+        continue;
+      }
+      sum += slide.bytes;
+    }
+    return sum;
+  }
+
   void add_network(const Network& network) {
     NetworkForecast& all = forecast_.network;
     if (all.description.empty()) {
@@ -204,9 +239,12 @@ class Planner {
       all.batch = network.tiles().batch;
     }
     all.tissue_only |= network.tiles().tissue_only;
+    all.mixed |= network.tiles().mixed;
     const std::size_t sessions = static_cast<std::size_t>(network.sessions()) * machine_.lanes;
     all.sessions += sessions;
-    all.batches_bytes += network_batches(sessions) * network_batch_bytes(network);
+    // One that slides share and that fails is divided by its session, which takes another for the parts.
+    const std::size_t parts = network.tiles().mixed ? sessions : 0;
+    all.batches_bytes += (network_batches(sessions) + parts) * network_batch_bytes(network);
     try {
       const NetworkMemory memory = network.memory();
       all.weights_bytes += memory.weights;
@@ -247,8 +285,8 @@ class Planner {
   }
 
   /// What networks keep of a slide, and what they get of it.
-  std::uint64_t network_bytes(const SlideInfo& info, std::size_t level_index, SlideForecast& slide) const {
-    std::uint64_t bytes = 0;
+  OfNetwork of_network(const SlideInfo& info, std::size_t level_index, SlideForecast& slide) const {
+    OfNetwork all;
     for (const auto& op : operators_) {
       if (op->network() == nullptr) continue;
       const auto product = image_of(*op);
@@ -257,16 +295,18 @@ class Planner {
       const Level& level = info.levels[level_index];
       const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
                                             config_.stitch, options.tile);
-      bytes += plan.bytes;
+      all.bytes += plan.bytes;
       const std::int64_t tiles = plan.stitch.tiles();
       const std::int64_t batch = op->network()->tiles().batch;
       slide.network_tiles += tiles;
       slide.network_batches += (tiles + batch - 1) / batch;
+      all.tiles += tiles;
+      all.small |= tiles < batch;
       if (!product) continue;
-      bytes += pyramid_bytes(plan.stitch.image, product->format, options, plan.chunk_rows,
-                             static_cast<std::int64_t>(network_chunks));
+      all.bytes += pyramid_bytes(plan.stitch.image, product->format, options, plan.chunk_rows,
+                                 static_cast<std::int64_t>(network_chunks));
     }
-    return bytes;
+    return all;
   }
 
   /// Compressed tiles that bands hold whose image takes them over.
@@ -316,7 +356,7 @@ class Planner {
     if (!slide.levels_on_gpu) {
       pyramids_.push_back(pyramid_bytes(*opened, index, slide.most_rows) + copied_bytes(plan, ranges));
     }
-    networks_.push_back(network_bytes(info, index, slide));
+    networks_.push_back(of_network(info, index, slide));
     if (spectrum_ && config_.output.maps != MapFormat::none)
       maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
   }
@@ -329,7 +369,7 @@ class Planner {
   RunForecast& forecast_;
   std::uint64_t carried_ = 0;
   std::vector<std::uint64_t> pyramids_;
-  std::vector<std::uint64_t> networks_;
+  std::vector<OfNetwork> networks_;
   std::vector<std::uint64_t> maps_;
 };
 

@@ -17,6 +17,12 @@ std::uint64_t network_batch_bytes(const Network& network) {
   return batch * (side * side * 3 + static_cast<std::uint64_t>(output.channels) * out * out * sizeof(float));
 }
 
+std::int64_t network_tiles_aside(const Network& network, std::size_t lanes) {
+  const NetworkTiles tiles = network.tiles();
+  const std::size_t sessions = static_cast<std::size_t>(network.sessions()) * lanes;
+  return tiles.mixed ? static_cast<std::int64_t>(network_batches(sessions)) * tiles.batch : 0;
+}
+
 NetworkPlan plan_network(const Network& network, Size level, const std::optional<double>& mpp,
                          const StitchConfig& config, int tile_rows) {
   const NetworkTiles tiles = network.tiles();

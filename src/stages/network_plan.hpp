@@ -43,6 +43,10 @@ std::uint64_t network_batch_bytes(const Network& network);
 /// Slides whose tiles are in memory at a time.
 constexpr std::size_t network_slides(std::size_t lanes) noexcept { return lanes + 1; }
 
+/// Where batches are shared: tiles of slides of fewer tiles than a batch that may be in memory besides, as they are in
+/// batches.
+std::int64_t network_tiles_aside(const Network& network, std::size_t lanes);
+
 /// \param mpp  micrometres a pixel of the level, where known. \param tile_rows  side of the tiles that the image is
 /// written in. \throws Error where the slide can't be cut as the network wants it, or that takes more memory than it
 /// may.

@@ -6,8 +6,8 @@
 
 namespace slidestream {
 
-NetworkWatch::Running::Running(NetworkWatch& watch, NetworkSession& session, const SlideImages& images)
-    : watch_(watch), session_(session), images_(images) {
+NetworkWatch::Running::Running(NetworkWatch& watch, NetworkSession& session, std::function<bool()> is_over)
+    : watch_(watch), session_(session), is_over_(std::move(is_over)) {
   const std::lock_guard lock(watch_.mutex_);
   watch_.running_.push_back(this);
 }
@@ -19,8 +19,8 @@ NetworkWatch::Running::~Running() {
   session_.interrupt(false);
 }
 
-NetworkWatch::NetworkWatch(const RunContext& context, tbb::flow::graph& graph, Wake wake)
-    : context_(context), graph_(graph), wake_(std::move(wake)), thread_([this] {
+NetworkWatch::NetworkWatch(const RunContext& context, tbb::flow::graph& graph, Wake wake, std::function<void()> tick)
+    : context_(context), graph_(graph), wake_(std::move(wake)), tick_(std::move(tick)), thread_([this] {
         constexpr auto pause = std::chrono::milliseconds(20);
         std::unique_lock lock(mutex_);
         while (!ended_.wait_for(lock, pause, [this] { return ends_; })) {
@@ -61,10 +61,11 @@ void NetworkWatch::look() {
         (slide.woken ? over : held).push_back(std::move(images));
       }
       for (Running* running : running_) {
-        if (is_over(running->images_)) running->session_.interrupt(true);
+        if (running->is_over_()) running->session_.interrupt(true);
       }
     }
     for (const auto& images : over) wake_(images);
+    tick_();
   }
   graph_.release_wait();
 }

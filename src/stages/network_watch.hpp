@@ -15,12 +15,13 @@
 namespace slidestream {
 
 /// Looks some times a second whether the run was told to stop, and which slides have taken longer than one may. What
-/// networks compute for these is interrupted, and they are woken, to end.
+/// networks compute for these alone is interrupted, and they are woken, to end.
 class NetworkWatch {
  public:
   using Wake = std::function<void(const std::shared_ptr<SlideImages>&)>;
 
-  NetworkWatch(const RunContext& context, tbb::flow::graph& graph, Wake wake);
+  /// `tick` is called each time.
+  NetworkWatch(const RunContext& context, tbb::flow::graph& graph, Wake wake, std::function<void()> tick);
   ~NetworkWatch();
   NetworkWatch(const NetworkWatch&) = delete;
   NetworkWatch& operator=(const NetworkWatch&) = delete;
@@ -31,10 +32,11 @@ class NetworkWatch {
   /// Whether nobody wants what networks would give for the slide. Thread-safe.
   bool is_over(const SlideImages& images) const { return context_.stopping() || context_.is_late(images.work()); }
 
-  /// While it lives the session may be interrupted. Made and ended by the thread that runs it.
+  /// While it lives the session is interrupted when `is_over` says so, which any thread asks. Made and ended by the
+  /// thread that runs it.
   class Running {
    public:
-    Running(NetworkWatch& watch, NetworkSession& session, const SlideImages& images);
+    Running(NetworkWatch& watch, NetworkSession& session, std::function<bool()> is_over);
     ~Running();
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
@@ -43,7 +45,7 @@ class NetworkWatch {
     friend class NetworkWatch;
     NetworkWatch& watch_;
     NetworkSession& session_;
-    const SlideImages& images_;
+    std::function<bool()> is_over_;
   };
 
  private:
@@ -57,6 +59,7 @@ class NetworkWatch {
   const RunContext& context_;
   tbb::flow::graph& graph_;
   Wake wake_;
+  std::function<void()> tick_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool ends_ = false;              ///< guarded by mutex_

@@ -1,156 +1,36 @@
 #include "stages/networks.hpp"
 
-#include <deque>
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
 #include <mutex>
-#include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <slidestream/error.hpp>
 
-#include "runtime/io_threads.hpp"
+#include "stages/network_admission.hpp"
+#include "stages/network_batches.hpp"
+#include "stages/network_plan.hpp"
+#include "stages/network_sessions.hpp"
 #include "stages/network_watch.hpp"
-#include "stages/range_payload.hpp"
 
 namespace slidestream {
 namespace {
 
 namespace flow = tbb::flow;
 
-using Wake = std::function<void()>;
-
-/// A number of things, and those who wait for one.
-class Room {
- public:
-  explicit Room(std::size_t free) : free_(free) {}
-
-  /// False: `wake` is called when one has become free.
-  bool take(const Wake& wake) {
-    const std::lock_guard lock(mutex_);
-    if (free_ == 0) {
-      waiting_.push_back(wake);
-      return false;
-    }
-    --free_;
-    return true;
-  }
-  void give_back() {
-    std::deque<Wake> waiting;
-    {
-      const std::lock_guard lock(mutex_);
-      ++free_;
-      waiting.swap(waiting_);
-    }
-    for (const Wake& wake : waiting) wake();
-  }
-
- private:
-  std::mutex mutex_;
-  std::size_t free_;          ///< guarded by mutex_
-  std::deque<Wake> waiting_;  ///< guarded by mutex_
-};
-
-/// The sessions of one network, and its batches.
-class Sessions {
- public:
-  Sessions(const Network& network, const std::vector<int>& devices) : network_(network) {
-    for (int i = 0; i < network.sessions(); ++i) {
-      if (devices.empty()) sessions_.push_back(network.session(-1));
-      for (const int device : devices) sessions_.push_back(network.session(device));
-    }
-    const std::size_t count = sessions_.size();
-    places_ = std::make_unique<Room>(network_batches(count));
-    threads_ = std::make_unique<runtime::IoThreads>(count);
-  }
-
-  std::unique_ptr<NetworkBatch> take(const Wake& wake) {
-    if (!places_->take(wake)) return nullptr;
-    std::unique_ptr<NetworkBatch> batch;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!batches_.empty()) {
-        batch = std::move(batches_.back());
-        batches_.pop_back();
-      }
-    }
-    if (batch == nullptr) {
-      batch = new_batch();
-    }
-    batch->tiles.clear();
-    return batch;
-  }
-  void give_back(std::unique_ptr<NetworkBatch> batch) {
-    {
-      const std::lock_guard lock(mutex_);
-      batches_.push_back(std::move(batch));
-    }
-    places_->give_back();
-  }
-
-  void submit(std::function<void()> work) { threads_->submit(std::move(work)); }
-
-  /// On one of the threads.
-  void compute(NetworkBatch& batch, const SlideImages& images, NetworkWatch& watch) {
-    std::unique_ptr<NetworkSession> session;
-    {
-      const std::lock_guard lock(mutex_);
-      session = std::move(sessions_.back());
-      sessions_.pop_back();
-    }
-    try {
-      const NetworkWatch::Running running(watch, *session, images);
-      if (watch.is_over(images)) throw Error("nobody wants it any more");
-      session->run({batch.pixels.get(), pixels()}, {batch.values.get(), values()});
-    } catch (...) {
-      batch.failure = current_cause(images.slide());
-      if (batch.tiles.size() > 1) {
-        batch.failure = "in a batch of tiles " + std::to_string(batch.tiles.front()) + " to " +
-                        std::to_string(batch.tiles.back()) + ": " + *batch.failure;
-      }
-    }
-    batch.interrupted = batch.failure && watch.is_over(images);
-    const std::lock_guard lock(mutex_);
-    sessions_.push_back(std::move(session));
-  }
-
- private:
-  std::unique_ptr<NetworkBatch> new_batch() const {
-    try {
-      auto batch = std::make_unique<NetworkBatch>();
-      // Every byte that is read is written before.
-      const auto in = network_.allocate(pixels());
-      const auto out = network_.allocate(values() * sizeof(float));
-      batch->pixels = {in, reinterpret_cast<std::uint8_t*>(in.get())};
-      batch->values = {out, reinterpret_cast<float*>(out.get())};
-      return batch;
-    } catch (const std::bad_alloc&) {
-      throw Error("there is no memory for a batch of " + std::to_string(network_.tiles().batch) + " tiles, " +
-                  std::to_string(network_batch_bytes(network_)) + " bytes; lower model.batch");
-    }
-  }
-  std::size_t pixels() const {
-    const NetworkTiles tiles = network_.tiles();
-    return static_cast<std::size_t>(tiles.batch) * static_cast<std::size_t>(tiles.side) *
-           static_cast<std::size_t>(tiles.side) * 3;
-  }
-  std::size_t values() const {
-    return static_cast<std::size_t>(network_batch_bytes(network_)) / sizeof(float) - pixels() / sizeof(float);
-  }
-
-  const Network& network_;
-  std::unique_ptr<Room> places_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<NetworkSession>> sessions_;  ///< that nobody uses; guarded by mutex_
-  std::vector<std::unique_ptr<NetworkBatch>> batches_;     ///< that nobody uses; guarded by mutex_
-  std::unique_ptr<runtime::IoThreads> threads_;            ///< ends first
-};
-
 /// A network of a slide that has something to do.
 struct Work {
   std::shared_ptr<SlideImages> images;
   std::size_t network = 0;
 };
+
+/// A batch that isn't full goes when nothing was added for so long.
+constexpr std::chrono::seconds longest_wait{10};
 
 class All final : public Networks {
  public:
@@ -160,26 +40,67 @@ class All final : public Networks {
         lifetime_(surroundings.lifetime),
         helpers_(surroundings.helpers),
         made_(std::move(surroundings.made)),
-        slides_(network_slides(context_.lanes)),
+        slides_(network_slides(context_.lanes), tiles_aside(context_), [this] { flush_shared({}); }),
         advance_(
             graph_, flow::unlimited, [this](const Work& work) { return advance(work); }, flow::node_priority_t{4}),
-        watch_(context_, graph_, [this](const std::shared_ptr<SlideImages>& images) { look_at(images); }) {
+        watch_(
+            context_, graph_, [this](const std::shared_ptr<SlideImages>& images) { look_at(images); },
+            [this] { tick(); }) {
     for (const auto& op : context_.operators) {
       const Network* const network = op->network();
-      sessions_.push_back(network == nullptr ? nullptr : std::make_unique<Sessions>(*network, context_.devices));
-      if (network != nullptr && context_.on_message) context_.on_message(op->name() + ": " + network->description());
+      if (network == nullptr) {
+        sessions_.push_back(nullptr);
+        continue;
+      }
+      sessions_.push_back(std::make_unique<NetworkSessions>(*network, context_, watch_));
+      if (network->tiles().mixed) sessions_.back()->shared = filler_for(*sessions_.back(), *network);
+      if (context_.on_message) context_.on_message(op->name() + ": " + network->description());
     }
+    const std::lock_guard lock(tick_mutex_);
+    ready_ = true;
   }
 
-  void open(const std::shared_ptr<SlideImages>& images) override {
+  ~All() override {
+    const std::lock_guard lock(tick_mutex_);
+    ready_ = false;
+  }
+  All(const All&) = delete;
+  All& operator=(const All&) = delete;
+
+  void open(const std::shared_ptr<SlideImages>& images, std::size_t slide) override {
     for (std::size_t i = 0; i < images->networks.size(); ++i) {
-      SlideNetwork& network = *images->networks[i].network;
+      SlideImages::Network& of = images->networks[i];
+      of.slide = slide;
+      NetworkSessions& sessions = *sessions_[of.op];
+      if (sessions.shared == nullptr) of.filler = filler_for(sessions, *context_.operators[of.op]->network());
+      SlideNetwork& network = *of.network;
       network.wake = [this, held = std::weak_ptr(images), i] {
-        if (const auto slide = held.lock()) wake(slide, i);
+        if (const auto woken = held.lock()) wake(woken, i);
       };
-      network.leave = [this] { slides_.give_back(); };
+      of.place = std::make_shared<NetworkAdmission::Place>();
+      of.place->tiles = network.plan().stitch.tiles();
+      of.place->small = of.place->tiles < context_.operators[of.op]->network()->tiles().batch;
+      network.leave = [this, place = of.place] { slides_.leave(*place); };
     }
     if (!images->networks.empty()) watch_.add(images);
+  }
+
+  void when_let_in(const std::shared_ptr<SlideImages>& images, const std::function<void()>& go) override {
+    if (images->networks.empty()) return go();
+    images->work().hold();
+    {
+      const std::lock_guard lock(bands_mutex_);
+      auto& waiting = images->networks.front().bands;
+      waiting.push_back(go);
+      if (waiting.size() > 1) return;  // who put the first one in goes on with all, in their order
+    }
+    let_in(images);
+  }
+
+  void nothing_of(std::size_t slide) override {
+    for (const auto& sessions : sessions_) {
+      if (sessions != nullptr) nothing_of(*sessions, slide);
+    }
   }
 
   void put(const std::shared_ptr<SlideImages>& images, std::size_t network, const ConstHostView& rows,
@@ -201,7 +122,7 @@ class All final : public Networks {
     View(All& all, const Work& work) : all_(all), work_(work), of_(work.images->networks[work.network]) {}
 
     bool admit() override {
-      if (!all_.slides_.take(of_.network->wake)) return false;
+      if (!all_.slides_.take(*of_.place, of_.network->wake)) return false;
       work_.images->work().begin_anew();
       return true;
     }
@@ -210,9 +131,25 @@ class All final : public Networks {
       if (!all_.context_.is_late(work_.images->work())) return std::nullopt;
       return all_.context_.text_of_limit();
     }
-    std::unique_ptr<NetworkBatch> take_batch() override { return sessions().take(of_.network->wake); }
-    void give_back(std::unique_ptr<NetworkBatch> batch) override { sessions().give_back(std::move(batch)); }
-    void run(std::unique_ptr<NetworkBatch> batch) override { all_.run(work_, std::move(batch)); }
+    double seconds() const override { return work_.images->work().seconds(); }
+    void waits(bool for_others) override {
+      // Another network of the slide may be at work.
+      if (work_.images->networks.size() > 1) return;
+      for_others ? work_.images->work().pause() : work_.images->work().go_on();
+    }
+    void parks(bool in_batches) override { all_.slides_.park(*of_.place, in_batches); }
+    BatchFiller::Places take_places(std::span<const std::int64_t> tiles,
+                                    const std::shared_ptr<BatchPart>& before) override {
+      return filler().take(work_.images, work_.network, tiles, before,
+                           [this] { return sessions().take(of_.network->wake); });
+    }
+    void written(const BatchFiller::Places& places) override { filler().written(places); }
+    void no_more_tiles() override {
+      if (of_.filler != nullptr) return of_.filler->flush();
+      all_.nothing_of(sessions(), of_.slide);
+      all_.slides_.all_given(*of_.place);
+    }
+    void give_back(const std::shared_ptr<BatchPart>& part) override { sessions().give_back(*part); }
     void made(const ConstHostView& rows, std::shared_ptr<runtime::Slot> slot) override {
       all_.made_(work_.images, *of_.image, rows, std::move(slot));
     }
@@ -223,12 +160,24 @@ class All final : public Networks {
     }
 
    private:
-    Sessions& sessions() { return *all_.sessions_[of_.op]; }
+    NetworkSessions& sessions() { return *all_.sessions_[of_.op]; }
+    BatchFiller& filler() { return of_.filler != nullptr ? *of_.filler : *sessions().shared; }
 
     All& all_;
     const Work& work_;
     SlideImages::Network& of_;
   };
+
+  /// Lets the bands go on that wait for the slide to be let in, if it is; else it is called again.
+  void let_in(const std::shared_ptr<SlideImages>& images) {
+    for (const SlideImages::Network& of : images->networks) {
+      if (!slides_.take(*of.place, [this, images] { let_in(images); })) return;
+    }
+    const std::lock_guard lock(bands_mutex_);
+    auto& waiting = images->networks.front().bands;
+    for (const auto& go : waiting) go();
+    waiting.clear();
+  }
 
   void wake(const std::shared_ptr<SlideImages>& images, std::size_t network) {
     images->handoff.give();
@@ -247,30 +196,70 @@ class All final : public Networks {
     } catch (...) {
       of.network->fail(current_cause(work.images->slide()));
       work.images->drop();
+      of.network->advance(view);  // lets go of everything, which others may wait for
     }
     if (of.network->ended()) keeper = of.network->let_go();
     work.images->handoff.give();
     return {};
   }
 
-  void run(const Work& work, std::unique_ptr<NetworkBatch> batch) {
+  std::unique_ptr<BatchFiller> filler_for(NetworkSessions& sessions, const Network& network) {
+    return std::make_unique<BatchFiller>(network.tiles(),
+                                         [this, &sessions](const std::shared_ptr<BatchFiller::Filling>& filling) {
+                                           if (const auto sent = sessions.close(*filling)) run(sessions, sent);
+                                         });
+  }
+
+  static std::int64_t tiles_aside(const RunContext& context) {
+    std::int64_t all = 0;
+    for (const auto& op : context.operators) {
+      if (op->network() != nullptr) all += network_tiles_aside(*op->network(), context.lanes);
+    }
+    return all;
+  }
+
+  void nothing_of(NetworkSessions& sessions, std::size_t slide) {
+    if (sessions.nothing_of(slide) && sessions.shared != nullptr) sessions.shared->flush();
+  }
+
+  /// What slides share goes as it is, where nothing was added for so long.
+  void flush_shared(runtime::Clock::duration unchanged) {
+    for (const auto& sessions : sessions_) {
+      if (sessions != nullptr && sessions->shared != nullptr) sessions->shared->flush(unchanged);
+    }
+  }
+
+  void tick() {
+    const std::lock_guard lock(tick_mutex_);
+    if (ready_) flush_shared(longest_wait);
+  }
+
+  void run(NetworkSessions& sessions, const std::shared_ptr<SentBatch>& sent) {
     graph_.reserve_wait();
-    Sessions& sessions = *sessions_[work.images->networks[work.network].op];
     try {
-      work.images->handoff.give();
-      const auto shared = std::make_shared<std::unique_ptr<NetworkBatch>>(std::move(batch));
-      sessions.submit([this, &sessions, images = work.images, network = work.network, shared]() mutable {
+      const auto tell = [this](const BatchShare& share) { wake(share.images, share.network); };
+      for (const BatchShare& share : sent->shares) share.images->handoff.give();
+      // Whose time it is now depends on whether it is theirs alone.
+      if (sessions.shared != nullptr) std::ranges::for_each(sent->shares, tell);
+      sessions.submit([this, &sessions, batch = sent, tell]() mutable {
         {
           const runtime::GraphLifetime::Body body(lifetime_);
-          images->handoff.take();
+          std::size_t tiles = 0;
+          for (const BatchShare& share : batch->shares) {
+            share.images->handoff.take();
+            for (const auto& part : share.parts) tiles += part->tiles.size();
+          }
           {
             runtime::StageMeter::Busy busy(context_.network);
-            sessions.compute(**shared, *images, watch_);
-            busy.add((*shared)->tiles.size(), 0);
+            sessions.compute(*batch, {tell, [&](BatchShare& share) {
+                                        SlideNetwork& network = *share.images->networks[share.network].network;
+                                        for (auto& part : share.parts) network.put(std::move(part));
+                                        tell(share);
+                                        share.images.reset();
+                                      }});
+            busy.add(tiles, 0);
           }
-          images->networks[network].network->put(std::move(*shared));
-          wake(images, network);
-          images.reset();
+          batch.reset();
         }
         graph_.release_wait();
       });
@@ -287,10 +276,13 @@ class All final : public Networks {
   std::function<void(const std::shared_ptr<SlideImages>&, std::size_t, const ConstHostView&,
                      std::shared_ptr<runtime::Slot>)>
       made_;
-  Room slides_;
+  NetworkAdmission slides_;
+  std::mutex bands_mutex_;  ///< of `SlideImages::Network::bands`
+  std::mutex tick_mutex_;
+  bool ready_ = false;  ///< for ticks; guarded by tick_mutex_
   flow::function_node<Work> advance_;
   NetworkWatch watch_;
-  std::vector<std::unique_ptr<Sessions>> sessions_;  ///< by operator; threads end first
+  std::vector<std::unique_ptr<NetworkSessions>> sessions_;  ///< by operator; threads end first
 };
 
 }  // namespace

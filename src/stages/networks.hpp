@@ -17,8 +17,15 @@ namespace slidestream {
 ///
 /// Rows of a slide that come to `put` go to its `SlideNetwork`, which is advanced by the graph's threads. Batches are
 /// bounded in number, and so are slides whose tiles are in memory: one more than lanes, in the order in which their
-/// first rows came. As a lane's slides get their output slots one after the other, of these at least one never waits
-/// for a slot that another slide holds: it comes to its end, and the next is let in.
+/// first bands were asked for. A slide that isn't let in gets no band, so that those that are never wait for an output
+/// slot that it holds. A lane sends its slides one after the other: of two that are let in the first has been sent
+/// whole, needs nothing that a later one holds, and comes to its end, and the next is let in.
+///
+/// Where a network's batches hold tiles of several slides (`NetworkTiles::mixed`), slides whose last tiles are in one
+/// that isn't full wait for others. It goes as it is when no slide comes that could add to it: when all have given
+/// their tiles, when one that waits keeps others out, or when nothing was added for ten seconds. Slides of fewer
+/// tiles than a batch don't keep others out while they wait, up to a number. A batch that fails is computed again, in
+/// halves, until the slides are alone whose tiles it fails with.
 class Networks {
  public:
   struct Surroundings {
@@ -33,8 +40,15 @@ class Networks {
   };
   virtual ~Networks() = default;
 
-  /// Makes a slide's networks ready for rows.
-  virtual void open(const std::shared_ptr<SlideImages>& images) = 0;
+  /// Makes a slide's networks ready for rows: of the one of that index in the input.
+  virtual void open(const std::shared_ptr<SlideImages>& images, std::size_t slide) = 0;
+
+  /// Calls `go` when the slide may have bands of rows: at once, or later from any thread, in the order of the calls.
+  /// Until its network takes the first the slide's own time stands still.
+  virtual void when_let_in(const std::shared_ptr<SlideImages>& images, const std::function<void()>& go) = 0;
+
+  /// No tiles of that slide will come, or no more. Thread-safe.
+  virtual void nothing_of(std::size_t slide) = 0;
 
   /// Rows of the slide, in order, for `SlideImages::networks[network]`.
   virtual void put(const std::shared_ptr<SlideImages>& images, std::size_t network, const ConstHostView& rows,

@@ -18,6 +18,7 @@
 #include <slidestream/error.hpp>
 
 #include "operators/registry.hpp"
+#include "runtime/forked.hpp"
 #include "runtime/host_memory.hpp"
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
@@ -263,6 +264,7 @@ StageReport report(const runtime::StageMeter& meter) {
 
 RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::string>& slides, RunControl& control,
                                    const FaultInjection& faults) {
+  runtime::require_whole_process();
   validate(config);
   std::string why_no_gpu;
   Operators operators = faults.operators.empty() ? operators::make_operators(config) : faults.operators;
@@ -292,6 +294,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
     if (result.failure.empty()) result.failure = message_of(error);
     control.request_stop();
   };
+  const runtime::Work work;
   // An arena alone can't have more threads than the machine has processors.
   const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
                                         static_cast<std::size_t>(threads));

@@ -20,6 +20,7 @@
 #include "runtime/slot_pool.hpp"
 #include "sink/image_sink.hpp"
 #include "stages/batch.hpp"
+#include "stages/network_admission.hpp"
 #include "stages/slide_network.hpp"
 
 namespace slidestream {
@@ -67,6 +68,11 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
     std::filesystem::path absent;  ///< where the table of tiles that failed is written; empty: nowhere
     Artifact artifact;             ///< of that file, without size and digest
     TileVectors vectors;           ///< what is known of them beforehand
+    // Used by `Networks`.
+    std::size_t slide = 0;                ///< its index in the input
+    std::unique_ptr<BatchFiller> filler;  ///< of batches that are the slide's alone; null where it shares them
+    std::shared_ptr<NetworkAdmission::Place> place;
+    std::vector<std::function<void()>> bands;  ///< of the first network: that wait for the slide to be let in
   };
   /// What is written when the slide is whole.
   struct Prepared {

@@ -1,7 +1,6 @@
 #include "stages/slide_network.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -45,7 +44,7 @@ SlideNetwork::SlideNetwork(const Network& network, const NetworkPlan& plan, cons
       tiles_left_(plan.stitch.tiles()) {}
 
 SlideNetwork::~SlideNetwork() {
-  if (admitted_ && leave) leave();
+  if (leave) leave();
 }
 
 void SlideNetwork::put(const ConstHostView& rows, std::shared_ptr<const void> owner, std::shared_ptr<void> keeper) {
@@ -54,9 +53,9 @@ void SlideNetwork::put(const ConstHostView& rows, std::shared_ptr<const void> ow
   rows_put_.push_back({rows, std::move(owner), rows.rect.y});
 }
 
-void SlideNetwork::put(std::unique_ptr<NetworkBatch> batch) {
+void SlideNetwork::put(std::shared_ptr<BatchPart> part) {
   const std::lock_guard lock(mutex_);
-  batches_put_.push_back(std::move(batch));
+  parts_put_.push_back(std::move(part));
 }
 
 std::shared_ptr<void> SlideNetwork::let_go() {
@@ -76,8 +75,11 @@ void SlideNetwork::step(Surroundings& by) {
     const std::lock_guard lock(mutex_);
     for (Rows& rows : rows_put_) bands_.push_back(std::move(rows));
     rows_put_.clear();
-    for (auto& batch : batches_put_) batches_.push_back(std::move(batch));
-    batches_put_.clear();
+    for (auto& part : parts_put_) {
+      std::erase(given_away_, part);
+      computed_.push_back(std::move(part));
+    }
+    parts_put_.clear();
   }
   if (ended_ && !by.dropped()) return;
   if (!ended_ && !by.dropped() && tiles_left_ > 0) look_at_time(by);
@@ -86,7 +88,6 @@ void SlideNetwork::step(Surroundings& by) {
     if (!admitted_) {
       if (bands_.empty() || !by.admit()) return;
       admitted_ = true;
-      begun_ = runtime::Clock::now();
       begin();
     }
     moved = take_values(by);
@@ -99,6 +100,22 @@ void SlideNetwork::step(Surroundings& by) {
   } else if (tiles_left_ == 0 && made_ == (makes_image_ ? plan_.stitch.image.height : 0)) {
     end(by);
   }
+  tell_waiting(by);
+}
+
+/// Where tiles of other slides are all that it waits for, its own time doesn't go on.
+void SlideNetwork::tell_waiting(Surroundings& by) {
+  const auto is = [](BatchPart::State state) {
+    return [state](const std::shared_ptr<BatchPart>& part) { return part->state.load() == state; };
+  };
+  const bool idle = !ended_ && admitted_ && computed_.empty() && (!makes_image_ || made_ == band_->ready()) &&
+                    (all_cut() ? !given_away_.empty() : wants_places_);
+  const bool waits = idle && std::ranges::none_of(given_away_, is(BatchPart::State::alone));
+  const bool parks = waits && all_cut() && std::ranges::all_of(given_away_, is(BatchPart::State::filling));
+  if (waits != waits_) by.waits(waits);
+  waits_ = waits;
+  if (parks != parks_) by.parks(parks);
+  parks_ = parks;
 }
 
 /// Where the slide has taken too long, or the run was told to stop, nobody wants its tiles any more.
@@ -126,12 +143,12 @@ void SlideNetwork::end(Surroundings& by) {
   ended_ = true;
   bands_.clear();
   chunk_.reset();
-  if (filling_ != nullptr) by.give_back(std::move(filling_));
-  for (auto& batch : batches_) {
-    judge(*batch);
-    by.give_back(std::move(batch));
+  by.no_more_tiles();
+  for (const auto& part : computed_) {
+    judge(*part);
+    by.give_back(part);
   }
-  batches_.clear();
+  computed_.clear();
   band_.reset();
   rows_.reset();
   resampler_.reset();
@@ -145,40 +162,46 @@ std::size_t SlideNetwork::values_of_tile() const noexcept {
 
 bool SlideNetwork::take_values(Surroundings& by) {
   bool moved = false;
-  for (auto& batch : batches_) {
-    moved |= take_values(*batch, by);
+  for (auto& part : computed_) {
+    moved |= take_values(*part, by);
     if (by.dropped()) break;
-    if (std::ranges::find(batch->taken, 0) == batch->taken.end()) by.give_back(std::move(batch));
+    if (std::ranges::find(part->taken, 0) != part->taken.end()) continue;
+    by.give_back(part);
+    part.reset();
   }
-  std::erase(batches_, nullptr);
+  std::erase(computed_, nullptr);
   return moved;
 }
 
+const float* SlideNetwork::values_of(const BatchPart& part, std::size_t place) const noexcept {
+  return part.batch->values.get() + (part.first + place) * values_of_tile();
+}
+
 /// Takes the tiles that have room out of a batch.
-bool SlideNetwork::take_values(NetworkBatch& batch, Surroundings& by) {
+bool SlideNetwork::take_values(BatchPart& part, Surroundings& by) {
   std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
-    if (batch.taken[i] != 0) continue;
-    if (makes_image_ && !batch.failure && !band_->has_room(plan_.stitch.tile(batch.tiles[i]).row)) continue;
+  for (std::size_t i = 0; i < part.tiles.size(); ++i) {
+    if (part.taken[i] != 0) continue;
+    if (makes_image_ && !part.failure && !band_->has_room(plan_.stitch.tile(part.tiles[i]).row)) continue;
     places.push_back(i);
   }
   std::vector<std::uint8_t> sound(places.size(), 0);
   const std::size_t count = values_of_tile();
-  if (!batch.failure) {
+  if (!part.failure) {
     by.for_all(places.size(), [&](std::size_t i) {
-      const std::span<const float> values(batch.values.get() + places[i] * count, count);
+      const std::span<const float> values(values_of(part, places[i]), count);
       if (makes_image_) {
-        sound[i] = band_->put(plan_.stitch.tile(batch.tiles[places[i]]), values) ? 1 : 0;
+        sound[i] = band_->put(plan_.stitch.tile(part.tiles[places[i]]), values) ? 1 : 0;
       } else {
         sound[i] = std::ranges::all_of(values, [](float value) { return std::isfinite(value); }) ? 1 : 0;
       }
     });
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::int64_t tile = batch.tiles[places[i]];
-    batch.taken[places[i]] = 1;
+    const std::int64_t tile = part.tiles[places[i]];
+    part.taken[places[i]] = 1;
     if (sound[i] == 0) {
-      lose(tile, batch.failure ? *batch.failure : not_finite, by);
+      lose(tile, part.failure ? *part.failure : not_finite, by);
       if (by.dropped()) return false;
       continue;
     }
@@ -187,8 +210,7 @@ bool SlideNetwork::take_values(NetworkBatch& batch, Surroundings& by) {
       band_->arrived(plan_.stitch.tile(tile), true);
     } else {
       const auto at = std::ranges::lower_bound(given_, tile) - given_.begin();
-      const float* const from = batch.values.get() + places[i] * count;
-      std::copy_n(from, count, vectors_.begin() + at * static_cast<std::ptrdiff_t>(count));
+      std::copy_n(values_of(part, places[i]), count, vectors_.begin() + at * static_cast<std::ptrdiff_t>(count));
     }
   }
   return !places.empty();
@@ -213,21 +235,21 @@ void SlideNetwork::note(std::int64_t tile, const std::string& cause) {
 }
 
 /// Of several tiles that fail the first in the slide is named, whoever was faster.
-void SlideNetwork::judge(const NetworkBatch& batch) {
-  if (failed_tile_ < 0 || config_.mode == StitchMode::lenient || batch.tiles.front() >= failed_tile_) return;
-  if (batch.interrupted) return;
-  if (batch.failure) {
-    note(batch.tiles.front(), *batch.failure);
-  } else if (const std::int64_t wrong = wrong_tile(batch); wrong >= 0) {
+void SlideNetwork::judge(const BatchPart& part) {
+  if (failed_tile_ < 0 || config_.mode == StitchMode::lenient || part.tiles.front() >= failed_tile_) return;
+  if (part.interrupted) return;
+  if (part.failure) {
+    note(part.tiles.front(), *part.failure);
+  } else if (const std::int64_t wrong = wrong_tile(part); wrong >= 0) {
     note(wrong, not_finite);
   }
 }
 
-/// The first of a batch's tiles with a value that isn't a finite number; -1: none.
-std::int64_t SlideNetwork::wrong_tile(const NetworkBatch& batch) const {
+/// The first of tiles that were computed with a value that isn't a finite number; -1: none.
+std::int64_t SlideNetwork::wrong_tile(const BatchPart& part) const {
   const std::size_t count = values_of_tile();
-  const float* value = batch.values.get();
-  for (const std::int64_t tile : batch.tiles) {
+  const float* value = values_of(part, 0);
+  for (const std::int64_t tile : part.tiles) {
     for (std::size_t i = 0; i < count; ++i, ++value) {
       if (!std::isfinite(*value)) return tile;
     }
@@ -320,22 +342,21 @@ bool SlideNetwork::is_skipped(std::int64_t tile) const {
   return !tissue_->mask.is_tissue(inside, {tissue_->level.x * pixel, tissue_->level.y * pixel}, tissue_->share);
 }
 
-bool SlideNetwork::is_late() const {
-  return config_.mode == StitchMode::lenient && config_.deadline_seconds > 0 &&
-         runtime::Clock::now() - begun_ > std::chrono::seconds(config_.deadline_seconds);
+bool SlideNetwork::is_late(const Surroundings& by) const {
+  return config_.mode == StitchMode::lenient && config_.deadline_seconds > 0 && by.seconds() > config_.deadline_seconds;
 }
 
 bool SlideNetwork::cut_tiles(Surroundings& by) {
   const StitchPlan& stitch = plan_.stitch;
-  if (tile_row_ == stitch.y.count || first_row_ + held_ < stitch.input_rows(tile_row_).second) return false;
+  wants_places_ = false;
+  if (all_cut() || first_row_ + held_ < stitch.input_rows(tile_row_).second) return false;
   bool moved = false;
   const ConstHostView rows = {reinterpret_cast<const std::byte*>(rows_.get()),
                               stitch.input.width * 3,
                               {0, first_row_, stitch.input.width, held_},
                               stitch.input,
                               rgb_format};
-  const auto tile_bytes = static_cast<std::size_t>(stitch.side * stitch.side * 3);
-  const bool late = is_late();
+  const bool late = is_late(by);
   while (column_ < stitch.x.count) {
     const std::int64_t tile = tile_row_ * stitch.x.count + column_;
     const bool skipped = is_skipped(tile);
@@ -351,34 +372,49 @@ bool SlideNetwork::cut_tiles(Surroundings& by) {
       if (makes_image_) band_->arrived(stitch.tile(tile), false);
       continue;
     }
-    if (filling_ == nullptr) filling_ = by.take_batch();
-    if (filling_ == nullptr) return moved;
+    if (!give_tiles(rows, by)) return moved;
     moved = true;
-    // As many as lie in this row and fit.
-    const std::size_t first = filling_->tiles.size();
-    while (column_ < stitch.x.count && filling_->tiles.size() < static_cast<std::size_t>(tiles_.batch)) {
-      const std::int64_t next = tile_row_ * stitch.x.count + column_;
-      if (is_skipped(next)) break;
-      filling_->tiles.push_back(next);
-      given_.push_back(next);
-      ++column_;
-    }
-    by.for_all(filling_->tiles.size() - first, [&](std::size_t i) {
-      const std::size_t place = first + i;
-      cut_tile({filling_->pixels.get() + place * tile_bytes, tile_bytes}, rows,
-               stitch.input_of(stitch.tile(filling_->tiles[place])));
-    });
-    if (filling_->tiles.size() == static_cast<std::size_t>(tiles_.batch)) send(by);
   }
   next_tile_row(by);
+  return true;
+}
+
+/// Gives the network tiles from the next one on: as many as lie in this row, and fit into a batch. False: none did.
+bool SlideNetwork::give_tiles(const ConstHostView& rows, Surroundings& by) {
+  const StitchPlan& stitch = plan_.stitch;
+  const auto tile_bytes = static_cast<std::size_t>(stitch.side * stitch.side * 3);
+  std::vector<std::int64_t> tiles;
+  for (std::int64_t column = column_; column < stitch.x.count && std::ssize(tiles) < tiles_.batch; ++column) {
+    const std::int64_t tile = tile_row_ * stitch.x.count + column;
+    if (is_skipped(tile)) break;
+    tiles.push_back(tile);
+  }
+  const std::size_t before = given_.size();
+  given_.insert(given_.end(), tiles.begin(), tiles.end());
+  if (!makes_image_) vectors_.resize(given_.size() * values_of_tile());
+  given_away_.reserve(given_away_.size() + 1);
+  const BatchFiller::Places places = by.take_places(tiles, given_away_.empty() ? nullptr : given_away_.back());
+  given_.resize(before + places.count);
+  if (!makes_image_) vectors_.resize(given_.size() * values_of_tile());
+  wants_places_ = places.count == 0;
+  if (wants_places_) return false;
+  column_ += static_cast<std::int64_t>(places.count);
+  if (given_away_.empty() || given_away_.back() != places.part) given_away_.push_back(places.part);
+  by.for_all(places.count, [&](std::size_t i) {
+    cut_tile({places.pixels + i * tile_bytes, tile_bytes}, rows, stitch.input_of(stitch.tile(tiles[i])));
+  });
+  by.written(places);
   return true;
 }
 
 void SlideNetwork::next_tile_row(Surroundings& by) {
   const StitchPlan& stitch = plan_.stitch;
   column_ = 0;
-  if (++tile_row_ == stitch.y.count) {
-    if (filling_ != nullptr) send(by);
+  ++tile_row_;
+  if (all_cut()) {
+    rows_.reset();
+    resampler_.reset();
+    by.no_more_tiles();
     return;
   }
   const std::int64_t drop = std::min(held_, stitch.input_rows(tile_row_).first - first_row_);
@@ -386,18 +422,6 @@ void SlideNetwork::next_tile_row(Surroundings& by) {
   std::memmove(rows_.get(), rows_.get() + drop * row_bytes, static_cast<std::size_t>((held_ - drop) * row_bytes));
   first_row_ += drop;
   held_ -= drop;
-}
-
-void SlideNetwork::send(Surroundings& by) {
-  NetworkBatch& batch = *filling_;
-  const auto tile_bytes = static_cast<std::size_t>(plan_.stitch.side * plan_.stitch.side * 3);
-  const auto all = static_cast<std::size_t>(tiles_.batch);
-  std::memset(batch.pixels.get() + batch.tiles.size() * tile_bytes, 0, (all - batch.tiles.size()) * tile_bytes);
-  batch.taken.assign(batch.tiles.size(), 0);
-  batch.failure.reset();
-  batch.interrupted = false;
-  if (!makes_image_) vectors_.resize(given_.size() * static_cast<std::size_t>(output_.channels));
-  by.run(std::move(filling_));
 }
 
 std::optional<SlideFailure> SlideNetwork::failure() const {

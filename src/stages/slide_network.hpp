@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,20 +20,10 @@
 #include "image/mask.hpp"
 #include "image/views.hpp"
 #include "runtime/slot_pool.hpp"
-#include "runtime/trace.hpp"
+#include "stages/network_batches.hpp"
 #include "stages/network_plan.hpp"
 
 namespace slidestream {
-
-/// Tiles that a network gets at a time, and what it gives for them.
-struct NetworkBatch {
-  std::shared_ptr<std::uint8_t[]> pixels;
-  std::shared_ptr<float[]> values;
-  std::vector<std::int64_t> tiles;  ///< numbers of those that it has, by place
-  std::vector<std::uint8_t> taken;  ///< of those, which have been taken out again
-  std::optional<std::string> failure;
-  bool interrupted = false;  ///< which is no failure of its tiles
-};
 
 /// Which tiles of a slide are given to a network: those with tissue.
 struct TissueTiles {
@@ -56,11 +47,20 @@ class SlideNetwork {
     /// Whether the run was told to stop, and whether the slide has taken longer than one may. It is woken then.
     virtual bool stopping() const = 0;
     virtual std::optional<std::string> late() const = 0;
-    /// An empty batch; null: it is woken when one comes back.
-    virtual std::unique_ptr<NetworkBatch> take_batch() = 0;
-    virtual void give_back(std::unique_ptr<NetworkBatch> batch) = 0;
-    /// Has the network compute a batch, which comes to `put` then.
-    virtual void run(std::unique_ptr<NetworkBatch> batch) = 0;
+    /// How long it has been worked on since it was admitted; while it waits for others that doesn't grow.
+    virtual double seconds() const = 0;
+    /// Says whether it waits for other slides: has nothing to do but what their tiles are in the way of.
+    virtual void waits(bool for_others) = 0;
+    /// Says whether all that it has left is in batches that aren't sent yet.
+    virtual void parks(bool in_batches) = 0;
+    /// As `BatchFiller::take`; where there is no batch it is woken when one comes back.
+    virtual BatchFiller::Places take_places(std::span<const std::int64_t> tiles,
+                                            const std::shared_ptr<BatchPart>& before) = 0;
+    /// The tiles are in their places. When the batch was computed they come to `put`.
+    virtual void written(const BatchFiller::Places& places) = 0;
+    /// No more tiles will come. It may be called more than once.
+    virtual void no_more_tiles() = 0;
+    virtual void give_back(const std::shared_ptr<BatchPart>& part) = 0;
     /// Takes rows of the image, from top to bottom.
     virtual void made(const ConstHostView& rows, std::shared_ptr<runtime::Slot> slot) = 0;
     /// Nothing more is to be made of the slide.
@@ -77,7 +77,7 @@ class SlideNetwork {
 
   /// Called when it should be advanced; set before anything is put in. Any thread.
   std::function<void()> wake;
-  /// Called at the end of one that was admitted.
+  /// Called at its end.
   std::function<void()> leave;
   ~SlideNetwork();
   SlideNetwork(const SlideNetwork&) = delete;
@@ -86,8 +86,8 @@ class SlideNetwork {
   /// The level's next rows. `owner` is let go when they aren't needed any more, `keeper` by `let_go`. Thread-safe, as
   /// the next.
   void put(const ConstHostView& rows, std::shared_ptr<const void> owner, std::shared_ptr<void> keeper);
-  /// A batch that was computed.
-  void put(std::unique_ptr<NetworkBatch> batch);
+  /// Tiles that were computed.
+  void put(std::shared_ptr<BatchPart> part);
   /// Says that something has changed. True: the caller has it advanced.
   bool signal() noexcept { return signals_.fetch_add(1, std::memory_order_acq_rel) == 0; }
   void advance(Surroundings& by);
@@ -121,19 +121,22 @@ class SlideNetwork {
   void begin();
   void end(Surroundings& by);
   bool take_values(Surroundings& by);
-  bool take_values(NetworkBatch& batch, Surroundings& by);
+  bool take_values(BatchPart& part, Surroundings& by);
   bool make_rows(Surroundings& by);
   bool take_rows(Surroundings& by);
   bool take_rows(Rows& band, Surroundings& by);
   bool cut_tiles(Surroundings& by);
+  bool give_tiles(const ConstHostView& rows, Surroundings& by);
   void next_tile_row(Surroundings& by);
-  void send(Surroundings& by);
+  void tell_waiting(Surroundings& by);
+  bool all_cut() const noexcept { return tile_row_ == plan_.stitch.y.count; }
   bool is_skipped(std::int64_t tile) const;
-  bool is_late() const;
+  bool is_late(const Surroundings& by) const;
   void lose(std::int64_t tile, const std::string& cause, Surroundings& by);
-  void judge(const NetworkBatch& batch);
+  void judge(const BatchPart& part);
   void note(std::int64_t tile, const std::string& cause);
-  std::int64_t wrong_tile(const NetworkBatch& batch) const;
+  std::int64_t wrong_tile(const BatchPart& part) const;
+  const float* values_of(const BatchPart& part, std::size_t place) const noexcept;
   std::size_t values_of_tile() const noexcept;
 
   const NetworkTiles tiles_;
@@ -145,24 +148,26 @@ class SlideNetwork {
 
   std::atomic<unsigned> signals_{0};
   std::mutex mutex_;
-  std::deque<Rows> rows_put_;                               ///< guarded by mutex_
-  std::shared_ptr<void> keeper_;                            ///< guarded by mutex_
-  std::vector<std::unique_ptr<NetworkBatch>> batches_put_;  ///< guarded by mutex_
+  std::deque<Rows> rows_put_;                          ///< guarded by mutex_
+  std::shared_ptr<void> keeper_;                       ///< guarded by mutex_
+  std::vector<std::shared_ptr<BatchPart>> parts_put_;  ///< guarded by mutex_
 
   // Used by who advances it.
   bool admitted_ = false;
-  runtime::Clock::time_point begun_;  ///< when it was
   bool ended_ = false;
   bool left_ = false;  ///< by a stop
   std::deque<Rows> bands_;
-  std::vector<std::unique_ptr<NetworkBatch>> batches_;  ///< computed, with tiles that have no room yet
+  std::vector<std::shared_ptr<BatchPart>> given_away_;  ///< that haven't come back
+  std::vector<std::shared_ptr<BatchPart>> computed_;    ///< with tiles that have no room yet
+  bool wants_places_ = false;                           ///< in a batch, and there were none
+  bool waits_ = false;                                  ///< for other slides
+  bool parks_ = false;
   std::unique_ptr<AreaResampler> resampler_;
   std::unique_ptr<std::uint8_t[]> rows_;  ///< of the tiles' resolution, in full width
   std::int64_t first_row_ = 0;            ///< that is held
   std::int64_t held_ = 0;                 ///< rows
   std::int64_t tile_row_ = 0;             ///< that is being cut
   std::int64_t column_ = 0;               ///< of its next tile
-  std::unique_ptr<NetworkBatch> filling_;
   std::unique_ptr<StitchBand> band_;
   std::int64_t made_ = 0;  ///< rows of the image
   std::unique_ptr<runtime::SlotPool> chunks_;

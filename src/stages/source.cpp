@@ -246,6 +246,7 @@ class Source final : public SourceStage {
     } catch (...) {
       run->fail("source", current_cause(run->path), {});
     }
+    if (context_.emit != nullptr && run->images == nullptr) context_.emit->nothing_of(*run);
     if (run->chains.empty()) {
       run->chains = std::vector<Chain>(1);
     } else {

@@ -36,12 +36,22 @@ MadeUpRuntime& state() {
 
 std::array<onnx::AnyFunction, 512> table;
 
-/// Stands at every place that nothing else stands at.
-onnx::Status* nothing() { return nullptr; }
+/// Stands at every place that is never called.
+void nothing() {}
 
 template <class Entry, class Function>
 void put(Function function) {
   table[Entry::index] = reinterpret_cast<onnx::AnyFunction>(static_cast<typename Entry::Type>(function));
+}
+
+/// Does nothing, and says that it was done.
+template <class... Entries>
+void put_done() {
+  (put<Entries>([](auto...) -> onnx::Status* { return nullptr; }), ...);
+}
+template <class... Entries>
+void put_release() {
+  (put<Entries>([](auto...) {}), ...);
 }
 
 template <class Entry, class Object>
@@ -69,6 +79,15 @@ onnx::Status* run(onnx::Session*, const onnx::RunOptions*, const char* const*, c
 
 void fill() {
   table.fill(reinterpret_cast<onnx::AnyFunction>(&nothing));
+  put_done<onnx::CreateEnvWithCustomLogger, onnx::SetIntraOpNumThreads, onnx::SetInterOpNumThreads,
+           onnx::SessionGetInputTypeInfo, onnx::SessionGetOutputTypeInfo, onnx::CreateRunOptions,
+           onnx::RunOptionsSetTerminate, onnx::RunOptionsUnsetTerminate, onnx::CreateTensorWithData,
+           onnx::GetTensorMutableData, onnx::CastTypeInfoToTensorInfo, onnx::GetDimensionsCount, onnx::GetDimensions,
+           onnx::GetTensorTypeAndShape, onnx::CreateMemoryInfo, onnx::CreateCpuMemoryInfo, onnx::AllocatorFree,
+           onnx::GetAllocatorWithDefaultOptions, onnx::ReleaseAvailableProviders, onnx::AddSessionConfigEntry,
+           onnx::SetDeterministicCompute>();
+  put_release<onnx::ReleaseEnv, onnx::ReleaseMemoryInfo, onnx::ReleaseValue, onnx::ReleaseRunOptions,
+              onnx::ReleaseTypeInfo, onnx::ReleaseTensorInfo>();
   put<onnx::GetErrorMessage>([](const onnx::Status* status) { return status->message.c_str(); });
   put<onnx::ReleaseStatus>([](onnx::Status* status) { delete status; });
   put<onnx::GetAvailableProviders>([](char*** names, int* count) -> onnx::Status* {

@@ -212,7 +212,6 @@ class Failures(Models):
                                 (settings_of("identity", "model.file="), "model.file isn't set"),
                                 (settings_of("identity", "model.runtime=/none.so"), "model.runtime: ONNX Runtime can't be"),
                                 (settings_of("identity", "model.provider=cuda"), 'model.provider = "cuda": '),
-                                (settings_of("identity", "model.batches=mixed"), 'model.batches = "mixed": '),
                                 (settings_of("identity", "model.mean=[1.0]"), "model.mean has 1 numbers; expected 3")):
             self.assertIn(words, self.refused(self.slide, "-o", self.folder / "refused", *settings))
 
@@ -280,6 +279,84 @@ class Failures(Models):
                        preexec_fn=few)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(f"error: {MODELS / model}.onnx: {said}; lower model.batch", done.stderr.splitlines()[-1])
+
+
+class Mixed(Models):
+    MIXED = ("model.batches=mixed",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.slides = []
+        for i, size in enumerate(("150x140", "200x90", "64x64", "260x200", "100x180")):
+            cls.slides.append(cls.folder / f"small{i}.svs")
+            cls.must("synth", "--out", cls.slides[-1], "--size", size, "--levels", "1", "--seed", i)
+
+    def test_slides_that_share_batches_have_what_they_have_alone(self):
+        for model in ("identity", "blur"):
+            made = []
+            for i, more in enumerate(((), self.MIXED)):
+                out = self.folder / f"{model}{i}"
+                self.must(*self.slides, "-o", out, *settings_of(model, *self.ZARR, "model.batch=4", *more))
+                made.append([level0(out / "images" / f"{slide.stem}.model.ome.zarr") for slide in self.slides])
+            for slide, alone, mixed in zip(self.slides, *made):
+                numpy.testing.assert_array_equal(mixed, alone, f"{model}, {slide.name}")
+
+    def test_features_are_those_of_the_same_tiles_and_say_how_they_were_made(self):
+        bags = []
+        for i, more in enumerate(((), self.MIXED)):
+            out = self.folder / f"features{i}"
+            self.must(*self.slides, "-o", out, *settings_of("features", "model.where=all", *more))
+            bags.append([Bag(out / "features" / f"{slide.stem}.h5") for slide in self.slides])
+            with h5py.File(out / "features" / "small0.h5") as file:
+                self.assertIn("mixed" if more else "slide", str(dict(file["features"].attrs)["model.batches"]))
+        for alone, mixed in zip(*bags):
+            numpy.testing.assert_array_equal(mixed.coords, alone.coords)
+            numpy.testing.assert_allclose(mixed.features, alone.features, rtol=1e-4, atol=1e-5)
+        self.assertIn('model.batches is "auto" here and was "mixed"', self.refused(
+            *self.slides, "-o", self.folder / "features1", *settings_of("features", "model.where=all")))
+
+    def images(self, out):
+        return [(out / "images" / f"{slide.stem}.model.ome.tif").read_bytes() for slide in self.slides]
+
+    def test_a_run_that_is_killed_goes_on_to_the_same_files(self):
+        settings = settings_of("slow", "image.format=ome-tiff", "model.batch=4", *self.MIXED)
+        expected = self.folder / "whole"
+        self.must(*self.slides, "-o", expected, *settings)
+        out = self.folder / "killed"
+        process = subprocess.Popen([PIPELINE, *map(str, (*self.slides, "-o", out, *settings))], env=ENVIRONMENT,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 100
+        while not list(out.glob("images/*.partial.*")) and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        process.kill()
+        self.assertEqual(process.wait(), -9)
+        self.assertNotEqual(len(list(out.glob("images/small?.model.ome.tif"))), len(self.slides))
+        self.must(*self.slides, "-o", out, *settings)
+        self.assertEqual(self.images(out), self.images(expected))
+        self.assertEqual(list(out.glob("images/*.partial.*")), [])
+
+    def test_a_slide_that_fails_takes_no_other_with_it(self):
+        expected = self.folder / "sound"
+        settings = settings_of("identity", "image.format=ome-tiff", "model.batch=16", *self.MIXED)
+        self.must(*self.slides, "-o", expected, *settings)
+        broken = self.folder / "broken.svs"
+        content = bytearray(self.slides[3].read_bytes())
+        content[len(content) // 4:len(content) // 2] = bytes(len(content) // 2 - len(content) // 4)
+        broken.write_bytes(content)
+        out = self.folder / "beside"
+        done = run(*self.slides[:3], broken, *self.slides[3:], "-o", out, *settings)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(len(self.table(out, "failures.csv")), 1)
+        self.assertEqual(self.images(out), self.images(expected))
+
+    def test_a_forecast_counts_batches_that_are_shared(self):
+        settings = settings_of("features", "model.where=all")
+        alone = self.must(*self.slides, "--dry-run", *settings).stdout
+        mixed = self.must(*self.slides, "--dry-run", *settings, "-s", "model.batches=mixed").stdout
+        # Of tiles of 64: 3 x 3, 4 x 2, 1, 5 x 4 and 2 x 3, 8 at a time.
+        self.assertIn("the network gets 44 tiles in 8 batches\n", alone)
+        self.assertIn("the network gets 44 tiles in 6 batches or a few more, which slides share\n", mixed)
 
 
 class Forecasts(Models):

@@ -2,10 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/made_up_network.hpp"
@@ -98,5 +100,34 @@ TEST_CASE("a stop ends what networks compute, and their slides are made again") 
     const auto fresh = std::make_shared<MadeUp>();
     const RunResult expected = run(config_of_network(folder, "whole"), slides, with(fresh));
     CHECK(digests(run(config, slides, with(network))) == digests(expected));
+  }
+}
+
+TEST_CASE("slides that wait to be let in hold nothing that those need whose later rows come after theirs") {
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides;
+  for (int i = 0; i < 6; ++i) {
+    test::Image image = test::textured_image(90, i < 2 ? 240 : 90, static_cast<std::uint64_t>(i + 1));
+    slides.push_back(folder / ("slide" + std::to_string(i) + ".tif"));
+    test::write_test_slide(slides.back(), image);
+  }
+  // Of the first two, which are let in, the second strip is decoded after the slides behind them, for whose bands there
+  // are slots.
+  FaultInjection faults = with(std::make_shared<MadeUp>());
+  faults.data = &slides;
+  faults.fault = [](void* data, const char* stage, const std::string& path, std::size_t strip) {
+    const auto& all = *static_cast<const std::vector<std::string>*>(data);
+    if (std::string(stage) != "decode") return;
+    const bool behind = path != all[0] && path != all[1];
+    if (strip > 0 || behind) std::this_thread::sleep_for(std::chrono::milliseconds(behind ? 40 : 150));
+  };
+  for (const bool mixed : {false, true}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->cut.mixed = mixed;
+    faults.operators = with(network).operators;
+    Config config = config_of_network(folder, mixed ? "mixed" : "alone");
+    config.pipeline.threads = 4;
+    config.input.max_seconds = 5;
+    test::require_done(run(config, slides, faults));
   }
 }

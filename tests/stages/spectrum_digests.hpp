@@ -155,11 +155,11 @@ inline void check_unit(const std::string& unit, Backend backend) {
   }
   const Digests expected = written_down();
   std::size_t compared = 0;
-  for (const auto& [name, digest] : found) {
-    const auto known = expected.find(name);
+  for (const auto& entry : found) {
+    const auto known = expected.find(entry.first);
     if (known == expected.end()) continue;
     ++compared;
-    CHECK_MESSAGE(known->second == digest, name);
+    CHECK_MESSAGE(known->second == entry.second, entry.first);
   }
   if (compared < found.size() - slides.names.size()) report_skipped("no digests are written down for " + unit);
 }
