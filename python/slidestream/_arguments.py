@@ -3,81 +3,163 @@
 from __future__ import annotations
 
 import logging
+import math
 import operator
 import os
-from typing import Iterable, List, Literal, Optional, Tuple, Union
+from typing import Iterable, List, Literal, Optional, Tuple, TypeVar, Union
 
 import numpy
 
 from slidestream import _core
 from slidestream._core import ConfigError
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, bytes, "os.PathLike[str]"]
 Pair = Union[int, Tuple[int, int]]
+Item = TypeVar("Item")
 OnBadTile = Literal["fail", "white"]
+
+
+def one_line(text: str) -> str:
+    """Text without what would begin another line, or steer a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def shown(value: object) -> str:
+    """A value for a message: one line, and not a long one."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"an object of {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def choice(name: str, value: object, choices: Tuple[str, ...]) -> str:
     """One of some words. Raises ConfigError."""
-    if value not in choices:
-        raise ConfigError(f"{name} is {value!r}; expected {' or '.join(repr(word) for word in choices)}")
-    return str(value)
+    if not isinstance(value, str) or value not in choices:
+        raise ConfigError(f"{name} is {shown(value)}; expected {' or '.join(repr(word) for word in choices)}")
+    return value
 
 
 def path_text(path: Path) -> str:
     """A path as text. Raises ConfigError where no file can have that name."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise ConfigError(f"{shown(path)} is no path")
     text = os.fsdecode(path)
     if text == "" or "\0" in text:
-        raise ConfigError(f"{text!r} is no path")
+        raise ConfigError(f"{shown(text)} is no path")
     return text
+
+
+def _index(value: object) -> int:
+    """A whole number. Raises TypeError for what is none, which True and False are not meant to be."""
+    if isinstance(value, (bool, numpy.bool_)):
+        raise TypeError
+    return operator.index(value)  # type: ignore[arg-type]
 
 
 def whole(name: str, value: object) -> int:
     """A whole number that an int of C++ holds; its range is checked by who uses it. Raises ConfigError."""
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = _index(value)
         if -(2**31) <= number < 2**31:
             return number
     except TypeError:
         pass
-    raise ConfigError(f"{name} is {value!r}; expected a small whole number")
+    raise ConfigError(f"{name} is {shown(value)}; expected a small whole number")
+
+
+def number(name: str, value: object) -> float:
+    """A finite number. Raises ConfigError."""
+    try:
+        if not isinstance(value, (str, bytes, bool, numpy.bool_)):
+            result = float(value)  # type: ignore[arg-type]
+            if math.isfinite(result):
+                return result
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ConfigError(f"{name} is {shown(value)}; expected a finite number")
+
+
+def micrometres(name: str, value: object) -> Optional[float]:
+    """Micrometres a pixel; None stays. Raises ConfigError."""
+    if value is None:
+        return None
+    result = number(name, value)
+    if not 0 < result <= 1e6:
+        raise ConfigError(f"{name} is {shown(value)}; expected more than 0, and at most 1000000 um a pixel")
+    return result
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False, NumPy's too. Raises ConfigError."""
+    if not isinstance(value, (bool, numpy.bool_)):
+        raise ConfigError(f"{name} is {shown(value)}; expected True or False")
+    return bool(value)
+
+
+def function(name: str, value: object) -> None:
+    """Raises ConfigError for what can't be called."""
+    if value is not None and not callable(value):
+        raise ConfigError(f"{name} is {shown(value)}; expected something that can be called")
 
 
 def pair(name: str, value: Pair) -> Tuple[int, int]:
     """Width and height, given as two numbers or as one. Raises ConfigError."""
     try:
         width, height = value if isinstance(value, (tuple, list)) else numpy.broadcast_to(value, 2)
-        numbers = operator.index(width), operator.index(height)
+        numbers = _index(width), _index(height)
         if any(not -(2**63) <= number < 2**63 for number in numbers):
             raise ValueError
         return numbers
     except (TypeError, ValueError):
-        raise ConfigError(f"{name} is {value!r}; expected a whole number, or (width, height)") from None
+        raise ConfigError(f"{name} is {shown(value)}; expected a whole number, or (width, height)") from None
 
 
 def paths_of(paths: Union[Path, Iterable[Path]]) -> List[Path]:
-    """One path, or several."""
-    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    """One path, or several. Raises ConfigError."""
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        return [paths]
+    return listed("paths", paths, "a path, or several")
+
+
+def listed(name: str, values: Iterable[Item], expected: str) -> List[Item]:
+    """What can be gone through, as a list. Raises ConfigError."""
+    try:
+        iterator = iter(values)
+    except TypeError:
+        raise ConfigError(f"{name} is {shown(values)}; expected {expected}") from None
+    return list(iterator)
+
+
+def plain_text(name: str, value: object) -> str:
+    """Text of printable characters, one at least and 1000 at most. Raises ConfigError."""
+    if not isinstance(value, str) or not 1 <= len(value) <= 1000 or not value.isprintable():
+        raise ConfigError(f"{name} is {shown(value)}; expected 1 to 1000 characters that can be printed")
+    return value
 
 
 def shard_of(shard: Tuple[int, int]) -> Tuple[int, int]:
     """(i, n), of which ranges are checked by who uses it. Raises ConfigError."""
     try:
         i, n = shard
-        return operator.index(i), operator.index(n)
-    except (TypeError, ValueError):
-        raise ConfigError(f"shard is {shard!r}; expected (i, n) with 0 <= i < n") from None
+        return whole("i", i), whole("n", n)
+    except (TypeError, ValueError, ConfigError):
+        raise ConfigError(f"shard is {shown(shard)}; expected (i, n) with 0 <= i < n") from None
 
 
 def device_number(device: object) -> Optional[int]:
     """What ``"cuda"`` (the calling thread's GPU) and ``"cuda:1"`` name, or frameworks' objects that read so as text;
     None: the host's memory. Raises ConfigError, or CudaError where there is no such GPU to be used."""
-    text = str(device)
+    try:
+        text = str(device)
+    except Exception:
+        text = ""
     if text == "cpu":
         return None
     kind, _, number = text.partition(":")
-    if kind != "cuda" or (number != "" or text.endswith(":")) and not number.isdigit():
-        raise ConfigError(f"device is {device!r}; expected 'cpu', 'cuda' or 'cuda:0', 'cuda:1', ...")
+    if kind != "cuda" or (number != "" or text.endswith(":")) and not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise ConfigError(f"device is {shown(device)}; expected 'cpu', 'cuda' or 'cuda:0', 'cuda:1', ...")
     return _core.usable_device(int(number) if number else None)
 
 

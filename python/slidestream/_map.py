@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import traceback
 from typing import Any, Callable, Dict, Iterable, Literal, Mapping, Optional, Tuple, Union
@@ -12,10 +13,22 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import Path, choice, paths_of
+from slidestream._arguments import (
+    Path,
+    choice,
+    flag,
+    micrometres,
+    number,
+    one_line,
+    path_text,
+    paths_of,
+    plain_text,
+    shown,
+    whole,
+)
 from slidestream._core import ConfigError, Progress, SlideError
 from slidestream._progress import wait_for
-from slidestream._run import RunResult, start
+from slidestream._run import RunResult, check_progress, start
 
 _FILES = (".ome.tif", ".ome.tiff", ".tif", ".tiff", ".ome.zarr", ".zarr", ".dzi", ".h5")
 _FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
@@ -39,7 +52,7 @@ class MapResult(RunResult):
 def _text_of(error: Exception) -> str:
     """An exception and where it came from, in one line: what is kept of it where only text can be."""
     told = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
-    told = "".join(character if character.isprintable() else "?" for character in told)
+    told = one_line(told)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     places = "; ".join(f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames[-12:])
     return f"{told} (from {places})" if places else told
@@ -121,6 +134,24 @@ def _check_gift(values: numpy.typing.NDArray[Any], function: _Function, output: 
     return kind
 
 
+def _sets_model(file: Any) -> bool:
+    """Whether a TOML file has a section [model]. What can't be read is for others to tell."""
+    try:
+        with open(path_text(file), encoding="utf-8", errors="replace") as text:
+            return re.search(r"^\s*(\[\s*model\s*[].]|model\s*[.=])", text.read(), re.MULTILINE) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def _range_of(values: object) -> Tuple[float, float]:
+    """Black and white. Raises ConfigError."""
+    try:
+        black, white = values  # type: ignore[misc]
+    except (TypeError, ValueError):
+        raise ConfigError(f"range is {shown(values)}; expected (black, white)") from None
+    return number("range", black), number("range", white)
+
+
 def map(
     slides: Union[Path, Iterable[Path]],
     function: Callable[[Any], Any],
@@ -128,6 +159,7 @@ def map(
     tile: int,
     overlap: int = 0,
     batch: int = 16,
+    batches: Literal["slide", "mixed"] = "slide",
     out: Path,
     output: Optional[Literal["image", "classes", "vector"]] = None,
     range: Optional[Tuple[float, float]] = None,
@@ -154,8 +186,9 @@ def map(
     still being read: nothing is held as a whole. It is called by the calling thread, a batch at a time, in the order of
     a slide's tiles; reading, decoding, stitching and writing go on in other threads meanwhile, without the GIL.
 
-    It is always given ``batch`` tiles: of the last batch of a slide those that are missing are zeros, and what it gives
-    for them is passed over. First of all it is called once with nothing but zeros, which shows what it gives.
+    It is always given ``batch`` tiles: of the last batch of a slide (with ``batches="mixed"``, of all slides) those that
+    are missing are zeros, and what it gives for them is passed over. First of all it is called once with nothing but
+    zeros, which shows what it gives.
 
     Args:
         slides: Slides, folders, and ``.list`` or ``.csv`` files.
@@ -170,6 +203,9 @@ def map(
         tile: Side of the tiles in pixels.
         overlap: Pixels that neighbours share, at most half a tile.
         batch: Tiles of a batch.
+        batches: ``"mixed"`` has slides share batches, which makes many small slides faster; which tiles are in a batch
+            then depends on timing. Where the function raises something for one of several slides, it is called again
+            for each half of them, until the slides are found that it raises it for.
         out: One slide's file (``.ome.tif``, ``.ome.zarr``, ``.dzi``; ``.h5`` for vectors), or a folder for results as
             ``run`` writes them: images in ``images``, features in ``features``. With a folder the same call again goes
             on where the last one stopped.
@@ -198,34 +234,48 @@ def map(
         OutputError: Results can't be written.
     """
     layout_name = choice("layout", layout, ("nhwc", "nchw"))
-    to_file = os.fspath(out).lower().endswith(_FILES)
+    mixed = choice("batches", batches, ("slide", "mixed")) == "mixed"
+    to_file = path_text(out).lower().endswith(_FILES)
     inputs = paths_of(slides)
     if not callable(function):
-        raise ConfigError(f"the function is {function!r}; expected something that can be called")
+        raise ConfigError(f"the function is {shown(function)}; expected something that can be called")
+    check_progress(on_progress, progress)
     if "model" in sections or (isinstance(config, Mapping) and "model" in config):
         raise ConfigError("[model] has no say here: what it is for, arguments of map are for")
+    if config is not None and not isinstance(config, Mapping) and _sets_model(config):
+        raise ConfigError(f"{one_line(path_text(config))}: [model] has no say here: what it is for, arguments of map are for")
+    tile, overlap, batch = whole("tile", tile), whole("overlap", overlap), whole("batch", batch)
+    mpp = micrometres("mpp", mpp)
+    tissue = flag("tissue", tissue)
+    if range is not None:
+        range = _range_of(range)
+    if name is not None:
+        plain_text("name", name)
     if not 1 <= tile <= 8192 or not 1 <= batch <= 4096:
         raise ConfigError(f"tile is {tile} and batch is {batch}; expected 1 to 8192, and 1 to 4096")
+    _core.require_memory(batch * tile * tile * 3, "a batch")
     called = _Function(function, framework, layout_name)
     black = numpy.zeros((batch, 3, tile, tile) if called.planar else (batch, tile, tile, 3), numpy.uint8)
     first = called(black)
-    kind = _check_gift(first, called, choice("output", output, ("image", "classes", "vector")) if output else None,
+    kind = _check_gift(first, called, None if output is None else choice("output", output, ("image", "classes", "vector")),
                        batch, tile)
     planes = called.planes(first, kind == "vector")
     scale = 1 if kind == "vector" else tile // planes.shape[2]
     if range is None:
         range = (0.0, _WHITE.get(first.dtype.name, 1.0))
-    if sample is None:
-        sample = "uint16" if first.dtype == numpy.uint16 else "uint8"
+    if sample is not None:
+        choice("sample", sample, ("uint8", "uint16"))
+    else:
+        sample = "uint16" if first.dtype.name == "uint16" else "uint8"
     if name is None:
-        named = function if hasattr(function, "__qualname__") else type(function)
+        named = function if hasattr(function, "__qualname__") and hasattr(function, "__module__") else type(function)
         name = f"{named.__module__}.{named.__qualname__}"
-    model = {"tile": tile, "overlap": overlap, "batch": batch, "mpp": 0.0 if mpp is None else float(mpp),
-             "output": kind, "range": [float(value) for value in range], "sample": sample,
-             "where": "tissue" if tissue else "all"}
+    model = {"tile": tile, "overlap": overlap, "batch": batch, "mpp": 0.0 if mpp is None else mpp,
+             "output": kind, "range": list(range), "sample": sample,
+             "where": "tissue" if tissue else "all", "batches": batches}
     calls = _core.Calls(
-        tile=tile, overlap=overlap, batch=batch, mpp=mpp, tissue=bool(tissue), planar=called.planar, kind=kind,
-        channels=planes.shape[1], scale=scale, wide=sample == "uint16", range=(float(range[0]), float(range[1])),
+        tile=tile, overlap=overlap, batch=batch, mpp=mpp, tissue=tissue, mixed=mixed, planar=called.planar, kind=kind,
+        channels=planes.shape[1], scale=scale, wide=sample == "uint16", range=range,
         description=f"{name} (Python)",
     )
     work = start(
@@ -259,5 +309,5 @@ def map(
     result = MapResult(work.outcome(), errors)
     if to_file:
         for slide in result.failed:
-            raise SlideError(f"{slide.path}: {slide.error}") from result.errors.get(slide.path)
+            raise SlideError(one_line(f"{slide.path}: {slide.error}")) from result.errors.get(slide.path)
     return result

@@ -11,7 +11,19 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import Path, path_text, paths_of, shard_of
+from slidestream._arguments import (
+    Path,
+    choice,
+    flag,
+    function,
+    listed,
+    number,
+    path_text,
+    paths_of,
+    plain_text,
+    shard_of,
+    shown,
+)
 from slidestream._core import Progress, SlideResult
 from slidestream._progress import logger, wait_for
 
@@ -73,7 +85,7 @@ class RunResult:
 
     @property
     def mean(self) -> float:
-        """Of the spectrum's values of all slides, in the unit of ``analysis.value``."""
+        """Of the spectrum's values of all slides, in the unit of ``analysis.value``; NaN where there are none."""
         return self._outcome.mean
 
     @property
@@ -82,8 +94,8 @@ class RunResult:
         return self._outcome.std
 
     def percentile(self, p: float) -> float:
-        """Of the spectrum's values of all slides; p is 0 to 1. Raises ConfigError."""
-        return self._outcome.percentile(p)
+        """Of the spectrum's values of all slides; p is 0 to 1. NaN where there are none. Raises ConfigError."""
+        return self._outcome.percentile(number("p", p))
 
     @property
     def histogram(self) -> numpy.typing.NDArray[numpy.uint64]:
@@ -126,6 +138,8 @@ def _toml(value: object) -> str:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, str):
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise _core.ConfigError(f"{shown(value)} is no text that TOML can hold")
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_toml(entry) for entry in value) + "]"
@@ -133,16 +147,33 @@ def _toml(value: object) -> str:
         return str(int(value))
     if isinstance(value, (float, numpy.floating)):
         return repr(float(value))
-    raise _core.ConfigError(f"{value!r} is no value of the configuration")
+    raise _core.ConfigError(f"{shown(value)} is no value of the configuration")
 
 
 def _settings(sections: Mapping[str, Any]) -> List[str]:
     settings = []
     for section, keys in sections.items():
         if not isinstance(keys, Mapping):
-            raise _core.ConfigError(f"{section} is {keys!r}; expected a dict of the keys of the section [{section}]")
-        settings += [f"{section}.{key}={_toml(value)}" for key, value in keys.items()]
+            raise _core.ConfigError(f"{section} is {shown(keys)}; expected a dict of the keys of the section [{section}]")
+        settings += [f"{plain_text('a section', section)}.{plain_text('a key', key)}={_toml(value)}"
+                     for key, value in keys.items()]
     return settings
+
+
+def _file(name: str, file: Optional[Path], ending: str) -> str:
+    """A file that is written beside results: its ending says that it is meant. Raises ConfigError."""
+    if file is None:
+        return ""
+    text = path_text(file)
+    if not text.endswith(ending):
+        raise _core.ConfigError(f"{name} is {shown(text)}; expected a name that ends in {ending}")
+    return text
+
+
+def check_progress(on_progress: object, progress: object) -> None:
+    """Raises ConfigError."""
+    function("on_progress", on_progress)
+    flag("progress", progress)
 
 
 def start(
@@ -172,8 +203,10 @@ def start(
         config_file = path_text(config)
     settings += _settings(sections)
     if operators is not None:
-        names = [operators] if isinstance(operators, str) else list(operators)
+        names = [operators] if isinstance(operators, str) else listed("operators", operators, "names of operators")
         settings.append(f"operators.run={_toml(names)}")
+    if max_failures is not None and (isinstance(max_failures, bool) or not isinstance(max_failures, (int, str))):
+        raise _core.ConfigError(f"max_failures is {shown(max_failures)}; expected a number, or a share such as '5%'")
     part, parts = (0, 0) if shard is None else shard_of(shard)
     _core.set_log_level(logger.getEffectiveLevel())
     return _core.Run(
@@ -182,13 +215,13 @@ def start(
         settings=settings,
         out="" if out is None else path_text(out),
         file="" if file is None else path_text(file),
-        fresh=fresh,
-        retry_failed=retry_failed,
-        max_failures="" if max_failures is None else str(max_failures),
+        fresh=flag("fresh", fresh),
+        retry_failed=flag("retry_failed", retry_failed),
+        max_failures="" if max_failures is None else plain_text("max_failures", str(max_failures)),
         shard="" if shard is None else f"{part + 1}/{parts}",
-        shard_by=shard_by,
-        metrics="" if metrics is None else path_text(metrics),
-        trace="" if trace is None else path_text(trace),
+        shard_by=choice("shard_by", shard_by, ("path", "size")),
+        metrics=_file("metrics", metrics, ".prom"),
+        trace=_file("trace", trace, ".json"),
         calls=calls,
     )
 
@@ -229,7 +262,7 @@ def run(
     Args:
         slides: Slides, folders, and ``.list`` or ``.csv`` files.
         operators: What is computed (docs/operators.md). Default: the spectrum.
-        out: Folder for results.
+        out: Folder for results. ``shard``, ``max_failures``, ``metrics`` and ``trace`` are for runs that have one.
         config: A TOML file, or a dict of sections.
         on_progress: Called with a ``Progress`` some times a second, by the calling thread.
         progress: Shows a bar, on standard error or in a notebook: tqdm's, where it is installed.
@@ -238,7 +271,7 @@ def run(
         max_failures: Stops when so many slides failed, or such a share (``"5%"``).
         shard: (i, n): does the i-th of n parts of the slides, from 0 (the program's ``--shard i+1/n``).
         shard_by: ``"path"`` or ``"size"``.
-        metrics: A file for Prometheus, kept up to date while the run goes on.
+        metrics: A file for Prometheus, ``.prom``, kept up to date while the run goes on.
         trace: A file for ui.perfetto.dev, ``.json``.
         **sections: A dict of keys for each section of the configuration.
 
@@ -248,6 +281,7 @@ def run(
         Error: The run itself failed, for instance for a GPU that was lost. A slide that fails is no error:
             ``SlideResult.error`` says why.
     """
+    check_progress(on_progress, progress)
     work = start(
         slides, operators, out, config=config, fresh=fresh, retry_failed=retry_failed, max_failures=max_failures,
         shard=shard, shard_by=shard_by, metrics=metrics, trace=trace, sections=sections,

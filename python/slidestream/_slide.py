@@ -9,7 +9,7 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import OnBadTile, Pair, Path, choice, device_number, log_notes, pair, path_text, whole
+from slidestream._arguments import OnBadTile, Pair, Path, choice, device_number, log_notes, micrometres, pair, path_text, whole
 from slidestream._core import DeviceArray, Level
 
 
@@ -31,8 +31,8 @@ class Slide:
 
     def __init__(self, path: Path, *, mpp: Optional[float] = None, on_bad_tile: OnBadTile = "fail") -> None:
         self._white = choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white"
-        self._mpp = mpp
-        self._core = _core.OpenSlide(path_text(path), 0.0 if mpp is None else float(mpp))
+        self._mpp = micrometres("mpp", mpp)
+        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0)
 
     def __reduce__(self) -> Tuple[object, ...]:
         return _open, (str(self._core.path), self._mpp, "white" if self._white else "fail")
@@ -155,7 +155,7 @@ class Slide:
         number = device_number(device)
         x, y = pair("location", location)  # type: ignore[arg-type]
         width, height = pair("size", size)
-        resolution = None if mpp is None else float(mpp)
+        resolution = micrometres("mpp", mpp)
         level = whole("level", level)
         fill = whole("fill", fill)
         if number is None:

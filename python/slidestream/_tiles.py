@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 import weakref
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Tuple, Union
@@ -18,7 +19,10 @@ from slidestream._arguments import (
     Path,
     choice,
     device_number,
+    flag,
     log_notes,
+    micrometres,
+    number,
     pair,
     path_text,
     paths_of,
@@ -35,7 +39,7 @@ _running: "weakref.WeakSet[TileIterator]" = weakref.WeakSet()
 def _leave() -> None:
     for iterator in list(_running):
         iterator.close()
-    _core.leave()
+    _core.leave(threading.active_count() > 1)
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ class Tiles:
         """The same walk over piece ``index`` (0, 1, ...) of ``of`` pieces of what this one walks over in one process,
         for instance a data loader's worker. Raises ConfigError."""
         shard, shards = self._keywords["shard"], self._keywords["shards"]
-        if not 0 <= index < of:
+        if not 0 <= whole("index", index) < whole("of", of) or shards * of >= 2**31:
             raise _core.ConfigError(f"shard is ({index}, {of}); expected (i, n) with 0 <= i < n")
         return Tiles(self.paths, {**self._keywords, "shard": shard * of + index, "shards": shards * of}, self._copy, self._device)
 
@@ -204,17 +208,17 @@ def tiles(
         CudaError: There is no such GPU: at once. Or it fails: in the loop.
     """
     on_gpu = device_number(device) is not None
-    if memory_mib is not None and memory_mib < 1:
+    if memory_mib is not None and whole("memory_mib", memory_mib) < 1:
         raise _core.ConfigError(f"memory_mib is {memory_mib}; expected 1 to 16777216")
     i, n = shard_of(shard)
     keywords = {
         "size": pair("size", size),
         "step": pair("step", size if step is None else step),
         "level": whole("level", level),
-        "mpp": None if mpp is None else float(mpp),
+        "mpp": micrometres("mpp", mpp),
         "pad": choice("edge", edge, ("drop", "pad")) == "pad",
-        "tissue": bool(tissue),
-        "tissue_share": float(tissue_share),
+        "tissue": flag("tissue", tissue),
+        "tissue_share": number("tissue_share", tissue_share),
         "shard": i,
         "shards": n,
         "batch": whole("batch", batch),
@@ -222,8 +226,8 @@ def tiles(
         "fill": whole("fill", fill),
         "threads": whole("threads", threads),
         "prefetch": whole("prefetch", prefetch),
-        "memory_mib": (0 if on_gpu else 1024) if memory_mib is None else memory_mib,
+        "memory_mib": (0 if on_gpu else 1024) if memory_mib is None else whole("memory_mib", memory_mib),
         "white": choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white",
-        "slide_mpp": 0.0 if slide_mpp is None else float(slide_mpp),
+        "slide_mpp": micrometres("slide_mpp", slide_mpp) or 0.0,
     }
-    return Tiles([path_text(path) for path in paths_of(paths)], keywords, copy, str(device))
+    return Tiles([path_text(path) for path in paths_of(paths)], keywords, flag("copy", copy), str(device))

@@ -3,6 +3,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +13,7 @@
 #include <memory>
 #include <slidestream/config.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tiling/tile_stream.hpp"
@@ -40,6 +44,20 @@ class Unlocked {
  private:
   PyThreadState* thread_ = nullptr;
 };
+
+/// An object with threads or locks, which a child that was forked has no use for: there it stays as it is for ever.
+template <class T, class... Arguments>
+std::shared_ptr<T> of_this_process(Arguments&&... arguments) {
+  return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...), [process = ::getpid()](T* object) {
+    if (process == ::getpid()) delete object;
+  });
+}
+
+/// Text that may name files, whose names are any bytes: those that aren't UTF-8 are written as \xff.
+inline nb::str text_of(std::string_view text) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
 
 template <class T>
 using Array = nb::ndarray<nb::numpy, T>;

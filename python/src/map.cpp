@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bindings.hpp"
+#include "runtime/machine.hpp"
 #include "tiling/channels.hpp"
 
 namespace slidestream::python {
@@ -80,6 +81,7 @@ void give(Call& call, const Values& values) {
 }  // namespace
 
 bool Call::begin() {
+  if (process_ != ::getpid()) return false;
   const std::lock_guard lock(mutex_);
   if (state_ != State::waiting) return false;
   state_ = State::answering;
@@ -113,6 +115,7 @@ Calls::Calls(CallShape shape)
           std::make_shared<BatchMemory>(static_cast<std::size_t>(shape_.tiles.batch) * tile_pixels(shape_) * 3, 2)) {}
 
 std::shared_ptr<Call> Calls::next(std::chrono::milliseconds patience) {
+  if (process_ != ::getpid()) return nullptr;
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, patience, [this] { return closed_ || !waiting_.empty(); });
   if (waiting_.empty()) return nullptr;
@@ -128,6 +131,7 @@ void Calls::close() {
 }
 
 void Calls::abort() {
+  if (process_ != ::getpid()) return;
   const std::lock_guard lock(mutex_);
   aborted_ = true;
   waiting_.clear();
@@ -147,7 +151,7 @@ void Calls::put_tiles(std::uint8_t* to, std::span<const std::uint8_t> pixels) co
 }
 
 void Calls::compute(std::span<const std::uint8_t> pixels, std::span<float> values) {
-  const auto call = std::make_shared<Call>(memory_->take(), values);
+  const auto call = of_this_process<Call>(memory_->take(), values);
   put_tiles(call->pixels()->data(), pixels);
   {
     const std::lock_guard lock(mutex_);
@@ -174,13 +178,15 @@ std::unique_ptr<NetworkSession> Calls::session(int) const {
 }
 
 void bind_map(nb::module_& module) {
+  module.def("require_memory", &runtime::require_memory, nb::arg("bytes"), nb::arg("what"),
+             "Raises ConfigError where that isn't to be had.");
   nb::class_<Call>(module, "Call").def("give", &give, nb::arg("values")).def("fail", &Call::fail, nb::arg("why"));
   nb::class_<Calls>(module, "Calls")
-      .def(nb::new_([](int tile, int overlap, int batch, std::optional<double> mpp, bool tissue, bool planar,
-                       const std::string& kind, int channels, int scale, bool wide, std::pair<double, double> range,
-                       const std::string& description) {
+      .def(nb::new_([](int tile, int overlap, int batch, std::optional<double> mpp, bool tissue, bool mixed,
+                       bool planar, const std::string& kind, int channels, int scale, bool wide,
+                       std::pair<double, double> range, const std::string& description) {
              CallShape shape;
-             shape.tiles = {tile, overlap, batch, mpp, tissue};
+             shape.tiles = {tile, overlap, batch, mpp, tissue, mixed};
              shape.output.kind = kind == "vector"    ? NetworkOutput::Kind::vector
                                  : kind == "classes" ? NetworkOutput::Kind::classes
                                                      : NetworkOutput::Kind::image;
@@ -191,11 +197,11 @@ void bind_map(nb::module_& module) {
              shape.output.high = static_cast<float>(range.second);
              shape.layout = planar ? WindowLayout::planar : WindowLayout::interleaved;
              shape.description = description;
-             return std::make_shared<Calls>(std::move(shape));
+             return of_this_process<Calls>(std::move(shape));
            }),
            nb::kw_only(), nb::arg("tile"), nb::arg("overlap"), nb::arg("batch"), nb::arg("mpp").none(),
-           nb::arg("tissue"), nb::arg("planar"), nb::arg("kind"), nb::arg("channels"), nb::arg("scale"),
-           nb::arg("wide"), nb::arg("range"), nb::arg("description"))
+           nb::arg("tissue"), nb::arg("mixed"), nb::arg("planar"), nb::arg("kind"), nb::arg("channels"),
+           nb::arg("scale"), nb::arg("wide"), nb::arg("range"), nb::arg("description"))
       .def(
           "next",
           [](const std::shared_ptr<Calls>& calls,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -62,6 +65,7 @@ class Call {
   bool begin();
   void end(std::optional<std::string> why);
 
+  const pid_t process_ = ::getpid();
   const std::shared_ptr<BatchMemory::Lease> pixels_;
   const std::span<float> to_;
   std::mutex mutex_;
@@ -70,7 +74,8 @@ class Call {
   std::optional<std::string> why_;  // guarded by mutex_
 };
 
-/// The batches of a run, in the order in which they came. Thread-safe.
+/// The batches of a run, in the order in which they came. Thread-safe. In a child that was forked none comes, and
+/// answers go nowhere.
 class Calls final : public Network, public std::enable_shared_from_this<Calls> {
  public:
   explicit Calls(CallShape shape);
@@ -95,6 +100,7 @@ class Calls final : public Network, public std::enable_shared_from_this<Calls> {
  private:
   void put_tiles(std::uint8_t* to, std::span<const std::uint8_t> pixels) const noexcept;
 
+  const pid_t process_ = ::getpid();
   const CallShape shape_;
   const std::shared_ptr<BatchMemory> memory_;
   std::mutex mutex_;

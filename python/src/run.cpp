@@ -13,6 +13,7 @@
 #include <deque>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <slidestream/error.hpp>
@@ -24,10 +25,12 @@
 #include "bindings.hpp"
 #include "cli/image_file.hpp"
 #include "cli/run_command.hpp"
+#include "config/printable.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/schema.hpp"
 #include "map.hpp"
 #include "output/slides_csv.hpp"
+#include "runtime/forked.hpp"
 
 namespace slidestream::python {
 
@@ -38,6 +41,8 @@ class MessageSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   /// Level (as `logging` counts) and text of each.
   std::vector<std::pair<int, std::string>> take() {
+    // The lock may never be free there, and there are no runs that might say anything.
+    if (runtime::forked_at_work()) return {};
     const std::lock_guard lock(mutex_);
     return std::exchange(messages_, {});
   }
@@ -66,21 +71,24 @@ struct Outcome {
   RunResult run;  ///< with its slides and corpus
 };
 
-/// A run on a thread of its own.
+/// A run on a thread of its own. In a child that was forked meanwhile it has ended, and its outcome is an error.
 class Run {
  public:
   /// \param calls  the network in place of `model.file`; may be null
   Run(cli::RunOptions options, std::shared_ptr<Calls> calls) : options_(std::move(options)), calls_(std::move(calls)) {
+    runtime::require_whole_process();
     options_.quiet = true;
     options_.embedded = &embedded_;
     embedded_.network = calls_;
     const Config config = cli::effective_config(options_);
     if (calls_ != nullptr) choose_format(config.image.format);
     embedded_.in_memory = to_folder() && options_.out.empty() && config.output.dir == Config{}.output.dir;
+    check_for_folder();
     embedded_.on_progress = [this](const Progress& progress) {
       const std::lock_guard lock(mutex_);
       progress_ = progress;
     };
+    at_work_.emplace();
     thread_ = std::thread([this] { work(); });
   }
   ~Run() {
@@ -94,6 +102,7 @@ class Run {
 
   /// Stops it at once: slides under way stay as they were.
   void abort() noexcept {
+    if (is_foreign()) return;
     embedded_.aborted = true;
     stop();
     if (calls_ != nullptr) calls_->abort();
@@ -101,6 +110,7 @@ class Run {
 
   /// Whether it has ended within that time.
   bool wait(int milliseconds) {
+    if (is_foreign()) return true;
     const Unlocked unlocked;
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return ended_; });
@@ -108,12 +118,14 @@ class Run {
 
   /// What is new since the last call.
   std::optional<Progress> progress() {
+    if (is_foreign()) return std::nullopt;
     const std::lock_guard lock(mutex_);
     return std::exchange(progress_, {});
   }
 
   /// Once it has ended. \throws what ended it
   std::shared_ptr<Outcome> outcome() {
+    if (is_foreign()) throw Error("the run goes on in the process that this one was forked from, and can't end here");
     const Unlocked unlocked;
     join();
     if (failure_ != nullptr) std::rethrow_exception(failure_);
@@ -125,7 +137,20 @@ class Run {
   }
 
  private:
+  bool is_foreign() const noexcept { return process_ != ::getpid(); }
   bool to_folder() const noexcept { return options_.file.empty(); }
+
+  /// \throws ConfigError where an argument is for runs in a folder alone, and there is none
+  void check_for_folder() const {
+    if (!embedded_.in_memory && to_folder()) return;
+    const auto check = [](const char* name, const std::string& value) {
+      if (!value.empty()) throw ConfigError(name + std::string(" is for results in a folder: name one with out"));
+    };
+    check("shard", options_.shard);
+    check("max_failures", options_.max_failures);
+    check("metrics", options_.metrics);
+    if (embedded_.in_memory) check("trace", options_.trace);
+  }
 
   /// Images are of the format that the file's name says, unless settings say one.
   void choose_format(ImageFormat set) {
@@ -141,6 +166,7 @@ class Run {
       failure_ = std::current_exception();
     }
     if (calls_ != nullptr) calls_->close();
+    at_work_.reset();
     const std::lock_guard lock(mutex_);
     ended_ = true;
     changed_.notify_all();
@@ -172,6 +198,8 @@ class Run {
     if (thread_.joinable()) thread_.join();
   }
 
+  const pid_t process_ = ::getpid();
+  std::optional<runtime::Work> at_work_;  ///< until the thread has done its work
   cli::RunOptions options_;
   const std::shared_ptr<Calls> calls_;
   cli::EmbeddedRun embedded_;
@@ -226,6 +254,11 @@ nb::typed<nb::dict, nb::str, nb::any> series_of(const Outcome& outcome, const Sp
   return all;
 }
 
+/// A file's name as Python has it, which `os.fsencode` turns into its bytes again.
+nb::str name_of(const std::string& path) {
+  return nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+}
+
 /// slides.csv of the outcome, which to_pandas reads: so its columns are the same.
 std::string slides_csv(const Outcome& outcome) {
   Corpus corpus(static_cast<std::size_t>(outcome.config.analysis.bins));
@@ -241,9 +274,17 @@ Array<std::uint64_t> histogram_of(SpectrumSums& sums, const std::shared_ptr<Outc
   return array_of(sums.histogram.data(), {sums.histogram.size()}, outcome);
 }
 
+/// What was found of the spectrum's values, where there are any: of none there is nothing to say.
+double or_nan(const SpectrumSums& sums, double found) {
+  return sums.values == 0 ? std::numeric_limits<double>::quiet_NaN() : found;
+}
+
+double mean_of(const SpectrumSums& sums) { return or_nan(sums, sums.mean()); }
+double deviation_of(const SpectrumSums& sums) { return or_nan(sums, sums.standard_deviation()); }
+
 double percentile_of(const SpectrumSums& sums, const Config& config, double p) {
   if (!(p >= 0.0 && p <= 1.0)) throw ConfigError("percentile " + std::to_string(p) + "; expected 0 to 1");
-  return sums.percentile(p, config.analysis.range[0], config.analysis.range[1]);
+  return or_nan(sums, sums.percentile(p, config.analysis.range[0], config.analysis.range[1]));
 }
 
 void bind_progress(nb::module_& module) {
@@ -277,9 +318,9 @@ void bind_progress(nb::module_& module) {
 void bind_slide_result(nb::module_& module) {
   const auto field = [](auto member) { return [member](const SlideOfRun& slide) { return slide.result().*member; }; };
   nb::class_<SlideOfRun>(module, "SlideResult", "What a run found of a slide.")
-      .def_prop_ro("path", field(&SlideResult::path))
+      .def_prop_ro("path", [](const SlideOfRun& slide) { return name_of(slide.result().path); })
       .def_prop_ro("done", field(&SlideResult::done), "False: it failed, and `error` says why.")
-      .def_prop_ro("error", field(&SlideResult::error))
+      .def_prop_ro("error", [](const SlideOfRun& slide) { return text_of(slide.result().error); })
       .def_prop_ro("width", field(&SlideResult::width), "Pixels of `level`.")
       .def_prop_ro("height", field(&SlideResult::height), "Pixels of `level`.")
       .def_prop_ro("level", field(&SlideResult::level))
@@ -292,10 +333,10 @@ void bind_slide_result(nb::module_& module) {
       .def_prop_ro("seconds", field(&SlideResult::seconds), "From the first read to the result.")
       .def_prop_ro("windows", [](const SlideOfRun& slide) { return slide.result().sums.windows; })
       .def_prop_ro(
-          "mean", [](const SlideOfRun& slide) { return slide.result().sums.mean(); },
-          "Of the spectrum's values, in the unit of analysis.value.")
+          "mean", [](const SlideOfRun& slide) { return mean_of(slide.result().sums); },
+          "Of the spectrum's values, in the unit of analysis.value; NaN where there are none.")
       .def_prop_ro(
-          "std", [](const SlideOfRun& slide) { return slide.result().sums.standard_deviation(); }, "Likewise.")
+          "std", [](const SlideOfRun& slide) { return deviation_of(slide.result().sums); }, "Likewise.")
       .def(
           "percentile",
           [](const SlideOfRun& slide, double p) {
@@ -334,7 +375,8 @@ void bind_slide_result(nb::module_& module) {
           "Images and other files that were made of the slide.")
       .def("__repr__", [](const SlideOfRun& slide) {
         const SlideResult& result = slide.result();
-        return "SlideResult('" + result.path + "': " + (result.done ? "done" : "failed: " + result.error) + ")";
+        return text_of(printable("SlideResult('" + result.path +
+                                 "': " + (result.done ? "done" : "failed: " + result.error) + ")"));
       });
 }
 
@@ -357,7 +399,7 @@ void bind_outcome(nb::module_& module) {
                        stages[stage.name.c_str()] = stage.busy_seconds;
                      return stages;
                    })
-      .def_prop_ro("settings", [](const Outcome& outcome) { return to_toml(outcome.config); })
+      .def_prop_ro("settings", [](const Outcome& outcome) { return text_of(to_toml(outcome.config)); })
       .def_prop_ro("bins", [](const Outcome& outcome) { return outcome.config.analysis.bins; })
       .def_prop_ro("range",
                    [](const Outcome& outcome) {
@@ -365,8 +407,8 @@ void bind_outcome(nb::module_& module) {
                      return std::pair(low, high);
                    })
       .def_prop_ro("windows", [](const Outcome& outcome) { return outcome.run.corpus.windows; })
-      .def_prop_ro("mean", [](const Outcome& outcome) { return outcome.run.corpus.mean(); })
-      .def_prop_ro("std", [](const Outcome& outcome) { return outcome.run.corpus.standard_deviation(); })
+      .def_prop_ro("mean", [](const Outcome& outcome) { return mean_of(outcome.run.corpus); })
+      .def_prop_ro("std", [](const Outcome& outcome) { return deviation_of(outcome.run.corpus); })
       .def("percentile",
            [](const Outcome& outcome, double p) { return percentile_of(outcome.run.corpus, outcome.config, p); })
       .def_prop_ro(
@@ -374,7 +416,7 @@ void bind_outcome(nb::module_& module) {
           [](const std::shared_ptr<Outcome>& outcome) { return histogram_of(outcome->run.corpus, outcome); },
           nb::rv_policy::reference)
       .def_prop_ro("series", [](const Outcome& outcome) { return series_of(outcome, outcome.run.corpus); })
-      .def("slides_csv", &slides_csv);
+      .def("slides_csv", [](const Outcome& outcome) { return text_of(slides_csv(outcome)); });
 }
 
 }  // namespace
@@ -385,7 +427,11 @@ void bind_run(nb::module_& module) {
   bind_outcome(module);
   const auto sink = std::make_shared<MessageSink>();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("slidestream", sink));
-  module.def("take_messages", [sink] { return sink->take(); });
+  module.def("take_messages", [sink] {
+    std::vector<std::pair<int, nb::str>> messages;
+    for (const auto& [level, text] : sink->take()) messages.emplace_back(level, text_of(printable(text)));
+    return messages;
+  });
   module.def(
       "set_log_level",
       [](int level) {
@@ -397,26 +443,26 @@ void bind_run(nb::module_& module) {
       nb::arg("level"), "The least level of messages that are kept, as `logging` counts.");
   nb::class_<Run>(module, "Run")
       .def(
-          "__init__",
-          [](Run* to, const std::vector<std::string>& inputs, const std::string& config_file,
-             const std::vector<std::string>& settings, const std::string& out, const std::string& file, bool fresh,
-             bool retry_failed, const std::string& max_failures, const std::string& shard, const std::string& shard_by,
-             const std::string& metrics, const std::string& trace, const std::shared_ptr<Calls>& calls) {
+          nb::new_([](const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& config_file,
+                      const std::vector<std::string>& settings, const std::filesystem::path& out,
+                      const std::filesystem::path& file, bool fresh, bool retry_failed, const std::string& max_failures,
+                      const std::string& shard, const std::string& shard_by, const std::filesystem::path& metrics,
+                      const std::filesystem::path& trace, const std::shared_ptr<Calls>& calls) {
             cli::RunOptions options;
-            options.inputs = inputs;
-            options.config_file = config_file;
+            for (const std::filesystem::path& input : inputs) options.inputs.push_back(input.string());
+            options.config_file = config_file.string();
             options.settings = settings;
-            options.out = out;
-            options.file = file;
+            options.out = out.string();
+            options.file = file.string();
             options.fresh = fresh;
             options.retry_failed = retry_failed;
             options.max_failures = max_failures;
             options.shard = shard;
             options.shard_by = shard_by;
-            options.metrics = metrics;
-            options.trace = trace;
-            new (to) Run(std::move(options), calls);
-          },
+            options.metrics = metrics.string();
+            options.trace = trace.string();
+            return of_this_process<Run>(std::move(options), calls);
+          }),
           nb::kw_only(), nb::arg("inputs"), nb::arg("config_file"), nb::arg("settings"), nb::arg("out"),
           nb::arg("file"), nb::arg("fresh"), nb::arg("retry_failed"), nb::arg("max_failures"), nb::arg("shard"),
           nb::arg("shard_by"), nb::arg("metrics"), nb::arg("trace"), nb::arg("calls").none())

@@ -4,6 +4,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -14,6 +16,7 @@
 
 #include "bindings.hpp"
 #include "device_array.hpp"
+#include "runtime/machine.hpp"
 #include "tiling/batch_memory.hpp"
 #include "tiling/device_tiles.hpp"
 #include "tiling/region_reader.hpp"
@@ -36,6 +39,9 @@ struct OpenSlide {
 
   /// Memory for a region. Programs tend to read many of one size: what they let go is used again.
   std::shared_ptr<BatchMemory::Lease> take(std::size_t bytes) {
+    runtime::require_memory(bytes, "a region");
+    // A child that was forked may have the lock as a thread of its parent had it.
+    if (process_ != ::getpid()) return std::make_shared<BatchMemory>(bytes, 0)->take();
     const std::lock_guard lock(mutex_);
     if (memory_ == nullptr || memory_->bytes() != bytes) {
       memory_ = std::make_shared<BatchMemory>(bytes, bytes <= most_kept ? 2 : 0);
@@ -57,6 +63,7 @@ struct OpenSlide {
  private:
   static constexpr std::size_t most_kept = std::size_t{64} << 20;
 
+  const pid_t process_ = ::getpid();
   std::mutex mutex_;
   std::shared_ptr<BatchMemory> memory_;  ///< for regions of the last one's size; guarded by mutex_
   std::map<int, std::unique_ptr<DeviceRegionReader>> on_devices_;  ///< guarded by mutex_
@@ -170,8 +177,18 @@ void bind_slide(nb::module_& module) {
       .def_prop_ro("levels", [](const OpenSlide& open) { return open.info().levels; })
       .def_prop_ro("mpp", [](const OpenSlide& open) { return open.info().mpp; })
       .def_prop_ro("magnification", [](const OpenSlide& open) { return open.info().magnification; })
-      .def_prop_ro("properties", [](const OpenSlide& open) { return open.info().properties; })
-      .def_prop_ro("associated", [](const OpenSlide& open) { return open.info().associated; })
+      .def_prop_ro("properties",
+                   [](const OpenSlide& open) {
+                     nb::typed<nb::dict, nb::str, nb::str> properties;
+                     for (const auto& [key, value] : open.info().properties) properties[text_of(key)] = text_of(value);
+                     return properties;
+                   })
+      .def_prop_ro("associated",
+                   [](const OpenSlide& open) {
+                     std::vector<nb::str> names;
+                     for (const std::string& name : open.info().associated) names.push_back(text_of(name));
+                     return names;
+                   })
       .def("icc_profile",
            [](const OpenSlide& open) {
              const IccProfile profile = open.slide->icc_profile(0);

@@ -46,7 +46,7 @@ class Lease {
 
 std::unique_ptr<TiffFile> TiffPool::take(const File& file, std::uint64_t directory_offset,
                                          std::uint64_t largest_allocation) {
-  {
+  if (process_ == ::getpid()) {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
       std::unique_ptr<TiffFile> handle = std::move(free_.back());
@@ -60,6 +60,7 @@ std::unique_ptr<TiffFile> TiffPool::take(const File& file, std::uint64_t directo
 }
 
 void TiffPool::give_back(std::unique_ptr<TiffFile> handle) {
+  if (process_ != ::getpid()) return;
   const std::lock_guard lock(mutex_);
   free_.push_back(std::move(handle));
 }

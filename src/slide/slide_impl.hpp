@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,7 +26,8 @@ struct LevelDetail {
 };
 
 /// libtiff handles standing at one directory, for the codecs that libtiff owns. One handle serves one thread at a time,
-/// so there come to be as many as threads decode at once.
+/// so there come to be as many as threads decode at once. In a child of a fork none is kept, as it may have the lock as
+/// a thread of its parent had it.
 class TiffPool {
  public:
   /// Hands out a handle at the directory. \throws TileError when libtiff can't read the directory again.
@@ -31,6 +35,7 @@ class TiffPool {
   void give_back(std::unique_ptr<TiffFile> handle);
 
  private:
+  const pid_t process_ = ::getpid();
   std::mutex mutex_;
   std::vector<std::unique_ptr<TiffFile>> free_;  // guarded by mutex_
 };

@@ -13,6 +13,7 @@
 #include <slidestream/stitch.hpp>
 #include <vector>
 
+#include "runtime/forked.hpp"
 #include "slide/tile_reader.hpp"
 
 namespace slidestream {
@@ -101,6 +102,12 @@ void RegionReader::read(const Slide& slide, std::size_t level_index, std::int64_
     reader.read(slide, level_index, (row + i / columns) * level.columns + column + i % columns, tile.from_x,
                 tile.from_y, tile.out, on_bad_tile);
   };
+  if (runtime::forked_after_work()) {
+    TileReader reader;
+    for (std::int64_t i = 0; i < columns * rows; ++i) read_tile(reader, i);
+    return;
+  }
+  const runtime::Work work;
   if (columns * rows == 1) return read_tile(impl_->readers.local(), 0);
   // What takes long comes first, so that threads end together.
   std::vector<std::int64_t> order(static_cast<std::size_t>(columns * rows));

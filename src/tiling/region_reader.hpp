@@ -19,7 +19,8 @@ class RegionReader {
 
   /// Fills `out` (`rgb_format`, host memory) from pixel (`first_column`, `first_row`) of a level on. Only tiles that
   /// the rectangle touches are read. What lies beyond the level gets the value `fill`; missing tiles are white. Works
-  /// with all the processors that the process may use. \throws SlideError naming a tile that can't be decoded, unless
+  /// with all the processors that the process may use; in a child that was forked from a process that did so, with the
+  /// calling thread alone. \throws SlideError naming a tile that can't be decoded, unless
   /// bad tiles are to be white
   void read(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
             const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile);

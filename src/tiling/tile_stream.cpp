@@ -134,6 +134,7 @@ struct TileStream::Impl {
   const pid_t process = ::getpid();
   const std::shared_ptr<BatchMemory> memory;
   std::vector<std::thread> threads;
+  std::mutex joining;  ///< held by who joins the threads
 
   mutable std::mutex mutex;  ///< guards all that follows
   std::condition_variable work_changed;
@@ -403,6 +404,7 @@ void TileStream::Impl::work() {
 TileStream::TileStream(TileStreamOptions options) {
   check_options(options);
   impl_ = std::make_unique<Impl>(std::move(options));
+  runtime::require_memory(impl_->memory->bytes(), "a batch");
   const int threads = impl_->options.threads > 0 ? impl_->options.threads : runtime::available_processors();
   try {
     for (int i = 0; i < threads; ++i) impl_->threads.emplace_back([impl = impl_.get()] { impl->work(); });
@@ -427,8 +429,7 @@ void TileStream::close() noexcept {
   }
   impl_->work_changed.notify_all();
   impl_->batches_changed.notify_all();
-  static std::mutex joining;
-  const std::lock_guard lock(joining);
+  const std::lock_guard lock(impl_->joining);
   for (std::thread& thread : impl_->threads) {
     if (thread.joinable()) thread.join();
   }

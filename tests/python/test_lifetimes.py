@@ -145,6 +145,20 @@ def run_script(script, *arguments, **keywords):
     "import threading; threading.Thread(target=list, args=(loop,), daemon=True).start()",
     "import atexit; atexit.register(lambda: list(loop))",
     "del ss, sys.modules['slidestream']; pixels = next(loop).pixels; assert pixels.sum() > 0",
+    # A function of a daemon thread, which is at work in Python.
+    """
+import tempfile, threading, time
+begun = threading.Event()
+def function(pixels):
+    if pixels.any():
+        begun.set()
+        time.sleep(0.01)
+    return pixels
+folder = tempfile.TemporaryDirectory()
+keywords = {"tile": 32, "batch": 1, "out": folder.name + "/a.ome.tif"}
+threading.Thread(target=ss.map, args=(sys.argv[1], function), kwargs=keywords, daemon=True).start()
+begun.wait()
+""",
 ])
 def test_the_interpreter_ends_whatever_goes_on(slide, script):
     done = run_script("import sys, slidestream as ss; slide = ss.Slide(sys.argv[1])\n"
@@ -172,6 +186,89 @@ if child == 0:
     sys.exit(7)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 assert sum(batch.count for batch in loop) == 183
+""", slide)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Of a child: its exit status, or None where it hangs.
+ENDING = """
+def ending(child):
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("where", ["function", "on_progress"])
+def test_a_child_that_was_forked_in_a_run_is_told(slide, tmp_path, where):
+    """By what the function or callback is called from, and by runs of its own; the run of the parent goes on."""
+    done = run_script("import os, sys, time, slidestream as ss\n" + ENDING + """
+children = []
+def fork(_):
+    if not children:
+        children.append(os.fork())
+def function(pixels):
+    if sys.argv[2] == "on_progress":
+        time.sleep(0.02)
+    elif pixels.any():
+        fork(pixels)
+    return pixels
+out = sys.argv[3] + "/a.ome.tif"
+on_progress = fork if sys.argv[2] == "on_progress" else None
+try:
+    result = ss.map(sys.argv[1], function, tile=64, batch=4, out=out, on_progress=on_progress)
+except ss.Error as error:
+    assert children == [0] and "the run goes on in the process that this one was forked from" in str(error), error
+    for begin in (lambda: ss.run(sys.argv[1]), lambda: ss.map(sys.argv[1], function, tile=64, out=out)):
+        try:
+            begin()
+            sys.exit(1)
+        except ss.Error as error:
+            assert "forked from one whose threads were at work" in str(error), error
+    # What needs no threads of the parent's works.
+    assert ss.Slide(sys.argv[1]).read_region((0, 0), 0, (1100, 724)).any()
+    assert sum(batch.count for batch in ss.tiles(sys.argv[1], 64)) == 187
+    sys.exit(7)
+assert ending(children[0]) == 7 and result.slides[0].done
+""", slide, where, str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert ss.Slide(tmp_path / "a.ome.tif").dimensions == (1100, 724)
+
+
+def test_children_read_whatever_threads_did_at_the_fork(slide):
+    done = run_script("import os, sys, threading, time, slidestream as ss\n" + ENDING + """
+slide = ss.Slide(sys.argv[1])
+whole = slide.read_region((0, 0), 0, (1100, 724)).sum()
+stop = []
+def read():
+    while not stop:
+        slide.read_region((0, 0), 0, (1100, 724))
+def run():
+    while not stop:
+        ss.run(sys.argv[1])
+threads = [threading.Thread(target=target) for target in (read, read, run)]
+for thread in threads:
+    thread.start()
+codes = []
+for i in range(30):
+    child = os.fork()
+    if child == 0:
+        read_whole = slide.read_region((0, 0), 0, (1100, 724)).sum() == whole
+        try:
+            ss.run(sys.argv[1])
+        except ss.Error:
+            pass
+        os._exit(7 if read_whole and sum(batch.count for batch in ss.tiles(sys.argv[1], 64)) == 187 else 1)
+    codes.append(ending(child))
+stop.append(True)
+for thread in threads:
+    thread.join()
+assert codes == [7] * 30, codes
 """, slide)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -1,5 +1,6 @@
 """`map`: images against tiles that NumPy puts together, and functions that fail."""
 
+import functools
 import gc
 import importlib.util
 import os
@@ -238,10 +239,16 @@ def test_arguments_are_checked(slides, tmp_path):
                               ({"layout": "hwc"}, "layout is 'hwc'"), ({"framework": "tensorflow"}, "framework is"),
                               ({"model": {"tile": 3}}, "has no say here"), ({"range": (1, 1)}, "model.range is empty|is empty"),
                               ({"out": tmp_path / "a.h5"}, r"a\.h5"), ({"output": "vector"}, "expected tiles x entries"),
-                              ({"sample": "int8"}, "model.sample"), ({"stitch": {"weight": 1}}, "stitch.weight"),
-                              ({"mpp": -1}, "model.mpp")):
+                              ({"sample": "int8"}, "sample is 'int8'"), ({"stitch": {"weight": 1}}, "stitch.weight"),
+                              ({"mpp": -1}, "mpp is -1")):
         with pytest.raises(ss.ConfigError, match=message):
             ss.map(slide, lambda pixels: pixels, **{"tile": 64, "out": tmp_path / "a.ome.tif", **keywords})
+    file = tmp_path / "network.toml"
+    for text in ("[pipeline]\nstrip_height = 256\n[ model ]\ntile = 3\n", "model.tile = 3\n", "model = { tile = 3 }\n"):
+        file.write_text(text)
+        with pytest.raises(ss.ConfigError, match=r"network\.toml: \[model\] has no say here"):
+            ss.map(slide, lambda pixels: pixels, tile=64, out=tmp_path / "a.ome.tif", config=file)
+    file.unlink()
     with pytest.raises(ss.ConfigError, match="one file holds one slide, and there are 2"):
         ss.map([slide, slides["none"]], lambda pixels: pixels, tile=64, out=tmp_path / "a.ome.tif")
     with pytest.raises(ss.ConfigError, match="expected something that can be called"):
@@ -274,6 +281,15 @@ def test_tensors_of_other_libraries(slide, tmp_path, framework):
     ss.map(slide, function, tile=64, overlap=16, batch=4, out=tmp_path / "a.ome.tif", layout="nchw",
            image={"compression": "zstd"}, **keywords)
     assert numpy.array_equal(pixels_of(tmp_path / "a.ome.tif"), 255 - pixels_of(slide))
+
+
+def test_anything_that_can_be_called(slide, tmp_path):
+    class Identity:
+        def __call__(self, pixels):
+            return pixels
+
+    for function in (Identity(), Identity().__call__, functools.partial(numpy.add, 0), numpy.positive, numpy.uint8(0).__add__):
+        ss.map(slide, function, tile=512, batch=2, out=tmp_path / "a.ome.tif")
 
 
 def test_tiles_stay_when_they_are_kept(slide, tmp_path):

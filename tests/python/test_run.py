@@ -141,6 +141,36 @@ def test_shards_are_the_programs(slides, tmp_path):
     assert program("merge", tmp_path / "0", tmp_path / "1", "--out", tmp_path / "all").returncode == 0
 
 
+def test_what_is_for_a_folder_is_refused_without_one(slides, tmp_path):
+    paths = [slides["jpeg420"], slides["none"]]
+    for keywords in ({"shard": (0, 2)}, {"max_failures": 1}, {"metrics": tmp_path / "a.prom"}, {"trace": tmp_path / "a.json"}):
+        with pytest.raises(ss.ConfigError, match=f"^{next(iter(keywords))} is for results in a folder: name one with out$"):
+            ss.run(paths, **keywords)
+    with pytest.raises(ss.ConfigError, match="^shard is for results in a folder"):
+        ss.map(paths[0], lambda pixels: pixels, tile=512, out=tmp_path / "a.ome.tif", shard=(0, 2))
+    with pytest.raises(ss.ConfigError, match="shard_by is 'name'; expected 'path' or 'size'"):
+        ss.run(paths, out=tmp_path / "out", shard=(0, 2), shard_by="name")
+    assert not os.listdir(tmp_path)
+
+
+def test_files_beside_results_never_replace_a_slide(slide, tmp_path):
+    copied = tmp_path / "a.svs"
+    copied.write_bytes(open(slide, "rb").read())
+    for name, ending in (("metrics", ".prom"), ("trace", ".json")):
+        with pytest.raises(ss.ConfigError, match=f"{name} is .*a.svs'; expected a name that ends in {ending}"):
+            ss.run(copied, out=tmp_path / "out", **{name: copied})
+    assert copied.read_bytes() == open(slide, "rb").read()
+
+
+def test_of_no_values_there_is_nothing_to_say(slide, bad_slide, tmp_path):
+    for result in (ss.run(bad_slide), ss.run(slide, ["tissue"], tmp_path / "out")):
+        found = result.slides[0]
+        numbers = [result.mean, result.std, result.percentile(0.5), found.mean, found.std, found.percentile(0.5)]
+        assert numpy.isnan(numbers).all() and not result.histogram.any()
+    with pytest.raises(ss.ConfigError, match="p is 'half'; expected a finite number"):
+        result.percentile("half")
+
+
 def test_an_interrupt_ends_a_run_cleanly(slide, tmp_path):
     large = synth(tmp_path / "large.svs", "--size", "16384x8192", "--distinct", "40", "--levels", "1")
     paths = [slide] + [str(tmp_path / f"{i}.svs") for i in range(8)]

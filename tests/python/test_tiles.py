@@ -107,6 +107,9 @@ def test_bad_arguments_are_refused_at_once(slide):
     }.items():
         with pytest.raises(ss.ConfigError, match=message):
             ss.tiles(slide, **eval(f"dict({keywords})"))
+    for index, of in ((2, 2), (-1, 2), ("a", 2), (0, None), (0, 2**31 - 1)):
+        with pytest.raises(ss.ConfigError):
+            ss.tiles(slide, shard=(0, 2)).split(index, of)
 
 
 def test_a_bad_slide_ends_the_loop_at_its_place(slide, tmp_path, bad_slide):

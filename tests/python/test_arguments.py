@@ -1,0 +1,126 @@
+"""What means nothing is refused by one typed error, whose message is one line."""
+
+import os
+import shutil
+
+import numpy
+import pytest
+from test_lifetimes import run_script
+
+import slidestream as ss
+
+
+class Lines:
+    def __repr__(self):
+        return "one line\nand another"
+
+
+NOTHING = [None, True, 1.5, -1, 0, "x", "", b"x", float("nan"), float("inf"), 1e308, 10**400, 2**63, "\0", "\udc80", "a\nb",
+           [], (), (1,), (1, 2, 3), {}, {1: 2}, object(), numpy.array(3), numpy.array([1, 2]), Lines()]
+
+
+def refused(call, value, *also):
+    """Whether the value was refused; what else is raised than the package's errors is a failure of the test."""
+    try:
+        call(value)
+    except (ss.Error, *also) as error:
+        assert "\n" not in str(error) and len(str(error)) < 500, str(error)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", ["path", "mpp", "on_bad_tile"])
+def test_a_slide_is_opened_or_refused(slide, name):
+    assert sum(refused(lambda value: ss.Slide(**{"path": slide, name: value}), value) for value in NOTHING) > 15
+
+
+@pytest.mark.parametrize("name", ["location", "level", "size", "device", "mpp", "fill"])
+def test_a_region_is_read_or_refused(slide, name):
+    opened = ss.Slide(slide)
+    read = lambda value: opened.read_region(**{"location": (0, 0), "size": 8, name: value})  # noqa: E731
+    assert sum(refused(read, value) for value in NOTHING) > 15
+
+
+@pytest.mark.parametrize("name", ["paths", "size", "step", "mpp", "level", "tissue", "tissue_share", "batch", "layout", "shard",
+                                  "copy", "edge", "fill", "on_bad_tile", "slide_mpp", "threads", "prefetch", "memory_mib",
+                                  "device"])
+def test_windows_are_walked_or_refused(slide, name):
+    def walk(value):
+        with iter(ss.tiles(**{"paths": slide, "batch": 1, name: value})) as loop:
+            next(loop, None)
+
+    assert sum(refused(walk, value) for value in NOTHING) > 15
+
+
+@pytest.mark.parametrize("name", ["slides", "operators", "out", "config", "on_progress", "progress", "fresh", "retry_failed",
+                                  "max_failures", "shard", "shard_by", "metrics", "trace", "analysis", "nothing"])
+def test_a_run_begins_or_is_refused(slide, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    run = lambda value: ss.run(**{"slides": slide, "out": "out", "fresh": True, name: value})  # noqa: E731
+    assert sum(refused(run, value) for value in NOTHING) > 15
+
+
+@pytest.mark.parametrize("name", ["slides", "function", "tile", "overlap", "batch", "out", "output", "range", "sample", "mpp",
+                                  "tissue", "layout", "framework", "name", "on_progress", "progress", "shard_by", "stitch"])
+def test_a_map_begins_or_is_refused(slide, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    call = lambda value: ss.map(**{"slides": slide, "function": lambda pixels: pixels, "tile": 512,  # noqa: E731
+                                   "out": "a.ome.tif", name: value})
+    assert sum(refused(call, value) for value in NOTHING) > 15
+
+
+def test_resolutions_are_finite_and_positive(slide, tmp_path):
+    for mpp in (float("nan"), float("inf"), 0, -0.5, 1e300, "0.5"):
+        for call in (lambda: ss.Slide(slide, mpp=mpp), lambda: ss.tiles(slide, mpp=mpp), lambda: ss.tiles(slide, slide_mpp=mpp),
+                     lambda: ss.map(slide, abs, tile=64, out=tmp_path / "a.ome.tif", mpp=mpp)):
+            with pytest.raises(ss.ConfigError, match="mpp is .*; expected "):
+                call()
+
+
+def test_more_memory_than_there_is_is_refused_before_it_is_used(slide, tmp_path):
+    # The largest region there can be takes 192 GiB.
+    if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 192 << 30:
+        with pytest.raises(ss.ConfigError, match=r"a region takes 196608 MiB of memory, and \d+ MiB can be had"):
+            ss.Slide(slide).read_region((0, 0), 0, 1 << 18)
+    with pytest.raises(ss.ConfigError, match="a batch takes"):
+        next(iter(ss.tiles(slide, 16384, edge="pad", batch=1 << 12)))
+    with pytest.raises(ss.ConfigError, match="a batch takes"):
+        ss.map(slide, lambda pixels: pixels, tile=8192, batch=4096, out=tmp_path / "a.ome.tif")
+
+
+def test_threads_that_cannot_be_had_are_an_error(slide):
+    """Of a user with as many processes as the limit allows; the limit doesn't count for root."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    seen_by_all = shutil.copy(slide, f"/dev/shm/slidestream-{os.getpid()}.svs")
+    done = run_script("""
+import os, resource, sys, slidestream as ss
+slide = ss.Slide(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+os.setuid(54321)
+for call in (lambda: slide.read_region((0, 0), 0, 600), lambda: list(ss.tiles(sys.argv[1])), lambda: ss.run(sys.argv[1])):
+    try:
+        call()
+        print("begun")
+    except ss.Error as error:
+        print(error)
+""", seen_by_all)
+    os.unlink(seen_by_all)
+    assert done.stderr == "" and done.returncode == 0
+    lines = done.stdout.splitlines()
+    # The region's threads are oneTBB's, which may do without.
+    assert len(lines) == 3 and all(line == "a thread can't be started: Resource temporarily unavailable" for line in lines[1:])
+
+
+def test_names_of_any_bytes(slide, tmp_path):
+    folder = os.fsencode(tmp_path)
+    odd = folder + b"/odd \xff\n.svs"
+    shutil.copy(slide, odd)
+    for result in (ss.run(odd), ss.run([odd], out=folder + b"/out \xff"),
+                   ss.map([odd], lambda pixels: pixels, tile=512, out=folder + b"/map \xff")):
+        assert [(os.fsencode(found.path), found.done) for found in result] == [(odd, True)]
+        assert "\n" not in repr(result.slides[0])
+    ss.map(odd, lambda pixels: pixels, tile=512, out=folder + b"/\xfe.ome.tif")
+    assert ss.Slide(folder + b"/\xfe.ome.tif").dimensions == (1100, 724)
+    with pytest.raises(ss.SlideError, match=r"/none \\xff\?\.svs: can't be opened"):
+        ss.Slide(folder + b"/none \xff\n.svs")
