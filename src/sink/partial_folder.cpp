@@ -34,12 +34,15 @@ int sync_path(const std::filesystem::path& path) noexcept {
   return code;
 }
 
+/// What a folder is called while it is removed.
+std::filesystem::path earlier(const std::filesystem::path& name) { return name.string() + ".earlier"; }
+
 /// Gives a folder the name of another, which then has the name of the first.
 int trade_names(const std::filesystem::path& name, const std::filesystem::path& target) noexcept {
   if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
   // File systems that can't: nothing has the final name for a moment.
-  const std::filesystem::path aside = name.string() + ".earlier";
+  const std::filesystem::path aside = earlier(name);
   std::error_code code;
   std::filesystem::remove_all(aside, code);
   for (const auto& [from, to] : {std::pair(&target, &aside), {&name, &target}, {&aside, &name}}) {
@@ -60,10 +63,18 @@ PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path
   if (std::filesystem::exists(status)) check_content(target_, "replaced");
   // What an earlier writer left: nothing that is being written, and nothing of anybody else.
   lock();
-  if (lock_ >= 0) check_content(name_, "emptied");
-  if (lock_ >= 0) ::close(std::exchange(lock_, -1));
-  std::filesystem::remove_all(name_, code);
-  check(code, name_);
+  const std::filesystem::path aside = earlier(name_);
+  std::filesystem::remove_all(aside, code);
+  check(code, aside);
+  if (lock_ >= 0) {
+    check_content(name_, "emptied");
+    // An image of which parts are gone must not have the name.
+    const int moved = ::rename(name_.c_str(), aside.c_str()) != 0 ? errno : 0;
+    ::close(std::exchange(lock_, -1));
+    check(moved, name_);
+    std::filesystem::remove_all(aside, code);
+    check(code, aside);
+  }
   std::filesystem::create_directory(name_, code);
   check(code, name_);
   lock();

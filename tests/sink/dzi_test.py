@@ -154,6 +154,54 @@ class Page(Case):
             for path in self.folder.glob("flat*"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
+    def test_where_no_tile_of_a_level_is_there_yet_larger_levels_are_shown(self):
+        # 24 columns of the largest level's tiles; the level that fits the window has 3 x 2 and comes with the 8th row.
+        file = self.folder / "a.dzi"
+        arguments = file, 6000, 3000, "to=dzi", "compression=jpeg", "save=" + str(self.folder / "pixels.raw")
+        write(*arguments, "stop=55")  # two rows of the largest level, and 7 of the 12 of the next one
+        self.browser.open(self.folder / "a.partial.view.html")
+        self.wait("view.missing.size > 0")
+        zoom = self.browser.evaluate("view.map.getZoom()")
+        self.assertEqual(zoom, 10)
+        shown = "[...document.querySelectorAll('#image img')].filter((one) => !one.hidden && one.naturalWidth)"
+        # 7 of the next level, and 2 x 10 of the largest where that has none.
+        self.wait(f"{shown}.length >= 27")
+        self.browser.evaluate("view.tryAgain(); 0")  # what is there isn't taken twice
+        self.browser.evaluate("new Promise((done) => setTimeout(done, 500))")
+        places = self.browser.evaluate(shown + ".map((one) => one.src.split('?')[0].split('/').slice(-2).join('/'))")
+        self.assertEqual((len(places), len(set(places))), (27, 27))
+        self.assertEqual({place.split("/")[0] for place in places}, {"12", "13"})
+        self.assertLookLikeTheImage(rows=64)  # the two rows are 64 pixels high here
+        self.assertRegex(self.browser.evaluate("document.getElementById('state').textContent"), "tiles aren't there yet")
+        # The rest of the image is grey.
+        left, top = self.corner()
+        self.assertEqual(set(self.screen()[top + 300, left + 5:left + 740].reshape(-1)), {0xe5, 0xe7, 0xeb})
+        # It is finished: the level's own tiles alone are shown.
+        write(*arguments)
+        self.wait("view.missing.size === 0")
+        self.browser.evaluate("new Promise((done) => setTimeout(done, 500))")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#image img').length"), 6)
+        self.assertEqual(self.assertShown(self.folder / "a_files"), 6)
+        self.assertOnlyFiles()
+
+    def screen(self):
+        self.browser.screenshot(self.folder / "screen.png", whole=False)
+        with Image.open(self.folder / "screen.png") as image:
+            return numpy.asarray(image.convert("RGB")).astype(int)
+
+    def corner(self):
+        at = self.browser.evaluate("(({x, y}) => [x, y])(view.map.latLngToContainerPoint(view.map.unproject([0, 0], 13)))")
+        return [round(part) for part in at]
+
+    def assertLookLikeTheImage(self, rows):
+        left, top = self.corner()
+        pixels = numpy.fromfile(self.folder / "pixels.raw", "u1").reshape(-1, 6000, 3).astype(int)
+        expected = pixels[:rows * 8, :].reshape(rows, 8, 750, 8, 3).mean((1, 3))
+        screen = self.screen()
+        end = min(rows, screen.shape[0] - top - 60)
+        start = 60 - top if top < 60 else 0
+        self.assertLess(abs(screen[top + start:top + end, left:left + 750] - expected[start:end]).mean(), 6)
+
     def assertOnlyFiles(self):
         requests = [event["params"]["request"]["url"] for event in self.browser.events
                     if event.get("method") == "Network.requestWillBeSent"]

