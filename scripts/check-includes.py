@@ -54,7 +54,7 @@ ALLOWED = {
     "src/report": {"public", "config", "output", "ledger", "sweep"},  # what a sweep's times tell
     "src/cli": {"public", "config", "output", "ledger", "synth", "sweep", "compare", "report"},
     # What Python calls.
-    "python": {"public", "runtime", "tiling", "cli", "ledger", "output"},
+    "python": {"public", "config", "runtime", "tiling", "cli", "ledger", "output"},
     "examples": {"public"},
     "fuzz": {"codec", "config", "ledger", "public", "slide", "cuda"},
 }

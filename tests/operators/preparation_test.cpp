@@ -127,7 +127,9 @@ TEST_CASE("The level nearest to 8 micrometres is looked at, in level 0 pixels of
 }
 
 TEST_CASE("A small level that is too large is reduced while it is read, in bands of any height") {
-  for (const auto& [width, height] : {std::pair(131, 77), std::pair(64, 32), std::pair(40, 3)}) {
+  for (const auto& sides : {std::pair(131, 77), std::pair(64, 32), std::pair(40, 3)}) {
+    const int width = sides.first;
+    const int height = sides.second;
     const Picture picture = make_stained_picture(width, height, 3);
     TestSlide slide(picture);
     const SlideContext context = slide.context();

@@ -19,7 +19,9 @@ void check_family(int window, int radius, std::initializer_list<EngineKind> kind
   config.stride = window / 2;
   config.smoothing_radius = radius;
   double worst = 0.0;
-  for (const auto& [name, image] : stepped_images(window)) {
+  for (const auto& stepped : stepped_images(window)) {
+    const auto& name = stepped.first;
+    const auto& image = stepped.second;
     const ReferenceResult expected = reference_spectrum(image, config);
     for (const EngineKind kind : kinds) {
       const auto engine = make_spectrum_engine(config, kind);
