@@ -25,7 +25,7 @@ ALLOWED = {
     "cuda/spectrum": {"public", "runtime", "spectrum", "statistics"},
     "cuda/operators": {
         "public", "runtime", "image", "operators", "operators/gaussian", "operators/sobel", "operators/stain"},
-    "cuda/tiles": {"public", "runtime", "codec"},
+    "cuda/tiles": {"public", "runtime", "image", "codec"},
     "cuda/networks": {"public", "runtime"},
     "cuda/encode": {"public", "runtime", "codec"},
     "cuda/pyramid": {"public", "runtime", "image"},

@@ -42,6 +42,7 @@ WALKS = {
     "224, across tiles": {"size": 224, "batch": 512},
     "512, half over": {"size": 512, "step": 256, "batch": 128},
     "1024": {"size": 1024, "batch": 32},
+    "256, pixels of 1.6 x 1.6": {"size": 256, "batch": 512, "slide_mpp": 0.5, "mpp": 0.8},
 }
 
 

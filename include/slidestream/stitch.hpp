@@ -242,4 +242,11 @@ std::size_t area_level(const std::vector<Level>& levels, double mpp, double targ
 void resample_area(const PixelView<MemorySpace::host>& out, const ConstPixelView<MemorySpace::host>& in,
                    std::int64_t factor);
 
+/// Makes `out.rect` in the memory of the calling thread's CUDA device, behind what is on a stream; doesn't wait for it.
+/// `in` holds `AreaResampler::source_of` it, of an image of RGB of which `out.image` is `AreaResampler::size_of`. The
+/// pixels are `resample_area`'s on the host, to the bit. \param stream  a cudaStream_t. \throws std::invalid_argument
+/// when the views don't fit; CudaError, also in a build without CUDA.
+void resample_area(const PixelView<MemorySpace::device>& out, const ConstPixelView<MemorySpace::device>& in,
+                   std::int64_t factor, void* stream);
+
 }  // namespace slidestream

@@ -138,8 +138,7 @@ class Slide:
                 through ``logging``.
             mpp: Micrometres a pixel, in place of ``level``: the size is in such pixels then, and the location is the
                 nearest of them. They are made from the coarsest level that is finer: each is the mean of its area,
-                rounded half up (docs/stitching.md). Within 2 % of a level's they are the level's own. On a GPU there are
-                levels' own pixels alone.
+                rounded half up (docs/stitching.md). Within 2 % of a level's they are the level's own.
             fill: Value of all that lies beyond the level, 0 to 255. (What OpenSlide makes transparent there is 0 after
                 its ``convert("RGB")``.) A tile that is missing in the file is white.
 

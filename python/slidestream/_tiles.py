@@ -174,8 +174,7 @@ def tiles(
             (i step, j step) of the level.
         mpp: Micrometres a pixel, in place of ``level``: windows are cut from an image of such pixels, which are made
             from the coarsest level that is finer: each is the mean of its area, rounded half up (docs/stitching.md).
-            Within 2 % of a level's they are the level's own. A slide whose pixels are larger raises ``SlideError``, and on
-            a GPU one whose level would have to be made smaller, too.
+            Within 2 % of a level's they are the level's own. A slide whose pixels are larger raises ``SlideError``.
         level: The level that windows are cut from.
         tissue: Only windows that are tissue, which is found as the operator ``tissue`` does: on a small level by Otsu's
             threshold of the saturation (docs/operators.md).

@@ -119,7 +119,7 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
     const HostPixels out = {memory->data(), width * 3, width, height, rgb_format};
     const auto beyond = static_cast<std::uint8_t>(fill);
     if (region.resolution.is_level()) {
-      open.reader.read(*open.slide, region.resolution.level, region.x, region.y, out, beyond, bad_tile_policy(white));
+      open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white));
     } else {
       open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white));
     }
@@ -134,9 +134,6 @@ std::pair<DeviceArray, std::vector<std::string>> read_region_on(OpenSlide& open,
                                                                 std::int64_t width, std::int64_t height,
                                                                 std::optional<double> mpp, int fill, bool white) {
   const Region region = find_region(open.info(), x, y, level_index, width, height, mpp, fill);
-  if (!region.resolution.is_level()) {
-    throw ConfigError("mpp is " + std::to_string(*mpp) + ", which no level has; on a GPU there are levels' own pixels");
-  }
   const Unlocked unlocked;
   DeviceRegionReader& reader = open.on_device(device);
   std::shared_ptr<DeviceLease> memory =

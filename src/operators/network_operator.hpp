@@ -13,12 +13,20 @@
 
 namespace slidestream::operators {
 
+/// Rows above its own from which a GPU makes larger pixels, for a network that wants its tiles at a resolution. Where
+/// a pixel's area is higher, the host makes them.
+constexpr std::int64_t network_halo = 16;
+
 /// An operator whose image, or vectors, a network makes: all that it does itself is to pass RGB on.
 class NetworkOperator : public Operator {
  public:
   std::string name() const override { return name_; }
   PixelFormat input() const override { return rgb_format; }
-  Footprint footprint() const override { return {}; }
+  Footprint footprint() const override {
+    Footprint footprint;
+    if (network_->tiles().mpp) footprint.halo.top = network_halo;
+    return footprint;
+  }
   std::vector<Product> products() const override {
     if (network_->output().kind == NetworkOutput::Kind::vector) {
       return {{"features", Product::Kind::field, {SampleType::float32, network_->output().channels}}};

@@ -206,11 +206,16 @@ class Emit final : public EmitStage {
       const OutputRange& rows = batch.rows(op);
       PixelView<MemorySpace::host>& view = band->images[op];
       view.data = at;
-      view.pitch = image_pitch(level.width, pixel_bytes);
       view.rect = {0, rows.first, level.width, rows.count};
       view.image = {level.width, level.height};
+      if (const NetworkPlan* const plan = batch.slide->images->resampled_on_devices(op)) {
+        const std::int64_t first = plan->rows_within(rows.first);
+        view.image = plan->stitch.input;
+        view.rect = {0, first, view.image.width, plan->rows_within(rows.end()) - first};
+      }
+      view.pitch = image_pitch(view.image.width, pixel_bytes);
       view.format = *band_format_of(*context_.operators[op]);
-      at += rows.count * view.pitch;
+      at += view.rect.height * view.pitch;
     }
     band->bytes = static_cast<std::size_t>(at - band->slot->memory().data());
     batch.band = std::move(band);

@@ -294,7 +294,7 @@ class Planner {
       if (product) options = image_options(config_.image, product->format, product->labels);
       const Level& level = info.levels[level_index];
       const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
-                                            config_.stitch, options.tile);
+                                            config_.stitch, options.tile, machine_.gpu);
       all.bytes += plan.bytes;
       const std::int64_t tiles = plan.stitch.tiles();
       const std::int64_t batch = op->network()->tiles().batch;

@@ -6,6 +6,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "cuda/tiles/area.hpp"
 #include "operators/spectrum/window_classes.hpp"
 #include "runtime/cuda/check.hpp"
 #include "stages/gpu_device.hpp"
@@ -147,9 +148,14 @@ void GpuDevice::enqueue_windows(const Batch& batch, const DeviceSlot& slot, Comp
 void GpuDevice::enqueue_image(const Batch& batch, const DeviceSlot& slot, std::size_t op, ComputeStream& on) {
   // As the band on the host, and copied there in one piece.
   const PixelView<MemorySpace::host>& band = batch.band->images[op];
+  if (band.rect.height == 0) return;  // larger pixels, none of which is complete
   const PixelView<MemorySpace::device> out = {slot.band.data() + (band.data - batch.band->slot->memory().data()),
                                               band.pitch, band.rect, band.image, band.format};
-  run_kernel(batch, slot, op, out, on);
+  if (const NetworkPlan* const plan = batch.slide->images->resampled_on_devices(op)) {
+    cuda::make_areas(out, pixels_of(batch, slot, rgb_plane), plan->factor, on.stream.get());
+  } else {
+    run_kernel(batch, slot, op, out, on);
+  }
 }
 
 void GpuDevice::run_kernel(const Batch& batch, const DeviceSlot& slot, std::size_t op,

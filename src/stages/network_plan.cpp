@@ -6,6 +6,8 @@
 
 #include <slidestream/error.hpp>
 
+#include "operators/network_operator.hpp"
+
 namespace slidestream {
 
 std::uint64_t network_batch_bytes(const Network& network) {
@@ -24,7 +26,7 @@ std::int64_t network_tiles_aside(const Network& network, std::size_t lanes) {
 }
 
 NetworkPlan plan_network(const Network& network, Size level, const std::optional<double>& mpp,
-                         const StitchConfig& config, int tile_rows) {
+                         const StitchConfig& config, int tile_rows, bool devices) {
   const NetworkTiles tiles = network.tiles();
   const NetworkOutput output = network.output();
   const bool image = output.kind != NetworkOutput::Kind::vector;
@@ -34,11 +36,13 @@ NetworkPlan plan_network(const Network& network, Size level, const std::optional
     if (!mpp) throw Error("the network's tiles are of a resolution, and the slide's isn't known; set input.mpp");
     plan.factor = area_factor(*tiles.mpp, *mpp);
     if (plan.factor != 65536) input = AreaResampler::size_of(level, plan.factor);
+    plan.on_devices = devices && plan.factor != 65536 && plan.factor <= operators::network_halo * 65536;
     if (input.width < 1 || input.height < 1) throw Error("the slide is smaller than a pixel of the network's tiles");
   }
   plan.stitch = plan_stitching(input, tiles.side, tiles.overlap, image ? output.scale : 1, config.edge);
   const std::int64_t rows = std::min<std::int64_t>(tiles.side, input.height);
-  plan.bytes = static_cast<std::uint64_t>(rows * input.width * 3) + AreaResampler::bytes(level, plan.factor);
+  plan.bytes = static_cast<std::uint64_t>(rows * input.width * 3);
+  if (!plan.on_devices) plan.bytes += AreaResampler::bytes(level, plan.factor);
   if (image) {
     plan.format = StitchBand::format(output);
     plan.chunk_rows = std::min<std::int64_t>(tile_rows, plan.stitch.image.height);

@@ -19,12 +19,15 @@ namespace slidestream {
 
 struct NetworkPlan {
   std::int64_t factor = 65536;  ///< pixels of the level that a pixel of the tiles stands for, times 65,536
+  bool on_devices = false;      ///< GPUs make pixels of that size; else the host does
   StitchPlan stitch;
   PixelFormat format;           ///< of the image, where the network gives one
   std::int64_t chunk_rows = 0;  ///< of the image that are made at a time
   std::size_t chunk_bytes = 0;  ///< of such rows
   std::uint64_t bytes = 0;      ///< host memory that the slide's tiles take: rows, tiles, and chunks
 
+  /// Rows of the tiles' resolution that so many rows of the level, from the top, complete.
+  std::int64_t rows_within(std::int64_t level_rows) const noexcept { return level_rows * 65536 / factor; }
   /// Micrometres a pixel of the image, from those of the level.
   double mpp(double level_mpp) const noexcept {
     return level_mpp * static_cast<double>(factor) / 65536.0 * static_cast<double>(stitch.scale);
@@ -48,10 +51,10 @@ constexpr std::size_t network_slides(std::size_t lanes) noexcept { return lanes 
 std::int64_t network_tiles_aside(const Network& network, std::size_t lanes);
 
 /// \param mpp  micrometres a pixel of the level, where known. \param tile_rows  side of the tiles that the image is
-/// written in. \throws Error where the slide can't be cut as the network wants it, or that takes more memory than it
-/// may.
+/// written in. \param devices  the level's rows come from GPUs. \throws Error where the slide can't be cut as the
+/// network wants it, or that takes more memory than it may.
 NetworkPlan plan_network(const Network& network, Size level, const std::optional<double>& mpp,
-                         const StitchConfig& config, int tile_rows);
+                         const StitchConfig& config, int tile_rows, bool devices = false);
 
 /// Checks what a network says of itself. \throws ConfigError.
 void check_network(const Operator& op);

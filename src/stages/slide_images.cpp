@@ -236,8 +236,8 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
     if (maker.network() != nullptr) {
       const Level& level = slide.slide->info().levels[slide.level];
       const int tile = product ? image_options(context.config.image, product->format, product->labels).tile : 1;
-      network =
-          plan_network(*maker.network(), {level.width, level.height}, slide.result.mpp, context.config.stitch, tile);
+      network = plan_network(*maker.network(), {level.width, level.height}, slide.result.mpp, context.config.stitch,
+                             tile, context.gpus != nullptr);
       auto made = std::make_unique<SlideNetwork>(*maker.network(), *network, context.config.stitch,
                                                  maker.network()->tiles().tissue_only ? slide.tissue : nullptr);
       Network& added = networks.emplace_back();
@@ -281,6 +281,12 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
 }
 
 SlideImages::~SlideImages() { under_way_.remove(*this); }
+
+const NetworkPlan* SlideImages::resampled_on_devices(std::size_t op) const noexcept {
+  const auto found = std::ranges::find(networks, op, &Network::op);
+  if (found == networks.end() || !found->network->plan().on_devices) return nullptr;
+  return &found->network->plan();
+}
 
 void SlideImages::drop() noexcept {
   if (dropped_.exchange(true)) return;

@@ -109,6 +109,10 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
   /// Removes files that nothing was written to.
   void discard_empty() noexcept;
 
+  /// The plan of an operator's network, where its bands are of the resolution that the network's tiles have, as GPUs
+  /// make them; null where they are of the level.
+  const NetworkPlan* resampled_on_devices(std::size_t op) const noexcept;
+
   const std::string& slide() const noexcept { return slide_; }
   WorkTime& work() const noexcept { return *work_; }
 

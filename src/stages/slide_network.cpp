@@ -304,7 +304,7 @@ bool SlideNetwork::take_rows(Rows& band, Surroundings& by) {
   const std::int64_t capacity = std::min(stitch.side, stitch.input.height);
   const std::int64_t row_bytes = stitch.input.width * 3;
   const std::int64_t end = band.view.rect.bottom();
-  if (plan_.factor != 65536 && resampler_ == nullptr) {
+  if (plan_.factor != 65536 && !plan_.on_devices && resampler_ == nullptr) {
     resampler_ = std::make_unique<AreaResampler>(band.view.image, plan_.factor);
   }
   while (band.next < end && tile_row_ < stitch.y.count) {

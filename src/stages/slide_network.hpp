@@ -83,8 +83,8 @@ class SlideNetwork {
   SlideNetwork(const SlideNetwork&) = delete;
   SlideNetwork& operator=(const SlideNetwork&) = delete;
 
-  /// The level's next rows. `owner` is let go when they aren't needed any more, `keeper` by `let_go`. Thread-safe, as
-  /// the next.
+  /// The level's next rows, or those of the tiles' resolution where the plan says that GPUs make them. `owner` is let
+  /// go when they aren't needed any more, `keeper` by `let_go`. Thread-safe, as the next.
   void put(const ConstHostView& rows, std::shared_ptr<const void> owner, std::shared_ptr<void> keeper);
   /// Tiles that were computed.
   void put(std::shared_ptr<BatchPart> part);

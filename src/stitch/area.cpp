@@ -8,6 +8,8 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
+#include "image/area_mean.hpp"
+
 namespace slidestream {
 namespace {
 
@@ -145,15 +147,9 @@ void AreaResampler::add_row(std::uint64_t weight, const Part& part) {
 }
 
 void AreaResampler::write(std::uint8_t* out, const Part& part) const {
-  const auto area = static_cast<std::uint64_t>(factor_) * static_cast<std::uint64_t>(factor_);
-  const double inverse = 0.5 / static_cast<double>(area);
+  const AreaMean area = AreaMean::of(factor_);
   for (auto i = static_cast<std::size_t>(part.first * 3); i < static_cast<std::size_t>(part.second * 3); ++i) {
-    // A product that is one off at most, put right: a division of such numbers takes far longer.
-    const std::uint64_t twice = 2 * sums_[i] + area;
-    auto mean = static_cast<std::uint64_t>(static_cast<double>(twice) * inverse);
-    mean -= mean * 2 * area > twice ? 1 : 0;
-    mean += (mean + 1) * 2 * area <= twice ? 1 : 0;
-    out[i] = static_cast<std::uint8_t>(mean);
+    out[i] = area.mean(sums_[i]);
   }
 }
 

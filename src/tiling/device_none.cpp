@@ -24,7 +24,7 @@ std::vector<std::string> DeviceTileStream::take_notes() { return {}; }
 
 DeviceRegionReader::DeviceRegionReader(int) { refuse(); }
 DeviceRegionReader::~DeviceRegionReader() = default;
-std::shared_ptr<DeviceLease> DeviceRegionReader::read(const Slide&, std::size_t, std::int64_t, std::int64_t,
+std::shared_ptr<DeviceLease> DeviceRegionReader::read(const Slide&, const Resolution&, std::int64_t, std::int64_t,
                                                       const Size&, std::uint8_t, BadTilePolicy) {
   refuse();
 }

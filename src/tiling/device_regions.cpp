@@ -98,16 +98,16 @@ DeviceRegionReader::DeviceRegionReader(int device) : impl_(std::make_unique<Impl
 
 DeviceRegionReader::~DeviceRegionReader() = default;
 
-std::shared_ptr<DeviceLease> DeviceRegionReader::read(const Slide& slide, std::size_t level, std::int64_t first_column,
-                                                      std::int64_t first_row, const Size& size, std::uint8_t fill,
-                                                      BadTilePolicy on_bad_tile) {
+std::shared_ptr<DeviceLease> DeviceRegionReader::read(const Slide& slide, const Resolution& resolution,
+                                                      std::int64_t first_column, std::int64_t first_row,
+                                                      const Size& size, std::uint8_t fill, BadTilePolicy on_bad_tile) {
   Impl& impl = *impl_;
   require_own_process();
   const runtime::cuda::DeviceScope scope(impl.device);
   WindowTask task;
   task.slide = &slide;
-  task.level = level;
-  task.on_device = impl.takes(slide, level);
+  task.resolution = resolution;
+  task.on_device = impl.takes(slide, resolution.level);
   task.fill = fill;
   task.on_bad_tile = on_bad_tile;
   std::shared_ptr<DeviceBatchMemory::Lease> pixels =
@@ -120,7 +120,7 @@ std::shared_ptr<DeviceLease> DeviceRegionReader::read(const Slide& slide, std::s
   Decoders::get().give_back(impl.device, std::move(decoder));
   if (by_cpu > 0) {
     const std::lock_guard lock(impl.mutex);
-    impl.add_note(WindowDecoder::note(slide, level, true));
+    impl.add_note(WindowDecoder::note(slide, resolution.level, true));
   }
   return pixels;
 }

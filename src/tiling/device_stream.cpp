@@ -73,13 +73,15 @@ struct Division {
   std::size_t batch_bytes = 0;            ///< for batches that are being made
 };
 
-Division divide(std::size_t memory, int threads) {
+Division divide(std::size_t memory, int threads, bool resamples) {
   Division division;
   division.threads = threads;
   const auto bytes_for = [&](std::size_t tiles) {
+    WindowDecoderLimits limits = WindowDecoderLimits::of_tiles(tiles);
+    limits.resamples = resamples;
     // As much again for the pixels of the windows, and those of batches that are whole and wait.
     return static_cast<std::size_t>(division.threads) *
-           (WindowDecoder::device_bytes(WindowDecoderLimits::of_tiles(tiles)) + 2 * tiles * 256 * 256 * samples);
+           (WindowDecoder::device_bytes(limits) + 2 * tiles * 256 * 256 * samples);
   };
   // Few threads with large groups are faster than many with small ones.
   while (division.threads > 2 && bytes_for((division.threads > 8 ? 16 : 4) * least_group_tiles) > memory) {
@@ -153,7 +155,8 @@ void DeviceTileStream::Impl::start() {
     allowed = std::min(usual_memory, free / 4);
   }
   division =
-      divide(allowed, options.threads > 0 ? options.threads : std::min(runtime::available_processors(), most_threads));
+      divide(allowed, options.threads > 0 ? options.threads : std::min(runtime::available_processors(), most_threads),
+             options.windows.mpp.has_value());
   const auto batches = static_cast<std::int64_t>(division.batch_bytes / memory->bytes());
   most_open = std::max<std::int64_t>(batches, 1) + options.prefetch;
   // Besides those, one that the caller has, and one that somebody else may still be at work with.
@@ -167,10 +170,6 @@ std::shared_ptr<PlannedSlide> DeviceTileStream::Impl::plan(std::int32_t place) c
   try {
     made->slide = Slide::open(options.slides[static_cast<std::size_t>(place)], options.open);
     made->plan = plan_windows(*made->slide, options.windows);
-    if (!made->plan.resolution.is_level()) {
-      throw_slide_error(made->slide->info().path, "no level has pixels of " + std::to_string(*options.windows.mpp) +
-                                                      " micrometres, and on a GPU windows are of levels' own pixels");
-    }
     for (const WindowRow& row : made->plan.rows) made->rows.insert(made->rows.end(), row.count, row.y);
     made->on_device = WindowDecoder::takes(*made->slide, made->plan.resolution.level);
     const Level& level = made->level();
@@ -178,8 +177,9 @@ std::shared_ptr<PlannedSlide> DeviceTileStream::Impl::plan(std::int32_t place) c
     const Size& step = options.windows.step;
     const auto tile_pixels = static_cast<double>(level.tile_width * level.tile_height);
     // Of windows that lie close together there are more to a tile.
-    const double tiles_a_window = static_cast<double>(std::min(size.width, step.width)) *
-                                  static_cast<double>(std::min(size.height, step.height)) / tile_pixels;
+    const double pixel = made->plan.resolution.reduction();
+    const double tiles_a_window = static_cast<double>(std::min(size.width, step.width)) * pixel *
+                                  static_cast<double>(std::min(size.height, step.height)) * pixel / tile_pixels;
     const auto tiles = static_cast<double>(made->on_device ? division.tiles : cpu_group_tiles);
     // Small slides are shared out, too.
     const auto windows = std::ssize(made->plan.columns);
@@ -212,6 +212,7 @@ bool DeviceTileStream::Impl::may_begin(std::int64_t windows) const {
 void DeviceTileStream::Impl::begin(Group& group, std::int64_t windows) {
   const Level& level = current->level();
   const Level& finest = current->slide->info().levels.front();
+  const double pixel = current->plan.resolution.reduction();
   group.slide = current;
   group.windows.clear();
   group.batches.clear();
@@ -228,8 +229,8 @@ void DeviceTileStream::Impl::begin(Group& group, std::int64_t windows) {
                          options.windows.size.height};
     group.windows.push_back(
         {window, batch.pixels->data() + static_cast<std::size_t>(number % options.batch) * window_bytes()});
-    batch.coords.push_back(to_finest(window.x, level.width, finest.width));
-    batch.coords.push_back(to_finest(window.y, level.height, finest.height));
+    batch.coords.push_back(to_finest(window.x, level.width, finest.width, pixel));
+    batch.coords.push_back(to_finest(window.y, level.height, finest.height, pixel));
     batch.slides.push_back(current->place);
     if (group.batches.empty() || group.batches.back().batch != &batch) group.batches.push_back({&batch, 0});
     ++group.batches.back().windows;
@@ -281,7 +282,7 @@ void DeviceTileStream::Impl::run(WindowDecoder& decoder, Group& group) {
   for (const Group::Part& part : group.batches) part.batch->pixels->wait_for_former_users(decoder.stream());
   WindowTask task;
   task.slide = group.slide->slide.get();
-  task.level = group.slide->plan.resolution.level;
+  task.resolution = group.slide->plan.resolution;
   task.on_device = group.slide->on_device;
   task.windows = group.windows;
   task.layout = options.layout;

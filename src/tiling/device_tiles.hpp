@@ -90,7 +90,7 @@ class DeviceRegionReader {
 
   /// What `RegionReader::read` gives of so many pixels, to the bit, row by row without gaps; it is written when this
   /// returns. \throws SlideError, CudaError
-  std::shared_ptr<DeviceLease> read(const Slide& slide, std::size_t level, std::int64_t first_column,
+  std::shared_ptr<DeviceLease> read(const Slide& slide, const Resolution& resolution, std::int64_t first_column,
                                     std::int64_t first_row, const Size& size, std::uint8_t fill,
                                     BadTilePolicy on_bad_tile);
 

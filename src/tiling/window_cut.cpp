@@ -23,6 +23,15 @@ cuda::WindowPiece piece_of(const WindowTarget& target, const Rect& part, std::ui
 
 }  // namespace
 
+std::array<Rect, 4> rects_around(const Rect& window, const Rect& part) {
+  const bool none = part.width <= 0 || part.height <= 0;
+  const Rect inside = none ? Rect{window.x, window.y, 0, 0} : part;
+  return {Rect{window.x, window.y, window.width, inside.y - window.y},
+          Rect{window.x, inside.bottom(), window.width, window.bottom() - inside.bottom()},
+          Rect{window.x, inside.y, inside.x - window.x, inside.height},
+          Rect{inside.right(), inside.y, window.right() - inside.right(), inside.height}};
+}
+
 void WindowCut::cut(const Level& level, std::span<const WindowTarget> windows, std::size_t most_bytes) {
   level_ = &level;
   windows_ = windows;
@@ -89,13 +98,9 @@ void WindowCut::describe_beyond(std::uint8_t fill, std::vector<cuda::WindowPiece
   const Rect whole = {0, 0, level_->width, level_->height};
   for (const WindowTarget& target : windows_) {
     const Rect& window = target.window;
-    Rect inside = intersection(window, whole);
+    const Rect inside = intersection(window, whole);
     if (inside == window) continue;
-    if (inside.width <= 0 || inside.height <= 0) inside = {window.x, window.y, 0, 0};
-    for (const Rect& beyond : {Rect{window.x, window.y, window.width, inside.y - window.y},
-                               Rect{window.x, inside.bottom(), window.width, window.bottom() - inside.bottom()},
-                               Rect{window.x, inside.y, inside.x - window.x, inside.height},
-                               Rect{inside.right(), inside.y, window.right() - inside.right(), inside.height}}) {
+    for (const Rect& beyond : rects_around(window, inside)) {
       if (beyond.width > 0 && beyond.height > 0) pieces.push_back(piece_of(target, beyond, fill));
     }
   }

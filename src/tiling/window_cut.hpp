@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <slidestream/image.hpp>
@@ -23,6 +24,9 @@ struct WantedPart {
 
   std::size_t bytes() const { return pitch * static_cast<std::size_t>(part.height); }
 };
+
+/// What of a window lies around a part of it, which may be empty: four rectangles, of which some are.
+std::array<Rect, 4> rects_around(const Rect& window, const Rect& part);
 
 /// Which parts of which tiles windows want, and which rectangles of windows become of them.
 class WindowCut {

@@ -16,18 +16,18 @@ namespace slidestream {
 
 /// A window, and the address of its pixels on the device.
 struct WindowTarget {
-  Rect window;  ///< pixels of the level; it may reach beyond it
+  Rect window;  ///< pixels of the resolution; it may reach beyond the image
   std::uint8_t* pixels = nullptr;
 };
 
-/// Windows of one size, of one level of a slide.
+/// Windows of one size, of one resolution of a slide.
 struct WindowTask {
   const Slide* slide = nullptr;
-  std::size_t level = 0;
+  Resolution resolution;
   bool on_device = false;  ///< the device's decoders take the level's tiles (`WindowDecoder::takes`)
   std::span<const WindowTarget> windows;
   WindowLayout layout = WindowLayout::interleaved;
-  std::uint8_t fill = 255;  ///< value of what lies beyond the level
+  std::uint8_t fill = 255;  ///< value of what lies beyond the image
   BadTilePolicy on_bad_tile = BadTilePolicy::fail;
 };
 
@@ -36,6 +36,7 @@ struct WindowDecoderLimits {
   std::size_t tiles = 1024;
   std::size_t pixels = std::size_t{1} << 26;             ///< of these together
   std::size_t compressed_bytes = std::size_t{24} << 20;  ///< of these together
+  bool resamples = false;                                ///< memory for resolutions that no level has is counted
   bool waits_actively = false;  ///< a processor waits for the device: sooner done, where there are few steps
 
   /// With room for so many tiles of the usual size.
@@ -43,9 +44,9 @@ struct WindowDecoderLimits {
 };
 
 /// Makes windows in the memory of the device that was current when it was made: reads tiles, has the device decode
-/// them, and puts windows together there. What the device doesn't take, or doesn't vouch for, the CPU decodes: pixels
-/// are the CPU's to the bit. Takes its memory when it is first used. Used by one thread at a time, with that device
-/// current.
+/// them, and puts windows together there, of the level's pixels or of larger ones (`AreaResampler`). What the device
+/// doesn't take, or doesn't vouch for, the CPU decodes: pixels are the CPU's to the bit. Takes its memory when it is
+/// first used. Used by one thread at a time, with that device current.
 class WindowDecoder {
  public:
   /// \throws CudaError
@@ -70,6 +71,7 @@ class WindowDecoder {
 
  private:
   struct Impl;
+  class AreaBatch;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -81,6 +81,8 @@ def test_a_gpu_that_is_not_there_is_refused(slide):
     {"size": 64, "batch": 5, "tissue": True, "threads": 2, "memory_mib": 1},
     {"size": 300, "level": 1, "batch": 2, "edge": "pad"},
     {"size": 64, "step": 16, "batch": 50, "copy": False, "shard": (1, 3)},
+    {"size": 50, "mpp": 0.73, "batch": 9, "edge": "pad", "fill": 3},
+    {"size": (40, 30), "step": (33, 47), "mpp": 5.0, "batch": 4, "tissue": True, "memory_mib": 1},
 ])
 def test_windows_are_the_host_s(slides, keywords, layout):
     paths = [slides["jpeg420"], slides["jpeg2000"], slides["none"], slides["rgb"], slides["jpeg422"]]
@@ -102,6 +104,9 @@ def test_regions_are_the_host_s(slides):
             expected = slide.read_region(place, level, size, fill=9)
             assert found.shape == expected.shape and found.dtype == expected.dtype and found.nbytes == expected.nbytes
             assert numpy.array_equal(found.numpy(), expected)
+        for place, mpp, size in [((0, 0), 1.0, 200), ((-30, 500), 0.7, (600, 300)), ((100, 90), 31.0, (9, 11))]:
+            found = slide.read_region(place, size=size, mpp=mpp, device="cuda", fill=9)
+            assert numpy.array_equal(found.numpy(), slide.read_region(place, size=size, mpp=mpp, fill=9))
 
 
 @gpu

@@ -17,10 +17,14 @@
 #include <slidestream/stitch.hpp>
 
 #include "ledger/fingerprint.hpp"
+#include "operators/registry.hpp"
 #include "stages/forecast.hpp"
 #include "stages/network_plan.hpp"
 #include "support/made_up_network.hpp"
 #include "support/test_slides.hpp"
+#ifdef SLIDESTREAM_FAKE_CUDA
+#include "support/fake_cuda/fake_cuda.hpp"
+#endif
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -347,7 +351,11 @@ TEST_CASE("a forecast has what networks keep in it, and says which slides would 
 TEST_CASE("tiles are made at a resolution from the level's pixels") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
-  for (const double target : {0.25, 0.3, 0.7, 2.0}) {
+  // The last are beyond what GPUs make.
+  for (const double target : {0.25, 0.3, 0.7, 2.0, 4.0, 4.1}) {
+#ifdef SLIDESTREAM_FAKE_CUDA
+    const std::size_t before = test::fake_areas();
+#endif
     const auto network = std::make_shared<MadeUp>();
     network->place = true;
     network->cut.mpp = target;
@@ -371,6 +379,25 @@ TEST_CASE("tiles are made at a resolution from the level's pixels") {
     REQUIRE(made.image == wanted.image);
     CHECK(made.same_pixels(wanted, wanted.rect));
     CHECK(*Slide::open(file)->info().mpp == doctest::Approx(0.25 * static_cast<double>(factor) / 65536.0));
+#ifdef SLIDESTREAM_FAKE_CUDA
+    const bool on_device = factor > 65536 && factor <= 16 * 65536;
+    CHECK(test::fake_areas() - before ==
+          static_cast<std::size_t>(on_device ? small.image.width * small.image.height : 0));
+#endif
+    // Others read the same pixels, strips are of other heights, and there are two GPUs.
+    for (const int height : {1, 300}) {
+      Config other = config_of_network(folder, "mpp" + std::to_string(target) + "at" + std::to_string(height));
+      other.input.mpp = 0.25;
+      other.image.levels = 1;
+      other.pipeline.strip_height = height;
+      other.pipeline.queue_depth = height == 1 ? 1 : 3;
+      FaultInjection faults = with(network);
+      other.operators.run = {"gaussian", "spectrum"};
+      if (height != 1) std::ranges::copy(operators::make_operators(other), std::back_inserter(faults.operators));
+      const RunResult more = run(other, slides, faults);
+      test::require_done(more);
+      CHECK(read_level(network_image_of(other, more.slides[0])).same_pixels(wanted, wanted.rect));
+    }
   }
 }
 

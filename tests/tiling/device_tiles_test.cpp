@@ -114,6 +114,8 @@ TEST_CASE("windows on a device are the host's, whatever the slides") {
     windows.size = {in(1, 150), in(1, 150)};
     windows.step = in(0, 2) == 0 ? windows.size : Size{in(10, 200), in(10, 200)};
     windows.level = in(0, static_cast<int>(levels) - 1);
+    options.open.mpp = 0.5;
+    if (in(0, 2) == 0) windows.mpp = 0.5 + 0.01 * in(0, 250);
     windows.edge = in(0, 1) == 0 ? WindowEdge::drop : WindowEdge::pad;
     windows.on_bad_tile = BadTilePolicy::white;
     options.batch = in(1, 20);
@@ -144,12 +146,45 @@ TEST_CASE("regions on a device are the host's") {
       const std::int64_t x = random_below(random, description.width + 200) - 100;
       const std::int64_t y = random_below(random, description.height + 200) - 100;
       const Size size = {1 + random_below(random, 400), 1 + random_below(random, 400)};
+      const Resolution resolution = {0, i % 2 == 0 ? 65536 : 65537 + random_below(random, 300000)};
       Pixels expected(static_cast<std::size_t>(size.width * size.height * 3));
-      reader.read(*slide, 0, x, y, {expected.data(), size.width * 3, size.width, size.height, rgb_format}, 9,
-                  BadTilePolicy::white);
-      const auto found = there.read(*slide, 0, x, y, size, 9, BadTilePolicy::white);
+      const HostPixels out = {expected.data(), size.width * 3, size.width, size.height, rgb_format};
+      if (resolution.is_level()) {
+        reader.read(*slide, 0, x, y, out, 9, BadTilePolicy::white);
+      } else {
+        reader.read(*slide, resolution, x, y, out, 9, BadTilePolicy::white);
+      }
+      const auto found = there.read(*slide, resolution, x, y, size, 9, BadTilePolicy::white);
       REQUIRE(to_host(*found, expected.size()) == expected);
     }
+  }
+  decoding(false);
+}
+
+TEST_CASE("windows of pixels that stand for many are made in parts where they take more than the room for them") {
+  if (gpus_or_skip() == 0) return;
+  const TemporaryFolder folder;
+  decoding(true);
+  write_coded_slide(folder / "wide.svs", {.coding = TileCoding::jpeg_420, .width = 7000, .height = 5000});
+  for (const double factor : {1.7, 40.25, 256.0}) {
+    CAPTURE(factor);
+    TileStreamOptions options;
+    options.slides = {folder / "wide.svs"};
+    options.open.mpp = 0.5;
+    options.windows.mpp = 0.5 * factor;
+    options.windows.size = factor < 2 ? Size{3000, 2000} : Size{100, 70};
+    options.windows.step = options.windows.size;
+    options.windows.edge = WindowEdge::pad;
+    options.batch = 2;
+    options.threads = 1;
+    options.memory_mib = 1;
+    REQUIRE(on_device(options) == on_host(options));
+    // No window is whole: far outside there is nothing but what is filled in.
+    DeviceRegionReader reader(0);
+    const auto slide = Slide::open(folder / "wide.svs");
+    const Resolution resolution = {0, static_cast<std::int64_t>(factor * 65536)};
+    const Pixels found = to_host(*reader.read(*slide, resolution, -9000, 90000, {13, 7}, 8, BadTilePolicy::fail), 273);
+    CHECK(found == Pixels(273, 8));
   }
   decoding(false);
 }
@@ -162,7 +197,7 @@ TEST_CASE("a bad tile fails and is named, and what a device doesn't decode is sa
   TileStreamOptions options = small_windows(folder / "bad.svs");
   CHECK_THROWS_WITH_AS(on_device(options), doctest::Contains("bad.svs: level 0 tile "), SlideError);
   DeviceRegionReader reader(0);
-  CHECK_THROWS_WITH_AS(reader.read(*Slide::open(folder / "bad.svs"), 0, 0, 0, {400, 400}, 0, BadTilePolicy::fail),
+  CHECK_THROWS_WITH_AS(reader.read(*Slide::open(folder / "bad.svs"), {}, 0, 0, {400, 400}, 0, BadTilePolicy::fail),
                        doctest::Contains("bad.svs: level 0 tile "), SlideError);
   write_coded_slide(folder / "plain.svs", {.coding = TileCoding::rgb, .width = 400, .height = 400});
   options = small_windows(folder / "plain.svs");

@@ -41,6 +41,9 @@ void fake_dawdle(bool on);
 /// $MADE_UP_GPU is set they decode at first.
 void fake_decoding(bool on);
 
+/// Pixels that were made of areas of rows, so far.
+std::size_t fake_areas();
+
 /// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB. No device has a context
 /// then, whatever was before.
 void fake_set_devices(const std::vector<std::size_t>& free_bytes);

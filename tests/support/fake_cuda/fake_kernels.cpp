@@ -21,6 +21,7 @@
 #include "cuda/pyramid/device_pyramid.hpp"
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
+#include "cuda/tiles/area.hpp"
 #include "cuda/tiles/place.hpp"
 #include "cuda/tiles/windows.hpp"
 #include "networks/normalisation.hpp"
@@ -36,9 +37,12 @@ namespace {
 
 std::atomic<bool> decoding{std::getenv("MADE_UP_GPU") != nullptr};
 
+std::atomic<std::size_t> areas{0};
+
 }  // namespace
 
 void test::fake_decoding(bool on) { decoding = on; }
+std::size_t test::fake_areas() { return areas; }
 
 }  // namespace slidestream
 
@@ -98,6 +102,57 @@ void place_windows(const std::uint8_t* decoded, const WindowPiece* pieces, std::
         reinterpret_cast<std::uint8_t*>(piece->window)[shape.planar ? channel * plane + pixel : 3 * pixel + channel] =
             piece->source == WindowPiece::value ? static_cast<std::uint8_t>(piece->fill)
                                                 : decoded[piece->source + y * piece->pitch + 3 * x + channel];
+      }
+    }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+namespace {
+
+/// By the definition: a weight for each pixel of an area, and a division.
+std::uint8_t mean_of_area(const std::uint8_t* source, std::int64_t pitch, std::int64_t source_x, std::int64_t source_y,
+                          std::int64_t x, std::int64_t y, std::int64_t factor) {
+  const auto weight = [factor](std::int64_t at, std::int64_t pixel) {
+    return std::min((at + 1) * factor, (pixel + 1) * 65536) - std::max(at * factor, pixel * 65536);
+  };
+  std::int64_t sum = 0;
+  for (std::int64_t j = y * factor / 65536; j * 65536 < (y + 1) * factor; ++j) {
+    for (std::int64_t i = x * factor / 65536; i * 65536 < (x + 1) * factor; ++i) {
+      sum += weight(y, j) * weight(x, i) * source[(j - source_y) * pitch + (i - source_x) * 3];
+    }
+  }
+  return static_cast<std::uint8_t>((2 * sum + factor * factor) / (2 * factor * factor));
+}
+
+}  // namespace
+
+void make_areas(const AreaPiece* pieces, std::size_t count, std::int64_t factor, cudaStream_t stream) {
+  const auto work = [=] {
+    for (const AreaPiece* piece = pieces; piece != pieces + count; ++piece) {
+      const auto* const source = reinterpret_cast<const std::uint8_t*>(piece->source);
+      for (std::int64_t i = 0; i < std::int64_t{3} * piece->width * piece->height; ++i) {
+        const std::int64_t x = i / 3 % piece->width, y = i / 3 / piece->width, channel = i % 3;
+        reinterpret_cast<std::uint8_t*>(
+            piece->out)[y * piece->out_pitch + (piece->plane == 0 ? 3 * x + channel : channel * piece->plane + x)] =
+            source == nullptr ? static_cast<std::uint8_t>(piece->fill)
+                              : mean_of_area(source + channel, piece->pitch, piece->source_x, piece->source_y,
+                                             piece->x + x, piece->y + y, factor);
+      }
+    }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+void make_areas(const PixelView<MemorySpace::device>& out, const ConstPixelView<MemorySpace::device>& in,
+                std::int64_t factor, cudaStream_t stream) {
+  areas += static_cast<std::size_t>(out.rect.width * out.rect.height);
+  const auto work = [=] {
+    for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
+      auto* to = reinterpret_cast<std::uint8_t*>(out.data) + (y - out.rect.y) * out.pitch;
+      for (std::int64_t i = 0; i < 3 * out.rect.width; ++i) {
+        to[i] = mean_of_area(reinterpret_cast<const std::uint8_t*>(in.data) + i % 3, in.pitch, in.rect.x, in.rect.y,
+                             out.rect.x + i / 3, y, factor);
       }
     }
   };
