@@ -19,8 +19,7 @@ void allow_shared_memory(const void* kernel, std::size_t bytes) {
   int device = 0;
   SLIDESTREAM_CUDA(cudaGetDevice(&device));
   allowance.allow(kernel, device, bytes, [kernel](std::size_t most) {
-    SLIDESTREAM_CUDA(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most)));
+    SLIDESTREAM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most)));
   });
 }
 

@@ -11,12 +11,12 @@
 
 namespace slidestream::runtime::cuda {
 
-/// The most that each kernel was asked to have. What a kernel may have belongs to the kernel and not to a launch: were a
-/// thread to set what its own launch needs, it could take away what another thread has just set for a larger one.
+/// The most that each kernel was asked to have. What a kernel may have belongs to the kernel and not to a launch: were
+/// a thread to set what its own launch needs, it could take away what another thread has just set for a larger one.
 class SharedMemoryAllowance {
  public:
-  /// Calls `set` with the most bytes that `kernel` was given on `device` so far, or these where they are more; one call at a
-  /// time. What `set` throws at counts as not given.
+  /// Calls `set` with the most bytes that `kernel` was given on `device` so far, or these where they are more; one call
+  /// at a time. What `set` throws at counts as not given.
   void allow(const void* kernel, int device, std::size_t bytes, const std::function<void(std::size_t)>& set);
 
  private:
