@@ -118,11 +118,7 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
     memory = open.take(static_cast<std::size_t>(width * height * 3));
     const HostPixels out = {memory->data(), width * 3, width, height, rgb_format};
     const auto beyond = static_cast<std::uint8_t>(fill);
-    if (region.resolution.is_level()) {
-      open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white));
-    } else {
-      open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white));
-    }
+    open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white));
   }
   std::uint8_t* const data = memory->data();
   return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));
@@ -136,9 +132,8 @@ std::pair<DeviceArray, std::vector<std::string>> read_region_on(OpenSlide& open,
   const Region region = find_region(open.info(), x, y, level_index, width, height, mpp, fill);
   const Unlocked unlocked;
   DeviceRegionReader& reader = open.on_device(device);
-  std::shared_ptr<DeviceLease> memory =
-      reader.read(*open.slide, region.resolution.level, region.x, region.y, {width, height},
-                  static_cast<std::uint8_t>(fill), bad_tile_policy(white));
+  std::shared_ptr<DeviceLease> memory = reader.read(*open.slide, region.resolution, region.x, region.y, {width, height},
+                                                    static_cast<std::uint8_t>(fill), bad_tile_policy(white));
   return {DeviceArray(std::move(memory), {height, width, 3}), reader.take_notes()};
 }
 

@@ -56,6 +56,9 @@ Rect part_inside(const Size& image, std::int64_t first_column, std::int64_t firs
 
 void RegionReader::read(const Slide& slide, const Resolution& resolution, std::int64_t first_column,
                         std::int64_t first_row, const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile) {
+  if (resolution.is_level()) {
+    return read(slide, resolution.level, first_column, first_row, out, fill, on_bad_tile);
+  }
   const Level& level = slide.info().levels.at(resolution.level);
   const Rect inside = part_inside(resolution.size_of(level), first_column, first_row, out);
   if (inside != Rect{0, 0, out.width, out.height}) fill_around(out, inside, fill);

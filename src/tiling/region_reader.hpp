@@ -26,7 +26,7 @@ class RegionReader {
             const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile);
 
   /// The same for an image of another resolution: the rectangle's place and size are in its pixels. Tiles are decoded
-  /// once, some rows of them at a time. \param resolution  not the level's own
+  /// once, some rows of them at a time.
   void read(const Slide& slide, const Resolution& resolution, std::int64_t first_column, std::int64_t first_row,
             const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile);
 

@@ -148,12 +148,8 @@ TEST_CASE("regions on a device are the host's") {
       const Size size = {1 + random_below(random, 400), 1 + random_below(random, 400)};
       const Resolution resolution = {0, i % 2 == 0 ? 65536 : 65537 + random_below(random, 300000)};
       Pixels expected(static_cast<std::size_t>(size.width * size.height * 3));
-      const HostPixels out = {expected.data(), size.width * 3, size.width, size.height, rgb_format};
-      if (resolution.is_level()) {
-        reader.read(*slide, 0, x, y, out, 9, BadTilePolicy::white);
-      } else {
-        reader.read(*slide, resolution, x, y, out, 9, BadTilePolicy::white);
-      }
+      reader.read(*slide, resolution, x, y, {expected.data(), size.width * 3, size.width, size.height, rgb_format}, 9,
+                  BadTilePolicy::white);
       const auto found = there.read(*slide, resolution, x, y, size, 9, BadTilePolicy::white);
       REQUIRE(to_host(*found, expected.size()) == expected);
     }
