@@ -66,6 +66,7 @@ struct NetworkForecast {
   std::size_t sessions = 0;         ///< of all networks
   std::uint64_t session_bytes = 0;  ///< of each, in the mean: what a batch becomes, and what computing one took
   std::uint64_t weights_bytes = 0;
+  std::uint64_t device_bytes = 0;   ///< of each GPU's memory, at most; 0: they compute on the CPU
   std::uint64_t batches_bytes = 0;  ///< tiles that wait for sessions, or come from them
   std::uint64_t bands_bytes = 0;    ///< rows and tiles of slides in flight, and rows of tiles of their images
   std::string unknown;              ///< why sessions aren't counted; mostly empty

@@ -84,11 +84,12 @@ class NetworkSession {
   virtual void interrupt(bool /*now*/) noexcept {}
 };
 
-/// Host memory that a network takes for itself, as far as it is known before it runs.
+/// Memory that a network takes for itself, as far as it is known before it runs: the host's, but for the last.
 struct NetworkMemory {
   std::uint64_t weights = 0;  ///< bytes, once
   std::uint64_t session =
       0;  ///< bytes of each session: batches as the network takes and gives them, and what it works in
+  std::uint64_t device = 0;  ///< bytes of each GPU's memory that it takes at most, with all of its sessions there
 };
 
 /// Immutable, shared by all threads of a run.

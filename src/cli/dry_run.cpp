@@ -62,6 +62,9 @@ std::string gpu_line(const Config& config, const RunForecast& forecast) {
   const bool whole = config.pipeline.residency == Residency::whole;
   text += std::string("; with pipeline.residency = ") + (whole ? "\"strips\" " : "\"whole\" ") +
           memory_text(forecast.gpu_other_residency_bytes);
+  if (forecast.network.device_bytes > 0) {
+    text += "; the network besides at most " + memory_text(forecast.network.device_bytes);
+  }
   if (!forecast.gpu_unknown.empty()) text += "; without " + forecast.gpu_unknown;
   return text;
 }

@@ -296,6 +296,7 @@ class OnnxNetwork final : public Network {
 
   NetworkMemory memory() const override {
     NetworkMemory memory = {0, batch_bytes()};
+    for (const Place& place : gpus_) memory.device = std::max<std::uint64_t>(memory.device, place.memory);
     if (!gpus_.empty()) return memory;
     memory.weights = bytes_of_network(file_);
     // One more, which hasn't taken anything yet: what it takes it keeps.

@@ -249,6 +249,7 @@ class Planner {
       const NetworkMemory memory = network.memory();
       all.weights_bytes += memory.weights;
       all.session_bytes += sessions * memory.session;
+      all.device_bytes += memory.device;
     } catch (const Error& error) {
       all.unknown = error.what();
     }

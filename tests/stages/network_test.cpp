@@ -336,9 +336,11 @@ TEST_CASE("a forecast has what networks keep in it, and says which slides would 
     CHECK(slide.network_tiles == 66);
     CHECK(slide.network_batches == 22);
   }
-  network->own = {1000, 70};
+  network->own = {1000, 70, 12345};
   const RunForecast with_own = forecast_operators(config, operators, slides, {});
   CHECK(with_own.network.sessions == 3);
+  CHECK(with_own.network.device_bytes == 12345);
+  CHECK(forecast.network.device_bytes == 0);
   CHECK(with_own.networks_bytes == forecast.networks_bytes + 1000 + 3 * 70);
   CHECK(forecast.host_bytes() > forecast.networks_bytes);
   CHECK(forecast.touched_bytes() > forecast.networks_bytes);

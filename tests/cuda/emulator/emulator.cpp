@@ -1,10 +1,11 @@
 #include "cuda/emulator/emulator.hpp"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <array>
 #include <cstring>
-#include <map>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -24,15 +25,24 @@ struct Barrier {
   unsigned generation = 0;
 };
 
+/// One thread of every block, on a stack that stays: switching is two jumps, which the system isn't asked for.
 struct Thread {
+  std::unique_ptr<char[]> stack;
   ucontext_t context;
-  std::vector<char> stack;
+  jmp_buf place;
+  bool begun = false;
   bool done = false;
 };
 
+/// Those of the largest block so far.
+std::vector<std::unique_ptr<Thread>>& all_threads() {
+  static std::vector<std::unique_ptr<Thread>> threads;
+  return threads;
+}
+
 struct Block {
-  std::vector<Thread> threads;
-  ucontext_t scheduler;
+  unsigned threads = 0;
+  jmp_buf scheduler;
   unsigned running = 0;
   unsigned number = 0;
   unsigned count = 0;
@@ -47,9 +57,18 @@ struct Block {
 Block* current = nullptr;
 alignas(1024) std::array<std::byte, shared_bytes> shared;
 
+Thread& running_thread() { return *all_threads()[current->running]; }
+
 void leave() {
-  Block& block = *current;
-  swapcontext(&block.threads[block.running].context, &block.scheduler);
+  if (_setjmp(running_thread().place) == 0) _longjmp(current->scheduler, 1);
+}
+
+/// Has a thread go on until it leaves.
+void enter(Block& block, Thread& thread) {
+  if (_setjmp(block.scheduler) != 0) return;
+  if (thread.begun) _longjmp(thread.place, 1);
+  thread.begun = true;
+  setcontext(&thread.context);
 }
 
 [[noreturn]] void fail(const std::string& why) { throw std::runtime_error("emulator: " + why); }
@@ -74,26 +93,43 @@ Barrier& numbered(unsigned number) {
   return current->barriers[number];
 }
 
+/// All that a thread does: its part of one block after the other.
 void run_thread() {
-  Block& block = *current;
-  try {
-    (*block.body)();
-  } catch (const std::exception& error) {
-    if (block.failure.empty()) block.failure = error.what();
+  for (;;) {
+    try {
+      (*current->body)();
+    } catch (const std::exception& error) {
+      if (current->failure.empty()) current->failure = error.what();
+    }
+    running_thread().done = true;
+    leave();
   }
-  block.threads[block.running].done = true;
-  leave();
+}
+
+/// Threads for a block, each at its begin.
+void prepare_threads(unsigned count) {
+  auto& threads = all_threads();
+  while (threads.size() < count) {
+    auto thread = std::make_unique<Thread>();
+    thread->stack.reset(new char[stack_bytes]);
+    getcontext(&thread->context);
+    thread->context.uc_stack.ss_sp = thread->stack.get();
+    thread->context.uc_stack.ss_size = stack_bytes;
+    thread->context.uc_link = nullptr;
+    makecontext(&thread->context, run_thread, 0);
+    threads.push_back(std::move(thread));
+  }
+  for (unsigned i = 0; i < count; ++i) threads[i]->done = false;
 }
 
 /// One turn: every thread runs until it waits. Returns how many aren't done.
 unsigned run_turn(Block& block, unsigned first) {
   unsigned left = 0;
-  const unsigned count = static_cast<unsigned>(block.threads.size());
-  for (unsigned i = 0; i < count; ++i) {
-    block.running = (first + i) % count;
-    Thread& thread = block.threads[block.running];
+  for (unsigned i = 0; i < block.threads; ++i) {
+    block.running = (first + i) % block.threads;
+    Thread& thread = running_thread();
     if (thread.done) continue;
-    swapcontext(&block.scheduler, &thread.context);
+    enter(block, thread);
     if (thread.done) {
       ++block.progress;
     } else {
@@ -107,21 +143,14 @@ unsigned run_turn(Block& block, unsigned first) {
 
 void run_block(unsigned number, unsigned blocks, unsigned threads, const std::function<void()>& body) {
   Block block;
-  block.threads.resize(threads);
+  block.threads = threads;
   block.number = number;
   block.count = blocks;
   block.warps.resize((threads + warp_size - 1) / warp_size);
   block.exchange.resize(threads);
   block.body = &body;
   std::memset(shared.data(), 0xFF, shared.size());
-  for (Thread& thread : block.threads) {
-    thread.stack.resize(stack_bytes);
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.data();
-    thread.context.uc_stack.ss_size = thread.stack.size();
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, run_thread, 0);
-  }
+  prepare_threads(threads);
   current = &block;
   unsigned first = 1;
   unsigned left = threads;
@@ -132,7 +161,10 @@ void run_block(unsigned number, unsigned blocks, unsigned threads, const std::fu
     if (left > 0 && block.progress == before) block.failure = "emulator: threads wait for each other for ever";
   }
   current = nullptr;
-  if (!block.failure.empty()) throw std::runtime_error(block.failure);
+  if (!block.failure.empty()) {
+    all_threads().clear();  // some stand in the middle of the block
+    throw std::runtime_error(block.failure);
+  }
   for (const Barrier& barrier : block.barriers) {
     if (barrier.arrived != 0) fail("a barrier is left half full");
   }
@@ -148,7 +180,7 @@ unsigned block() { return current->number; }
 unsigned blocks() { return current->count; }
 
 void synchronise_warp() { wait(current->warps[thread() / warp_size], warp_size); }
-void synchronise_block() { wait(current->barriers[0], static_cast<unsigned>(current->threads.size())); }
+void synchronise_block() { wait(current->barriers[0], current->threads); }
 void arrive_at_barrier(unsigned number, unsigned threads) { arrive(numbered(number), threads); }
 void wait_at_barrier(unsigned number, unsigned threads) { wait(numbered(number), threads); }
 
