@@ -1,6 +1,7 @@
 #include "tiling/window_decoder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <initializer_list>
 #include <optional>
