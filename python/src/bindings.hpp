@@ -41,7 +41,12 @@ class Unlocked {
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
+  /// Looks for signals, with the lock meanwhile. \throws nanobind::python_error with what a handler raised
+  void check_signals();
+
  private:
+  void lock();
+
   PyThreadState* thread_ = nullptr;
 };
 

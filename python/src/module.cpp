@@ -101,6 +101,19 @@ Unlocked::Unlocked() {
 }
 
 Unlocked::~Unlocked() {
+  lock();
+  --outside;
+}
+
+void Unlocked::check_signals() {
+  lock();
+  std::exception_ptr raised;
+  if (PyErr_CheckSignals() != 0) raised = std::make_exception_ptr(nb::python_error());
+  thread_ = PyEval_SaveThread();
+  if (raised) std::rethrow_exception(raised);
+}
+
+void Unlocked::lock() {
   ++entering;
   const unsigned long leaving = leaving_thread;
   if (leaving != 0 && leaving != PyThread_get_thread_ident()) {
@@ -109,7 +122,6 @@ Unlocked::~Unlocked() {
   }
   PyEval_RestoreThread(thread_);
   --entering;
-  --outside;
 }
 
 NB_MODULE(_core, module) {

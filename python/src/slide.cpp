@@ -114,11 +114,12 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
   const Region region = find_region(open.info(), x, y, level_index, width, height, mpp, fill);
   std::shared_ptr<BatchMemory::Lease> memory;
   {
-    const Unlocked unlocked;
+    Unlocked unlocked;
     memory = open.take(static_cast<std::size_t>(width * height * 3));
     const HostPixels out = {memory->data(), width * 3, width, height, rgb_format};
     const auto beyond = static_cast<std::uint8_t>(fill);
-    open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white));
+    open.reader.read(*open.slide, region.resolution, region.x, region.y, out, beyond, bad_tile_policy(white),
+                     [&] { unlocked.check_signals(); });
   }
   std::uint8_t* const data = memory->data();
   return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));

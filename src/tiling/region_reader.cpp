@@ -55,9 +55,10 @@ Rect part_inside(const Size& image, std::int64_t first_column, std::int64_t firs
 }  // namespace
 
 void RegionReader::read(const Slide& slide, const Resolution& resolution, std::int64_t first_column,
-                        std::int64_t first_row, const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile) {
+                        std::int64_t first_row, const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile,
+                        const std::function<void()>& between) {
   if (resolution.is_level()) {
-    return read(slide, resolution.level, first_column, first_row, out, fill, on_bad_tile);
+    return read(slide, resolution.level, first_column, first_row, out, fill, on_bad_tile, between);
   }
   const Level& level = slide.info().levels.at(resolution.level);
   const Rect inside = part_inside(resolution.size_of(level), first_column, first_row, out);
@@ -74,7 +75,8 @@ void RegionReader::read(const Slide& slide, const Resolution& resolution, std::i
     const std::int64_t end = std::min((y / level.tile_height * level.tile_height) + rows_at_a_time, source.bottom());
     rows.resize(static_cast<std::size_t>((end - y) * pitch));
     read(slide, resolution.level, source.x, y, {rows.data(), pitch, source.width, end - y, out.format}, fill,
-         on_bad_tile);
+         on_bad_tile, between);
+    if (between) between();
     for (std::int64_t i = 0; y < end; ++i, ++y) {
       if (resampler.add(to, rows.data() + i * pitch)) to += out.pitch;
     }
@@ -82,38 +84,53 @@ void RegionReader::read(const Slide& slide, const Resolution& resolution, std::i
 }
 
 void RegionReader::read(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
-                        const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile) {
+                        const HostPixels& out, std::uint8_t fill, BadTilePolicy on_bad_tile,
+                        const std::function<void()>& between) {
   const Level& level = slide.info().levels.at(level_index);
   const Rect inside = part_inside({level.width, level.height}, first_column, first_row, out);
   if (inside != Rect{0, 0, out.width, out.height}) fill_around(out, inside, fill);
   if (inside.width <= 0 || inside.height <= 0) return;
 
-  const std::int64_t left = first_column + inside.x;
-  const std::int64_t top = first_row + inside.y;
-  const HostPixels part = {
+  const Rect part = {first_column + inside.x, first_row + inside.y, inside.width, inside.height};
+  const HostPixels to = {
       out.data + inside.y * out.pitch + inside.x * static_cast<std::int64_t>(out.format.pixel_bytes()), out.pitch,
       inside.width, inside.height, out.format};
-  const std::int64_t column = left / level.tile_width;
-  const std::int64_t row = top / level.tile_height;
-  const std::int64_t columns = (left + part.width - 1) / level.tile_width - column + 1;
-  const std::int64_t rows = (top + part.height - 1) / level.tile_height - row + 1;
+  const std::int64_t column = part.x / level.tile_width;
+  const std::int64_t row = part.y / level.tile_height;
+  const Rect tiles = {column, row, (part.right() - 1) / level.tile_width - column + 1,
+                      (part.bottom() - 1) / level.tile_height - row + 1};
+  // Tenths of a second, even by one thread.
+  constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
+  const std::int64_t row_pixels = tiles.width * level.tile_width * level.tile_height;
+  const std::int64_t rows = between ? std::max<std::int64_t>(1, most_pixels / row_pixels) : tiles.height;
+  for (std::int64_t y = tiles.y; y < tiles.bottom(); y += rows) {
+    if (y > tiles.y) between();
+    read_tiles(slide, level_index, {tiles.x, y, tiles.width, std::min(rows, tiles.bottom() - y)}, part, to,
+               on_bad_tile);
+  }
+}
+
+/// Reads what some tiles have of a part of the level, which `out` is.
+void RegionReader::read_tiles(const Slide& slide, std::size_t level_index, const Rect& tiles, const Rect& part,
+                              const HostPixels& out, BadTilePolicy on_bad_tile) {
+  const Level& level = slide.info().levels[level_index];
   const auto part_of = [&](std::int64_t i) {
-    return part_of_tile(level, column + i % columns, row + i / columns, left, top, part);
+    return part_of_tile(level, tiles.x + i % tiles.width, tiles.y + i / tiles.width, part.x, part.y, out);
   };
   const auto read_tile = [&](TileReader& reader, std::int64_t i) {
     const TilePart tile = part_of(i);
-    reader.read(slide, level_index, (row + i / columns) * level.columns + column + i % columns, tile.from_x,
-                tile.from_y, tile.out, on_bad_tile);
+    reader.read(slide, level_index, (tiles.y + i / tiles.width) * level.columns + tiles.x + i % tiles.width,
+                tile.from_x, tile.from_y, tile.out, on_bad_tile);
   };
   if (runtime::forked_after_work()) {
     TileReader reader;
-    for (std::int64_t i = 0; i < columns * rows; ++i) read_tile(reader, i);
+    for (std::int64_t i = 0; i < tiles.width * tiles.height; ++i) read_tile(reader, i);
     return;
   }
   const runtime::Work work;
-  if (columns * rows == 1) return read_tile(impl_->readers.local(), 0);
+  if (tiles.width * tiles.height == 1) return read_tile(impl_->readers.local(), 0);
   // What takes long comes first, so that threads end together.
-  std::vector<std::int64_t> order(static_cast<std::size_t>(columns * rows));
+  std::vector<std::int64_t> order(static_cast<std::size_t>(tiles.width * tiles.height));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::int64_t i) {
     const TilePart tile = part_of(i);

@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import slidestream as ss
+from conftest import synth
 
 
 def test_arrays_outlive_what_they_came_from(slide):
@@ -281,6 +282,28 @@ def interrupt_when_told(script, *arguments):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
+
+
+@pytest.mark.parametrize("arguments", ["size=(20000, 12000)", "size=(1300, 800), mpp=8.0"])
+def test_an_interrupt_ends_a_region(tmp_path, arguments):
+    """The last tile is bad: who comes to it hears of that instead."""
+    tifffile = pytest.importorskip("tifffile")
+    synth(tmp_path / "large.svs", "--size", "20000x12000", "--levels", "1", "--distinct", "20", "--mpp", "0.5")
+    with tifffile.TiffFile(tmp_path / "large.svs") as file:
+        offset, count = file.pages[0].dataoffsets[-1], file.pages[0].databytecounts[-1]
+    with open(tmp_path / "large.svs", "r+b") as file:
+        file.seek(offset)
+        file.write(bytes(count))
+    code, out, err = interrupt_when_told(f"""
+import sys, slidestream as ss
+slide = ss.Slide(sys.argv[1])
+try:
+    print("ready", flush=True)
+    slide.read_region((0, 0), {arguments})
+except (KeyboardInterrupt, ss.SlideError) as error:
+    print(type(error).__name__)
+""", tmp_path / "large.svs")
+    assert (code, out, err) == (0, "KeyboardInterrupt\n", "")
 
 
 def test_an_interrupt_ends_a_loop_that_waits(slide):

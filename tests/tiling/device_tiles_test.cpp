@@ -269,6 +269,9 @@ TEST_CASE("devices that aren't there are refused, and children of a fork have no
   CHECK(usable_device({}) == 0);
   CHECK(usable_device(0) == 0);
   CHECK_THROWS_WITH_AS(usable_device(99), doctest::Contains("there is no GPU 99; there "), CudaError);
+#if defined(SLIDESTREAM_SANITIZED)
+  MESSAGE("skipped: AddressSanitizer's memory may stay locked in a child, as a thread of its parent had it");
+#else
   const TemporaryFolder folder;
   const TileStreamOptions options = small_windows(sound_slide(folder, "slide.svs"));
   auto stream = std::make_unique<DeviceTileStream>(options, 0);
@@ -298,6 +301,7 @@ TEST_CASE("devices that aren't there are refused, and children of a fork have no
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(stream->next(batch, std::chrono::seconds(60)) == TileStream::State::batch);
+#endif
 }
 
 #ifdef SLIDESTREAM_FAKE_CUDA
