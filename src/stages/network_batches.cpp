@@ -25,7 +25,7 @@ BatchFiller::Places BatchFiller::take(const std::weak_ptr<SlideImages>& images, 
   }
   const std::shared_ptr<BatchPart>& part = filling.members.back().part;
   part->tiles.insert(part->tiles.end(), tiles.begin(), tiles.begin() + static_cast<std::ptrdiff_t>(count));
-  const Places places = {filling_, part, filling.batch->pixels.get() + filling.taken * tile_bytes_, count};
+  Places places = {filling_, part, filling.batch->pixels.get() + filling.taken * tile_bytes_, count};
   filling.taken += count;
   last_change_ = runtime::Clock::now();
   if (filling.taken == most_) {
