@@ -26,6 +26,7 @@
 #include "gpu_startup.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/completion.hpp"
+#include "runtime/cuda/device_file.hpp"
 #include "runtime/cuda/devices.hpp"
 #include "runtime/cuda/resources.hpp"
 #include "runtime/machine.hpp"
@@ -235,6 +236,39 @@ void bench_storage(GpuBench& bench) {
   bench.add("storage_over_read", median(runs) / median(reads), "", "at_least", 0.9);
 }
 
+/// Slides of JPEG that the GPU decodes, from the page cache and from storage, in each way that `input.io` has for both:
+/// time a slide, and what it takes of the processors.
+void bench_ways_to_read(GpuBench& bench) {
+  constexpr int count = 6;
+  const runtime::cuda::DeviceFileSupport support = runtime::cuda::device_file_support();
+  if (!support.note.empty()) std::printf("cufile: %s\n", support.note.c_str());
+  const std::string slide = bench.headline(SynthCodec::jpeg_420, 1)[0];
+  const double bytes = static_cast<double>(fs::file_size(slide));
+  const std::vector<std::pair<std::string, InputIo>> ways = {
+      {"posix", InputIo::posix}, {"direct", InputIo::direct}, {"cufile", InputIo::cufile}};
+  for (const auto& [name, io] : ways) {
+    if (io == InputIo::cufile && !support.there) continue;
+    Config config = bench.config(DecodeDevice::gpu, 8192, 8);
+    config.input.io = io;
+    run(config, {slide});
+    for (const bool cold : {false, true}) {
+      std::vector<double> rates, processor, times;
+      for (int round = 0; round < 3; ++round) {
+        const auto copies = bench.cold_copies(slide, count);
+        if (!cold) read_seconds(copies, 8);
+        const Run done = run(config, copies);
+        times.push_back(done.seconds_a_slide);
+        rates.push_back(bytes / done.seconds_a_slide);
+        processor.push_back(done.cores * done.seconds / count);
+      }
+      const std::string prefix = "io_" + name + (cold ? "_cold_" : "_warm_");
+      bench.add(prefix + "slide_ms", median(times) * 1e3, "ms");
+      bench.add(prefix + "GBps", median(rates) * 1e-9, "GB/s");
+      bench.add(prefix + "processor_ms", median(processor) * 1e3, "ms a slide");
+    }
+  }
+}
+
 /// JPEG 2000 that the CPU decodes for the GPU, beside its decoder alone on the same cores; and a slide that the GPU
 /// decodes.
 void bench_jpeg2000(GpuBench& bench) {
@@ -360,10 +394,10 @@ int bench_main(int argc, char** argv) {
   std::printf("%zu x %s, %d processors\n", devices.found.size(), devices.found[0].name.c_str(),
               runtime::available_processors());
   const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {
-      {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode},     {"uncompressed", bench_uncompressed},
-      {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},           {"storage", bench_storage},
-      {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus}, {"startup", bench_startup},
-      {"convert", bench_convert}};
+      {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode}, {"uncompressed", bench_uncompressed},
+      {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},       {"storage", bench_storage},
+      {"io", bench_ways_to_read},       {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus},
+      {"startup", bench_startup},       {"convert", bench_convert}};
   for (const auto& [name, part] : parts) {
     if (options.only.empty() || options.only.contains(name)) part(bench);
   }

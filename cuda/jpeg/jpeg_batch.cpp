@@ -127,19 +127,19 @@ std::uint32_t JpegBatch::group_for(std::uint32_t coding, LaneMode mode) {
   return static_cast<std::uint32_t>(known);
 }
 
-JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
-                          TileDemand demand, const JpegPlacement& placement) {
+JpegReason JpegBatch::add_front(std::span<const std::byte> front, std::uint64_t length, std::uint64_t offset,
+                                const JpegLevelTables& tables, TileDemand demand, const JpegPlacement& placement) {
   if (tables.reason != JpegReason::none) return tables.reason;
   if (tile_count_ == layout_.limits.tiles) return JpegReason::no_room;
   demand.format = layout_.limits.format;
   JpegHeader header;
   PixelsOf pixels_of{};
-  JpegReason reason = parse_jpeg_tile(bytes, tables.references, demand, header, pixels_of);
+  JpegReason reason = parse_jpeg_tile(front, tables.references, demand, header, pixels_of);
   if (reason != JpegReason::none) return reason;
   const bool inside = std::uint64_t{placement.from_x} + placement.width <= header.width &&
                       std::uint64_t{placement.from_y} + placement.height <= header.height;
   if (!inside || placement.width == 0 || placement.height == 0) return JpegReason::size;
-  const std::uint64_t scan_bytes = bytes.size() - header.scan_offset;
+  const std::uint64_t scan_bytes = length - header.scan_offset;
   if (scan_bytes > most_scan_bytes) return JpegReason::no_room;
   std::uint32_t coding = 0;
   reason = coding_for(header, pixels_of, coding);
@@ -201,7 +201,7 @@ JpegReason JpegBatch::add(std::span<const std::byte> bytes, std::uint64_t offset
   }
   block_count_ += static_cast<std::uint32_t>(blocks);
   group_of_tile_[tile_count_] = group_for(coding, geometry.mode);
-  compressed_end_ = std::max(compressed_end_, offset + bytes.size());
+  compressed_end_ = std::max(compressed_end_, offset + length);
   chunk_count_ += static_cast<std::uint32_t>(chunks);
   segment_count_ += tile.segments;
   ++tile_count_;

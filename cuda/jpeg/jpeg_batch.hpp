@@ -167,7 +167,13 @@ class JpegBatch {
   /// none, and the tile has number `tiles() - 1`; else why the tile isn't for the device: nothing was added, and the
   /// CPU's decoder has to say what it is.
   JpegReason add(std::span<const std::byte> bytes, std::uint64_t offset, const JpegLevelTables& tables,
-                 TileDemand demand, const JpegPlacement& placement);
+                 const TileDemand& demand, const JpegPlacement& placement) {
+    return add_front(bytes, bytes.size(), offset, tables, demand, placement);
+  }
+
+  /// The same of a tile of `length` bytes, of which `front` are the first: enough, or its header is taken as damaged.
+  JpegReason add_front(std::span<const std::byte> front, std::uint64_t length, std::uint64_t offset,
+                       const JpegLevelTables& tables, TileDemand demand, const JpegPlacement& placement);
 
   /// Fills a rectangle with white, of its luminance as well where the batch has that: a missing tile. False when there
   /// is no room.

@@ -17,7 +17,7 @@ namespace slidestream {
 
 class Network;
 
-enum class InputIo { automatic, posix, uring, direct };
+enum class InputIo { automatic, posix, uring, direct, cufile };
 enum class DecodeDevice { automatic, cpu, gpu };
 enum class BadTilePolicy { fail, white };
 enum class Backend { automatic, cpu, cuda };
@@ -52,7 +52,8 @@ struct InputConfig {
   /// Largest width x height accepted, in pixels; a larger slide fails before anything is allocated. Default 2^36.
   std::int64_t max_pixels = std::int64_t{1} << 36;
   /// How tiles are read: `posix` positional reads, `uring` many at a time by Linux's io_uring, `direct` past the
-  /// system's cache (O_DIRECT), `automatic` for each slide by what of it is cached. Default automatic.
+  /// system's cache (O_DIRECT), `cufile` straight into a GPU's memory (libcufile), `automatic` for each slide by what
+  /// of it is cached. Default automatic.
   InputIo io = InputIo::automatic;
   /// Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT): after 0.1 s, then twice as
   /// long each time, at most 30 s. Default 6, about 6 s in all.

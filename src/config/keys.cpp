@@ -153,7 +153,7 @@ ConfigKey statistic_key(const Statistic& statistic) {
 }
 
 std::vector<ConfigKey> make_keys() {
-  static const std::vector<std::string> io_names = {"auto", "posix", "uring", "direct"};
+  static const std::vector<std::string> io_names = {"auto", "posix", "uring", "direct", "cufile"};
   static const std::vector<std::string> decode_names = {"auto", "cpu", "gpu"};
   static const std::vector<std::string> bad_tile_names = {"fail", "white"};
   static const std::vector<std::string> backend_names = {"auto", "cpu", "cuda"};
@@ -185,9 +185,10 @@ std::vector<ConfigKey> make_keys() {
               "68719476736 (2^36)."),
       choice("input", "io", &Config::input, &InputConfig::io, io_names,
              "How tiles are read: posix (positional reads), uring (many at a time, Linux's io_uring), direct (past the "
-             "system's cache, O_DIRECT), or auto (for each slide: posix where half of it is cached; else direct where "
-             "the run's slides, all taken as large, are more than half of the free memory, and uring where they are "
-             "less). Where the system refuses one: posix. Default auto."),
+             "system's cache, O_DIRECT), cufile (straight into a GPU's memory where the GPU decodes them, by NVIDIA's "
+             "libcufile), or auto (for each slide: posix where half of it is cached; else direct where the run's "
+             "slides, all taken as large, are more than half of the free memory, and uring where they are less). Where "
+             "one can't be had: posix. Default auto."),
       integer("input", "retries", &Config::input, &InputConfig::retries, 0, 100,
               "Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT, EMFILE, ENFILE): "
               "after 0.1 s, "

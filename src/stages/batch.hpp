@@ -27,6 +27,10 @@
 /// \file
 /// What travels through the graph. A batch is a strip (or several) of one slide with the slot that holds its bytes.
 
+namespace slidestream::runtime::cuda {
+class DeviceFile;
+}
+
 namespace slidestream {
 
 struct Band;
@@ -85,9 +89,10 @@ struct SlideRun {
   std::shared_ptr<const Slide> slide;  ///< null when it couldn't be opened
   std::size_t level = 0;
   std::once_flag io_chosen;
-  InputIo io = InputIo::posix;    ///< how its tiles are read; never `automatic`
-  bool decode_on_device = false;  ///< compressed tiles go to the device
-  bool levels_on_device = false;  ///< of its images
+  InputIo io = InputIo::posix;                                   ///< how its tiles are read; never `automatic`
+  std::shared_ptr<const runtime::cuda::DeviceFile> device_file;  ///< with `cufile`: what they are read by
+  bool decode_on_device = false;                                 ///< compressed tiles go to the device
+  bool levels_on_device = false;                                 ///< of its images
   LevelPlan plan;
   std::vector<Chain> chains;  ///< as the plan's; one that has no work when the slide couldn't be opened
   /// What operators prepared, by place in `RunContext::all_operators`; null where they had nothing to say.
@@ -171,7 +176,9 @@ struct Batch {
   std::size_t chunks_a_turn = 1;           ///< that a thread reads at a time
   std::atomic<std::size_t> next_chunk{0};  ///< that no thread reads yet
   std::vector<BatchTile> tiles;
+  std::atomic<std::size_t> chunks_to_come{0};  ///< with `bytes_on_device`: whose bytes aren't on the device yet
   bool decode_on_device = false;
+  bool bytes_on_device = false;        ///< tiles are read straight into its memory: the slot has their headers at most
   std::size_t compressed_end = 0;      ///< of the slot: bytes before it are what was read
   std::size_t descriptors_offset = 0;  ///< of the slot: what the device is told of each tile
   std::size_t patches_offset = 0;      ///< of the slot: room for tiles that the CPU decodes after all

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include <slidestream/error.hpp>
 
@@ -98,7 +99,7 @@ class Decode final : public DecodeStage {
     return static_cast<std::size_t>(std::max<std::int64_t>(1, per_task / pixels));
   }
 
-  void decode(Batch& batch, BatchTile& tile, TileDecoder& decoder) const {
+  void decode(Batch& batch, BatchTile& tile, TileDecoder& decoder) {
     if (tile.source == BatchTile::Source::missing) {
       fill_white(tile.out);
       if (tile.owned) ++batch.missing_tiles;
@@ -110,9 +111,16 @@ class Decode final : public DecodeStage {
         throw TileError("it claims more bytes than its pixels could need");
       const HostPixels& luminance = tile.out[luminance_plane];
       const HostPixels& rgb = tile.out[rgb_plane];
-      const std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
       const Slide& slide = *batch.slide->slide;
       const std::size_t level = batch.slide->level;
+      std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
+      if (batch.bytes_on_device) {
+        // Tiles may share bytes, so none is read to its place in the slot, where others look.
+        std::vector<std::byte>& own = bytes_.local();
+        own.resize(tile.length);
+        slide.read(slide.tile(level, tile.index).offset, own);
+        bytes = own;
+      }
       if (rgb.data == nullptr) {
         decoder.decode(slide, level, tile.index, bytes, tile.from_x, tile.from_y, luminance);
       } else if (luminance.data == nullptr) {
@@ -141,6 +149,7 @@ class Decode final : public DecodeStage {
 
   RunContext& context_;
   tbb::enumerable_thread_specific<TileDecoder> decoders_;
+  tbb::enumerable_thread_specific<std::vector<std::byte>> bytes_;  ///< of a tile that the device has alone
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cuda/device_file.hpp"
 #include "runtime/host_memory.hpp"
 #include "runtime/slot_pool.hpp"
 #include "runtime/stage_contract.hpp"
@@ -17,6 +18,8 @@
 /// implementation that says so.
 
 namespace slidestream {
+
+class File;
 
 /// Which GPUs a configuration gets on this machine.
 struct GpuChoice {
@@ -76,6 +79,21 @@ class GpuSet {
   /// Has as much of the batch's slot pinned as its tiles, which are laid out, and its rows take: the whole slot when
   /// its front won't do. May wait for the system. Thread-safe for different batches. \throws CudaError.
   virtual void pin(const Batch& batch) = 0;
+
+  /// Whether files can be read straight into the devices' memory (`input.io = "cufile"`), and what is to be said of it.
+  /// Loads what that takes. Thread-safe.
+  virtual runtime::cuda::DeviceFileSupport device_files() const = 0;
+  /// A file that tiles are going to be read from so. \throws CudaError when it is refused.
+  virtual std::shared_ptr<const runtime::cuda::DeviceFile> device_file(const File& file) const = 0;
+  /// Reads a chunk of a batch straight into its device's image of the slot; blocks. False: not all of it came.
+  /// Thread-safe for different chunks.
+  virtual bool read(const Batch& batch, const ReadChunk& chunk) = 0;
+  /// The detour: copies a chunk that is in the slot into the device's image of it; blocks. Thread-safe for different
+  /// chunks. \throws CudaError.
+  virtual void put(const Batch& batch, const ReadChunk& chunk) = 0;
+  /// When all chunks of a batch are on its device: copies into the slot what describing the tiles takes; blocks.
+  /// \throws CudaError.
+  virtual void fetch_headers(const Batch& batch) = 0;
 
   /// Describes the tiles of a batch that is decoded on its device. Thread-safe for different batches. What the device
   /// can't decode is flagged.

@@ -10,6 +10,7 @@
 #include "runtime/cuda/check.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/slot_preparation.hpp"
+#include "slide/file.hpp"
 
 namespace slidestream {
 
@@ -75,6 +76,7 @@ void GpuDevice::make_slot(std::size_t index) {
   if (layout_.compressed > 0) {
     slot->decoder = std::make_unique<SlotDecoder>(layout_.tiles, memory.planes, memory.compressed, memory.scratch,
                                                   host.last(DeviceArena::aligned(layout_.decode_pinned)));
+    if (context_.config.input.io == InputIo::cufile) slot->headers = std::make_unique<HeaderRoom>();
   }
   slots_[index] = std::move(slot);
 }
@@ -190,6 +192,32 @@ void GpuDevice::wait_for_streams() noexcept {
   for (const auto& slot : slots_) {
     if (slot) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(slot->decode_stream.get()));
   }
+}
+
+bool GpuDevice::read(const Batch& batch, const ReadChunk& chunk) {
+  const DeviceScope scope(device_.ordinal);
+  const std::span<std::byte> to = slot_of(batch).decoder->compressed();
+  const std::uint64_t block = chunk.whole_blocks ? File::direct_block : 1;
+  const std::uint64_t begin = chunk.file_offset / block * block;
+  const std::uint64_t end = (chunk.file_offset + chunk.length + block - 1) / block * block;
+  const auto before = static_cast<std::size_t>(chunk.file_offset - begin);
+  const std::size_t at = chunk.slot_offset - before;
+  const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(end - begin, to.size() - at));
+  return batch.slide->device_file->read(to, at, bytes, begin) >= static_cast<std::int64_t>(before + chunk.length);
+}
+
+void GpuDevice::put(const Batch& batch, const ReadChunk& chunk) {
+  const DeviceScope scope(device_.ordinal);
+  DeviceSlot& slot = slot_of(batch);
+  copy_from_slot(slot.decoder->compressed().data() + chunk.slot_offset, batch.slot.memory().data() + chunk.slot_offset,
+                 chunk.length, pins_->parts(batch.slot.index()), slot.decode_stream.get());
+  SLIDESTREAM_CUDA(cudaStreamSynchronize(slot.decode_stream.get()));
+}
+
+void GpuDevice::fetch_headers(const Batch& batch) {
+  const DeviceScope scope(device_.ordinal);
+  DeviceSlot& slot = slot_of(batch);
+  slot.decoder->fetch_headers(batch, *slot.headers, slot.decode_stream.get());
 }
 
 void GpuDevice::upload(Batch& batch) {

@@ -55,6 +55,9 @@ class GpuDevice {
   std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
                                            const std::function<void()>& settled);
   void pin(const Batch& batch);
+  bool read(const Batch& batch, const ReadChunk& chunk);
+  void put(const Batch& batch, const ReadChunk& chunk);
+  void fetch_headers(const Batch& batch);
   void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);
   void decode(Batch& batch, const GpuSet::Done& done);
@@ -83,6 +86,7 @@ class GpuDevice {
     std::span<std::byte> band;  ///< rows of images
     std::unique_ptr<SlotPyramids> pyramids;
     std::unique_ptr<SlotDecoder> decoder;  ///< null where nothing is decoded on the device
+    std::unique_ptr<HeaderRoom> headers;   ///< null unless files may be read straight into the device's memory
     std::span<std::byte> results;          ///< device
     std::span<std::byte> host_results;     ///< pinned
     runtime::cuda::Event copy_begun;

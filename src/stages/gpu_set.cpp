@@ -12,6 +12,7 @@
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
 #include "runtime/slot_preparation.hpp"
+#include "slide/file.hpp"
 #include "stages/gpu.hpp"
 #include "stages/gpu_device.hpp"
 
@@ -171,6 +172,14 @@ class Gpus final : public GpuSet {
     return device_decodes(context_.config, work_, slide, level);
   }
   void pin(const Batch& batch) override { devices_[batch.lane]->pin(batch); }
+  runtime::cuda::DeviceFileSupport device_files() const override { return runtime::cuda::device_file_support(); }
+  std::shared_ptr<const runtime::cuda::DeviceFile> device_file(const File& file) const override {
+    const int direct = file.direct_descriptor();
+    return std::make_shared<const runtime::cuda::DeviceFile>(direct >= 0 ? direct : file.descriptor());
+  }
+  bool read(const Batch& batch, const ReadChunk& chunk) override { return devices_[batch.lane]->read(batch, chunk); }
+  void put(const Batch& batch, const ReadChunk& chunk) override { devices_[batch.lane]->put(batch, chunk); }
+  void fetch_headers(const Batch& batch) override { devices_[batch.lane]->fetch_headers(batch); }
   void prepare(Batch& batch) override { devices_[batch.lane]->prepare(batch); }
   void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
   void decode(Batch& batch, const Done& done) override { devices_[batch.lane]->decode(batch, done); }

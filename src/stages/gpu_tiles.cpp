@@ -1,11 +1,12 @@
 #include "stages/gpu_tiles.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "codec/tile_rule.hpp"
+#include "cuda/tiles/fronts.hpp"
 #include "cuda/tiles/place.hpp"
 #include "runtime/cuda/check.hpp"
-#include "runtime/cuda/resources.hpp"
 #include "slide/slide_impl.hpp"
 #include "stages/gpu.hpp"
 
@@ -29,6 +30,13 @@ cuda::SampleLayout sample_layout(const Batch& batch) {
   const int samples = detail_of(batch).samples;
   return {static_cast<std::uint32_t>(level.tile_width * samples), static_cast<std::uint32_t>(samples), level.colour};
 }
+
+/// As many bytes as the headers of a level's JPEG tiles seldom exceed: with the level's tables apart, or in each. Of a
+/// tile whose header is longer the CPU says what it is.
+std::size_t header_bytes(const Batch& batch) { return detail_of(batch).jpeg_tables.empty() ? 1024 : 256; }
+
+/// Of all headers that are under way at a time, and of what says where they are.
+constexpr std::size_t header_room = std::size_t{4} << 20;
 
 void flag(Batch& batch, std::size_t tile) { batch.flagged.push_back(static_cast<std::uint32_t>(tile)); }
 
@@ -57,6 +65,36 @@ SlotDecoder::SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::
         std::make_unique<cuda::Jpeg2000BatchDecoder>(jpeg2000_limits(limits), scratch.subspan(parts.jpeg2000));
   }
   numbers_.reserve(limits.tiles);
+}
+
+HeaderRoom::HeaderRoom() : device_(header_room), host_(header_room), pinned_(host_.bytes()) {}
+
+void SlotDecoder::fetch_headers(const Batch& batch, const HeaderRoom& room, cudaStream_t stream) const {
+  if (level_of(batch).codec != Codec::jpeg) return;
+  const std::size_t most = header_bytes(batch);
+  const std::size_t at_a_time = header_room / (sizeof(cuda::TileFront) + most);
+  const std::size_t places = at_a_time * sizeof(cuda::TileFront);
+  auto* const fronts = reinterpret_cast<cuda::TileFront*>(room.host().data());
+  const std::byte* const host = room.host().data() + places;
+  std::byte* const device = room.device().data() + places;
+  for (std::size_t first = 0; first < batch.tiles.size(); first += at_a_time) {
+    const std::size_t count = std::min(at_a_time, batch.tiles.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      const BatchTile& tile = batch.tiles[first + i];
+      const bool there = tile.source == BatchTile::Source::file;
+      fronts[i] = {tile.offset, there ? static_cast<std::uint32_t>(std::min(tile.length, most)) : 0, 0};
+    }
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(room.device().data(), fronts, count * sizeof(cuda::TileFront), cudaMemcpyHostToDevice, stream));
+    cuda::gather_fronts(device, most, compressed_.data(),
+                        reinterpret_cast<const cuda::TileFront*>(room.device().data()), count, stream);
+    SLIDESTREAM_CUDA(
+        cudaMemcpyAsync(room.host().data() + places, device, count * most, cudaMemcpyDeviceToHost, stream));
+    SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(batch.slot.memory().data() + fronts[i].offset, host + i * most, fronts[i].bytes);
+    }
+  }
 }
 
 void SlotDecoder::describe(Batch& batch) {
@@ -108,10 +146,11 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
   if (!jpeg_) jpeg_.emplace(jpeg_limits(limits_), upload_);
   const Level& level = level_of(batch);
   const cuda::JpegLevelTables tables(detail_of(batch).jpeg_tables);
+  const std::size_t there = batch.bytes_on_device ? header_bytes(batch) : SIZE_MAX;
   describe_coded(batch, *jpeg_,
                  [&](std::span<const std::byte> bytes, const BatchTile& tile, const cuda::JpegPlacement& placement) {
-                   return jpeg_->add(bytes, tile.offset, tables, demand_for(level, tile.index), placement) ==
-                          cuda::JpegReason::none;
+                   return jpeg_->add_front(bytes.first(std::min(bytes.size(), there)), bytes.size(), tile.offset,
+                                           tables, demand_for(level, tile.index), placement) == cuda::JpegReason::none;
                  });
   jpeg_->finish(jpeg_decoder_->lanes());
 }
@@ -186,7 +225,7 @@ void copy_rows_from_slot(std::byte* to, std::size_t pitch, const std::byte* from
 
 std::size_t SlotDecoder::upload(const Batch& batch, const PinnedParts& parts, cudaStream_t stream) {
   const std::span<std::byte> host = batch.slot.memory();
-  const std::size_t bytes = whole_reads(batch.compressed_end);
+  const std::size_t bytes = batch.bytes_on_device ? 0 : whole_reads(batch.compressed_end);
   copy_from_slot(compressed_.data(), host.data(), bytes, parts, stream);
   if (level_of(batch).codec != Codec::none) return bytes;
   const std::size_t described = batch.tiles.size() * sizeof(cuda::PlacedTile);

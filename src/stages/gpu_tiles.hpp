@@ -13,6 +13,8 @@
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
+#include "runtime/cuda/resources.hpp"
+#include "runtime/host_memory.hpp"
 #include "stages/batch.hpp"
 #include "stages/device_sizing.hpp"
 
@@ -27,6 +29,20 @@ struct PinnedParts {
   std::size_t bytes = 0;
 };
 
+/// What headers of tiles pass through on their way from the current device to the host.
+class HeaderRoom {
+ public:
+  /// \throws CudaError.
+  HeaderRoom();
+  std::span<std::byte> device() const noexcept { return device_.bytes(); }
+  std::span<std::byte> host() const noexcept { return host_.bytes(); }
+
+ private:
+  runtime::cuda::DeviceMemory device_;
+  runtime::HostMemory host_;
+  runtime::cuda::PinnedRange pinned_;
+};
+
 /// Decodes the tiles of one slot on the current device.
 class SlotDecoder {
  public:
@@ -37,6 +53,13 @@ class SlotDecoder {
   /// image of the slot. Memory belongs to the caller. \throws CudaError.
   SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::byte>>& planes, std::span<std::byte> compressed,
               std::span<std::byte> scratch, std::span<std::byte> pinned);
+
+  /// The device's image of the slot.
+  std::span<std::byte> compressed() const noexcept { return compressed_; }
+
+  /// Copies what describing takes from the device's image of the slot, where a batch's tiles were read to, into the
+  /// host's. Blocks until it is there. \throws CudaError.
+  void fetch_headers(const Batch& batch, const HeaderRoom& room, cudaStream_t stream) const;
 
   /// Describes all tiles of a batch whose bytes are in the host's slot, and flags those that the device can't decode.
   void describe(Batch& batch);

@@ -21,7 +21,8 @@ class Read final : public ReadStage {
     std::size_t threads = 0;
     guarded(context_, "read", batch, [&] {
       SlideRun& slide = *batch.slide;
-      std::call_once(slide.io_chosen, [&] { slide.io = reads_.choose(*slide.slide); });
+      std::call_once(slide.io_chosen, [&] { reads_.choose(slide); });
+      batch.bytes_on_device = slide.io == InputIo::cufile;
       lay_out(batch);
       if (context_.gpus != nullptr) context_.gpus->pin(batch);
       threads = reads_.share_out(batch);

@@ -18,6 +18,8 @@
 #include "runtime/ring.hpp"
 #include "slide/file.hpp"
 #include "slide/slide_impl.hpp"
+#include "stages/gpu.hpp"
+#include "stages/slide_images.hpp"
 
 namespace slidestream {
 namespace {
@@ -118,7 +120,7 @@ struct SlotReads::Reader {
 
 SlotReads::SlotReads(RunContext& context)
     : context_(context), free_memory_(runtime::available_memory().value_or(std::numeric_limits<std::uint64_t>::max())) {
-  if (context.config.input.io == InputIo::posix) return;
+  if (context.config.input.io == InputIo::posix || context.config.input.io == InputIo::cufile) return;
   try {
     auto reader = std::make_unique<Reader>();
     reader->ring.emplace();
@@ -138,6 +140,7 @@ InputIo SlotReads::choose(const Slide& slide) {
   const File& file = slide.impl().file;
   switch (context_.config.input.io) {
     case InputIo::posix:
+    case InputIo::cufile:
       return InputIo::posix;
     case InputIo::uring:
       return has_rings() ? InputIo::uring : InputIo::posix;
@@ -152,6 +155,47 @@ InputIo SlotReads::choose(const Slide& slide) {
   if (!cached || *cached >= cached_enough) return InputIo::posix;
   if (is_larger_than_memory(slide) && file.direct_descriptor() >= 0) return InputIo::direct;
   return has_rings() ? InputIo::uring : InputIo::posix;
+}
+
+void SlotReads::choose(SlideRun& slide) {
+  slide.io = choose(*slide.slide);
+  if (context_.config.input.io != InputIo::cufile) return;
+  const std::string why_not = why_not_to_device(slide);
+  if (why_not.empty()) {
+    slide.io = InputIo::cufile;
+    if (!device_files_note_.empty()) say_of_cufile(device_files_note_);
+  } else {
+    say_of_cufile(why_not + ": tiles are read as with \"posix\"");
+  }
+}
+
+std::string SlotReads::why_not_to_device(SlideRun& slide) {
+  if (context_.gpus == nullptr) return "no GPU is used";
+  std::call_once(device_files_asked_, [&] {
+    const runtime::cuda::DeviceFileSupport support = context_.gpus->device_files();
+    has_device_files_ = support.there;
+    device_files_note_ = support.note;
+  });
+  if (!has_device_files_) return device_files_note_;
+  const std::string& path = slide.slide->info().path.string();
+  if (!slide.decode_on_device) return path + " is decoded by the processors";
+  if (slide.slide->info().levels[slide.level].codec == Codec::jpeg2000) return path + " is JPEG 2000";
+  if (slide.images != nullptr && slide.images->copied != nullptr)
+    return "tiles of " + path + " are copied to its image";
+  try {
+    slide.device_file = context_.gpus->device_file(slide.slide->impl().file);
+  } catch (const CudaError& error) {
+    return path + ": " + error.what();
+  }
+  return "";
+}
+
+void SlotReads::say_of_cufile(const std::string& note) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(said_of_cufile_, true)) return;
+  }
+  if (context_.on_message) context_.on_message("input.io = \"cufile\": " + note);
 }
 
 /// Whether slides like it would push each other out of the cache before anybody reads one again.
@@ -172,13 +216,17 @@ void SlotReads::say_no_direct(const Slide& slide) {
       "\"posix\"");
 }
 
-std::size_t SlotReads::block(InputIo io) noexcept { return io == InputIo::direct ? File::direct_block : 1; }
+std::size_t SlotReads::block(InputIo io) noexcept {
+  return io == InputIo::direct || io == InputIo::cufile ? File::direct_block : 1;
+}
 
 std::size_t SlotReads::share_out(Batch& batch) const {
   split_chunks(batch.chunks);
   batch.chunks_a_turn = 1;
   const std::size_t chunks = batch.chunks.size();
-  if (batch.slide->io == InputIo::posix || !has_rings() || chunks == 0) return chunks;
+  batch.chunks_to_come.store(chunks, std::memory_order_relaxed);
+  const bool one_by_one = batch.slide->io == InputIo::posix || batch.slide->io == InputIo::cufile;
+  if (one_by_one || !has_rings() || chunks == 0) return chunks;
   std::size_t bytes = 0;
   for (const ReadChunk& chunk : batch.chunks) bytes += chunk.length;
   const std::size_t usual = std::max<std::size_t>(bytes / chunks, 1);
@@ -193,6 +241,10 @@ void SlotReads::read(Batch& batch, std::size_t first, std::size_t last, std::siz
   at = first;
   if (io == InputIo::posix) {
     read_plainly(batch, first, last, at);
+    return;
+  }
+  if (io == InputIo::cufile) {
+    read_to_device(batch, first, last, at);
     return;
   }
   const File& file = slide.impl().file;
@@ -238,6 +290,17 @@ void SlotReads::read_plainly(Batch& batch, std::size_t first, std::size_t last, 
     }
   }
   if (past_caches) give_back(std::move(reader));
+}
+
+void SlotReads::read_to_device(Batch& batch, std::size_t first, std::size_t last, std::size_t& at) {
+  for (at = first; at < last; ++at) {
+    const ReadChunk& chunk = batch.chunks[at];
+    if (context_.gpus->read(batch, chunk)) continue;
+    batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
+    context_.gpus->put(batch, chunk);
+  }
+  const std::size_t read = last - first;
+  if (batch.chunks_to_come.fetch_sub(read, std::memory_order_acq_rel) == read) context_.gpus->fetch_headers(batch);
 }
 
 std::unique_ptr<SlotReads::Reader> SlotReads::take() {

@@ -20,8 +20,12 @@ class SlotReads {
   SlotReads(const SlotReads&) = delete;
   SlotReads& operator=(const SlotReads&) = delete;
 
-  /// How a slide is to be read. Never `automatic`. Thread-safe.
+  /// How a slide is to be read into the host's memory: never `automatic`, nor `cufile`. Thread-safe.
   InputIo choose(const Slide& slide);
+
+  /// Sets how a slide of the run is read, into a device's memory where that is wanted and possible. Thread-safe for
+  /// different slides.
+  void choose(SlideRun& slide);
 
   /// Bytes that places in the file and in the slot are to be the same multiples of, for a slide that is read this way.
   static std::size_t block(InputIo io) noexcept;
@@ -39,6 +43,11 @@ class SlotReads {
   void read_plainly(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
   std::unique_ptr<Reader> take();
   void give_back(std::unique_ptr<Reader> reader);
+  void read_to_device(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
+  /// Why tiles of a slide aren't read straight into a device's memory, one clause; empty: they are.
+  std::string why_not_to_device(SlideRun& slide);
+  /// "input.io = "cufile": NOTE", once.
+  void say_of_cufile(const std::string& note);
   bool has_rings() const noexcept { return why_no_ring_.empty(); }
   bool is_larger_than_memory(const Slide& slide) const noexcept;
   void say_no_direct(const Slide& slide);
@@ -49,6 +58,10 @@ class SlotReads {
   std::mutex mutex_;           ///< of what follows
   std::vector<std::unique_ptr<Reader>> free_;
   bool said_no_direct_ = false;
+  bool said_of_cufile_ = false;
+  std::once_flag device_files_asked_;
+  bool has_device_files_ = false;  ///< known behind `device_files_asked_`, and so is what follows
+  std::string device_files_note_;
 };
 
 }  // namespace slidestream

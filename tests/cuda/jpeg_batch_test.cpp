@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "cuda/jpeg/jpeg_batch.hpp"
@@ -45,6 +46,35 @@ struct OwnBatch {
 };
 
 constexpr JpegBatchLimits roomy{.tiles = 500, .compressed_bytes = 64U << 20};
+
+TEST_CASE("a tile's first bytes do where its header is whole, and a header that is cut is damaged") {
+  const NamedTile tile = make_tile(64, 64, {}, 1);
+  OwnBatch whole(roomy);
+  REQUIRE(whole.add(tile, 640) == JpegReason::none);
+  const auto& expected = whole.part<cuda::JpegDeviceTile>(whole.batch.layout().tiles, 1)[0];
+  const std::size_t header = static_cast<std::size_t>(expected.scan_offset) - 640;
+  REQUIRE(header > 100);
+  JpegPlacement placement;
+  placement.pitch = 4096;
+  placement.width = placement.height = 64;
+  for (std::size_t length = 0; length <= tile.bytes.size(); ++length) {
+    OwnBatch cut(roomy);
+    const JpegReason reason =
+        cut.batch.add_front(std::span(tile.bytes).first(length), tile.bytes.size(), 640, cut.tables,
+                            whole_tile(tile.colour, tile.width, tile.height), placement);
+    INFO(length, " bytes of ", header);
+    if (length < header) {
+      CHECK((reason == JpegReason::damaged_header || reason == JpegReason::not_a_jpeg));
+      CHECK(cut.batch.tiles() == 0);
+      continue;
+    }
+    REQUIRE(reason == JpegReason::none);
+    const auto& found = cut.part<cuda::JpegDeviceTile>(cut.batch.layout().tiles, 1)[0];
+    CHECK(found.scan_offset == expected.scan_offset);
+    CHECK(found.scan_bytes == expected.scan_bytes);
+    CHECK(cut.batch.compressed_end() == whole.batch.compressed_end());
+  }
+}
 
 TEST_CASE("a full batch refuses, and takes again when it is cleared") {
   const NamedTile tile = make_tile(64, 64, {}, 1);

@@ -1,6 +1,9 @@
-// The kernel that puts windows together, thread by thread on the host: for machines without a GPU.
+// The kernels that put windows together and gather what tiles begin with, thread by thread on the host: for machines
+// without a GPU.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <random>
 #include <vector>
 
@@ -10,7 +13,8 @@
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "cuda/emulator/device_words.hpp"
-// The kernel comes behind what stands in for the device.
+// The kernels come behind what stands in for the device.
+#include "cuda/tiles/fronts.cuh"
 #include "cuda/tiles/windows.cuh"
 #pragma GCC diagnostic pop
 
@@ -63,6 +67,28 @@ TEST_CASE("rectangles of tiles come to their places in windows, at every alignme
       test::emulator::run_block(block, blocks, kThreads, [&] { place_pieces(decoded.data(), pieces.data(), shape); });
     }
     CAPTURE(round);
+    CHECK(found == expected);
+  }
+}
+
+TEST_CASE("what tiles begin with is gathered side by side, of any length, from any place") {
+  std::mt19937 random(4);
+  std::vector<std::byte> compressed(5000);
+  for (std::byte& byte : compressed) byte = static_cast<std::byte>(random());
+  for (const std::size_t count : {std::size_t{1}, std::size_t{4}, std::size_t{5}, std::size_t{130}}) {
+    constexpr std::size_t room = 100;
+    std::vector<std::byte> found(count * room + 1, std::byte{7});
+    std::vector<std::byte> expected = found;
+    std::vector<TileFront> fronts;
+    for (std::size_t i = 0; i < count; ++i) {
+      fronts.push_back({random() % (compressed.size() - room), static_cast<std::uint32_t>(random() % (room + 1)), 0});
+      std::copy_n(compressed.data() + fronts[i].offset, fronts[i].bytes, expected.data() + i * room);
+    }
+    const auto blocks = static_cast<unsigned>((count + FrontShape::tiles - 1) / FrontShape::tiles);
+    for (unsigned block = 0; block < blocks; ++block) {
+      test::emulator::run_block(block, blocks, FrontShape::threads,
+                                [&] { copy_fronts(found.data(), room, compressed.data(), fronts.data(), count); });
+    }
     CHECK(found == expected);
   }
 }

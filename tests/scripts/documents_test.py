@@ -107,6 +107,7 @@ COMMANDS = {
         "--out started": "not: " + GPU,
         "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
         "gpu_bench --only gpu_decode": "not: " + GPU,
+        "gpu_bench --only io": "not: " + GPU,
         "gpu_bench --only convert": "not: " + GPU,
         "gpu_bench --only several_gpus --dir /dev/shm/bench": "not: " + GPU,
         "SLIDESTREAM_FAKE_GPUS=8 SLIDESTREAM_FAKE_TIMES=\"1.8e-11 4e-13 1.5e-7 1.13e-7\" build/cuda/tests/stages/fake_gpu_bench "

@@ -27,7 +27,7 @@ using test::config_for;
 
 namespace {
 
-constexpr InputIo ways[] = {InputIo::posix, InputIo::uring, InputIo::direct, InputIo::automatic};
+constexpr InputIo ways[] = {InputIo::posix, InputIo::uring, InputIo::direct, InputIo::cufile, InputIo::automatic};
 
 struct Heard {
   RunResult result;

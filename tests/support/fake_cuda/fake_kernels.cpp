@@ -22,6 +22,7 @@
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/area.hpp"
+#include "cuda/tiles/fronts.hpp"
 #include "cuda/tiles/place.hpp"
 #include "cuda/tiles/windows.hpp"
 #include "networks/normalisation.hpp"
@@ -103,6 +104,16 @@ void place_windows(const std::uint8_t* decoded, const WindowPiece* pieces, std::
             piece->source == WindowPiece::value ? static_cast<std::uint8_t>(piece->fill)
                                                 : decoded[piece->source + y * piece->pitch + 3 * x + channel];
       }
+    }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+void gather_fronts(std::byte* to, std::size_t room, const std::byte* compressed, const TileFront* fronts,
+                   std::size_t count, cudaStream_t stream) {
+  const auto work = [=] {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::copy_n(compressed + fronts[i].offset, fronts[i].bytes, to + i * room);
     }
   };
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));

@@ -1,0 +1,135 @@
+#include "runtime/cuda/device_file.hpp"
+
+#include <dlfcn.h>
+#include <sys/types.h>
+
+#include <array>
+#include <mutex>
+
+#include <slidestream/error.hpp>
+
+namespace slidestream::runtime::cuda {
+namespace {
+
+// Of cufile.h, as far as it is used here; that header is in few installations. Its types have been the same since 1.0.
+
+struct Status {
+  int error;   ///< 0: none
+  int driver;  ///< of CUDA's driver, where `error` says so
+};
+constexpr int already_open = 5026;
+
+struct Descriptor {
+  int type;
+  union {
+    int descriptor;
+    void* other;
+  } handle;
+  const void* operations;
+};
+constexpr int type_of_descriptors = 1;
+
+struct Properties {
+  struct {
+    unsigned major_version;
+    unsigned minor_version;
+    std::size_t poll_threshold;
+    std::size_t most_direct;
+    unsigned status_flags;
+    unsigned control_flags;
+  } nvidia_fs;
+  unsigned features;
+  unsigned most_device_cache;
+  unsigned per_buffer_cache;
+  unsigned most_pinned;
+  unsigned most_batch;
+  unsigned batch_timeout;
+  std::array<std::byte, 256> later;  ///< what newer versions may have behind it
+};
+constexpr unsigned feature_peer_to_peer = 1U << 4;
+
+struct Functions {
+  Status (*open_driver)() = nullptr;
+  Status (*get_properties)(Properties*) = nullptr;
+  Status (*register_file)(void** handle, Descriptor*) = nullptr;
+  void (*deregister_file)(void* handle) = nullptr;
+  ssize_t (*read)(void* handle, void* memory, std::size_t bytes, off_t offset, off_t at) = nullptr;
+  std::string why_not;  ///< one clause; empty: all are there
+};
+
+constexpr std::array<const char*, 3> places = {"libcufile.so.0", "/usr/local/cuda/lib64/libcufile.so.0",
+                                               "/usr/local/cuda/targets/x86_64-linux/lib/libcufile.so.0"};
+
+template <class Function>
+void load(Functions& functions, Function& function, void* library, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) functions.why_not = std::string("the libcufile.so.0 that was found has no ") + name;
+}
+
+Functions load_functions() {
+  Functions functions;
+  void* library = nullptr;
+  for (const char* place : places) {
+    library = dlopen(place, RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) break;
+  }
+  if (library == nullptr) {
+    functions.why_not = "libcufile.so.0 isn't installed where the loader looks";
+    return functions;
+  }
+  load(functions, functions.open_driver, library, "cuFileDriverOpen");
+  load(functions, functions.get_properties, library, "cuFileDriverGetProperties");
+  load(functions, functions.register_file, library, "cuFileHandleRegister");
+  load(functions, functions.deregister_file, library, "cuFileHandleDeregister");
+  load(functions, functions.read, library, "cuFileRead");
+  return functions;
+}
+
+const Functions& functions() {
+  static std::mutex mutex;
+  static Functions loaded;
+  const std::lock_guard lock(mutex);
+  // What wasn't there may be there the next time: tests ask before and after.
+  if (loaded.read == nullptr || !loaded.why_not.empty()) loaded = load_functions();
+  return loaded;
+}
+
+std::string code_of(const Status& status) {
+  std::string text = "code " + std::to_string(status.error);
+  if (status.driver != 0) text += ", CUDA's " + std::to_string(status.driver);
+  return text;
+}
+
+}  // namespace
+
+DeviceFileSupport device_file_support() {
+  const Functions& cufile = functions();
+  if (!cufile.why_not.empty()) return {false, cufile.why_not};
+  const Status opened = cufile.open_driver();
+  if (opened.error != 0 && opened.error != already_open) {
+    return {false, "libcufile can't be used on this machine (" + code_of(opened) + ")"};
+  }
+  Properties properties{};
+  const Status told = cufile.get_properties(&properties);
+  const bool straight =
+      told.error == 0 && (properties.nvidia_fs.major_version != 0 || (properties.features & feature_peer_to_peer) != 0);
+  if (straight) return {true, ""};
+  return {true, "this machine has no nvidia-fs: libcufile reads into the host's memory, and copies from there"};
+}
+
+DeviceFile::DeviceFile(int descriptor) {
+  Descriptor described{};
+  described.type = type_of_descriptors;
+  described.handle.descriptor = descriptor;
+  const Status status = functions().register_file(&handle_, &described);
+  if (status.error != 0) throw CudaError("libcufile refuses the file (" + code_of(status) + ")");
+}
+
+DeviceFile::~DeviceFile() { functions().deregister_file(handle_); }
+
+std::int64_t DeviceFile::read(std::span<std::byte> memory, std::size_t at, std::size_t bytes,
+                              std::uint64_t offset) const noexcept {
+  return functions().read(handle_, memory.data(), bytes, static_cast<off_t>(offset), static_cast<off_t>(at));
+}
+
+}  // namespace slidestream::runtime::cuda
