@@ -1,18 +1,15 @@
 #include "tiling/window_decoder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <initializer_list>
 #include <optional>
-#include <slidestream/stitch.hpp>
 #include <utility>
 #include <vector>
 
 #include "codec/tile_rule.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
-#include "cuda/tiles/area.hpp"
 #include "cuda/tiles/windows.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
@@ -21,7 +18,7 @@
 #include "slide/tile_reader.hpp"
 #include "stages/device_sizing.hpp"
 #include "stages/tile_ranges.hpp"
-#include "tiling/tile_walk.hpp"
+#include "tiling/window_areas.hpp"
 #include "tiling/window_cut.hpp"
 
 namespace slidestream {
@@ -39,8 +36,6 @@ constexpr std::size_t usual_tile_bytes = std::size_t{24} << 10;
 constexpr std::size_t most_pieces = 16384;
 /// Host memory that the CPU decodes to on the way to the device.
 constexpr std::size_t patch_bytes = std::size_t{16} << 20;
-/// Rectangles of larger pixels that are described at a time.
-constexpr std::size_t most_areas = 4096;
 /// Tiles of JPEG 2000 that are decoded side by side, at most: 350 KB each.
 constexpr std::size_t most_wave = 1024;
 
@@ -84,7 +79,6 @@ struct WindowDecoder::Impl {
   explicit Impl(const WindowDecoderLimits& given) : limits(given), tiles(tile_limits(given)) {}
 
   std::size_t run(const WindowTask& given);
-  std::size_t run_areas(const WindowTask& given);
   std::size_t fill_step(std::size_t begin);
   void read();
   void decode_on_device();
@@ -131,40 +125,7 @@ struct WindowDecoder::Impl {
   std::vector<std::size_t> described;  ///< of the step, by the device's numbers
   std::vector<cuda::WindowPiece> pieces;
 
-  // Where larger pixels are made. The memory is taken when it is first needed.
-  std::optional<DeviceArena> areas_device;
-  std::optional<Pinned> areas_host;
-  std::span<std::byte> sources;      ///< windows of the level's pixels
-  std::span<std::byte> areas_there;  ///< what becomes of them
-  std::span<std::byte> host_areas;
-};
-
-/// Windows whose pixels are to become larger ones, and how, as many as there is room for.
-class WindowDecoder::AreaBatch {
- public:
-  AreaBatch(Impl& decoder, const WindowTask& task);
-
-  /// Makes a window. What it returns, here and below: how many tiles the CPU decoded though the device was to.
-  std::size_t add(const WindowTarget& target);
-  /// Makes what was added, and forgets it.
-  std::size_t flush();
-
- private:
-  std::size_t add(const WindowTarget& target, const Rect& part);
-  std::size_t make_room(std::size_t pieces, std::size_t bytes);
-  void add_piece(const WindowTarget& target, const Rect& part, cuda::AreaPiece piece);
-  std::int64_t width_of_source(std::int64_t columns) const;
-
-  Impl& decoder_;
-  const WindowTask& task_;
-  Size whole_;  ///< the image, of the resolution
-  std::int64_t factor_;
-  std::int64_t columns_;  ///< that are made at a time
-  std::int64_t rows_;
-  std::int64_t width_;    ///< of what they are made from: pixels of the level, a multiple of 16
-  std::size_t used_ = 0;  ///< of the memory for it, bytes
-  std::vector<WindowTarget> sources_;
-  std::vector<cuda::AreaPiece> pieces_;
+  std::optional<WindowAreas> areas;  ///< where larger pixels are made
 };
 
 void WindowDecoder::Impl::take_memory() {
@@ -382,7 +343,11 @@ std::size_t WindowDecoder::Impl::run(const WindowTask& given) {
   task = given;
   if (task.windows.empty()) return 0;
   take_memory();
-  if (!task.resolution.is_level()) return run_areas(given);
+  if (!task.resolution.is_level()) {
+    if (!areas) areas.emplace(limits.pixels * samples, stream.get());
+    return areas->run(
+        given, [this](const WindowTask& of_level) { return run(of_level); }, [this] { wait(); });
+  }
   cut.cut(level(), task.windows, decoded.size());
   std::size_t patched = 0;
   std::size_t begin = 0;
@@ -410,118 +375,6 @@ std::size_t WindowDecoder::Impl::run(const WindowTask& given) {
   return patched;
 }
 
-std::size_t WindowDecoder::Impl::run_areas(const WindowTask& given) {
-  if (!areas_device) {
-    const std::size_t source_bytes = DeviceArena::aligned(limits.pixels * samples);
-    const std::size_t piece_bytes = most_areas * sizeof(cuda::AreaPiece);
-    areas_host.emplace(DeviceArena::aligned(piece_bytes));
-    host_areas = areas_host->take(piece_bytes);
-    DeviceArena arena(source_bytes + DeviceArena::aligned(piece_bytes));
-    sources = arena.take(source_bytes);
-    areas_there = arena.take(piece_bytes);
-    areas_device = std::move(arena);
-  }
-  AreaBatch batch(*this, given);
-  std::size_t patched = 0;
-  for (const WindowTarget& target : given.windows) patched += batch.add(target);
-  return patched + batch.flush();
-}
-
-WindowDecoder::AreaBatch::AreaBatch(Impl& decoder, const WindowTask& task)
-    : decoder_(decoder),
-      task_(task),
-      whole_(task.resolution.size_of(task.slide->info().levels[task.resolution.level])),
-      factor_(task.resolution.factor),
-      columns_(task.windows.front().window.width) {
-  const auto room = static_cast<std::int64_t>(decoder.sources.size());
-  const auto height_of_source = [&](std::int64_t rows) { return size_on_level(task.resolution, {1, rows}).height; };
-  // A pixel's area is 257 x 257 at most, for which there is always room.
-  while (columns_ > 1 && width_of_source(columns_) * height_of_source(1) * std::int64_t{samples} > room) {
-    columns_ = (columns_ + 1) / 2;
-  }
-  width_ = width_of_source(columns_);
-  rows_ = task.windows.front().window.height;
-  while (rows_ > 1 && width_ * height_of_source(rows_) * std::int64_t{samples} > room) rows_ = (rows_ + 1) / 2;
-}
-
-/// Rows of windows begin at multiples of 16 bytes, where they are put together fastest.
-std::int64_t WindowDecoder::AreaBatch::width_of_source(std::int64_t columns) const {
-  return (size_on_level(task_.resolution, {columns, 1}).width + 15) / 16 * 16;
-}
-
-std::size_t WindowDecoder::AreaBatch::add(const WindowTarget& target) {
-  const Rect& window = target.window;
-  const Rect inside = intersection(window, {0, 0, whole_.width, whole_.height});
-  const std::array<Rect, 4> around = rects_around(window, inside);
-  std::size_t patched = make_room(around.size(), 0);
-  for (const Rect& beyond : around) {
-    if (beyond.width > 0 && beyond.height > 0) add_piece(target, beyond, {});
-  }
-  for (std::int64_t y = inside.y; y < inside.bottom(); y += rows_) {
-    for (std::int64_t x = inside.x; x < inside.right(); x += columns_) {
-      patched += add(target, {x, y, std::min(columns_, inside.right() - x), std::min(rows_, inside.bottom() - y)});
-    }
-  }
-  return patched;
-}
-
-std::size_t WindowDecoder::AreaBatch::add(const WindowTarget& target, const Rect& part) {
-  const Rect source = AreaResampler::source_of(part, factor_);
-  const std::size_t bytes = DeviceArena::aligned(static_cast<std::size_t>(width_ * source.height) * samples);
-  const std::size_t patched = make_room(1, bytes);
-  auto* const pixels = reinterpret_cast<std::uint8_t*>(decoder_.sources.data() + used_);
-  used_ += bytes;
-  sources_.push_back({{source.x, source.y, width_, source.height}, pixels});
-  cuda::AreaPiece piece;
-  piece.source = reinterpret_cast<std::uintptr_t>(pixels);
-  piece.pitch = width_ * std::int64_t{samples};
-  piece.source_x = static_cast<std::int32_t>(source.x);
-  piece.source_y = static_cast<std::int32_t>(source.y);
-  piece.x = static_cast<std::int32_t>(part.x);
-  piece.y = static_cast<std::int32_t>(part.y);
-  add_piece(target, part, piece);
-  return patched;
-}
-
-void WindowDecoder::AreaBatch::add_piece(const WindowTarget& target, const Rect& part, cuda::AreaPiece piece) {
-  const Rect& window = target.window;
-  const bool planar = task_.layout == WindowLayout::planar;
-  const std::int64_t pixel_bytes = planar ? 1 : samples;
-  piece.out_pitch = window.width * pixel_bytes;
-  piece.plane = planar ? window.width * window.height : 0;
-  piece.out = reinterpret_cast<std::uintptr_t>(target.pixels) +
-              static_cast<std::uintptr_t>((part.y - window.y) * piece.out_pitch + (part.x - window.x) * pixel_bytes);
-  piece.width = static_cast<std::uint32_t>(part.width);
-  piece.height = static_cast<std::uint32_t>(part.height);
-  piece.fill = task_.fill;
-  pieces_.push_back(piece);
-}
-
-std::size_t WindowDecoder::AreaBatch::make_room(std::size_t pieces, std::size_t bytes) {
-  const bool has_room = used_ + bytes <= decoder_.sources.size() && pieces_.size() + pieces <= most_areas;
-  return has_room ? 0 : flush();
-}
-
-std::size_t WindowDecoder::AreaBatch::flush() {
-  WindowTask level = task_;
-  level.resolution.factor = Resolution().factor;
-  level.layout = WindowLayout::interleaved;
-  level.windows = sources_;
-  const std::size_t patched = decoder_.run(level);
-  const std::span<const cuda::AreaPiece> all = pieces_;
-  std::memcpy(decoder_.host_areas.data(), all.data(), all.size_bytes());
-  const cudaStream_t stream = decoder_.stream.get();
-  SLIDESTREAM_CUDA(cudaMemcpyAsync(decoder_.areas_there.data(), decoder_.host_areas.data(), all.size_bytes(),
-                                   cudaMemcpyHostToDevice, stream));
-  cuda::make_areas(reinterpret_cast<const cuda::AreaPiece*>(decoder_.areas_there.data()), all.size(), factor_, stream);
-  // The memory is used again.
-  decoder_.wait();
-  sources_.clear();
-  pieces_.clear();
-  used_ = 0;
-  return patched;
-}
-
 WindowDecoder::WindowDecoder(const WindowDecoderLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
 WindowDecoder::~WindowDecoder() = default;
 
@@ -539,7 +392,7 @@ cudaStream_t WindowDecoder::stream() const noexcept { return impl_->stream.get()
 
 std::size_t WindowDecoder::device_bytes(const WindowDecoderLimits& limits) {
   const TileLimits tiles = tile_limits(limits);
-  const std::size_t sources = limits.resamples ? limits.pixels * samples + most_areas * sizeof(cuda::AreaPiece) : 0;
+  const std::size_t sources = limits.resamples ? WindowAreas::device_bytes(limits.pixels * samples) : 0;
   return tiles.slot_bytes + limits.pixels * samples + most_pieces * sizeof(cuda::WindowPiece) + sources +
          cuda::JpegBatchDecoder::device_bytes(jpeg_limits(tiles));
 }

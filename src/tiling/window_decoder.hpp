@@ -71,7 +71,6 @@ class WindowDecoder {
 
  private:
   struct Impl;
-  class AreaBatch;
   std::unique_ptr<Impl> impl_;
 };
 
