@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/cuda/device_file.hpp"
@@ -112,6 +114,21 @@ test::FakeCufile& test::fake_cufile() {
 
 namespace {
 
+std::atomic<bool> has_modules{true};
+
+}  // namespace
+
+/// Stands before the C library's: whether there is a list of the system's modules is the tests' to say.
+extern "C" int access(const char* path, int mode) noexcept {
+  static const auto real = reinterpret_cast<int (*)(const char*, int)>(dlsym(RTLD_NEXT, "access"));
+  if (std::string_view(path) != "/proc/modules") return real(path, mode);
+  if (has_modules) return 0;
+  errno = ENOENT;
+  return -1;
+}
+
+namespace {
+
 /// Bytes behind a JPEG's first two that no decoder looks at.
 test::Bytes with_comment(const test::Bytes& jpeg, std::size_t length) {
   test::Bytes longer(jpeg.begin(), jpeg.begin() + 2);
@@ -132,6 +149,7 @@ struct AsItWas {
     test::FakeCufile& fake = test::fake_cufile();
     fake.driver_error = fake.register_error = fake.failing_reads = 0;
     fake.nvidia_fs = 2;
+    has_modules = true;
     test::fail_nothing();
     test::fake_decoding(true);
   }
@@ -290,6 +308,11 @@ TEST_CASE("cufile: detours and refusals are said in one line") {
         before + "this machine has no nvidia-fs: libcufile reads into the host's memory, and copies from there");
   CHECK(fake.bytes > bytes);
   fake.nvidia_fs = 2;
+
+  has_modules = false;
+  CHECK(said(config, slides) ==
+        before + "this system has no /proc/modules to read, without which libcufile never comes back" + behind);
+  has_modules = true;
 
   fake.driver_error = 5001;
   CHECK(said(config, slides) == before + "libcufile can't be used on this machine (code 5001)" + behind);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <array>
 #include <mutex>
@@ -105,6 +106,10 @@ std::string code_of(const Status& status) {
 DeviceFileSupport device_file_support() {
   const Functions& cufile = functions();
   if (!cufile.why_not.empty()) return {false, cufile.why_not};
+  // The library (1.20) reads that to find nvidia-fs, and reads on for ever where it can't.
+  if (::access("/proc/modules", R_OK) != 0) {
+    return {false, "this system has no /proc/modules to read, without which libcufile never comes back"};
+  }
   const Status opened = cufile.open_driver();
   if (opened.error != 0 && opened.error != already_open) {
     return {false, "libcufile can't be used on this machine (" + code_of(opened) + ")"};
