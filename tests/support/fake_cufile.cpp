@@ -1,7 +1,6 @@
 // A libcufile.so.0 that reads into the memory of made-up devices, which is the host's.
 #include "support/fake_cufile.hpp"
 
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,22 +9,13 @@
 #include <cstring>
 #include <memory>
 
+#include "runtime/cuda/cufile.hpp"
+
 namespace {
 
 using slidestream::test::FakeCufile;
 
-struct Status {
-  int error;
-  int driver;
-};
-struct Descriptor {
-  int type;
-  union {
-    int descriptor;
-    void* other;
-  } handle;
-  const void* operations;
-};
+namespace cufile = slidestream::runtime::cuda::cufile;
 
 FakeCufile fake;
 
@@ -49,20 +39,20 @@ extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): NVIDIA's names.
 FakeCufile* slidestream_fake_cufile() { return &fake; }
 
-Status cuFileDriverOpen() {
+cufile::Status cuFileDriverOpen() {
   static std::atomic<bool> open{false};
   if (fake.driver_error != 0) return {fake.driver_error, 0};
-  return {open.exchange(true) ? 5026 : 0, 0};
+  return {open.exchange(true) ? cufile::already_open : 0, 0};
 }
 
-Status cuFileDriverGetProperties(void* properties) {
-  *static_cast<unsigned*>(properties) = fake.nvidia_fs;
+cufile::Status cuFileDriverGetProperties(cufile::Properties* properties) {
+  properties->nvidia_fs.major_version = fake.nvidia_fs;
   return {0, 0};
 }
 
-Status cuFileHandleRegister(void** handle, Descriptor* file) {
+cufile::Status cuFileHandleRegister(void** handle, cufile::Descriptor* file) {
   if (fake.register_error != 0) return {fake.register_error, 0};
-  if (file->type != 1) return {5022, 0};
+  if (file->type != cufile::type_of_descriptors) return {5022, 0};
   // A handle is what `deregister` frees.
   *handle = new int(file->handle.descriptor);
   ++fake.files;

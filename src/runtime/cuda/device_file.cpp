@@ -1,7 +1,6 @@
 #include "runtime/cuda/device_file.hpp"
 
 #include <dlfcn.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,52 +8,21 @@
 
 #include <slidestream/error.hpp>
 
+#include "runtime/cuda/cufile.hpp"
+
 namespace slidestream::runtime::cuda {
 namespace {
 
-// Of cufile.h, as far as it is used here; that header is in few installations. Its types have been the same since 1.0.
-
-struct Status {
-  int error;   ///< 0: none
-  int driver;  ///< of CUDA's driver, where `error` says so
-};
-constexpr int already_open = 5026;
-
-struct Descriptor {
-  int type;
-  union {
-    int descriptor;
-    void* other;
-  } handle;
-  const void* operations;
-};
-constexpr int type_of_descriptors = 1;
-
-struct Properties {
-  struct {
-    unsigned major_version;
-    unsigned minor_version;
-    std::size_t poll_threshold;
-    std::size_t most_direct;
-    unsigned status_flags;
-    unsigned control_flags;
-  } nvidia_fs;
-  unsigned features;
-  unsigned most_device_cache;
-  unsigned per_buffer_cache;
-  unsigned most_pinned;
-  unsigned most_batch;
-  unsigned batch_timeout;
-  std::array<std::byte, 256> later;  ///< what newer versions may have behind it
-};
-constexpr unsigned feature_peer_to_peer = 1U << 4;
+using cufile::already_open;
+using cufile::Properties;
+using cufile::Status;
 
 struct Functions {
-  Status (*open_driver)() = nullptr;
-  Status (*get_properties)(Properties*) = nullptr;
-  Status (*register_file)(void** handle, Descriptor*) = nullptr;
-  void (*deregister_file)(void* handle) = nullptr;
-  ssize_t (*read)(void* handle, void* memory, std::size_t bytes, off_t offset, off_t at) = nullptr;
+  cufile::OpenDriver* open_driver = nullptr;
+  cufile::GetProperties* get_properties = nullptr;
+  cufile::RegisterFile* register_file = nullptr;
+  cufile::DeregisterFile* deregister_file = nullptr;
+  cufile::Read* read = nullptr;
   std::string why_not;  ///< one clause; empty: all are there
 };
 
@@ -104,27 +72,27 @@ std::string code_of(const Status& status) {
 }  // namespace
 
 DeviceFileSupport device_file_support() {
-  const Functions& cufile = functions();
-  if (!cufile.why_not.empty()) return {false, cufile.why_not};
+  const Functions& library = functions();
+  if (!library.why_not.empty()) return {false, library.why_not};
   // The library (1.20) reads that to find nvidia-fs, and reads on for ever where it can't.
   if (::access("/proc/modules", R_OK) != 0) {
     return {false, "this system has no /proc/modules to read, without which libcufile never comes back"};
   }
-  const Status opened = cufile.open_driver();
+  const Status opened = library.open_driver();
   if (opened.error != 0 && opened.error != already_open) {
     return {false, "libcufile can't be used on this machine (" + code_of(opened) + ")"};
   }
   Properties properties{};
-  const Status told = cufile.get_properties(&properties);
-  const bool straight =
-      told.error == 0 && (properties.nvidia_fs.major_version != 0 || (properties.features & feature_peer_to_peer) != 0);
+  const Status told = library.get_properties(&properties);
+  const bool straight = told.error == 0 && (properties.nvidia_fs.major_version != 0 ||
+                                            (properties.features & cufile::feature_peer_to_peer) != 0);
   if (straight) return {true, ""};
   return {true, "this machine has no nvidia-fs: libcufile reads into the host's memory, and copies from there"};
 }
 
 DeviceFile::DeviceFile(int descriptor) {
-  Descriptor described{};
-  described.type = type_of_descriptors;
+  cufile::Descriptor described{};
+  described.type = cufile::type_of_descriptors;
   described.handle.descriptor = descriptor;
   const Status status = functions().register_file(&handle_, &described);
   if (status.error != 0) throw CudaError("libcufile refuses the file (" + code_of(status) + ")");
