@@ -163,9 +163,9 @@ void SlotReads::choose(SlideRun& slide) {
   const std::string why_not = why_not_to_device(slide);
   if (why_not.empty()) {
     slide.io = InputIo::cufile;
-    if (!device_files_note_.empty()) say_of_cufile(device_files_note_);
+    if (!device_files_note_.empty()) say_of_cufile(device_files_note_, said_cufile_detour_);
   } else {
-    say_of_cufile(why_not + ": tiles are read as with \"posix\"");
+    say_of_cufile(why_not + ": tiles are read as with \"posix\"", said_no_cufile_);
   }
 }
 
@@ -190,10 +190,10 @@ std::string SlotReads::why_not_to_device(SlideRun& slide) {
   return "";
 }
 
-void SlotReads::say_of_cufile(const std::string& note) {
+void SlotReads::say_of_cufile(const std::string& note, bool& said) {
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(said_of_cufile_, true)) return;
+    if (std::exchange(said, true)) return;
   }
   if (context_.on_message) context_.on_message("input.io = \"cufile\": " + note);
 }

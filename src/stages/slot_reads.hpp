@@ -46,8 +46,8 @@ class SlotReads {
   void read_to_device(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
   /// Why tiles of a slide aren't read straight into a device's memory, one clause; empty: they are.
   std::string why_not_to_device(SlideRun& slide);
-  /// "input.io = "cufile": NOTE", once.
-  void say_of_cufile(const std::string& note);
+  /// "input.io = "cufile": NOTE", unless `said`, which is true from then on.
+  void say_of_cufile(const std::string& note, bool& said);
   bool has_rings() const noexcept { return why_no_ring_.empty(); }
   bool is_larger_than_memory(const Slide& slide) const noexcept;
   void say_no_direct(const Slide& slide);
@@ -58,7 +58,8 @@ class SlotReads {
   std::mutex mutex_;           ///< of what follows
   std::vector<std::unique_ptr<Reader>> free_;
   bool said_no_direct_ = false;
-  bool said_of_cufile_ = false;
+  bool said_cufile_detour_ = false;
+  bool said_no_cufile_ = false;
   std::once_flag device_files_asked_;
   bool has_device_files_ = false;  ///< known behind `device_files_asked_`, and so is what follows
   std::string device_files_note_;

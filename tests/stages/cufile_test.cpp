@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <random>
 #include <string>
 #include <string_view>
@@ -30,6 +29,8 @@
 
 using namespace slidestream;
 using test::check_same;
+using test::Heard;
+using test::run_and_listen;
 
 namespace {
 
@@ -49,23 +50,6 @@ Config config_of_small(InputIo io) {
   config.analysis.window = 32;
   config.analysis.stride = 16;
   return config;
-}
-
-struct Heard {
-  RunResult result;
-  std::vector<std::string> lines;  ///< of what was said, those about reading
-};
-
-Heard run_and_listen(const Config& config, const std::vector<std::string>& slides) {
-  Heard heard;
-  RunControl control;
-  std::mutex mutex;
-  control.on_message = [&](const std::string& line) {
-    const std::lock_guard lock(mutex);
-    if (line.find("input.io") != std::string::npos) heard.lines.push_back(line);
-  };
-  heard.result = run_pipeline_with_faults(config, slides, control, {});
-  return heard;
 }
 
 using Files = std::map<std::string, std::string>;  ///< bytes by name
@@ -334,6 +318,12 @@ TEST_CASE("cufile: detours and refusals are said in one line") {
   const Config small = config_of_small(InputIo::cufile);
   CHECK(said(small, {folder / "wavelets.tif"}) ==
         before + std::string(folder / "wavelets.tif") + " is JPEG 2000" + behind);
+
+  // By a detour, and beside a slide that can't be read so: a line each.
+  fake.nvidia_fs = 0;
+  const Heard both = run_and_listen(small, {folder / "wavelets.tif", slides[0], slides[1]});
+  CHECK(both.lines.size() == 2);
+  fake.nvidia_fs = 2;
 
   slide.coding = test::TileCoding::jpeg_420;
   slide.tile_width = slide.tile_height = 128;

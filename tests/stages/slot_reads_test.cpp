@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <mutex>
 #include <slidestream/slide.hpp>
 #include <span>
 #include <string>
@@ -24,27 +23,12 @@
 using namespace slidestream;
 using test::check_same;
 using test::config_for;
+using test::Heard;
+using test::run_and_listen;
 
 namespace {
 
 constexpr InputIo ways[] = {InputIo::posix, InputIo::uring, InputIo::direct, InputIo::cufile, InputIo::automatic};
-
-struct Heard {
-  RunResult result;
-  std::vector<std::string> lines;  ///< of what was said, those about reading
-};
-
-Heard run_and_listen(const Config& config, const std::vector<std::string>& slides, const FaultInjection& faults = {}) {
-  Heard heard;
-  RunControl control;
-  std::mutex mutex;
-  control.on_message = [&](const std::string& line) {
-    const std::lock_guard lock(mutex);
-    if (line.find("input.io") != std::string::npos) heard.lines.push_back(line);
-  };
-  heard.result = run_pipeline_with_faults(config, slides, control, faults);
-  return heard;
-}
 
 Config config_of_strips(Backend backend, InputIo io = InputIo::posix) {
   Config config = config_for(backend);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -62,6 +63,25 @@ inline std::vector<Backend> backends() {
 inline RunResult run(const Config& config, const std::vector<std::string>& slides, const FaultInjection& faults = {}) {
   RunControl control;
   return run_pipeline_with_faults(config, slides, control, faults);
+}
+
+struct Heard {
+  RunResult result;
+  std::vector<std::string> lines;  ///< of what was said, those about reading
+};
+
+/// A run of which somebody notes what it says about reading.
+inline Heard run_and_listen(const Config& config, const std::vector<std::string>& slides,
+                            const FaultInjection& faults = {}) {
+  Heard heard;
+  RunControl control;
+  std::mutex mutex;
+  control.on_message = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    if (line.find("input.io") != std::string::npos) heard.lines.push_back(line);
+  };
+  heard.result = run_pipeline_with_faults(config, slides, control, faults);
+  return heard;
 }
 
 /// Every bit that a slide's result has, but for its time.
