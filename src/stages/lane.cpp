@@ -14,10 +14,9 @@ namespace flow = tbb::flow;
 
 namespace {
 
-/// Storage, and the copying from the system's cache, answer several requests at a time better than one.
-std::size_t readers(const RunContext& context) {
-  return static_cast<std::size_t>(std::clamp(context.threads / 2, 2, 8));
-}
+/// Storage, and the copying from the system's cache, answer several requests at a time better than one. Where a GPU
+/// does the rest, that copying is most of what the processors do: with few of them all take part.
+std::size_t readers(const RunContext& context) { return static_cast<std::size_t>(std::clamp(context.threads, 2, 8)); }
 
 std::vector<runtime::HostMemory> slots_ahead(RunContext& context, std::size_t lane) {
   if (lane >= context.slots_ahead.size()) return {};
