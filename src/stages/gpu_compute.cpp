@@ -89,20 +89,24 @@ void GpuDevice::enqueue_carries(const Batch& batch, const DeviceSlot& slot, cuda
   const StripPlan& strip = batch.strip;
   std::size_t of_plane = 0;  // where a plane's part of a carry buffer begins
   for (std::size_t plane = 0; plane < plane_count; ++plane) {
-    const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows * batch.panel().pitch[plane]); };
+    const PanelPlan& panel = batch.panel();
+    const auto pitch = static_cast<std::size_t>(panel.pitch[plane]);
+    const std::size_t pixels =
+        static_cast<std::size_t>(panel.x1 - panel.x0) * static_cast<std::size_t>(plane_formats[plane].pixel_bytes());
+    // Pixels alone: nobody has written what is behind a row's last one.
+    const auto copy = [&](std::byte* to, const std::byte* from, std::int64_t rows) {
+      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(to, pitch, from, pitch, pixels, static_cast<std::size_t>(rows),
+                                         cudaMemcpyDeviceToDevice, stream));
+    };
     std::byte* const rows = slot.planes[plane].data();
-    const std::size_t in = bytes(strip.y0 - strip.carry_in_y0[plane]);
-    if (in > 0) {
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(rows, carry_buffer(*batch.chain, stream).memory.data() + of_plane, in,
-                                       cudaMemcpyDeviceToDevice, stream));
-    }
-    const std::size_t out = bytes(strip.y1 - strip.carry_out_y0[plane]);
+    const std::int64_t in = pitch > 0 ? strip.y0 - strip.carry_in_y0[plane] : 0;
+    if (in > 0) copy(rows, carry_buffer(*batch.chain, stream).memory.data() + of_plane, in);
+    const std::int64_t out = pitch > 0 ? strip.y1 - strip.carry_out_y0[plane] : 0;
     if (out > 0) {
       // Carried rows lie right before the own ones: what is passed on is contiguous. The stream's order keeps the
       // buffer from being overwritten before it was read.
-      SLIDESTREAM_CUDA(cudaMemcpyAsync(carry_buffer(*batch.chain, stream).memory.data() + of_plane,
-                                       rows + bytes(strip.carry_out_y0[plane] - strip.carry_in_y0[plane]), out,
-                                       cudaMemcpyDeviceToDevice, stream));
+      copy(carry_buffer(*batch.chain, stream).memory.data() + of_plane,
+           rows + static_cast<std::size_t>(strip.carry_out_y0[plane] - strip.carry_in_y0[plane]) * pitch, out);
     }
     of_plane += DeviceLayout::aligned(layout_.carry[plane]);
   }
