@@ -107,7 +107,10 @@ COMMANDS = {
         "--out started": "not: " + GPU,
         "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
         "gpu_bench --only gpu_decode": "not: " + GPU,
-        "gpu_bench --only io": "not: " + GPU,
+        "build/cuda/bench/gpu_bench --only io --dir io": "not: " + GPU,
+        "pipeline sweep slides --config configs/h200.toml --over pipeline.strip_height=256,512,1024,2048,4096 --over "
+        "pipeline.queue_depth=1,2,4,8 --repeat 3 --overlap --out sweep": "not: " + GPU,
+        "pipeline report sweep --html sweep.html": "not: of a sweep on a GPU; docs/tuning.md's is run",
         "gpu_bench --only convert": "not: " + GPU,
         "gpu_bench --only several_gpus --dir /dev/shm/bench": "not: " + GPU,
         "SLIDESTREAM_FAKE_GPUS=8 SLIDESTREAM_FAKE_TIMES=\"1.8e-11 4e-13 1.5e-7 1.13e-7\" build/cuda/tests/stages/fake_gpu_bench "
