@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -121,6 +122,25 @@ StitchPlan plan_stitching(Size input, std::int64_t side, std::int64_t overlap, s
 /// full width. \throws std::invalid_argument when it doesn't.
 void cut_tile(std::span<std::uint8_t> tile, const ConstPixelView<MemorySpace::host>& rows, const Rect& rect);
 
+/// Of which rows of tiles something is kept, two at a time, and which rows of the image can be made of them.
+class StitchRows {
+ public:
+  explicit StitchRows(const StitchPlan& plan);
+
+  bool has_room(std::int64_t row) const noexcept { return row < freed_ + 2; }
+  /// One tile of a row is there, or never will be.
+  void arrived(std::int64_t row);
+  std::int64_t ready() const noexcept { return ready_; }
+  void release(std::int64_t rows);
+
+ private:
+  StitchAxis down_;
+  std::vector<std::int64_t> missing_;  ///< tiles of each row that haven't arrived
+  std::int64_t whole_ = 0;             ///< rows of tiles from the top of which all have
+  std::int64_t freed_ = 0;             ///< rows of tiles from the top that nobody needs any more
+  std::int64_t ready_ = 0;
+};
+
 /// Where what a network gives for tiles is kept until it is put together: two rows of tiles, as samples of an image.
 /// Tiles may come in any order, each once; what comes out depends on which have come, and on nothing else.
 ///
@@ -137,7 +157,7 @@ class StitchBand {
   static PixelFormat format(const NetworkOutput& output) noexcept;
 
   /// Whether there is room for tiles of a row.
-  bool has_room(std::int64_t row) const noexcept;
+  bool has_room(std::int64_t row) const noexcept { return rows_.has_room(row); }
   /// Maps a tile's values, channel after channel, to samples: clamp(rint((x - low) (max / (high - low)))) in float32.
   /// Its row has room. False where one of the values isn't a finite number: then the tile isn't there.
   [[nodiscard]] bool put(StitchTile tile, std::span<const float> values);
@@ -145,12 +165,12 @@ class StitchBand {
   void arrived(StitchTile tile, bool present);
 
   /// How many rows of the image can be made.
-  std::int64_t ready() const noexcept { return ready_; }
+  std::int64_t ready() const noexcept { return rows_.ready(); }
   /// Makes pixels of rows before `ready`, and not before those that were released. Where no tile is present: white for
   /// RGB of 8 bits, else 0.
   void gather(const PixelView<MemorySpace::host>& out) const;
   /// Rows before this one were made, and won't be again.
-  void release(std::int64_t rows);
+  void release(std::int64_t rows) { rows_.release(rows); }
 
  private:
   template <class Sample>
@@ -164,11 +184,57 @@ class StitchBand {
   std::size_t tile_bytes_;
   std::unique_ptr<std::byte[]> tiles_;  ///< two rows, of which a tile row has one by its number's parity
   std::vector<std::uint8_t> present_;   ///< by number
-  std::vector<std::int64_t> missing_;   ///< tiles of each row that haven't arrived
-  std::int64_t whole_rows_ = 0;         ///< rows of tiles from the top of which all have
-  std::int64_t freed_rows_ = 0;         ///< rows of tiles from the top that nobody needs any more
-  std::int64_t ready_ = 0;
+  StitchRows rows_;
 };
+
+/// The same in the memory of one CUDA device, of values that are there, into views that are there: the pixels are
+/// `StitchBand`'s, to the bit. What is asked for happens behind what is on the stream, a cudaStream_t, that it is asked
+/// with: on one stream, or on several that the caller has wait for each other. Nothing waits but what says so.
+///
+/// Threads: one at a time, with the device that it was made for as the current one. All that was asked for has
+/// happened before it goes away. A build without CUDA throws CudaError from the constructor.
+class DeviceStitchBand {
+ public:
+  /// Takes `StitchBand::bytes` of the current device's memory, and little more. Waits.
+  /// \throws std::invalid_argument as StitchBand; CudaError, also where so much memory isn't free.
+  DeviceStitchBand(const StitchPlan& plan, const NetworkOutput& output, StitchWeights weights);
+  ~DeviceStitchBand();
+  DeviceStitchBand(const DeviceStitchBand&) = delete;
+  DeviceStitchBand& operator=(const DeviceStitchBand&) = delete;
+
+  /// Whether there is room for tiles of a row.
+  bool has_room(std::int64_t row) const noexcept { return rows_.has_room(row); }
+  /// Maps a tile's values, channel after channel in device memory, and counts it as arrived. Its row has room. A tile
+  /// with a value that isn't a finite number is absent. \throws std::invalid_argument, CudaError.
+  void put(StitchTile tile, std::span<const float> values, void* stream);
+  /// Says that a tile never will be put. \throws std::invalid_argument, CudaError.
+  void skip(StitchTile tile, void* stream);
+  /// The first tile, in row order, of those that were put before this on `stream` with a value that isn't a finite
+  /// number. Waits for the stream. \throws CudaError.
+  std::optional<StitchTile> first_wrong(void* stream) const;
+
+  /// How many rows of the image can be made.
+  std::int64_t ready() const noexcept { return rows_.ready(); }
+  /// Makes pixels as `StitchBand::gather` does. \throws std::invalid_argument, CudaError.
+  void gather(const PixelView<MemorySpace::device>& out, void* stream) const;
+  /// Rows before this one have been asked for, and won't be again.
+  void release(std::int64_t rows) { rows_.release(rows); }
+
+ private:
+  struct Memory;
+  void check(StitchTile tile) const;
+
+  StitchPlan plan_;
+  NetworkOutput output_;
+  std::unique_ptr<Memory> memory_;
+  StitchRows rows_;
+};
+
+/// Cuts a tile as `cut_tile` does, from RGB in the memory of the calling thread's CUDA device, behind what is on a
+/// stream, a cudaStream_t; doesn't wait for it. \throws std::invalid_argument as on the host; CudaError, also in a
+/// build without CUDA.
+void cut_tile(std::span<std::uint8_t> tile, const ConstPixelView<MemorySpace::device>& rows, const Rect& rect,
+              void* stream);
 
 /// The position of a value that isn't a finite number, while mapping `pixels` values of each of `channels` to samples
 /// side by side; -1: all are. The mapping is `StitchBand::put`'s. `Sample` is std::uint8_t or std::uint16_t.

@@ -8,58 +8,13 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "image/stitch_blend.hpp"
+
 namespace slidestream {
 namespace {
 
-constexpr int most_channels = 16;
-
-/// Samples that labels are chosen by have 16 bits.
-SampleType kept_sample(const NetworkOutput& output) noexcept {
-  return output.kind == NetworkOutput::Kind::classes ? SampleType::uint16 : output.sample;
-}
-
 std::size_t tile_bytes_of(const StitchPlan& plan, const NetworkOutput& output) noexcept {
   return static_cast<std::size_t>(plan.x.tile * plan.y.tile * output.channels) * bytes_of(kept_sample(output));
-}
-
-/// Up to four tiles that count at a pixel, and what they weigh.
-template <class Sample>
-struct Counted {
-  std::array<const Sample*, 4> at{};  ///< the pixel's samples in the tile; null: it is absent
-  std::array<std::uint32_t, 4> weight{};
-  int count = 0;
-  bool all = true;  ///< are present
-};
-
-template <class Sample>
-std::uint32_t blended(const Counted<Sample>& tiles, int channel, std::uint32_t fill) noexcept {
-  if (tiles.all) {
-    std::uint32_t sum = 0;
-    for (int k = 0; k < tiles.count; ++k) sum += tiles.weight[k] * tiles.at[k][channel];
-    return stitched(sum);
-  }
-  std::uint64_t sum = 0;
-  std::uint64_t weight = 0;
-  for (int k = 0; k < tiles.count; ++k) {
-    if (tiles.at[k] == nullptr) continue;
-    sum += std::uint64_t{tiles.weight[k]} * tiles.at[k][channel];
-    weight += tiles.weight[k];
-  }
-  return weight == 0 ? fill : stitched(sum, weight);
-}
-
-/// The label of a pixel: the first of the largest.
-template <class Sample>
-std::uint8_t label_of(const Counted<Sample>& tiles, int channels) noexcept {
-  std::uint32_t best = 0;
-  int label = 0;
-  for (int channel = 0; channel < channels; ++channel) {
-    const std::uint32_t value = blended(tiles, channel, 0);
-    if (channel > 0 && value <= best) continue;
-    best = value;
-    label = channel;
-  }
-  return static_cast<std::uint8_t>(label);
 }
 
 }  // namespace
@@ -73,13 +28,9 @@ std::int64_t map_values(Sample* to, const float* values, std::int64_t pixels, in
     const float* const from = values + channel * pixels;
     int wrong = 0;
     for (std::int64_t i = 0; i < pixels; ++i) {
-      const float value = (from[i] - low) * factor;
       // 0 for every finite number.
       wrong |= static_cast<int>(from[i] - from[i] != 0.0F);
-      // Written so that whatever it is becomes a number that fits.
-      const float above = value > 0.0F ? value : 0.0F;
-      const float inside = above < most ? above : most;
-      to[i * channels + channel] = static_cast<Sample>(std::rint(inside));
+      to[i * channels + channel] = static_cast<Sample>(mapped_value(from[i], low, factor, most));
     }
     if (wrong == 0 || found >= 0) continue;
     for (std::int64_t i = 0; found < 0; ++i) {
@@ -110,19 +61,23 @@ StitchBand::StitchBand(const StitchPlan& plan, const NetworkOutput& output, Stit
       ramp_(stitch_ramp(weights, plan.x.overlap)),
       tile_bytes_(tile_bytes_of(plan, output)),
       present_(static_cast<std::size_t>(plan.tiles())),
-      missing_(static_cast<std::size_t>(plan.y.count), plan.x.count) {
-  if (output.kind == NetworkOutput::Kind::vector || output.sample == SampleType::float32 || channels_ < 1 ||
-      channels_ > most_channels) {
-    throw std::invalid_argument("an image is put together from 1 to 16 channels of uint8 or uint16");
-  }
-  if (!(output.low < output.high) || !std::isfinite(output.high - output.low)) {
-    throw std::invalid_argument("the range of a network's values is empty");
-  }
+      rows_(plan) {
+  check_stitched(output);
   // Every byte that is read is written before.
   tiles_.reset(new std::byte[static_cast<std::size_t>(bytes(plan, output))]);
 }
 
-bool StitchBand::has_room(std::int64_t row) const noexcept { return row < freed_rows_ + 2; }
+StitchRows::StitchRows(const StitchPlan& plan)
+    : down_(plan.y), missing_(static_cast<std::size_t>(plan.y.count), plan.x.count) {}
+
+void StitchRows::arrived(std::int64_t row) {
+  --missing_[static_cast<std::size_t>(row)];
+  while (whole_ < down_.count && missing_[static_cast<std::size_t>(whole_)] == 0) ready_ = down_.whole_after(whole_++);
+}
+
+void StitchRows::release(std::int64_t rows) {
+  while (freed_ < down_.count && down_.end_of(freed_) <= rows) ++freed_;
+}
 
 bool StitchBand::put(StitchTile tile, std::span<const float> values) {
   const std::int64_t pixels = plan_.x.tile * plan_.y.tile;
@@ -141,18 +96,11 @@ bool StitchBand::put(StitchTile tile, std::span<const float> values) {
 
 void StitchBand::arrived(StitchTile tile, bool present) {
   present_[static_cast<std::size_t>(tile.row * plan_.x.count + tile.column)] = present ? 1 : 0;
-  --missing_[static_cast<std::size_t>(tile.row)];
-  while (whole_rows_ < plan_.y.count && missing_[static_cast<std::size_t>(whole_rows_)] == 0) {
-    ready_ = plan_.y.whole_after(whole_rows_++);
-  }
-}
-
-void StitchBand::release(std::int64_t rows) {
-  while (freed_rows_ < plan_.y.count && plan_.y.end_of(freed_rows_) <= rows) ++freed_rows_;
+  rows_.arrived(tile.row);
 }
 
 void StitchBand::gather(const PixelView<MemorySpace::host>& out) const {
-  if (out.format != format(output_) || out.image != plan_.image || out.rect.bottom() > ready_) {
+  if (out.format != format(output_) || out.image != plan_.image || out.rect.bottom() > ready()) {
     throw std::invalid_argument("pixels are wanted whose tiles aren't there, or of another image");
   }
   if (sample_ == SampleType::uint8) {
@@ -223,13 +171,11 @@ void StitchBand::gather_rows(const PixelView<MemorySpace::host>& out) const {
       }
       for (std::int64_t i = 0; x < end; ++x, ++i) {
         const std::uint32_t weight = two ? ramp_[static_cast<std::size_t>(across.blend_at(x, right))] : 256;
-        Counted<Sample> tiles;
+        CountedTiles<Sample> tiles;
         for (int k = 0; k < count; ++k) {
           const std::uint32_t w = places[k].down * (places[k].right ? weight : 256 - weight);
           if (w == 0) continue;
-          tiles.at[tiles.count] = places[k].first == nullptr ? nullptr : places[k].first + i * channels_;
-          tiles.weight[tiles.count++] = w;
-          tiles.all &= places[k].first != nullptr;
+          tiles.add(places[k].first == nullptr ? nullptr : places[k].first + i * channels_, w);
         }
         if (labels) {
           *label++ = label_of(tiles, channels_);

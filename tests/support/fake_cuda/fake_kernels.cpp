@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "cuda/tiles/area.hpp"
 #include "cuda/tiles/fronts.hpp"
 #include "cuda/tiles/place.hpp"
+#include "cuda/tiles/stitch.hpp"
 #include "cuda/tiles/windows.hpp"
 #include "networks/normalisation.hpp"
 #include "operators/registry.hpp"
@@ -166,6 +168,89 @@ void make_areas(const PixelView<MemorySpace::device>& out, const ConstPixelView<
                              out.rect.x + i / 3, y, factor);
       }
     }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+void map_tile(const TileValues& tile, cudaStream_t stream) {
+  const auto work = [=] {
+    const std::int64_t wrong = tile.sample == SampleType::uint8
+                                   ? map_values(static_cast<std::uint8_t*>(tile.to), tile.values, tile.pixels,
+                                                tile.channels, tile.low, tile.high)
+                                   : map_values(static_cast<std::uint16_t*>(tile.to), tile.values, tile.pixels,
+                                                tile.channels, tile.low, tile.high);
+    if (wrong < 0) return;
+    *tile.absent = 1;
+    *tile.wrong = std::max(*tile.wrong, UINT32_MAX - tile.number);
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+namespace {
+
+/// What tile `i` of an axis weighs at a sample.
+std::int64_t weight_at(const KeptTiles& kept, const StitchAxis& axis, std::int64_t i, std::int64_t at) {
+  const std::int64_t last = axis.tile_at(at);
+  const std::int64_t t = axis.blend_at(at, last);
+  const std::int64_t of_last = t < 0 ? 256 : kept.ramp[t];
+  return i == last ? of_last : i + 1 == last ? 256 - of_last : 0;
+}
+
+/// By the definition: all tiles are asked what they weigh. Less than 0: none is there.
+template <class Sample>
+std::int64_t stitched_sample(const KeptTiles& kept, std::int64_t x, std::int64_t y, std::int64_t channel) {
+  std::int64_t sum = 0, weights = 0;
+  for (std::int64_t row = 0; row < kept.y.count; ++row) {
+    for (std::int64_t column = 0; column < kept.x.count; ++column) {
+      const std::int64_t weight = weight_at(kept, kept.y, row, y) * weight_at(kept, kept.x, column, x);
+      const std::int64_t place = row % 2 * kept.x.count + column;
+      if (weight == 0 || kept.absent[place] != 0) continue;
+      const std::int64_t pixel = (place * kept.y.tile + y - kept.y.begin(row)) * kept.x.tile + x - kept.x.begin(column);
+      sum += weight * static_cast<const Sample*>(kept.tiles)[pixel * kept.channels + channel];
+      weights += weight;
+    }
+  }
+  return weights == 0 ? -1 : (2 * sum + weights) / (2 * weights);
+}
+
+template <class Sample>
+void gather_made_up(const KeptTiles& kept, const PixelView<MemorySpace::device>& out) {
+  for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
+    for (std::int64_t x = out.rect.x; x < out.rect.right(); ++x) {
+      std::int64_t best = -1, label = 0;
+      for (std::int64_t channel = 0; channel < kept.channels; ++channel) {
+        const std::int64_t value = stitched_sample<Sample>(kept, x, y, channel);
+        if (!kept.labels) {
+          out.row<Sample>(y)[(x - out.rect.x) * kept.channels + channel] =
+              static_cast<Sample>(value < 0 ? kept.fill : value);
+        } else if (value > best) {
+          best = value;
+          label = channel;
+        }
+      }
+      if (kept.labels) out.row<std::uint8_t>(y)[x - out.rect.x] = static_cast<std::uint8_t>(label);
+    }
+  }
+}
+
+}  // namespace
+
+void gather_tiles(const KeptTiles& kept, const PixelView<MemorySpace::device>& out, cudaStream_t stream) {
+  const auto work = [=] {
+    if (kept.sample == SampleType::uint8) {
+      gather_made_up<std::uint8_t>(kept, out);
+    } else {
+      gather_made_up<std::uint16_t>(kept, out);
+    }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+void cut_mirrored(std::uint8_t* tile, const ConstPixelView<MemorySpace::device>& rows, const Rect& rect,
+                  cudaStream_t stream) {
+  const auto work = [=] {
+    const ConstPixelView<MemorySpace::host> host = {rows.data, rows.pitch, rows.rect, rows.image, rows.format};
+    cut_tile(std::span(tile, static_cast<std::size_t>(3 * rect.width * rect.height)), host, rect);
   };
   SLIDESTREAM_CUDA(test::fake_launch(stream, work));
 }
