@@ -304,18 +304,20 @@ std::vector<ConfigKey> make_keys() {
       choice("stitch", "edge", &Config::stitch, &StitchConfig::edge, edge_names,
              "Where the last tile of a row or column lies: shift (moved back into the image) or mirror (in step, what "
              "is outside being mirrored). Default shift."),
-      choice("stitch", "mode", &Config::stitch, &StitchConfig::mode, stitch_mode_names,
-             "What a tile that fails does: strict (fails its slide there), or lenient (leaves a hole in the image, "
-             "which is finished under its partial name; the slide fails in the end). Default strict."),
-      integer(
+      // What is left of slides that fail is all that these decide.
+      of_machine(choice("stitch", "mode", &Config::stitch, &StitchConfig::mode, stitch_mode_names,
+                        "What a tile that fails does: strict (fails its slide there), or lenient (leaves a hole in the "
+                        "image, which is finished under its partial name; the slide fails in the end). Default "
+                        "strict.")),
+      of_machine(integer(
           "stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
           "With lenient: seconds after a slide's first rows came to the network from which on it gets no more of its "
-          "tiles, which are absent then; 0 means no limit. Default 0."),
+          "tiles, which are absent then; 0 means no limit. Default 0.")),
       of_machine(integer(
           "stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
           "Host memory that stitching one slide may take, in MiB, besides pipeline.memory_mib: two rows of tiles "
-          "of what the network gives, and one of what it gets. A slide that would take more fails before it "
-          "begins. Default 2048.")),
+          "of what the network gives, one of what it gets, and three of the image's (image.tile). A slide that would "
+          "take more fails before it begins. Default 2048.")),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "
@@ -335,7 +337,9 @@ std::vector<ConfigKey> make_keys() {
 }
 
 std::string bound_text(const ConfigKey& key, double bound) {
-  return key.kind == KeyKind::real ? to_toml_number(bound) : std::to_string(static_cast<std::int64_t>(bound));
+  // Lists of numbers that aren't whole have whole bounds, or one like 1e-6.
+  const bool whole = key.kind != KeyKind::real && bound == std::trunc(bound);
+  return whole ? std::to_string(static_cast<std::int64_t>(bound)) : to_toml_number(bound);
 }
 
 std::string outside(const ConfigKey& key, const std::string& shown, double value) {

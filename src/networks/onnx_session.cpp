@@ -48,9 +48,12 @@ class Turn {
 };
 
 std::string type_name(onnx::ElementType type) {
-  if (type == onnx::ElementType::float32) return "float32";
-  if (type == onnx::ElementType::float16) return "float16";
-  return "type " + std::to_string(static_cast<int>(type)) + " of ONNX";
+  // As ONNX counts them.
+  constexpr std::array names = {"undefined", "float32", "uint8",     "int8",       "uint16",  "int16",
+                                "int32",     "int64",   "strings",   "bool",       "float16", "float64",
+                                "uint32",    "uint64",  "complex64", "complex128", "bfloat16"};
+  const auto number = static_cast<std::size_t>(type);
+  return number < names.size() ? names[number] : "type " + std::to_string(number) + " of ONNX";
 }
 
 }  // namespace
@@ -75,13 +78,19 @@ OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::
       device_ = make_onnx<onnx::CreateMemoryInfo, onnx::MemoryInfo, onnx::ReleaseMemoryInfo>(
           runtime_, "Cuda", arena_allocator, place.gpu, default_memory);
     }
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    throw ConfigError(file + ": ONNX Runtime " + runtime_->version() + " doesn't take it: " + error.what());
+  }
+  try {
     input_ = tensor_of(true);
     output_ = tensor_of(false);
     if (place.gpu >= 0 && input_.type == onnx::ElementType::float16) load_channels_last(file);
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {
-    throw ConfigError(file + ": ONNX Runtime " + runtime_->version() + " doesn't take it: " + error.what());
+    throw ConfigError(file + ": " + error.what());
   }
 }
 

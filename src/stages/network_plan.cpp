@@ -55,7 +55,8 @@ NetworkPlan plan_network(const Network& network, Size level, const std::optional
   const std::uint64_t most = static_cast<std::uint64_t>(config.memory_mib) << 20;
   if (plan.bytes > most) {
     throw Error("stitching it takes " + std::to_string((plan.bytes >> 20) + 1) + " MiB, and stitch.memory_mib is " +
-                std::to_string(config.memory_mib));
+                std::to_string(config.memory_mib) + "; raise it" +
+                (network_chunks * plan.chunk_bytes > plan.bytes / 2 ? " or lower image.tile" : ""));
   }
   return plan;
 }

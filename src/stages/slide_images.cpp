@@ -246,6 +246,9 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
       if (product) {
         added.image = images.size();
         added.absent = places.of("." + maker.name() + ".partial.csv").path;
+        // It is of an earlier image, in whose place a new one begins.
+        std::error_code ignored;
+        std::filesystem::remove(added.absent, ignored);
       }
       added.network = std::move(made);
       added.file = maker.vectors_file();
@@ -329,11 +332,6 @@ void SlideImages::publish_absent(const Network& network) {
 }
 
 void SlideImages::publish() {
-  // What an earlier run said of it isn't so any more.
-  for (const Network& network : networks) {
-    std::error_code ignored;
-    if (!network.absent.empty()) std::filesystem::remove(network.absent, ignored);
-  }
   std::vector<std::pair<std::size_t, Artifact>> made;
   for (Image& image : images) {
     for (const PublishedFile& file : image.sink->publish()) {

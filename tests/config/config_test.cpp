@@ -148,6 +148,7 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
       {"[input]\nslides = ['a.svs', 1]", "run.toml:2: input.slides must be a list of strings"},
       {"[gpu]\ndevices = [0, 1, 0]", "run.toml:2: gpu.devices names device 0 twice"},
       {"[gpu]\ndevices = [-1]", "run.toml:2: gpu.devices holds -1; expected 0 to 1023"},
+      {"[model]\nstd = [0.0, 1.0, 1.0]", "run.toml:2: model.std holds 0.0; expected 1e-06 to 1000000"},
       {"[input]\n\nslides = [\"a\", \"a\\u0000b\"]", "run.toml:3: input.slides contains a NUL"},
       {"[output]\ndir = \"\\u0000\"", "run.toml:2: output.dir contains a NUL"},
       {"[output]\ndir = ''", "run.toml:2: output.dir can't be empty"},

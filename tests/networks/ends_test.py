@@ -181,7 +181,14 @@ class Ends(Models):
         self.assertTrue(table.exists() and partial.exists())
         # Without being told to, nothing is done again.
         self.assertEqual(run(self.slide, "-o", out, *command).returncode, 1)
-        self.must(self.slide, "-o", out, *command, "-s", "model.sessions=4", "--retry-failed")
+        # It goes when the slide is begun again, however that ends.
+        before = partial.stat().st_mtime_ns
+        process = self.begin(out, *command, "-s", "stitch.deadline_seconds=0", "--retry-failed")
+        self.wait_for(process, lambda: partial.exists() and partial.stat().st_mtime_ns != before)
+        process.kill()
+        process.communicate(timeout=100)
+        self.assertFalse(table.exists())
+        self.must(self.slide, "-o", out, *command, "-s", "model.sessions=4", "-s", "stitch.mode=strict", "--retry-failed")
         self.assertEqual(self.status(out), ["done"])
         self.assertFalse(table.exists() or partial.exists())
         self.assertTrue((out / "images" / "slide.model.ome.tif").exists())

@@ -347,10 +347,10 @@ TEST_CASE("What doesn't fit is told in one line that names the file") {
   const auto of = [&](const std::string& name) { return running(folder + "/" + name + ".onnx"); };
   CHECK(complaint(of("grey")) ==
         "grey.onnx: it takes ? x 1 x 64 x 64 of float32; expected tiles x 3 x height x width of float32 or float16");
-  CHECK(complaint(of("bytes_in")).starts_with("bytes_in.onnx: it takes ? x 3 x 64 x 64 of type 2 of ONNX; expected"));
+  CHECK(complaint(of("bytes_in")).starts_with("bytes_in.onnx: it takes ? x 3 x 64 x 64 of uint8; expected"));
   CHECK(complaint(of("oblong")) ==
         "oblong.onnx: it gives 16 x 3 x 32 x 64 of float32; expected squares whose side divides the tiles' 64");
-  CHECK(complaint(of("inputs")).find("it has 2 inputs; expected one, the tiles") != std::string::npos);
+  CHECK(complaint(of("inputs")) == "inputs.onnx: it has 2 inputs; expected one, the tiles");
   Config config = of("identity");
   config.model.tile = 96;
   CHECK(complaint(config) == "identity.onnx: model.tile is 96, and it takes ? x 3 x 64 x 64 of float32");
