@@ -20,7 +20,9 @@ struct DeviceStitchBand::Memory {
         absent(places),
         ramp(of_ramp.size() * sizeof(std::uint16_t)),
         wrong(sizeof(std::uint32_t)) {
-    SLIDESTREAM_CUDA(cudaMemcpy(ramp.bytes().data(), of_ramp.data(), ramp.bytes().size(), cudaMemcpyHostToDevice));
+    if (!of_ramp.empty()) {
+      SLIDESTREAM_CUDA(cudaMemcpy(ramp.bytes().data(), of_ramp.data(), ramp.bytes().size(), cudaMemcpyHostToDevice));
+    }
     constexpr std::uint32_t none = 0;
     SLIDESTREAM_CUDA(cudaMemcpy(wrong.bytes().data(), &none, sizeof(none), cudaMemcpyHostToDevice));
   }
