@@ -243,15 +243,15 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
       Network& added = networks.emplace_back();
       added.op = place;
       added.rank = rank;
-      if (product) {
-        added.image = images.size();
-        added.absent = places.of("." + maker.name() + ".partial.csv").path;
-        // It is of an earlier image, in whose place a new one begins.
-        std::error_code ignored;
-        std::filesystem::remove(added.absent, ignored);
-      }
+      if (product) added.image = images.size();
       added.network = std::move(made);
       added.file = maker.vectors_file();
+      const std::string table = "." + maker.name() + ".partial.csv";
+      const bool with_vectors = !product && added.file.write;
+      added.absent = (with_vectors ? places.of(table, added.file.folder) : places.of(table)).path;
+      // That is of an earlier attempt, in whose place a new one begins.
+      std::error_code ignored;
+      std::filesystem::remove(added.absent, ignored);
       if (!product && added.file.write) {
         Place file = places.of(added.file.suffix, added.file.folder);
         added.path = std::move(file.path);

@@ -155,6 +155,35 @@ TEST_CASE("lenient: what a network fails at is a hole in a whole image, and the 
   }
 }
 
+TEST_CASE("lenient: a slide of vectors that tiles are absent of has no file but the table of them") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 1);
+  const auto network = std::make_shared<MadeUp>();
+  network->given.kind = NetworkOutput::Kind::vector;
+  Config config = config_of_network(folder, "no-vectors");
+  config.stitch.mode = StitchMode::lenient;
+  know(*network, slides[0], config);
+  network->wrong = {3, 64};
+  FaultInjection faults = with(network);
+  bool written = false;
+  faults.operators = {std::make_shared<VectorsOperator>(network, [&](const TileVectors&) { written = true; })};
+  const RunResult result = run(config, slides, faults);
+  const SlideResult& slide = result.slides.at(0);
+  CHECK_FALSE(slide.done);
+  CHECK_FALSE(written);
+  CHECK_MESSAGE(slide.error.find("network: 2 of 66 tiles absent: 3, 64; tile 3 ") == 0, slide.error);
+  std::ifstream table(std::filesystem::path(config.output.dir) / "features" /
+                      (std::filesystem::path(slides[0]).stem().string() + ".model.partial.csv"));
+  std::string header, first, second, more;
+  std::getline(table, header);
+  std::getline(table, first);
+  std::getline(table, second);
+  CHECK(header == "tile,column,row,x,y,width,height,cause\r");
+  CHECK_MESSAGE(first.find("3,") == 0, first);
+  CHECK_MESSAGE(second.find("64,") == 0, second);
+  CHECK_FALSE(std::getline(table, more));
+}
+
 TEST_CASE("lenient: after its deadline a slide's tiles are absent, and the run ends") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
