@@ -148,13 +148,18 @@ void bench_several_gpus(GpuBench& bench) {
       }
     }
   }
-  // After start-up: when others have been through all slots of all devices.
+}
+
+/// One slide after start-up: when others have been through all slots of all devices.
+void bench_one_slide(GpuBench& bench) {
+  const int devices = static_cast<int>(runtime::cuda::find_devices().found.size());
   double alone = 0;
   for (int count = 1; count <= devices; count *= 2) {
     const Config config = bench.config(DecodeDevice::automatic, 8192, 8, count);
     const auto slides = bench.headline(SynthCodec::jpeg_420, 16 * count + 1);
     std::vector<double> seconds(3);
     for (double& round : seconds) round = seconds_of_last(config, slides);
+    if (!bench.trace_file.empty()) seconds_of_last(config, slides, bench.trace_file);
     const std::string gpus = std::to_string(count) + "_gpus";
     const std::string name = "one_slide_ms_" + gpus;
     if (count == 1) {
@@ -348,6 +353,7 @@ void bench_completion(GpuBench& bench) {
 
 struct Options {
   std::string json;
+  std::string trace;
   std::set<std::string> only;
   fs::path folder = fs::temp_directory_path() / "slidestream-gpu-bench";
   std::int64_t width = 65664;
@@ -359,12 +365,14 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (i + 1 == argc)
-      throw Error("usage: gpu_bench [--json FILE] [--only NAME[,NAME...]] [--size WxH] [--dir FOLDER]");
+      throw Error("usage: gpu_bench [--json FILE] [--only NAME[,NAME...]] [--size WxH] [--dir FOLDER] [--trace FILE]");
     const std::string value = argv[++i];
     if (name == "--json") {
       options.json = value;
     } else if (name == "--dir") {
       options.folder = value;
+    } else if (name == "--trace") {
+      options.trace = value;
     } else if (name == "--size") {
       if (std::sscanf(value.c_str(), "%ldx%ld", &options.width, &options.height) != 2) throw Error("--size: WxH");
     } else if (name == "--only") {
@@ -391,13 +399,14 @@ int bench_main(int argc, char** argv) {
       tbb::global_control::max_allowed_parallelism,
       static_cast<std::size_t>(threads_for_all(static_cast<int>(devices.found.size()))));
   GpuBench bench(options.folder, options.width, options.height);
+  bench.trace_file = options.trace;
   std::printf("%zu x %s, %d processors\n", devices.found.size(), devices.found[0].name.c_str(),
               runtime::available_processors());
   const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {
       {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode}, {"uncompressed", bench_uncompressed},
       {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},       {"storage", bench_storage},
       {"io", bench_ways_to_read},       {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus},
-      {"startup", bench_startup},       {"convert", bench_convert}};
+      {"one_slide", bench_one_slide},   {"startup", bench_startup},       {"convert", bench_convert}};
   for (const auto& [name, part] : parts) {
     if (options.only.empty() || options.only.contains(name)) part(bench);
   }

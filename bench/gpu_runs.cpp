@@ -10,10 +10,12 @@
 #include <cstdio>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <slidestream/trace.hpp>
 
 #include "runtime/machine.hpp"
 
@@ -156,9 +158,10 @@ Run run(const Config& config, const std::vector<std::string>& slides,
 
 int threads_for_all(int gpus) { return std::max(runtime::available_processors(), 2 * gpus + 2); }
 
-double seconds_of_last(Config config, const std::vector<std::string>& slides) {
+double seconds_of_last(Config config, const std::vector<std::string>& slides, const std::string& trace_file) {
   // Each device's source waits for the last slide, on a thread of the graph; others have to work meanwhile.
   config.pipeline.threads = threads_for_all(static_cast<int>(config.gpu.devices.size()));
+  std::optional<TraceRecording> recording;
   std::mutex mutex;
   std::condition_variable changed;
   std::size_t ended = 0;
@@ -173,9 +176,11 @@ double seconds_of_last(Config config, const std::vector<std::string>& slides) {
     if (path != slides.back()) return;
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return ended + 1 == slides.size(); });
+    if (!trace_file.empty()) recording.emplace();
     begin = Clock::now();
   };
   run(config, slides, on_slide, on_start);
+  if (recording) write_trace(trace_file, recording->finish(), slides);
   return std::chrono::duration<double>(end - begin).count();
 }
 

@@ -28,6 +28,7 @@ class GpuBench {
   GpuBench(std::filesystem::path folder, std::int64_t width, std::int64_t height);
 
   std::vector<Figure> figures;
+  std::string trace_file;  ///< where the trace of one slide goes; empty: nowhere
 
   /// Takes a figure down, and prints it.
   void add(const std::string& name, double value, const std::string& unit, const std::string& direction = "report",
@@ -76,8 +77,9 @@ Run run(const Config& config, const std::vector<std::string>& slides,
 int threads_for_all(int gpus);
 
 /// What the last of the slides takes, from before it is opened to its result, when all others have ended before:
-/// nothing is made or prepared for the first time then. \throws Error as `run` does.
-double seconds_of_last(Config config, const std::vector<std::string>& slides);
+/// nothing is made or prepared for the first time then. A trace of that slide alone goes to `trace_file`, if it is
+/// named; recording takes time. \throws Error as `run` does.
+double seconds_of_last(Config config, const std::vector<std::string>& slides, const std::string& trace_file = {});
 
 double median(std::vector<double> values);
 

@@ -229,6 +229,7 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   const bench::DeviceBytes verdicts = bench::allocate_device(sizeof(std::uint32_t) * count);
   SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), placed.bytes.data(), placed.bytes.size(), cudaMemcpyHostToDevice));
   SLIDESTREAM_CUDA(cudaMemset(plane.get(), 0xA5, plane_bytes));
+  SLIDESTREAM_CUDA(cudaDeviceSynchronize());  // the stream below doesn't wait for these
   const TileDemand demand{tiles.colour, tiles.width, tiles.height, tiles.width, tiles.height, tiles.format};
   const auto before = std::chrono::steady_clock::now();
   for (std::uint32_t i = 0; i < count; ++i) {

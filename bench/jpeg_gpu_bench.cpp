@@ -135,6 +135,7 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   }
   SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), host.data(), buffer_bytes, cudaMemcpyHostToDevice));
   SLIDESTREAM_CUDA(cudaMemset(plane.get(), 0xA5, plane_bytes));
+  SLIDESTREAM_CUDA(cudaDeviceSynchronize());  // the stream below doesn't wait for these
 
   const TileDemand demand{tiles.colour, tiles.width, tiles.height, tiles.width, tiles.height, tiles.format};
   double host_add = 0;

@@ -4,6 +4,7 @@
 
 #include "cuda/encode/encode.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/resources.hpp"
 
 namespace slidestream::cuda {
 
@@ -20,9 +21,8 @@ JpegEncoder::JpegEncoder(const JpegEncoderLimits& limits, int quality, std::span
   multiprocessors_ = static_cast<std::uint32_t>(multiprocessors);
   prepare_encode();
   const CodingTables tables[2] = {tables_.luminance, tables_.chrominance};
-  SLIDESTREAM_CUDA(cudaMemcpy(device_ + memory_.tables, tables, sizeof(tables), cudaMemcpyHostToDevice));
-  SLIDESTREAM_CUDA(
-      cudaMemcpy(device_ + memory_.header, tables_.header.data(), tables_.header.size(), cudaMemcpyHostToDevice));
+  runtime::cuda::copy_to_device(device_ + memory_.tables, tables, sizeof(tables));
+  runtime::cuda::copy_to_device(device_ + memory_.header, tables_.header.data(), tables_.header.size());
 }
 
 void JpegEncoder::enqueue(const ConstPixelView<MemorySpace::device>& plane, std::span<const JpegTilePosition> tiles,

@@ -6,6 +6,7 @@
 #include "cuda/jpeg/device_batch.hpp"
 #include "cuda/jpeg2000/decoder_memory.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/resources.hpp"
 
 namespace slidestream::cuda {
 
@@ -44,7 +45,7 @@ Jpeg2000BatchDecoder::Jpeg2000BatchDecoder(const Jpeg2000BatchLimits& limits, st
   device_.stream_capacity = static_cast<std::uint32_t>(parts.stream_words_limit);
   device_.piece_capacity = layout_.limits.pieces;
   const auto tables = make_mq_tables();
-  SLIDESTREAM_CUDA(cudaMemcpy(base + parts.tables, tables.data(), tables.size(), cudaMemcpyHostToDevice));
+  runtime::cuda::copy_to_device(base + parts.tables, tables.data(), tables.size());
 }
 
 void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const Jpeg2000Batch& batch,

@@ -21,10 +21,10 @@ struct DeviceStitchBand::Memory {
         ramp(of_ramp.size() * sizeof(std::uint16_t)),
         wrong(sizeof(std::uint32_t)) {
     if (!of_ramp.empty()) {
-      SLIDESTREAM_CUDA(cudaMemcpy(ramp.bytes().data(), of_ramp.data(), ramp.bytes().size(), cudaMemcpyHostToDevice));
+      runtime::cuda::copy_to_device(ramp.bytes().data(), of_ramp.data(), ramp.bytes().size());
     }
     constexpr std::uint32_t none = 0;
-    SLIDESTREAM_CUDA(cudaMemcpy(wrong.bytes().data(), &none, sizeof(none), cudaMemcpyHostToDevice));
+    runtime::cuda::copy_to_device(wrong.bytes().data(), &none, sizeof(none));
   }
 
   std::uint8_t* absent_at(std::size_t place) const {

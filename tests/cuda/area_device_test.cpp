@@ -36,7 +36,7 @@ TEST_CASE("a GPU makes of areas what the host makes, to the bit") {
         factor);
     DeviceMemory source(pixels.size());
     DeviceMemory made(expected.size());
-    SLIDESTREAM_CUDA(cudaMemcpy(source.bytes().data(), from, pixels.size(), cudaMemcpyHostToDevice));
+    runtime::cuda::copy_to_device(source.bytes().data(), from, pixels.size());
     const runtime::cuda::Stream stream;
     // In two parts, of which the lower one has the rows that it needs and no more.
     const std::int64_t half = small.height / 2;

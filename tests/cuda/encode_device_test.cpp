@@ -23,10 +23,9 @@ test::EncodedBatch encode(const JpegEncoderLimits& limits, int quality, const te
   const DeviceMemory memory(JpegEncoder::device_bytes(limits));
   JpegEncoder encoder(limits, quality, memory.bytes());
   const DeviceMemory pixels(image.bytes.size() + 16);
-  SLIDESTREAM_CUDA(
-      cudaMemcpy(pixels.bytes().data() + shift, image.bytes.data(), image.bytes.size(), cudaMemcpyHostToDevice));
   const DeviceMemory output(capacity + 2 * test::encoded_border + 16);
   SLIDESTREAM_CUDA(cudaMemset(output.bytes().data(), 0xA5, output.bytes().size()));
+  runtime::cuda::copy_to_device(pixels.bytes().data() + shift, image.bytes.data(), image.bytes.size());
   const DeviceMemory words((tiles.size() + 2) * sizeof(std::uint64_t));
   auto* const offsets = reinterpret_cast<std::uint64_t*>(words.bytes().data());
   std::vector<JpegTilePosition> listed = tiles;

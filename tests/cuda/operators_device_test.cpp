@@ -22,7 +22,7 @@ namespace {
 
 DeviceMemory to_device(const std::vector<std::byte>& bytes) {
   DeviceMemory memory(bytes.size());
-  SLIDESTREAM_CUDA(cudaMemcpy(memory.bytes().data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
+  runtime::cuda::copy_to_device(memory.bytes().data(), bytes.data(), bytes.size());
   return memory;
 }
 

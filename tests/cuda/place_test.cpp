@@ -19,7 +19,7 @@ namespace {
 template <class T>
 DeviceMemory to_device(const std::vector<T>& values) {
   DeviceMemory memory(values.size() * sizeof(T));
-  SLIDESTREAM_CUDA(cudaMemcpy(memory.bytes().data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+  runtime::cuda::copy_to_device(memory.bytes().data(), values.data(), values.size() * sizeof(T));
   return memory;
 }
 

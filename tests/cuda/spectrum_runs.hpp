@@ -120,11 +120,11 @@ inline void run_block(Outcome& outcome, cuda::WindowEngine& engine, const cuda::
   const DeviceBuffer scratch(engine.scratch_bytes(plane.width, plane.height, block));
   cudaStream_t stream = nullptr;
   SLIDESTREAM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  SLIDESTREAM_CUDA(cudaDeviceSynchronize());
   const DeviceBuffer counters(statistic_counters(config) * sizeof(std::int64_t));
   const DeviceBuffer classes(windows);
   const std::vector<std::uint8_t> tissue = some_tissue(block);
   SLIDESTREAM_CUDA(cudaMemcpy(classes.as<std::uint8_t>(), tissue.data(), tissue.size(), cudaMemcpyHostToDevice));
+  SLIDESTREAM_CUDA(cudaDeviceSynchronize());  // the stream doesn't wait for what stands above
   engine.enqueue({histogram.as<std::uint64_t>(), clipped.as<std::uint64_t>(), moments.as<double>(),
                   config.statistics.empty() ? nullptr : counters.as<std::int64_t>(), classes.as<std::uint8_t>()},
                  plane, block, scratch.bytes(), stream);

@@ -23,7 +23,7 @@ using runtime::cuda::DeviceMemory;
 namespace {
 
 void upload(const DeviceMemory& to, const void* from) {
-  SLIDESTREAM_CUDA(cudaMemcpy(to.bytes().data(), from, to.bytes().size(), cudaMemcpyHostToDevice));
+  runtime::cuda::copy_to_device(to.bytes().data(), from, to.bytes().size());
 }
 
 std::vector<std::byte> download(const DeviceMemory& from) {

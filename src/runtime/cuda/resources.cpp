@@ -23,6 +23,11 @@ DeviceMemory::~DeviceMemory() {
   if (data_ != nullptr) SLIDESTREAM_CUDA_NOEXCEPT(cudaFree(data_));
 }
 
+void copy_to_device(void* to, const void* from, std::size_t bytes) {
+  SLIDESTREAM_CUDA(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+  SLIDESTREAM_CUDA(cudaStreamSynchronize(cudaStreamLegacy));
+}
+
 std::span<std::byte> DeviceArena::take(std::size_t bytes) {
   const std::span<std::byte> all = memory_.bytes();
   if (aligned(bytes) > all.size() - used_) throw std::bad_alloc();

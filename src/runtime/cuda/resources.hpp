@@ -47,6 +47,10 @@ class DeviceMemory {
   std::size_t size_ = 0;
 };
 
+/// Copies host memory, which needn't be pinned, to the current device, and waits until it is there. `cudaMemcpy` alone
+/// may return before, when it has only put the bytes aside, and a `Stream` doesn't wait for it. \throws CudaError
+void copy_to_device(void* to, const void* from, std::size_t bytes);
+
 /// Hands out parts of one block, one after the other: all device memory of a run is taken in one piece.
 class DeviceArena {
  public:
