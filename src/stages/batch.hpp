@@ -164,6 +164,7 @@ struct ReadChunk {
 /// A strip under way. There are as many as slots; each is reused for the whole run.
 struct Batch {
   std::size_t lane = 0;
+  std::uint64_t number = 0;  ///< of those that came to the lane before it
   runtime::Slot slot;
   std::shared_ptr<SlideRun> slide;
   Chain* chain = nullptr;       ///< of the slide

@@ -35,6 +35,12 @@ cuda::SampleLayout sample_layout(const Batch& batch) {
 /// tile whose header is longer the CPU says what it is.
 std::size_t header_bytes(const Batch& batch) { return detail_of(batch).jpeg_tables.empty() ? 1024 : 256; }
 
+/// Headers are asked for so many tiles ahead, and so much of each.
+constexpr std::size_t ahead = 12;
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t lines_of_header = 2;
+constexpr std::size_t lines_with_tables = 8;
+
 /// Of all headers that are under way at a time, and of what says where they are.
 constexpr std::size_t header_room = std::size_t{4} << 20;
 
@@ -116,7 +122,14 @@ void SlotDecoder::describe_coded(Batch& batch, Described& described, const Add& 
   described.clear();
   // From the batch's own rows of RGB to those of luminance.
   const std::int64_t beside = luminance_behind_ + batch.own_offset(luminance_plane) - batch.own_offset(rgb_plane);
+  const std::byte* const slot = batch.slot.memory().data();
+  const std::size_t lines = detail_of(batch).jpeg_tables.empty() ? lines_with_tables : lines_of_header;
   for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
+    // What was read went past the processor's caches, and a header is looked at once: it is asked for ahead.
+    if (i + ahead < batch.tiles.size()) {
+      const std::byte* const header = slot + batch.tiles[i + ahead].offset;
+      for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(header + line * cache_line);
+    }
     const BatchTile& tile = batch.tiles[i];
     cuda::JpegPlacement placement;
     placement.offset = static_cast<std::uint64_t>(tile.place[plane_]);

@@ -137,6 +137,7 @@ Batch* Lane::admit(const Admission& admission) {
   Batch& batch = batches_[slot->index()];
   batch.handoff.take();
   batch.lane = index_;
+  batch.number = admitted_++;
   batch.slot = std::move(*slot);
   batch.slide = message.slide;
   batch.chain = message.chain;
@@ -156,24 +157,23 @@ Batch* Lane::admit(const Admission& admission) {
 void Lane::start_read(Batch& batch, ReadNode::gateway_type& gateway) {
   const runtime::GraphLifetime::Body body(shared_.lifetime);
   gateway.reserve_wait();
-  io_.submit([this, &batch, &gateway] {
-    const runtime::GraphLifetime::Body io_body(shared_.lifetime);
-    take(batch);
-    const std::size_t threads = std::clamp<std::size_t>(shared_.read.begin(batch), 1, readers(shared_.context));
-    batch.tasks_left.store(static_cast<std::int64_t>(threads), std::memory_order_relaxed);
-    give(batch);
-    for (std::size_t i = 1; i < threads; ++i) io_.submit([this, &batch, &gateway] { read(batch, gateway); });
-    read(batch, gateway);
-  });
-}
-
-void Lane::read(Batch& batch, ReadNode::gateway_type& gateway) {
-  const runtime::GraphLifetime::Body body(shared_.lifetime);
   take(batch);
-  shared_.read.run(batch);
-  if (batch.tasks_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  gateway.try_put(give(batch));
-  gateway.release_wait();
+  runtime::ReadingThreads::Job job;
+  job.begin = [this, &batch] {
+    const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+    return shared_.read.begin(batch);
+  };
+  job.part = [this, &batch] {
+    const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+    return shared_.read.run(batch);
+  };
+  job.end = [this, &batch, &gateway] {
+    const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+    gateway.try_put(give(batch));
+    gateway.release_wait();
+  };
+  // The graph's threads come here in any order.
+  io_.submit(batch.number, std::move(job));
 }
 
 }  // namespace slidestream

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/handoff.hpp"
-#include "runtime/io_threads.hpp"
+#include "runtime/reading_threads.hpp"
 #include "runtime/slot_pool.hpp"
 #include "stages/decode.hpp"
 #include "stages/read.hpp"
@@ -104,16 +104,16 @@ class Lane {
   void give_token();
   void copy_tiles(Batch& batch) const;
   void start_read(Batch& batch, ReadNode::gateway_type& gateway);
-  void read(Batch& batch, ReadNode::gateway_type& gateway);
 
   std::size_t index_;
   std::size_t depth_;
   bool ending_ = false;         ///< nobody waits for slots any more
+  std::uint64_t admitted_ = 0;  ///< batches; the admitting node's, which is serial
   std::vector<Batch> batches_;  ///< one a slot
   runtime::Handoff source_turn_;
   tbb::flow::buffer_node<SlotToken> tokens_;
   runtime::SlotPool pool_;
-  runtime::IoThreads io_;
+  runtime::ReadingThreads io_;
 
   tbb::flow::input_node<StripMessage> source_;
   tbb::flow::join_node<Admission, tbb::flow::reserving> join_;

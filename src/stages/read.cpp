@@ -32,22 +32,21 @@ class Read final : public ReadStage {
     return threads;
   }
 
-  void run(Batch& batch) override {
-    if (batch.skip(0)) return;
+  bool run(Batch& batch) override {
+    if (batch.skip(0)) return false;
+    std::size_t next = batch.next_chunk.fetch_add(batch.chunks_a_turn, std::memory_order_relaxed);
+    if (next >= batch.chunks.size() || batch.skip(static_cast<std::int64_t>(next))) return false;
     runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
-    std::size_t next = 0;
     try {
-      for (;;) {
-        next = batch.next_chunk.fetch_add(batch.chunks_a_turn, std::memory_order_relaxed);
-        if (next >= batch.chunks.size() || batch.skip(static_cast<std::int64_t>(next))) return;
-        const std::size_t end = std::min(next + batch.chunks_a_turn, batch.chunks.size());
-        std::uint64_t bytes = 0;
-        for (std::size_t i = next; i < end; ++i) bytes += batch.chunks[i].length;
-        reads_.read(batch, next, end, next);
-        busy.add(0, bytes);
-      }
+      const std::size_t end = std::min(next + batch.chunks_a_turn, batch.chunks.size());
+      std::uint64_t bytes = 0;
+      for (std::size_t i = next; i < end; ++i) bytes += batch.chunks[i].length;
+      reads_.read(batch, next, end, next);
+      busy.add(0, bytes);
+      return true;
     } catch (...) {
       fail(batch, std::current_exception(), static_cast<std::int64_t>(next));
+      return false;
     }
   }
 

@@ -15,9 +15,9 @@ class ReadStage {
   /// Lays the slot out. Thread-safe for different batches. \returns how many threads may read at the same time; 0 when
   /// there is nothing to read. A failure fails the batch's slide.
   virtual std::size_t begin(Batch& batch) = 0;
-  /// Reads what no other thread has taken, until all is read or the slide has failed; may block on storage.
-  /// Thread-safe.
-  virtual void run(Batch& batch) = 0;
+  /// Reads the next part that no other thread has taken; may block on storage. Thread-safe. \returns false when there
+  /// was none, or the slide has failed.
+  virtual bool run(Batch& batch) = 0;
 };
 
 extern const runtime::StageContract read_contract;

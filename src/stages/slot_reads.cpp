@@ -27,6 +27,8 @@ namespace {
 /// What one thread reads at a time: enough for storage to work at its speed, and so little that several threads share a
 /// batch evenly.
 constexpr std::size_t most_chunk = std::size_t{8} << 20;
+/// Turns that a batch of many small chunks has at least, so that all threads have some.
+constexpr std::size_t least_turns = 32;
 /// What a thread that has many reads under way takes at a time, and how long each is.
 constexpr std::size_t most_turn = std::size_t{16} << 20;
 constexpr std::size_t most_read = std::size_t{1} << 20;
@@ -225,11 +227,16 @@ std::size_t SlotReads::share_out(Batch& batch) const {
   batch.chunks_a_turn = 1;
   const std::size_t chunks = batch.chunks.size();
   batch.chunks_to_come.store(chunks, std::memory_order_relaxed);
-  const bool one_by_one = batch.slide->io == InputIo::posix || batch.slide->io == InputIo::cufile;
-  if (one_by_one || !has_rings() || chunks == 0) return chunks;
+  if (chunks == 0) return 0;
   std::size_t bytes = 0;
   for (const ReadChunk& chunk : batch.chunks) bytes += chunk.length;
   const std::size_t usual = std::max<std::size_t>(bytes / chunks, 1);
+  const bool one_by_one = batch.slide->io == InputIo::posix || batch.slide->io == InputIo::cufile;
+  if (one_by_one || !has_rings()) {
+    batch.chunks_a_turn =
+        std::clamp<std::size_t>(most_chunk / usual, 1, std::max<std::size_t>(chunks / least_turns, 1));
+    return (chunks + batch.chunks_a_turn - 1) / batch.chunks_a_turn;
+  }
   batch.chunks_a_turn = std::clamp<std::size_t>(most_turn / usual, 1, runtime::Ring::most_reads);
   return std::min(ring_threads, (chunks + batch.chunks_a_turn - 1) / batch.chunks_a_turn);
 }

@@ -10,6 +10,9 @@ namespace {
 
 /// Rounded once, halves to even; exact beyond 2^53, where doubles are whole numbers already.
 Int128 to_fixed_point(double value, int fraction_bits) noexcept {
+  constexpr double fits_64_bits = 0x1p62;
+  const double scaled = value * static_cast<double>(std::uint64_t{1} << fraction_bits);
+  if (std::abs(scaled) < fits_64_bits) return std::llrint(scaled);
   return static_cast<Int128>(std::nearbyint(std::ldexp(value, fraction_bits)));
 }
 
