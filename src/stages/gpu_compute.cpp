@@ -227,7 +227,8 @@ void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
     } else {
       SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), on.stream.get()));
     }
-    completion_.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
+    auto& completion = compute_completions_[static_cast<std::size_t>(batch.chain->device_stream)];
+    completion.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
       if (!failure && slot.worked) meter_compute(batch, slot);
       done(std::move(failure));
     });

@@ -17,6 +17,13 @@ namespace slidestream {
 using runtime::cuda::DeviceArena;
 using runtime::cuda::DeviceScope;
 
+namespace {
+
+/// More batches aren't decoded at a time by a device, however many slots there are.
+constexpr std::size_t most_decode_completions = 8;
+
+}  // namespace
+
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceWork& work,
                      const DeviceLayout& layout)
@@ -26,8 +33,6 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
       layout_(layout),
       split_(split_of(context.config.analysis)),
       memory_(layout.total()),
-      decode_completion_(device.ordinal, device.numa_node),
-      completion_(device.ordinal, device.numa_node),
       band_completion_(device.ordinal, device.numa_node) {
   for (std::unique_ptr<DeviceKernels>& of_stream : kernels) {
     compute_streams_.push_back(std::make_unique<ComputeStream>());
@@ -58,6 +63,12 @@ GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
     slot_memory_.push_back(std::move(memory));
   }
   slots_.resize(layout.slots);
+  for (std::size_t i = 0; i < compute_streams_.size(); ++i) {
+    compute_completions_.emplace_back(device.ordinal, device.numa_node);
+  }
+  for (std::size_t i = 0; i < std::min(slots_.size(), most_decode_completions); ++i) {
+    decode_completions_.emplace_back(device.ordinal, device.numa_node);
+  }
 }
 
 void GpuDevice::make_slot(std::size_t index) {
@@ -259,7 +270,7 @@ void GpuDevice::decode(Batch& batch, const GpuSet::Done& done) {
     slot.decoding = !batch.skip();
     if (slot.decoding) slot.decoder->decode(batch, own_rows(batch, slot), stream);
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), stream));
-    decode_completion_.wait_for(slot.decoded.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
+    decode_completion(batch).wait_for(slot.decoded.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
       float decoding = 0.0F;
       if (!failure && cudaEventElapsedTime(&decoding, slot.decode_begun.get(), slot.decoded.get()) == cudaSuccess) {
         context_.device_decode.add_busy(std::chrono::duration<float, std::milli>(decoding));
@@ -296,7 +307,7 @@ void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
       }
     }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
-    decode_completion_.wait_for(slot.decoded.get(), done);
+    decode_completion(batch).wait_for(slot.decoded.get(), done);
     return;
   } catch (...) {
     done(std::current_exception());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -151,6 +152,9 @@ class GpuDevice {
   static ByPlane<std::byte*> own_rows(const Batch& batch, const DeviceSlot& slot);
   void meter_compute(const Batch& batch, const DeviceSlot& slot);
   DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
+  runtime::cuda::CompletionThread& decode_completion(const Batch& batch) {
+    return decode_completions_[batch.slot.index() % decode_completions_.size()];
+  }
 
   RunContext& context_;
   runtime::cuda::Device device_;
@@ -169,8 +173,10 @@ class GpuDevice {
   std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until the slot is made ready
   runtime::cuda::Stream copy_stream_;
   runtime::cuda::Stream band_stream_;  ///< bands and parcels on their way to the host
-  runtime::cuda::CompletionThread decode_completion_;
-  runtime::cuda::CompletionThread completion_;
+  // A device does what is on different streams in any order, so each is waited for apart: what is done isn't held up by
+  // what was asked for before it.
+  std::deque<runtime::cuda::CompletionThread> decode_completions_;   ///< as many slots as there are share them
+  std::deque<runtime::cuda::CompletionThread> compute_completions_;  ///< as the streams
   runtime::cuda::CompletionThread band_completion_;
 };
 
