@@ -113,6 +113,7 @@ COMMANDS = {
         "pipeline report sweep --html sweep.html": "not: of a sweep on a GPU; docs/tuning.md's is run",
         "gpu_bench --only convert": "not: " + GPU,
         "gpu_bench --only several_gpus --dir /dev/shm/bench": "not: " + GPU,
+        "gpu_bench --only one_slide --trace one.json": "not: " + GPU,
         "SLIDESTREAM_FAKE_GPUS=8 SLIDESTREAM_FAKE_TIMES=\"1.8e-11 4e-13 1.5e-7 1.13e-7\" build/cuda/tests/stages/fake_gpu_bench "
         "--only several_gpus --size 49152x43264 --dir /dev/shm/bench": "not: minutes, and 32 processors; \"bench: gpu_bench on a made-up GPU\" runs the program",
         "bench/convert_bench.py build/cuda/pipeline --size 65664x43264 --threads 16 --only archive --slides 64 --at-once 8 16 "
