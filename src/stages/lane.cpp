@@ -125,6 +125,7 @@ StripMessage Lane::next_strip(tbb::flow_control& flow_control) {
     // Every strip before has its slot: the next is asked for when the last was admitted.
     end_preparation();
   }
+  message.number = sent_++;
   return message;
 }
 
@@ -137,7 +138,7 @@ Batch* Lane::admit(const Admission& admission) {
   Batch& batch = batches_[slot->index()];
   batch.handoff.take();
   batch.lane = index_;
-  batch.number = admitted_++;
+  batch.number = message.number;
   batch.slot = std::move(*slot);
   batch.slide = message.slide;
   batch.chain = message.chain;

@@ -3,6 +3,7 @@
 #include <oneapi/tbb/flow_graph.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <vector>
@@ -108,9 +109,9 @@ class Lane {
   std::size_t index_;
   std::size_t depth_;
   bool ending_ = false;         ///< nobody waits for slots any more
-  std::uint64_t admitted_ = 0;  ///< batches; the admitting node's, which is serial
   std::vector<Batch> batches_;  ///< one a slot
   runtime::Handoff source_turn_;
+  std::uint64_t sent_ = 0;  ///< strips; used by the source alone, which is serial
   tbb::flow::buffer_node<SlotToken> tokens_;
   runtime::SlotPool pool_;
   runtime::ReadingThreads io_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct StripMessage {
   std::size_t strip_index = 0;
   bool empty = false;  ///< no work: the slide failed or was abandoned
   bool last = false;
+  std::uint64_t number = 0;  ///< of those that went to the lane before it: the lane's to set
 };
 
 /// Slides in input order, each as chains of strips in row order. A lane that has sent its chain takes the next one:
