@@ -3,10 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,87 +10,10 @@
 #include <utility>
 
 #include "config/suggest.hpp"
+#include "networks/onnx_library.hpp"
 
 namespace slidestream::networks {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* variable = "SLIDESTREAM_ONNXRUNTIME";
-constexpr const char* library_name = "libonnxruntime.so";
-
-/// The library in a folder, or in the folder `capi` of it as the package has it; of several versions the last by name.
-std::optional<fs::path> library_in(const fs::path& folder) {
-  std::optional<fs::path> best;
-  for (const fs::path& place : {folder, folder / "capi"}) {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(place, error)) {
-      const std::string name = entry.path().filename().string();
-      const std::string_view ends =
-          std::string_view(name).substr(std::min(name.size(), std::string_view(library_name).size()));
-      const bool fits = name.starts_with(library_name) && (ends.empty() || ends.front() == '.');
-      if (fits && (!best || *best < entry.path())) best = entry.path();
-    }
-    if (best) break;
-  }
-  return best;
-}
-
-struct Loaded {
-  std::string file;
-  void* library = nullptr;
-};
-
-void* open_library(const std::string& file) { return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL); }
-
-std::string loader_message() {
-  const char* text = dlerror();
-  return one_line(text == nullptr ? "unknown reason" : text);
-}
-
-/// What the user named: it or nothing.
-Loaded load_named(const std::string& named, const std::string& who) {
-  std::error_code error;
-  std::string file = named;
-  if (fs::is_directory(named, error)) {
-    const auto found = library_in(named);
-    if (!found) throw ConfigError(who + ": " + named + " holds no " + library_name);
-    file = found->string();
-  }
-  void* library = open_library(file);
-  if (library == nullptr) throw ConfigError(who + ": ONNX Runtime can't be loaded: " + loader_message());
-  return {file, library};
-}
-
-/// The folder of Python's package, found without importing it; empty: none.
-std::string folder_of_package() {
-  constexpr const char* command =
-      "python3 -c 'import importlib.util as u; s = u.find_spec(\"onnxruntime\"); "
-      "print(s.submodule_search_locations[0] if s else \"\")' 2>/dev/null";
-  std::string folder;
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command, "r"), pclose);  // NOLINT(cert-env33-c)
-  if (!pipe) return folder;
-  std::array<char, 512> buffer{};
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) {
-    folder.append(buffer.data(), count);
-  }
-  while (!folder.empty() && folder.back() == '\n') folder.pop_back();
-  return folder;
-}
-
-Loaded find_library(const std::string& named) {
-  if (!named.empty()) return load_named(named, "model.runtime");
-  const char* from_environment = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nothing here sets any
-  if (from_environment != nullptr && *from_environment != '\0') return load_named(from_environment, variable);
-  if (void* library = open_library(library_name)) return {library_name, library};
-  const std::string package = folder_of_package();
-  if (!package.empty()) {
-    if (const auto file = library_in(package)) return load_named(file->string(), "Python's package onnxruntime");
-  }
-  throw ConfigError(std::string("ONNX Runtime isn't there: neither model.runtime nor ") + variable +
-                    " names its library, the system has no " + library_name +
-                    ", and python3 has no package onnxruntime (pip install onnxruntime)");
-}
 
 /// The library tells failures by what its calls return; warnings of how it computes are for its developers.
 void say_nothing(void*, int, const char*, const char*, const char*, const char*) {}
@@ -117,20 +36,46 @@ std::optional<std::string_view> behind_brackets(std::string_view text, char open
   return std::nullopt;
 }
 
-/// Without "/source/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) ".
-std::string_view without_place(std::string_view text) {
-  if (!text.starts_with('/')) return text;
-  const auto end_of_path = text.find(' ');
-  const std::string_view path = text.substr(0, end_of_path);
+/// Behind "/source/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) ", with which `text`
+/// begins; nothing where it doesn't.
+std::optional<std::string_view> behind_place(std::string_view text) {
+  const std::string_view path = text.substr(0, text.find_first_of(" \n"));
   const auto colon = path.rfind(':');
-  if (colon == std::string_view::npos || colon + 1 == path.size() ||
+  if (!path.starts_with('/') || colon == std::string_view::npos || colon + 1 == path.size() ||
       path.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) {
-    return text;
+    return std::nullopt;
   }
   auto rest = behind_brackets(text, '(', ')');
+  // What is within a function is named behind it: "::<lambda(int)>".
+  while (rest && rest->starts_with("::")) rest = behind_brackets(*rest, '(', ')');
+  if (rest && rest->starts_with('>')) rest = trimmed(rest->substr(1));
   if (rest && rest->starts_with("const")) rest = trimmed(rest->substr(5));
   if (rest && rest->starts_with('[')) rest = behind_brackets(*rest, '[', ']');
-  return !rest || rest->empty() ? text : *rest;
+  return !rest || rest->empty() ? std::nullopt : rest;
+}
+
+/// Without any such place, wherever it stands, and without the name of the file that was loaded.
+std::string without_places(std::string_view text) {
+  constexpr std::string_view loads = "Load model from ";
+  constexpr std::string_view failed = " failed:";
+  if (text.starts_with(loads)) {
+    const auto end = text.find(failed);
+    if (end != std::string_view::npos) text = trimmed(text.substr(end + failed.size()));
+  }
+  std::string kept;
+  while (!text.empty()) {
+    const auto slash = text.find('/');
+    kept += text.substr(0, slash);
+    if (slash == std::string_view::npos) break;
+    text.remove_prefix(slash);
+    if (const auto rest = behind_place(text)) {
+      text = *rest;
+    } else {
+      kept += '/';
+      text.remove_prefix(1);
+    }
+  }
+  return kept;
 }
 
 }  // namespace
@@ -156,7 +101,7 @@ std::string cause_in(std::string_view message) {
       node += ": ";
     }
   }
-  return one_line(node + std::string(without_place(text)));
+  return one_line(node + without_places(text));
 }
 
 std::shared_ptr<const OnnxRuntime> OnnxRuntime::load(const std::string& named) {
@@ -168,8 +113,8 @@ std::shared_ptr<const OnnxRuntime> OnnxRuntime::load(const std::string& named) {
   const std::lock_guard lock(mutex);
   std::shared_ptr<const OnnxRuntime>& runtime = known[named];
   if (!runtime) {
-    const Loaded found = find_library(named);
-    runtime.reset(new OnnxRuntime(found.file, found.library));
+    const OnnxLibrary found = find_onnx_library(named);
+    runtime.reset(new OnnxRuntime(found.file, found.handle));
   }
   return runtime;
 }
