@@ -49,12 +49,13 @@ class Network:
         return self.add("Conv", value, self.constant(weights), self.constant(bias), to=to, kernel_shape=[side, side],
                         pads=[side // 2] * 4, strides=[stride, stride])
 
-    def model(self, name, takes, gives, types=(FLOAT, FLOAT), inputs=("tiles",)):
+    def model(self, name, takes, gives, types=(FLOAT, FLOAT), inputs=("tiles",), output="result"):
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(each, types[0], takes) for each in inputs],
-                                  [helper.make_tensor_value_info("result", types[1], gives)], self.weights)
+                                  [helper.make_tensor_value_info(output, types[1], gives)], self.weights)
         made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="slidestream")
         made.ir_version = 8
-        onnx.checker.check_model(made)
+        if gives is not None:  # without it a model isn't as ONNX wants it, and ONNX Runtime takes it
+            onnx.checker.check_model(made)
         return made
 
 
@@ -206,7 +207,7 @@ def infinite():
     return network.model("infinite", ["n", 3, 64, 64], ["n", 3])
 
 
-def repeated(times, holes=False):
+def repeated(times, holes=False, gives=None):
     """Pixels as they are, after so many repetitions of what changes nothing; with holes where tiles are light."""
     network = Network()
     shape = ["n", 3, 64, 64]
@@ -222,7 +223,7 @@ def repeated(times, holes=False):
         root = network.add("Sqrt", network.add("Sub", network.constant(0.5), mean))
         value = network.add("Add", value, network.add("Mul", root, network.constant(0.0)))
     network.add("Identity", value, to="result")
-    return network.model("repeated", shape, shape)
+    return network.model("repeated", shape, gives or shape)
 
 
 def slow():
@@ -275,8 +276,26 @@ def inputs():
     return network.model("inputs", ["n", 3, 64, 64], ["n", 3, 64, 64], inputs=("tiles", "others"))
 
 
+def itself():
+    """Gives what it takes, without a node between."""
+    return Network().model("itself", ["n", 3, 64, 64], ["n", 3, 64, 64], output="tiles")
+
+
+def unranked():
+    """The mean colour, and doesn't say how many dimensions that has."""
+    network = Network()
+    network.add("Squeeze", network.add("ReduceMean", "tiles", axes=[2, 3], keepdims=1), to="result")
+    return network.model("unranked", ["n", 3, 64, 64], None)
+
+
+def endless_shape():
+    """Never comes to an end, and doesn't say what shape it would give."""
+    return repeated(numpy.iinfo(numpy.int64).max, gives=["n", 3, "height", "width"])
+
+
 SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, infinite, memory, slow, holes,
-         endless, outside, grey, bytes_in, oblong, inputs]
+         endless, outside, itself, unranked, endless_shape, grey,
+         bytes_in, oblong, inputs]
 LARGE = [resnet18, resnet18_half, unet_half]
 # Files that weights lie in.
 WEIGHTS = {"outside": "filters.bin"}
@@ -284,6 +303,7 @@ SETTINGS = {
     "slow": "batch = 1\n",
     "holes": "batch = 1\n",
     "endless": "batch = 1\n",
+    "endless_shape": "batch = 1\n",
     "blur": "tile = 64\noverlap = 8\n",
     "classes": 'output = "classes"\nrange = [-3.0, 3.0]\n',
     "unet": "overlap = 16\nbatch = 4\n" + IMAGENET,

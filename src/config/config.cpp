@@ -333,7 +333,8 @@ void read_model_file(Config& config) {
   if (!config.operators.runs("model") || config.model.network || config.model.file.empty()) return;
   const std::filesystem::path file = std::filesystem::path(config.model.file).replace_extension(".toml");
   std::error_code code;
-  if (file == config.model.file || !std::filesystem::exists(file, code)) return;
+  // A link that leads nowhere isn't no file.
+  if (file == config.model.file || !std::filesystem::exists(std::filesystem::symlink_status(file, code))) return;
   const Config beside = load_config(file);
   const Config defaults;
   for (const ConfigKey& key : config_keys()) {

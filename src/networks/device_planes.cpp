@@ -34,6 +34,8 @@ class DevicePlanes final : public TilePlanes {
         given_(size.values * (size.half_values ? sizeof(std::uint16_t) : sizeof(float))),
         widened_(size.half_values ? size.values * sizeof(float) : 0),
         table_(table.size_bytes()) {
+    // Numbers that aren't, in float32 and float16: what a network leaves out is seen.
+    SLIDESTREAM_CUDA(cudaMemsetAsync(given_.bytes().data(), 0xff, given_.bytes().size(), stream_.get()));
     const Pinned staged(table.size_bytes());
     std::memcpy(staged.memory.bytes().data(), table.data(), table.size_bytes());
     SLIDESTREAM_CUDA(cudaMemcpyAsync(table_.bytes().data(), staged.memory.bytes().data(), table.size_bytes(),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,8 @@
 namespace slidestream::networks {
 namespace {
 
+constexpr std::uint16_t half_nan = 0x7e00;
+
 template <class Sample>
 class HostPlanes final : public TilePlanes {
  public:
@@ -14,8 +17,9 @@ class HostPlanes final : public TilePlanes {
       : normalisation_(std::move(normalisation)),
         area_(size.area),
         planes_(size.area * size.tiles * 3),
-        floats_(size.half_values ? 0 : size.values),
-        halves_(size.half_values ? size.values : 0) {}
+        // Numbers that aren't: what a network leaves out is seen.
+        floats_(size.half_values ? 0 : size.values, std::numeric_limits<float>::quiet_NaN()),
+        halves_(size.half_values ? size.values : 0, half_nan) {}
 
   // The library takes what it reads as memory that may be written to.
   void* data() const noexcept override { return const_cast<Sample*>(planes_.data()); }

@@ -1,12 +1,15 @@
 #include "networks/onnx_files.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <set>
 #include <slidestream/error.hpp>
 #include <string_view>
 #include <system_error>
 
+#include "config/suggest.hpp"
 #include "sink/content_hash.hpp"
 
 namespace slidestream::networks {
@@ -58,7 +61,7 @@ class Reader {
   std::optional<std::uint64_t> number(std::uint64_t& at, std::uint64_t end) {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64 && at < end; shift += 7) {
-      const int byte = stream_.get();
+      const int byte = stream_.rdbuf()->sbumpc();
       if (byte == std::ifstream::traits_type::eof()) return std::nullopt;
       ++at;
       value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
@@ -75,7 +78,8 @@ class Reader {
     std::string value;
     while (at < end) {
       const auto tag = number(at, end);
-      if (!tag) return false;
+      // No message has a field 0: what begins so is another kind of file.
+      if (!tag || *tag >> 3 == 0) return false;
       std::uint64_t length = 0;
       switch (*tag & 7) {
         case 0:
@@ -123,7 +127,37 @@ std::vector<std::string> weight_files(const std::filesystem::path& file) {
   return {reader.names().begin(), reader.names().end()};
 }
 
+void check_network_files(const std::string& file) {
+  if (file.empty()) throw ConfigError("model.file isn't set: the operator model wants a network, an ONNX file");
+  const auto check = [&](const std::filesystem::path& path, const std::string& which) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    if (!std::filesystem::exists(status)) {
+      throw ConfigError(file + ": " + which + (error ? error.message() : "No such file or directory"));
+    }
+    if (!std::filesystem::is_regular_file(status)) throw ConfigError(file + ": " + which + "not a regular file");
+  };
+  check(file, "");
+  // A protocol buffer is no longer than that, and a reader of one no further.
+  constexpr std::uintmax_t longest = std::numeric_limits<std::int32_t>::max();
+  const std::uintmax_t size = std::filesystem::file_size(file);
+  if (size > longest) {
+    throw ConfigError(file + ": it has " + std::to_string(size) + " bytes, and a network's file at most " +
+                      std::to_string(longest) + "; larger weights lie in files beside it");
+  }
+  const std::filesystem::path whole = file;
+  for (const std::string& name : weight_files(whole)) {
+    const std::filesystem::path path = name;
+    const std::string which = "its weights lie in " + one_line(name) + ": ";
+    if (path.is_absolute() || std::ranges::find(path, "..") != path.end()) {
+      throw ConfigError(file + ": " + which + "that isn't in its folder");
+    }
+    check(whole.parent_path() / path, which);
+  }
+}
+
 std::string content_of_network(const std::filesystem::path& file) {
+  check_network_files(file.string());
   std::string all;
   const auto add = [&all](const std::string& name, const std::filesystem::path& path) {
     const auto digest = file_hash(path);

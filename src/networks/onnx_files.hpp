@@ -15,8 +15,12 @@ namespace slidestream::networks {
 /// damaged those in front of the damage are found; ONNX Runtime says so.
 std::vector<std::string> weight_files(const std::filesystem::path& file);
 
-/// A digest of the network's file and of these, wherever they lie. \throws
-/// ConfigError naming one that can't be read.
+/// Wants a network's file and those that its weights lie in to be there, files, and these in its folder, as ONNX says
+/// (TensorProto.external_data, `location`). \throws ConfigError naming the network's file and the cause.
+void check_network_files(const std::string& file);
+
+/// A digest of the network's file and of these. \throws ConfigError as `check_network_files`, and naming one that can't
+/// be read.
 std::string content_of_network(const std::filesystem::path& file);
 
 /// Bytes of all of them; those that aren't there count nothing.

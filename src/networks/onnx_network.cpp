@@ -1,14 +1,21 @@
 #include "networks/onnx_network.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <span>
+#include <stop_token>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -78,6 +85,32 @@ int sessions_of(const Config& config, bool on_gpus) {
   return config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
 }
 
+/// While it lives, what a network computes to be looked at beforehand is interrupted once `input.max_seconds` are over.
+class TimeLimit {
+ public:
+  /// \param seconds  0: none
+  TimeLimit(int seconds, std::function<void()> interrupt) : seconds_(seconds) {
+    if (seconds == 0) return;
+    thread_ = std::jthread([this, interrupt = std::move(interrupt)](const std::stop_token& ends) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any ended;
+      ended.wait_for(lock, ends, std::chrono::seconds(seconds_), [] { return false; });
+      if (ends.stop_requested()) return;
+      over_ = true;
+      interrupt();
+    });
+  }
+
+  bool is_over() const noexcept { return over_; }
+  std::string text() const { return "it takes longer than input.max_seconds = " + std::to_string(seconds_); }
+
+ private:
+  int seconds_;
+  std::atomic<bool> over_ = false;
+  std::jthread thread_;
+};
+
 /// What a network takes and gives.
 struct Shapes {
   NetworkTiles tiles;
@@ -91,7 +124,7 @@ struct Shapes {
 class ShapeFinder : private Shapes {
  public:
   ShapeFinder(const OnnxSession& session, const Config& config)
-      : file_(config.model.file), model_(config.model), session_(session) {
+      : file_(config.model.file), config_(config), model_(config.model), session_(session) {
     check_type(session.input(), "takes");
     check_type(session.output(), "gives");
     find_tiles();
@@ -108,13 +141,26 @@ class ShapeFinder : private Shapes {
     fail("it " + does + " " + tensor.text() + "; expected float32 or float16");
   }
 
+  /// "model.tile is 96", and where the file beside the network says so, "model.tile is 96 in m.toml".
+  std::string setting(std::string_view name) const {
+    const ConfigKey& key = *find_key("model", name);
+    const ConfigValue value = key.get(config_);
+    Config beside;
+    beside.operators.run = {"model"};
+    beside.model.file = file_;
+    read_model_file(beside);
+    const bool is_there = key.get(beside) == value && value != key.get(Config{});
+    return key.full_name() + " is " + to_toml_value(value) +
+           (is_there ? " in " + std::filesystem::path(file_).replace_extension(".toml").filename().string() : "");
+  }
+
   /// `set` where that isn't 0, else what the shape says, else `otherwise`.
   int number(std::string_view key, int set, std::int64_t own, int otherwise) const {
-    if (own > 1 << 20) fail("its shape has a side of " + std::to_string(own));
+    constexpr int most = 1 << 20;
+    const std::string takes = "it takes " + session_.input().text();
+    if (own > most) fail(takes + "; expected " + std::string(key) + " to be at most " + std::to_string(most));
     if (set == 0) return own > 0 ? static_cast<int>(own) : otherwise;
-    if (own > 0 && own != set) {
-      fail("model." + std::string(key) + " is " + std::to_string(set) + ", and it takes " + session_.input().text());
-    }
+    if (own > 0 && own != set) fail(setting(key) + ", and " + takes);
     return set;
   }
 
@@ -130,8 +176,7 @@ class ShapeFinder : private Shapes {
     tiles.batch = number("batch", model_.batch, shape[0], usual_batch);
     tiles.overlap = std::max(model_.overlap, 0);
     if (tiles.overlap > tiles.side / 2) {
-      fail("model.overlap is " + std::to_string(tiles.overlap) + "; expected at most half of its tiles' side, " +
-           std::to_string(tiles.side / 2));
+      fail(setting("overlap") + "; expected at most half of its tiles' side, " + std::to_string(tiles.side / 2));
     }
     if (model_.mpp > 0.0) tiles.mpp = model_.mpp;
     tiles.tissue_only = model_.where == ModelWhere::tissue;
@@ -143,19 +188,23 @@ class ShapeFinder : private Shapes {
   std::vector<std::int64_t> find_output_shape() const {
     std::vector<std::int64_t> shape = session_.output().shape;
     if (!shape.empty() && shape[0] < 0) shape[0] = tiles.batch;
-    if (std::ranges::all_of(shape, [](std::int64_t side) { return side >= 0; })) return shape;
+    // Of one whose number of dimensions isn't known the library says that there are none.
+    const bool known = std::ranges::all_of(shape, [](std::int64_t side) { return side >= 0; });
+    if (known && !shape.empty()) return shape;
     const std::size_t values = static_cast<std::size_t>(tiles.batch) * 3 * tiles.side * tiles.side;
     const onnx::ElementType type = session_.input().type;
     const std::size_t bytes = values * (type == onnx::ElementType::float16 ? 2 : 4);
     const std::string batch = "a batch of " + std::to_string(tiles.batch) + " black tiles, " + mib_text(bytes);
+    const OnnxSession::Terminator runs = session_.terminator();
+    const TimeLimit limit(config_.input.max_seconds, [&] { session_.terminate(runs, true); });
     try {
       std::vector<std::byte> zeros(bytes);
       const auto input = session_.tensor(zeros.data(), bytes, input_shape, type);
       OnnxSession::Value given;
-      session_.run(input, given);
+      session_.run(input, given, runs);
       return session_.shape_of(given);
     } catch (const Error& error) {
-      fail("it fails on " + batch + ": " + error.what());
+      fail("it fails on " + batch + ": " + (limit.is_over() ? limit.text() : error.what()));
     } catch (const std::bad_alloc&) {
       fail("there is no memory for " + batch + "; lower model.batch");
     }
@@ -175,14 +224,13 @@ class ShapeFinder : private Shapes {
     if (vector) {
       output.kind = NetworkOutput::Kind::vector;
       if (planes && (output_shape[2] != 1 || output_shape[3] != 1)) {
-        fail("model.output is vector, and " + gives + "; expected tiles x entries");
+        fail(setting("output") + ", and " + gives + "; expected tiles x entries");
       }
       return;
     }
     output.kind = model_.output == ModelOutput::classes ? NetworkOutput::Kind::classes : NetworkOutput::Kind::image;
     if (!planes) {
-      fail("model.output is " + std::string(output.kind == NetworkOutput::Kind::classes ? "classes" : "image") +
-           ", and " + gives + "; expected tiles x channels x height x width");
+      fail(setting("output") + ", and " + gives + "; expected tiles x channels x height x width");
     }
     find_image(gives);
   }
@@ -197,16 +245,22 @@ class ShapeFinder : private Shapes {
     }
     output.scale = static_cast<int>(tiles.side / side);
     if (tiles.overlap % output.scale != 0) {
-      fail("model.overlap is " + std::to_string(tiles.overlap) + ", and its output is " + std::to_string(output.scale) +
+      fail(setting("overlap") + ", and its output is " + std::to_string(output.scale) +
            " times as small; expected a multiple of that");
     }
     output.sample = model_.sample == ModelSample::uint16 ? SampleType::uint16 : SampleType::uint8;
     const bool has_range = model_.range != std::array<double, 2>{0.0, 0.0};
     output.low = has_range ? static_cast<float>(model_.range[0]) : 0.0F;
     output.high = has_range ? static_cast<float>(model_.range[1]) : 1.0F;
+    // Of 8 bits the range is cut in 255, of 16 in 65,535.
+    if (!(output.low < output.high) || !std::isfinite(65535.0F / (output.high - output.low)) ||
+        !std::isfinite(output.high - output.low)) {
+      fail(setting("range") + ", which is no range in float32");
+    }
   }
 
   const std::string& file_;
+  const Config& config_;
   const ModelConfig& model_;
   const OnnxSession& session_;
 };
@@ -275,6 +329,7 @@ class OnnxNetwork final : public Network {
         shapes_(ShapeFinder(*first_, config).shapes()),
         normalisation_(std::make_shared<Normalisation>(config.model)),
         sessions_(sessions_of(config, !gpus_.empty())),
+        max_seconds_(config.input.max_seconds),
         settings_(in_effect(config)) {}
 
   NetworkTiles tiles() const override { return shapes_.tiles; }
@@ -305,7 +360,12 @@ class OnnxNetwork final : public Network {
     const std::vector<std::uint8_t> black(count_of(shapes_.input_shape));
     std::vector<float> values(count_of(shapes_.output_shape));
     const std::size_t before = runtime::resident_bytes();
-    session.run(black, values);
+    const TimeLimit limit(max_seconds_, [&] { session.interrupt(true); });
+    try {
+      session.run(black, values);
+    } catch (const SlideError& error) {
+      throw SlideError(limit.is_over() ? of_file(file_, limit.text()) : error.what());
+    }
     const std::size_t after = runtime::resident_bytes();
     if (after > before) memory.session += after - before;
     return memory;
@@ -373,6 +433,7 @@ class OnnxNetwork final : public Network {
   Shapes shapes_;
   std::shared_ptr<const Normalisation> normalisation_;
   int sessions_;
+  int max_seconds_;
   std::vector<std::pair<std::string, std::string>> settings_;
   mutable std::mutex mutex_;
   mutable std::size_t made_ = 0;                                      ///< guarded by mutex_
@@ -398,17 +459,6 @@ std::string key_of(const Config& config) {
   return text;
 }
 
-/// Wants a file. \throws ConfigError.
-void check_file(const std::string& file) {
-  if (file.empty()) throw ConfigError("model.file isn't set: the operator model wants a network, an ONNX file");
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) {
-    throw ConfigError(of_file(file, error ? error.message() : "No such file or directory"));
-  }
-  if (!std::filesystem::is_regular_file(status)) throw ConfigError(of_file(file, "not a regular file"));
-}
-
 }  // namespace
 
 std::shared_ptr<const Network> open_network(const Config& config) {
@@ -416,12 +466,16 @@ std::shared_ptr<const Network> open_network(const Config& config) {
   using Kept = std::pair<std::string, std::shared_ptr<const Network>>;
   static std::mutex mutex;
   static Kept& kept = *new Kept;
-  check_file(config.model.file);
+  check_network_files(config.model.file);
   const std::string key = key_of(config);
   const std::lock_guard lock(mutex);
   if (kept.second && kept.first == key) return kept.second;
   kept.second.reset();
-  kept = {key, std::make_shared<OnnxNetwork>(config, OnnxRuntime::load(config.model.runtime))};
+  try {
+    kept = {key, std::make_shared<OnnxNetwork>(config, OnnxRuntime::load(config.model.runtime))};
+  } catch (const std::bad_alloc&) {
+    throw ConfigError(of_file(config.model.file, "there is no memory to load it"));
+  }
   return kept.second;
 }
 

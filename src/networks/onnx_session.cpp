@@ -61,7 +61,7 @@ std::string type_name(onnx::ElementType type) {
 std::string OnnxTensor::text() const {
   std::string text;
   for (const std::int64_t side : shape) text += (text.empty() ? "" : " x ") + (side < 0 ? "?" : std::to_string(side));
-  return (text.empty() ? "a scalar" : text) + " of " + type_name(type);
+  return (text.empty() ? "a scalar, or anything," : text) + " of " + type_name(type);
 }
 
 OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place)
@@ -86,6 +86,9 @@ OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::
   try {
     input_ = tensor_of(true);
     output_ = tensor_of(false);
+    // The library wouldn't write it where it was asked to.
+    if (input_.name == output_.name)
+      throw Error("what it gives, '" + input_.name + "', is what it takes: it computes nothing");
     if (place.gpu >= 0 && input_.type == onnx::ElementType::float16) load_channels_last(file);
   } catch (const ConfigError&) {
     throw;

@@ -67,7 +67,10 @@ void check_network(const Operator& op) {
   const NetworkTiles tiles = network->tiles();
   const NetworkOutput output = network->output();
   const auto refuse = [&](const std::string& why) { throw ConfigError("the network of " + op.name() + ": " + why); };
-  if (tiles.side < 1 || tiles.side > 16384) refuse("its tiles have a side of " + std::to_string(tiles.side));
+  constexpr int most_side = 16384;
+  if (tiles.side < 1 || tiles.side > most_side) {
+    refuse("its tiles have a side of " + std::to_string(tiles.side) + "; expected 1 to " + std::to_string(most_side));
+  }
   if (tiles.overlap < 0 || tiles.overlap > tiles.side / 2) {
     refuse("tiles of " + std::to_string(tiles.side) + " pixels can't share " + std::to_string(tiles.overlap) +
            " with their neighbours; at most half of them");
@@ -86,7 +89,7 @@ void check_network(const Operator& op) {
   }
   if (!(output.low < output.high) || !std::isfinite(output.high - output.low) ||
       !std::isfinite(65535.0F / (output.high - output.low))) {
-    refuse("its range is empty");
+    refuse("its range is empty in float32");
   }
   if (output.kind == NetworkOutput::Kind::image && output.sample == SampleType::float32) {
     refuse("images are of uint8 or uint16");

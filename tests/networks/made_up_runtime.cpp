@@ -140,13 +140,17 @@ void fill() {
     *type = state().type;
     return nullptr;
   });
-  const auto name = [](const onnx::Session*, std::size_t, onnx::Allocator*, char** text) -> onnx::Status* {
-    static std::array<char, 5> tiles = {"same"};
-    *text = tiles.data();
+  put<onnx::SessionGetInputName>([](const onnx::Session*, std::size_t, onnx::Allocator*, char** text) -> onnx::Status* {
+    static std::array<char, 6> name = {"tiles"};
+    *text = name.data();
     return nullptr;
-  };
-  put<onnx::SessionGetInputName>(name);
-  put<onnx::SessionGetOutputName>(name);
+  });
+  put<onnx::SessionGetOutputName>(
+      [](const onnx::Session*, std::size_t, onnx::Allocator*, char** text) -> onnx::Status* {
+        static std::array<char, 7> name = {"result"};
+        *text = name.data();
+        return nullptr;
+      });
   put<onnx::Run>(&run);
 }
 

@@ -1,6 +1,7 @@
 // Networks in ONNX files, run by ONNX Runtime: what they get and give, and what is said of those that don't fit.
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -131,6 +132,17 @@ TEST_CASE("Of the library's messages what went wrong stays, and where in its sou
                  "onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, int) [with ERRTYPE = "
                  "cudaError; bool THRW = true; SUCCTYPE = cudaError [x]] CUDA failure 2: out of memory ; GPU=0") ==
         "Conv node 'stem': CUDA failure 2: out of memory ; GPU=0");
+  CHECK(
+      cause_in("Load model from /slides/m.onnx failed:/onnxruntime_src/onnxruntime/core/graph/model.cc:181 "
+               "onnxruntime::Model::Model(onnx::ModelProto&&, const onnxruntime::PathString&, const "
+               "onnxruntime::IOnnxRuntimeOpSchemaRegistryList*, const onnxruntime::logging::Logger&) Unsupported model "
+               "IR version: 99, max supported IR version: 11\n") ==
+      "Unsupported model IR version: 99, max supported IR version: 11");
+  CHECK(cause_in("Exception during initialization: /src/core/optimizer/initializer.cc:43 auto "
+                 "onnxruntime::read(const int&)::<lambda(int)> [with T = float] weights/w.bin: 7 < 8 at "
+                 "/src/a.h:12 int f() twice") == "Exception during initialization: weights/w.bin: 7 < 8 at twice");
+  CHECK(cause_in("Load model from m.onnx failed:Protobuf parsing failed.") == "Protobuf parsing failed.");
+  CHECK(cause_in("Load model from m.onnx") == "Load model from m.onnx");
   CHECK(cause_in("Got invalid dimensions for input: tiles\n index: 3 Got: 65 Expected: 64\n") ==
         "Got invalid dimensions for input: tiles  index: 3 Got: 65 Expected: 64");
   // What looks otherwise stays as it is.
@@ -292,6 +304,10 @@ TEST_CASE("Shapes say what a network gives") {
   if (folder.empty()) return;
   const auto smaller = open_network(running(folder + "/smaller.onnx"));
   CHECK(smaller->output().scale == 2);
+  // Without a word of its dimensions a batch tells.
+  const auto unranked = open_network(running(folder + "/unranked.onnx"));
+  CHECK(unranked->output().kind == NetworkOutput::Kind::vector);
+  CHECK(unranked->output().channels == 3);
   Config config = running(folder + "/classes.onnx");
   CHECK(config.model.output == ModelOutput::classes);
   const auto classes = open_network(config);
@@ -350,6 +366,7 @@ TEST_CASE("What doesn't fit is told in one line that names the file") {
   CHECK(complaint(of("bytes_in")).starts_with("bytes_in.onnx: it takes ? x 3 x 64 x 64 of uint8; expected"));
   CHECK(complaint(of("oblong")) ==
         "oblong.onnx: it gives 16 x 3 x 32 x 64 of float32; expected squares whose side divides the tiles' 64");
+  CHECK(complaint(of("itself")) == "itself.onnx: what it gives, 'tiles', is what it takes: it computes nothing");
   CHECK(complaint(of("inputs")) == "inputs.onnx: it has 2 inputs; expected one, the tiles");
   Config config = of("identity");
   config.model.tile = 96;
@@ -367,12 +384,21 @@ TEST_CASE("What doesn't fit is told in one line that names the file") {
   config = of("features");
   config.model.output = ModelOutput::classes;
   CHECK(complaint(config) ==
-        "features.onnx: model.output is classes, and it gives 8 x 32 of float32; expected tiles x channels x height x "
+        "features.onnx: model.output is \"classes\", and it gives 8 x 32 of float32; expected tiles x channels x "
+        "height x "
         "width");
   config = of("identity");
   config.model.output = ModelOutput::vector;
+  CHECK(
+      complaint(config) ==
+      "identity.onnx: model.output is \"vector\", and it gives 16 x 3 x 64 x 64 of float32; expected tiles x entries");
+  config = of("identity");
+  config.model.range = {1.0, 1.0 + 1e-12};
+  CHECK(complaint(config).find("model.range is [1.0, 1.000000000001]") != std::string::npos);
+  config = of("endless_shape");
+  config.input.max_seconds = 1;
   CHECK(complaint(config) ==
-        "identity.onnx: model.output is vector, and it gives 16 x 3 x 64 x 64 of float32; expected tiles x entries");
+        "endless_shape.onnx: it fails on a batch of 1 black tiles, 1 MiB: it takes longer than input.max_seconds = 1");
   config = of("blur");
   config.model.tile = 0;
   CHECK(complaint(config) == "blur.onnx: it takes tiles of any size: set model.tile");
@@ -381,6 +407,14 @@ TEST_CASE("What doesn't fit is told in one line that names the file") {
   CHECK(complaint(config).starts_with("model.provider = \"cuda\": "));
 
   const TemporaryFolder own;
+  // Whoever said it is told.
+  fs::copy_file(folder + "/identity.onnx", own / "identity.onnx");
+  own.write("identity.toml", std::string("[model]\ntile = 96\noverlap = 8\n"));
+  config = running((own / "identity.onnx").string());
+  CHECK(complaint(config) ==
+        "identity.onnx: model.tile is 96 in identity.toml, and it takes ? x 3 x 64 x 64 of float32");
+  config.model.tile = 32;
+  CHECK(complaint(config) == "identity.onnx: model.tile is 32, and it takes ? x 3 x 64 x 64 of float32");
   CHECK(complaint(running((own / "none.onnx").string())) == "none.onnx: No such file or directory");
   CHECK(complaint(running(own.path().string())).ends_with("not a regular file"));
   CHECK(complaint(running("")) == "model.file isn't set: the operator model wants a network, an ONNX file");
@@ -389,6 +423,49 @@ TEST_CASE("What doesn't fit is told in one line that names the file") {
   std::vector<std::byte> cut(500);
   std::ifstream(folder + "/unet.onnx", std::ios::binary).read(reinterpret_cast<char*>(cut.data()), 500);
   CHECK(complaint(running(own.write("cut.onnx", cut).string())).find("doesn't take it: ") != std::string::npos);
+}
+
+TEST_CASE("Files that no network can be are told before they are read") {
+  const TemporaryFolder own;
+  Config config = running((own / "m.onnx").string());
+  own.write("m.onnx", std::string());
+  fs::resize_file(own / "m.onnx", std::uintmax_t{1} << 31);
+  CHECK(complaint(config) ==
+        "m.onnx: it has 2147483648 bytes, and a network's file at most 2147483647; larger weights lie in files beside "
+        "it");
+  // Not one byte after the other: no message has a field 0.
+  fs::resize_file(own / "m.onnx", (std::uintmax_t{1} << 31) - 1);
+  CHECK(weight_files(own / "m.onnx").empty());
+  REQUIRE(::mkfifo((own / "pipe").c_str(), 0600) == 0);
+  config.model.file = (own / "pipe").string();
+  CHECK(complaint(config) == "pipe: not a regular file");
+}
+
+TEST_CASE("Weights lie in files of the network's folder") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  const TemporaryFolder own;
+  std::ifstream stream(folder + "/outside.onnx", std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(stream)), {});
+  // Names as long as the one that is there.
+  const auto naming = [&](const std::string& name) {
+    std::string other = whole;
+    const std::string there = "filters.bin";
+    for (std::size_t at = 0; (at = other.find(there, at)) != std::string::npos; at += there.size()) {
+      other.replace(at, there.size(), name);
+    }
+    return running(own.write("m.onnx", other).string());
+  };
+  CHECK(complaint(naming("filters.bin")) == "m.onnx: its weights lie in filters.bin: No such file or directory");
+  CHECK(complaint(naming("///dev/zero")) == "m.onnx: its weights lie in ///dev/zero: that isn't in its folder");
+  CHECK(complaint(naming("../lters.bi")) == "m.onnx: its weights lie in ../lters.bi: that isn't in its folder");
+  REQUIRE(::mkfifo((own / "filters.bin").c_str(), 0600) == 0);
+  CHECK(complaint(naming("filters.bin")) == "m.onnx: its weights lie in filters.bin: not a regular file");
+  // A link to a file is one; where it may lead ONNX Runtime says.
+  fs::remove(own / "filters.bin");
+  fs::copy_file(folder + "/filters.bin", own / "blob.bin");
+  fs::create_symlink("blob.bin", own / "filters.bin");
+  CHECK(complaint(naming("filters.bin")) == "");
 }
 
 TEST_CASE("A runtime that isn't there, or isn't one, is told") {
@@ -402,6 +479,17 @@ TEST_CASE("A runtime that isn't there, or isn't one, is told") {
   CHECK(complaint(config) == "model.runtime: " + own.path().string() + " holds no libonnxruntime.so");
   config.model.runtime = "libm.so.6";
   CHECK(complaint(config) == "libm.so.6: isn't ONNX Runtime: it has no OrtGetApiBase");
+  // The loader would wait for one of these, and be ended by a signal within the other.
+  const std::string mine = (own / "libonnxruntime.so").string();
+  config.model.runtime = own.path().string();
+  REQUIRE(::mkfifo(mine.c_str(), 0600) == 0);
+  CHECK(complaint(config) == "model.runtime: ONNX Runtime can't be loaded: " + mine + ": not a regular file");
+  fs::remove(mine);
+  fs::copy_file(SLIDESTREAM_MADE_UP_RUNTIME, mine);
+  fs::resize_file(mine, fs::file_size(mine) / 4);
+  CHECK(complaint(config).find(mine + ": it is cut off: ") != std::string::npos);
+  fs::resize_file(mine, 70);
+  CHECK(complaint(config).find(mine) != std::string::npos);
   // By its own name it is found, too.
   config.model.runtime = folder + "/libonnxruntime.so";
   CHECK(complaint(config).empty());
@@ -470,4 +558,8 @@ TEST_CASE("What stands beside a model fills in what is left open, and nothing el
       CHECK(std::string(error.what()).find(what) != std::string::npos);
     }
   }
+  fs::remove(own / "m.toml");
+  CHECK_NOTHROW(read_model_file(config));
+  fs::create_symlink("gone.toml", own / "m.toml");
+  CHECK_THROWS_WITH_AS(read_model_file(config), doctest::Contains("m.toml"), ConfigError);
 }
