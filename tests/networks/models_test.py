@@ -208,6 +208,9 @@ class Failures(Models):
         broken.write_bytes((MODELS / "unet.onnx").read_bytes()[:300])
         for settings, words in ((settings_of("grey"), "it takes ? x 1 x 64 x 64"),
                                 (settings_of("identity"), 'image.format is "none"'),
+                                (settings_of("itself", "image.format=ome-tiff"), "it computes nothing"),
+                                (settings_of("endless_shape", "image.format=ome-tiff", "input.max_seconds=1"),
+                                 "it takes longer than input.max_seconds = 1"),
                                 (settings_of("identity", f"model.file={broken}"), "broken.onnx: ONNX Runtime"),
                                 (settings_of("identity", "model.file="), "model.file isn't set"),
                                 (settings_of("identity", "model.runtime=/none.so"), "model.runtime: ONNX Runtime can't be"),
@@ -373,6 +376,9 @@ class Forecasts(Models):
         if "SANITIZED" not in os.environ:  # whose allocator ends the program
             done = run(self.slide, "--dry-run", *settings_of("memory"))
             self.assertIn(", unknown for ", done.stdout)
+        # What it takes to compute a batch can't be known of one that comes to no end.
+        done = run(self.slide, "--dry-run", *settings_of("endless", "image.format=ome-tiff", "input.max_seconds=1"))
+        self.assertIn(", unknown for ", done.stdout)
         done = run(self.slide, "--dry-run", *settings_of("unet", "image.format=ome-tiff", "stitch.memory_mib=1"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("stitching it takes ", done.stdout)
