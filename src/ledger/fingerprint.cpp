@@ -103,4 +103,9 @@ std::map<std::string, std::string> stored_settings(Database& database) {
   return settings;
 }
 
+bool have_decided(Database& database) {
+  Statement begun(database, "SELECT EXISTS (SELECT 1 FROM slides WHERE attempts > 0 OR state <> 'pending')");
+  return begun.step() && begun.integer(0) != 0;
+}
+
 }  // namespace slidestream

@@ -41,4 +41,8 @@ std::optional<SettingDifference> first_difference(const std::vector<std::pair<st
 /// Those that a ledger was made with. \throws OutputError.
 std::map<std::string, std::string> stored_settings(Database& database);
 
+/// Whether a slide was ever begun. Without one there is nothing that the settings of a ledger decided: a start that
+/// came to nothing, for want of memory say, binds nobody to them. \throws OutputError.
+bool have_decided(Database& database);
+
 }  // namespace slidestream

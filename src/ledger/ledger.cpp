@@ -214,11 +214,8 @@ Ledger::~Ledger() {
 
 void Ledger::check_settings(const Config& config, const Options& options) {
   const auto now = options.settings.empty() ? ledger_settings(config) : options.settings;
-  const auto before = stored_settings(database_);
-  // Without a slide there is nothing that they decided.
-  Statement slides(database_, "SELECT EXISTS (SELECT 1 FROM slides)");
-  if (slides.step() && slides.integer(0) != 0) {
-    if (const auto difference = first_difference(now, before)) {
+  if (have_decided(database_)) {
+    if (const auto difference = first_difference(now, stored_settings(database_))) {
       throw ConfigError(config.output.dir + ": " + difference->text() +
                         "; name another folder, or use --fresh to move that run aside");
     }

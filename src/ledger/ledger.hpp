@@ -61,9 +61,9 @@ class Ledger {
   };
 
   /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process.
-  /// \throws ConfigError when its settings are others (naming the first and both values), it is of an earlier version
-  /// (naming both), a living process has it (naming host and number), or results lie there without it; OutputError when
-  /// it can't be used.
+  /// \throws ConfigError when a slide was begun and its settings are others (naming the first and both values), it is
+  /// of an earlier version (naming both), a living process has it (naming host and number), or results lie there
+  /// without it; OutputError when it can't be used.
   Ledger(const Config& config, const Options& options);
   explicit Ledger(const Config& config) : Ledger(config, Options{}) {}
   /// Gives it back.

@@ -22,8 +22,10 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
   LedgerPreview preview;
   if (const auto owner = read_owner(*database); owner && is_alive(owner->process).value_or(true)) {
     preview.refusal = "belongs to a run on " + owner->process.name();
-  } else if (const auto difference = first_difference(ledger_settings(config), stored_settings(*database))) {
-    preview.refusal = difference->text();
+  } else if (have_decided(*database)) {
+    if (const auto difference = first_difference(ledger_settings(config), stored_settings(*database))) {
+      preview.refusal = difference->text();
+    }
   }
   Statement select(*database, "SELECT state, size, modified, id FROM slides WHERE canonical = ?1");
   Statement artifacts(*database, "SELECT file, bytes FROM artifacts WHERE slide = ?1");

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "ledger/owner.hpp"
+#include "ledger/preview.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
@@ -137,11 +138,17 @@ TEST_CASE("another configuration is refused with the key and both values") {
   const TemporaryFolder folder;
   Config config = ledger_config(folder / "out");
   const auto manifest = make_files(folder, 1);
-  const auto use = [&] { Ledger(config).begin(manifest, false); };
   config.analysis.window = 512;
   { const Ledger ledger(config); }
-  config.analysis.window = 256;  // nothing was decided by the other
-  use();
+  config.analysis.window = 300;  // nothing was decided by the other
+  { Ledger(config).begin(manifest, false); }
+  config.analysis.window = 256;  // nor by a start that came to no slide
+  CHECK(preview_start(config, {manifest[0].path}, {manifest[0].canonical})->refusal.empty());
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    ledger.started(0);
+  }
   config.pipeline.strip_height = 7;
   config.pipeline.threads = 3;
   config.pipeline.backend = Backend::cpu;
@@ -153,6 +160,7 @@ TEST_CASE("another configuration is refused with the key and both values") {
   const std::string message = message_of<ConfigError>([&] { const Ledger ledger(config); });
   CHECK_MESSAGE(contains(message, "analysis.window is 128 here and was 256; name another folder, or use --fresh"),
                 message);
+  CHECK(preview_start(config, {}, {})->refusal == "analysis.window is 128 here and was 256");
   config = ledger_config(folder / "out");
   config.decode.on_bad_tile = BadTilePolicy::white;
   CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),

@@ -282,6 +282,8 @@ class Failures(Models):
                        preexec_fn=few)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(f"error: {MODELS / model}.onnx: {said}; lower model.batch", done.stderr.splitlines()[-1])
+        # Who does so may go on in the folder: nothing in it was decided.
+        self.must(self.slide, "-o", self.folder / "large", *settings_of("unet", "image.format=ome-tiff", "model.batch=4"))
 
 
 class Mixed(Models):
