@@ -29,8 +29,9 @@ std::string dzi_xml(const PyramidLayout& layout) {
          "\" Height=\"" + std::to_string(layout.size(0).height) + "\"/>\n</Image>\n";
 }
 
-/// Of the tiles, once it is known that nobody else's page is in the way.
+/// Of the tiles, once it is known that nothing else, and nobody else's page, is in the way.
 std::filesystem::path checked_folder(const std::filesystem::path& file) {
+  for (const std::filesystem::path& name : {file, partial_name(file)}) check_final_name(name);
   for (const std::filesystem::path& page : {page_of(file), page_of(partial_name(file))}) {
     if (!is_view_page(page))
       throw Error(page.string() + ": it would be replaced, and isn't a page that shows an image");

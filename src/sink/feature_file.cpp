@@ -149,12 +149,15 @@ std::vector<std::byte> make_file(const FeatureDescription& about, std::span<cons
   return bytes;
 }
 
+/// Makes a file where nothing is. One that can't be written whole is taken away.
 void write(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) throw Error(std::generic_category().message(errno));
   int code = write_at(descriptor, 0, bytes);
   if (::close(descriptor) != 0 && code == 0) code = errno;
-  if (code != 0) throw Error(std::generic_category().message(code));
+  if (code == 0) return;
+  ::unlink(path.c_str());
+  throw Error(std::generic_category().message(code));
 }
 
 }  // namespace
@@ -168,8 +171,6 @@ void write_features(const std::filesystem::path& file, const FeatureDescription&
   try {
     write(file, make_file(description, corners, vectors));
   } catch (const Error& error) {
-    std::error_code ignored;
-    std::filesystem::remove(file, ignored);
     throw OutputError(file.string() + ": " + error.what());
   }
 }

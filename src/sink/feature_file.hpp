@@ -36,8 +36,8 @@ struct FeatureDescription {
 using TileCorner = std::array<std::int64_t, 2>;
 
 /// Writes `coords` (N x 2, int64) and `features` (N x D, float32) with their attributes, at a path where nothing is.
-/// N may be 0. The same input gives the same bytes. A file that can't be written is taken away.
-/// \param vectors  N x D. \throws OutputError with the path.
+/// N may be 0. The same input gives the same bytes. A file that can't be written is taken away; what is there already
+/// stays. \param vectors  N x D. \throws OutputError with the path.
 void write_features(const std::filesystem::path& file, const FeatureDescription& description,
                     std::span<const TileCorner> corners, std::span<const float> vectors);
 

@@ -30,16 +30,36 @@ std::filesystem::path partial_name(const std::filesystem::path& file) {
   return file.parent_path() / (stem.string() + ".partial" + extensions);
 }
 
+namespace {
+
+/// What can't be replaced is in one file's way; other failures are of the storage, and in the way of all.
+[[noreturn]] void fail_to_replace(const std::filesystem::path& name, int code) {
+  const std::string reason = std::generic_category().message(code);
+  if (code == EISDIR || code == EPERM || code == EBUSY) throw Error(name.string() + ": can't be replaced: " + reason);
+  throw OutputError(name.string() + ": " + reason);
+}
+
+}  // namespace
+
+void check_final_name(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(file, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw Error(file.string() + ": it isn't a regular file");
+  }
+}
+
+void make_way(const std::filesystem::path& file) {
+  check_final_name(file);
+  const std::filesystem::path name = partial_name(file);
+  if (::unlink(name.c_str()) != 0 && errno != ENOENT) fail_to_replace(name, errno);
+}
+
 PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte> first)
     : target_(std::move(target)), name_(partial_name(target_)) {
-  // Renaming over a folder or a device would fail at the end, or replace it.
-  std::error_code ignored;
-  const auto status = std::filesystem::status(target_, ignored);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw Error(target_.string() + ": it isn't a regular file");
-  }
+  check_final_name(target_);
   const std::string begun = name_.string() + ".begun";
-  if (::unlink(begun.c_str()) != 0 && errno != ENOENT) check(errno);
+  if (::unlink(begun.c_str()) != 0 && errno != ENOENT) fail_to_replace(begun, errno);
   descriptor_ = ::open(begun.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) check(errno);
   check_not_written();
@@ -47,11 +67,12 @@ PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte
   ::iovec head{const_cast<std::byte*>(first.data()), first.size()};
   if (code == 0) code = write_and_hash(0, std::span(&head, 1));
   // A reader that still has an earlier writer's file open keeps that one.
-  if (code == 0 && ::rename(begun.c_str(), name_.c_str()) != 0) code = errno;
-  if (code == 0) return;
+  const int renamed = code == 0 && ::rename(begun.c_str(), name_.c_str()) != 0 ? errno : 0;
+  if (code == 0 && renamed == 0) return;
   ::unlink(begun.c_str());
   ::close(std::exchange(descriptor_, -1));
   check(code);
+  fail_to_replace(name_, renamed);
 }
 
 void PartialFile::check_not_written() {
@@ -136,9 +157,11 @@ void PartialFile::discard() noexcept {
 
 void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write) {
   const std::filesystem::path name = partial_name(file);
+  int code = ::unlink(name.c_str()) != 0 && errno != ENOENT ? errno : 0;
+  if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
   write(name);
-  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  int code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
+  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
   if (descriptor >= 0 && ::close(descriptor) != 0 && code == 0) code = errno;
   if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
   give_name(name, file);

@@ -18,13 +18,23 @@ namespace slidestream {
 /// NAME.partial.ome.tif for NAME.ome.tif: in front of the last extension, and of `.ome` before that.
 std::filesystem::path partial_name(const std::filesystem::path& file);
 
+/// Renaming over a folder or a device would fail at the end, or replace it. \throws Error where something else than a
+/// file has the name.
+void check_final_name(const std::filesystem::path& file);
+
+/// Before a file is made: checks its final name, and takes away what an earlier writer left under the partial one, or
+/// somebody else put there. That is neither followed nor waited for. \throws Error where that can't be, as with a
+/// folder; OutputError where the storage fails.
+void make_way(const std::filesystem::path& file);
+
 /// Whether what is open is what has this name now.
 bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept;
 
 /// A new file under the partial name, in place of what an earlier writer left there, which has its first bytes when it
 /// appears. Who writes it has it locked (flock): another writer is refused. It stays there unless it is published.
 /// Every member but the destructor throws OutputError with the partial file's name (`publish`: with the name that
-/// fails) and the system's reason; the constructor Error where something else than a file has the final name.
+/// fails) and the system's reason; the constructor Error where something else than a file has the final name, or what
+/// has the partial one can't be replaced.
 class PartialFile {
  public:
   explicit PartialFile(std::filesystem::path target, std::span<const std::byte> first = {});
@@ -60,8 +70,8 @@ class PartialFile {
 /// with the final name.
 void give_name(const std::filesystem::path& name, const std::filesystem::path& target);
 
-/// Has `write` make a whole file at the path that it is given, under the partial name of `file`, makes it durable and
-/// gives it its name. \throws OutputError, and what `write` throws.
+/// Has `write` make a whole file at the path that it is given, under the partial name of `file`, where nothing is then;
+/// makes it durable and gives it its name. \throws OutputError, and what `write` throws.
 void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write);
 
 }  // namespace slidestream

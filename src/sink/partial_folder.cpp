@@ -56,11 +56,13 @@ int trade_names(const std::filesystem::path& name, const std::filesystem::path& 
 PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path name)
     : target_(std::move(target)), name_(std::move(name)) {
   std::error_code code;
-  const auto status = std::filesystem::symlink_status(target_, code);
-  if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
-    throw Error(target_.string() + ": it isn't a folder");
+  for (const std::filesystem::path& there : {target_, name_}) {
+    const auto status = std::filesystem::symlink_status(there, code);
+    if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
+      throw Error(there.string() + ": it isn't a folder");
+    }
   }
-  if (std::filesystem::exists(status)) check_content(target_, "replaced");
+  if (std::filesystem::exists(target_, code)) check_content(target_, "replaced");
   // What an earlier writer left: nothing that is being written, and nothing of anybody else.
   lock();
   const std::filesystem::path aside = earlier(name_);

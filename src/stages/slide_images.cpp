@@ -225,6 +225,7 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
     if (parameters != nullptr) {
       for (PreparedFile& file : parameters->files()) {
         Place place = places.of(file.suffix);
+        make_way(place.path);
         prepared_.push_back(
             {rank, std::move(place.path), {maker.name(), file.product, std::move(place.file)}, std::move(file.write)});
       }
@@ -254,6 +255,7 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
       std::filesystem::remove(added.absent, ignored);
       if (!product && added.file.write) {
         Place file = places.of(added.file.suffix, added.file.folder);
+        make_way(file.path);
         added.path = std::move(file.path);
         added.artifact = {maker.name(), added.file.product, std::move(file.file)};
         added.vectors = vectors_of(slide, *network, names.name);

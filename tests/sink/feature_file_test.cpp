@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sink/feature_file.hpp"
+#include "support/file_limit.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace slidestream;
@@ -69,13 +70,25 @@ TEST_CASE("Features that can't be written leave nothing, and a line") {
   const fs::path file = folder / "none/a.h5";
   CHECK_THROWS_WITH_AS(write_features(file, some_description(), some_corners(2), values),
                        (file.string() + ": No such file or directory").c_str(), OutputError);
-  if (!fs::exists("/dev/full")) return;
-  fs::create_symlink("/dev/full", folder / "full.h5");
-  try {
-    write_features(folder / "full.h5", some_description(), some_corners(2), values);
-    FAIL("it was written");
-  } catch (const OutputError& error) {
-    CHECK(std::string(error.what()).find("No space left on device") != std::string::npos);
+  {
+    const FileLimit limit(100);
+    CHECK_THROWS_WITH_AS(write_features(folder / "full.h5", some_description(), some_corners(2), values),
+                         ((folder / "full.h5").string() + ": File too large").c_str(), OutputError);
   }
-  CHECK_FALSE(fs::exists(fs::symlink_status(folder / "full.h5")));
+  CHECK_FALSE(fs::exists(folder / "full.h5"));
+}
+
+TEST_CASE("Features are written over nothing, and through no link") {
+  const TemporaryFolder folder;
+  const std::vector<float> values(10, 1.0F);
+  folder.write("mine", std::string("mine"));
+  fs::create_symlink(folder / "mine", folder / "link.h5");
+  fs::create_symlink(folder / "nothing", folder / "dangling.h5");
+  for (const char* name : {"mine", "link.h5", "dangling.h5"}) {
+    CHECK_THROWS_WITH_AS(write_features(folder / name, some_description(), some_corners(2), values),
+                         ((folder / name).string() + ": File exists").c_str(), OutputError);
+    CHECK(fs::exists(fs::symlink_status(folder / name)));
+  }
+  CHECK(fs::file_size(folder / "mine") == 4);
+  CHECK_FALSE(fs::exists(folder / "nothing"));
 }
