@@ -18,14 +18,17 @@ namespace fs = std::filesystem;
 constexpr std::int64_t first_version_with_artifacts = 3;
 
 /// Whether a file or folder is one that was being made of a slide with one of the names:
-/// NAME.OPERATOR.partial.EXTENSION, NAME.OPERATOR.partial_files, or NAME.partial.h5.
+/// NAME.OPERATOR.partial.EXTENSION, NAME.OPERATOR.partial_files, or NAME.partial.h5. Tables and outlines have the mark
+/// twice while they are written: NAME.OPERATOR.partial.partial.EXTENSION.
 bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
   constexpr std::string_view partial = ".partial";
-  const std::size_t mark = file.rfind(partial);
+  std::size_t mark = file.rfind(partial);
   if (mark == std::string::npos || mark == 0) return false;
   const std::size_t behind = mark + partial.size();
   if (behind == file.size() || (file[behind] != '.' && file[behind] != '_')) return false;
   if (file.substr(mark) == ".partial.h5") return names.contains(file.substr(0, mark));
+  if (std::string_view(file).substr(0, mark).ends_with(partial)) mark -= partial.size();
+  if (mark == 0) return false;
   const std::size_t dot = file.rfind('.', mark - 1);
   return dot != std::string::npos && names.contains(file.substr(0, dot));
 }

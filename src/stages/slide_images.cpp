@@ -250,9 +250,11 @@ SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const Image
       const std::string table = "." + maker.name() + ".partial.csv";
       const bool with_vectors = !product && added.file.write;
       added.absent = (with_vectors ? places.of(table, added.file.folder) : places.of(table)).path;
-      // That is of an earlier attempt, in whose place a new one begins.
+      // Those are of an earlier attempt, in whose place a new one begins.
       std::error_code ignored;
-      std::filesystem::remove(added.absent, ignored);
+      for (const std::filesystem::path& left : {added.absent, partial_name(added.absent)}) {
+        std::filesystem::remove(left, ignored);
+      }
       if (!product && added.file.write) {
         Place file = places.of(added.file.suffix, added.file.folder);
         make_way(file.path);

@@ -205,11 +205,12 @@ TEST_CASE("--fresh takes what the ledger lists and unfinished files of its names
   for (const std::string& name : others) folder.write("out/images/" + name, std::string("x"));
   folder.write("out/images/slide-1.sobel.partial.ome.tif", std::string("x"));
   folder.write("out/images/slide-1.tissue.partial.geojson", std::string("x"));
+  folder.write("out/images/slide-1.model.partial.partial.csv", std::string("x"));
   CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
   for (const std::string& name : others) CHECK_MESSAGE(fs::exists(out / "images" / name), name);
   CHECK(std::distance(fs::directory_iterator(out / "images"), {}) == static_cast<std::ptrdiff_t>(others.size()));
   for (const char* name : {"slide-0.sobel.ome.tif", "slide-0.tissue.geojson", "slide-1.sobel.partial.ome.tif",
-                           "slide-1.tissue.partial.geojson"}) {
+                           "slide-1.tissue.partial.geojson", "slide-1.model.partial.partial.csv"}) {
     CHECK_MESSAGE(fs::exists(out / "earlier-1/images" / name), name);
   }
   CHECK(fs::exists(elsewhere));

@@ -145,3 +145,14 @@ TEST_CASE("a folder in the place of a file that is prepared, or of the one that 
     CHECK(fs::exists(made(config, name) / "mine"));
   }
 }
+
+TEST_CASE("a table of absent tiles that was being written when a run was killed goes when the slide is begun again") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> slides = equal_slides(folder, 1);
+  const Config config = config_of_network(folder, "tables");
+  for (const char* name : {"images/sound0.model.partial.csv", "images/sound0.model.partial.partial.csv"}) {
+    std::ofstream(made(config, name)) << "tile,column,row";
+  }
+  require_done(run(config, slides, with(std::make_shared<MadeUp>())));
+  CHECK(std::distance(fs::directory_iterator(made(config, "images")), {}) == 1);
+}
