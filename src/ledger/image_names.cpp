@@ -37,6 +37,13 @@ char32_t small_letter(char32_t point) {
   return point;
 }
 
+/// Files of such a name could have another slide's partial names: SLIDE.partial.h5, or SLIDE.partial.ome.h5 of
+/// SLIDE.ome.
+bool looks_partial(const std::string& stem) {
+  const std::string folded = folded_name(stem);
+  return folded.ends_with(".partial") || folded.ends_with(".partial.ome");
+}
+
 }  // namespace
 
 std::string folded_name(std::string_view name) {
@@ -79,7 +86,7 @@ void fill_image_names(const std::vector<ManifestEntry>& manifest, const std::vec
   for (std::size_t i = 0; i < manifest.size(); ++i) {
     if (!names[i].empty()) continue;
     std::string stem = file_stem(manifest[i].path, longest_stem);
-    if (taken.insert(folded_name(stem)).second) {
+    if (!looks_partial(stem) && taken.insert(folded_name(stem)).second) {
       names[i] = std::move(stem);
     } else {
       left.push_back(i);

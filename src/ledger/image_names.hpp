@@ -10,8 +10,9 @@ struct ManifestEntry;
 
 /// Fills in the empty ones of `names`, one for each slide of the manifest: what the names of its images begin with.
 /// That is the file's stem for the first slide that has it, and for the others the stem with 8 hexadecimal digits of
-/// XXH64 of the canonical path (16, and a number, where even that is taken). Each name is there once, also where a file
-/// system doesn't tell capital from small letters. `others` are names that slides outside the manifest have.
+/// XXH64 of the canonical path (16, and a number, where even that is taken); so for stems that end in ".partial". Each
+/// name is there once, also where a file system doesn't tell capital from small letters. `others` are names that slides
+/// outside the manifest have.
 void fill_image_names(const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& others,
                       std::vector<std::string>& names);
 

@@ -41,6 +41,16 @@ TEST_CASE("a name is the stem, and has digits where the stem is taken") {
   CHECK(names_of({"/a/x.svs", "/c/x.svs"}, {"", "x"}) == std::vector<std::string>{"x" + digits("/a/x.svs"), "x"});
 }
 
+TEST_CASE("no slide's files have another's partial names") {
+  for (const std::string stem : {"x.partial", "x.PARTIAL", "x.partial.ome", ".partial"}) {
+    const std::string path = "/a/" + stem + ".svs";
+    CHECK(names_of({path, "/a/x.svs"}) == std::vector<std::string>{stem + digits(path), "x"});
+  }
+  CHECK(names_of({"/a/x.partial.y.svs", "/a/partial.svs"}) == std::vector<std::string>{"x.partial.y", "partial"});
+  // What a ledger has is kept.
+  CHECK(names_of({"/a/x.partial.svs"}, {"x.partial"})[0] == "x.partial");
+}
+
 TEST_CASE("names are told apart also where capital letters aren't") {
   CHECK(names_of({"/a/Slide.svs", "/b/sLIDE.svs"})[1] == "sLIDE" + digits("/b/sLIDE.svs"));
   CHECK(names_of({"/a/\u00dcBER.svs", "/b/\u00fcber.svs"})[1] != "\u00fcber");
