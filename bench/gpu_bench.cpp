@@ -142,6 +142,7 @@ void bench_several_gpus(GpuBench& bench) {
       bench.add(kind + "_slides_a_second_with_startup_" + gpus, static_cast<double>(slides.size()) / done.seconds,
                 "1/s");
       bench.add(kind + "_cores_" + gpus, done.cores, "cores");
+      report_stages(kind + "_" + gpus, done);
       if (count > 1) {
         bench.add(kind + "_efficiency_" + gpus, rate / (count * single_rate) * 100, "%", "at_least",
                   compressed ? 97 : 90);

@@ -62,12 +62,6 @@ double publish_seconds(const Run& done) {
   return 0;
 }
 
-void report_stages(const std::string& name, const Run& done) {
-  for (const StageReport& stage : done.result.stages) {
-    std::printf("  %s %s: busy %.3f s of %.3f\n", name.c_str(), stage.name.c_str(), stage.busy_seconds, done.seconds);
-  }
-}
-
 void add(GpuBench& bench, const std::string& name, double seconds, double most) {
   if (most > 0) {
     bench.add(name, seconds, "s", "at_most", most);

@@ -158,6 +158,13 @@ Run run(const Config& config, const std::vector<std::string>& slides,
 
 int threads_for_all(int gpus) { return std::max(runtime::available_processors(), 2 * gpus + 2); }
 
+void report_stages(const std::string& name, const Run& done) {
+  for (const StageReport& stage : done.result.stages) {
+    std::printf("  %s %s: busy %.3f s of %.3f, waited for %.3f s\n", name.c_str(), stage.name.c_str(),
+                stage.busy_seconds, done.seconds, stage.wait_seconds);
+  }
+}
+
 double seconds_of_last(Config config, const std::vector<std::string>& slides, const std::string& trace_file) {
   // Each device's source waits for the last slide, on a thread of the graph; others have to work meanwhile.
   config.pipeline.threads = threads_for_all(static_cast<int>(config.gpu.devices.size()));

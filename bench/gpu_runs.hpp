@@ -73,6 +73,9 @@ Run run(const Config& config, const std::vector<std::string>& slides,
         const std::function<void(const SlideResult&)>& on_slide = {},
         const std::function<void(const std::string&)>& on_start = {});
 
+/// Prints how long each stage was busy, of all its threads together, and how long batches stood before it.
+void report_stages(const std::string& name, const Run& done);
+
 /// Threads of the graph with which some are left where each GPU's source waits: one a processor, or more.
 int threads_for_all(int gpus);
 
