@@ -16,7 +16,7 @@
 namespace slidestream::runtime {
 namespace {
 
-constexpr std::size_t longest = 65536;
+constexpr std::size_t longest_text = 65536;
 
 /// A program that was started: ended and waited for in any case.
 class Child {
@@ -82,7 +82,7 @@ std::optional<std::string> output_of(std::span<const std::string> command, std::
   std::string text;
   for (bool open = true;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0 || text.size() > longest) return std::nullopt;
+    if (left <= 0 || text.size() > longest_text) return std::nullopt;
     if (!open) {
       int status = 0;
       if (child.has_ended(status)) return status == 0 ? std::optional(text) : std::nullopt;

@@ -120,12 +120,10 @@ struct Place {
 class Places {
  public:
   Places(const Config& config, const SlideRun& slide, const ImageNames& names)
-      : slide_(slide.path), names_(names), folder_(config.output.dir) {
-    make_folder(images_folder);
-  }
+      : slide_(slide.path), names_(names), folder_(config.output.dir) {}
 
   Place of(const std::string& suffix, const std::string& folder = images_folder) const {
-    if (folder != images_folder) make_folder(folder);
+    make_folder(folder);
     const std::string name = names_.name + suffix;
     Place place = {folder_ / folder / name, folder + "/" + name};
     if (names_.place) {

@@ -87,6 +87,7 @@ class Features(Models):
         out = self.folder / "all"
         self.must(self.slide, "-o", out, *settings_of("features", *self.ALL))
         bag = Bag(out / "features" / "slide.h5")
+        self.assertFalse((out / "images").exists())
         # Tiles of 64 side by side, the last of each row and column moved back.
         places = lambda size: [*range(0, size - 64, 64), size - 64]  # noqa: E731
         corners = [(x, y) for y in places(500) for x in places(700)]
