@@ -24,7 +24,7 @@ done
 out="$(mkdir -p "${1:-$root/build/wheels}" && cd "${1:-$root/build/wheels}" && pwd)"
 
 # What the module has in it of other projects' sources, by the packages that have their licences.
-compiled_in=(libcli11-dev libconcurrentqueue-dev libhwy-dev libjs-chart.js libjs-leaflet libtomlplusplus-dev nlohmann-json3-dev)
+compiled_in=(libcli11-dev libconcurrentqueue-dev libhwy-dev libjs-leaflet libtomlplusplus-dev nlohmann-json3-dev)
 
 libtiff="$("$root/scripts/build-libtiff.sh")"
 hdf5="$("$root/scripts/build-hdf5.sh")"
@@ -69,7 +69,8 @@ list_libraries() {
 # build_wheel ENV WORK: by the Python of a virtual environment, in a new folder.
 build_wheel() {
   local env="$1" work="$2" wheel package licences name file build
-  local inside=("${compiled_in[@]}")
+  local inside=()
+  for name in "${compiled_in[@]}"; do inside+=("$name $(dpkg-query -W -f='${Version}' "$name")"); done
   mkdir "$work"
   "$env/bin/pip" wheel -q --no-deps --config-settings="cmake.define.SLIDESTREAM_HDF5_PIC_ARCHIVE=$hdf5" -w "$work/plain" "$root" >&2
   wheel=("$work"/plain/slidestream-*.whl)
@@ -92,6 +93,11 @@ build_wheel() {
   add_licence "${licences[0]}" libhdf5 "$(dirname "$hdf5")/copyright"
   file="$("$env/bin/python" -c 'import importlib.metadata as m; print(next(str(f.locate()) for f in m.files("nanobind") if "LICENSE" in f.name))')"
   add_licence "${licences[0]}" nanobind "$file"
+  # It compiles this map in; its terms stand at the beginning of its header.
+  file="$("$env/bin/python" -c 'import importlib.metadata as m; print(next(str(f.locate()) for f in m.files("nanobind") if f.name == "robin_map.h"))')"
+  sed '/\*\//q' "$file" >"$work/robin-map"
+  grep -q 'MIT License' "$work/robin-map" && grep -q 'Permission is hereby granted' "$work/robin-map" || fail "$file doesn't begin with its licence"
+  add_licence "${licences[0]}" robin-map "$work/robin-map"
   {
     echo "slidestream is under the Apache License 2.0. This wheel also holds, under the terms in others/:"
     echo
@@ -99,7 +105,8 @@ build_wheel() {
     echo
     echo "and, compiled into slidestream/_core:"
     echo
-    printf '%s\n' "${inside[@]}" "libhdf5 $(cat "$(dirname "$hdf5")/source-version")" nanobind
+    printf '%s\n' "${inside[@]}" "libhdf5 $(cat "$(dirname "$hdf5")/source-version")" \
+      "nanobind $("$env/bin/python" -c 'import nanobind; print(nanobind.__version__)')" robin-map
     echo
     echo "None is under the GPL alone."
   } >"${licences[0]}/OTHERS.txt"
