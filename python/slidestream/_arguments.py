@@ -106,14 +106,30 @@ def function(name: str, value: object) -> None:
 
 def pair(name: str, value: Pair) -> Tuple[int, int]:
     """Width and height, given as two numbers or as one. Raises ConfigError."""
+    return _two(name, value, "a whole number, or (width, height)", one=True)
+
+
+def place(name: str, value: object) -> Tuple[int, int]:
+    """x and y. Raises ConfigError."""
+    return _two(name, value, "two whole numbers, (x, y)", one=False)
+
+
+def _two(name: str, value: object, expected: str, one: bool) -> Tuple[int, int]:
     try:
-        width, height = value if isinstance(value, (tuple, list)) else numpy.broadcast_to(value, 2)
-        numbers = _index(width), _index(height)
+        both = value if not one or isinstance(value, (tuple, list)) else numpy.broadcast_to(value, 2)  # type: ignore[call-overload]
+        first, second = both  # type: ignore[misc]
+        numbers = _index(first), _index(second)
         if any(not -(2**63) <= number < 2**63 for number in numbers):
-            raise ValueError
+            raise ConfigError(f"{name} is {shown(value)}; expected {expected} of less than 64 bits")
         return numbers
     except (TypeError, ValueError):
-        raise ConfigError(f"{name} is {shown(value)}; expected a whole number, or (width, height)") from None
+        raise ConfigError(f"{name} is {shown(value)}; expected {expected}") from None
+
+
+def one_of_level_and_mpp(level: int, mpp: Optional[float]) -> None:
+    """Raises ConfigError where both are named."""
+    if level != 0 and mpp is not None:
+        raise ConfigError(f"level is {level} and mpp is {mpp}; expected one of them: mpp finds its level itself")
 
 
 def paths_of(paths: Union[Path, Iterable[Path]]) -> List[Path]:

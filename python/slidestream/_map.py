@@ -27,10 +27,12 @@ from slidestream._arguments import (
     whole,
 )
 from slidestream._core import ConfigError, Progress, SlideError
-from slidestream._progress import wait_for
+from slidestream._progress import logger, wait_for
 from slidestream._run import RunResult, check_progress, start
 
 _FILES = (".ome.tif", ".ome.tiff", ".tif", ".tiff", ".ome.zarr", ".zarr", ".dzi", ".h5")
+# What nobody calls a folder.
+_OTHER_FILES = (".png", ".jpg", ".jpeg", ".jp2", ".svs", ".ndpi", ".mrxs", ".npy", ".npz", ".hdf5", ".csv", ".bmp", ".webp", ".gif")
 _FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
 # What values of an image stand for, by the type of its numbers: the largest is white.
 _WHITE = {"uint8": 255.0, "uint16": 65535.0}
@@ -38,6 +40,9 @@ _WHITE = {"uint8": 255.0, "uint16": 65535.0}
 
 class MapResult(RunResult):
     """What ``map`` did with each slide."""
+
+    def __repr__(self) -> str:
+        return f"MapResult({len(self.slides)} slides, {len(self.failed)} failed)"
 
     def __init__(self, outcome: _core.Outcome, errors: Dict[str, Exception]) -> None:
         super().__init__(outcome)
@@ -73,7 +78,7 @@ def _array_of(values: Any) -> numpy.typing.NDArray[Any]:
     try:
         return numpy.asarray(values) if hasattr(values, "__array__") else numpy.from_dlpack(values)
     except (AttributeError, TypeError, BufferError):
-        raise TypeError(f"the function gave {type(values).__name__}; expected an array") from None
+        raise ConfigError(f"the function gave {type(values).__name__}; expected an array") from None
 
 
 class _Function:
@@ -236,6 +241,8 @@ def map(
     layout_name = choice("layout", layout, ("nhwc", "nchw"))
     mixed = choice("batches", batches, ("slide", "mixed")) == "mixed"
     to_file = path_text(out).lower().endswith(_FILES)
+    if not to_file and path_text(out).lower().endswith(_OTHER_FILES):
+        raise ConfigError(f"out is {shown(path_text(out))}; expected a folder, or a file that ends in {', '.join(_FILES)}")
     inputs = paths_of(slides)
     if not callable(function):
         raise ConfigError(f"the function is {shown(function)}; expected something that can be called")
@@ -261,6 +268,7 @@ def map(
                        batch, tile)
     planes = called.planes(first, kind == "vector")
     scale = 1 if kind == "vector" else tile // planes.shape[2]
+    guessed = range is None and first.dtype.name not in _WHITE and kind != "vector"
     if range is None:
         range = (0.0, _WHITE.get(first.dtype.name, 1.0))
     if sample is not None:
@@ -284,6 +292,18 @@ def map(
         trace=None, sections={**sections, "model": model},
     )
     errors: Dict[str, Exception] = {}
+    looked = 0
+
+    def look(values: numpy.typing.NDArray[Any]) -> None:
+        """Says once that numbers look like those of another range than the one that nobody named."""
+        nonlocal looked
+        looked += 1
+        if looked > 16:
+            return
+        most = float(numpy.nanmax(values))
+        if most > 2:
+            looked = 16
+            logger.warning("the function gives numbers up to %g, and without range= all from 1 on is white", most)
 
     def serve(milliseconds: int) -> None:
         found = calls.next(milliseconds)
@@ -296,6 +316,8 @@ def map(
             if values.shape != first.shape or values.dtype != first.dtype:
                 raise ValueError(f"the function gave {_shape_text(values)}, and {_shape_text(first)} before")
             planes = called.planes(values, kind == "vector")
+            if guessed:
+                look(values)
         except Exception as error:
             text = _text_of(error)
             # What its frames hold would stay in memory as long as the exception does.

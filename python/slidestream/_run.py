@@ -48,6 +48,9 @@ class RunResult:
     def __len__(self) -> int:
         return len(self.slides)
 
+    def __getitem__(self, place: int) -> SlideResult:
+        return self.slides[place]
+
     @property
     def failed(self) -> List[SlideResult]:
         """The slides that failed."""
@@ -104,7 +107,7 @@ class RunResult:
 
     @property
     def histograms(self) -> numpy.typing.NDArray[numpy.uint64]:
-        """uint64: slides x bins: the counts of ``slides``, zeros for one that failed."""
+        """uint64: slides x bins: the counts of ``slides``, zeros for one that failed, and where no spectrum was computed."""
         table = numpy.zeros((len(self.slides), self._outcome.bins), numpy.uint64)
         for row, slide in zip(table, self.slides):
             if len(slide.histogram) > 0:

@@ -9,14 +9,28 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import OnBadTile, Pair, Path, choice, device_number, log_notes, micrometres, pair, path_text, whole
+from slidestream._arguments import (
+    OnBadTile,
+    Pair,
+    Path,
+    choice,
+    device_number,
+    log_notes,
+    micrometres,
+    one_of_level_and_mpp,
+    pair,
+    path_text,
+    place,
+    whole,
+)
 from slidestream._core import DeviceArray, Level
 
 
 class Slide:
     """An open whole-slide image: Aperio SVS and other tiled TIFF files.
 
-    Any number of threads may use one object at the same time. A slide that is pickled is opened again where it arrives,
+    Any number of threads may use one object at the same time. Its file is closed when nobody refers to it any more, or
+    with ``close``, which a ``with`` block does at its end. A slide that is pickled is opened again where it arrives,
     and one that a process had before a fork may be used by the child.
 
     Args:
@@ -37,7 +51,19 @@ class Slide:
     def __reduce__(self) -> Tuple[object, ...]:
         return _open, (str(self._core.path), self._mpp, "white" if self._white else "fail")
 
+    def close(self) -> None:
+        """Closes the file. The object can't be used afterwards; closing it again does nothing."""
+        self._core = _Closed(str(self._core.path))  # type: ignore[assignment]
+
+    def __enter__(self) -> Slide:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
+        if isinstance(self._core, _Closed):
+            return f"Slide({str(self.path)!r}: closed)"
         width, height = self.dimensions
         return f"Slide({str(self.path)!r}: {width} x {height}, {len(self.levels)} levels, {self.codec})"
 
@@ -152,16 +178,30 @@ class Slide:
             CudaError: There is no such GPU, or it fails.
         """
         number = device_number(device)
-        x, y = pair("location", location)  # type: ignore[arg-type]
+        x, y = place("location", location)
         width, height = pair("size", size)
         resolution = micrometres("mpp", mpp)
         level = whole("level", level)
+        one_of_level_and_mpp(level, resolution)
         fill = whole("fill", fill)
         if number is None:
             return self._core.read_region(x, y, level, width, height, resolution, fill, self._white)
         array, notes = self._core.read_region_on(number, x, y, level, width, height, resolution, fill, self._white)
         log_notes(notes)
         return array
+
+
+class _Closed:
+    """Stands where an open slide was."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __getattr__(self, name: str) -> Any:
+        # What asks for special methods, such as copy and pickle, expects this error.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _core.Error(f"{self.path}: this slide was closed")
 
 
 def _open(path: str, mpp: Optional[float], on_bad_tile: OnBadTile) -> Slide:

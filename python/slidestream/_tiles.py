@@ -23,6 +23,7 @@ from slidestream._arguments import (
     log_notes,
     micrometres,
     number,
+    one_of_level_and_mpp,
     pair,
     path_text,
     paths_of,
@@ -42,7 +43,7 @@ def _leave() -> None:
     _core.leave(threading.active_count() > 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Some windows, in the order of the slides and of the rows of each."""
 
@@ -110,6 +111,10 @@ class Tiles:
         # On a GPU 0 is what is usual there.
         self._options = _core.TileOptions(slides=paths, **{**keywords, "memory_mib": keywords["memory_mib"] or 1024})
         self._windows: Optional[int] = None
+
+    def __repr__(self) -> str:
+        width, height = self._keywords["size"]
+        return f"Tiles({len(self.paths)} slides, windows of {width} x {height}, {self._keywords['batch']} a batch, {self._device})"
 
     def __reduce__(self) -> Tuple[object, ...]:
         return Tiles, (self.paths, self._keywords, self._copy, self._device)
@@ -210,6 +215,7 @@ def tiles(
     if memory_mib is not None and whole("memory_mib", memory_mib) < 1:
         raise _core.ConfigError(f"memory_mib is {memory_mib}; expected 1 to 16777216")
     i, n = shard_of(shard)
+    one_of_level_and_mpp(whole("level", level), micrometres("mpp", mpp))
     keywords = {
         "size": pair("size", size),
         "step": pair("step", size if step is None else step),

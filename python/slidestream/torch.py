@@ -7,6 +7,8 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
+from slidestream._arguments import function, shown
+from slidestream._core import ConfigError
 from slidestream._tiles import Tiles
 
 
@@ -17,15 +19,22 @@ class TileDataset(IterableDataset):  # type: ignore[type-arg]
     and y of each window in pixels of level 0 (int64, count x 2), and which of the paths it is of (int32). Of several
     workers each walks a piece of the slides' windows; of several ranks each gives its own ``shard`` to ``tiles``. One
     process is enough as a rule, since ``tiles`` decodes with several threads: ``num_workers=0``. With ``device="cuda"``
-    pixels are tensors on the GPU, and there must be no workers.
+    pixels are tensors on the GPU, and there must be no workers, or those that are started by ``spawn``; what these get,
+    ``transform`` too, must be something that can be pickled, so a function of a module and no lambda.
 
     Args:
         walk: What ``slidestream.tiles`` gives.
         transform: Called with the pixels; what it gives stands in their place.
+
+    Raises:
+        ConfigError: An argument is none of these.
     """
 
     def __init__(self, walk: Tiles, transform: Optional[Callable[[torch.Tensor], Any]] = None) -> None:
         super().__init__()
+        if not isinstance(walk, Tiles):
+            raise ConfigError(f"walk is {shown(walk)}; expected what slidestream.tiles gives")
+        function("transform", transform)
         self.walk = walk
         self.transform = transform
 
@@ -38,6 +47,10 @@ class TileDataset(IterableDataset):  # type: ignore[type-arg]
                 pixels = self.transform(pixels)
             yield pixels, torch.from_numpy(batch.coords), torch.from_numpy(batch.slide)
 
+    def __repr__(self) -> str:
+        return f"TileDataset({self.walk!r})"
+
     def __len__(self) -> int:
-        """Batches of one process: see ``Tiles.count``."""
+        """Batches of one process: see ``Tiles.count``. Of several workers each has a last batch of its own, which may be
+        short, so that there can be some more; PyTorch then warns of its length, and no window is there twice."""
         return len(self.walk)

@@ -173,8 +173,15 @@ class Run {
   }
 
   void read_results() {
+    const std::filesystem::path file = std::filesystem::path(embedded_.config.output.dir) / ledger_name;
+    read_results(file);
+    // A connection that only reads leaves files beside the ledger, which the next one that may write takes away.
+    open_to_read(file);
+  }
+
+  void read_results(const std::filesystem::path& file) {
     const auto bins = static_cast<std::size_t>(embedded_.config.analysis.bins);
-    LedgerView view(std::filesystem::path(embedded_.config.output.dir) / ledger_name, bins);
+    LedgerView view(file, bins);
     std::unordered_map<std::string, std::size_t> places;
     std::vector<SlideResult>& slides = embedded_.result.slides;
     slides.clear();

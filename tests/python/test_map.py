@@ -253,7 +253,7 @@ def test_arguments_are_checked(slides, tmp_path):
         ss.map([slide, slides["none"]], lambda pixels: pixels, tile=64, out=tmp_path / "a.ome.tif")
     with pytest.raises(ss.ConfigError, match="expected something that can be called"):
         ss.map(slide, 3, tile=64, out=tmp_path / "a.ome.tif")
-    with pytest.raises(TypeError, match="the function gave NoneType; expected an array"):
+    with pytest.raises(ss.ConfigError, match="the function gave NoneType; expected an array"):
         ss.map(slide, lambda pixels: None, tile=64, out=tmp_path / "a.ome.tif")
     with pytest.raises(ZeroDivisionError):
         ss.map(slide, lambda pixels: 1 / 0, tile=64, out=tmp_path / "a.ome.tif")
@@ -357,3 +357,21 @@ except KeyboardInterrupt:
 
     with pytest.raises(SystemExit):
         ss.map(paths[0], leave, tile=64, batch=8, out=tmp_path / "b.ome.tif")
+
+
+def test_numbers_of_another_range_than_the_usual_one_are_told(slide, tmp_path, caplog):
+    with caplog.at_level("WARNING", logger="slidestream"):
+        ss.map(slide, lambda pixels: pixels.astype("float32") / 255, tile=512, out=tmp_path / "a.ome.tif")
+        assert "is white" not in caplog.text
+        ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, out=tmp_path / "b.ome.tif", range=(0, 255))
+        assert "is white" not in caplog.text
+        result = ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, out=tmp_path / "c.ome.tif")
+    assert caplog.text.count("without range= all from 1 on is white") == 1
+    assert repr(result) == "MapResult(1 slides, 0 failed)" and result[0].done
+
+
+def test_a_name_that_is_no_folders_is_refused(slide, tmp_path):
+    for name in ("a.png", "a.JPG", "a.npy", "a.svs"):
+        with pytest.raises(ss.ConfigError, match="expected a folder, or a file that ends in"):
+            ss.map(slide, lambda pixels: pixels, tile=512, out=tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

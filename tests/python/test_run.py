@@ -30,6 +30,8 @@ def test_results_are_the_programs(slides, tmp_path):
     for name in ("histograms.npy", "radial.npy", "artifacts.csv", "failures.csv", "maps/jpeg422.npy",
                  "images/jpeg420.sobel.ome.tif"):
         assert filecmp.cmp(tmp_path / "ours" / name, tmp_path / "theirs" / name, shallow=False), name
+    beside = {"run.sqlite-wal", "run.sqlite-shm"}  # none of both, as behind the program
+    assert {path.name for path in (tmp_path / "ours").iterdir()} & beside == set()
     assert numpy.array_equal(result.histograms, numpy.load(tmp_path / "theirs" / "histograms.npy"))
     assert numpy.array_equal(result.slides[0].series["radial"], numpy.load(tmp_path / "theirs" / "radial.npy")[0],
                              equal_nan=True)

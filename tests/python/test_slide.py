@@ -142,3 +142,24 @@ def test_places_too_far_for_any_slide_are_refused(slide):
     for place in ((-2**63, 0), (0, -2**63), (2**63 - 1, 0), (0, 2**40 + 1)):
         with pytest.raises(ss.ConfigError, match=r"expected at most 2\^40"):
             opened.read_region(place, 0, (10, 10))
+
+
+def test_a_slide_can_be_closed(slide):
+    with ss.Slide(slide) as opened:
+        assert opened.read_region((0, 0), 0, 8).shape == (8, 8, 3)
+    opened.close()
+    assert repr(opened) == f"Slide({str(slide)!r}: closed)" and str(opened.path) == str(slide)
+    for use in (lambda: opened.levels, lambda: opened.read_region((0, 0), 0, 8), lambda: opened.icc_profile()):
+        with pytest.raises(ss.Error, match="this slide was closed"):
+            use()
+
+
+def test_arguments_that_contradict_or_are_no_place_are_refused(slide):
+    opened = ss.Slide(slide)
+    for call, words in ((lambda: opened.read_region((0, 0), 1, 5, mpp=1.0), "level is 1 and mpp is 1.0; expected one of them"),
+                        (lambda: ss.tiles(slide, level=1, mpp=1.0), "level is 1 and mpp is 1.0; expected one of them"),
+                        (lambda: opened.read_region(5, 0, 5), r"location is 5; expected two whole numbers, \(x, y\)"),
+                        (lambda: opened.read_region((0.5, 0), 0, 5), "expected two whole numbers"),
+                        (lambda: opened.read_region((0, 0), 0, (10**30, 1)), "of less than 64 bits")):
+        with pytest.raises(ss.ConfigError, match=words):
+            call()

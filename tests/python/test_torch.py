@@ -21,3 +21,14 @@ def test_workers_walk_pieces(slide):
     spread = list(DataLoader(TileDataset(walk, lambda pixels: pixels.sum()), batch_size=None, num_workers=2))
     assert sorted(tuple(place) for _, coords, _ in spread for place in coords.tolist()) == sorted(everything)
     assert sum(int(total) for total, _, _ in spread) == sum(int(pixels.sum()) for pixels, _, _ in alone)
+
+
+def test_what_is_no_walk_is_refused(slide):
+    from slidestream.torch import TileDataset
+
+    for wrong in (None, 3, str(slide)):
+        with pytest.raises(ss.ConfigError, match="walk is .*; expected what slidestream.tiles gives"):
+            TileDataset(wrong)
+    with pytest.raises(ss.ConfigError, match="transform is 3"):
+        TileDataset(ss.tiles(slide), 3)
+    assert repr(TileDataset(ss.tiles(slide))) == "TileDataset(Tiles(1 slides, windows of 256 x 256, 64 a batch, cpu))"

@@ -153,6 +153,8 @@ COMMANDS = {
         "env/bin/pip install .": "not: builds everything anew for minutes; scripts/build-wheel.sh does the same",
         "scripts/build-wheel.sh": "not: builds everything anew for minutes, and takes tools from PyPI",
         "scripts/test-wheel.sh": "not: wants the wheel that the one before makes",
+        "cmake --preset release && cmake --build build/release --target pipeline jpeg_floor":
+            "not: scripts/test.sh builds both",
         "bench/python/tiles_bench.py slide.svs build/release/bench/jpeg_floor": "by: tests/python/test_documents.py",
         "bench/python/run_bench.py build/release/pipeline slide.svs": "by: tests/python/test_documents.py",
         "bench/python/gpu_tiles_bench.py slide.svs": "not: " + GPU + ", PyTorch and cuCIM",
