@@ -28,7 +28,7 @@ Error.__doc__ = "The base of all that the package raises, and what a run that fa
 ConfigError.__doc__ = "An argument or a setting is wrong; nothing was started."
 SlideError.__doc__ = "A slide can't be read, or what was asked for can't be made of it. The message begins with its path."
 StorageError.__doc__ = "The file system failed while a slide was read."
-TileError.__doc__ = "A tile can't be decoded. Where a slide is read it is a part of the SlideError's message."
+TileError.__doc__ = "A tile can't be decoded. What reads slides raises a SlideError that says so."
 CudaError.__doc__ = "A GPU failed, or there is none that can be used."
 OutputError.__doc__ = "Results can't be written."
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <condition_variable>
 #include <cstddef>
 #include <filesystem>
@@ -252,11 +251,6 @@ class ShapeFinder : private Shapes {
     const bool has_range = model_.range != std::array<double, 2>{0.0, 0.0};
     output.low = has_range ? static_cast<float>(model_.range[0]) : 0.0F;
     output.high = has_range ? static_cast<float>(model_.range[1]) : 1.0F;
-    // Of 8 bits the range is cut in 255, of 16 in 65,535.
-    if (!(output.low < output.high) || !std::isfinite(65535.0F / (output.high - output.low)) ||
-        !std::isfinite(output.high - output.low)) {
-      fail(setting("range") + ", which is no range in float32");
-    }
   }
 
   const std::string& file_;

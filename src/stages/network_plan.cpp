@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <stdexcept>
 
 #include <slidestream/error.hpp>
@@ -89,7 +90,9 @@ void check_network(const Operator& op) {
   }
   if (!(output.low < output.high) || !std::isfinite(output.high - output.low) ||
       !std::isfinite(65535.0F / (output.high - output.low))) {
-    refuse("its range is empty in float32");
+    std::ostringstream text;
+    text << "its range, " << output.low << " to " << output.high << ", is empty in float32";
+    refuse(text.str());
   }
   if (output.kind == NetworkOutput::Kind::image && output.sample == SampleType::float32) {
     refuse("images are of uint8 or uint16");

@@ -209,6 +209,8 @@ class Failures(Models):
         broken.write_bytes((MODELS / "unet.onnx").read_bytes()[:300])
         for settings, words in ((settings_of("grey"), "it takes ? x 1 x 64 x 64"),
                                 (settings_of("identity"), 'image.format is "none"'),
+                                (settings_of("identity", "image.format=ome-tiff", "model.range=[1.0, 1.000000000001]"),
+                                 "its range, 1 to 1, is empty in float32"),
                                 (settings_of("itself", "image.format=ome-tiff"), "it computes nothing"),
                                 (settings_of("endless_shape", "image.format=ome-tiff", "input.max_seconds=1"),
                                  "it takes longer than input.max_seconds = 1"),

@@ -300,7 +300,7 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
   refused([](MadeUp& network, Config&) { network.cut.overlap = 49; }, "can't share 49 with their neighbours");
   refused([](MadeUp& network, Config&) { network.given.scale = 5; }, "aren't whole at a scale of 1/5");
   refused([](MadeUp& network, Config&) { network.given.channels = 17; }, "1 to 16 channels");
-  refused([](MadeUp& network, Config&) { network.given.low = 255.0F; }, "its range is empty");
+  refused([](MadeUp& network, Config&) { network.given.low = 255.0F; }, "its range, 255 to 255, is empty in float32");
   refused([](MadeUp&, Config& config) { config.image.format = ImageFormat::none; }, "image.format is \"none\"");
   const auto fails = [&](auto change, const char* why) {
     const auto network = std::make_shared<MadeUp>();

@@ -1,0 +1,192 @@
+// The files that networks and their library lie in, and what is said of those that can't be any.
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <slidestream/config.hpp>
+#include <slidestream/error.hpp>
+#include <string>
+#include <vector>
+
+#include "networks/onnx_files.hpp"
+#include "networks/onnx_runtime.hpp"
+#include "networks/running.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace slidestream;
+using namespace slidestream::networks;
+using namespace slidestream::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("Of the library's messages what went wrong stays, and where in its sources doesn't") {
+  CHECK(cause_in("Non-zero status code returned while running Expand node. Name:'' Status Message: "
+                 "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:360 void* "
+                 "onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) Failed to allocate "
+                 "memory for requested buffer of size 211106232532992\n") ==
+        "Expand node: Failed to allocate memory for requested buffer of size 211106232532992");
+  CHECK(cause_in("Non-zero status code returned while running Conv node. Name:'stem' Status Message: "
+                 "/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:129 std::conditional_t<THRW, void, "
+                 "onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, int) [with ERRTYPE = "
+                 "cudaError; bool THRW = true; SUCCTYPE = cudaError [x]] CUDA failure 2: out of memory ; GPU=0") ==
+        "Conv node 'stem': CUDA failure 2: out of memory ; GPU=0");
+  CHECK(
+      cause_in("Load model from /slides/m.onnx failed:/onnxruntime_src/onnxruntime/core/graph/model.cc:181 "
+               "onnxruntime::Model::Model(onnx::ModelProto&&, const onnxruntime::PathString&, const "
+               "onnxruntime::IOnnxRuntimeOpSchemaRegistryList*, const onnxruntime::logging::Logger&) Unsupported model "
+               "IR version: 99, max supported IR version: 11\n") ==
+      "Unsupported model IR version: 99, max supported IR version: 11");
+  CHECK(cause_in("Exception during initialization: /src/core/optimizer/initializer.cc:43 auto "
+                 "onnxruntime::read(const int&)::<lambda(int)> [with T = float] weights/w.bin: 7 < 8 at "
+                 "/src/a.h:12 int f() twice") == "Exception during initialization: weights/w.bin: 7 < 8 at twice");
+  CHECK(cause_in("Load model from m.onnx failed:Protobuf parsing failed.") == "Protobuf parsing failed.");
+  CHECK(cause_in("Load model from m.onnx") == "Load model from m.onnx");
+  CHECK(cause_in("Got invalid dimensions for input: tiles\n index: 3 Got: 65 Expected: 64\n") ==
+        "Got invalid dimensions for input: tiles  index: 3 Got: 65 Expected: 64");
+  // What looks otherwise stays as it is.
+  CHECK(cause_in("/models/m.onnx failed: Protobuf parsing failed.") ==
+        "/models/m.onnx failed: Protobuf parsing failed.");
+  CHECK(cause_in("/a.cc:12 void f(int") == "/a.cc:12 void f(int");
+  CHECK(cause_in("/a.cc:12 void f(int)") == "/a.cc:12 void f(int)");
+  CHECK(cause_in("Status Message: ") == "");
+  CHECK(cause_in("").empty());
+}
+
+TEST_CASE("The files that weights lie in are found in a network's own") {
+  const TemporaryFolder folder;
+  if (models().empty()) return;
+  CHECK(weight_files(models() + "/blur.onnx").empty());
+  CHECK(weight_files(models() + "/outside.onnx") == std::vector<std::string>{"filters.bin"});
+  CHECK(weight_files(models() + "/none.onnx").empty());
+  CHECK(bytes_of_network(models() + "/outside.onnx") ==
+        fs::file_size(models() + "/outside.onnx") + fs::file_size(models() + "/filters.bin"));
+  // Cut off, or of other bytes, it ends somewhere.
+  std::ifstream stream(models() + "/outside.onnx", std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(stream)), {});
+  std::mt19937 random(7);
+  for (std::size_t turn = 0; turn < 400; ++turn) {
+    std::string damaged = whole;
+    if (turn < whole.size()) {
+      damaged.resize(turn);
+    } else {
+      for (int i = 0; i < 4; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
+    }
+    std::ofstream(folder / "damaged.onnx", std::ios::binary) << damaged;
+    CHECK(weight_files(folder / "damaged.onnx").size() <= 2);
+  }
+}
+
+TEST_CASE("Files that no network can be are told before they are read") {
+  const TemporaryFolder own;
+  Config config = running((own / "m.onnx").string());
+  own.write("m.onnx", std::string());
+  fs::resize_file(own / "m.onnx", std::uintmax_t{1} << 31);
+  CHECK(complaint(config) ==
+        "m.onnx: it has 2147483648 bytes, and a network's file at most 2147483647; larger weights lie in files beside "
+        "it");
+  // Not one byte after the other: no message has a field 0.
+  fs::resize_file(own / "m.onnx", (std::uintmax_t{1} << 31) - 1);
+  CHECK(weight_files(own / "m.onnx").empty());
+  REQUIRE(::mkfifo((own / "pipe").c_str(), 0600) == 0);
+  config.model.file = (own / "pipe").string();
+  CHECK(complaint(config) == "pipe: not a regular file");
+}
+
+TEST_CASE("Weights lie in files of the network's folder") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  const TemporaryFolder own;
+  std::ifstream stream(folder + "/outside.onnx", std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(stream)), {});
+  // Names as long as the one that is there.
+  const auto naming = [&](const std::string& name) {
+    std::string other = whole;
+    const std::string there = "filters.bin";
+    for (std::size_t at = 0; (at = other.find(there, at)) != std::string::npos; at += there.size()) {
+      other.replace(at, there.size(), name);
+    }
+    return running(own.write("m.onnx", other).string());
+  };
+  CHECK(complaint(naming("filters.bin")) == "m.onnx: its weights lie in filters.bin: No such file or directory");
+  CHECK(complaint(naming("///dev/zero")) == "m.onnx: its weights lie in ///dev/zero: that isn't in its folder");
+  CHECK(complaint(naming("../lters.bi")) == "m.onnx: its weights lie in ../lters.bi: that isn't in its folder");
+  REQUIRE(::mkfifo((own / "filters.bin").c_str(), 0600) == 0);
+  CHECK(complaint(naming("filters.bin")) == "m.onnx: its weights lie in filters.bin: not a regular file");
+  // A link to a file is one; where it may lead ONNX Runtime says.
+  fs::remove(own / "filters.bin");
+  fs::copy_file(folder + "/filters.bin", own / "blob.bin");
+  fs::create_symlink("blob.bin", own / "filters.bin");
+  CHECK(complaint(naming("filters.bin")) == "");
+}
+
+TEST_CASE("A runtime that isn't there, or isn't one, is told") {
+  const std::string folder = models();
+  if (folder.empty()) return;
+  const TemporaryFolder own;
+  Config config = running(folder + "/identity.onnx");
+  config.model.runtime = (own / "libonnxruntime.so").string();
+  CHECK(complaint(config).starts_with("model.runtime: ONNX Runtime can't be loaded: "));
+  config.model.runtime = own.path().string();
+  CHECK(complaint(config) == "model.runtime: " + own.path().string() + " holds no libonnxruntime.so");
+  config.model.runtime = "libm.so.6";
+  CHECK(complaint(config) == "libm.so.6: isn't ONNX Runtime: it has no OrtGetApiBase");
+  // The loader would wait for one of these, and be ended by a signal within the other.
+  const std::string mine = (own / "libonnxruntime.so").string();
+  config.model.runtime = own.path().string();
+  REQUIRE(::mkfifo(mine.c_str(), 0600) == 0);
+  CHECK(complaint(config) == "model.runtime: ONNX Runtime can't be loaded: " + mine + ": not a regular file");
+  fs::remove(mine);
+  fs::copy_file(SLIDESTREAM_MADE_UP_RUNTIME, mine);
+  fs::resize_file(mine, fs::file_size(mine) / 4);
+  CHECK(complaint(config).find(mine + ": it is cut off: ") != std::string::npos);
+  fs::resize_file(mine, 70);
+  CHECK(complaint(config).find(mine) != std::string::npos);
+  // By its own name it is found, too.
+  config.model.runtime = folder + "/libonnxruntime.so";
+  CHECK(complaint(config).empty());
+}
+
+TEST_CASE("What stands beside a model fills in what is left open, and nothing else") {
+  const TemporaryFolder own;
+  const std::string file = own.write("m.onnx", std::string("any")).string();
+  const auto beside = [&](const std::string& text) { own.write("m.toml", text); };
+  beside("[model]\ntile = 224\nmean = [1, 2, 3]\noverlap = 8\nwhere = \"tissue\"\nrange = [-1.0, 1.0]\n");
+  Config config;
+  config.model.file = file;
+  config.model.overlap = 0;
+  Config other = config;
+  read_model_file(other);
+  CHECK(other.model.tile == 0);  // the operator doesn't run
+  config.operators.run = {"model"};
+  read_model_file(config);
+  CHECK(config.model.tile == 224);
+  CHECK(config.model.mean == std::vector<double>{1.0, 2.0, 3.0});
+  CHECK(config.model.overlap == 0);
+  CHECK(config.model.where == ModelWhere::tissue);
+  CHECK(config.model.range == std::array<double, 2>{-1.0, 1.0});
+  const std::string once = to_toml(config);
+  read_model_file(config);
+  CHECK(to_toml(config) == once);
+  CHECK(to_toml(parse_config(once, "again")) == once);
+  for (const auto& [text, what] : {std::pair{"[model]\nfile = \"other.onnx\"\n", "model.file can't stand beside"},
+                                   std::pair{"[image]\nquality = 3\n", "image.quality can't stand beside"},
+                                   std::pair{"[model]\nprovider = \"cuda\"\n", "the same on every machine"},
+                                   std::pair{"[model]\nmean = [1.0]\n", "model.mean has 1 numbers; expected 3"},
+                                   std::pair{"[model]\ntyle = 3\n", "did you mean 'tile'"}}) {
+    beside(text);
+    try {
+      read_model_file(config);
+      FAIL(text);
+    } catch (const ConfigError& error) {
+      CHECK(std::string(error.what()).starts_with((own / "m.toml").string()));
+      CHECK(std::string(error.what()).find(what) != std::string::npos);
+    }
+  }
+  fs::remove(own / "m.toml");
+  CHECK_NOTHROW(read_model_file(config));
+  fs::create_symlink("gone.toml", own / "m.toml");
+  CHECK_THROWS_WITH_AS(read_model_file(config), doctest::Contains("m.toml"), ConfigError);
+}
