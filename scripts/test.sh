@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds and runs every test: Release by g++, AddressSanitizer + UBSan, ThreadSanitizer for the graph, and the
-# example against an installed package. `test.sh [--no-install]`; build folders are build/release, build/asan, build/tsan.
+# Builds and runs the tests: Release by g++, the example against an installed package, and the tests within one process
+# under AddressSanitizer + UBSan. Those labelled `slow` are left to scripts/check-deep.sh. `test.sh [--no-install]`; build
+# folders are build/release and build/asan.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -46,7 +47,7 @@ cmake --preset release --log-level=WARNING -DSLIDESTREAM_CUDA_ARCHITECTURES=90-r
   "${configure_options[@]}" >/dev/null
 build release
 step 'Release: tests'
-run_tests --test-dir build/release
+run_tests --test-dir build/release -LE slow
 # Why, of those that CTest only calls skipped.
 grep -h '^SKIPPED: ' build/release/Testing/Temporary/LastTest.log || true
 
@@ -63,18 +64,6 @@ grep -q '^35 windows, mean ' build/example/output.txt
 step 'AddressSanitizer + UBSan: build'
 build asan
 step 'AddressSanitizer + UBSan: tests'
-UBSAN_OPTIONS=print_stacktrace=1 run_tests --test-dir build/asan -LE slow
-
-# ThreadSanitizer wants the address space laid out as it knows it; newer kernels randomise more of it.
-fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
-if ! "${fixed_addresses[@]}" true 2>/dev/null; then fixed_addresses=(); fi
-# A longer history: what is left out is known by stacks, which a short one forgets.
-export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp history_size=7"
-step 'ThreadSanitizer: build'
-cmake --preset tsan --log-level=WARNING "${configure_options[@]}" >/dev/null
-"${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet runtime_test stages_test network_test fake_gpu_test
-step 'ThreadSanitizer: tests'
-"${fixed_addresses[@]}" ctest --output-on-failure --no-tests=error -j "$((jobs + 1))" -LE slow \
-  -R '^(runtime|stages|network|fake_gpu)_test:' --test-dir build/tsan </dev/null
+UBSAN_OPTIONS=print_stacktrace=1 run_tests --test-dir build/asan -LE slow -R '^[a-z0-9_]+_test:'
 
 printf '\nAll of it passed in %d s.\n' "$SECONDS"

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
+#include <exception>
 #include <limits>
 #include <slidestream/error.hpp>
 
@@ -17,6 +18,7 @@ struct TiffClient {
   const File* file = nullptr;
   std::uint64_t position = 0;
   std::string message;
+  std::exception_ptr failure;  ///< the first StorageError since the message was cleared
 };
 
 namespace {
@@ -74,6 +76,9 @@ TiffFile::TiffFile(const File& file, std::uint64_t largest_allocation) : client_
           client.file->read_some(client.position, {static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)});
       client.position += got;
       return static_cast<tmsize_t>(got);
+    } catch (const StorageError&) {
+      if (!client.failure) client.failure = std::current_exception();
+      return -1;
     } catch (const SlideError&) {
       return -1;
     }
@@ -110,7 +115,13 @@ TiffFile::TiffFile(const File& file, std::uint64_t largest_allocation) : client_
   clear_message();
   tiff_ = TIFFClientOpen(name, mode, client_.get(), read, write, seek, close, size, map, unmap);
 #endif
-  if (tiff_ == nullptr) throw_slide_error(file.path(), "libtiff can't open it: " + message());
+  try {
+    throw_read_failure();
+    if (tiff_ == nullptr) throw_slide_error(file.path(), "libtiff can't open it: " + message());
+  } catch (const SlideError&) {
+    if (tiff_ != nullptr) TIFFClose(tiff_);
+    throw;
+  }
 }
 
 TiffFile::~TiffFile() {
@@ -123,7 +134,13 @@ TiffFile::~TiffFile() {
 
 bool TiffFile::set_directory(std::uint64_t offset) {
   clear_message();
-  return TIFFSetSubDirectory(tiff_, offset) == 1;
+  const bool is_read = TIFFSetSubDirectory(tiff_, offset) == 1;
+  throw_read_failure();
+  return is_read;
+}
+
+void TiffFile::throw_read_failure() const {
+  if (client_->failure) std::rethrow_exception(client_->failure);
 }
 
 std::string TiffFile::message() const {
@@ -133,6 +150,7 @@ std::string TiffFile::message() const {
 
 void TiffFile::clear_message() {
   client_->message.clear();
+  client_->failure = nullptr;
 #if !SLIDESTREAM_TIFF_HANDLERS_PER_FILE
   client_of_this_thread = client_.get();
 #endif

@@ -17,13 +17,14 @@ struct TiffClient;
 class TiffFile {
  public:
   /// Opens the header only; `set_directory` comes next. `largest_allocation` bounds each single allocation of libtiff,
-  /// in bytes. \throws SlideError with libtiff's reason.
+  /// in bytes. \throws StorageError if a read failed for a cause that may pass, else SlideError with libtiff's reason.
   TiffFile(const File& file, std::uint64_t largest_allocation);
   ~TiffFile();
   TiffFile(const TiffFile&) = delete;
   TiffFile& operator=(const TiffFile&) = delete;
 
   /// Makes the directory at this byte the current one. False when libtiff can't read it: `message` says why.
+  /// \throws StorageError if a read failed meanwhile: libtiff leaves out a tag that it could not read.
   bool set_directory(std::uint64_t offset);
 
   TIFF* get() const noexcept { return tiff_; }
@@ -33,6 +34,8 @@ class TiffFile {
   void clear_message();
 
  private:
+  void throw_read_failure() const;
+
   std::unique_ptr<TiffClient> client_;
   TIFF* tiff_ = nullptr;
 };

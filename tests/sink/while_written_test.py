@@ -327,8 +327,10 @@ class Loops(WrittenCase):
                             self.assertTiles(reader(here / f"a.partial{suffix}"), final[reader], seen[reader])
                             looks += 1
                         except (OSError, KeyError, ValueError, struct.error, AssertionError):
-                            # Not begun yet, or a folder got its final name while it was being read.
-                            if seen[reader] and (here / f"a.partial{suffix}").exists():
+                            # Not begun yet, or the image got its final name during the read. A Deep Zoom image has two
+                            # names, and its folder of tiles is renamed first.
+                            names = [f"a.partial{suffix}"] + (["a.partial_files"] if name == "dzi" else [])
+                            if seen[reader] and all((here / name).exists() for name in names):
                                 raise
                 self.assertEqual(process.wait(), 0)
                 for reader in readers:

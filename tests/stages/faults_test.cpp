@@ -243,6 +243,32 @@ TEST_CASE("errors of reading that pass are waited for, and those that stay fail 
   }
 }
 
+TEST_CASE("a read that fails while a slide is opened is the error that is reported, whichever read it is") {
+  const test::TemporaryFolder folder;
+  for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
+    const std::string path = test::equal_slides(folder, 1, coding).front();
+    test::fail_reads(path, 0, EIO);
+    Slide::open(path);
+    const int reads = test::reads_seen();
+    REQUIRE(reads > 2);
+    for (int read = 0; read < reads; ++read) {
+      INFO("read ", read, " of ", reads);
+      test::fail_reads(path, 1, EIO, read);
+      std::string error = "none";
+      try {
+        Slide::open(path);
+      } catch (const StorageError& storage_error) {
+        error = storage_error.what();
+      } catch (const SlideError& slide_error) {
+        error = std::string("another kind: ") + slide_error.what();
+      }
+      CHECK_MESSAGE(error.starts_with(path + ": can't be read at byte "), error);
+      CHECK_MESSAGE(error.ends_with(": Input/output error"), error);
+    }
+    test::fail_reads("", 0, 0);
+  }
+}
+
 TEST_CASE("the bad tile that is named is the first of its slide, whoever is faster") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;

@@ -19,6 +19,7 @@ namespace {
 struct Plan {
   std::mutex mutex;
   std::string part;  ///< empty: nothing is planned
+  int before = 0;    ///< reads that succeed first
   int left = 0;
   int error = 0;
   int seen = 0;
@@ -43,16 +44,17 @@ int planned_error(int descriptor) {
   const std::filesystem::path path =
       std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor), ignored);
   if (path.string().find(planned.part) == std::string::npos) return 0;
-  ++planned.seen;
+  if (++planned.seen <= planned.before) return 0;
   return planned.left-- > 0 ? planned.error : 0;
 }
 
 }  // namespace
 
-void fail_reads(const std::string& part, int count, int error) {
+void fail_reads(const std::string& part, int count, int error, int after) {
   Plan& planned = plan();
   const std::lock_guard lock(planned.mutex);
   planned.part = part;
+  planned.before = after;
   planned.left = count;
   planned.error = error;
   planned.seen = 0;

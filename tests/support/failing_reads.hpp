@@ -4,9 +4,9 @@
 
 namespace slidestream::test {
 
-/// From now on the next `count` reads (pread) of files whose path contains `part` fail with the number `error`. The
-/// program's own pread stands before the C library's.
-void fail_reads(const std::string& part, int count, int error);
+/// From now on, of the reads (pread) of files whose path contains `part`, `after` succeed and the next `count` fail
+/// with the number `error`. The program's own pread stands before the C library's.
+void fail_reads(const std::string& part, int count, int error, int after = 0);
 
 /// Reads of such files since then, failed or not.
 int reads_seen();
