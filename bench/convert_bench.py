@@ -131,7 +131,7 @@ class Bench:
         folder = self.folder / "slides"
         folder.mkdir()
         for number in range(self.options.slides):
-            os.link(self.slide, folder / f"{number}.svs")
+            shutil.copyfile(self.slide, folder / f"{number}.svs")
         def seconds(slides):
             """Of the second of two runs."""
             for _ in range(2):

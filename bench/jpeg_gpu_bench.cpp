@@ -4,7 +4,7 @@
 //
 // The tiles of each slide's level 0, repeated to N tiles a batch (0: as many as make 2.84 Gpx), go from compressed
 // bytes in device memory to luminance in a plane, to RGB, and to both. Every tile of the last run is compared with the
-// CPU decoder's; of both RGB is.
+// CPU decoder's.
 
 #include <cuda_runtime_api.h>
 
@@ -26,7 +26,7 @@
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "gpu_memory.hpp"
 #include "runtime/cuda/check.hpp"
-#include "slide/slide_impl.hpp"
+#include "slide/level_coding.hpp"
 #include "tile_options.hpp"
 
 namespace {
@@ -58,6 +58,7 @@ struct Tiles {
   std::vector<std::byte> tables;
   std::vector<std::vector<std::byte>> bytes;
   std::vector<std::vector<std::uint8_t>> pixels;
+  std::vector<std::vector<std::uint8_t>> luminance;  ///< where it is made beside RGB
 };
 
 Tiles read_tiles(const std::string& path, const std::string& wanted) {
@@ -72,7 +73,7 @@ Tiles read_tiles(const std::string& path, const std::string& wanted) {
   tiles.width = static_cast<std::uint32_t>(level.tile_width);
   tiles.height = static_cast<std::uint32_t>(level.tile_height);
   tiles.colour = level.colour;
-  tiles.tables = slide->impl().details.at(0).jpeg_tables;
+  tiles.tables = coding_of(*slide, 0).jpeg_tables;
   TileDecoder decoder;
   for (std::int64_t i = 0; i < level.columns * level.rows && tiles.bytes.size() < 50000; ++i) {
     const TileRange range = slide->tile(0, i);
@@ -82,10 +83,41 @@ Tiles read_tiles(const std::string& path, const std::string& wanted) {
     std::vector<std::uint8_t> pixels(format.pixel_bytes() * tiles.width * tiles.height);
     decoder.decode(*slide, 0, i, bytes, 0, 0,
                    {pixels.data(), format.channels * level.tile_width, level.tile_width, level.tile_height, format});
+    if (tiles.with_luminance) {
+      std::vector<std::uint8_t>& beside = tiles.luminance.emplace_back(std::size_t{tiles.width} * tiles.height);
+      decoder.decode(*slide, 0, i, bytes, 0, 0,
+                     {beside.data(), level.tile_width, level.tile_width, level.tile_height, luminance_format});
+    }
     tiles.bytes.push_back(std::move(bytes));
     tiles.pixels.push_back(std::move(pixels));
   }
   return tiles;
+}
+
+/// Tiles side by side in rows of a plane, and what they must be.
+struct PlaceOfTiles {
+  const std::byte* plane;  ///< on the device
+  std::uint32_t pitch;
+  std::uint32_t row_bytes;  ///< of a tile
+  std::uint32_t across;
+  const std::vector<std::vector<std::uint8_t>>& expected;
+};
+
+/// Notes in `wrong` which tiles aren't what they must be.
+void compare(const PlaceOfTiles& place, std::uint32_t height, const std::vector<std::uint32_t>& chosen,
+             std::vector<char>& wrong) {
+  std::vector<std::uint8_t> band(std::size_t{place.pitch} * height);
+  for (std::size_t first = 0; first < chosen.size(); first += place.across) {
+    SLIDESTREAM_CUDA(
+        cudaMemcpy(band.data(), place.plane + first / place.across * band.size(), band.size(), cudaMemcpyDeviceToHost));
+    for (std::size_t i = first; i < std::min(chosen.size(), first + place.across); ++i) {
+      const std::uint8_t* const expected = place.expected[chosen[i]].data();
+      for (std::uint32_t y = 0; y < height && wrong[i] == 0; ++y) {
+        wrong[i] = std::memcmp(band.data() + std::size_t{y} * place.pitch + (i - first) * place.row_bytes,
+                               expected + std::size_t{y} * place.row_bytes, place.row_bytes) != 0;
+      }
+    }
+  }
 }
 
 nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& options) {
@@ -182,23 +214,15 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
   SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.get(), 4 * std::size_t{count}, cudaMemcpyDeviceToHost));
   const auto flagged =
       static_cast<std::size_t>(std::count_if(reasons.begin(), reasons.end(), [](std::uint32_t r) { return r != 0; }));
-  std::size_t wrong = 0;
+  std::vector<char> is_wrong(count, 0);
   if (options.checked) {
-    std::vector<std::uint8_t> band(std::size_t{pitch} * tiles.height);
-    for (std::size_t row = 0; row < rows; ++row) {
-      SLIDESTREAM_CUDA(cudaMemcpy(band.data(), plane.get() + row * band.size(), band.size(), cudaMemcpyDeviceToHost));
-      for (std::uint32_t i = static_cast<std::uint32_t>(row) * across;
-           i < std::min<std::size_t>(count, (row + 1) * across); ++i) {
-        const std::vector<std::uint8_t>& expected = tiles.pixels[chosen[i]];
-        bool equal = true;
-        for (std::uint32_t y = 0; y < tiles.height && equal; ++y) {
-          equal = std::memcmp(band.data() + std::size_t{y} * pitch + i % across * row_bytes,
-                              expected.data() + std::size_t{y} * row_bytes, row_bytes) == 0;
-        }
-        if (!equal) ++wrong;
-      }
+    compare({plane.get(), pitch, row_bytes, across, tiles.pixels}, tiles.height, chosen, is_wrong);
+    if (tiles.with_luminance) {
+      compare({plane.get() + plane_bytes, luminance_pitch, tiles.width, across, tiles.luminance}, tiles.height, chosen,
+              is_wrong);
     }
   }
+  const auto wrong = static_cast<std::size_t>(std::ranges::count(is_wrong, 1));
   const double pixels = static_cast<double>(count) * tiles.width * tiles.height;
   SLIDESTREAM_CUDA(cudaStreamDestroy(stream));
   for (cudaEvent_t event : events) SLIDESTREAM_CUDA(cudaEventDestroy(event));

@@ -46,7 +46,7 @@ class Bench {
                                                     op->input()};
     const operators::StainBasis stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}};
     const operators::StainParameters parameters(
-        operators::stain_matrix(stains, operators::published_stains(), config.stain.output));
+        operators::stain_map(stains, operators::published_stains(), config.stain.output), stains);
     Figure figure = measure(name, options_.repeats, stream_.get(),
                             [&] { kernel->enqueue(out, in, scratch.bytes(), &parameters, stream_.get()); });
     const auto bytes = static_cast<double>(size.width * size.height) *

@@ -20,10 +20,11 @@
 #include <thread>
 #include <vector>
 
+#include "planning/tile_ranges.hpp"
 #include "runtime/page_cache.hpp"
-#include "slide/slide_impl.hpp"
+#include "slide/level_coding.hpp"
+#include "stages/run/run_context.hpp"
 #include "stages/slot_reads.hpp"
-#include "stages/tile_ranges.hpp"
 #include "synth/synth.hpp"
 
 using namespace slidestream;
@@ -84,7 +85,7 @@ class Bench {
       measure_warm(name(io), [this, io] { read(io, true); });
     }
     for (const std::string& path : paths_) runtime::drop_from_cache(path);
-    if (slides_.front()->impl().file.direct_descriptor() < 0 || runtime::cached_share(paths_).value_or(1.0) > 0.5) {
+    if (files_of(*slides_.front())[0].direct_descriptor() < 0 || runtime::cached_share(paths_).value_or(1.0) > 0.5) {
       std::printf("these files stay in memory: nothing is read from storage\n");
       for (const char* figure :
            {"uring_cold_over_storage", "uring_cold_cores", "direct_cold_over_storage", "direct_cold_cores"}) {
@@ -213,7 +214,7 @@ class Bench {
   void read_small() {
     each_part([this](std::size_t slide, std::uint64_t offset, std::size_t length, std::vector<std::byte>& buffer) {
       for (std::size_t done = 0; done < length; done += std::size_t{128} << 10) {
-        slides_[slide]->impl().file.read_some(offset + done, std::span(buffer).first(std::size_t{128} << 10));
+        files_of(*slides_[slide])[0].read_some(offset + done, std::span(buffer).first(std::size_t{128} << 10));
       }
     });
   }
@@ -221,7 +222,7 @@ class Bench {
   void read_blocks() {
     each_part([this](std::size_t slide, std::uint64_t offset, std::size_t length, std::vector<std::byte>&) {
       const std::size_t place = offset % (std::size_t{64} << 20);
-      if (File::read_once(slides_[slide]->impl().file.direct_descriptor(), offset,
+      if (File::read_once(files_of(*slides_[slide])[0].direct_descriptor(), offset,
                           slots_->memory(0).subspan(place, length)) < 0) {
         throw Error("the blocks of " + slides_[slide]->info().path.string() + " can't be read");
       }

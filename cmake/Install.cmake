@@ -13,11 +13,12 @@ write_basic_package_version_file(slidestreamConfigVersion.cmake COMPATIBILITY Sa
 install(FILES "${PROJECT_BINARY_DIR}/slidestreamConfig.cmake" "${PROJECT_BINARY_DIR}/slidestreamConfigVersion.cmake"
   DESTINATION "${SLIDESTREAM_CMAKE_DIR}")
 
+# The component `program` is what the Debian package holds: no part for compilers.
 # As they lie here, so that they lead to each other.
-install(FILES LICENSE README.md ARCHITECTURE.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY configs DESTINATION "${CMAKE_INSTALL_DATADIR}/slidestream")
+install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md CITATION.cff DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT program)
+install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT program)
+install(DIRECTORY configs DESTINATION "${CMAKE_INSTALL_DATADIR}/slidestream" COMPONENT program)
 if(TARGET pipeline)
-  install(TARGETS pipeline RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-  install(PROGRAMS scripts/slurm/slidestream-submit DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS pipeline RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+  install(PROGRAMS scripts/slurm/slidestream-submit DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
 endif()

@@ -24,9 +24,8 @@ if(SLIDESTREAM_SANITIZE)
   # For tests that try less where everything takes several times as long.
   add_compile_definitions(SLIDESTREAM_SANITIZED)
 endif()
-if(SLIDESTREAM_FUZZERS)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
-endif()
+# Modules that fuzz targets go through count their branches, for the fuzzer; the others' tests would only be slower.
+set(SLIDESTREAM_FUZZED codec config encode_core jpeg_core jpeg2000_core ledger networks output slide statistics)
 
 # Tests and commands compute little, and most of the time that they take to compile goes into making them fast.
 # AddressSanitizer and UBSan make that several times as long.
@@ -37,21 +36,92 @@ elseif(NOT SLIDESTREAM_SANITIZE)
   target_compile_options(slidestream_quick_to_compile INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endif()
 
+# UBSan looks at the library and the commands: tests take a quarter longer to compile with its checks.
+add_library(slidestream_test_flags INTERFACE)
+target_link_libraries(slidestream_test_flags INTERFACE slidestream_flags slidestream_quick_to_compile)
+if(SLIDESTREAM_SANITIZE MATCHES undefined)
+  target_compile_options(slidestream_test_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=undefined>)
+endif()
+
+# Where multiply-adds are part of every processor, as on 64-bit Arm, GCC makes them of any product and sum, and results
+# would differ from x86's in their last digits. Loops that want them say so.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+endif()
+
 # Programs look beside themselves for libraries, so that scripts/bundle.sh need only copy them. RPATH
 # rather than RUNPATH, because libraries' own libraries are to be found there too.
 set(CMAKE_INSTALL_RPATH "\$ORIGIN/../lib")
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 add_link_options("LINKER:--disable-new-dtags")
 
-# slidestream_module(NAME SOURCES ... ALONE ... LINK ...): a folder of src/ as objects of the library.
+# With precompiled headers ccache keeps nothing unless it is told to (CONTRIBUTING.md).
+set(use_precompiled "${SLIDESTREAM_PCH}")
+if("${CMAKE_CXX_COMPILER_LAUNCHER}" MATCHES "ccache" AND NOT "$ENV{CCACHE_SLOPPINESS}" MATCHES "pch_defines")
+  set(use_precompiled OFF)
+endif()
+set(SLIDESTREAM_COMMON_HEADERS <algorithm> <array> <atomic> <chrono> <condition_variable> <cstddef> <cstdint> <filesystem>
+    <functional> <map> <memory> <mutex> <optional> <span> <string> <thread> <utility> <vector>)
+if(use_precompiled AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # So that ccache sees what is in them.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+endif()
+# slidestream_common_headers(TARGET): compiles headers that nearly every source wants once, for all targets. Sources still
+# include what they use: .ci/run compiles each alone.
+function(slidestream_common_headers target)
+  if(NOT use_precompiled)
+    return()
+  endif()
+  if(NOT TARGET slidestream_precompiled)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cpp" CONTENT "")
+    add_library(slidestream_precompiled OBJECT "${PROJECT_BINARY_DIR}/precompiled.cpp")
+    set_target_properties(slidestream_precompiled PROPERTIES UNITY_BUILD OFF)
+    target_include_directories(slidestream_precompiled PRIVATE "${PROJECT_SOURCE_DIR}/include")
+    target_link_libraries(slidestream_precompiled PRIVATE slidestream_flags)
+    target_precompile_headers(slidestream_precompiled PRIVATE ${SLIDESTREAM_COMMON_HEADERS}
+      <slidestream/config.hpp> <slidestream/image.hpp> <slidestream/results.hpp>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM slidestream_precompiled)
+endfunction()
+
+# A program's sources compiled as a library's: precompiled headers serve one kind alone.
+function(slidestream_position_independent target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+endfunction()
+
+# The same for tests, with doctest.
+function(slidestream_common_headers_of_tests target)
+  if(NOT use_precompiled)
+    return()
+  endif()
+  if(NOT TARGET slidestream_precompiled_tests)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_tests.cpp" CONTENT "")
+    add_library(slidestream_precompiled_tests OBJECT "${PROJECT_BINARY_DIR}/precompiled_tests.cpp")
+    set_target_properties(slidestream_precompiled_tests PROPERTIES UNITY_BUILD OFF)
+    slidestream_position_independent(slidestream_precompiled_tests)
+    target_include_directories(slidestream_precompiled_tests PRIVATE "${PROJECT_SOURCE_DIR}/include")
+    target_link_libraries(slidestream_precompiled_tests PRIVATE
+      slidestream_test_flags slidestream_cuda doctest::doctest)
+    target_precompile_headers(slidestream_precompiled_tests PRIVATE ${SLIDESTREAM_COMMON_HEADERS}
+      <fstream> <doctest/doctest.h> <slidestream/operator.hpp> <slidestream/pipeline.hpp>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM slidestream_precompiled_tests)
+endfunction()
+
+# slidestream_module(NAME [CUDA] SOURCES ... ALONE ... LINK ...): a folder of src/ as objects of the library. CUDA: some of
+# its sources differ where kernels are compiled. Objects of the others are the same in either build.
 function(slidestream_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;ALONE;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "CUDA" "" "SOURCES;ALONE;LINK" ${ARGN})
   add_library(slidestream_${name} OBJECT ${ARG_SOURCES})
   target_include_directories(slidestream_${name} PUBLIC
     "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(slidestream_${name} PRIVATE slidestream_flags slidestream_cuda_flags PUBLIC slidestream_cuda ${ARG_LINK})
+  target_link_libraries(slidestream_${name} PRIVATE slidestream_flags PUBLIC ${ARG_LINK})
+  if(ARG_CUDA)
+    target_link_libraries(slidestream_${name} PRIVATE slidestream_cuda_flags slidestream_cuda)
+  endif()
   # Where several sources are compiled as one (CMAKE_UNITY_BUILD), those stay alone that are compiled once for each vector
-  # unit, that have names that another one has, too, or parts for GPUs, which the linter sees in another build.
+  # unit, that have names that another one has, too, or parts for GPUs, which tests with made-up GPUs replace one by one.
   foreach(source IN LISTS ARG_SOURCES)
     if(source MATCHES "[.]cpp$" AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
       file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" vectors REGEX "foreach_target" LIMIT_COUNT 1)
@@ -60,13 +130,23 @@ function(slidestream_module name)
       endif()
     endif()
   endforeach()
+  if(NOT CMAKE_UNITY_BUILD)
+    slidestream_common_headers(slidestream_${name})
+  endif()
+  if(SLIDESTREAM_FUZZERS AND name IN_LIST SLIDESTREAM_FUZZED)
+    target_compile_options(slidestream_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+  endif()
   set_property(GLOBAL APPEND PROPERTY SLIDESTREAM_MODULES ${name})
 endfunction()
 
-# slidestream_test(NAME SOURCES ... LINK ... LABELS ... FIXTURE ...): a doctest program, one CTest entry a test case.
-function(slidestream_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;FIXTURE" "SOURCES;LINK;LABELS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+# What tests link in place of slidestream: the library as a shared one, as to link it takes longer than most tests; those
+# with the property SLIDESTREAM_WHOLE have it in them, to replace parts of it or to be passed on.
+add_library(slidestream_for_tests INTERFACE)
+target_link_libraries(slidestream_for_tests INTERFACE
+  $<IF:$<BOOL:$<TARGET_PROPERTY:SLIDESTREAM_WHOLE>>,slidestream,slidestream_shared>)
+
+# What slidestream_test and slidestream_test_objects share.
+function(slidestream_test_sources name)
   # Tests of several files have helpers of the same names.
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   # CTest would cut the name in two, and run neither half.
@@ -84,11 +164,30 @@ function(slidestream_test name)
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE
-    slidestream_flags slidestream_quick_to_compile slidestream_cuda slidestream_test_main slidestream
+    slidestream_test_flags slidestream_cuda slidestream_test_main slidestream_for_tests
     slidestream_concurrentqueue ${ARG_LINK})
+  slidestream_position_independent(${name})
+  slidestream_common_headers_of_tests(${name})
+endfunction()
+
+# slidestream_test_objects(NAME SOURCES ... LINK ...): tests that several programs have, compiled once.
+function(slidestream_test_objects name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} OBJECT ${ARG_SOURCES})
+  slidestream_test_sources(${name})
+endfunction()
+
+# slidestream_test(NAME SOURCES ... LINK ... LABELS ... FIXTURE ... [WHOLE]): a doctest program, one CTest entry a test case.
+function(slidestream_test name)
+  cmake_parse_arguments(ARG "WHOLE" "TIMEOUT;FIXTURE" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES SLIDESTREAM_WHOLE ${ARG_WHOLE} BUILD_WITH_INSTALL_RPATH ${ARG_WHOLE})
+  slidestream_test_sources(${name})
   if(NOT ARG_TIMEOUT)
-    # Sanitizers make everything several times as long, and machines differ.
-    if(SLIDESTREAM_SANITIZE)
+    # Sanitizers make everything several times as long, emulators more so, and machines differ.
+    if(CMAKE_CROSSCOMPILING)
+      set(ARG_TIMEOUT 3600)
+    elseif(SLIDESTREAM_SANITIZE)
       set(ARG_TIMEOUT 900)
     else()
       set(ARG_TIMEOUT 300)

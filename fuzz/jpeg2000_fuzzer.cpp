@@ -35,12 +35,12 @@ bool decode_on_cpu(std::span<const std::byte> bytes, const TileDemand& demand, s
   level.tile_width = demand.width;
   level.tile_height = demand.height;
   level.colour = demand.colour;
-  const LevelDetail detail;
+  const LevelCoding coding;
   const auto pixel = static_cast<std::int64_t>(demand.format.pixel_bytes());
   pixels.assign(static_cast<std::size_t>(pixel * demand.width * demand.height), 0);
   const HostPixels view{pixels.data(), pixel * demand.width, demand.width, demand.height, demand.format};
   try {
-    decode_jpeg2000({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
+    decode_jpeg2000({no_slide(), 0, level, coding, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
     return false;
   }

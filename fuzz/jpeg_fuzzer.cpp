@@ -41,13 +41,13 @@ bool decode_on_cpu(std::span<const std::byte> bytes, std::span<const std::byte> 
   level.tile_width = demand.width;
   level.tile_height = demand.height;
   level.colour = demand.colour;
-  LevelDetail detail;
-  detail.jpeg_tables.assign(tables.begin(), tables.end());
+  LevelCoding coding;
+  coding.jpeg_tables.assign(tables.begin(), tables.end());
   const int channels = demand.format.channels;
   pixels.assign(static_cast<std::size_t>(channels * demand.width * demand.height), 0);
   const HostPixels view{pixels.data(), channels * demand.width, demand.width, demand.height, demand.format};
   try {
-    JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
+    JpegDecoder().decode({no_slide(), 0, level, coding, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
     return false;
   }

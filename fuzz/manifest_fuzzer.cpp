@@ -6,6 +6,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/manifest.hpp"
 
@@ -35,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             text.find(line.path) != std::string::npos);
   }
   try {
-    check(slidestream::csv_entries(text, "fuzz.csv"), text);
+    std::vector<std::string> warnings;
+    check(slidestream::csv_entries(text, "fuzz.csv", warnings), text);
   } catch (const slidestream::ConfigError& error) {
     const std::string_view message = error.what();
     require(!message.empty() && message.find_first_of("\r\n") == std::string_view::npos);

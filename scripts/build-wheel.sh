@@ -31,6 +31,10 @@ hdf5="$("$root/scripts/build-hdf5.sh")"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
 fi
+# For all GPUs where CUDA's compiler is, whatever this machine has; what the caller defines comes behind, and wins.
+if command -v nvcc >/dev/null || [[ -n "${CUDACXX:-}" || -x /usr/local/cuda/bin/nvcc ]]; then
+  export SKBUILD_CMAKE_DEFINE="SLIDESTREAM_CUDA=ON${SKBUILD_CMAKE_DEFINE:+;$SKBUILD_CMAKE_DEFINE}"
+fi
 mkdir -p "$root/build"
 work="$(mktemp -d "$root/build/.wheel.XXXXXX")"
 trap 'rm -rf "$work"' EXIT

@@ -156,7 +156,12 @@ for file in "$stage"/bin/* "$stage"/lib/*; do
 done
 
 cp -r "$root/configs" "$stage/configs"
-if has program; then cp "$root/scripts/slurm/slidestream-submit" "$stage/bin/"; fi
+if has program; then
+  cp "$root/scripts/slurm/slidestream-submit" "$stage/bin/"
+  # `man` finds it where bin/ is on the PATH.
+  mkdir -p "$stage/share/man/man1"
+  "$build/pipeline" --help-man >"$stage/share/man/man1/pipeline.1"
+fi
 cp "$root/LICENSE" "$stage/LICENSE"
 if has tests || has benchmarks; then
   cp "$root/scripts/gpu-check.sh" "$root/scripts/gpu_check_table.py" "$stage/bin/"
@@ -174,8 +179,8 @@ if has tests; then
 fi
 if [[ -n "$test_data" ]]; then
   mkdir "$stage/test-data"
-  cp -r "$test_data/data" "$stage/test-data/"
-  [[ ! -d "$test_data/oracle" ]] || cp -r "$test_data/oracle" "$stage/test-data/"
+  cp -rL "$test_data/data" "$stage/test-data/"
+  [[ ! -d "$test_data/oracle" ]] || cp -rL "$test_data/oracle" "$stage/test-data/"
   chmod -R u+w "$stage/test-data"
 fi
 
@@ -187,6 +192,7 @@ slidestream, as a folder that needs no installation. Copy it anywhere; its progr
   bin/pipeline synth --out demo.svs && bin/pipeline demo.svs --out results
   bin/pipeline --config configs/h100.toml slides/ --out results
   bin/slidestream-submit --help     with Slurm; needs python3
+  man share/man/man1/pipeline.1     all options and keys
 
 Needs: Linux on $(uname -m), glibc ${glibc#GLIBC_} or newer (ldd --version). No root, no LD_LIBRARY_PATH. For the GPU, NVIDIA's
 driver for CUDA 13 (580 or newer); without one, or without a GPU, everything runs on the CPU.
@@ -210,9 +216,9 @@ $(printf '%s\n' "${origin[@]}" | sort -u | awk -F'|' '{printf "  %-26s %s\n", $1
 EOF_README
 
 # Kernels are there once for each architecture, in each program.
-IFS=';' read -r -a architectures <<<"$(cached "$build" SLIDESTREAM_CUDA_ARCHITECTURES)"
-limit_mib=$((72 + 12 * (${#architectures[@]} > 1 ? ${#architectures[@]} : 1)))
-bytes="$(du -sb "$stage" | cut -f1)"
+IFS=';' read -r -a architectures <<<"$(cached "$build" SLIDESTREAM_CUDA_COMPILED_FOR)"
+limit_mib=$((80 + 12 * (${#architectures[@]} > 1 ? ${#architectures[@]} : 1)))
+bytes="$(du -sb --exclude=test-data "$stage" | cut -f1)"
 if ((bytes > limit_mib << 20)); then
   echo "bundle.sh: $(((bytes >> 20) + 1)) MiB, more than $limit_mib; the largest files:" >&2
   (cd "$stage" && find . -type f -printf '%s %P\n' | sort -rn | head -n 15 |

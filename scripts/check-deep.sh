@@ -1,51 +1,94 @@
 #!/bin/bash
-# What takes too long to be asked before every step: slow tests, scripts under AddressSanitizer, ThreadSanitizer,
-# clang-tidy over everything, fuzzing. Runs after `.ci/run` in the same checkout, whose builds it uses.
+# What takes too long to be asked before every step; `.ci/run` comes first, in the same checkout, and leaves the builds that
+# this uses. `check-deep.sh [PART...]`: all parts, or those that are named. Every part runs, whether or not the one before
+# it passed. Ends with a line per part and a verdict.
+#
+#   slow      the slow tests of the Release build, with storms of kills
+#   scripts   the tests that run the program, under AddressSanitizer and UBSan
+#   threads   the graph's tests under ThreadSanitizer, with a oneTBB that is built for it
+#   units     every source compiles alone
+#   lint      clang-tidy over everything
+#   fuzzing   every fuzz target for 30 seconds
+#   changed   the test programs whose sources differ from those of the commit BASE (main unless set), 20 times each, three
+#             at a time
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
+parts=(slow scripts threads units lint fuzzing changed)
 
-jobs="$(nproc)"
-export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-configure_options=()
-if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
-step() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
+# shellcheck source=scripts/building.sh
+source scripts/building.sh
 # Sources by suffix, of what git knows.
 sources() { git ls-files -z -- "$@"; }
-run_tests() { ctest --output-on-failure --no-tests=error -j "$((jobs + 1))" "$@"; }
 
-step 'Release: slow tests'
-run_tests --test-dir build/release -L slow
+part_slow() { run_tests release deep-slow -L slow; }
 
-step 'AddressSanitizer + UBSan: scripts'
-UBSAN_OPTIONS=print_stacktrace=1 run_tests --test-dir build/asan -LE slow -E '^[a-z0-9_]+_test:'
+part_scripts() { UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-scripts -LE 'slow|release' -E "$in_process"; }
 
-# ThreadSanitizer wants the address space laid out as it knows it; newer kernels randomise more of it.
-fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
-if ! "${fixed_addresses[@]}" true 2>/dev/null; then fixed_addresses=(); fi
-# A longer history: what is left out is known by stacks, which a short one forgets.
-export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp history_size=7"
-step 'ThreadSanitizer: build'
-cmake --preset tsan --log-level=WARNING "${configure_options[@]}" >/dev/null
-"${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet runtime_test stages_test network_test fake_gpu_test
-step 'ThreadSanitizer: tests'
-"${fixed_addresses[@]}" ctest --output-on-failure --no-tests=error -j "$((jobs + 1))" -LE slow \
-  -R '^(runtime|stages|network|fake_gpu)_test:' --test-dir build/tsan
+part_threads() {
+  local tbb fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
+  # ThreadSanitizer wants the address space laid out as it knows it; newer kernels randomise more of it.
+  if ! "${fixed_addresses[@]}" true 2>/dev/null; then fixed_addresses=(); fi
+  tbb="$(scripts/build-tbb.sh)"
+  configure tsan
+  # The build asks the programs for their tests.
+  export LD_LIBRARY_PATH="$tbb" TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp history_size=7"
+  "${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet runtime_test stages_test network_test fake_gpu_test
+  "${fixed_addresses[@]}" bash -c 'source scripts/building.sh; run_tests tsan deep-threads "$@"' - -LE slow \
+    -R '^(runtime|stages|network|fake_gpu)_test:'
+}
 
-step 'clang-tidy'
+part_units() { scripts/check-units.py build/asan build/release; }
+
 # Most of the time goes into headers, so sources that the sanitizers' build compiles as one are looked at as one, too. What
 # those files include is theirs.
-tidy() { xargs -0 -n 1 -P "$(nproc)" timeout 300 clang-tidy --quiet "$@" 2>>build/lint.log || { tail -n 20 build/lint.log; exit 1; }; }
-: >build/lint.log
-find build/asan/src -name 'unity_*_cxx.cxx' -print0 >build/lint-together.list
-xargs -0 sed -n "s,^#include \"$PWD/\(.*\)\"$,\\1,p" <build/lint-together.list | sort >build/lint-together.sources
-tidy --checks=-bugprone-suspicious-include --header-filter='/(include/slidestream|src)/.*\.[hc]pp$' -p build/asan \
-  <build/lint-together.list
-# The others. The example and the fuzz targets are built elsewhere; the release build's flags for their kind do for them.
-sources 'src/*.cpp' 'fuzz/*.cpp' 'bench/*.cpp' 'examples/*.cpp' | tr '\0' '\n' | sort |
-  comm -23 - build/lint-together.sources | tr '\n' '\0' | tidy --extra-arg="-I$PWD" -p build/release
+tidy() { xargs -0 -n 1 -P "$jobs" timeout 300 clang-tidy --quiet "$@" 2>>build/lint.log || { tail -n 20 build/lint.log; return 1; }; }
+part_lint() {
+  : >build/lint.log
+  find build/asan/src -name 'unity_*_cxx.cxx' -print0 >build/lint-together.list
+  xargs -0 sed -n "s,^#include \"$PWD/\(.*\)\"$,\\1,p" <build/lint-together.list | sort >build/lint-together.sources
+  tidy --checks=-bugprone-suspicious-include --header-filter='/(include/slidestream|src)/.*\.[hc]pp$' -p build/asan \
+    <build/lint-together.list
+  # The others, by the release build's flags for their kind: it has the parts for GPUs where nvcc is.
+  sources 'src/*.cpp' 'fuzz/*.cpp' 'bench/*.cpp' | tr '\0' '\n' | sort |
+    comm -23 - build/lint-together.sources | tr '\n' '\0' | tidy --extra-arg="-I$PWD" -p build/release
+  # No build of ours has the examples, and without one there are no flags.
+  mkdir -p build/no-flags
+  sources 'examples/*.cpp' | tidy --extra-arg=-std=c++20 --extra-arg="-I$PWD/include" -p build/no-flags
+}
 
-step 'Fuzzing'
-scripts/fuzz.sh 30
+part_fuzzing() { scripts/fuzz.sh 30; }
 
-printf '\nAll deep checks passed in %d s.\n' "$SECONDS"
+part_changed() {
+  local folders programs
+  mapfile -t folders < <(git diff --name-only "${BASE:-main}" -- tests | cut -d/ -f2 | sort -u)
+  programs="$(test_programs release "${folders[@]}" | paste -sd'|')"
+  [[ -n "$programs" ]] || { echo 'no test program differs'; return; }
+  run_tests release deep-changed --repeat until-fail:20 -LE slow -R "^($programs):"
+}
+
+for part in "$@"; do
+  [[ " ${parts[*]} " == *" $part "* ]] || { echo "$0: no part is called $part; there are ${parts[*]}" >&2; exit 2; }
+done
+if (($#)); then parts=("$@"); fi
+for build in release asan; do
+  [[ -f "build/$build/build.ninja" ]] || { echo "$0: build/$build is missing: .ci/run makes it" >&2; exit 2; }
+done
+verdict=0
+told=()
+for part in "${parts[@]}"; do
+  step "$part"
+  since=$SECONDS
+  # In a shell of its own, whose -e counts: behind `if` or `||` it wouldn't.
+  set +e
+  (set -e; "part_$part")
+  status=$?
+  set -e
+  if ((status == 0)); then word=passed; else word=FAILED verdict=1; fi
+  told+=("$(printf '%-8s %-7s %5d s' "$part" "$word" "$((SECONDS - since))")")
+done
+step ''
+printf '\n'
+printf '%s\n' "${told[@]}"
+if ((verdict)); then echo "The deep check failed at $(git rev-parse --short HEAD)."; else echo "The deep check passed at $(git rev-parse --short HEAD) in $SECONDS s."; fi
+exit "$verdict"

@@ -8,56 +8,41 @@ import pathlib
 import re
 import sys
 
-# What the sources of a folder may include of the project, besides their own folder. "public" is include/slidestream/.
-ALLOWED = {
-    "include": {"public"},
-    "src/runtime": set(),  # knows nothing of slides
-    "src/image": {"public"},
-    "src/codec": {"public", "image"},  # what the CPU's and the GPU's decoders ask alike, and tile encoders
-    "src/sink": {"public", "image", "codec"},  # knows neither slides nor graphs
-    "src/slide": {"public", "codec"},  # knows nothing of graphs
-    "src/statistics": {"public"},
-    "src/spectrum": {"public", "image", "statistics"},
-    "src/config": {"public"},
-    "src/stitch": {"public", "image"},
-    "src/output": {"public", "config", "sink"},  # corpus.json lists the settings
-    "src/synth": {"public", "codec", "sink"},
-    "cuda/spectrum": {"public", "runtime", "spectrum", "statistics"},
-    "cuda/operators": {
-        "public", "runtime", "image", "operators", "operators/gaussian", "operators/sobel", "operators/stain"},
-    "cuda/tiles": {"public", "runtime", "image", "codec"},
-    "cuda/networks": {"public", "runtime"},
-    "cuda/encode": {"public", "runtime", "codec"},
-    "cuda/pyramid": {"public", "runtime", "image"},
-    "cuda/jpeg": {"public", "runtime", "codec"},  # knows nothing of slides and graphs
-    "cuda/jpeg2000": {"public", "runtime", "codec", "cuda/jpeg"},  # as it; what both need lies there
-    # Operators know nothing of graphs, and of each other only that stains are of tissue.
-    "src/operators": {
-        "public", "image", "statistics", "spectrum", "operators/gaussian", "operators/identity", "operators/model",
-        "operators/sobel", "operators/stain", "operators/tissue"},
-    "src/operators/gaussian": {"public", "image", "operators"},
-    "src/operators/identity": {"public", "image", "operators"},
-    "src/operators/model": {"public", "operators", "networks", "sink"},  # writes features
-    "src/operators/sobel": {"public", "image", "operators"},
-    "src/operators/stain": {"public", "image", "operators", "operators/tissue"},
-    "src/operators/tissue": {"public", "image", "codec", "sink", "operators"},  # writes its mask
-    # Windows in batches, for Python; on devices by the decoders of the GPU's lane, and as it divides memory.
-    "src/tiling": {"public", "runtime", "image", "codec", "slide", "stages", "cuda", "operators/tissue"},
-    # With src/tiling the only one that knows runtime and slide both.
-    "src/stages": {
-        "public", "runtime", "image", "codec", "sink", "slide", "statistics", "spectrum", "operators", "config",
-        "cuda", "operators/tissue"},  # networks may get tissue alone
-    "src/networks": {"public", "runtime", "config", "cuda", "sink"},  # digests of files
-    "src/ledger": {"public", "config", "output", "sink", "networks"},
-    "src/sweep": {"public", "runtime", "config", "output", "ledger", "sink"},  # what a sweep computes must stay the same
-    "src/compare": {"public", "config", "output", "ledger"},
-    "src/report": {"public", "config", "output", "ledger", "sweep"},  # what a sweep's times tell
-    "src/cli": {"public", "config", "output", "ledger", "synth", "sweep", "compare", "report"},
-    # What Python calls.
-    "python": {"public", "config", "runtime", "tiling", "cli", "ledger", "output"},
-    "examples": {"public"},
-    "fuzz": {"codec", "config", "ledger", "public", "slide", "cuda"},
-}
+# The rooms of the project, floor by floor from the bottom up. A folder that isn't listed belongs to the room that it is
+# in. A room may include its own headers and those of the floors below it.
+FLOORS = [
+    ["include"],
+    ["src/runtime", "src/image", "src/statistics", "src/config"],
+    ["src/codec", "src/libraries", "src/spectrum", "src/stitch", "cuda/networks"],
+    ["src/sink", "src/slide", "cuda/jpeg", "cuda/spectrum", "cuda/tiles"],
+    ["src/inputs", "src/output", "src/synth", "src/networks", "src/operators/common", "cuda/encode", "cuda/jpeg2000", "cuda/pyramid"],
+    ["src/operators/identity", "src/operators/sobel", "src/operators/gaussian", "src/operators/tissue"],
+    ["src/operators/spectrum", "src/operators/stain", "src/operators/model"],
+    ["src/operators", "src/ledger", "cuda/operators"],
+    ["src/planning"],
+    ["src/stages/run", "src/stages/network", "src/tiling"],
+    ["src/stages/images"],
+    ["src/stages/gpu"],
+    ["src/stages", "src/sweep", "src/compare"],
+    ["src/report"],
+    ["src/cli"],
+    ["python", "examples", "fuzz"],
+]
+# What a room doesn't know, although it is on a floor below: (room and all in it, room and all in it).
+APART = [
+    ("src/runtime", "include"),  # knows nothing of slides; errors and traces aside
+    ("src/sink", "src/runtime"),
+    ("src/slide", "src/runtime"),  # opening and decoding know nothing of threads and devices
+    ("src/operators", "src/runtime"),
+    ("src/operators", "src/slide"),  # operators see slides by the public header
+    ("src/planning", "src/runtime"),
+    ("cuda", "src/slide"),  # kernels know nothing of slides and files
+    ("cuda", "src/sink"),
+    ("src/ledger", "src/operators"),
+    ("src/cli", "src/stages"),  # the program uses the library as others do
+    ("examples", "src"),
+    ("examples", "cuda"),
+]
 # Tests and benchmarks look inside everything.
 UNCHECKED = {"bench", "tests"}
 
@@ -65,59 +50,67 @@ SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh", ".inl"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
-def folder_of(path):
-    """The key of ALLOWED that a source belongs to, or None."""
-    for depth in (3, 2, 1):
-        key = "/".join(path.parts[:depth])
-        if len(path.parts) > depth and key in ALLOWED:
-            return key
+ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+
+
+def room_of(path):
+    """The room that a file belongs to: the longest listed folder that it is in. None where there is none."""
+    for depth in range(len(path.parts) - 1, 0, -1):
+        room = "/".join(path.parts[:depth])
+        if room in ROOMS:
+            return room
     return None
 
 
-def target_of(quote, name, modules):
-    """What an include leads to: "public", a module, or None when it isn't the project's."""
-    first = name.split("/")[0]
+def is_in(room, of):
+    return room == of or room.startswith(of + "/")
+
+
+def target_of(name, source, known):
+    """The path of the header that an include means, of the `known` ones; None where it isn't the project's."""
     if name in ("slidestream/error.hpp", "slidestream/trace.hpp"):
-        return None  # everybody throws, and every stage is traced
-    if first == "slidestream":
-        return "public"
-    if first == "cuda":
-        return "cuda"
-    if "/".join(name.split("/")[:2]) in modules:
-        return "/".join(name.split("/")[:2])
-    return first if first in modules and (quote == '"' or "/" in name) else None
+        return None  # every room throws, and every stage is traced
+    for folder in (f"{source.parent}/", "src/", "include/", "python/src/", ""):
+        if folder + name in known:
+            return pathlib.Path(folder + name)
+    # A header that isn't there is judged by its name.
+    tops = ["include"] if name.startswith("slidestream/") else ["src", ""]
+    return next((pathlib.Path(top) / name for top in tops if room_of(pathlib.Path(top) / name) is not None), None)
 
 
 def violations(root):
-    modules = {key.removeprefix("src/") for key in ALLOWED if key.startswith("src/")}
     sources = sorted(
         path for top in ("include", "src", "cuda", "python", "examples", "fuzz", "bench", "tests")
         for path in (root / top).rglob("*") if path.suffix in SUFFIXES
     )
+    known = {str(path.relative_to(root)) for path in sources}
     for path in sources:
         relative = path.relative_to(root)
         if relative.parts[0] in UNCHECKED:
             continue
-        folder = folder_of(relative)
-        if folder is None:
-            yield f"{relative}: in no folder that scripts/check-includes.py knows; add it to the table there"
+        room = room_of(relative)
+        if room is None:
+            yield f"{relative}: is in no room that scripts/check-includes.py lists; add its folder to a floor there"
             continue
-        if folder == "src/operators" and len(relative.parts) > 3 and relative.parts[2] != "spectrum":
-            yield f"{relative}: an operator's folder has a line of its own in scripts/check-includes.py"
+        if room == "src/operators" and len(relative.parts) > 3:
+            yield f"{relative}: an operator's folder is a room of its own in scripts/check-includes.py"
             continue
-        own = folder.removeprefix("src/") if folder.startswith("src/") else folder.split("/")[-1]
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             match = INCLUDE.match(line)
             if not match:
                 continue
-            quote, name = match.groups()
+            name = match.group(2)
             if ".." in name.split("/"):
                 yield f"{relative}:{number}: includes {name}: name it from src/ or include/, without .."
                 continue
-            target = target_of(quote, name, modules)
-            if target is not None and target != own and target != relative.parts[0] and target not in ALLOWED[folder]:
-                allowed = ", ".join(sorted(ALLOWED[folder])) or "nothing else of the project"
-                yield f"{relative}:{number}: includes {name}, but {folder} may use {allowed}"
+            header = target_of(name, relative, known)
+            target = room_of(header) if header is not None else None
+            if target is None or target == room:
+                continue
+            if ROOMS[target] >= ROOMS[room]:
+                yield f"{relative}:{number}: includes {name}, but {target} isn't on a floor below {room}"
+            elif any(is_in(room, one) and is_in(target, other) for one, other in APART):
+                yield f"{relative}:{number}: includes {name}, but {room} knows nothing of {target}"
 
 
 def names_twice(root):

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Installs from the distribution's packages what is missing: `install-deps.sh [--tests]`. With --tests also the packages of
-# Python that networks are tested with, into build/python, from PyPI; without those their tests are skipped.
+# Installs from the distribution's packages what is missing: `install-deps.sh [--tests] [--docs] [--list]`. With --tests also
+# the packages of Python that networks are tested with, into build/python, from PyPI; without those their tests are skipped.
+# With --docs also what scripts/docs.sh needs. --list prints the packages that a build needs, and installs nothing.
 # Does nothing, and needs no rights, when everything is there.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -8,7 +9,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 # To build, run and bundle, with the tests that a bundle has for GPUs, and to build the Python package.
 packages=(
   g++ cmake ninja-build pkg-config
-  libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libkissfft-dev libhwy-dev
+  libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libcharls-dev libkissfft-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
   libsqlite3-dev liburing-dev libzstd-dev libblosc-dev libhdf5-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
   python3-dev python3-venv
@@ -17,27 +18,32 @@ packages=(
 # or not at all.
 test_packages=(
   libbenchmark-dev libfftw3-dev ccache git python3 python3-numpy openslide-tools libvips-tools
-  'chromium?' fonts-dejavu-core python3-pandas python3-matplotlib python3-pil
+  'chromium?' fonts-dejavu-core libturbojpeg0 python3-pandas python3-matplotlib python3-pil
   python3-skimage python3-scipy python3-pytest 'python3-openslide?'
-  'python3-tifffile?'
+  'python3-tifffile?' 'openjph-tools?'
   clang clang-format clang-tidy 'libclang-rt-dev?'
-  'slurm-wlm?' 'munge?'
+  'slurm-wlm?' 'munge?' 'dicom3tools?' 'dcmtk?'
 )
+docs_packages=(doxygen)
 
 # NumPy comes with them.
-python_packages=(onnx==1.23.2 onnxruntime==1.32.0 h5py==3.16.0 pillow==13.0.0 opencv-python-headless==4.11.0.86)
+python_packages=(onnx==1.23.2 onnxruntime==1.32.0 h5py==3.16.0 pillow==13.0.0 opencv-python-headless==4.11.0.86
+  openslide-bin==4.0.1.2 openslide-python==1.4.7 wsidicomizer==0.26.1)
 tests=
 
-case "${1:-}" in
-  '') ;;
-  --tests) packages+=("${test_packages[@]}"); tests=yes ;;
-  *) echo "usage: $0 [--tests]" >&2; exit 2 ;;
-esac
+for option in "$@"; do
+  case "$option" in
+    --tests) packages+=("${test_packages[@]}"); tests=yes ;;
+    --docs) packages+=("${docs_packages[@]}") ;;
+    --list) printf '%s\n' "${packages[@]}"; exit 0 ;;
+    *) echo "usage: $0 [--tests] [--docs] [--list]" >&2; exit 2 ;;
+  esac
+done
 
 install_python_packages() {
   local python="$root/build/python"
   [[ -n "$tests" ]] || return 0
-  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2' 2>/dev/null && return 0
+  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2, openslide_bin, wsidicomizer' 2>/dev/null && return 0
   echo "Installing ${python_packages[*]} into $python"
   python3 -m venv --clear "$python" && "$python/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}" ||
     echo "install-deps.sh: PyPI's packages can't be installed; tests of networks will be skipped" >&2

@@ -2,7 +2,7 @@
 """Writes seeds for the fuzz targets: `make-fuzz-corpus.py PIPELINE FOLDER`.
 
 FOLDER/slide gets tiny synthetic slides in every codec, TIFFs that are odd by hand, and beginnings of real slides where
-test data are there; FOLDER/config gets configurations, FOLDER/manifest lists and FOLDER/ledger ledgers; FOLDER/jpeg gets single tiles of the synthetic slides with their
+test data are there, and the small ones of tests/cli/hostile_slides.py; FOLDER/dicom gets small ones as DICOM; FOLDER/config gets configurations, FOLDER/manifest lists and FOLDER/ledger ledgers; FOLDER/jpeg gets single tiles of the synthetic slides with their
 tables, whole, cut short and with a restart interval that their data don't have. FOLDER/encode gets small images.
 """
 
@@ -14,6 +14,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+
+import dicom_file  # noqa: E402
+import hostile_slides  # noqa: E402
+
 JPEG_CODECS = ("jpeg420", "jpeg422", "jpeg444", "rgb", "grey")
 CODECS = (*JPEG_CODECS, "jpeg2000", "none")
 
@@ -94,10 +99,35 @@ def write_slides(pipeline, folder):
                 check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for name, content in odd_tiffs():
         (folder / f"{name}.tif").write_bytes(content)
+    for name, write in hostile_slides.OPENING.items():
+        file = folder / f"{name}.tif"
+        write(file)
+        if file.stat().st_size > 1 << 20:
+            file.unlink()
+    for name, make in hostile_slides.CODECS.items():
+        hostile_slides.tiles(make, 256, 2)(folder / f"hostile-{name}.tif")
     data = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "shared")) / "data"
     for slide in sorted(data.glob("*.svs")):
         content = slide.read_bytes()
         (folder / f"{slide.stem}-head.svs").write_bytes(content[:65536])
+
+
+# 16 x 16 pixels of RGB as JPEG-LS, pixel by pixel.
+JPEGLS = bytes.fromhex(
+    "ffd8fff70011080010001003011100021100031100ffda000c0301000200030000020000071b2364da555fff7fff7f952bff7fff7fff15"
+    "2bff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7f"
+    "ff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7fff7ffeffd9")
+
+
+def write_dicom(slides, folder):
+    """Small slides as DICOM: with each kind of table, and with frames that say where they are."""
+    for slide in slides:
+        with tempfile.TemporaryDirectory() as made:
+            for table in ("none", "basic", "extended"):
+                for sparse in (False, True):
+                    first = dicom_file.write_series(slide, made, table=table, sparse=sparse)[0]
+                    (folder / f"{slide.stem}-{table}{'-sparse' if sparse else ''}").write_bytes(first.read_bytes())
+    (folder / "jpegls").write_bytes(dicom_file.dicom([JPEGLS] * 4, 32, 30, 16, "1.2.840.10008.1.2.4.80", "RGB"))
 
 
 def write_configurations(folder):
@@ -110,34 +140,12 @@ def write_configurations(folder):
         (folder / f"by-hand-{number}.toml").write_text(text, encoding="utf-8")
 
 
-def first_directory(slide):
-    """The tags of a little-endian TIFF's first directory, classic or big: number -> values, for types of whole numbers
-    and bytes."""
-    big = slide[2:4] == b"+\0"
-    kinds = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}
-    at, = struct.unpack_from("<Q" if big else "<I", slide, 8 if big else 4)
-    count, = struct.unpack_from("<Q" if big else "<H", slide, at)
-    at += 8 if big else 2
-    size, word = (20, "Q") if big else (12, "I")
-    tags = {}
-    for entry in range(at, at + count * size, size):
-        tag, kind, length = struct.unpack_from(f"<HH{word}", slide, entry)
-        if kind not in kinds:
-            continue
-        layout = f"<{length}{kinds[kind]}"
-        place = entry + size - struct.calcsize(word)
-        if struct.calcsize(layout) > struct.calcsize(word):
-            place, = struct.unpack_from(f"<{word}", slide, place)
-        tags[tag] = struct.unpack_from(layout, slide, place)
-    return tags
-
-
 def write_tiles(slides, folder):
     """What jpeg_fuzzer takes: a byte that says the slide's colour, how the frame fits the tile and whether RGB is wanted,
     and a JPEG with its tables, which may also come first, after their length."""
     for slide in slides:
         content = slide.read_bytes()
-        tags = first_directory(content)
+        tags = next(dicom_file.directories(content))
         tables = bytes(tags.get(347, b"\xff\xd8\xff\xd9"))[2:-2]
         for number, (offset, length) in enumerate(list(zip(tags[324], tags[325]))[:3]):
             tile = content[offset:offset + length]
@@ -169,7 +177,7 @@ def write_jpeg2000_tiles(slides, folder):
     wanted of it, and a tile."""
     for slide in slides:
         content = slide.read_bytes()
-        tags = first_directory(content)
+        tags = next(dicom_file.directories(content))
         for number, (offset, length) in enumerate(list(zip(tags[324], tags[325]))[:3]):
             for colour in (0, 1, 2, 3, 64, 65, 66, 67):
                 (folder / f"{slide.stem}-{number}-{colour}").write_bytes(
@@ -208,9 +216,10 @@ def main(arguments):
         print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
         return 2
     pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
-    for name in ("slide", "config", "jpeg", "jpeg2000", "encode", "manifest", "ledger"):
+    for name in ("slide", "dicom", "config", "jpeg", "jpeg2000", "encode", "manifest", "ledger"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     write_slides(pipeline, folder / "slide")
+    write_dicom(sorted((folder / "slide").glob("*-96.svs")), folder / "dicom")
     write_configurations(folder / "config")
     write_images(folder / "encode")
     write_manifests(folder / "manifest")

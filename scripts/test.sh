@@ -1,30 +1,26 @@
 #!/bin/bash
-# Builds and runs the tests: Release by g++, the example against an installed package, and the tests within one process
-# under AddressSanitizer + UBSan. Those labelled `slow` are left to scripts/check-deep.sh. `test.sh [--no-install]`; build
-# folders are build/release and build/asan.
+# Builds and runs the tests on one Release build, and the examples against the package that it installs.
+# `test.sh [--no-install] [--cuda]`: kernels for GPUs are compiled where a GPU is, for that GPU; --cuda compiles them
+# anywhere, for one architecture. The build folder is build/release, which scripts/quickstart.sh has, too.
+# Tests labelled `slow` run in scripts/check-deep.sh alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-case "${1:-}" in
-  '') scripts/install-deps.sh --tests ;;
-  --no-install) ;;
-  *) echo "usage: $0 [--no-install]" >&2; exit 2 ;;
-esac
+install=yes
+cuda=(-DSLIDESTREAM_CUDA=AUTO -DSLIDESTREAM_CUDA_ARCHITECTURES=)
+for option in "$@"; do
+  case "$option" in
+    --no-install) install= ;;
+    # Kernels for other architectures are made of the same sources.
+    --cuda) cuda=(-DSLIDESTREAM_CUDA=ON -DSLIDESTREAM_CUDA_ARCHITECTURES=90-real) ;;
+    *) echo "usage: $0 [--no-install] [--cuda]" >&2; exit 2 ;;
+  esac
+done
+if [[ -n "$install" ]]; then scripts/install-deps.sh --tests; fi
+mkdir -p build
 
-jobs="$(nproc)"
-configure_options=()
-# Objects are found again by another clone of the same sources.
-export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
-
-step() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
-# build PRESET [TARGET...], as a build for tests that keeps no option of an earlier one
-build() {
-  cmake --preset "$1" --log-level=WARNING -DBUILD_TESTING=ON "${configure_options[@]}" >/dev/null
-  ninja -C "build/$1" -j "$jobs" --quiet "${@:2}"
-}
-# One more at a time than there are cores: many wait, for a disk or for a time to pass.
-run_tests() { ctest --output-on-failure --no-tests=error -j "$((jobs + 1))" "$@" </dev/null; }
+# shellcheck source=scripts/building.sh
+source scripts/building.sh
 
 step 'Release: build'
 # nanobind, which the Python package is built with, comes from PyPI: older releases of the distribution have no package.
@@ -42,28 +38,32 @@ else
   echo 'SKIPPED: the Python package, as nanobind could not be installed from PyPI'
   python_options=(-DSLIDESTREAM_PYTHON=OFF)
 fi
-# Kernels for one architecture: those for the others are made of the same sources.
-cmake --preset release --log-level=WARNING -DSLIDESTREAM_CUDA_ARCHITECTURES=90-real "${python_options[@]}" \
-  "${configure_options[@]}" >/dev/null
+configure release "${cuda[@]}" "${python_options[@]}"
 build release
+
 step 'Release: tests'
-run_tests --test-dir build/release -LE slow
+run_tests release release-tests -LE 'slow|system'
+step 'Release: tests of servers, browsers, disks and kills'
+run_system_tests release release-system-tests -LE slow
 # Why, of those that CTest only calls skipped.
 grep -h '^SKIPPED: ' build/release/Testing/Temporary/LastTest.log || true
 
-step 'Installed package: the example'
+step 'Installed package: the examples'
 rm -rf build/prefix
 cmake --install build/release --prefix build/prefix >/dev/null
-cmake -S examples/strip_means -B build/example -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >/dev/null
-ninja -C build/example --quiet
+example() {
+  cmake -S "examples/$1" -B "build/example/$1" -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >/dev/null
+  ninja -C "build/example/$1" --quiet
+  "build/example/$1/$1" "${@:2}" | tee "build/example/$1.txt"
+}
+mkdir -p build/example
 build/prefix/bin/pipeline synth --out build/example/slide.svs --size 1024x768
-build/example/strip_means build/example/slide.svs | tee build/example/output.txt
-grep -q '^35 windows, mean ' build/example/output.txt
+example strip_means build/example/slide.svs
+grep -q '^35 windows, mean ' build/example/strip_means.txt
+example own_operator build/example/contrast build/example/slide.svs
+grep -q '^images/slide.contrast.ome.tif: ' build/example/own_operator.txt
+build/prefix/bin/pipeline info build/example/contrast/images/slide.contrast.ome.tif >/dev/null
+step ''
 
-step 'AddressSanitizer + UBSan: build'
-build asan
-step 'AddressSanitizer + UBSan: tests'
-UBSAN_OPTIONS=print_stacktrace=1 run_tests --test-dir build/asan -LE slow -R '^[a-z0-9_]+_test:'
-
-printf '\nAll of it passed in %d s.\n' "$SECONDS"
+printf '\nAll tests passed in %d s.\n' "$SECONDS"

@@ -104,15 +104,11 @@ def measured_rows(name, options):
 
 
 def names_of(slide, count, folder):
-    """The slide under several names in a folder: hard links, since the program takes symbolic ones for one slide."""
+    """Copies of the slide in a folder: links to one file are one slide to the program."""
     slide = pathlib.Path(slide).resolve()
     names = [folder / f"{number}{slide.suffix}" for number in range(count)]
-    try:
-        os.link(slide, names[0])
-    except OSError:
-        shutil.copyfile(slide, names[0])
-    for name in names[1:]:
-        os.link(names[0], name)
+    for name in names:
+        shutil.copyfile(slide, name)
     return names
 
 

@@ -7,7 +7,8 @@ Alone: ONNX Runtime in Python with one batch that stays in the GPU's memory, run
 program: slides that it makes itself, under several names; its rate is that of batches between the first third of a run
 and its end, from its trace, and the busy share the time in that span in which one of the network's kernels ran. The
 loader: features.py, with 16 workers. Then what several sessions and fewer cores bring, and whether bits are the same.
-Needs a GPU and these Python packages: numpy, onnxruntime-gpu; onnx where DIR doesn't have the models (make-models.py);
+Needs a GPU and these Python packages: numpy, onnxruntime-gpu; onnx where DIR lacks models, which are made there
+(make-models.py);
 for the loader what features.py needs.
 """
 
@@ -192,7 +193,7 @@ class Bench:
         self.slides = {}
 
     def slide(self, size, count=1):
-        """`count` names of a slide of that size."""
+        """`count` copies of a slide of that size."""
         folder = self.options.dir / f"slides-{size}"
         first = folder / "0.svs"
         if not first.exists():
@@ -201,7 +202,7 @@ class Bench:
                             "--levels", "1"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for number in range(1, count):
             if not (folder / f"{number}.svs").exists():
-                os.link(first, folder / f"{number}.svs")
+                shutil.copyfile(first, folder / f"{number}.svs")
         return [folder / f"{number}.svs" for number in range(count)]
 
     def figure(self, name, value, unit, target=None, direction="at_least", **more):
@@ -317,7 +318,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pipeline", type=pathlib.Path, help="default: bin/pipeline of a bundle, else build/cuda/pipeline")
     parser.add_argument("--runtime", help="model.runtime; default: where onnxruntime's package lies")
-    parser.add_argument("--models", type=pathlib.Path, help="a folder that has the models; default: they are made")
+    parser.add_argument("--models", type=pathlib.Path, help="a folder of the models; those that it lacks are made there. Default: a new one")
     parser.add_argument("--dir", type=pathlib.Path, help="for slides and results, which go at the end; default: a new one")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: to look at it, not at times")
     parser.add_argument("--only", default="alone,own,loader,bits", help=f"of {','.join(PARTS)}; default: the first four")
@@ -352,9 +353,24 @@ def parse(arguments):
     return options
 
 
+def missing_models(options):
+    folder = options.models
+    return [model for model in options.only_models if not (folder and (folder / f"{model}.onnx").exists())]
+
+
+def make_models(options):
+    models = missing_models(options)
+    if not models:
+        return
+    makers = [ROOT / "scripts" / "make-models.py", HERE.parent / "make-models.py"]
+    maker = next(file for file in makers if file.exists())
+    say(f"networks.py: makes {', '.join(models)} in {options.models}")
+    subprocess.run([sys.executable, maker, options.models, *models], check=True)
+
+
 def missing_packages(options):
     wanted = dict(PACKAGES)
-    if not options.models:
+    if missing_models(options) and not options.measure:
         wanted["onnx"] = "onnx"
     return [f"{name} (pip install {package})" for name, package in wanted.items() if not importlib.util.find_spec(name)]
 
@@ -379,11 +395,11 @@ def main(arguments):
     status = 0
     with tempfile.TemporaryDirectory(dir=options.dir) as folder:
         options.dir = pathlib.Path(folder)
-        if not options.models:
-            options.models = options.dir / "models"
-            makers = [ROOT / "scripts" / "make-models.py", HERE.parent / "make-models.py"]
-            maker = next(file for file in makers if file.exists())
-            subprocess.run([sys.executable, maker, options.models, *options.only_models], check=True)
+        options.models = options.models or options.dir / "models"
+        try:
+            make_models(options)
+        except (OSError, subprocess.SubprocessError) as error:
+            return fail(f"the models can't be made in {options.models}: {error}")
         bench = Bench(options)
         for part in options.only:
             try:

@@ -32,7 +32,7 @@ struct JpegDeviceBatch {
   std::uint32_t segment_count;
   std::uint32_t rectangle_count;
   std::uint32_t group_count;
-  const JpegDeviceLuminance* luminance;  ///< by tile, where it is wanted beside RGB
+  const JpegDeviceLuminance* luminance;  ///< by tile, where it is wanted beside RGB; else null
 };
 
 /// How the fused kernel is laid out on the device.
@@ -57,11 +57,10 @@ void launch_white(const JpegDeviceBatch& batch, cudaStream_t stream);
 /// `most_pieces` of a tile, and `lookup_words` of a coding, at most.
 void launch_find_pieces(const JpegDeviceBatch& batch, const JpegDeviceLimits& limits, std::uint32_t most_pieces,
                         std::uint32_t lookup_words, cudaStream_t stream);
-/// Components to RGB. `kinds` of the batch's tiles (`JpegBatch::octet_kinds`), and `most_stretches` of one.
+/// Components to RGB, and to luminance where that is wanted beside it. `kinds` of the batch's tiles
+/// (`JpegBatch::octet_kinds`), and `most_stretches` of one.
 void launch_convert(const JpegDeviceBatch& batch, std::uint32_t kinds, std::uint32_t most_stretches,
                     cudaStream_t stream);
-/// The same components' luminance, where it is wanted beside RGB.
-void launch_luminance(const JpegDeviceBatch& batch, std::uint32_t most_stretches, cudaStream_t stream);
 void launch_decode(const JpegDeviceBatch& batch, LaneMode mode, const JpegBatch::Mode& work, const JpegLaneShape& shape,
                    cudaStream_t stream);
 

@@ -49,7 +49,7 @@ constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t lookup_entry(std::uint32_t code,
 }
 
 // From index k, a coefficient leads to 79 at most, the end of a block to 81..143, and what is no code to 144..207. The
-// zigzag table tells them apart: see `fill_zigzag`.
+// zigzag table tells them apart: see `zigzag_entry`.
 inline constexpr std::uint32_t end_of_block_advance = 80;
 inline constexpr std::uint32_t bad_code_advance = 144;
 inline constexpr std::uint32_t idle_entry = lookup_entry(1, 0, 0) & 0xFFFF00FFU;  // takes nothing, does nothing

@@ -205,8 +205,8 @@ class EventWriter {
 /// An octet's column whose neighbours come from memory.
 class HostColumn : public OctetColumn {
  public:
-  HostColumn(const ComponentLayout& layout, const std::uint8_t* samples, std::uint32_t column)
-      : OctetColumn(layout, samples, column), layout_(layout), column_(column) {}
+  HostColumn(const ComponentLayout& layout, const std::uint8_t* samples, std::uint32_t column, bool inverted)
+      : OctetColumn(layout, samples, column, inverted), layout_(layout), column_(column) {}
 
   Quartet quartet(std::uint32_t c, int row, std::uint32_t samples) const {
     const auto neighbour = [&](std::uint32_t at) {
@@ -222,15 +222,25 @@ class HostColumn : public OctetColumn {
   std::uint32_t column_;
 };
 
+/// Where a pixel's luminance goes. `plane` null: it isn't wanted.
+struct HostLuminance {
+  std::uint8_t* plane = nullptr;
+  JpegDeviceLuminance place{};
+
+  void write(std::uint32_t x, std::uint32_t y, std::uint8_t value) const {
+    if (plane != nullptr) plane[place.origin + std::int64_t{y} * place.pitch + x] = value;
+  }
+};
+
 /// Rows of the rectangle that is wanted, octet by octet.
 template <OctetKind kind>
 void convert_by_octets(const JpegDeviceTile& tile, const ComponentLayout& layout, const std::uint8_t* samples,
-                       std::uint8_t* plane) {
+                       std::uint8_t* plane, const HostLuminance& luminance) {
   const std::uint32_t end_row = std::uint32_t{tile.first_row} + tile.rows;
   const std::uint32_t end_column = std::uint32_t{tile.first_column} + tile.columns;
   for (std::uint32_t column = tile.first_column / 8U; 8 * column < end_column; ++column) {
-    const HostColumn source(layout, samples, column);
-    const auto sink = [&](int i, const std::uint32_t(&words)[12]) {
+    const HostColumn source(layout, samples, column, (tile.flags & JpegDeviceTile::inverted) != 0);
+    const auto sink = [&](int i, const std::uint32_t(&words)[12], const Octet(&octets)[2]) {
       for (std::uint32_t j = 0; j < 2; ++j) {
         const std::uint32_t y = 2 * static_cast<std::uint32_t>(i) + j;
         if (y < tile.first_row || y >= end_row) continue;
@@ -238,58 +248,46 @@ void convert_by_octets(const JpegDeviceTile& tile, const ComponentLayout& layout
           if (x < tile.first_column) continue;
           std::memcpy(plane + tile.origin + std::int64_t{y} * tile.pitch + 3 * std::int64_t{x},
                       reinterpret_cast<const std::uint8_t*>(words + 6 * j) + 3 * (x % 8), 3);
+          luminance.write(x, y,
+                          static_cast<std::uint8_t>((x % 8 < 4 ? octets[j].low : octets[j].high) >> (8 * (x % 4))));
         }
       }
     };
-    convert_octets<kind>(source, tile.first_row / 2, static_cast<int>((end_row + 1) / 2), sink);
+    convert_octets<kind, true>(source, tile.first_row / 2, static_cast<int>((end_row + 1) / 2), sink);
   }
 }
 
 void convert_pixel_by_pixel(const JpegDeviceTile& tile, const ComponentLayout& layout, const std::uint8_t* samples,
-                            std::uint8_t* plane) {
+                            std::uint8_t* plane, const HostLuminance& luminance) {
   for (std::uint32_t y = tile.first_row; y < std::uint32_t{tile.first_row} + tile.rows; ++y) {
     for (std::uint32_t x = tile.first_column; x < std::uint32_t{tile.first_column} + tile.columns; ++x) {
       const Rgb rgb = rgb_at(layout, samples, (tile.flags & JpegDeviceTile::inverted) != 0, x, y);
       const std::uint8_t bytes[] = {rgb.red, rgb.green, rgb.blue};
       std::copy_n(bytes, 3, plane + tile.origin + std::int64_t{y} * tile.pitch + 3 * std::int64_t{x});
+      luminance.write(x, y, luminance_at(layout, samples, rgb, x, y));
     }
   }
 }
 
-/// A tile's components to RGB.
-void convert(const JpegDeviceTile& tile, const JpegCoding& coding, const std::uint8_t* samples, std::uint8_t* plane) {
+/// A tile's components to RGB, and to luminance beside it.
+void convert(const JpegDeviceTile& tile, const JpegCoding& coding, const std::uint8_t* samples, std::uint8_t* plane,
+             const HostLuminance& luminance) {
   const ComponentLayout layout(coding, tile);
   switch (kind_of(tile)) {
     case OctetKind::h2v2:
-      return convert_by_octets<OctetKind::h2v2>(tile, layout, samples, plane);
+      return convert_by_octets<OctetKind::h2v2>(tile, layout, samples, plane, luminance);
     case OctetKind::h2v1:
-      return convert_by_octets<OctetKind::h2v1>(tile, layout, samples, plane);
+      return convert_by_octets<OctetKind::h2v1>(tile, layout, samples, plane, luminance);
     case OctetKind::full:
-      return convert_by_octets<OctetKind::full>(tile, layout, samples, plane);
+      return convert_by_octets<OctetKind::full>(tile, layout, samples, plane, luminance);
     case OctetKind::full_rgb:
-      return convert_by_octets<OctetKind::full_rgb>(tile, layout, samples, plane);
+      return convert_by_octets<OctetKind::full_rgb>(tile, layout, samples, plane, luminance);
+    case OctetKind::grey:
+      return convert_by_octets<OctetKind::grey>(tile, layout, samples, plane, luminance);
     case OctetKind::none:
       break;
   }
-  convert_pixel_by_pixel(tile, layout, samples, plane);
-}
-
-/// The same components' luminance.
-void gather_luminance(const JpegDeviceTile& tile, const JpegDeviceLuminance& luminance, const JpegCoding& coding,
-                      const std::uint8_t* samples, std::uint8_t* plane) {
-  const ComponentLayout layout(coding, tile);
-  const bool octets = has_luminance_octets(kind_of(tile));
-  for (std::uint32_t x = tile.first_column; x < std::uint32_t{tile.first_column} + tile.columns; ++x) {
-    for (std::uint32_t y = tile.first_row; y < std::uint32_t{tile.first_row} + tile.rows; ++y) {
-      std::uint8_t& to = plane[luminance.origin + std::int64_t{y} * luminance.pitch + x];
-      if (octets) {
-        const Octet octet = OctetColumn(layout, samples, x / 8).octet(0, static_cast<int>(y));
-        to = static_cast<std::uint8_t>((x % 8 < 4 ? octet.low : octet.high) >> (8 * (x % 4)));
-      } else {
-        to = luminance_at(layout, samples, (tile.flags & JpegDeviceTile::inverted) != 0, x, y);
-      }
-    }
-  }
+  convert_pixel_by_pixel(tile, layout, samples, plane, luminance);
 }
 
 }  // namespace
@@ -398,8 +396,9 @@ JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, const JpegDe
                                         {plane, components_.data(), tile.origin, tile.pitch, tile.first_column,
                                          tile.first_row, tile.columns, tile.rows, inverted});
   if (reason == JpegReason::none && rgb) {
-    convert(tile, coding_, components_.data(), plane);
-    if (luminance != nullptr) gather_luminance(tile, *luminance, coding_, components_.data(), plane);
+    HostLuminance beside;
+    if (luminance != nullptr) beside = {plane, *luminance};
+    convert(tile, coding_, components_.data(), plane, beside);
   }
   return reason;
 }

@@ -53,6 +53,8 @@ class HostJpegDecoder {
   std::uint32_t width() const { return header_.width; }
   std::uint32_t height() const { return header_.height; }
   std::span<const std::uint8_t> pixels() const { return pixels_; }
+  /// Of the last tile of a batch for RGB: its components, as `ComponentLayout` says.
+  std::span<const std::uint8_t> components() const { return components_; }
 
  private:
   JpegReason decode_scan(std::span<const std::byte> bytes, std::uint32_t per_interval, const HostTarget& target);

@@ -37,7 +37,9 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
   device_.tiles = reinterpret_cast<const JpegDeviceTile*>(upload_ + layout_.tiles);
   device_.groups = reinterpret_cast<const JpegDeviceGroup*>(upload_ + layout_.groups);
   device_.rectangles = reinterpret_cast<const JpegDeviceRectangle*>(upload_ + layout_.rectangles);
-  device_.luminance = reinterpret_cast<const JpegDeviceLuminance*>(upload_ + layout_.luminance);
+  if (limits.with_luminance) {
+    device_.luminance = reinterpret_cast<const JpegDeviceLuminance*>(upload_ + layout_.luminance);
+  }
   device_.queue = reinterpret_cast<const std::uint32_t*>(upload_ + layout_.queue);
   device_.scans = reinterpret_cast<uint4*>(base + parts.scans);
   device_.lengths = reinterpret_cast<std::uint32_t*>(base + parts.lengths);
@@ -92,7 +94,6 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
   }
   if (batch.most_stretches() == 0) return;
   launch_convert(device, batch.octet_kinds(), batch.most_stretches(), stream);
-  if (layout_.limits.with_luminance) launch_luminance(device, batch.most_stretches(), stream);
 }
 
 }  // namespace slidestream::cuda

@@ -56,7 +56,8 @@ __device__ void complete_segments(const JpegDeviceBatch& batch, const JpegDevice
   JpegSegment* segments = batch.segments + tile.first_segment;
   __syncwarp();
   for (std::uint32_t i = lane; i < tile.segments; i += 32) {
-    const std::uint32_t start = i == 0 ? 0 : segments[i].start_bit;
+    // Those of an unsound tile may be unwritten.
+    const std::uint32_t start = i == 0 || !sound ? 0 : segments[i].start_bit;
     const std::uint32_t first = i * per_segment;
     JpegSegment segment{};
     segment.tile = id;

@@ -56,12 +56,11 @@ SLIDESTREAM_HOST_DEVICE Rgb rgb_at(const ComponentLayout& layout, const std::uin
           static_cast<std::uint8_t>(values[2])};
 }
 
-/// The luminance of a pixel of a tile that RGB is made of: what the CPU's decoder gives for both.
+/// The luminance of a pixel whose RGB is `rgb`: what the CPU's decoder gives for both.
 SLIDESTREAM_HOST_DEVICE std::uint8_t luminance_at(const ComponentLayout& layout, const std::uint8_t* samples,
-                                                  bool inverted, std::uint32_t x, std::uint32_t y) {
-  if (layout.coding().component_count != 1 && layout.coding().ycbcr != 0) return samples[layout.offset(0, x, y)];
-  const Rgb rgb = rgb_at(layout, samples, inverted, x, y);
-  return layout.coding().component_count == 1 ? rgb.red : luminance(rgb.red, rgb.green, rgb.blue);
+                                                  const Rgb& rgb, std::uint32_t x, std::uint32_t y) {
+  if (layout.coding().component_count == 1) return rgb.red;
+  return layout.coding().ycbcr != 0 ? samples[layout.offset(0, x, y)] : luminance(rgb.red, rgb.green, rgb.blue);
 }
 
 }  // namespace slidestream::cuda

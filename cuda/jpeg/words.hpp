@@ -23,6 +23,17 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t choose_bytes(std::uint32_t a, std::uint32_
 #endif
 }
 
+/// `sum` + the lower 16 bits of `weights` times byte 2 `half` of `bytes` + the upper ones times the byte behind it.
+template <int half>
+SLIDESTREAM_HOST_DEVICE std::uint32_t add_weighted(std::uint32_t weights, std::uint32_t bytes, std::uint32_t sum) {
+#if defined(__CUDA_ARCH__)
+  return half == 0 ? __dp2a_lo(weights, bytes, sum) : __dp2a_hi(weights, bytes, sum);
+#else
+  bytes >>= 16 * half;
+  return sum + (weights & 0xFFFFU) * (bytes & 255U) + (weights >> 16) * (bytes >> 8 & 255U);
+#endif
+}
+
 /// Four values, clamped to bytes; `a` is the lowest.
 SLIDESTREAM_HOST_DEVICE std::uint32_t clamp_and_pack(int a, int b, int c, int d) {
 #if defined(__CUDA_ARCH__)

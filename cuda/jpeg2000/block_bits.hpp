@@ -16,8 +16,9 @@ namespace slidestream::cuda {
 constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t bit_words(std::uint32_t bytes) { return (bytes + 3) / 4 + 1; }
 
 /// A byte after 0xFF has seven bits, and on top a carry: the decoder of the standard adds it to the bits before, when
-/// it reads the byte. Where that is is written behind the bits, in units of `BlockDecoder`'s position; then comes
-/// `no_carry` twice. Carries are rare: with more than these, the tile isn't for the device.
+/// it reads the byte. In a damaged stream earlier decisions depend on that moment. So the carry's place is written
+/// behind the bits, in units of `BlockDecoder`'s position; then comes `no_carry` twice. Carries are rare: with more
+/// than these, the tile isn't for the device.
 inline constexpr std::uint32_t no_carry = 0x7FFFFFFF;
 constexpr SLIDESTREAM_HOST_DEVICE std::uint32_t most_carries(std::uint32_t bytes) { return bytes / 32 + 2; }
 

@@ -18,8 +18,8 @@ namespace slidestream::cuda {
 /// and `Jpeg2000BatchDecoder::device_bytes`. What finds no room goes to the CPU's decoder, a tile at a time.
 ///
 /// A batch is of luminance or of RGB, perhaps with luminance beside it. It is decoded in waves, one after the other in
-/// the same scratch memory: a decoder needs 1.75 bytes a pixel of those that are decoded at a time, which for thousands
-/// of tiles is more than a batch's pixels take; of RGB 4.5 bytes.
+/// the same scratch memory. Bit planes alone take 1.75 bytes per pixel of a wave, 4.5 for RGB; with everything else a
+/// tile of 256 x 256 takes about 160 KB, 350 for RGB. For thousands of tiles that is more than a batch's pixels take.
 struct Jpeg2000BatchLimits {
   std::uint32_t tiles = 0;
   std::uint64_t compressed_bytes = 0;  ///< of all tiles together, below 4 GiB

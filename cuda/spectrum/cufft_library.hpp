@@ -6,7 +6,8 @@
 #include <cstdint>
 
 /// \file
-/// cuFFT, loaded when it is needed: it is larger than everything else together, and most runs do without.
+/// cuFFT, loaded when it is needed: it is larger than everything else together, and most runs do without. It chooses
+/// its own algorithms, so bits of a spectrum may differ between its versions and between GPUs.
 
 namespace slidestream::cuda {
 

@@ -56,7 +56,8 @@ __device__ __forceinline__ void copy_async(unsigned to, const std::byte* from) {
 /// Waits for this thread's copies.
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-/// A barrier of the hardware's, for whole warps, `threads` in all: this one has come, and goes on.
+/// A hardware barrier for `threads` threads in all: this one arrives and does not wait. The lanes of a warp must arrive
+/// together; half warps that arrive one after the other are an illegal instruction.
 template <int threads>
 __device__ __forceinline__ void arrive_at_barrier(unsigned number) {
   __syncwarp();

@@ -74,9 +74,8 @@ void DeviceStitchBand::put(StitchTile tile, std::span<const float> values, void*
   mapped.wrong = reinterpret_cast<std::uint32_t*>(memory_->wrong.bytes().data());
   mapped.number = static_cast<std::uint32_t>(tile.row * plan_.x.count + tile.column);
   mapped.pixels = static_cast<std::uint32_t>(pixels);
-  mapped.channels = output_.channels;
-  mapped.low = output_.low;
-  mapped.high = output_.high;
+  mapped.output = output_;
+  mapped.refuses_outside = output_.refuses_outside();
   mapped.sample = kept_sample(output_);
   auto* const on = static_cast<cudaStream_t>(stream);
   SLIDESTREAM_CUDA(cudaMemsetAsync(mapped.absent, 0, 1, on));
@@ -113,6 +112,7 @@ void DeviceStitchBand::gather(const PixelView<MemorySpace::device>& out, void* s
   kept.channels = output_.channels;
   kept.sample = kept_sample(output_);
   kept.labels = output_.kind == NetworkOutput::Kind::classes;
+  kept.ignore = output_.ignore;
   kept.fill = out.format == rgb_format ? 255 : 0;
   cuda::gather_tiles(kept, out, static_cast<cudaStream_t>(stream));
 }

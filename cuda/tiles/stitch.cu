@@ -7,9 +7,11 @@ namespace slidestream::cuda {
 void map_tile(const TileValues& tile, cudaStream_t stream) {
   const std::uint32_t blocks = blocks_across(tile.pixels);
   if (tile.sample == SampleType::uint8) {
-    map_tile_values<std::uint8_t><<<blocks, stitch_threads, 0, stream>>>(tile, 255.0F / (tile.high - tile.low));
+    map_tile_values<std::uint8_t>
+        <<<blocks, stitch_threads, 0, stream>>>(tile, 255.0F / (tile.output.high - tile.output.low));
   } else {
-    map_tile_values<std::uint16_t><<<blocks, stitch_threads, 0, stream>>>(tile, 65535.0F / (tile.high - tile.low));
+    map_tile_values<std::uint16_t>
+        <<<blocks, stitch_threads, 0, stream>>>(tile, 65535.0F / (tile.output.high - tile.output.low));
   }
   SLIDESTREAM_CUDA_LAUNCHED();
 }

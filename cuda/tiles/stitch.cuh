@@ -26,12 +26,28 @@ __global__ void __launch_bounds__(stitch_threads) map_tile_values(const TileValu
   constexpr auto most = static_cast<float>(std::numeric_limits<Sample>::max());
   const std::uint32_t pixel = blockIdx.x * stitch_threads + threadIdx.x;
   if (pixel >= tile.pixels) return;
-  auto* const to = static_cast<Sample*>(tile.to) + std::size_t{pixel} * static_cast<std::size_t>(tile.channels);
+  const NetworkOutput& output = tile.output;
+  auto* const to = static_cast<Sample*>(tile.to) + std::size_t{pixel} * static_cast<std::size_t>(output.channels);
+  const auto given = [&](std::int32_t channel) {
+    return tile.values[static_cast<std::size_t>(channel) * tile.pixels + pixel];
+  };
+  float largest = given(0);
+  float sum = 0.0F;
+  if (output.activation == NetworkActivation::softmax) {
+    for (std::int32_t channel = 1; channel < output.channels; ++channel) {
+      largest = given(channel) > largest ? given(channel) : largest;
+    }
+    for (std::int32_t channel = 0; channel < output.channels; ++channel)
+      sum += exp_of_negative(given(channel) - largest);
+  }
   bool wrong = false;
-  for (std::int32_t channel = 0; channel < tile.channels; ++channel) {
-    const float value = tile.values[static_cast<std::size_t>(channel) * tile.pixels + pixel];
+  for (std::int32_t channel = 0; channel < output.channels; ++channel) {
+    float value = given(channel);
     wrong = wrong || value - value != 0.0F;
-    to[channel] = static_cast<Sample>(mapped_value(value, tile.low, factor, most));
+    if (output.activation == NetworkActivation::softmax) value = exp_of_negative(value - largest) / sum;
+    if (output.activation == NetworkActivation::sigmoid) value = sigmoid_of(value);
+    wrong = wrong || (tile.refuses_outside && (value < output.low || value > output.high));
+    to[channel] = static_cast<Sample>(mapped_value(value, output.low, factor, most));
   }
   if (!wrong) return;
   *tile.absent = 1;
@@ -83,7 +99,7 @@ __global__ void __launch_bounds__(stitch_threads)
   const CountedTiles<Sample> tiles = tiles_at<Sample>(kept, rect.x + column, rect.y + row);
   std::byte* const to_row = out + row * pitch;
   if (kept.labels) {
-    reinterpret_cast<std::uint8_t*>(to_row)[column] = label_of(tiles, kept.channels);
+    reinterpret_cast<std::uint8_t*>(to_row)[column] = label_of(tiles, kept.channels, kept.ignore);
     return;
   }
   Sample* const to = reinterpret_cast<Sample*>(to_row) + column * kept.channels;

@@ -16,15 +16,14 @@ struct TileValues {
   const float* values;  ///< channel after channel
   void* to;             ///< samples side by side, of `sample`
   std::uint8_t* absent;
-  std::uint32_t* wrong;  ///< the largest of UINT32_MAX - number over tiles that aren't finite; 0: there are none
+  std::uint32_t* wrong;  ///< the largest of UINT32_MAX - number over tiles that aren't sound; 0: there are none
   std::uint32_t number;
   std::uint32_t pixels;
-  std::int32_t channels;
-  float low;
-  float high;
-  SampleType sample;  ///< uint8 or uint16
+  NetworkOutput output;
+  bool refuses_outside;  ///< `NetworkOutput::refuses_outside`
+  SampleType sample;     ///< uint8 or uint16
 };
-/// Maps them as `map_values` does. Where one isn't a finite number the tile is `absent`, which was 0. \throws
+/// Maps them as `map_values` does. Where they are not `MappedValues::sound` the tile is `absent`, which was 0. \throws
 /// CudaError.
 void map_tile(const TileValues& tile, cudaStream_t stream);
 
@@ -38,6 +37,7 @@ struct KeptTiles {
   std::int32_t channels;
   SampleType sample;
   bool labels;         ///< a label comes out instead of channels
+  int ignore;          ///< the label where no tile is present
   std::uint32_t fill;  ///< where no tile is there
 };
 /// Makes `out.rect` as `StitchBand::gather` does. \throws CudaError.

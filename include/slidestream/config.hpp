@@ -4,14 +4,16 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// \file
-/// The configuration as plain structs: one struct per section of the TOML file, one comment per key with unit,
-/// default and memory consequence. The same names serve `--set section.key=value`.
+/// @file
+/// The configuration as plain structs: one struct per section of the TOML file, one field per key. A field has the name
+/// of its key; fields with another name say so. docs/configuration.md describes each key with its values, its default
+/// and its memory. That page, `--print-config` and the help are made from the descriptions in src/config/.
 
 namespace slidestream {
 
@@ -29,261 +31,285 @@ enum class SobelOutput { uint8, float32 };
 enum class StainOutput { normalised, hematoxylin, eosin };
 enum class TissueSource { automatic, geojson };
 enum class ModelOutput { automatic, image, classes, vector };
+enum class ModelActivation { automatic, none, softmax, sigmoid };
 enum class ModelSample { automatic, uint8, uint16 };
 enum class ModelWhere { automatic, all, tissue };
 enum class ModelProvider { automatic, cpu, cuda };
 enum class ModelBatches { automatic, slide, mixed };
+enum class FeatureFormat { h5, pt, both };
 enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
-enum class ImageFormat { none, ome_tiff, ome_zarr, dzi };
+enum class ImageFormat { automatic, none, ome_tiff, ome_zarr, dzi, dicom };
 enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4, copy };
 enum class CopyLevels { exact, shrink_on_load };
 enum class StitchWeights { tent, cosine, none };
-enum class StitchEdge { shift, mirror };
+enum class StitchEdge { automatic, shift, mirror };
 enum class StitchMode { strict, lenient };
+enum class CsvCells { plain, spreadsheet };
 enum class JournalMode { automatic, wal, rollback };
 
 /// `[input]`
 struct InputConfig {
-  /// Slides, folders, `.list` and `.csv` manifests, or `-` for a list on standard input. Default: none.
+  /// Slides, folders and manifests, or `-` for a list on standard input.
   std::vector<std::string> slides;
-  /// Pyramid level to analyse; 0 is full resolution. Default 0.
+  /// Pyramid level to analyse; 0 is full resolution.
   int level = 0;
-  /// Largest width x height accepted, in pixels; a larger slide fails before anything is allocated. Default 2^36.
+  /// Largest width x height of a level, in pixels.
   std::int64_t max_pixels = std::int64_t{1} << 36;
-  /// How tiles are read: `posix` positional reads, `uring` many at a time by Linux's io_uring, `direct` past the
-  /// system's cache (O_DIRECT), `cufile` straight into a GPU's memory (libcufile), `automatic` for each slide by what
-  /// of it is cached. Default automatic.
+  /// Most tiles of a slide, over all its levels. An open slide takes 16 bytes per tile.
+  std::int64_t max_tiles = std::int64_t{1} << 21;
+  /// How tiles are read.
   InputIo io = InputIo::automatic;
-  /// Times that a read is tried again after an error that may pass (EIO, ESTALE, ETIMEDOUT): after 0.1 s, then twice as
-  /// long each time, at most 30 s. Default 6, about 6 s in all.
+  /// Retries of a read after an error that may be temporary.
   int retries = 6;
-  /// Longest time for one slide, from its first strip on, in seconds; then it fails. Where a network runs it is from
-  /// its first rows in the network on, and what that has under way is ended. 0: no limit. Default 0.
+  /// Longest time to open a slide, and longest time per slide after that, in seconds; 0: no limit.
   int max_seconds = 0;
-  /// Whether a slide that was done is known by its content too, not by size and time alone: `none`; `changed` hashes
-  /// every slide once and asks again where the time differs; `always` asks at every start. Default none.
+  /// Whether finished slides are also recognised by their content.
   ContentHashPolicy content_hash = ContentHashPolicy::none;
-  /// Micrometres a pixel of level 0, 0.001 to 1000, in place of what slides say; 0: what they say. Default 0.
+  /// Micrometres per pixel of level 0, 0.001 to 1000, instead of the slide's own value; 0: the slide's. The
+  /// magnification becomes 10 / mpp.
   double mpp = 0.0;
+  /// The same for slides that don't say it alone. Default 0.
+  double mpp_default = 0.0;
+  /// Micrometres per pixel by slide, in place of `mpp`: the column `mpp` of CSV lists (`expand_inputs`). It has no key.
+  /// Default empty.
+  std::map<std::string, double> slide_mpp;
+  /// Channel of slides that have several, from 0, read as grey; -1: such slides are refused. Default -1.
+  int channel = -1;
+  /// Where OpenSlide is for slides that have no other reader: "auto" (searched for), "never" (such slides are refused),
+  /// or its library's path, or a folder with it. Default "auto".
+  std::string openslide = "auto";
 };
 
 /// `[decode]`
 struct DecodeConfig {
-  /// Where JPEG tiles are decoded. Default auto.
+  /// Where JPEG and JPEG 2000 tiles are decoded.
   DecodeDevice device = DecodeDevice::automatic;
-  /// What a tile that can't be decoded does: `fail` its slide, or become `white`, counted and reported. Default fail.
+  /// What happens if a tile can't be decoded.
   BadTilePolicy on_bad_tile = BadTilePolicy::fail;
 };
 
 /// `[pipeline]`
 struct PipelineConfig {
-  /// Where windows are transformed: `auto` takes the GPUs that are there. Default auto.
+  /// Where operators compute.
   Backend backend = Backend::automatic;
-  /// Rows read at a time; rounded to whole tile rows (at least one). Host memory: rows x width bytes of a slot. Default
-  /// 1024.
+  /// Rows per strip, rounded to whole rows of tiles.
   int strip_height = 1024;
-  /// Consecutive strips that share a slot; 0 chooses. Default 0.
+  /// Consecutive strips per slot; 0: automatic.
   int batch_strips = 0;
-  /// `strips`: a slide passes through the slots in batches. `whole`: the whole level is on its GPU at once, one batch a
-  /// slide, whatever `batch_strips` and `split_slides` say; GPUs only. The same results. Default strips.
+  /// How much of a slide is on its GPU at once.
   Residency residency = Residency::strips;
-  /// Slots, that is batches in flight: of each GPU, or of the CPU. Host memory: `memory_mib` is divided among all slots
-  /// of all GPUs. Default 4.
+  /// Slots per GPU, or of the CPU.
   int queue_depth = 4;
-  /// Threads of the run; 0 takes all that the machine allows this process. Default 0.
+  /// Threads of the run; 0: all that this process may use.
   int threads = 0;
-  /// Host memory for slots and carried rows together, in MiB, taken from the system as it is touched. A strip that
-  /// doesn't fit a slot is cut lower, and narrower, without changing the result. Default 640.
+  /// Host memory for slots and carried rows, in MiB. Decoding takes more: at most a quarter of it, or 8 MiB per thread.
   int memory_mib = 640;
 };
 
 /// `[gpu]`
 struct GpuConfig {
-  /// CUDA devices to use; empty: all. Default all.
+  /// CUDA's numbers of the devices to use; empty: all.
   std::vector<int> devices;
-  /// Share of each device's free memory to take at start, 0 to 1. Default 0.8.
+  /// Share of each device's free memory to use, 0.01 to 1.
   double memory_fraction = 0.8;
-  /// Whether one slide may be cut into pieces over several GPUs. Default auto.
+  /// Whether several GPUs may share a slide.
   SplitSlides split_slides = SplitSlides::automatic;
 };
 
-/// Names of operators, as `operators.run` takes them. Each but the spectrum has a section of its own name; the
-/// spectrum's is `[analysis]`.
+/// Names of operators for `operators.run`. Each operator has the section of its name, except the spectrum:
+/// `[analysis]`.
 inline constexpr std::array<std::string_view, 7> operator_names = {"spectrum", "identity", "sobel", "gaussian",
                                                                    "stain",    "tissue",   "model"};
 
 /// `[operators]`
 struct OperatorsConfig {
-  /// What is computed from each slide in one pass: some of `operator_names`, each once, at least one. Default spectrum.
+  /// The operators to run: some of `operator_names`, each once, at least one.
   std::vector<std::string> run = {"spectrum"};
 
+  /// Whether an operator of this name runs.
   bool runs(std::string_view name) const { return std::find(run.begin(), run.end(), name) != run.end(); }
 };
 
 /// `[analysis]`
 struct AnalysisConfig {
-  /// Side N of the square windows, pixels, 8 to 4096, even. Default 256.
+  /// Side N of the square windows, in pixels: even, 8 to 4096.
   int window = 256;
-  /// Step S between windows in both directions, pixels, from 1. Default 128.
+  /// Step between windows in both directions, in pixels.
   int stride = 128;
-  /// Radius of the separable Gaussian, pixels, 0 (off) to 16. Default 3.
+  /// Radius of the Gaussian, in pixels, 0 (off) to 16.
   int smoothing_radius = 3;
-  /// Standard deviation of the Gaussian, pixels. Default 1.4.
+  /// Standard deviation of the Gaussian, in pixels.
   double smoothing_sigma = 1.4;
-  /// Value of a coefficient F: `log1p_db` 20 log10(1 + |F|), `db` 20 log10(max(|F|, 1e-6)), `linear` |F|. Default
-  /// log1p_db.
+  /// Value of a coefficient.
   ValueKind value = ValueKind::log1p_db;
-  /// Bins of the histogram, 1 to 65536. Default 1500.
+  /// Bins of the histogram, 1 to 65536.
   int bins = 1500;
-  /// Range [low, high) that the bins divide, in dB (|F| when linear). Default 0 to 150.
+  /// Range [low, high) that the bins divide, in dB, or |F| if `value` is linear.
   std::array<double, 2> range = {0.0, 150.0};
-  /// Names of the statistics besides the distribution whose key `analysis.NAME` is true, such as "radial"; see
-  /// `statistics`. Memory: 16 bytes a counter for every slide and thread. Default none.
+  /// Names of the statistics besides the distribution (`statistics()`). Key `analysis.NAME` = true adds NAME.
   std::vector<std::string> statistics;
 };
 
-/// `[identity]`: the pixels themselves
+/// `[identity]`: copies pixels.
 struct IdentityConfig {
-  /// `rgb` or `luminance`. Default rgb.
+  /// Colour of the pixels.
   PixelColour colour = PixelColour::rgb;
 };
 
-/// `[sobel]`: how steep the luminance is
+/// `[sobel]`: gradient of the luminance.
 struct SobelConfig {
-  /// `uint8` rounded, `float32` exact. Default uint8.
+  /// Samples of the image.
   SobelOutput output = SobelOutput::uint8;
 };
 
-/// `[gaussian]`: smoothed pixels
+/// `[gaussian]`: smooths pixels.
 struct GaussianConfig {
-  /// Pixels, 0 (none) to 16. Default 3.
+  /// Radius, in pixels, 0 (off) to 16.
   int radius = 3;
-  /// Standard deviation, pixels, 0.01 to 1000. Default 1.4.
+  /// Standard deviation, in pixels.
   double sigma = 1.4;
-  /// `rgb` or `luminance`. Default rgb.
+  /// Colour of the pixels.
   PixelColour colour = PixelColour::rgb;
 };
 
-/// `[stain]`: Macenko's normalisation
+/// `[stain]`: Macenko's stain normalisation (ISBI 2009).
 struct StainConfig {
-  /// `normalised`, or one stain alone. Default normalised.
+  /// All stains, or one alone.
   StainOutput output = StainOutput::normalised;
-  /// A slide whose stains are the reference; empty: the published ones. Default empty.
+  /// Path of a slide with the reference stains; empty: published stains.
   std::string reference;
+  /// Red, green and blue of light through glass, 1 to 255; empty (key: "auto"): measured per slide.
+  std::vector<double> white;
+  /// Micrometres per pixel of the blocks from which stains are fitted.
+  double mpp = 1.0;
 };
 
-/// `[tissue]`: where tissue is
+/// `[tissue]`: finds tissue.
 struct TissueConfig {
-  /// `auto` finds it on a small level, `geojson` takes the outlines in SLIDE.geojson beside the slide. Default auto.
+  /// Where the mask of tissue comes from.
   TissueSource source = TissueSource::automatic;
-  /// A window is tissue where at least this share of it is, 0 to 1. Default 0.5.
+  /// Least share of tissue in a window that counts as tissue, 0 to 1.
   double share = 0.5;
+  /// Saturation, 1 to 254, above which a pixel is tissue; 0: Otsu's threshold, at least 15. Default 0.
+  int threshold = 0;
+  /// Specks of tissue below this area are dropped, um^2. Default 16384.
+  double min_um2 = 16384.0;
+  /// Holes of at most this area are filled, um^2; 0: none, -1: all. Default -1.
+  double hole_um2 = -1.0;
+  /// How far simplified outlines may lie from the mask's, mask pixels, 0 (as they are) to 10. Default 1.
+  double simplify_px = 1.0;
 };
 
-/// `[model]`: a network over tiles. What isn't set here (`automatic`, 0, -1, empty) the file MODEL.toml beside the
-/// model says (`read_model_file`), else the model's own shapes, else the default that is named here.
+/// `[model]`: a network over tiles. `read_model_file` sets open values (`automatic`, 0, -1, empty) from MODEL.toml.
+/// Values that stay open come from the network's own shapes, else from the defaults in the key's description.
 struct ModelConfig {
-  /// The network, as ONNX. Default empty: nothing can run.
+  /// Path of the network, an ONNX file; empty: none.
   std::string file;
-  /// A network that the calling program brings along, in place of a file; it has no key. Its description names it in
-  /// results, and a run is only gone on with by one of the same description. Default null: the file's.
+  /// The calling program's own network, which replaces `file`. It has no key. Results name it by its description, and
+  /// only a network with the same description can resume a run. Null: the network of `file`.
   std::shared_ptr<const Network> network;
-  /// Side T of its square tiles, pixels; 0: the model's. Default 0.
+  /// Side T of the square tiles, in pixels; 0: open.
   int tile = 0;
-  /// Pixels that neighbours share, 0 to T / 2; -1: 0. Default -1.
+  /// Pixels that neighbouring tiles share; -1: open.
   int overlap = -1;
-  /// Tiles at a time; 0: the model's, or 16. Memory: that many tiles, in and out, for every session. Default 0.
+  /// Tiles per batch; 0: open.
   int batch = 0;
-  /// What is subtracted of red, green and blue, and what the difference is divided by, both behind `scale`: three
-  /// numbers; empty: 0 and 1. Default empty.
+  /// Subtracted from red, green and blue after `scale`; empty: open.
   std::vector<double> mean;
+  /// Divisor of red, green and blue after `mean`; empty: open. Key `model.std`.
   std::vector<double> deviation;
-  /// What 255 becomes: 1 or 255, usually; 0: 1. Default 0.
+  /// What a sample of 255 becomes before `mean` and `deviation`; 0: open.
   double scale = 0.0;
-  /// Micrometres a pixel of its tiles, 0.001 to 1000; 0: the level's own pixels. Default 0.
+  /// Micrometres per pixel of its tiles, 0.001 to 1000; 0: open.
   double mpp = 0.0;
-  /// `image`: pixels; `classes`: a channel a class; `vector`: features of a tile; `auto`: by the model's shape. Default
-  /// auto.
+  /// What the network gives.
   ModelOutput output = ModelOutput::automatic;
-  /// Values of an image that become 0 and the largest of `sample`; [0, 0]: 0 and 1. Default [0, 0].
+  /// Function that is applied to the network's values.
+  ModelActivation activation = ModelActivation::automatic;
+  /// Values that become 0 and the largest sample; [0, 0]: open.
   std::array<double, 2> range = {0.0, 0.0};
-  /// Samples of an image; `auto`: uint8. Default auto.
+  /// Samples of an image that a network gives.
   ModelSample sample = ModelSample::automatic;
-  /// `all` tiles, or those with `tissue` alone; `auto`: all. Default auto.
+  /// Which tiles the network gets.
   ModelWhere where = ModelWhere::automatic;
-  /// Sessions a device, which share the weights; 0: three a GPU, and one a thread on the CPU. Memory: a batch's each.
-  /// Default 0.
+  /// With `where` = tissue: least share of tissue in a tile, 0 to 1; 0: any; -1: open.
+  double tissue_share = -1.0;
+  /// Label of pixels without a computed tile, 1 to 255; 0: open.
+  int ignore = 0;
+  /// Sessions per device; 0: automatic.
   int sessions = 0;
-  /// ONNX Runtime's library, or a folder that holds it; empty: what the environment names, the loader or Python finds.
-  /// Default empty.
+  /// Path of ONNX Runtime's library or of its folder; empty: automatic.
   std::string runtime;
-  /// Where networks run. `auto`: on GPUs where the library and the machine have them. Default auto.
+  /// Where the network runs.
   ModelProvider provider = ModelProvider::automatic;
-  /// `slide`: a batch holds tiles of one slide, which makes it the same whenever it is run; `mixed`: of several, which
-  /// ones depends on timing. Memory: small slides that wait for others to fill a batch. `auto`: slide. Default auto.
+  /// Whether slides may share a batch.
   ModelBatches batches = ModelBatches::automatic;
+};
+
+/// `[features]`: files of the vectors that a network gives.
+struct FeaturesConfig {
+  /// Write only the places of tiles; no network runs.
+  bool coords_only = false;
+  /// Files of features.
+  FeatureFormat format = FeatureFormat::h5;
 };
 
 /// `[image]`
 struct ImageConfig {
-  /// What image operators write: `ome-tiff`, a tiled pyramid in one file; `ome-zarr`, one in a folder of chunks; `dzi`,
-  /// one in a folder of JPEG files, with a page that shows it; `none`. Default none.
-  ImageFormat format = ImageFormat::none;
-  /// How tiles are compressed: `jpeg` (uint8 of 1 or 3 channels, with loss; ome-tiff), `none`, `zstd`, `blosc-lz4`
-  /// (ome-zarr), `copy` (ome-tiff, of the operator identity: level 0 has the slide's own JPEG tiles, the levels below
-  /// are JPEG), or `auto`: jpeg where it can be, zstd for the rest; blosc-lz4 for ome-zarr, zstd where its version
-  /// is 3. Default auto.
+  /// Format of the images that operators make.
+  ImageFormat format = ImageFormat::automatic;
+  /// How tiles are compressed.
   ImageCompression compression = ImageCompression::automatic;
-  /// What the other levels are with `copy`: `exact`, means of level 0's pixels; `shrink-on-load`, what tiles decode to
-  /// at half size (libjpeg's scaled inverse DCT), and means of that, for which identity has to be alone. Default exact.
+  /// How the smaller levels are made if tiles are copied.
   CopyLevels copy_levels = CopyLevels::exact;
-  /// Quality of JPEG, 1 to 100. Default 85.
+  /// Quality of JPEG, 1 to 100.
   int quality = 85;
-  /// Side of the square tiles in pixels, a multiple of 16, 16 to 4096; 0: what the format's readers like best, 256, and
-  /// 1024 for ome-zarr.
-  /// Host memory: some rows of tiles of every level of each image in flight. Default 0.
+  /// Side of the square tiles, in pixels: a multiple of 16, 16 to 4096; 0: automatic.
   int tile = 0;
-  /// Levels of the pyramid, each half as wide and high as the one before; 0: down to one tile. Default 0.
+  /// Levels of the pyramid; 0: down to one tile.
   int levels = 0;
-  /// Of zarr, for ome-zarr: 2 (OME-Zarr 0.4, a file a chunk) or 3 (0.5, a file a row of chunks). Default 2.
+  /// Zarr version of ome-zarr: 2 or 3.
   int zarr_version = 2;
 };
 
-/// `[stitch]`: how what a network gives for overlapping tiles is put together
+/// `[dicom]`: what images of this format say besides pixels.
+struct DicomConfig {
+  /// Path of a TOML or JSON file with attributes of patient, study and specimen; empty: none.
+  std::string attributes;
+  /// UID below which UIDs are made; empty: 2.25.
+  std::string uid_root;
+};
+
+/// `[stitch]`: how a network's overlapping tiles become an image.
 struct StitchConfig {
-  /// How neighbours share the pixels that both have: `tent` linearly, `cosine` smoothly, `none` half each. Default
-  /// tent.
+  /// How neighbouring tiles share their common pixels.
   StitchWeights weights = StitchWeights::tent;
-  /// Where the last tile of a row or column lies: `shift` moves it back into the image, `mirror` leaves it in step and
-  /// mirrors what is outside. Default shift.
-  StitchEdge edge = StitchEdge::shift;
-  /// What a tile that fails does: `strict` fails its slide there, `lenient` leaves a hole; the slide fails then, and
-  /// its image keeps its partial name. Default strict.
+  /// Place of the last tile of a row or column.
+  StitchEdge edge = StitchEdge::automatic;
+  /// What happens if a tile fails.
   StitchMode mode = StitchMode::strict;
-  /// With `lenient`: seconds after a slide's first rows came to the network from which on tiles aren't given to the
-  /// network any more; 0: no limit. Default 0.
+  /// With `mode` = lenient: seconds after which a slide's tiles are skipped; 0: no limit.
   int deadline_seconds = 0;
-  /// Host memory that stitching one slide may take, in MiB; a slide that would take more fails before it begins.
-  /// Default 2048.
+  /// Host memory for stitching one slide, in MiB.
   int memory_mib = 2048;
 };
 
 /// `[output]`
 struct OutputConfig {
-  /// Folder for results, made when missing. Default "slidestream-out".
+  /// Folder for results; created if missing.
   std::string dir = "slidestream-out";
-  /// Per-window mean and standard deviation. Host memory: 8 bytes a window of every slide in flight. Default none.
+  /// Format of the maps of mean and standard deviation per window.
   MapFormat maps = MapFormat::none;
-  /// Seconds between two times that the files of results are written while the run goes on; 0: at its end only. Default
-  /// 60.
+  /// Seconds between updates of the result files; 0: only at the end.
   int checkpoint_seconds = 60;
-  /// How SQLite keeps `run.sqlite` whole: `wal`, `rollback` (for network file systems), `auto` asks the file system.
-  /// Default auto.
+  /// Whether CSV cells are made safe for spreadsheets.
+  CsvCells csv = CsvCells::plain;
+  /// SQLite's journal of `run.sqlite`.
   JournalMode journal = JournalMode::automatic;
 };
 
-/// Everything that decides a run.
+/// The whole configuration of a run. A plain value; copies are independent, except that they share `model.network`.
 struct Config {
   InputConfig input;
   DecodeConfig decode;
@@ -297,32 +323,59 @@ struct Config {
   StainConfig stain;
   TissueConfig tissue;
   ModelConfig model;
+  FeaturesConfig features;
   ImageConfig image;
+  DicomConfig dicom;
   StitchConfig stitch;
   OutputConfig output;
 };
 
-/// Reads a TOML file over the defaults.
-/// \throws ConfigError with `file:line:` for bad syntax, an unknown key (with the nearest valid name) or a bad value.
+/// Names the file with the outlines of a slide's tissue: SLIDE.geojson beside the slide. Thread-safe.
+/// @param slide  Path of the slide.
+/// @return Path of the outlines.
+std::filesystem::path outlines_beside(const std::filesystem::path& slide);
+
+/// Reads a TOML file. Keys that it doesn't have keep their defaults. Thread-safe.
+/// @param file  Path of the file.
+/// @return The configuration. `validate` hasn't checked it.
+/// @throws ConfigError  The file can't be read, or its syntax, a key or a value is wrong. The message begins with
+///   `file:line:` and names the nearest valid key.
 Config load_config(const std::filesystem::path& file);
 
-/// The same from text; `origin` is what errors call the file.
+/// Parses TOML text as `load_config` does. Thread-safe.
+/// @param toml  The text, in UTF-8.
+/// @param origin  Name of the text in messages.
+/// @return The configuration. `validate` hasn't checked it.
+/// @throws ConfigError  Syntax, a key or a value is wrong.
 Config parse_config(std::string_view toml, std::string_view origin);
 
-/// Applies one `section.key=value`; the value is TOML, or a bare word where the key takes a name or a path.
-/// \throws ConfigError that names the key, and the nearest valid one when it is unknown.
+/// Applies one setting.
+/// @param config  Changed.
+/// @param assignment  `section.key=value`. The value is TOML, or a bare word if the key takes a name or a path.
+/// @throws ConfigError  The key or the value is wrong. The message names the nearest valid key.
 void apply_setting(Config& config, std::string_view assignment);
 
-/// Checks values against each other (for example a range that is empty).
-/// \throws ConfigError that names the key.
+/// Replaces an automatic `image.format` by ome-tiff if an operator of `operators.run` may make images: any but spectrum
+/// and tissue.
+void resolve_image_format(Config& config);
+
+/// Checks each value, and that `decode.device` and `pipeline.backend` agree. Thread-safe.
+/// @param config  The configuration.
+/// @throws ConfigError  A value is wrong. The message names its key.
 void validate(const Config& config);
 
-/// Sets what `[model]` leaves open to what MODEL.toml beside the model says, which has a section `[model]` alone:
-/// `m.toml` for `m.onnx`. Without the operator, the model's name or that file nothing changes, nor when it is called
-/// again. \throws ConfigError as `load_config` does, and for keys that say where something lies or what a machine has.
+/// Sets open values of `[model]` from the file MODEL.toml beside the network: `m.toml` for `m.onnx`. The file has only
+/// the section `[model]`. Nothing changes without the operator "model", without `model.file`, with `model.network`, or
+/// without that file. A second call changes nothing.
+/// @param config  Changed.
+/// @throws ConfigError  As `load_config`, or the file sets a path or a key that depends on the machine.
 void read_model_file(Config& config);
 
-/// The configuration as TOML, every key with its comment; `parse_config` of it gives the same configuration.
+/// Writes the configuration as TOML, with a comment per key. `parse_config` reads it back, except `model.network`.
+/// Thread-safe.
+/// @param config  The configuration.
+/// @return The text.
+/// @throws ConfigError  A string isn't UTF-8.
 std::string to_toml(const Config& config);
 
 }  // namespace slidestream

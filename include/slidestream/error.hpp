@@ -4,51 +4,61 @@
 #include <stdexcept>
 #include <string>
 
-/// \file
-/// Errors by cause. Every message is one line that says what was found, what was expected, and names
-/// the file. Library code throws these and never prints or exits.
+/// @file
+/// Errors by cause. A message has no line breaks of its own. Messages about files name the file, except those of
+/// `TileError`. The library throws these errors and never prints or exits.
 
 namespace slidestream {
 
-/// Root of every error that the library throws on purpose.
+/// Base of the errors that depend on files, settings or the machine. Wrong calls throw `std::invalid_argument`,
+/// `std::out_of_range` or `std::logic_error` instead.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The configuration or the command line is wrong: nothing was started (exit status 2).
+/// The configuration, the command line or an input list is wrong, or this machine can't run it. The program exits with
+/// status 2.
 class ConfigError : public Error {
  public:
   using Error::Error;
 };
 
-/// One slide can't be used: the message begins with the slide's path. Other slides go on.
+/// One slide can't be used. A run continues with the other slides. The message begins with the path of the file at
+/// fault.
 class SlideError : public Error {
  public:
   using Error::Error;
 };
 
-/// The storage of a slide failed in a way that may pass, and still did after all retries.
+/// Reading a slide failed with an error that may be temporary, such as EIO or ESTALE, and the allowed retries failed,
+/// too.
 class StorageError : public SlideError {
  public:
   using SlideError::SlideError;
 };
 
-/// One tile can't be decoded: what `decode.on_bad_tile` applies to. The message names the cause only; whoever
-/// knows the slide adds its path.
+/// Work on a slide ended because its caller asked for that (`OpenOptions::give_up`).
+class StoppedError : public SlideError {
+ public:
+  using SlideError::SlideError;
+};
+
+/// One tile can't be decoded. `decode.on_bad_tile` says what happens then. The message has the cause alone; the caller
+/// adds the path of the slide.
 class TileError : public Error {
  public:
   using Error::Error;
 };
 
-/// A call to the CUDA runtime, or work that was handed to a GPU, failed. After some errors the device is lost for the
-/// process: the run ends, and slides that were finished are kept.
+/// A CUDA call or work on a GPU failed. The run ends, because the process may have lost the device. Finished slides are
+/// kept.
 class CudaError : public Error {
  public:
   using Error::Error;
 };
 
-/// The output folder or a file in it can't be written: the message names the path and the system's reason.
+/// An output file or folder can't be written. The message names the path and the cause.
 class OutputError : public Error {
  public:
   using Error::Error;

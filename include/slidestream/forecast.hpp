@@ -9,34 +9,38 @@
 
 #include <slidestream/config.hpp>
 
-/// \file
-/// What a run would do and take, without running it.
+/// @file
+/// Forecasts of a run: its batches, its device and its memory, without running it.
 
 namespace slidestream {
 
-/// What a GPU's model decides of a run's memory.
+/// The properties of a GPU model that decide how much memory a run needs.
 struct GpuModel {
   std::string name;
-  std::size_t memory = 0;   ///< bytes that are free when nothing else runs, about
-  int multiprocessors = 0;  ///< the JPEG decoder keeps something for each
+  std::size_t memory = 0;   ///< approximate free bytes of an idle GPU
+  int multiprocessors = 0;  ///< the JPEG decoder needs memory per multiprocessor
 };
 
-/// Models by the name that stands for them on the command line: a40, a100, h100, h200.
+/// The models that the command line knows: a40, a100, h100 and h200. Thread-safe.
 std::span<const GpuModel> known_gpus();
 
-/// The model of that name, in any case. \throws ConfigError naming the nearest.
+/// Finds a model by name. Thread-safe.
+/// @param name  Name of the model, in upper or lower case.
+/// @return A copy of the model.
+/// @throws ConfigError  No model has that name. The message lists all names.
 GpuModel gpu_model(const std::string& name);
 
+/// Options of a forecast.
 struct ForecastOptions {
-  /// Stands for each GPU of the configuration, whatever this machine has. Without it, the GPUs that are here count;
-  /// where there are none and the configuration wants some, an H100 is assumed.
+  /// Assumes this model for each GPU of the configuration. Without it, the forecast takes the GPUs of this machine. If
+  /// there are none and the configuration requires a GPU, it assumes an H100.
   std::optional<GpuModel> assumed;
 };
 
-/// One slide of a run.
+/// Forecast of one slide.
 struct SlideForecast {
   std::string path;
-  std::string error;  ///< one line when it would fail before its first strip, without the path
+  std::string error;  ///< one line without the path if the slide can't be opened or planned; else empty
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::string codec;
@@ -44,79 +48,90 @@ struct SlideForecast {
   std::int64_t windows_x = 0;
   std::int64_t windows_y = 0;
   std::int64_t batches = 0;
-  std::int64_t most_rows = 0;     ///< of a batch, its own
-  std::int64_t panels = 0;        ///< that the level is cut into side by side
-  std::int64_t fragments = 0;     ///< that go to different GPUs
-  std::uint64_t batch_bytes = 0;  ///< the most that a batch touches of its slot
+  std::int64_t most_rows = 0;     ///< most rows of a batch, without carried rows
+  std::int64_t panels = 0;        ///< parts side by side into which the level is cut
+  std::int64_t fragments = 0;     ///< parts that may go to different GPUs
+  std::uint64_t batch_bytes = 0;  ///< most bytes that a batch touches of its slot
+  std::uint64_t tile_bytes = 0;   ///< most bytes that decoding one tile on the CPU takes, as far as its codec is known
+  std::uint64_t table_bytes = 0;  ///< bytes while it is open: its tables of tiles, and OpenSlide's cache
   bool decoded_on_gpu = false;
-  bool levels_on_gpu = false;      ///< of images
-  std::int64_t network_tiles = 0;  ///< that networks may get
+  bool levels_on_gpu = false;      ///< a GPU makes the levels of its images
+  std::int64_t network_tiles = 0;  ///< most tiles that networks get
   std::int64_t network_batches = 0;
 
+  /// Number of windows of the spectrum; 0 without the spectrum.
   std::int64_t windows() const noexcept { return windows_x * windows_y; }
 };
 
-/// What the networks of a run take. All of it is in `RunForecast::networks_bytes`.
+/// Memory and work of a run's networks. `RunForecast::networks_bytes` includes the host memory.
 struct NetworkForecast {
-  std::string description;          ///< of the first: "ONNX Runtime 1.32.0, CPU"; empty: there is none
-  bool mixed = false;               ///< slides share batches: those of slides are the most
-  bool tissue_only = false;         ///< tiles without tissue aren't computed: tiles and batches are the most
-  int side = 0;                     ///< of the first's tiles, pixels
-  int batch = 0;                    ///< tiles at a time
+  std::string description;          ///< of the first network: "ONNX Runtime 1.32.0, CPU"; empty: none
+  bool mixed = false;               ///< slides share batches, so that the batches of slides are upper bounds
+  bool tissue_only = false;         ///< networks skip tiles without tissue, so that tiles and batches are upper bounds
+  int side = 0;                     ///< side of the first network's tiles, in pixels
+  int batch = 0;                    ///< tiles per batch of the first network
   std::size_t sessions = 0;         ///< of all networks
-  std::uint64_t session_bytes = 0;  ///< of each, in the mean: what a batch becomes, and what computing one took
+  std::uint64_t session_bytes = 0;  ///< mean host memory of a session, in bytes
   std::uint64_t weights_bytes = 0;
-  std::uint64_t device_bytes = 0;   ///< of each GPU's memory, at most; 0: they compute on the CPU
-  std::uint64_t batches_bytes = 0;  ///< tiles that wait for sessions, or come from them
-  std::uint64_t bands_bytes = 0;    ///< rows and tiles of slides in flight, and rows of tiles of their images
-  std::string unknown;              ///< why sessions aren't counted; mostly empty
+  std::uint64_t device_bytes = 0;   ///< most bytes of each GPU's memory; 0: networks compute on the CPU
+  std::uint64_t batches_bytes = 0;  ///< input and output of batches
+  std::uint64_t bands_bytes = 0;    ///< rows, tiles and image rows of slides in flight
+  std::string unknown;              ///< why the memory of sessions isn't known; else empty
 };
 
-/// A whole run.
+/// Forecast of a whole run. Sizes are in bytes.
 struct RunForecast {
   std::string backend;  ///< "cpu" or "cuda"
-  std::string why;      ///< one clause: why `auto` takes the CPU, or which GPUs are only assumed; may be empty
+  std::string why;      ///< why `auto` takes the CPU, or why GPUs are assumed; may be empty
   int threads = 0;
 
   int gpus = 0;                                 ///< 0 on the CPU
-  bool gpus_assumed = false;                    ///< they aren't here
-  std::string gpu;                              ///< name of the first
-  std::string engine;                           ///< of the windows, on the GPU
-  std::uint64_t gpu_bytes = 0;                  ///< of each GPU's memory
-  std::uint64_t gpu_other_residency_bytes = 0;  ///< the same with the other `pipeline.residency`
-  std::uint64_t gpu_free_bytes = 0;             ///< of the fullest
-  std::uint64_t gpu_allowed_bytes = 0;          ///< of these, by gpu.memory_fraction
-  std::string gpu_unknown;                      ///< one clause: what `gpu_bytes` leaves out; mostly empty
+  bool gpus_assumed = false;                    ///< the GPUs aren't those of this machine
+  std::string gpu;                              ///< name of the GPU with the least free memory
+  std::string engine;                           ///< transform of the windows on the GPU
+  std::uint64_t gpu_bytes = 0;                  ///< bytes of each GPU's memory
+  std::uint64_t gpu_other_residency_bytes = 0;  ///< the same with the other value of `pipeline.residency`
+  std::uint64_t gpu_free_bytes = 0;             ///< free bytes of the GPU with the least
+  std::uint64_t gpu_allowed_bytes = 0;          ///< share of these by `gpu.memory_fraction`
+  std::string gpu_unknown;                      ///< what `gpu_bytes` leaves out; else empty
 
-  int slots = 0;  ///< of all GPUs, or of the CPU
+  int slots = 0;  ///< slots of all GPUs, or of the CPU
   std::uint64_t slot_bytes = 0;
-  std::uint64_t carry_bytes = 0;          ///< all buffers of carried rows on the host
-  std::uint64_t results_bytes = 0;        ///< pinned on the host besides the slots
-  std::uint64_t maps_bytes = 0;           ///< of slides in flight and of results that wait, at most
-  int slots_used = 0;                     ///< as many as these slides have batches for
-  std::uint64_t carry_touched_bytes = 0;  ///< of `carry_bytes`, by these slides
-  int output_slots = 0;                   ///< bands of images under way
+  std::uint64_t carry_bytes = 0;          ///< all host buffers of carried rows
+  std::uint64_t results_bytes = 0;        ///< pinned host memory besides the slots
+  std::uint64_t maps_bytes = 0;           ///< most bytes of maps of slides in flight and of waiting results
+  std::uint64_t decode_bytes = 0;         ///< most bytes for the tiles that are being decoded
+  std::uint64_t small_levels_bytes = 0;   ///< most bytes of small levels and masks, as tissue and stains need
+  std::uint64_t tables_bytes = 0;         ///< most bytes of tables of tiles of slides that are open together
+  int slots_used = 0;                     ///< slots that these slides can use
+  std::uint64_t carry_touched_bytes = 0;  ///< part of `carry_bytes` that these slides touch
+  int output_slots = 0;                   ///< slots for rows of images
   std::uint64_t output_slot_bytes = 0;
-  std::uint64_t networks_bytes = 0;  ///< of networks, and tiles that they get and give, of slides in flight, at most
+  std::uint64_t networks_bytes = 0;  ///< most host memory of networks and of their tiles
   NetworkForecast network;
-  std::uint64_t pyramids_bytes = 0;  ///< rows of tiles of images in flight, at most
-  bool pinned = false;               ///< slots are taken at the start, not as they are touched
+  std::uint64_t pyramids_bytes = 0;  ///< most bytes of tile rows of images in flight
+  bool pinned = false;               ///< the run allocates all slots at its start
 
   std::vector<SlideForecast> slides;
 
-  /// Host memory at most: what a thread needs for itself, a few MiB, and the program aren't in it.
+  /// Most host memory in bytes, without the program itself and a few MiB per thread.
   std::uint64_t host_bytes() const noexcept;
-  /// The same as far as these slides reach into their slots.
+  /// Host memory in bytes, with the slots only as far as these slides touch them.
   std::uint64_t touched_bytes() const noexcept;
-  /// Of these, for images.
+  /// The part of the host memory that images need, in bytes.
   std::uint64_t images_bytes() const noexcept {
     return static_cast<std::uint64_t>(output_slots) * output_slot_bytes + pyramids_bytes;
   }
+  /// Whether each GPU has enough memory.
   bool fits_gpu() const noexcept { return gpus == 0 || gpu_bytes <= gpu_allowed_bytes; }
 };
 
-/// Opens each slide and plans it; starts nothing and writes nothing. Slides that can't be opened have an error.
-/// \throws ConfigError when the configuration can't be run.
+/// Opens and plans each slide. It starts and writes nothing. A network may compute one batch to find its memory.
+/// @param config  The configuration of the run.
+/// @param slides  Paths of the slides. A slide that can't be opened or planned has an error in the result.
+/// @param options  GPUs to assume.
+/// @return The forecast.
+/// @throws ConfigError  The configuration can't be run.
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides,
                          const ForecastOptions& options = {});
 

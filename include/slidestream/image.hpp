@@ -3,33 +3,38 @@
 #include <cstddef>
 #include <cstdint>
 
-/// \file
-/// Images and rectangles of them, in host or device memory. Coordinates are pixels of one level of a slide.
+/// @file
+/// Images and rectangles of images, in host or device memory. Coordinates are pixels of one level of a slide.
 
 namespace slidestream {
 
-/// Where pixels lie. Pinned memory is host memory.
+/// Where pixels are stored. Pinned memory is host memory.
 enum class MemorySpace { host, device };
 
+/// Type of one sample of a pixel.
 enum class SampleType : std::uint8_t { uint8, uint16, float32 };
 
+/// Size of a sample in bytes.
 constexpr std::size_t bytes_of(SampleType type) noexcept {
   return type == SampleType::uint8 ? 1 : type == SampleType::uint16 ? 2 : 4;
 }
 
-/// What a pixel is made of. Its samples lie side by side.
+/// The samples of a pixel. They are stored side by side.
 struct PixelFormat {
   SampleType sample = SampleType::uint8;
   int channels = 1;
 
+  /// Size of a pixel in bytes.
   constexpr std::size_t pixel_bytes() const noexcept { return bytes_of(sample) * static_cast<std::size_t>(channels); }
   friend constexpr bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 
-/// 8-bit luminance, and interleaved 8-bit red, green, blue.
+/// 8-bit luminance.
 inline constexpr PixelFormat luminance_format = {SampleType::uint8, 1};
+/// 8-bit red, green and blue, interleaved.
 inline constexpr PixelFormat rgb_format = {SampleType::uint8, 3};
 
+/// Width and height, in pixels unless the user of the type says otherwise.
 struct Size {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -37,22 +42,25 @@ struct Size {
   friend constexpr bool operator==(const Size&, const Size&) = default;
 };
 
-/// Columns [x, x + width) and rows [y, y + height).
+/// The rectangle of columns [x, x + width) and rows [y, y + height), in pixels.
 struct Rect {
   std::int64_t x = 0;
   std::int64_t y = 0;
   std::int64_t width = 0;
   std::int64_t height = 0;
 
+  /// First column behind the rectangle.
   constexpr std::int64_t right() const noexcept { return x + width; }
+  /// First row below the rectangle.
   constexpr std::int64_t bottom() const noexcept { return y + height; }
+  /// Whether another rectangle is inside this one.
   constexpr bool contains(const Rect& other) const noexcept {
     return other.x >= x && other.y >= y && other.right() <= right() && other.bottom() <= bottom();
   }
   friend constexpr bool operator==(const Rect&, const Rect&) = default;
 };
 
-/// Pixels that are wanted around others: of an operator's footprint, around the pixels that it makes.
+/// Numbers of pixels on the four sides of a rectangle, such as the halo of an operator's windows.
 struct Border {
   std::int64_t left = 0;
   std::int64_t top = 0;
@@ -62,16 +70,18 @@ struct Border {
   friend constexpr bool operator==(const Border&, const Border&) = default;
 };
 
-/// A rectangle of an image, in memory that somebody else owns. `Byte` is `std::byte`, const where it is only read.
+/// A rectangle of an image in memory that another object owns. `Byte` is `std::byte`, or `const std::byte` for a
+/// read-only view.
 template <MemorySpace space, class Byte>
 struct BasicPixelView {
   Byte* data = nullptr;      ///< first sample of pixel (rect.x, rect.y)
-  std::ptrdiff_t pitch = 0;  ///< bytes from a row to the next
-  Rect rect;                 ///< that the view holds, in pixels of the image
-  Size image;                ///< the whole image: beyond it there are no pixels
+  std::ptrdiff_t pitch = 0;  ///< bytes from one row to the next
+  Rect rect;                 ///< the pixels of the image that the view holds
+  Size image;                ///< size of the whole image, in pixels
   PixelFormat format;
 
-  /// First sample of a row, at `rect.x`. `T` is the format's sample type, const where it is only read.
+  /// First sample of a row, at `rect.x`. `T` is the sample type of `format`, const for a read-only view.
+  /// @param y  Row of the image.
   template <class T>
   T* row(std::int64_t y) const noexcept {
     return reinterpret_cast<T*>(data + (y - rect.y) * pitch);
@@ -81,8 +91,10 @@ struct BasicPixelView {
   operator BasicPixelView<space, const std::byte>() const noexcept { return {data, pitch, rect, image, format}; }
 };
 
+/// A writable view.
 template <MemorySpace space>
 using PixelView = BasicPixelView<space, std::byte>;
+/// A read-only view.
 template <MemorySpace space>
 using ConstPixelView = BasicPixelView<space, const std::byte>;
 

@@ -14,104 +14,135 @@
 
 #include <slidestream/image.hpp>
 
-/// \file
-/// Networks that run over overlapping tiles of slides. What they compute is theirs; which tiles they get, how those are
-/// put together and written is the engine's.
+/// @file
+/// Networks that compute overlapping tiles of slides. A network only computes batches. The run cuts the tiles, stitches
+/// the values and writes the results.
 
 namespace slidestream {
 
-/// Which tiles of a slide a network gets.
+/// The tiles that a network gets.
 struct NetworkTiles {
-  int side = 0;               ///< T: pixels of a tile's sides
-  int overlap = 0;            ///< O: pixels that neighbours share, 0 to T / 2
-  int batch = 1;              ///< tiles that it gets at a time
-  std::optional<double> mpp;  ///< micrometres a pixel of its tiles; nullopt: the level's own pixels
-  bool tissue_only = false;   ///< tiles without tissue aren't given to it
+  int side = 0;               ///< T: side of a tile in pixels, 1 to 16,384
+  int overlap = 0;            ///< pixels that neighbours share, 0 to T / 2
+  int batch = 1;              ///< tiles per batch, from 1
+  std::optional<double> mpp;  ///< micrometres per pixel of its tiles; nullopt: the level's own pixels
+  bool tissue_only = false;   ///< it doesn't get tiles without tissue
+  double tissue_share = 0.0;  ///< with `tissue_only`: share of a tile that must be tissue; 0: any tissue
   bool mixed = false;         ///< a batch may hold tiles of several slides
 };
 
-/// What it gives for a tile.
+/// A function that is applied to a network's values before they are mapped to samples.
+enum class NetworkActivation {
+  none,
+  softmax,  ///< over the channels of a pixel: exp(v_c) / sum of exp(v_k)
+  sigmoid,  ///< of each value: 1 / (1 + exp(-v))
+};
+
+/// What a network computes per tile.
 struct NetworkOutput {
+  /// What the values mean.
   enum class Kind {
     image,    ///< channels of pixels, blended where tiles overlap
-    classes,  ///< a channel for each class: blended, then the largest is the pixel's label
+    classes,  ///< one channel per class; after blending, the largest channel is the pixel's label
     vector,   ///< entries that describe the whole tile
   };
 
   Kind kind = Kind::image;
-  int channels = 1;                       ///< C: 1 to 16 of an image or classes; entries D of a vector
-  int scale = 1;                          ///< s: an image of a tile has sides of T / s samples
-  SampleType sample = SampleType::uint8;  ///< of an image: uint8 or uint16
-  float low = 0.0F;                       ///< value that becomes 0
-  float high = 1.0F;                      ///< value that becomes the largest of `sample`
+  int channels = 1;                       ///< C: 1 to 16 (image), 2 to 16 (classes), or entries of a vector
+  int scale = 1;                          ///< s: the values of a tile have sides of T / s
+  SampleType sample = SampleType::uint8;  ///< image: uint8 or uint16
+  NetworkActivation activation = NetworkActivation::none;  ///< image or classes
+  float low = 0.0F;                                        ///< value that becomes 0
+  float high = 1.0F;                                       ///< value that becomes the largest of `sample`
+  /// Label of pixels without a computed tile: `channels` to 255.
+  int ignore = 255;
+
+  /// Whether a value outside [low, high] is an error. Values of an image are clamped. Scores of classes aren't, because
+  /// clamped scores can be equal.
+  bool refuses_outside() const noexcept { return kind == Kind::classes && activation == NetworkActivation::none; }
 };
 
-/// What a network of vectors gave for a slide: those of the tiles that it got, row by row.
+/// The vectors that a network computed for a slide. They are in row order and only of the tiles that the network got.
+/// Host memory.
 struct TileVectors {
-  std::string name;                                  ///< the slide's among results
-  Size level0;                                       ///< of the slide
-  std::size_t level = 0;                             ///< that tiles were cut from
-  double downsample = 1.0;                           ///< pixels of level 0 along one of that level
-  double reduction = 1.0;                            ///< pixels of that level along one of a tile
+  std::string name;                                  ///< the slide's name in results
+  Size level0;                                       ///< size of level 0, in pixels
+  std::size_t level = 0;                             ///< the level from which tiles were cut
+  double downsample = 1.0;                           ///< level-0 pixels per pixel of that level
+  double reduction = 1.0;                            ///< pixels of that level per pixel of a tile
   std::optional<double> magnification;               ///< of level 0, such as 40
-  std::vector<std::array<std::int64_t, 2>> corners;  ///< x, y of a tile's top left corner, in pixels of level 0
-  std::span<const float> values;                     ///< D for each
+  std::vector<std::array<std::int64_t, 2>> corners;  ///< x, y of each tile's top left corner, in level-0 pixels
+  std::span<const float> values;                     ///< tiles x C
 };
 
-/// A file that is made of them.
+/// A file that is made from the vectors of a slide.
 struct VectorsFile {
-  std::string product;  ///< of the operator
-  std::string folder;   ///< in the output folder: "features"
-  std::string suffix;   ///< of its name, behind the slide's: ".h5"
-  /// Writes it, whole, to a path where nothing is. \throws OutputError. Empty: there is no such file.
+  std::string product;  ///< name of the operator's product
+  std::string folder;   ///< within the output folder: "features"
+  std::string suffix;   ///< appended to the slide's name: ".h5"
+  /// Writes the whole file to a path at which nothing exists. Throws OutputError if that fails.
   std::function<void(const std::filesystem::path&, const TileVectors&)> write;
 };
 
-/// A network that is ready on one device. Used by one thread at a time.
+/// A network that is loaded on one device. One thread at a time calls `run`.
 class NetworkSession {
  public:
   virtual ~NetworkSession() = default;
 
-  /// Computes one batch.
-  /// \param pixels  host memory: batch x T x T x 3 samples, red, green, blue side by side; tiles that only fill the
-  ///   last batch up are zeros.
-  /// \param values  host memory, written: batch x C x (T / s) x (T / s), or batch x D for vectors.
-  /// \throws SlideError: the slide fails with it.
+  /// Computes one batch. An exception fails the tiles of the batch. If they are tiles of several slides, parts of the
+  /// batch are computed again to find the slide at fault.
+  /// @param pixels  Host memory: batch x T x T x 3 samples in the order red, green, blue. Places without a tile are
+  ///   zeros.
+  /// @param values  Host memory, written: batch x C x (T / s) x (T / s), or batch x C for vectors.
   virtual void run(std::span<const std::uint8_t> pixels, std::span<float> values) = 0;
 
-  /// With true: has `run`, which another thread may be in, and the next ones throw as soon as they can, as nobody wants
-  /// what they give. With false: they compute again. Any thread.
+  /// Interrupts `run`, or allows it again. After true, the current call and later calls throw as soon as they can.
+  /// After false, calls compute again. Any thread may call this while `run` works.
   virtual void interrupt(bool /*now*/) noexcept {}
 };
 
-/// Memory that a network takes for itself, as far as it is known before it runs: the host's, but for the last.
+/// Memory that a network needs, as far as this is known before it runs.
 struct NetworkMemory {
-  std::uint64_t weights = 0;  ///< bytes, once
-  std::uint64_t session =
-      0;  ///< bytes of each session: batches as the network takes and gives them, and what it works in
-  std::uint64_t device = 0;  ///< bytes of each GPU's memory that it takes at most, with all of its sessions there
+  std::uint64_t weights = 0;  ///< bytes of host memory, once
+  std::uint64_t session = 0;  ///< bytes of host memory per session: its input, output and working memory
+  std::uint64_t device = 0;   ///< bytes of each GPU's memory that all sessions there take at most
 };
 
-/// Immutable, shared by all threads of a run.
+/// Describes a network and makes its sessions. All threads of a run share one object. All functions must be
+/// thread-safe.
 class Network {
  public:
   virtual ~Network() = default;
 
+  /// The tiles that it gets. The same at every call.
   virtual NetworkTiles tiles() const = 0;
+  /// What it computes per tile. The same at every call.
   virtual NetworkOutput output() const = 0;
-  /// For logs: "ONNX Runtime 1.31, CPU".
+  /// Names runtime and device, for messages: "ONNX Runtime 1.32.0, CPU".
   virtual std::string description() const = 0;
-  /// What decides what it gives, each as it is in effect, by name: the settings whose keys are named so, and what the
-  /// network and its runtime are. Values are as in TOML. For what is written with results.
+  /// What its user calls it, for messages.
+  virtual std::string called() const { return "the network"; }
+  /// What its user calls a key of `[model]`, such as "range". For messages.
+  virtual std::string setting_name(const std::string& key) const { return "model." + key; }
+  /// Settings that decide its results, as names and TOML values: keys in effect, network and runtime. They are written
+  /// with results.
   virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }
-  /// Sessions that are made for each GPU, or for the host: 1 or more, each of which has a thread.
+  /// Number of sessions per GPU, or on the CPU: 1 or more. A run has one thread per session.
   virtual int sessions() const { return 1; }
-  /// For forecasts. It may compute a batch to find it. \throws Error.
+  /// Estimates its memory, for forecasts. It may compute a batch for that.
+  /// @throws Error  The memory can't be found.
   virtual NetworkMemory memory() const { return {}; }
-  /// \param gpu  index of the GPU to use, -1 for the host. \throws Error.
+  /// Makes a session.
+  /// @param gpu  CUDA's number of the GPU that the run uses; -1 if the run computes on the CPU. With -1 the network
+  ///   chooses its device.
+  /// @return A session for one thread.
+  /// @throws Error  The session can't be made.
   virtual std::unique_ptr<NetworkSession> session(int gpu) const = 0;
-  /// Memory for the pixels or the values of batches that its sessions run, which they reach fastest: on GPUs it is
-  /// pinned. Nothing is written to it. Thread-safe. \param bytes  more than 0. \throws Error.
+  /// Allocates host memory for pixels or values of batches. The content is undefined. Networks on GPUs give pinned
+  /// memory.
+  /// @param bytes  More than 0.
+  /// @throws Error  A GPU's driver refuses the memory.
+  /// @throws std::bad_alloc  There isn't enough memory.
   virtual std::shared_ptr<std::byte[]> allocate(std::size_t bytes) const {
     return std::shared_ptr<std::byte[]>(new std::byte[bytes]);
   }

@@ -13,39 +13,41 @@
 #include <slidestream/results.hpp>
 #include <slidestream/slide.hpp>
 
-/// \file
-/// What is computed from the pixels of slides: operators, and the kernels that they give to whoever runs them.
+/// @file
+/// Operators compute results from the pixels of slides. Their kernels do the work on the threads of a run.
 
 namespace slidestream {
 
-/// The pixels that an operator's outputs are made from, and all that the planner knows of it. Output (x, y) is made
-/// from the window that begins at pixel (x step.width, y step.height) and from a halo around it, which is mirrored in
-/// some way where the image ends. An operator that makes an image has windows of one pixel.
+/// The pixels from which an operator makes its outputs. Output (x, y) is made from a window that begins at pixel
+/// (x step.width, y step.height), and from a halo around that window. The kernel decides how to mirror the halo at the
+/// edges of the image. An operator that makes an image has windows of one pixel.
 struct Footprint {
   Size window = {1, 1};  ///< pixels
-  Size step = {1, 1};    ///< pixels from an output to the next
+  Size step = {1, 1};    ///< pixels from one output to the next
   Border halo;           ///< pixels around the window that are read as well
 
-  /// Outputs of an image: as many windows as lie inside it.
+  /// Number of outputs: the windows that are whole inside an image of `image` pixels.
   constexpr Size outputs(const Size& image) const noexcept {
     return {image.width < window.width ? 0 : (image.width - window.width) / step.width + 1,
             image.height < window.height ? 0 : (image.height - window.height) / step.height + 1};
   }
 };
 
-/// One thing that an operator makes of a slide.
+/// One result that an operator makes per slide. A run writes the first image product of an operator.
 struct Product {
+  /// What a result consists of.
   enum class Kind {
-    sums,   ///< exact, order-free, small
-    field,  ///< a vector of float32 for each output
-    image,  ///< a pixel for each output
-    file,   ///< a file that `prepare` gives
+    sums,   ///< exact sums that add in any order
+    field,  ///< a vector of float32 per output
+    image,  ///< a pixel per output
+    file,   ///< a file that `prepare` returns
   };
 
   std::string name;
   Kind kind = Kind::sums;
-  PixelFormat format;   ///< of an image: a pixel; of a field: as many channels as a vector has entries
-  bool labels = false;  ///< of an image: samples are names of classes, not quantities
+  PixelFormat format;   ///< image: format of a pixel; field: one channel per entry of a vector
+  bool labels = false;  ///< image: samples are numbers of classes, not quantities
+  int blank_label = 0;  ///< of labels: the one that pixels have until they are written
 };
 
 /// A rectangle of outputs: columns [column, column + columns), rows [row, row + rows).
@@ -56,33 +58,36 @@ struct OutputBlock {
   std::int64_t rows = 0;
 };
 
-/// Vectors of a whole slide's outputs, row by row; `values` is null where nobody wants them.
+/// Vectors of all outputs of a slide, row by row. `values` is null if the run doesn't keep them.
 struct FieldView {
   float* values = nullptr;
-  std::int64_t columns = 0;  ///< outputs in a row
+  std::int64_t columns = 0;  ///< outputs per row
 };
 
-/// Where a kernel puts what it makes. Host memory.
+/// Where a kernel writes its outputs. All of it is host memory.
 struct OutputViews {
-  SpectrumSums* sums = nullptr;        ///< adds to them; the caller's own. Null without a product of sums
-  FieldView field;                     ///< writes the block's vectors
-  PixelView<MemorySpace::host> image;  ///< writes the block's pixels; holds at least those
+  SpectrumSums* sums = nullptr;        ///< the kernel adds to them; null except for the operator "spectrum"
+  FieldView field;                     ///< the kernel writes the block's vectors; null except for "spectrum"
+  PixelView<MemorySpace::host> image;  ///< the kernel writes the block's pixels; holds at least those
 };
 
-/// A small file about a slide that is there before its pixels pass by, such as the outlines of tissue.
+/// A small file that an operator makes before it sees the slide's pixels, such as the outlines of tissue.
 struct PreparedFile {
-  std::string product;  ///< of the operator
-  std::string suffix;   ///< of its name, behind the slide's: ".tissue.geojson"
-  /// Writes it, whole, to a path where nothing is. \throws OutputError.
+  std::string product;  ///< name of the product
+  std::string suffix;   ///< appended to the slide's name: ".tissue.geojson"
+  /// Writes the whole file to a path at which nothing exists. Throws OutputError if that fails.
   std::function<void(const std::filesystem::path&)> write;
+  std::string folder = "images";  ///< in the output folder
 };
 
-/// What an operator found out about a slide before its pixels pass by, such as how it is stained. Immutable.
+/// Facts that an operator found before it sees a slide's pixels, such as the stains. Immutable, so all threads may read
+/// it.
 class SlideParameters {
  public:
   virtual ~SlideParameters() = default;
-  /// Figures of the slide that belong into its results.
+  /// Figures of the slide for its results.
   virtual std::vector<NamedValue> values() const { return {}; }
+  /// Files to write when the slide is done.
   virtual std::vector<PreparedFile> files() const { return {}; }
 };
 
@@ -90,59 +95,71 @@ namespace operators {
 class Preparation;
 }
 
-/// What a slide is prepared with: one for all operators of a run, which are asked one after the other.
+/// The slide that operators prepare for. All operators of a run share one object and use it one after the other.
 struct SlideContext {
   const Slide& slide;
-  std::size_t level = 0;       ///< that the run works on
-  std::filesystem::path path;  ///< of the slide, as errors name it
-  std::optional<double> mpp;   ///< micrometres a pixel of level 0, where known
-  /// What operators find out together, such as the mask of tissue: the first that wants it puts it here.
+  std::size_t level = 0;       ///< the level that the run works on
+  std::filesystem::path path;  ///< of the slide, for error messages
+  std::optional<double> mpp;   ///< `SlideInfo::mean_mpp`: micrometres per pixel of level 0, if known
+  /// Facts that operators share, such as the mask of tissue. The first operator that needs them creates them.
   mutable std::shared_ptr<operators::Preparation> common = nullptr;
 };
 
-/// An operator at work on one thread of the host. Keeps its buffers between calls and doesn't allocate once warm.
+/// The code of an operator on one host thread. Each thread has its own kernel. A kernel keeps its buffers between
+/// calls, so that it stops allocating.
 class HostKernel {
  public:
   virtual ~HostKernel() = default;
 
-  /// Columns of outputs that a task takes best.
+  /// Preferred number of output columns per task, from 1.
   virtual std::int64_t columns_per_task() const noexcept = 0;
 
-  /// Makes a block of outputs; what it gives depends on the image's pixels alone, never on how the work is cut.
-  /// \param pixels  in the operator's input format, host memory: the windows of the block with their halos, as far as
-  ///   they lie inside the image.
-  /// \param parameters  what `prepare` gave for the slide.
+  /// Makes a block of outputs. The outputs must depend on the image's pixels alone, not on the size of the block. An
+  /// exception fails the slide.
+  /// @param pixels  Host memory, in the operator's input format: at least the windows of the block with their halos, as
+  ///   far as they are inside the image.
+  /// @param block  The outputs to make.
+  /// @param to  Written.
+  /// @param parameters  The result of `prepare` for the slide; may be null.
   virtual void run(const ConstPixelView<MemorySpace::host>& pixels, const OutputBlock& block, const OutputViews& to,
                    const SlideParameters* parameters) = 0;
 };
 
-/// Something that is computed from the pixels of slides. Immutable, shared by all threads of a run.
+/// Describes a computation on the pixels of slides. All threads of a run share one object. All functions must be
+/// thread-safe.
 class Operator {
  public:
   virtual ~Operator() = default;
 
-  /// As it stands in `operators.run`.
+  /// Its name in `operators.run`, in messages and in names of files. Unique within a run.
   virtual std::string name() const = 0;
-  /// `luminance_format` or `rgb_format`.
+  /// Format of its input: `luminance_format` or `rgb_format`.
   virtual PixelFormat input() const = 0;
+  /// The windows that its outputs are made from.
   virtual Footprint footprint() const = 0;
+  /// Its results, with at most one image.
   virtual std::vector<Product> products() const = 0;
-  /// Whether pixels of the level pass by it. If not, all that it makes comes from `prepare`.
+  /// Whether kernels read the level's pixels. If not, all its results come from `prepare`.
   virtual bool reads_pixels() const { return true; }
-  /// What the slide's pixels are computed with; null where nothing is. Called once a slide, on a thread that may wait.
-  /// \throws Error, SlideError: the slide fails with it.
+  /// Prepares for a slide. The run calls it when it opens the slide, on a thread that may block. It calls it again if
+  /// it has to open the slide again after a `StorageError`. Other exceptions fail the slide.
+  /// @return Parameters for the kernels; may be null.
   virtual std::shared_ptr<const SlideParameters> prepare(const SlideContext&) const { return nullptr; }
-  /// Whether a GPU can compute it; a run that has one which can't computes on the CPU.
+  /// Whether `prepare` reads the slide's small level, whose memory is counted then. The same at every call.
+  virtual bool looks_at_small_level() const { return false; }
+  /// Whether GPUs can compute it. If an operator that reads pixels can't, `pipeline.backend = "auto"` takes the CPU,
+  /// and "cuda" is an error.
   virtual bool computes_on_gpus() const { return false; }
-  /// How it computes on the host, for logs: "highway-256 AVX3".
+  /// How it computes on the host, for messages: "highway-256 AVX3".
   virtual std::string host_description() const = 0;
+  /// Makes a kernel for one host thread.
   virtual std::unique_ptr<HostKernel> host_kernel() const = 0;
-  /// The network whose tiles are cut from what the kernel makes, which is the slide's RGB then; the image among its
-  /// products is put together from what the network gives. Null where the kernel makes the image itself. The same
-  /// object at every call.
+  /// The network of an operator that has one. Its tiles are cut from the RGB pixels that the kernel writes. The run
+  /// stitches the operator's image from the network's values.
+  /// @return The same object at every call; null if the kernel makes the image itself.
   virtual const Network* network() const { return nullptr; }
-  /// What is made of the vectors that the network gives, where it gives vectors.
-  virtual VectorsFile vectors_file() const { return {}; }
+  /// Files to make from the vectors of a network that gives vectors. All are in one folder.
+  virtual std::vector<VectorsFile> vectors_files() const { return {}; }
 };
 
 }  // namespace slidestream

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,115 +12,151 @@
 #include <slidestream/config.hpp>
 #include <slidestream/results.hpp>
 
-/// \file
-/// Running the pipeline over slides.
+/// @file
+/// Runs the pipeline over slides and writes its results.
 
 namespace slidestream {
 
+class Operator;
+
 /// An image that is being written.
 struct ImageProgress {
-  std::string slide;        ///< path, as it was given
-  std::string file;         ///< as in `Artifact`, but with the name that it has until it is whole
-  std::uint64_t tiles = 0;  ///< written so far, of all levels
+  std::string slide;        ///< path of the slide, unchanged
+  std::string file;         ///< like `Artifact::file`, but with the partial name
+  std::uint64_t tiles = 0;  ///< tiles of all levels that are written
   std::uint64_t tiles_total = 0;
-  std::uint64_t bytes = 0;  ///< of the tiles that were written, compressed
+  std::uint64_t bytes = 0;  ///< compressed size of these tiles
 };
 
-/// A moment of a running pipeline, for progress displays.
+/// State of a running pipeline, for progress displays.
 struct Progress {
   std::uint64_t slides_total = 0;
   std::uint64_t slides_done = 0;  ///< finished without error
   std::uint64_t slides_failed = 0;
-  std::uint64_t slides_skipped = 0;  ///< of those done, done by an earlier run: a caller's to set
-  std::uint64_t pixels = 0;          ///< transformed so far
-  std::uint64_t pixels_started = 0;  ///< pixels of all slides opened so far
+  std::uint64_t slides_skipped = 0;  ///< part of `slides_done` that an earlier run did; set by the caller
+  std::uint64_t pixels = 0;          ///< pixels of the level that are computed
+  std::uint64_t pixels_started = 0;  ///< pixels of all slides that are opened
   std::uint64_t bytes_read = 0;
-  std::uint64_t tiles_written = 0;    ///< of images, also of those that aren't whole yet
-  std::uint64_t bytes_written = 0;    ///< of these tiles, compressed
-  std::uint64_t files_made = 0;       ///< of slides that are done: a caller's to set
-  std::vector<ImageProgress> images;  ///< that are being written, in the order in which they were begun
-  double seconds = 0.0;               ///< since the start
-  std::string busiest_stage;          ///< the stage with the largest busy share so far
+  std::uint64_t tiles_written = 0;    ///< tiles of images, finished or not
+  std::uint64_t bytes_written = 0;    ///< compressed size of these tiles
+  std::uint64_t files_made = 0;       ///< files of finished slides; set by the caller
+  std::vector<ImageProgress> images;  ///< images that are being written, oldest first
+  double seconds = 0.0;               ///< since the start of the run
+  std::string busiest_stage;          ///< the stage with the most busy seconds so far
 };
 
-/// What `wake_up` got ready.
+/// The memory that `wake_up` allocated.
 struct Woken;
 
-/// How a caller watches and stops a run. All members may be used from any thread while it runs. What `on_slide`,
-/// `on_progress` and `on_message` throw stops the run and comes out of it.
+/// Lets a caller watch and stop a run. `request_stop` and `stop_requested` are thread-safe. Set the data members before
+/// the run and don't change them while it works. Exceptions of `on_slide` and `on_progress` stop the run, and
+/// `run_pipeline` throws them.
 class RunControl {
  public:
-  /// Asks the run to stop: slides whose last strip is in flight are finished, others left as they were; so are those
-  /// that a network hasn't given all of yet.
+  /// Asks the run to stop. Slides whose last strip is already in flight are finished, unless a network has work left
+  /// for them. Other slides are abandoned and have no result. May be called in a signal handler.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
+  /// Whether a stop was requested, by the caller or by an error of the run.
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
 
-  /// Called from any thread before a slide is opened. What it throws fails the slide.
+  /// Called from any thread before a slide is opened. An exception fails the slide.
   std::function<void(const std::string& path)> on_start;
-  /// Called after `on_start`, from any thread, for what the names of the slide's images begin with. What it throws
-  /// fails the slide. Empty: the stem of its file, which two slides of a run must not share then.
+  /// Returns the name with which all files of a slide begin. Called from any thread after `on_start`, only if operators
+  /// make files. An exception fails the slide. If empty, the name is the stem of the slide's file; then no two slides
+  /// of a run may have the same stem.
   std::function<std::string(const std::string& path)> image_name;
-  /// Called after `image_name`, from any thread, for where a file of the slide is to lie: `name` is what it is called
-  /// otherwise, such as "NAME.identity.ome.tif". What it throws fails the slide. Empty: `output.dir`/images/name.
+  /// Returns the path of a file of a slide. `name` is its usual name, such as "NAME.identity.ome.tif". Called from any
+  /// thread after `image_name`. An exception fails the slide. If empty, files are in subfolders of `output.dir`, and
+  /// images are in `images`.
   std::function<std::filesystem::path(const std::string& path, const std::string& name)> image_file;
-  /// Called when a slide is done or failed, one call at a time, in the order in which slides ended, from a thread of
-  /// its own: it may block, and other slides go on meanwhile. Few of them: while results wait, their slots aren't used
-  /// again. All calls have returned when the run does. It may take `map` and `sums` out of the result.
+  /// Called when a slide is done or failed, in the order in which slides end. One thread makes all calls, one at a
+  /// time, before `run_pipeline` returns. A call may block. If it blocks long, the run waits, because results keep
+  /// their slots. A call may move `map` and `sums` out of the result.
   std::function<void(SlideResult&)> on_slide;
-  /// Called about ten times a second from a thread of its own.
+  /// Called about ten times per second and once at the end, from a thread of its own.
   std::function<void(const Progress&)> on_progress;
-  /// Called with warnings and notes (one line each), from any thread.
+  /// Called from any thread with warnings and notes of one line each. It must not throw.
   std::function<void(const std::string&)> on_message;
 
-  /// What `wake_up` gave for the same configuration, for one run to use up; may be null.
+  /// The caller's own operators. They replace those that `operators.run` names; if empty, those run. Each has its own
+  /// name. The run calls them from any thread.
+  std::vector<std::shared_ptr<const Operator>> operators;
+
+  /// The result of `wake_up` for the same configuration. The run takes it; may be null.
   std::shared_ptr<Woken> woken;
 
  private:
   std::atomic<bool> stop_{false};
 };
 
-/// Checks what only this build and this machine can tell: backends, devices, and that the transforms can be planned.
-/// `run_pipeline` does the same; a program calls it to know before it makes anything.
-/// \throws ConfigError that names the key.
+/// Checks whether this build and this machine can run a configuration: its values, operators, backend and devices.
+/// `run_pipeline` does the same; call this before you create files. It checks the operators of `operators.run`, not
+/// those of `RunControl::operators`. Thread-safe.
+/// @param config  The configuration.
+/// @throws ConfigError  The configuration can't be run. The message says why.
+/// @throws CudaError  A GPU fails.
 void check_runnable(const Config& config);
 
-/// Has the GPUs of a configuration ready sooner: their driver takes some tenths of a second for it, and a program may
-/// look for its slides at the same time. Meanwhile memory for the first slots is taken, which the run that `woken` is
-/// given to uses, or which goes with the last copy of what is returned. Needn't be called; what can't be run is passed
-/// over, and null is returned then. Thread-safe.
+/// Starts the driver of the configured GPUs and allocates the first slots. A program may call this while it looks for
+/// its slides, so that the run starts sooner. Thread-safe.
+/// @param config  The configuration of the run.
+/// @return The memory, for `RunControl::woken`; null if the run can't use GPUs. It is freed with its last owner.
 std::shared_ptr<Woken> wake_up(const Config& config) noexcept;
 
-/// Runs the pipeline over `slides` (paths of slide files: see `expand_inputs` for folders and manifests).
-/// A slide that fails is reported in its result and doesn't stop the others.
-/// \throws ConfigError when the configuration can't be run on this machine; Error when the pipeline itself fails.
+/// Runs the pipeline over slides. A slide that fails is reported in its result and doesn't stop the others. If a GPU is
+/// lost, the run ends and `RunResult::failure` says why.
+/// @param config  The configuration. `input.slides` isn't read.
+/// @param slides  Paths of slide files, each once. `expand_inputs` finds them in folders and manifests.
+/// @param control  Callbacks and the stop request.
+/// @return The results of all slides that were done or failed.
+/// @throws ConfigError  The configuration can't be run on this machine.
+/// @throws OutputError  A slide's file can't be written.
+/// @throws CudaError  A GPU fails before the first slide.
+/// @throws Error  The pipeline itself fails, for example if no thread can be started.
 RunResult run_pipeline(const Config& config, const std::vector<std::string>& slides, RunControl& control);
 
-/// What a list of inputs comes to.
+/// The slides of a list of inputs.
 struct ExpandedInputs {
   std::vector<std::string> slides;     ///< in order, each once
-  std::vector<std::string> canonical;  ///< of each, the file behind it: absolute, without links
+  std::vector<std::string> canonical;  ///< absolute path of each slide, without links
   std::vector<std::string> warnings;   ///< one line each, such as a slide named twice
+  std::map<std::string, double> mpp;   ///< by slide, of those that a CSV list gives one: for `input.slide_mpp`
 };
 
-/// Resolves slides, folders (recursively, by suffix, bytewise order), `.list` and `.csv` manifests and `-` (a list on
-/// standard input) to slide paths. A path that doesn't exist stays, and fails as a slide later.
-/// \throws ConfigError when a manifest can't be read.
+/// Finds the slides of a list of inputs. A folder gives its slides and those of its subfolders, by suffix and in
+/// bytewise order, without hidden files. If some inputs don't exist, they stay in the list and fail as slides later.
+/// @param inputs  Slides, folders, `.list` and `.csv` manifests, or `-` for a list on standard input.
+/// @return The slides, and warnings.
+/// @throws ConfigError  No input exists, a path is empty, or a manifest can't be read.
 ExpandedInputs expand_inputs(const std::vector<std::string>& inputs);
 
-/// Makes the output folder and checks that results can be written there: to be called before a run.
-/// \throws OutputError naming what is in the way.
+/// Creates the output folder and checks that results can be written there. Call it before a run.
+/// @param config  The configuration of the run.
+/// @throws OutputError  The folder or a file can't be written. The message names it.
 void prepare_output(const Config& config);
 
-/// Writes `slides.csv`, `corpus.json` and `histograms.npy` into `config.output.dir`, each whole to a temporary name,
-/// synced and renamed. One that can't be written is missing afterwards, also where an earlier run left it; the others
-/// are written all the same. \throws OutputError naming the file and the system's reason.
+/// Writes the result files into `output.dir`. These are `slides.csv`, `failures.csv`, `corpus.json`, and
+/// `artifacts.csv` if slides have artifacts. With the spectrum, `histograms.npy` and a NAME.npy per series of each
+/// statistic are added. Each file is written under a temporary name, synced and renamed. If a file can't be written, an
+/// earlier version of it is removed and the other files are still written.
+/// @param config  The configuration of the run.
+/// @param result  The results of the run.
+/// @throws OutputError  A file can't be written. The message names the first one and the cause.
 void write_results(const Config& config, const RunResult& result);
 
-/// Names for slides' maps, each once: a slide's file name without suffix, and a number from its second use on.
+/// Makes names for the maps of slides. A name is the stem of the slide's file, cut to 230 bytes, with a number from its
+/// second use on. Thread-safe.
+/// @param slides  Paths of the slides.
+/// @return A different name per slide, in order.
 std::vector<std::string> map_names(const std::vector<std::string>& slides);
 
-/// Writes one slide's map, whole, to `config.output.dir`/maps/NAME.npy or .tif (`config.output.maps` says which) and
-/// returns its path. \throws OutputError.
+/// Writes the map of a slide to maps/NAME.npy or maps/NAME.tif in `output.dir`. `output.maps` = `tiff` selects the
+/// second. The file appears whole or not at all. Thread-safe for different names.
+/// @param config  The configuration of the run.
+/// @param slide  The slide's result, with its map.
+/// @param name  Name of the file without suffix.
+/// @return Path of the file.
+/// @throws OutputError  The file can't be written.
 std::string write_map(const Config& config, const SlideResult& slide, const std::string& name);
 
 /// The version of the library, "MAJOR.MINOR.PATCH".

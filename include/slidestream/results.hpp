@@ -9,120 +9,148 @@
 
 #include <slidestream/trace.hpp>
 
-/// \file
-/// What a run finds: exact sums that add in any order, and the figures derived from them.
+/// @file
+/// Results of a run: exact sums that add in any order, and the figures that are computed from them. All of it is host
+/// memory.
 
 namespace slidestream {
 
+struct AnalysisConfig;
+
+/// A 128-bit signed integer.
 __extension__ typedef __int128 Int128;
 
-/// Exact, order-free sums over windows. Each window contributes its sum of values and of squared values, rounded to
-/// fixed point once; all else is integer addition.
+/// Exact sums over windows that add in any order. The sums of a window's values and squared values are rounded to fixed
+/// point once; everything else is integer addition. Not thread-safe.
 struct SpectrumSums {
   static constexpr int sum_fraction_bits = 32;
   static constexpr int square_fraction_bits = 24;
 
   std::vector<std::uint64_t>
-      histogram;  ///< counts, one per bin; a half-spectrum coefficient counts for itself and its mirror
+      histogram;  ///< one count per bin; a coefficient of the half spectrum counts for its mirror, too
   std::uint64_t windows = 0;
   std::uint64_t values = 0;   ///< windows x N x N
-  std::uint64_t clipped = 0;  ///< values outside the range, counted in the end bins
-  Int128 sum = 0;             ///< of the values, x 2^sum_fraction_bits
-  Int128 sum_of_squares = 0;  ///< of the squared values, x 2^square_fraction_bits
-  /// Of the other statistics that were asked for, one behind the other (`placed_statistics`). None stand for zeros.
+  std::uint64_t clipped = 0;  ///< values outside the range; the end bins count them
+  Int128 sum = 0;             ///< sum of the values x 2^sum_fraction_bits
+  Int128 sum_of_squares = 0;  ///< sum of the squared values x 2^square_fraction_bits
+  /// Counters of the other statistics, in the order of `placed_statistics`. Empty means zeros.
   std::vector<Int128> counters;
 
-  /// Adds one window's sums (dB or |F|, not divided by N x N).
+  /// Adds one window to all but the histogram, `clipped` and the counters.
+  /// @param value_sum  Sum of the values, in dB or |F|.
+  /// @param square_sum  Sum of the squared values.
+  /// @param value_count  Number of the values: N x N.
   void add_window(double value_sum, double square_sum, std::uint64_t value_count) noexcept;
-  /// Adds another set with the same number of bins and counters. \throws std::invalid_argument otherwise;
-  /// std::overflow_error where 128 bits don't hold the sums, which no windows of a slide can reach.
+  /// Adds other sums. If it throws, the sums are undefined.
+  /// @param other  Sums with the same number of bins, and with the same number of counters or none.
+  /// @return This object.
+  /// @throws std::invalid_argument  Bins or counters differ in number.
+  /// @throws std::overflow_error  128 bits can't hold the sums. No windows of a slide reach that.
   SpectrumSums& operator+=(const SpectrumSums& other);
-  /// Nothing of `bins` bins, in the memory that it has.
+  /// Sets all sums to zero, with `bins` bins, and keeps the allocated memory.
   void reset(std::size_t bins);
   bool operator==(const SpectrumSums& other) const = default;
 
-  double mean() const noexcept;                ///< 0 when there are no values
-  double standard_deviation() const noexcept;  ///< population
-  /// Where the cumulative histogram reaches `p` (0 to 1) of all values, linear within the bin, in the range's unit.
-  double percentile(double p, double low, double high) const noexcept;
+  double mean() const noexcept;                ///< in dB or |F|; 0 without values
+  double standard_deviation() const noexcept;  ///< of the population, in dB or |F|; 0 without values
+  /// The value at which the cumulative histogram reaches a share of all values, linear within a bin.
+  /// @param p  The share, 0 to 1.
+  /// @param low  Lower end of the histogram's range, in dB or |F|.
+  /// @param high  Upper end of the range.
+  /// @param can_be_below  Whether values can be below `low`.
+  /// @return In the range's unit; `low` without values. NaN if values were outside the range and the percentile is in
+  ///   an end bin that can count them.
+  double percentile(double p, double low, double high, bool can_be_below = true) const noexcept;
+  /// The same of a histogram with the range and value that the configuration has.
+  double percentile(double p, const AnalysisConfig& analysis) const noexcept;
 };
 
-/// Per-window statistics, row by row: `values[(wy * columns + wx) * 2]` is the mean, the next the standard deviation.
+/// Statistics per window, row by row. `values[(wy * columns + wx) * 2]` is the mean, the next value is the standard
+/// deviation, both in dB or |F|.
 struct WindowMap {
   std::int64_t columns = 0;
   std::int64_t rows = 0;
   std::vector<float> values;
 };
 
-/// Why a slide failed, and where.
+/// Cause and place of a slide's failure.
 struct SlideFailure {
-  std::string stage;                 ///< named as in `StageReport`, such as "decode"; empty where that isn't known
-  std::optional<std::int64_t> tile;  ///< number of the tile at fault in its level, row by row; empty where none is
+  std::string stage;                 ///< a stage as in `StageReport`, such as "decode", or an operator; empty: unknown
+  std::optional<std::int64_t> tile;  ///< number of the tile at fault in its level, row by row
   std::string cause;                 ///< one line
 
-  /// Both in one line: "decode: tile 7 is bad".
+  /// Stage and cause in one line: "decode: tile 7 is bad".
   std::string text() const { return stage.empty() ? cause : stage + ": " + cause; }
 };
 
-/// A figure that an operator found of a slide: "tissue.share".
+/// A figure of a slide that an operator computed, such as "tissue.share".
 struct NamedValue {
   std::string name;
   double value = 0.0;
 };
 
-/// A file that was made of a slide.
+/// A file that a run made from a slide.
 struct Artifact {
   std::string maker;    ///< name of the operator
-  std::string product;  ///< of it
-  std::string file;     ///< its path inside the output folder: "images/NAME.sobel.ome.tif"; after a merge see there
+  std::string product;  ///< name of the operator's product
+  std::string file;     ///< path within the output folder: "images/NAME.sobel.ome.tif"; or `RunControl::image_file`'s
   std::uint64_t bytes = 0;
-  std::uint64_t digest = 0;  ///< XXH64; of more than 1 MiB, of its blocks' (docs/images.md)
+  std::uint64_t digest = 0;  ///< XXH64, or XXH64 of blocks or files (docs/images.md)
 };
 
-/// One slide's line of `slides.csv`.
+/// The result of one slide, as `slides.csv` lists it.
 struct SlideResult {
   std::string path;
   bool done = false;     ///< false: failed, and `failure` says why
-  std::string error;     ///< `failure` as text; set by `fail`
-  SlideFailure failure;  ///< empty when done
+  std::string error;     ///< `failure` as text; set by `fail` and `lack`
+  SlideFailure failure;  ///< empty if nothing failed; of a slide that is done, why one of its operators failed
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::string codec;
   std::string colour;
   int level = 0;
-  std::optional<double> mpp;        ///< micrometres a pixel at `level`
-  std::uint64_t missing_tiles = 0;  ///< as the counts below, 0 where the slide failed
-  std::uint64_t bad_tiles = 0;      ///< filled white under `on_bad_tile = white`
-  /// Tiles that the GPU's decoder gave back to the CPU's, whose verdict and pixels stand.
+  std::optional<double> mpp;        ///< micrometres per pixel at `level`
+  std::uint64_t missing_tiles = 0;  ///< tiles without bytes, which are white; 0 if the slide failed, like the next two
+  std::uint64_t bad_tiles = 0;      ///< damaged tiles that became white with `on_bad_tile = white`
+  /// Tiles that the GPU's decoder left to the CPU's decoder.
   std::uint64_t gpu_fallback_tiles = 0;
   std::string backend;   ///< "cpu" or "cuda"
-  double seconds = 0.0;  ///< from the first read to the result
+  double seconds = 0.0;  ///< from opening the slide (last attempt) to its sums; writing its files isn't included
   std::uint64_t file_bytes = 0;
   SpectrumSums sums;
-  WindowMap map;                    ///< empty unless maps are asked for
-  std::string map_file;             ///< its file's name in `maps/`, once it was written
-  std::vector<NamedValue> values;   ///< by operator, in the run's order
-  std::vector<Artifact> artifacts;  ///< whole files with their final names, by operator in the run's order
+  WindowMap map;                    ///< empty unless `output.maps` asks for maps
+  std::string map_file;             ///< name of the map's file in `maps/`; set by the caller
+  std::vector<NamedValue> values;   ///< by operator, in the order of `operators.run`
+  std::vector<Artifact> artifacts;  ///< finished files, in the same order
 
-  /// Makes it a failed one. Sums and map stay as they are.
+  /// Marks the slide as failed. Sums and map don't change.
   void fail(SlideFailure why) {
     done = false;
     failure = std::move(why);
     error = failure.text();
   }
+  /// Notes that an operator failed. The slide is still done: what the other operators made of it stands. The first
+  /// failure is kept.
+  void lack(SlideFailure why) {
+    if (!error.empty()) return;
+    failure = std::move(why);
+    error = failure.text();
+  }
+  /// Whether the slide is done, and all of its operators are.
+  bool complete() const noexcept { return done && error.empty(); }
 };
 
-/// What one stage did during a run.
+/// Work of one stage during a run.
 struct StageReport {
   std::string name;
-  double busy_seconds = 0.0;  ///< summed over threads
-  double wait_seconds = 0.0;  ///< time batches stood before it
+  double busy_seconds = 0.0;  ///< sum over threads
+  double wait_seconds = 0.0;  ///< sum of the times that batches waited for it
   std::uint64_t items = 0;
   std::uint64_t bytes = 0;
-  int parallel = 1;  ///< threads, or devices, that it may keep busy at a time
+  int parallel = 1;  ///< threads or devices that can work on it at the same time
 };
 
-/// All of a run. `slides` is in input order.
+/// The result of a run. `slides` is in input order and has the slides that were done or failed.
 struct RunResult {
   std::vector<SlideResult> slides;
   SpectrumSums corpus;
@@ -131,9 +159,9 @@ struct RunResult {
   int threads = 0;
   int devices = 0;  ///< GPUs, 0 on the CPU
   std::string backend;
-  std::string failure;  ///< one line when the run itself failed, such as a lost device; what was finished is here
-  std::optional<Overlap> overlap;  ///< of a run that was recorded (`TraceRecording`) and used GPUs: the caller's to set
-  bool interrupted = false;        ///< a stop was asked for: slides that were not reached are absent from `slides`
+  std::string failure;             ///< one line if the run ended early, such as for a lost device; else empty
+  std::optional<Overlap> overlap;  ///< of a recorded run with GPUs (`TraceRecording`); set by the caller
+  bool interrupted = false;        ///< a stop left slides without a result
 };
 
 }  // namespace slidestream

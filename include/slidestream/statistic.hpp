@@ -11,75 +11,84 @@
 #include <slidestream/config.hpp>
 #include <slidestream/results.hpp>
 
-/// \file
-/// Statistics of windows besides the distribution, as data: what each is called, how many exact counters it takes, and
-/// what these come to. Configuration keys, files of results, ledger, report and comparisons loop over this list.
+/// @file
+/// The statistics of windows besides the distribution: their names, exact counters and figures. Configuration keys,
+/// result files, ledger, report and comparisons loop over this list. All functions are thread-safe.
 
 namespace slidestream {
 
 /// One number of a slide, or of all slides together.
 struct Figure {
-  std::string name;             ///< its column in slides.csv; no other statistic's has the same
-  std::optional<double> value;  ///< nothing where no window counted
+  std::string name;             ///< its column in slides.csv, unique among all statistics
+  std::optional<double> value;  ///< nothing if no window counted, or if the value isn't known
   bool is_count = false;        ///< a whole number
 };
 
-/// Numbers in a row, as many for every slide: real ones in `values`, or counts in `counts`.
+/// A row of numbers that has the same length for every slide: real numbers in `values`, or counts in `counts`.
 struct Series {
-  std::string name;  ///< its file is NAME.npy, a row a slide; no other statistic's has the same
-  std::string unit;  ///< of the values; of counts what they count
-  std::string axis;  ///< what the places stand for, with its unit
+  std::string name;  ///< its file is NAME.npy, with one row per slide; unique among all statistics
+  std::string unit;  ///< of the values, or the things that are counted
+  std::string axis;  ///< the quantity along the row, with its unit
   double first = 0.0;
-  double step = 1.0;           ///< entry i stands at first + i step; counts from there to the next entry
+  double step = 1.0;           ///< entry i is at first + i step; a count covers the range up to the next entry
   std::vector<double> values;  ///< NaN where no window counted
   std::vector<std::uint64_t> counts;
 
+  /// Whether the numbers are in `counts`.
   bool is_counts() const noexcept { return values.empty(); }
+  /// How many numbers the series has.
   std::size_t size() const noexcept { return is_counts() ? counts.size() : values.size(); }
 };
 
-/// What a statistic comes to.
+/// The results of a statistic.
 struct Findings {
   std::vector<Figure> figures;
   std::vector<Series> series;
 };
 
-/// A statistic: what adds up over windows in whole numbers, and how that is read.
+/// A statistic: integer counters that add up over windows, and the figures that are computed from them.
 struct Statistic {
-  std::string_view name;     ///< `analysis.NAME` turns it on
+  std::string_view name;     ///< the key `analysis.NAME` turns it on
   std::string_view title;    ///< of its part of the report
   std::string_view comment;  ///< of that key: meaning, unit, default, memory consequence
-  std::string_view section;  ///< of the configuration that decides it besides [analysis]; empty: none does
-  /// Exact counters of a slide. They merge by addition.
+  std::string_view section;  ///< a section besides [analysis] that changes its results; empty: none
+  /// Number of its exact counters per slide. Counters of several slides merge by addition.
   std::size_t (*counters)(const AnalysisConfig& config);
-  /// Names and sizes are the same whatever the sums. \param counters its own, as many as that
+  /// Computes its results from the sums and from its own counters. Names and sizes don't depend on the sums.
   Findings (*findings)(const AnalysisConfig& config, const SpectrumSums& sums, std::span<const Int128> counters);
 };
 
-/// All that there are.
+/// All statistics, in a fixed order.
 std::span<const Statistic> statistics();
 
-/// A statistic that a configuration asks for, and where its counters begin in `SpectrumSums::counters`.
+/// A statistic that a configuration asks for, and the place of its counters in `SpectrumSums::counters`.
 struct PlacedStatistic {
   const Statistic* statistic = nullptr;
   std::size_t first = 0;
   std::size_t count = 0;
-  std::size_t all = 0;  ///< counters of all that are asked for
+  std::size_t all = 0;  ///< counters of all statistics that the configuration asks for
 };
 
-/// Those that a configuration asks for, one behind the other, in the order of `statistics`.
+/// The statistics that a configuration asks for, in the order of `statistics`. Their counters follow each other.
 std::vector<PlacedStatistic> placed_statistics(const AnalysisConfig& config);
-/// All their counters.
+/// Number of counters of all statistics that a configuration asks for.
 std::size_t statistic_counters(const AnalysisConfig& config);
 
-/// Its counters; none where the sums have none.
+/// The counters of one statistic.
+/// @param placed  The statistic, with its place.
+/// @param sums  Sums of a slide or of several; the result refers to them.
+/// @return Empty if the sums have no counters.
 std::span<const Int128> counters_of(const PlacedStatistic& placed, const SpectrumSums& sums);
-/// What the counters of one of them come to. Sums without counters are those of no window.
+/// Computes the results of one statistic.
+/// @param placed  The statistic, with its place.
+/// @param config  The configuration of the run.
+/// @param sums  Sums of a slide or of several. Missing counters count as zeros.
+/// @return Figures and series. Names and sizes depend on `config` alone.
 Findings findings_of(const PlacedStatistic& placed, const AnalysisConfig& config, const SpectrumSums& sums);
 
-/// Names of the files that a statistic leaves besides the others: each series' NAME.npy.
+/// Names of the files that a statistic adds to the results: NAME.npy per series.
 std::vector<std::string> files_of(const Statistic& statistic);
-/// Those of all statistics.
+/// Names of the files that all statistics add.
 std::vector<std::string> statistic_files();
 
 }  // namespace slidestream

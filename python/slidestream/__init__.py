@@ -21,7 +21,7 @@ from slidestream._core import (
 )
 from slidestream._map import MapResult, map
 from slidestream._run import RunResult, run
-from slidestream._slide import Slide
+from slidestream._slide import Slide, TissueMask
 from slidestream._tiles import Batch, TileIterator, Tiles, tiles
 
 Error.__doc__ = "The base of all that the package raises, and what a run that failed as a whole raises."
@@ -52,6 +52,7 @@ __all__ = [
     "TileError",
     "TileIterator",
     "Tiles",
+    "TissueMask",
     "__version__",
     "map",
     "run",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import math
 import operator
 import os
+import re
 from typing import Iterable, List, Literal, Optional, Tuple, TypeVar, Union
 
 import numpy
@@ -24,6 +26,20 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
+# Options of the program that take no value.
+_FLAGS = ("fresh", "retry-failed")
+
+
+def in_python(text: str) -> str:
+    """A message of the engine with Python's arguments in place of the program's options."""
+
+    def argument(option: "re.Match[str]") -> str:
+        word = option.group(1)
+        return word.replace("-", "_") + ("=True" if word in _FLAGS else "")
+
+    return re.sub(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?![\w-])", argument, text)
+
+
 def shown(value: object) -> str:
     """A value for a message: one line, and not a long one."""
     try:
@@ -34,10 +50,17 @@ def shown(value: object) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 
+def counted(count: int, thing: str) -> str:
+    """``"1 level"``, ``"2 levels"``."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def choice(name: str, value: object, choices: Tuple[str, ...]) -> str:
     """One of some words. Raises ConfigError."""
     if not isinstance(value, str) or value not in choices:
-        raise ConfigError(f"{name} is {shown(value)}; expected {' or '.join(repr(word) for word in choices)}")
+        near = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"{name} is {shown(value)}; expected {' or '.join(repr(word) for word in choices)}{meant}")
     return value
 
 
@@ -89,6 +112,16 @@ def micrometres(name: str, value: object) -> Optional[float]:
     if not 0 < result <= 1e6:
         raise ConfigError(f"{name} is {shown(value)}; expected more than 0, and at most 1000000 um a pixel")
     return result
+
+
+def channel_number(value: object) -> int:
+    """A channel's number; -1 for None. Raises ConfigError."""
+    if value is None:
+        return -1
+    number = whole("channel", value)
+    if not 0 <= number <= 65535:
+        raise ConfigError(f"channel is {shown(value)}; expected 0 to 65535, or None")
+    return number
 
 
 def flag(name: str, value: object) -> bool:

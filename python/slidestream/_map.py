@@ -16,6 +16,7 @@ from slidestream import _core
 from slidestream._arguments import (
     Path,
     choice,
+    counted,
     flag,
     micrometres,
     number,
@@ -27,10 +28,10 @@ from slidestream._arguments import (
     whole,
 )
 from slidestream._core import ConfigError, Progress, SlideError
-from slidestream._progress import logger, wait_for
+from slidestream._progress import logger, outcome_of, wait_for
 from slidestream._run import RunResult, check_progress, start
 
-_FILES = (".ome.tif", ".ome.tiff", ".tif", ".tiff", ".ome.zarr", ".zarr", ".dzi", ".h5")
+_FILES = (".ome.tif", ".ome.tiff", ".tif", ".tiff", ".ome.zarr", ".zarr", ".dzi", ".dicom", ".h5")
 # What nobody calls a folder.
 _OTHER_FILES = (".png", ".jpg", ".jpeg", ".jp2", ".svs", ".ndpi", ".mrxs", ".npy", ".npz", ".hdf5", ".csv", ".bmp", ".webp", ".gif")
 _FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
@@ -42,7 +43,7 @@ class MapResult(RunResult):
     """What ``map`` did with each slide."""
 
     def __repr__(self) -> str:
-        return f"MapResult({len(self.slides)} slides, {len(self.failed)} failed)"
+        return f"MapResult({counted(len(self.slides), 'slide')}, {len(self.failed)} failed)"
 
     def __init__(self, outcome: _core.Outcome, errors: Dict[str, Exception]) -> None:
         super().__init__(outcome)
@@ -65,6 +66,8 @@ def _text_of(error: Exception) -> str:
 
 def _array_of(values: Any) -> numpy.typing.NDArray[Any]:
     """What a function gave, in host memory: its own, where it lies there."""
+    if numpy.ma.is_masked(values):
+        raise ConfigError("the function gave an array with masked values; fill them: values.filled(0)")
     if isinstance(values, numpy.ndarray):
         return values
     torch = sys.modules.get("torch")
@@ -100,6 +103,12 @@ class _Function:
                 return _array_of(self._call(self._library.from_dlpack(pixels)))
         return _array_of(self._call(pixels if self._framework == "numpy" else self._library.asarray(pixels)))
 
+    def channels(self, values: numpy.typing.NDArray[Any]) -> int:
+        """Of an image, by its shape."""
+        if values.ndim == 3:
+            return 1
+        return int(values.shape[1] if self.planar else values.shape[-1])
+
     def planes(self, values: numpy.typing.NDArray[Any], vector: bool) -> numpy.typing.NDArray[Any]:
         """The same as batch x channels x height x width of uint8, uint16 or float32."""
         if vector:
@@ -108,6 +117,9 @@ class _Function:
             values = values[:, numpy.newaxis]
         elif not self.planar:
             values = values.transpose(0, 3, 1, 2)
+        if values.dtype == bool and not vector and values.shape[1] == 1:
+            # As scores of two classes: outside, inside.
+            values = numpy.concatenate([~values, values], 1)
         if values.dtype not in (numpy.uint8, numpy.uint16, numpy.float32) or not values.dtype.isnative:
             values = values.astype(numpy.float32)
         return values
@@ -167,10 +179,12 @@ def map(
     batches: Literal["slide", "mixed"] = "slide",
     out: Path,
     output: Optional[Literal["image", "classes", "vector"]] = None,
+    activation: Literal["none", "softmax", "sigmoid"] = "none",
     range: Optional[Tuple[float, float]] = None,
     sample: Optional[Literal["uint8", "uint16"]] = None,
     mpp: Optional[float] = None,
     tissue: bool = False,
+    tissue_share: float = 0.0,
     layout: Literal["nhwc", "nchw"] = "nhwc",
     framework: Optional[Literal["numpy", "torch", "jax", "cupy"]] = None,
     name: Optional[str] = None,
@@ -211,15 +225,20 @@ def map(
         batches: ``"mixed"`` has slides share batches, which makes many small slides faster; which tiles are in a batch
             then depends on timing. Where the function raises something for one of several slides, it is called again
             for each half of them, until the slides are found that it raises it for.
-        out: One slide's file (``.ome.tif``, ``.ome.zarr``, ``.dzi``; ``.h5`` for vectors), or a folder for results as
+        out: One slide's file (``.ome.tif``, ``.ome.zarr``, ``.dzi``, ``.dicom``; ``.h5`` for vectors), or a folder for results as
             ``run`` writes them: images in ``images``, features in ``features``. With a folder the same call again goes
             on where the last one stopped.
-        output: ``"classes"``: of the channels the largest is a pixel's label; else told by the shape.
-        range: Values that become 0 and the largest of ``sample``; what lies beyond is clamped. Default: the whole range
-            of an array of uint8 or uint16, else (0, 1).
+        output: ``"classes"``: of the channels the largest is a pixel's label; else told by the shape. A mask (one channel
+            of bool) becomes classes, 0 and 1, which are stored without loss; where tiles overlap the weights decide.
+        activation: Applied to the values first: ``"softmax"`` over the channels of a pixel, ``"sigmoid"`` of each value.
+            Scores of classes (logits) need one. With it ``range`` is (0, 1).
+        range: Values that become 0 and the largest of ``sample``. What lies beyond is clamped in an image
+            (``model.clamped`` in ``slides.csv`` says how much), and fails the slide in classes without ``activation``.
+            Default: the whole range of an array of uint8 or uint16, else (0, 1).
         sample: Of the image that is written. Default: uint16 for an array of that, else uint8.
         mpp: Micrometres a pixel of the tiles, made from the next finer level; default: the level's own pixels.
-        tissue: Only tiles that are tissue are computed; elsewhere an image is white (RGB of uint8) or 0.
+        tissue: Only tiles with tissue are computed (``tissue_share`` of them at least); elsewhere an image is white (RGB of
+            uint8) or 0, and a label is 255.
         layout: Where channels stand, in what the function gets and gives.
         framework: Whose arrays the function gets. Default: ``"torch"`` for a ``torch.nn.Module`` (which is called
             without gradients), else ``"numpy"``. Memory is shared, on the host.
@@ -254,6 +273,9 @@ def map(
     tile, overlap, batch = whole("tile", tile), whole("overlap", overlap), whole("batch", batch)
     mpp = micrometres("mpp", mpp)
     tissue = flag("tissue", tissue)
+    tissue_share = number("tissue_share", tissue_share)
+    if not 0 <= tissue_share <= 1:
+        raise ConfigError(f"tissue_share is {tissue_share}; expected 0 to 1")
     if range is not None:
         range = _range_of(range)
     if name is not None:
@@ -264,11 +286,24 @@ def map(
     called = _Function(function, framework, layout_name)
     black = numpy.zeros((batch, 3, tile, tile) if called.planar else (batch, tile, tile, 3), numpy.uint8)
     first = called(black)
+    if output is None and first.dtype == bool and first.ndim >= 3 and called.channels(first) == 1:
+        # A mask: label images are never compressed with loss, and blending decides by majority.
+        output = "classes"
     kind = _check_gift(first, called, None if output is None else choice("output", output, ("image", "classes", "vector")),
                        batch, tile)
     planes = called.planes(first, kind == "vector")
+    if kind == "classes" and planes.shape[1] == 1:
+        raise ConfigError(f"the function gave {_shape_text(first)}: one channel, so class 0 would be everywhere; give a mask of "
+                          'bool, or output="image"')
     scale = 1 if kind == "vector" else tile // planes.shape[2]
-    guessed = range is None and first.dtype.name not in _WHITE and kind != "vector"
+    activation = choice("activation", activation, ("none", "softmax", "sigmoid"))  # type: ignore[assignment]
+    if activation != "none":
+        if kind == "vector":
+            raise ConfigError(f"activation is {shown(activation)}; features have none")
+        if range is not None and range != (0.0, 1.0):
+            raise ConfigError(f"range is {range} and activation {shown(activation)}, which gives values from 0 to 1; leave range out")
+        range = (0.0, 1.0)
+    guessed = range is None and kind == "image" and first.dtype.name not in _WHITE
     if range is None:
         range = (0.0, _WHITE.get(first.dtype.name, 1.0))
     if sample is not None:
@@ -279,11 +314,11 @@ def map(
         named = function if hasattr(function, "__qualname__") and hasattr(function, "__module__") else type(function)
         name = f"{named.__module__}.{named.__qualname__}"
     model = {"tile": tile, "overlap": overlap, "batch": batch, "mpp": 0.0 if mpp is None else mpp,
-             "output": kind, "range": list(range), "sample": sample,
-             "where": "tissue" if tissue else "all", "batches": batches}
+             "output": kind, "activation": activation, "range": list(range), "sample": sample,
+             "where": "tissue" if tissue else "all", "tissue_share": tissue_share, "batches": batches}
     calls = _core.Calls(
         tile=tile, overlap=overlap, batch=batch, mpp=mpp, tissue=tissue, mixed=mixed, planar=called.planar, kind=kind,
-        channels=planes.shape[1], scale=scale, wide=sample == "uint16", range=range,
+        tissue_share=tissue_share, activation=activation, channels=planes.shape[1], scale=scale, wide=sample == "uint16", range=range,
         description=f"{name} (Python)",
     )
     work = start(
@@ -300,7 +335,8 @@ def map(
         looked += 1
         if looked > 16:
             return
-        most = float(numpy.nanmax(values))
+        finite = values[numpy.isfinite(values)]
+        most = float(finite.max()) if finite.size else 0.0
         if most > 2:
             looked = 16
             logger.warning("the function gives numbers up to %g, and without range= all from 1 on is white", most)
@@ -328,7 +364,7 @@ def map(
             call.give(planes)
 
     wait_for(work, on_progress, progress, serve)
-    result = MapResult(work.outcome(), errors)
+    result = MapResult(outcome_of(work), errors)
     if to_file:
         for slide in result.failed:
             raise SlideError(one_line(f"{slide.path}: {slide.error}")) from result.errors.get(slide.path)

@@ -7,6 +7,7 @@ import sys
 from typing import Any, Callable, Optional
 
 from slidestream import _core
+from slidestream._arguments import in_python
 from slidestream._core import Progress
 
 logger = logging.getLogger("slidestream")
@@ -59,7 +60,15 @@ class _Bar:
 
 def _log() -> None:
     for level, text in _core.take_messages():
-        logger.log(level, "%s", text)
+        logger.log(level, "%s", in_python(text))
+
+
+def outcome_of(work: _core.Run) -> _core.Outcome:
+    """What a run that has ended came to. Raises what ended it."""
+    try:
+        return work.outcome()
+    except _core.Error as error:
+        raise type(error)(in_python(str(error))) from None
 
 
 def wait_for(

@@ -14,6 +14,7 @@ from slidestream import _core
 from slidestream._arguments import (
     Path,
     choice,
+    counted,
     flag,
     function,
     listed,
@@ -25,7 +26,7 @@ from slidestream._arguments import (
     shown,
 )
 from slidestream._core import Progress, SlideResult
-from slidestream._progress import logger, wait_for
+from slidestream._progress import logger, outcome_of, wait_for
 
 if TYPE_CHECKING:
     import pandas
@@ -40,7 +41,7 @@ class RunResult:
         """A result for each slide that was done or failed, in the order of the input."""
 
     def __repr__(self) -> str:
-        return f"RunResult({len(self.slides)} slides, {len(self.failed)} failed, {self.windows} windows)"
+        return f"RunResult({counted(len(self.slides), 'slide')}, {len(self.failed)} failed, {counted(self.windows, 'window')})"
 
     def __iter__(self) -> Iterator[SlideResult]:
         return iter(self.slides)
@@ -53,8 +54,8 @@ class RunResult:
 
     @property
     def failed(self) -> List[SlideResult]:
-        """The slides that failed."""
-        return [slide for slide in self.slides if not slide.done]
+        """The slides that failed, or that one of the operators failed on: those with an ``error``."""
+        return [slide for slide in self.slides if slide.error]
 
     @property
     def interrupted(self) -> bool:
@@ -87,6 +88,11 @@ class RunResult:
         return self._outcome.windows
 
     @property
+    def clipped(self) -> int:
+        """The spectrum's values outside ``analysis.range``, of all slides. The histogram counts them in its end bins."""
+        return self._outcome.clipped
+
+    @property
     def mean(self) -> float:
         """Of the spectrum's values of all slides, in the unit of ``analysis.value``; NaN where there are none."""
         return self._outcome.mean
@@ -97,18 +103,24 @@ class RunResult:
         return self._outcome.std
 
     def percentile(self, p: float) -> float:
-        """Of the spectrum's values of all slides; p is 0 to 1. NaN where there are none. Raises ConfigError."""
+        """Of the spectrum's values of all slides; p is 0 to 100. NaN where there are none, and in an end bin
+        that can count clipped values. Raises ConfigError."""
         return self._outcome.percentile(number("p", p))
 
+    def quantile(self, q: float) -> float:
+        """Of the spectrum's values of all slides; q is 0 to 1. NaN where there are none, and in an end bin
+        that can count clipped values. Raises ConfigError."""
+        return self._outcome.quantile(number("q", q))
+
     @property
-    def histogram(self) -> numpy.typing.NDArray[numpy.uint64]:
-        """uint64: counts in each bin, of all slides."""
+    def histogram(self) -> numpy.typing.NDArray[numpy.int64]:
+        """int64: counts in each bin, of all slides."""
         return self._outcome.histogram
 
     @property
-    def histograms(self) -> numpy.typing.NDArray[numpy.uint64]:
-        """uint64: slides x bins: the counts of ``slides``, zeros for one that failed, and where no spectrum was computed."""
-        table = numpy.zeros((len(self.slides), self._outcome.bins), numpy.uint64)
+    def histograms(self) -> numpy.typing.NDArray[numpy.int64]:
+        """int64: slides x bins: the counts of ``slides``, zeros for one that failed, and where no spectrum was computed."""
+        table = numpy.zeros((len(self.slides), self._outcome.bins), numpy.int64)
         for row, slide in zip(table, self.slides):
             if len(slide.histogram) > 0:
                 row[:] = slide.histogram
@@ -206,7 +218,11 @@ def start(
         config_file = path_text(config)
     settings += _settings(sections)
     if operators is not None:
-        names = [operators] if isinstance(operators, str) else listed("operators", operators, "names of operators")
+        names = [name.strip() for name in operators.split(",")] if isinstance(operators, str) else listed("operators", operators, "names")
+        known = tuple(_core.operators())
+        if not names:
+            raise _core.ConfigError(f"operators is empty; expected {' or '.join(map(repr, known))}")
+        names = [choice("operators", name, known) for name in names]
         settings.append(f"operators.run={_toml(names)}")
     if max_failures is not None and (isinstance(max_failures, bool) or not isinstance(max_failures, (int, str))):
         raise _core.ConfigError(f"max_failures is {shown(max_failures)}; expected a number, or a share such as '5%'")
@@ -290,4 +306,4 @@ def run(
         shard=shard, shard_by=shard_by, metrics=metrics, trace=trace, sections=sections,
     )
     wait_for(work, on_progress, progress)
-    return RunResult(work.outcome())
+    return RunResult(outcome_of(work))

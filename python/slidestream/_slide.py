@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 import numpy
 import numpy.typing
@@ -13,7 +13,9 @@ from slidestream._arguments import (
     OnBadTile,
     Pair,
     Path,
+    channel_number,
     choice,
+    counted,
     device_number,
     log_notes,
     micrometres,
@@ -21,9 +23,19 @@ from slidestream._arguments import (
     pair,
     path_text,
     place,
+    shown,
     whole,
 )
 from slidestream._core import DeviceArray, Level
+
+
+class TissueMask(NamedTuple):
+    """Where a slide's tissue is."""
+
+    pixels: numpy.typing.NDArray[numpy.bool_]
+    """Height x width; True where there is tissue."""
+    scale: Tuple[float, float]
+    """Pixels of level 0 along a pixel of the mask, across and down."""
 
 
 class Slide:
@@ -35,7 +47,9 @@ class Slide:
 
     Args:
         path: The slide's file.
-        mpp: Micrometres a pixel of level 0, in place of what the file says.
+        mpp: Micrometres per pixel of level 0, in place of what the file says. The magnification becomes 10 / mpp.
+        channel: Of a slide that has several channels the one to read, from 0, as grey (R = G = B). Without it such a
+            slide raises ``SlideError``, which names its channels.
         on_bad_tile: ``"fail"``: reading a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
 
     Raises:
@@ -43,13 +57,21 @@ class Slide:
         StorageError: The file system failed.
     """
 
-    def __init__(self, path: Path, *, mpp: Optional[float] = None, on_bad_tile: OnBadTile = "fail") -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        mpp: Optional[float] = None,
+        channel: Optional[int] = None,
+        on_bad_tile: OnBadTile = "fail",
+    ) -> None:
         self._white = choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white"
         self._mpp = micrometres("mpp", mpp)
-        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0)
+        self._channel = channel_number(channel)
+        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel)
 
     def __reduce__(self) -> Tuple[object, ...]:
-        return _open, (str(self._core.path), self._mpp, "white" if self._white else "fail")
+        return _open, (str(self._core.path), self._mpp, self._channel, "white" if self._white else "fail")
 
     def close(self) -> None:
         """Closes the file. The object can't be used afterwards; closing it again does nothing."""
@@ -65,7 +87,7 @@ class Slide:
         if isinstance(self._core, _Closed):
             return f"Slide({str(self.path)!r}: closed)"
         width, height = self.dimensions
-        return f"Slide({str(self.path)!r}: {width} x {height}, {len(self.levels)} levels, {self.codec})"
+        return f"Slide({str(self.path)!r}: {width} x {height}, {counted(len(self.levels), 'level')}, {self.codec})"
 
     @property
     def path(self) -> os.PathLike[str]:
@@ -74,7 +96,7 @@ class Slide:
 
     @property
     def format(self) -> str:
-        """``"aperio"``, ``"ome-tiff"`` or ``"tiff"``."""
+        """``"aperio"``, ``"ome-tiff"``, ``"tiff"``, ``"dicom"``, or the vendor that OpenSlide names."""
         return self._core.format
 
     @property
@@ -94,13 +116,23 @@ class Slide:
 
     @property
     def mpp(self) -> Optional[float]:
-        """Micrometres a pixel of level 0, where the slide says."""
+        """Micrometres per pixel of level 0: the argument, else what the slide says. Across, and if pixels are square, down."""
         return self._core.mpp
 
     @property
+    def mpp_y(self) -> Optional[float]:
+        """Micrometres per pixel of level 0 down: as ``mpp``, unless both differ by more than 1 %."""
+        return self._core.mpp_y
+
+    @property
     def magnification(self) -> Optional[float]:
-        """Power of the objective, where the slide says."""
+        """Power of the objective, where the slide says; 10 / mpp where the argument ``mpp`` was given."""
         return self._core.magnification
+
+    @property
+    def channels(self) -> List[str]:
+        """Names of the channels of a slide that has several."""
+        return self._core.channels
 
     @property
     def properties(self) -> Dict[str, str]:
@@ -111,6 +143,45 @@ class Slide:
     def associated(self) -> List[str]:
         """Names of the file's images that aren't levels: thumbnail, label, macro."""
         return self._core.associated
+
+    def associated_image(self, name: str) -> numpy.typing.NDArray[numpy.uint8]:
+        """An image of the file that isn't a level, by its name in ``associated``: height x width x 3, uint8, RGB.
+
+        A label or a macro image may show the patient's name. Nothing else of this package reads them.
+
+        Raises:
+            ConfigError: The slide has no image of that name.
+            SlideError: It can't be decoded.
+        """
+        names = self.associated
+        if name not in names:
+            raise _core.ConfigError(f"name is {shown(name)}; expected one of {', '.join(map(repr, names)) or 'none: the slide has no such images'}")
+        return self._core.associated_image(names.index(name))
+
+    def thumbnail(self, size: Pair = (512, 512)) -> numpy.typing.NDArray[numpy.uint8]:
+        """The whole slide, scaled down to fit a box: height x width x 3, uint8, RGB.
+
+        Its pixels are area means of the coarsest level that is not smaller. It is never larger than level 0, and it
+        doesn't come from the file's own thumbnail, which may show something else.
+
+        Args:
+            size: Width and height of the box in pixels, or one number for both.
+
+        Raises:
+            ConfigError: The box is too small for the slide, or no box.
+            SlideError: A tile can't be decoded.
+        """
+        width, height = pair("size", size)
+        return self._core.thumbnail(width, height, self._white)
+
+    def tissue_mask(self) -> TissueMask:
+        """Where tissue is, as the operator ``tissue`` finds it with its default settings (docs/operators.md).
+
+        Raises:
+            SlideError: A tile can't be decoded.
+        """
+        pixels, across, down = self._core.tissue_mask(self._white)
+        return TissueMask(pixels.astype(bool), (across, down))
 
     def icc_profile(self) -> bytes:
         """Level 0's ICC profile; empty where there is none that can be used."""
@@ -204,5 +275,5 @@ class _Closed:
         raise _core.Error(f"{self.path}: this slide was closed")
 
 
-def _open(path: str, mpp: Optional[float], on_bad_tile: OnBadTile) -> Slide:
-    return Slide(path, mpp=mpp, on_bad_tile=on_bad_tile)
+def _open(path: str, mpp: Optional[float], channel: int, on_bad_tile: OnBadTile) -> Slide:
+    return Slide(path, mpp=mpp, channel=None if channel < 0 else channel, on_bad_tile=on_bad_tile)

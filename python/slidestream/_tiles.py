@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import operator
 import os
 import threading
 import weakref
@@ -17,7 +18,9 @@ from slidestream._arguments import (
     OnBadTile,
     Pair,
     Path,
+    channel_number,
     choice,
+    counted,
     device_number,
     flag,
     log_notes,
@@ -28,6 +31,7 @@ from slidestream._arguments import (
     path_text,
     paths_of,
     shard_of,
+    shown,
     whole,
 )
 from slidestream._core import DeviceArray
@@ -114,7 +118,7 @@ class Tiles:
 
     def __repr__(self) -> str:
         width, height = self._keywords["size"]
-        return f"Tiles({len(self.paths)} slides, windows of {width} x {height}, {self._keywords['batch']} a batch, {self._device})"
+        return f"Tiles({counted(len(self.paths), 'slide')}, windows of {width} x {height}, {self._keywords['batch']} a batch, {self._device})"
 
     def __reduce__(self) -> Tuple[object, ...]:
         return Tiles, (self.paths, self._keywords, self._copy, self._device)
@@ -135,6 +139,15 @@ class Tiles:
         batch: int = self._keywords["batch"]
         return -(-self.count() // batch)
 
+    @property
+    def shuffle(self) -> Optional[int]:
+        """The seed of the order; None: the windows' own order."""
+        return self._keywords["shuffle"]
+
+    def reshuffled(self, seed: int) -> Tiles:
+        """The same windows in the order of another seed. Raises ConfigError."""
+        return Tiles(self.paths, {**self._keywords, "shuffle": _seed(seed)}, self._copy, self._device)
+
     def split(self, index: int, of: int) -> Tiles:
         """The same walk over piece ``index`` (0, 1, ...) of ``of`` pieces of what this one walks over in one process,
         for instance a data loader's worker. Raises ConfigError."""
@@ -144,6 +157,47 @@ class Tiles:
         return Tiles(self.paths, {**self._keywords, "shard": shard * of + index, "shards": shards * of}, self._copy, self._device)
 
 
+def _seed(value: object) -> int:
+    """A seed. Raises ConfigError."""
+    try:
+        if not isinstance(value, (bool, numpy.bool_)):
+            seed = operator.index(value)  # type: ignore[arg-type]
+            if 0 <= seed < 2**64:
+                return seed
+    except TypeError:
+        pass
+    raise _core.ConfigError(f"shuffle is {shown(value)}; expected a seed, 0 to 2^64 - 1")
+
+
+def _corners(coords: Any, slides: int, one_path: bool) -> List[numpy.typing.NDArray[numpy.int64]]:
+    """Positions as one array per slide. Raises ConfigError."""
+
+    def checked(values: Any, what: str) -> numpy.typing.NDArray[numpy.int64]:
+        try:
+            array = numpy.asarray(values)
+        except (TypeError, ValueError):
+            array = numpy.empty(0, object)
+        if array.size == 0 and array.ndim <= 2:
+            array = numpy.empty((0, 2), numpy.int64)
+        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+            raise _core.ConfigError(
+                f"{what} has the shape {array.shape} and type {array.dtype}; expected N x 2 integers, x and y in pixels of level 0"
+            )
+        if array.dtype == numpy.uint64 and array.size and array.max() >= 2**63:
+            raise _core.ConfigError(f"{what} holds a position beyond 2^63")
+        return numpy.ascontiguousarray(array, numpy.int64)
+
+    if one_path:
+        return [checked(coords, "coords")]
+    try:
+        each = list(coords)
+    except TypeError:
+        each = []
+    if len(each) != slides:
+        raise _core.ConfigError(f"coords holds {len(each)} arrays for {slides} paths; expected one N x 2 array per path")
+    return [checked(values, f"coords[{i}]") for i, values in enumerate(each)]
+
+
 def tiles(
     paths: Union[Path, Iterable[Path]],
     size: Pair = 256,
@@ -151,16 +205,19 @@ def tiles(
     *,
     mpp: Optional[float] = None,
     level: int = 0,
+    coords: Any = None,
+    shuffle: Optional[int] = None,
     tissue: bool = False,
     tissue_share: float = 0.5,
     batch: int = 64,
     layout: Literal["nhwc", "nchw"] = "nhwc",
     shard: Tuple[int, int] = (0, 1),
     copy: bool = True,
-    edge: Literal["drop", "pad"] = "drop",
+    edge: Optional[Literal["drop", "pad"]] = None,
     fill: int = 255,
     on_bad_tile: OnBadTile = "fail",
     slide_mpp: Optional[float] = None,
+    channel: Optional[int] = None,
     threads: int = 0,
     prefetch: int = 2,
     memory_mib: Optional[int] = None,
@@ -181,19 +238,28 @@ def tiles(
             from the coarsest level that is finer: each is the mean of its area, rounded half up (docs/stitching.md).
             Within 2 % of a level's they are the level's own. A slide whose pixels are larger raises ``SlideError``.
         level: The level that windows are cut from.
+        coords: In place of the grid: x and y of the windows' top left corners in pixels of level 0, integers, N x 2 (as
+            ``Batch.coords`` and the files of TRIDENT and CLAM have them); for several paths a list of such arrays, one per
+            path. Windows come in this order. A position inside of the slide; on another level, or with ``mpp``, it is the
+            nearest pixel there, and ``Batch.coords`` repeats what was given. Not beside ``step`` and ``tissue``.
+        shuffle: A seed: windows come in a random order, which the seed and the other arguments decide. Slides are drawn in
+            a random order, and the windows of each 16 of them are mixed. Take another seed for each epoch. Tiles are
+            decoded about once per window then.
         tissue: Only windows that are tissue, which is found as the operator ``tissue`` does: on a small level by Otsu's
             threshold of the saturation (docs/operators.md).
         tissue_share: A window is tissue where at least this share of it is.
         batch: Windows of a batch.
         layout: ``"nhwc"``: batch x height x width x 3; ``"nchw"``: batch x 3 x height x width.
-        shard: (i, n): of each slide's windows the i-th of n pieces of nearly equal length, for rank i of n.
+        shard: (i, n): of each slide's windows the i-th of n pieces of nearly equal length, for rank i of n. Of shuffled
+            windows every n-th, from the i-th on: give all ranks the same seed.
         copy: True: a batch owns its memory, for as long as anything refers to it. False: it is lent for the body of the
             loop, and holds other windows afterwards: memory stays bounded whatever is kept.
         edge: ``"drop"``: windows that reach beyond the right or lower edge are left out; ``"pad"``: they are there, and
-            ``fill`` is the value of what lies beyond.
+            ``fill`` is the value of what lies beyond. Default: ``"drop"``, and with ``coords`` ``"pad"``.
         fill: See ``edge``; 0 to 255.
         on_bad_tile: ``"fail"``: a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
-        slide_mpp: Micrometres a pixel of level 0, in place of what the slides say.
+        slide_mpp: Micrometres per pixel of level 0, in place of what the slides say.
+        channel: Of slides that have several channels the one to read, from 0, as grey.
         threads: That decode; 0: as many as processors that the process may use. On a GPU: that read, and wait for it,
             each a group of windows at a time; 0: at most 12.
         prefetch: Batches that are made ahead.
@@ -214,8 +280,14 @@ def tiles(
     on_gpu = device_number(device) is not None
     if memory_mib is not None and whole("memory_mib", memory_mib) < 1:
         raise _core.ConfigError(f"memory_mib is {memory_mib}; expected 1 to 16777216")
+    listed_paths = [path_text(path) for path in paths_of(paths)]
     i, n = shard_of(shard)
     one_of_level_and_mpp(whole("level", level), micrometres("mpp", mpp))
+    listed_coords = [] if coords is None else _corners(coords, len(listed_paths), isinstance(paths, (str, bytes, os.PathLike)))
+    if coords is not None and step is not None:
+        raise _core.ConfigError("step has no meaning beside coords: the list says where windows begin")
+    if edge is None:
+        edge = "drop" if coords is None else "pad"
     keywords = {
         "size": pair("size", size),
         "step": pair("step", size if step is None else step),
@@ -234,5 +306,8 @@ def tiles(
         "memory_mib": (0 if on_gpu else 1024) if memory_mib is None else whole("memory_mib", memory_mib),
         "white": choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white",
         "slide_mpp": micrometres("slide_mpp", slide_mpp) or 0.0,
+        "channel": channel_number(channel),
+        "corners": listed_coords,
+        "shuffle": None if shuffle is None else _seed(shuffle),
     }
-    return Tiles([path_text(path) for path in paths_of(paths)], keywords, flag("copy", copy), str(device))
+    return Tiles(listed_paths, keywords, flag("copy", copy), str(device))

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from slidestream._arguments import function, shown
+from slidestream._arguments import function, shown, whole
 from slidestream._core import ConfigError
 from slidestream._tiles import Tiles
 
@@ -37,6 +37,16 @@ class TileDataset(IterableDataset):  # type: ignore[type-arg]
         function("transform", transform)
         self.walk = walk
         self.transform = transform
+        self._seed: Optional[int] = None
+
+    def set_epoch(self, epoch: int) -> None:
+        """Gives a shuffled walk another order: the seed of ``shuffle`` plus the epoch, in all ranks and workers alike.
+        Call it before each epoch. Raises ConfigError."""
+        if self._seed is None:
+            self._seed = self.walk.shuffle
+        if self._seed is None:
+            raise ConfigError("set_epoch is for a shuffled walk: give tiles a seed, shuffle=0")
+        self.walk = self.walk.reshuffled(self._seed + whole("epoch", epoch))
 
     def __iter__(self) -> Iterator[Tuple[Any, torch.Tensor, torch.Tensor]]:
         worker = get_worker_info()

@@ -182,11 +182,14 @@ void bind_map(nb::module_& module) {
              "Raises ConfigError where that isn't to be had.");
   nb::class_<Call>(module, "Call").def("give", &give, nb::arg("values")).def("fail", &Call::fail, nb::arg("why"));
   nb::class_<Calls>(module, "Calls")
-      .def(nb::new_([](int tile, int overlap, int batch, std::optional<double> mpp, bool tissue, bool mixed,
-                       bool planar, const std::string& kind, int channels, int scale, bool wide,
-                       std::pair<double, double> range, const std::string& description) {
+      .def(nb::new_([](int tile, int overlap, int batch, std::optional<double> mpp, bool tissue, double tissue_share,
+                       const std::string& activation, bool mixed, bool planar, const std::string& kind, int channels,
+                       int scale, bool wide, std::pair<double, double> range, const std::string& description) {
              CallShape shape;
-             shape.tiles = {tile, overlap, batch, mpp, tissue, mixed};
+             shape.tiles = {tile, overlap, batch, mpp, tissue, tissue_share, mixed};
+             shape.output.activation = activation == "softmax"   ? NetworkActivation::softmax
+                                       : activation == "sigmoid" ? NetworkActivation::sigmoid
+                                                                 : NetworkActivation::none;
              shape.output.kind = kind == "vector"    ? NetworkOutput::Kind::vector
                                  : kind == "classes" ? NetworkOutput::Kind::classes
                                                      : NetworkOutput::Kind::image;
@@ -200,8 +203,9 @@ void bind_map(nb::module_& module) {
              return of_this_process<Calls>(std::move(shape));
            }),
            nb::kw_only(), nb::arg("tile"), nb::arg("overlap"), nb::arg("batch"), nb::arg("mpp").none(),
-           nb::arg("tissue"), nb::arg("mixed"), nb::arg("planar"), nb::arg("kind"), nb::arg("channels"),
-           nb::arg("scale"), nb::arg("wide"), nb::arg("range"), nb::arg("description"))
+           nb::arg("tissue"), nb::arg("tissue_share"), nb::arg("activation"), nb::arg("mixed"), nb::arg("planar"),
+           nb::arg("kind"), nb::arg("channels"), nb::arg("scale"), nb::arg("wide"), nb::arg("range"),
+           nb::arg("description"))
       .def(
           "next",
           [](const std::shared_ptr<Calls>& calls,

@@ -95,6 +95,10 @@ class Calls final : public Network, public std::enable_shared_from_this<Calls> {
   NetworkTiles tiles() const override { return shape_.tiles; }
   NetworkOutput output() const override { return shape_.output; }
   std::string description() const override { return shape_.description; }
+  /// What `map` is given.
+  std::string called() const override { return "the function"; }
+  /// An argument of `map`.
+  std::string setting_name(const std::string& key) const override { return key + "="; }
   std::unique_ptr<NetworkSession> session(int gpu) const override;
 
  private:

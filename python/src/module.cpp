@@ -126,6 +126,11 @@ void Unlocked::lock() {
 
 NB_MODULE(_core, module) {
   module.def("version", &version);
+  module.def("operators", [] {
+    nb::list names;
+    for (const std::string_view name : operator_names) names.append(nb::str(name.data(), name.size()));
+    return names;
+  });
   ::pthread_atfork(nullptr, nullptr, note_fork);
   module.def("leave", &leave, nb::arg("others"), "Says that the calling thread is about to end the interpreter.");
   bind_errors(module);

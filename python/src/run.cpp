@@ -26,6 +26,7 @@
 #include "cli/image_file.hpp"
 #include "cli/run_command.hpp"
 #include "config/printable.hpp"
+#include "config/toml_text.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/schema.hpp"
 #include "map.hpp"
@@ -81,7 +82,6 @@ class Run {
     options_.embedded = &embedded_;
     embedded_.network = calls_;
     const Config config = cli::effective_config(options_);
-    if (calls_ != nullptr) choose_format(config.image.format);
     embedded_.in_memory = to_folder() && options_.out.empty() && config.output.dir == Config{}.output.dir;
     check_for_folder();
     embedded_.on_progress = [this](const Progress& progress) {
@@ -150,12 +150,6 @@ class Run {
     check("max_failures", options_.max_failures);
     check("metrics", options_.metrics);
     if (embedded_.in_memory) check("trace", options_.trace);
-  }
-
-  /// Images are of the format that the file's name says, unless settings say one.
-  void choose_format(ImageFormat set) {
-    if (set != ImageFormat::none || calls_->output().kind == NetworkOutput::Kind::vector) return;
-    options_.keys.emplace_back("image.format", cli::image_format_for(options_.file));
   }
 
   void work() noexcept {
@@ -277,8 +271,9 @@ std::string slides_csv(const Outcome& outcome) {
   return text;
 }
 
-Array<std::uint64_t> histogram_of(SpectrumSums& sums, const std::shared_ptr<Outcome>& outcome) {
-  return array_of(sums.histogram.data(), {sums.histogram.size()}, outcome);
+Array<std::int64_t> histogram_of(SpectrumSums& sums, const std::shared_ptr<Outcome>& outcome) {
+  // Counts have 63 bits at most.
+  return array_of(reinterpret_cast<std::int64_t*>(sums.histogram.data()), {sums.histogram.size()}, outcome);
 }
 
 /// What was found of the spectrum's values, where there are any: of none there is nothing to say.
@@ -289,9 +284,16 @@ double or_nan(const SpectrumSums& sums, double found) {
 double mean_of(const SpectrumSums& sums) { return or_nan(sums, sums.mean()); }
 double deviation_of(const SpectrumSums& sums) { return or_nan(sums, sums.standard_deviation()); }
 
+/// @param q 0 to 1
+double quantile_of(const SpectrumSums& sums, const Config& config, double q) {
+  if (!(q >= 0.0 && q <= 1.0)) throw ConfigError("quantile: q is " + std::to_string(q) + "; expected 0 to 1");
+  return or_nan(sums, sums.percentile(q, config.analysis));
+}
+
+/// @param p 0 to 100
 double percentile_of(const SpectrumSums& sums, const Config& config, double p) {
-  if (!(p >= 0.0 && p <= 1.0)) throw ConfigError("percentile " + std::to_string(p) + "; expected 0 to 1");
-  return or_nan(sums, sums.percentile(p, config.analysis.range[0], config.analysis.range[1]));
+  if (!(p >= 0.0 && p <= 100.0)) throw ConfigError("percentile: p is " + to_toml_number(p) + "; expected 0 to 100");
+  return quantile_of(sums, config, p / 100.0);
 }
 
 void bind_progress(nb::module_& module) {
@@ -340,6 +342,9 @@ void bind_slide_result(nb::module_& module) {
       .def_prop_ro("seconds", field(&SlideResult::seconds), "From the first read to the result.")
       .def_prop_ro("windows", [](const SlideOfRun& slide) { return slide.result().sums.windows; })
       .def_prop_ro(
+          "clipped", [](const SlideOfRun& slide) { return slide.result().sums.clipped; },
+          "The spectrum's values outside analysis.range, which end bins count.")
+      .def_prop_ro(
           "mean", [](const SlideOfRun& slide) { return mean_of(slide.result().sums); },
           "Of the spectrum's values, in the unit of analysis.value; NaN where there are none.")
       .def_prop_ro(
@@ -349,10 +354,14 @@ void bind_slide_result(nb::module_& module) {
           [](const SlideOfRun& slide, double p) {
             return percentile_of(slide.result().sums, slide.outcome->config, p);
           },
-          nb::arg("p"), "Of the spectrum's values; p is 0 to 1.")
+          nb::arg("p"), "Of the spectrum's values; p is 0 to 100. NaN in an end bin that can count clipped values.")
+      .def(
+          "quantile",
+          [](const SlideOfRun& slide, double q) { return quantile_of(slide.result().sums, slide.outcome->config, q); },
+          nb::arg("q"), "Of the spectrum's values; q is 0 to 1. NaN in an end bin that can count clipped values.")
       .def_prop_ro(
           "histogram", [](const SlideOfRun& slide) { return histogram_of(slide.result().sums, slide.outcome); },
-          nb::rv_policy::reference, "uint64: a count a bin; empty without the spectrum.")
+          nb::rv_policy::reference, "int64: a count per bin; empty without the spectrum.")
       .def_prop_ro(
           "map",
           [](const SlideOfRun& slide) -> std::optional<Array<float>> {
@@ -382,8 +391,11 @@ void bind_slide_result(nb::module_& module) {
           "Images and other files that were made of the slide.")
       .def("__repr__", [](const SlideOfRun& slide) {
         const SlideResult& result = slide.result();
-        return text_of(printable("SlideResult('" + result.path +
-                                 "': " + (result.done ? "done" : "failed: " + result.error) + ")"));
+        return text_of(printable("SlideResult('" + result.path + "': " +
+                                 (!result.done        ? "failed: " + result.error
+                                  : result.complete() ? "done"
+                                                      : "done but for " + result.error) +
+                                 ")"));
       });
 }
 
@@ -414,10 +426,13 @@ void bind_outcome(nb::module_& module) {
                      return std::pair(low, high);
                    })
       .def_prop_ro("windows", [](const Outcome& outcome) { return outcome.run.corpus.windows; })
+      .def_prop_ro("clipped", [](const Outcome& outcome) { return outcome.run.corpus.clipped; })
       .def_prop_ro("mean", [](const Outcome& outcome) { return mean_of(outcome.run.corpus); })
       .def_prop_ro("std", [](const Outcome& outcome) { return deviation_of(outcome.run.corpus); })
       .def("percentile",
            [](const Outcome& outcome, double p) { return percentile_of(outcome.run.corpus, outcome.config, p); })
+      .def("quantile",
+           [](const Outcome& outcome, double q) { return quantile_of(outcome.run.corpus, outcome.config, q); })
       .def_prop_ro(
           "histogram",
           [](const std::shared_ptr<Outcome>& outcome) { return histogram_of(outcome->run.corpus, outcome); },

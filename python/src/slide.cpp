@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -20,20 +21,24 @@
 #include "tiling/batch_memory.hpp"
 #include "tiling/device_tiles.hpp"
 #include "tiling/region_reader.hpp"
+#include "tiling/slide_pictures.hpp"
 #include "tiling/window_plan.hpp"
 
 namespace slidestream::python {
 
 namespace {
 
-OpenOptions with_mpp(double mpp) {
+OpenOptions with(double mpp, int channel) {
   OpenOptions options;
   options.mpp = mpp;
+  options.channel = channel;
+  options.channel_name = "channel";
   return options;
 }
 
 struct OpenSlide {
-  OpenSlide(const std::filesystem::path& path, double mpp) : slide(Slide::open(path, with_mpp(mpp))) {}
+  OpenSlide(const std::filesystem::path& path, double mpp, int channel)
+      : slide(Slide::open(path, with(mpp, channel))) {}
 
   const SlideInfo& info() const { return slide->info(); }
 
@@ -76,12 +81,6 @@ struct Region {
   std::int64_t y = 0;
 };
 
-/// The pixel of a resolution that is nearest to pixel `at` of level 0. Lengths are the level's, and level 0's.
-std::int64_t on_grid(std::int64_t at, std::int64_t length, std::int64_t length0, const Resolution& resolution) {
-  const double exact = static_cast<double>(at) * static_cast<double>(length) / static_cast<double>(length0);
-  return static_cast<std::int64_t>(std::floor(exact / resolution.reduction() + 0.5));
-}
-
 /// \throws ConfigError where an argument means nothing, SlideError where there are no such pixels.
 Region find_region(const SlideInfo& info, std::int64_t x, std::int64_t y, std::int64_t level_index, std::int64_t width,
                    std::int64_t height, std::optional<double> mpp, int fill) {
@@ -101,11 +100,9 @@ Region find_region(const SlideInfo& info, std::int64_t x, std::int64_t y, std::i
   }
   if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");
   if (mpp && !(*mpp > 0.0)) throw ConfigError("mpp is " + std::to_string(*mpp) + "; expected more than 0");
-  const Resolution resolution = choose_resolution(info, level_index, mpp);
-  const Level& level = info.levels[resolution.level];
-  const Level& finest = info.levels.front();
-  return {resolution, on_grid(x, level.width, finest.width, resolution),
-          on_grid(y, level.height, finest.height, resolution)};
+  const Resolution resolution = choose_resolution(info, level_index, mpp, "open it with Slide(path, mpp=...)");
+  return {resolution, on_grid(x, info.downsample_x(resolution.level), resolution),
+          on_grid(y, info.downsample_y(resolution.level), resolution)};
 }
 
 Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y, std::int64_t level_index,
@@ -123,6 +120,40 @@ Array<std::uint8_t> read_region(OpenSlide& open, std::int64_t x, std::int64_t y,
   }
   std::uint8_t* const data = memory->data();
   return array_of(data, {static_cast<std::size_t>(height), static_cast<std::size_t>(width), 3}, std::move(memory));
+}
+
+Array<std::uint8_t> associated_image(const OpenSlide& open, std::size_t index) {
+  AssociatedImage image;
+  {
+    const Unlocked unlocked;
+    image = open.slide->read_associated(index);
+  }
+  return array_of(std::move(image.pixels),
+                  {static_cast<std::size_t>(image.size.height), static_cast<std::size_t>(image.size.width), 3});
+}
+
+/// 1 where there is tissue, and the pixels of level 0 along a pixel of the mask: across, down.
+std::tuple<Array<std::uint8_t>, double, double> tissue_mask(const OpenSlide& open, bool white) {
+  std::shared_ptr<const Mask> mask;
+  {
+    const Unlocked unlocked;
+    mask = tissue_of(*open.slide, bad_tile_policy(white));
+  }
+  std::vector<std::uint8_t> pixels = mask->pixels;
+  return {array_of(std::move(pixels),
+                   {static_cast<std::size_t>(mask->size.height), static_cast<std::size_t>(mask->size.width)}),
+          mask->scale.x, mask->scale.y};
+}
+
+Array<std::uint8_t> thumbnail_of(OpenSlide& open, std::int64_t width, std::int64_t height, bool white) {
+  Picture picture;
+  {
+    Unlocked unlocked;
+    picture =
+        thumbnail(open.reader, *open.slide, {width, height}, bad_tile_policy(white), [&] { unlocked.check_signals(); });
+  }
+  return array_of(std::move(picture.pixels),
+                  {static_cast<std::size_t>(picture.size.height), static_cast<std::size_t>(picture.size.width), 3});
 }
 
 /// The same on a device, and lines for the log.
@@ -162,14 +193,22 @@ void bind_slide(nb::module_& module) {
                ")";
       });
   nb::class_<OpenSlide>(module, "OpenSlide")
-      .def(nb::init<const std::filesystem::path&, double>(), nb::arg("path"), nb::arg("mpp"),
+      .def(nb::init<const std::filesystem::path&, double, int>(), nb::arg("path"), nb::arg("mpp"), nb::arg("channel"),
            nb::call_guard<Unlocked>())
       .def_prop_ro("path", [](const OpenSlide& open) { return open.info().path; })
       .def_prop_ro("format", [](const OpenSlide& open) { return open.info().format; })
       .def_prop_ro("file_bytes", [](const OpenSlide& open) { return open.info().file_size; })
       .def_prop_ro("levels", [](const OpenSlide& open) { return open.info().levels; })
       .def_prop_ro("mpp", [](const OpenSlide& open) { return open.info().mpp; })
+      .def_prop_ro("mpp_y",
+                   [](const OpenSlide& open) { return open.info().mpp_y ? open.info().mpp_y : open.info().mpp; })
       .def_prop_ro("magnification", [](const OpenSlide& open) { return open.info().magnification; })
+      .def_prop_ro("channels",
+                   [](const OpenSlide& open) {
+                     std::vector<nb::str> names;
+                     for (const std::string& name : open.info().channels) names.push_back(text_of(name));
+                     return names;
+                   })
       .def_prop_ro("properties",
                    [](const OpenSlide& open) {
                      nb::typed<nb::dict, nb::str, nb::str> properties;
@@ -187,6 +226,9 @@ void bind_slide(nb::module_& module) {
              const IccProfile profile = open.slide->icc_profile(0);
              return nb::bytes(reinterpret_cast<const char*>(profile.bytes.data()), profile.bytes.size());
            })
+      .def("associated_image", &associated_image)
+      .def("tissue_mask", &tissue_mask)
+      .def("thumbnail", &thumbnail_of)
       .def("read_region", &read_region)
       .def("read_region_on", &read_region_on);
 }

@@ -11,6 +11,7 @@
 
 #include "cli/metrics.hpp"
 #include "config/suggest.hpp"
+#include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/map_files.hpp"
@@ -29,6 +30,8 @@ constexpr auto time_between_beats = std::chrono::seconds(10);
 constexpr auto time_between_metrics = std::chrono::seconds(5);
 /// Slides that the summary shows.
 constexpr std::size_t most_shown = 20;
+/// Processes that died at a slide, from which on it is tried alone.
+constexpr std::int64_t deaths_of_suspect = 2;
 /// A checkpoint takes no more than about this share of a run.
 constexpr int rest_per_work = 20;
 
@@ -82,6 +85,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
       limit_(FailureLimit::parse(options.max_failures)),
       map_files_(map_files(config, inputs.slides)),
       manifest_(make_manifest(inputs, options)),
+      network_state_(network_state(config)),
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
   Ledger::Options ledger_options;
   ledger_options.on_watch = [](const std::string& message) { spdlog::info("{}", message); };
@@ -96,6 +100,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   remove_leftovers(fs::path(config.output.dir) / "maps");
   start_ = ledger_->begin(manifest_, options.retry_failed);
   place_maps();
+  give_up_deadly_slides();
   failed_ = start_.failed;
   done_ = start_.done;
   bytes_left_ = start_.bytes_left;
@@ -105,15 +110,55 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     bytes_.emplace(path, start_.todo_bytes[i]);
   }
   tell_start();
+  failed_ += given_up_.size();
+  start_.failed += given_up_.size();
 }
 
 Archive::~Archive() { end_watch(); }
 
+std::int64_t Archive::deaths_of(std::size_t place) const {
+  const auto found = start_.deaths.find(place);
+  return found == start_.deaths.end() ? 0 : found->second;
+}
+
 std::vector<std::string> Archive::todo() const {
   std::vector<std::string> paths;
   paths.reserve(start_.todo.size());
-  for (const std::size_t place : start_.todo) paths.push_back(manifest_[place].path);
+  for (const std::int64_t deaths : {0, 1}) {
+    for (const std::size_t place : start_.todo) {
+      if (deaths_of(place) == deaths) paths.push_back(manifest_[place].path);
+    }
+  }
   return paths;
+}
+
+std::vector<std::string> Archive::suspects() const {
+  std::vector<std::string> paths;
+  for (const std::size_t place : start_.todo) {
+    if (deaths_of(place) >= deaths_of_suspect) paths.push_back(manifest_[place].path);
+  }
+  return paths;
+}
+
+/// A slide that a process died at when it was tried alone is not tried again: no slide may stop an archive.
+void Archive::give_up_deadly_slides() {
+  for (std::size_t i = 0; i < start_.todo.size();) {
+    const std::size_t place = start_.todo[i];
+    if (deaths_of(place) <= deaths_of_suspect) {
+      ++i;
+      continue;
+    }
+    SlideResult& slide = given_up_.emplace_back();
+    slide.path = manifest_[place].path;
+    slide.level = config_.input.level;
+    slide.sums.histogram.assign(static_cast<std::size_t>(config_.analysis.bins), 0);
+    slide.fail({"source", {}, "the process died twice while it worked on this slide, and again on it alone"});
+    ledger_->started(place);
+    ledger_->ended(place, slide);
+    start_.bytes_left -= start_.todo_bytes[i];
+    start_.todo.erase(start_.todo.begin() + static_cast<std::ptrdiff_t>(i));
+    start_.todo_bytes.erase(start_.todo_bytes.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 void Archive::tell_start() const {
@@ -127,15 +172,28 @@ void Archive::tell_start() const {
   }
   for (const std::string& path : start_.changed)
     spdlog::warn("{}: has changed since it was done or failed: done again", path);
+  for (const std::string& path : start_.other_inputs) {
+    spdlog::warn("{}: {} changed since it was done or failed: done again", path,
+                 reads_outlines(config_) ? "its outlines, or its mpp in the list, have" : "its mpp in the list has");
+  }
   for (const std::string& path : start_.vanished) {
     spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
   }
   for (const std::string& unmade : start_.unmade) spdlog::warn("{}: done again", unmade);
   for (const std::string& damage : start_.damaged) spdlog::warn("{}: done again", damage);
-  if (start_.done > 0) spdlog::info("{} of {} slides are done already and are skipped", start_.done, start_.mine);
+  if (start_.done > 0) spdlog::info("skipped as done: {} of {} slides", start_.done, start_.mine);
   if (start_.failed > 0) {
-    spdlog::warn("{} of {} slides failed before and are skipped; --retry-failed tries them again", start_.failed,
-                 start_.mine);
+    spdlog::warn("skipped as failed: {} of {} slides; --retry-failed tries them again", start_.failed, start_.mine);
+  }
+  if (start_.incomplete > 0) {
+    spdlog::warn("skipped as an operator failed on them: {} of {} slides; --retry-failed tries them again",
+                 start_.incomplete, start_.mine);
+  }
+  for (const SlideResult& slide : given_up_) {
+    spdlog::error("{}: {}; --retry-failed tries it again", slide.path, slide.error);
+  }
+  for (const std::string& path : suspects()) {
+    spdlog::warn("{}: two processes died while they worked on it: it is tried alone, behind all others", path);
   }
   if (start_.joined && !start_.todo.empty()) {
     spdlog::warn("{}: holds joined results; with slides of its own the folders can't be joined into it again",
@@ -215,9 +273,24 @@ bool Archive::is_unnamed(const std::string& path) const {
   return unnamed_.contains(path);
 }
 
+/// Else the run ends: what was computed may be of either network.
+bool Archive::network_is_as_it_was() noexcept {
+  try {
+    if (network_state(config_) == network_state_) return true;
+    fail(config_.model.file + ": the network's files have changed while the run was under way; what was computed " +
+         "since the last slide isn't kept");
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  return false;
+}
+
 bool Archive::slide_ended(SlideResult& slide) noexcept {
   // It didn't fail: the run did.
   if (is_unnamed(slide.path)) return false;
+  // What fails behind the limit, being under way, isn't recorded: the next start tries it.
+  if (!slide.done && !stopped().empty()) return false;
+  if (!network_is_as_it_was()) return false;
   try {
     const std::size_t place = places_.at(slide.path);
     if (slide.done && !map_files_.empty()) slide.map_file = map_files_[place];
@@ -235,10 +308,10 @@ bool Archive::slide_ended(SlideResult& slide) noexcept {
   {
     const std::lock_guard lock(mutex_);
     ++(slide.done ? done_ : failed_);
-    if (!slide.done) ++failed_now_;
+    if (!slide.complete()) ++failed_now_;
     bytes_left_ -= bytes_of(slide.path);
   }
-  if (!slide.done) check_failures();
+  if (!slide.complete()) check_failures();
   return true;
 }
 

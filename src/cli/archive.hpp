@@ -47,8 +47,10 @@ class Archive {
   Archive& operator=(const Archive&) = delete;
 
   const LedgerStart& start() const noexcept { return start_; }
-  /// Paths of the slides that are to be done.
+  /// Paths of the slides that are to be done. Those that a process died at come last.
   std::vector<std::string> todo() const;
+  /// Paths of slides that are to be done behind all others, each alone: two processes died while they worked on it.
+  std::vector<std::string> suspects() const;
 
   /// Connects with the run, and keeps the ledger alive and the files up to date from now on.
   void watch(RunControl& control);
@@ -88,9 +90,12 @@ class Archive {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void give_up_deadly_slides();
+  std::int64_t deaths_of(std::size_t place) const;
   void tell_start() const;
   void place_maps();
   bool is_unnamed(const std::string& path) const;
+  bool network_is_as_it_was() noexcept;
   void check_failures();
   void keep_watch();
   void checkpoint();
@@ -101,10 +106,12 @@ class Archive {
   FailureLimit limit_;
   std::vector<std::string> map_files_;  ///< by place in the manifest; empty without maps
   std::vector<ManifestEntry> manifest_;
+  std::string network_state_;  ///< before the ledger looked at the network
   std::unique_ptr<Ledger> ledger_;
   LedgerStart start_;
   std::unordered_map<std::string, std::size_t> places_;   ///< in the manifest, by path, of what is to be done
   std::unordered_map<std::string, std::uint64_t> bytes_;  ///< by path, of what is to be done
+  std::vector<SlideResult> given_up_;                     ///< slides that failed before anything was started
   RunControl* control_ = nullptr;
   Clock::time_point began_ = Clock::now();
   Corpus corpus_;

@@ -13,6 +13,7 @@
 #include "cli/image_file.hpp"
 #include "cli/run_command.hpp"
 #include "config/keys.hpp"
+#include "sink/image_formats.hpp"
 
 namespace slidestream::cli {
 
@@ -29,7 +30,7 @@ constexpr std::array<KeyOption, 5> key_options = {{
 std::vector<std::string> formats() {
   std::vector<std::string> names;
   for (const std::string& name : find_key("image", "format")->choices) {
-    if (name != "none") names.push_back(name);
+    if (name != "none" && name != "auto") names.push_back(name);
   }
   return names;
 }
@@ -45,13 +46,13 @@ void warn_of_unused_quality(const RunOptions& options) {
   const ImageConfig image = effective_config(options).image;
   const bool by_format = image.compression == ImageCompression::automatic;
   const bool has_quality =
-      by_format ? image.format != ImageFormat::ome_zarr
+      by_format ? traits_of(image.format).compression(image, rgb_format) == TileCompression::jpeg
                 : image.compression == ImageCompression::jpeg || image.compression == ImageCompression::copy;
   if (has_quality) return;
   const std::string compression =
       find_key("image", "compression")->choices[static_cast<std::size_t>(image.compression)];
   spdlog::warn("image.quality is JPEG's, and decides nothing here: {} is without loss",
-               by_format ? "ome-zarr" : "image.compression = \"" + compression + "\"");
+               by_format ? name_of(image.format) : "image.compression = \"" + compression + "\"");
 }
 
 /// What makes a run a conversion. A configuration may be one for analyses as well; who sets it here means something
@@ -59,6 +60,11 @@ void warn_of_unused_quality(const RunOptions& options) {
 /// \param format  empty: as the file's name says, or else OME-TIFF.
 int convert(RunOptions options, std::string format) {
   const bool to_file = options.out.empty() && options.inputs.size() == 2;
+  if (to_file) {
+    // A folder's name may end so.
+    std::string& name = options.inputs.back();
+    name.resize(std::min(name.size(), name.find_last_not_of('/') + 1));
+  }
   if (to_file && options.inputs.back().empty()) throw ConfigError("where to? The name of the file to write is empty");
   if (format.empty()) format = image_format_for(to_file ? options.inputs.back() : "");
   constexpr std::array<std::string_view, 2> fixed = {"operators.run", "output.maps"};
@@ -106,7 +112,7 @@ std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
       ->add_option(
           "slides", options.inputs,
           "Slides, folders, .list or .csv files, as for a run, with --out. Without it: one slide, and the file "
-          "to write (.ome.tif, .ome.zarr, .dzi)")
+          "to write (.ome.tif, .ome.zarr, .dzi, .dicom)")
       ->type_name("SLIDE|DIR|LIST|-");
   command
       ->add_option("--to", arguments->format,
@@ -126,6 +132,7 @@ std::shared_ptr<RunOptions> add_convert_command(CLI::App& app, Action& action) {
       "  pipeline convert slide.svs small.ome.tif --level 1 -Q 75        a smaller level, compressed more\n"
       "  pipeline convert slides/ --to ome-tiff --out converted          a folder\n"
       "  pipeline convert slide.svs slide.dzi                            for a browser: open slide.view.html\n"
+      "  pipeline convert slide.svs slide.dicom                          a folder of DICOM files, one per level\n"
       "  pipeline convert slides/ --out exact --compression zstd         without loss\n"
       "  pipeline convert slides/ --out same --compression copy          the slides' own JPEG tiles, no second loss");
   command->callback(

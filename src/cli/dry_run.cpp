@@ -38,6 +38,9 @@ std::string host_line(const RunForecast& forecast) {
   if (forecast.results_bytes > 0) text += ", " + memory_text(forecast.results_bytes) + " for results and tiles' tables";
   if (forecast.images_bytes() > 0) text += ", " + memory_text(forecast.images_bytes()) + " for images";
   if (forecast.networks_bytes > 0) text += ", " + memory_text(forecast.networks_bytes) + " for networks";
+  if (forecast.decode_bytes > 0) text += ", " + memory_text(forecast.decode_bytes) + " for decoding";
+  if (forecast.small_levels_bytes > 0) text += ", " + memory_text(forecast.small_levels_bytes) + " for small levels";
+  if (forecast.tables_bytes > 0) text += ", " + memory_text(forecast.tables_bytes) + " for tables of tiles";
   if (forecast.maps_bytes > 0) text += ", " + memory_text(forecast.maps_bytes) + " for maps";
   return text;
 }

@@ -70,7 +70,7 @@ std::string description_of(const CLI::Option& option) {
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  HelpFormatter() { column_width(34); }
+  explicit HelpFormatter(std::string tasks) : tasks_(std::move(tasks)) { column_width(34); }
 
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string text = "Usage: " + full_name(*app);
@@ -88,7 +88,8 @@ class HelpFormatter : public CLI::Formatter {
   }
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
-    std::string text = app->get_description() + "\n\n" + make_usage(app, std::move(name));
+    std::string text =
+        app->get_description() + "\n\n" + (tasks_.empty() ? "" : tasks_ + "\n") + make_usage(app, std::move(name));
     const auto positionals = app->get_options(&CLI::Option::get_positional);
     if (!positionals.empty()) text += make_group("Arguments", true, positionals);
     for (const std::string& group : app->get_groups()) {
@@ -124,6 +125,9 @@ class HelpFormatter : public CLI::Formatter {
     text.pop_back();
     return text;
   }
+
+ private:
+  std::string tasks_;  ///< behind the description
 };
 
 }  // namespace
@@ -156,9 +160,9 @@ std::string full_name(const CLI::App& command) {
   return command.get_parent() == nullptr ? "pipeline" : full_name(*command.get_parent()) + " " + command.get_name();
 }
 
-void set_help_format(CLI::App& app) {
-  const auto formatter = std::make_shared<HelpFormatter>();
-  app.formatter(formatter);
+void set_help_format(CLI::App& app, const std::string& tasks) {
+  app.formatter(std::make_shared<HelpFormatter>(tasks));
+  const auto formatter = std::make_shared<HelpFormatter>("");
   for (CLI::App* command : app.get_subcommands(std::function<bool(CLI::App*)>())) command->formatter(formatter);
 }
 

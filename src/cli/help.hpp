@@ -31,8 +31,9 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app);
 /// "pipeline info", or the program's name alone.
 std::string full_name(const CLI::App& command);
 
-/// Gives `app` and everything below the program's way of writing help.
-void set_help_format(CLI::App& app);
+/// Gives `app` and everything below the program's way of writing help. Of `app` itself `tasks` stands behind the
+/// description.
+void set_help_format(CLI::App& app, const std::string& tasks);
 
 /// The man page as roff, section 1.
 std::string man_page(const CLI::App& app);
@@ -44,8 +45,11 @@ std::string completion_script(const CLI::App& app, const std::string& shell);
 inline constexpr const char* exit_status_text[][2] = {
     {"0", "all slides were done"},
     {"1", "some slides failed, or results couldn't be written; everything else is finished and written"},
-    {"2", "bad usage or configuration, or no slide: nothing was started"},
-    {"130, 143", "interrupted by SIGINT or SIGTERM; what was done is written (a second signal stops at once)"},
+    {"2",
+     "bad usage or configuration, or no slide: nothing was started; or the system gave too few threads or too little "
+     "memory: the same command resumes"},
+    {"129, 130, 143",
+     "interrupted by SIGHUP, SIGINT or SIGTERM; what was done is written (a second signal stops at once)"},
 };
 
 }  // namespace slidestream::cli

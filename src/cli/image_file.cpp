@@ -1,40 +1,35 @@
 #include "cli/image_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
 #include <string_view>
-#include <utility>
 
 #include <slidestream/error.hpp>
 #include <slidestream/network.hpp>
 
-#include "config/keys.hpp"
+#include "sink/image_formats.hpp"
 
 namespace slidestream::cli {
 
 namespace {
 
-/// Longer ones first.
-constexpr std::array<std::pair<std::string_view, ImageFormat>, 7> suffixes = {{{".ome.tif", ImageFormat::ome_tiff},
-                                                                               {".ome.tiff", ImageFormat::ome_tiff},
-                                                                               {".tif", ImageFormat::ome_tiff},
-                                                                               {".tiff", ImageFormat::ome_tiff},
-                                                                               {".ome.zarr", ImageFormat::ome_zarr},
-                                                                               {".zarr", ImageFormat::ome_zarr},
-                                                                               {".dzi", ImageFormat::dzi}}};
-
 /// ".a, .b or .c"
-std::string suffixes_of(ImageFormat format) {
-  std::vector<std::string_view> all;
-  for (const auto& [suffix, of] : suffixes) {
-    if (of == format) all.push_back(suffix);
-  }
+std::string suffixes_of(const ImageFormatTraits& format) {
   std::string text;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i > 0) text += i + 1 < all.size() ? ", " : " or ";
-    text += all[i];
+  for (std::size_t i = 0; i < format.suffixes.size(); ++i) {
+    if (i > 0) text += i + 1 < format.suffixes.size() ? ", " : " or ";
+    text += format.suffixes[i];
+  }
+  return text;
+}
+
+/// ".ome.tif, ... or .tiff for ome-tiff, ... and .dzi for dzi"
+std::string all_suffixes() {
+  std::string text;
+  for (const ImageFormatTraits& format : image_formats()) {
+    if (!text.empty()) text += &format == &image_formats().back() ? " and " : ", ";
+    text += suffixes_of(format) + " for " + name_of(format.format);
   }
   return text;
 }
@@ -55,18 +50,22 @@ bool gives_features(const Config& config) {
 std::optional<ImageFile> image_file(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
   const std::string small = in_small_letters(name);
-  for (const auto& [suffix, format] : suffixes) {
-    if (!small.ends_with(suffix)) continue;
-    if (small.size() == suffix.size()) return std::nullopt;
-    return ImageFile{format, name.substr(0, name.size() - suffix.size())};
+  const ImageFormatTraits* found = nullptr;
+  std::string_view longest;
+  for (const ImageFormatTraits& format : image_formats()) {
+    for (const std::string_view suffix : format.suffixes) {
+      if (!small.ends_with(suffix) || suffix.size() <= longest.size()) continue;
+      found = &format;
+      longest = suffix;
+    }
   }
-  return std::nullopt;
+  if (found == nullptr || small.size() == longest.size()) return std::nullopt;
+  return ImageFile{found->format, name.substr(0, name.size() - longest.size())};
 }
 
 std::string image_format_for(const std::string& file) {
   const auto named = image_file(file);
-  const ImageFormat format = named ? named->format : ImageFormat::ome_tiff;
-  return find_key("image", "format")->choices[static_cast<std::size_t>(format)];
+  return name_of(named ? named->format : ImageFormat::ome_tiff);
 }
 
 std::optional<std::string> features_file(const std::string& file) {
@@ -76,25 +75,31 @@ std::optional<std::string> features_file(const std::string& file) {
 }
 
 std::string output_name(const std::string& file) {
-  const auto image = image_file(file);
-  return image ? image->name : features_file(file).value_or(file);
+  if (const auto image = image_file(file)) return image->name;
+  return features_file(file).value_or(std::filesystem::path(file).filename().string());
 }
 
 void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides) {
   const std::filesystem::path path = file;
-  const ImageFormat format = config.image.format;
+  const ImageFormatTraits& format = traits_of(config.image.format);
   std::error_code code;
   const auto status = std::filesystem::status(path, code);
   const auto named = image_file(file);
   const bool features = gives_features(config);
-  const bool is_fitting = features ? features_file(file).has_value() : named && named->format == format;
+  const bool has_any_name = format.has_any_name && !path.has_extension();
+  const bool is_fitting =
+      features ? features_file(file).has_value() : has_any_name || (named && named->format == config.image.format);
   if (std::filesystem::is_directory(status)) {
-    throw ConfigError(is_fitting && !features && format == ImageFormat::ome_zarr
+    throw ConfigError(is_fitting && !features && format.is_folder
                           ? file + ": it is there already, and a folder isn't replaced"
                           : file + ": it is a folder; several slides go there with --out, and one to a file in it");
   }
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw ConfigError(file + ": it isn't a regular file");
+  }
+  if (!is_fitting && !features && !named && !features_file(file)) {
+    throw ConfigError(file + ": its suffix names no format that is written; there are " + all_suffixes() +
+                      ", and --out for a folder");
   }
   if (!is_fitting) {
     throw ConfigError(file + ": the file that is written ends in " +
@@ -107,11 +112,11 @@ void check_output_file(const std::string& file, const Config& config, const std:
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
   if (features) return;
-  if (format == ImageFormat::ome_zarr && std::filesystem::exists(status)) {
+  if (format.is_folder && std::filesystem::exists(status)) {
     throw ConfigError(file + ": it is there already, and isn't a folder");
   }
-  if (format == ImageFormat::dzi) {
-    const std::filesystem::path tiles = path.parent_path() / (path.stem().string() + "_files");
+  if (*format.tiles_folder != '\0') {
+    const std::filesystem::path tiles = path.parent_path() / (path.stem().string() + format.tiles_folder);
     if (std::filesystem::exists(std::filesystem::symlink_status(tiles, code))) {
       throw ConfigError(tiles.string() + ": it is there already, and a folder isn't replaced");
     }

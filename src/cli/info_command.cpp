@@ -3,15 +3,21 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/slide.hpp>
+#include <string>
+#include <string_view>
 
 #include "cli/table.hpp"
 #include "config/printable.hpp"
+#include "config/suggest.hpp"
 
 namespace slidestream::cli {
 
@@ -30,17 +36,11 @@ Json optional_json(const std::optional<T>& value) {
 }
 
 Json level_json(const Level& level) {
-  return {{"width", level.width},
-          {"height", level.height},
-          {"downsample", level.downsample},
-          {"tiled", level.tiled},
-          {"tile_width", level.tile_width},
-          {"tile_height", level.tile_height},
-          {"columns", level.columns},
-          {"rows", level.rows},
-          {"compression", level.compression},
-          {"codec", name(level.codec)},
-          {"colour", name(level.colour)}};
+  return {{"width", level.width},           {"height", level.height},
+          {"downsample", level.downsample}, {"tiled", level.tiled},
+          {"tile_width", level.tile_width}, {"tile_height", level.tile_height},
+          {"columns", level.columns},       {"rows", level.rows},
+          {"codec", name(level.codec)},     {"colour", name(level.colour)}};
 }
 
 Json info_json(const Slide& slide) {
@@ -48,11 +48,19 @@ Json info_json(const Slide& slide) {
   const std::size_t icc_bytes = slide.icc_profile(0).bytes.size();
   Json levels = Json::array();
   for (const Level& level : info.levels) levels.push_back(level_json(level));
-  return {{"path", info.path.string()},     {"file_size", info.file_size},
-          {"format", info.format},          {"big_tiff", info.big_tiff},
-          {"mpp", optional_json(info.mpp)}, {"magnification", optional_json(info.magnification)},
-          {"levels", std::move(levels)},    {"icc_bytes", icc_bytes},
-          {"associated", info.associated},  {"properties", info.properties}};
+  return {{"path", info.path.string()},
+          {"file_size", info.file_size},
+          {"format", info.format},
+          {"container", info.container},
+          {"library", info.library},
+          {"mpp", optional_json(info.mpp)},
+          {"mpp_y", optional_json(info.mpp_y ? info.mpp_y : info.mpp)},
+          {"magnification", optional_json(info.magnification)},
+          {"levels", std::move(levels)},
+          {"icc_bytes", icc_bytes},
+          {"channels", info.channels},
+          {"associated", info.associated},
+          {"properties", info.properties}};
 }
 
 /// Number with as many decimals as it needs, four at most.
@@ -69,28 +77,41 @@ std::string profile_text(const IccProfile& profile) {
   return profile.bytes.empty() ? "none" : count_text(profile.bytes.size()) + " bytes, " + printable(profile.space);
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
+  return text;
+}
+
 std::string info_text(const Slide& slide, const Style& style) {
   const SlideInfo& info = slide.info();
   std::string text = style.bold(printable(info.path.string())) + "\n";
   const auto line = [&](const std::string& what, const std::string& value) {
     text += "  " + what + std::string(what.size() < 15 ? 15 - what.size() : 1, ' ') + value + "\n";
   };
-  line("format", info.format + (info.big_tiff ? ", BigTIFF" : ""));
+  line("format", info.format + (info.container == "BigTIFF" ? ", BigTIFF" : ""));
+  if (!info.library.empty()) line("read by", printable(info.library));
   line("size", bytes_text(static_cast<double>(info.file_size)) + " (" + count_text(info.file_size) + " bytes)");
-  line("mpp", info.mpp ? short_number(*info.mpp) + " micrometres a pixel at level 0" : "not given");
+  const std::string across = info.mpp ? short_number(*info.mpp) : "";
+  line("mpp", !info.mpp ? "not given"
+              : info.mpp_y
+                  ? across + " x " + short_number(*info.mpp_y) + " micrometres per pixel at level 0, not square"
+                  : across + " micrometres a pixel at level 0");
   line("magnification", info.magnification ? short_number(*info.magnification) + " x" : "not given");
+  if (info.channels.size() > 1) {
+    line("channels",
+         std::to_string(info.channels.size()) + ", of which input.channel chooses one: " + listed(info.channels));
+  }
   line("colour profile", profile_text(slide.icc_profile(0)));
-  std::string associated;
-  for (const std::string& image : info.associated) associated += (associated.empty() ? "" : ", ") + printable(image);
-  line("other images", associated.empty() ? "none" : associated);
-  Table levels({"<level", "width", "height", "downsample", "<tile", "<tiles", "<codec", "<colour", "compression"});
+  line("other images", info.associated.empty() ? "none" : listed(info.associated));
+  Table levels({"<level", "width", "height", "downsample", "<tile", "<tiles", "<codec", "<colour"});
   for (std::size_t i = 0; i < info.levels.size(); ++i) {
     const Level& level = info.levels[i];
     const auto product = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); };
-    levels.add(
-        {std::to_string(i), std::to_string(level.width), std::to_string(level.height), short_number(level.downsample),
-         product(level.tile_width, level.tile_height) + (level.tiled ? "" : " strip"),
-         product(level.columns, level.rows), name(level.codec), name(level.colour), std::to_string(level.compression)});
+    levels.add({std::to_string(i), std::to_string(level.width), std::to_string(level.height),
+                short_number(level.downsample),
+                product(level.tile_width, level.tile_height) + (level.tiled ? "" : " strip"),
+                product(level.columns, level.rows), name(level.codec), name(level.colour)});
   }
   text += "\n" + levels.text(style, "  ");
   if (info.properties.empty()) return text;
@@ -116,6 +137,35 @@ std::string kind_of_other_image(const std::filesystem::path& path) {
          "OpenSeadragon on a server";
 }
 
+/// Properties whose names are those of what may tell a patient: vendors and laboratories write what they like there.
+std::string patient_properties(const SlideInfo& info) {
+  constexpr std::array<std::string_view, 10> words = {"patient", "birth",    "dob",  "mrn", "accession",
+                                                      "surname", "lastname", "case", "sex", "barcode"};
+  std::string found;
+  for (const auto& [key, value] : info.properties) {
+    std::string small = key;
+    std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto is_in = [&small](std::string_view word) { return small.find(word) != std::string::npos; };
+    if (!value.empty() && std::ranges::any_of(words, is_in)) found += (found.empty() ? "" : ", ") + one_line(key);
+  }
+  return found;
+}
+
+/// One of several channels is as good as another for saying what they are.
+std::shared_ptr<const Slide> open_to_show(const std::string& path) {
+  try {
+    return Slide::open(path);
+  } catch (const SlideError&) {
+    try {
+      std::shared_ptr<const Slide> slide = Slide::open(path, {.channel = 0});
+      if (slide->info().channels.size() > 1) return slide;
+    } catch (const SlideError&) {
+      // The first cause is the one to tell.
+    }
+    throw;
+  }
+}
+
 int show_info(const InfoOptions& options) {
   bool some_failed = false;
   std::vector<std::string> slides;
@@ -137,7 +187,11 @@ int show_info(const InfoOptions& options) {
   bool first = true;
   for (const std::string& path : inputs.slides) {
     try {
-      const auto slide = Slide::open(path);
+      const auto slide = open_to_show(path);
+      for (const std::string& warning : slide->info().warnings) spdlog::warn("{}: {}", path, warning);
+      if (const std::string found = patient_properties(slide->info()); !found.empty()) {
+        spdlog::warn("{}: these properties may identify a patient: {}", path, found);
+      }
       if (options.json) {
         all.push_back(info_json(*slide));
       } else {

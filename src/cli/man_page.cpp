@@ -111,7 +111,7 @@ std::string man_page(const CLI::App& app) {
       section("FILES") +
       item("slides.csv", "One record a slide in the order of the input: status, error, size, codec, statistics.") +
       item("corpus.json", "Settings, versions, totals, the stages' times, and the merged histogram.") +
-      item("histograms.npy", "Of the spectrum: counts, unsigned 64 bit, slides x bins, in the order of slides.csv.") +
+      item("histograms.npy", "Of the spectrum: counts, int64, slides x bins, in the order of slides.csv.") +
       statistics_text() + item("failures.csv", "A record a slide that failed: path, stage, tile, cause.") +
       item("progress.json",
            "While a run works, and after one that was killed: how far it is, tiles and bytes of images under way.") +
@@ -119,12 +119,14 @@ std::string man_page(const CLI::App& app) {
       item("maps/SLIDE.npy, maps/SLIDE.tif",
            "Where asked for: mean and standard deviation of every window, 32-bit float, rows x columns x 2.") +
       item("images/SLIDE.OPERATOR.ome.tif",
-           "Of operators that make images: a tiled pyramid, or .ome.zarr, or .dzi with _files and .view.html; "
+           "Of operators that make images: a tiled pyramid, or .ome.zarr, .dicom, or .dzi with _files and .view.html; "
            "SLIDE.OPERATOR.partial.ome.tif and so on until it is whole.") +
       item("features/SLIDE.h5",
-           "Of networks that give vectors: coords and features of tiles, as TRIDENT and CLAM have them.") +
+           "Of networks that give vectors: coords and features of tiles, as TRIDENT and CLAM have them; SLIDE.pt, the "
+           "features alone for PyTorch, with features.format.") +
+      item("coords/SLIDE.h5", "With features.coords_only: coords of tiles alone.") +
       item("artifacts.csv",
-           "A record a file in images/ and features/: slide, operator, product, file, bytes, digest.") +
+           "A record a file in images/, features/ and coords/: slide, operator, product, file, bytes, digest.") +
       roff("Every file is written whole to a temporary name and renamed.\n");
   text += section("INTERRUPTED RUNS") +
           roff(

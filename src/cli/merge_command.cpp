@@ -50,7 +50,7 @@ int merge(const MergeArguments& options) {
     spdlog::error("{} slides aren't done in any of the folders; they have no row in slides.csv", merged.missing.size());
   }
   if (merged.twice > 0) spdlog::info("{} slides are in several folders with the same result", merged.twice);
-  if (!options.quiet) std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, 120, Style::of(1));
+  if (!options.quiet) std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, Style::of(1));
   return merged.missing.empty() && merged.corpus.failed == 0 ? exit_done : exit_some_failed;
 }
 

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -19,10 +20,13 @@
 #include "cli/merge_command.hpp"
 #include "cli/report_command.hpp"
 #include "cli/run_command.hpp"
+#include "cli/short_commands.hpp"
+#include "cli/shortage.hpp"
 #include "cli/signals.hpp"
 #include "cli/status_command.hpp"
 #include "cli/sweep_command.hpp"
 #include "cli/synth_command.hpp"
+#include "cli/terminate_handler.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream::cli {
@@ -31,14 +35,39 @@ namespace {
 
 const std::vector<std::string> level_names = {"error", "warn", "info", "debug"};
 
+constexpr const char* tasks_text =
+    "Tasks:\n"
+    "  pipeline convert slide.svs slide.ome.tif              convert to OME-TIFF, OME-Zarr, Deep Zoom or DICOM\n"
+    "  pipeline stain slides/ -o normalised                  normalise stains\n"
+    "  pipeline tissue slides/ -o found                      find tissue\n"
+    "  pipeline features slides/ --model net.onnx -o vectors extract features\n"
+    "  pipeline segment slides/ --model net.onnx -o classes  segment\n"
+    "  pipeline slides/ -o spectra                           analyse spectra\n";
+
+constexpr const char* operators_text =
+    "Operators (--operators):\n"
+    "  spectrum   the distribution of the Fourier magnitudes of all windows: histogram, percentiles, maps\n"
+    "  identity   pixels as they are\n"
+    "  sobel      steepness of the luminance\n"
+    "  gaussian   smoothed pixels\n"
+    "  stain      stains normalised to a reference, or one stain alone\n"
+    "  tissue     a mask of the tissue and its outlines\n"
+    "  model      what a network in an ONNX file gives: an image, classes, or features\n"
+    "Formats (image.format):\n"
+    "  ome-tiff   a tiled pyramid in one file\n"
+    "  ome-zarr   a pyramid in a folder of chunks\n"
+    "  dzi        a folder of JPEG files for browsers, with a page that shows them\n"
+    "  dicom      a folder of DICOM files, one per level\n";
+
 std::string footer() {
-  std::string text = "Exit status:\n";
+  std::string text = std::string(operators_text) + "\nExit status:\n";
   for (const auto& [status, meaning] : exit_status_text) {
-    text += "  " + std::string(status) + std::string(10 - std::strlen(status), ' ') + meaning + "\n";
+    text += "  " + std::string(status) + std::string(15 - std::strlen(status), ' ') + meaning + "\n";
   }
   return text +
          "\nExamples:\n"
          "  pipeline slide.svs                                one slide; results in slidestream-out/\n"
+         "  pipeline slides/ --operators stain,tissue -o out  several operators in one pass\n"
          "  pipeline slides/ --out results --maps npy         a folder, with maps\n"
          "  pipeline --config cohort.toml cohort.csv          settings and slides from files\n"
          "  pipeline slide.svs --set analysis.stride=64       one setting\n"
@@ -50,7 +79,12 @@ std::string footer() {
 /// The command line: options, what they were set to, and what is to be done.
 class Program {
  public:
-  Program() : app_("Spectral statistics of every window of whole-slide images", "pipeline") {
+  Program()
+      : app_(
+            "Streams whole-slide pathology images through operators: convert, normalise, find tissue, extract "
+            "features, "
+            "segment, analyse",
+            "pipeline") {
     app_.set_help_flag("-h,--help", "This text; `pipeline COMMAND --help` for a command");
     app_.set_version_flag("-V,--version", std::string("slidestream ") + version(), "The version");
     add_run();
@@ -58,26 +92,32 @@ class Program {
     app_.add_flag("--help-man", help_man_, "The man page")->group("");
     app_.require_subcommand(0, 1);
     app_.footer(footer());
-    add_compare_command(app_, action_);
-    convert_options_ = add_convert_command(app_, action_);
-    add_message_options(*app_.get_subcommand("convert"));
+    const auto runs = add_short_commands(app_, action_);
+    command_options_.insert(command_options_.end(), runs.begin(), runs.end());
+    command_options_.push_back(add_convert_command(app_, action_));
+    for (const char* name : {"stain", "tissue", "features", "segment", "convert"}) {
+      add_message_options(*app_.get_subcommand(name));
+    }
     add_info_command(app_, action_);
+    add_compare_command(app_, action_);
     add_merge_command(app_, action_);
     add_report_command(app_, action_);
     add_status_command(app_, action_);
     add_sweep_command(app_, action_);
     add_synth_command(app_, action_);
     add_completion_command();
-    set_help_format(app_);
+    set_help_format(app_, tasks_text);
   }
 
   int main(int argc, const char* const* argv) {
     if (argc <= 1) {
       std::cerr << "pipeline: " << app_.get_description() << "\n\n"
-                << "  pipeline slide.svs              analyse a slide; results in slidestream-out/\n"
-                << "  pipeline info slide.svs         what a slide is\n"
-                << "  pipeline synth --out demo.svs   make a slide to try\n"
-                << "  pipeline --help                 everything else\n";
+                << "  pipeline convert a.svs a.ome.tif  a slide as OME-TIFF\n"
+                << "  pipeline tissue a.svs -o found    where its tissue is\n"
+                << "  pipeline a.svs                    its spectrum; results in slidestream-out/\n"
+                << "  pipeline info a.svs               what a slide is\n"
+                << "  pipeline synth --out demo.svs     make a slide to try\n"
+                << "  pipeline --help                   everything else\n";
       return exit_usage;
     }
     try {
@@ -85,7 +125,7 @@ class Program {
     } catch (const CLI::Success&) {
       return show_help_or_version();
     } catch (const CLI::ParseError& error) {
-      throw ConfigError(usage_text(error) + " (see " + full_name(named_command()) + " --help)");
+      throw ConfigError(usage_text(error) + " (see " + full_name(command_at_fault()) + " --help)");
     }
     set_up_messages();
     if (help_man_) {
@@ -105,12 +145,15 @@ class Program {
 
  private:
   void add_run() {
-    app_.add_option("slides", run_options_.inputs,
-                    "Slides, folders (searched for .svs, .tif, .tiff, .btf), .list or .csv files that name "
-                    "slides, or - for a list on standard input")
+    app_.add_option(
+            "slides", run_options_.inputs,
+            "Slides, folders (searched for .svs, .tif, .tiff, .btf, DICOM and OpenSlide's), .list or .csv files that "
+            "name slides, or - for a list on standard input")
         ->type_name("SLIDE|DIR|LIST|-");
-    constexpr std::array<KeyOption, 1> own = {
-        {{"--maps", "output", "maps", "Statistics of every window as an image for each slide"}}};
+    constexpr std::array<KeyOption, 2> own = {
+        {{"--operators", "operators", "run",
+          "What is computed: spectrum, identity, sobel, gaussian, stain, tissue, model"},
+         {"--maps", "output", "maps", "Statistics of every window as an image for each slide"}}};
     add_run_options(app_, run_options_, own);
   }
 
@@ -143,6 +186,9 @@ class Program {
     return named.empty() ? app_ : *named.front();
   }
 
+  /// The one that arguments which nobody knows were given to: what stands before a subcommand's name is the program's.
+  const CLI::App& command_at_fault() const { return app_.remaining(false).empty() ? named_command() : app_; }
+
   int show_help_or_version() const {
     const CLI::App& command = named_command();
     if (command.get_help_ptr()->count() > 0) {
@@ -159,52 +205,71 @@ class Program {
     if (const auto* extras = dynamic_cast<const CLI::ExtrasError*>(&error); extras == nullptr) {
       return one_line(error.what());
     }
-    const std::vector<std::string> unknown = app_.remaining(true);
+    const CLI::App& command = command_at_fault();
+    const std::vector<std::string> unknown = command.remaining(true);
     const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
     const auto option = std::ranges::find_if(unknown, is_option);
     if (option == unknown.end())
       return "unexpected argument '" + one_line(unknown.empty() ? "" : unknown.front()) + "'";
     std::vector<std::string> names;
-    for (const OptionText& known : options_of(named_command())) {
+    for (const OptionText& known : options_of(command)) {
       names.insert(names.end(), known.names.begin(), known.names.end());
     }
     const std::string name = option->substr(0, option->find('='));
-    return "unknown option '" + one_line(name) + "'; did you mean '" + nearest_name(name, names) + "'?";
+    return "unknown option '" + one_line(name) + "'" + did_you_mean(name, names);
   }
 
   void set_up_messages() {
     LogOptions options;
     options.json = log_json_;
     run_options_.log_json = log_json_;
-    convert_options_->log_json = log_json_;
-    options.level = run_options_.quiet || convert_options_->quiet ? spdlog::level::warn : spdlog::level::info;
+    bool quiet = run_options_.quiet;
+    for (const auto& command : command_options_) {
+      command->log_json = log_json_;
+      quiet = quiet || command->quiet;
+    }
+    options.level = quiet ? spdlog::level::warn : spdlog::level::info;
     if (!log_level_.empty()) {
       if (std::ranges::find(level_names, log_level_) == level_names.end()) {
-        throw ConfigError("--log-level is '" + one_line(log_level_) +
-                          "'; expected error, warn, info or debug; did you mean '" +
-                          nearest_name(log_level_, level_names) + "'?");
+        throw ConfigError("--log-level is '" + one_line(log_level_) + "'; expected error, warn, info or debug" +
+                          did_you_mean(log_level_, level_names));
       }
       options.level = spdlog::level::from_str(log_level_);
     }
     set_up_logging(options);
   }
 
-  /// A single word that names no file is more likely a command's name than a slide's.
+  /// A first word that names no file is more likely a command's name than a slide's: where it is near one of them, or
+  /// stands alone.
   void refuse_unknown_command() const {
     if (run_options_.inputs.empty()) return;
     const std::string& word = run_options_.inputs.front();
-    const bool plain = std::ranges::all_of(word, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+    const auto is_of_name = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    };
     std::error_code code;
-    if (!plain || word == "-" || std::filesystem::exists(word, code)) return;
+    if (!std::ranges::all_of(word, is_of_name) || word == "-" || std::filesystem::exists(word, code)) return;
     std::vector<std::string> names;
     for (const CLI::App* command : commands_of(app_)) names.push_back(command->get_name());
-    throw ConfigError("'" + one_line(word) + "' is neither a file nor a command; did you mean '" +
-                      nearest_name(word, names) + "'?");
+    std::string small = word;
+    std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string nearest = nearest_name(small, names);
+    const bool is_near = 2 * edit_distance(small, nearest) <= static_cast<int>(nearest.size());
+    // An operator's name that is a command, too, is guessed as one.
+    if (nearest != small && std::ranges::find(operator_names, small) != operator_names.end()) {
+      throw ConfigError("'" + one_line(word) + "' is neither a file nor a command; did you mean '--operators " + small +
+                        "'?");
+    }
+    if (!is_near && run_options_.inputs.size() > 1) return;
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    throw ConfigError("'" + one_line(word) + "' is neither a file nor a command; " +
+                      (is_near ? "did you mean '" + nearest + "'?" : "commands are " + all));
   }
 
   CLI::App app_;
   RunOptions run_options_;
-  std::shared_ptr<RunOptions> convert_options_;
+  std::vector<std::shared_ptr<RunOptions>> command_options_;  ///< of those that run slides
   std::string log_level_;
   bool log_json_ = false;
   bool help_man_ = false;
@@ -225,8 +290,13 @@ int guarded_main(int argc, const char* const* argv) {
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
   } catch (const std::bad_alloc&) {
-    spdlog::error("out of memory");
+    spdlog::error("{}", memory_shortage);
+    return exit_usage;
   } catch (const std::exception& error) {
+    if (is_thread_shortage(error)) {
+      spdlog::error("{}", thread_shortage);
+      return exit_usage;
+    }
     spdlog::error("internal error: {}", error.what());
   }
   return exit_some_failed;
@@ -235,6 +305,7 @@ int guarded_main(int argc, const char* const* argv) {
 }  // namespace
 
 int run_program(int argc, const char* const* argv) {
+  set_terminate_handler();
   set_up_logging({});
   ignore_file_size_signal();
   const int status = guarded_main(argc, argv);

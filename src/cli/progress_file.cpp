@@ -3,14 +3,13 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
 #include <system_error>
 #include <utility>
 
 #include "cli/image_file.hpp"
+#include "config/read_file.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream::cli {
@@ -37,7 +36,11 @@ fs::path progress_file_of(const fs::path& folder_or_image) {
   std::error_code ignored;
   const bool is_file = image_file(file) || features_file(file);
   if (!is_file || fs::exists(folder_or_image / "run.sqlite", ignored)) return folder_or_image / "progress.json";
-  return folder_or_image.parent_path() / (output_name(file) + ".partial.progress.json");
+  return progress_file_beside(folder_or_image);
+}
+
+fs::path progress_file_beside(const fs::path& image) {
+  return image.parent_path() / (output_name(image.string()) + ".partial.progress.json");
 }
 
 Json progress_json(const Progress& progress, const Share& share, const ProcessIdentity& process) {
@@ -70,10 +73,9 @@ Json progress_json(const Progress& progress, const Share& share, const ProcessId
 }
 
 std::optional<ToldProgress> read_progress(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return std::nullopt;
-  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  constexpr std::size_t largest = std::size_t{1} << 20;
   try {
+    const std::string text = read_file(file, largest, FileOrigin::own);
     ToldProgress told;
     told.json = Json::parse(text);
     const Json& json = told.json;
@@ -94,6 +96,9 @@ std::optional<ToldProgress> read_progress(const fs::path& file) {
     }
     return told;
   } catch (const Json::exception&) {
+    return std::nullopt;
+  } catch (const ConfigError&) {
+    // It isn't there, or isn't what a run writes: nothing is known then.
     return std::nullopt;
   }
 }

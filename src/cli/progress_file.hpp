@@ -20,6 +20,9 @@ namespace slidestream::cli {
 /// NAME.partial.progress.json.
 std::filesystem::path progress_file_of(const std::filesystem::path& folder_or_image);
 
+/// The second of these, whatever the image is called.
+std::filesystem::path progress_file_beside(const std::filesystem::path& image);
+
 /// What such a file says; docs/images.md lists the members.
 nlohmann::ordered_json progress_json(const Progress& progress, const Share& share, const ProcessIdentity& process);
 

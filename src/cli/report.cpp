@@ -1,6 +1,7 @@
 #include "cli/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/table.hpp"
 #include "config/printable.hpp"
@@ -14,6 +15,7 @@ constexpr std::size_t most_slides = 20;
 std::string percent(double share) { return fixed(share * 100, 1) + " %"; }
 
 std::string statistics_text(const SpectrumSums& sums, const char* unit, const Style& style) {
+  if (sums.values == 0) return "no value";
   return fixed(sums.mean(), 4) + (style.unicode ? " \u00b1 " : " +- ") + fixed(sums.standard_deviation(), 4) + unit;
 }
 
@@ -37,11 +39,13 @@ class SlideTable {
     if (!slide.done) {
       row.emplace_back("failed");
     } else if (spectrum_) {
-      const auto& [low, high] = config_.analysis.range;
       row.push_back(count_text(slide.sums.windows));
-      row.push_back(fixed(slide.sums.mean(), 4));
-      row.push_back(fixed(slide.sums.standard_deviation(), 4));
-      for (const double p : {0.05, 0.5, 0.95}) row.push_back(fixed(slide.sums.percentile(p, low, high), 2));
+      const auto known = [&slide](double value, int digits) {
+        return slide.sums.values == 0 || std::isnan(value) ? "-" : fixed(value, digits);
+      };
+      row.push_back(known(slide.sums.mean(), 4));
+      row.push_back(known(slide.sums.standard_deviation(), 4));
+      for (const double p : {0.05, 0.5, 0.95}) row.push_back(known(slide.sums.percentile(p, config_.analysis), 2));
       row.push_back(seconds_text(slide.seconds));
     } else {
       row.push_back(size_text(slide));
@@ -72,47 +76,98 @@ class SlideTable {
 
 }  // namespace
 
-std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
-                         int width, const Style& style) {
-  const bool spectrum = config.operators.runs("spectrum");
-  const char* unit = config.analysis.value == ValueKind::linear ? "" : " dB";
-  std::string text;
-  if (!result.slides.empty()) {
-    SlideTable table(config, width, style);
-    const std::size_t shown = std::min(result.slides.size(), most_slides);
-    for (std::size_t i = 0; i < shown; ++i) table.add(result.slides[i]);
-    text += table.text();
-    if (const std::size_t all = corpus.done + corpus.failed; shown < all) {
-      text += "and " + std::to_string(all - shown) + " more in slides.csv\n";
-    }
-    text += "\n";
+namespace {
+
+std::string slides_text(const Config& config, const RunResult& result, const Corpus& corpus, int width,
+                        const Style& style) {
+  if (result.slides.empty()) return {};
+  SlideTable table(config, width, style);
+  const std::size_t shown = std::min(result.slides.size(), most_slides);
+  for (std::size_t i = 0; i < shown; ++i) table.add(result.slides[i]);
+  std::string text = table.text();
+  if (const std::size_t all = corpus.done + corpus.failed; shown < all) {
+    text += "and " + std::to_string(all - shown) + " more in slides.csv\n";
   }
-  text +=
-      style.bold("corpus") + "   " + std::to_string(corpus.done) + (corpus.done == 1 ? " slide done" : " slides done");
-  if (skipped > 0) text += " (" + std::to_string(skipped) + " before)";
-  if (corpus.failed > 0) text += ", " + style.red(std::to_string(corpus.failed) + " failed");
-  if (spectrum) {
+  return text + "\n";
+}
+
+std::string made_text(const Config& config, const Corpus& corpus, std::size_t skipped, const Style& style) {
+  std::string text = count_text(corpus.done) + (corpus.done == 1 ? " slide" : " slides");
+  if (skipped > 0) text += " (" + count_text(skipped) + " before)";
+  if (config.operators.runs("spectrum")) {
     text += ", " + count_text(corpus.sums.windows) + " windows";
-    if (corpus.done > 0) text += ", " + statistics_text(corpus.sums, unit, style);
-  }
-  text += ", " + seconds_text(result.seconds) + "\n";
-  if (corpus.gpu_fallback_tiles > 0) {
-    text += style.bold("tiles") + "    " + count_text(corpus.gpu_fallback_tiles) +
-            " were decoded by the CPU, for the GPU didn't vouch for them\n";
+    const bool linear = config.analysis.value == ValueKind::linear;
+    if (corpus.done > 0) text += " of " + statistics_text(corpus.sums, linear ? "" : " dB", style);
   }
   if (corpus.artifacts > 0) {
-    text += style.bold("images") + "   " + files_text(corpus.artifacts) + ", " +
-            bytes_text(static_cast<double>(corpus.artifact_bytes)) +
-            (corpus.artifacts_elsewhere ? ", where artifacts.csv says"
-                                        : ", in " + printable(config.output.dir) + "/images") +
-            "\n";
+    text += ", " + files_text(corpus.artifacts) + " of " + bytes_text(static_cast<double>(corpus.artifact_bytes));
   }
-  text += style.bold("results") + "  " + printable(config.output.dir) + ": slides.csv, corpus.json";
-  if (spectrum) text += ", histograms.npy";
-  if (corpus.artifacts > 0) text += ", artifacts.csv";
-  if (corpus.failed > 0) text += ", failures.csv";
+  return text;
+}
+
+std::string places_text(const Config& config, const Corpus& corpus) {
+  std::string text = printable(config.output.dir) + ": slides.csv, corpus.json";
+  if (config.operators.runs("spectrum")) text += ", histograms.npy";
+  if (corpus.artifacts > 0) {
+    text += corpus.artifacts_elsewhere ? ", files where artifacts.csv says" : ", images/, artifacts.csv";
+  }
+  if (corpus.failed + corpus.incomplete > 0) text += ", failures.csv";
   if (!corpus.maps.empty()) text += ", maps/ (" + std::to_string(corpus.maps.size()) + ")";
-  return text + "\n";
+  return text;
+}
+
+std::string speed_text(const RunResult& result, const Corpus& corpus, std::size_t skipped) {
+  std::string text = seconds_text(result.seconds);
+  const std::size_t ended = corpus.done + corpus.failed - std::min(skipped, corpus.done);
+  if (result.seconds <= 0 || ended == 0) return text;
+  text += ", " + seconds_text(result.seconds / static_cast<double>(ended)) + " per slide";
+  const auto read = std::ranges::find(result.stages, "read", &StageReport::name);
+  if (read != result.stages.end() && read->bytes > 0) {
+    text += ", " + bytes_text(static_cast<double>(read->bytes) / result.seconds) + "/s read";
+  }
+  return text;
+}
+
+/// The most frequent first.
+std::string causes_text(const Corpus& corpus, const Style& style) {
+  constexpr std::size_t most_causes = 10;
+  std::vector<const Corpus::Cause*> causes;
+  for (const auto& [key, cause] : corpus.causes) causes.push_back(&cause);
+  std::ranges::stable_sort(causes, std::ranges::greater{}, &Corpus::Cause::slides);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(causes.size(), most_causes); ++i) {
+    const Corpus::Cause& cause = *causes[i];
+    text += "         " + style.red(count_text(cause.slides)) + " x " + printable(cause.text) +
+            (cause.slides > 1 ? ", first " : ": ") + printable(cause.first) + "\n";
+  }
+  if (causes.size() > most_causes) {
+    text += "         and " + std::to_string(causes.size() - most_causes) + " other causes in failures.csv\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
+                         const Style& style) {
+  std::string text = style.bold("done") + "     " + made_text(config, corpus, skipped, style) + "\n" +
+                     style.bold("where") + "    " + places_text(config, corpus) + "\n" + style.bold("speed") + "    " +
+                     speed_text(result, corpus, skipped) + "\n" + style.bold("failed") + "   ";
+  if (corpus.failed + corpus.incomplete == 0) return text + "none\n";
+  text += style.red(count_text(corpus.failed + corpus.incomplete)) + " of " + count_text(corpus.done + corpus.failed);
+  if (corpus.incomplete > 0) text += " (" + count_text(corpus.incomplete) + " in one operator alone)";
+  return text + "\n" + causes_text(corpus, style);
+}
+
+std::string statistics_of_run_text(const Config& config, const RunResult& result, const Corpus& corpus, int width,
+                                   const Style& style) {
+  std::string text = slides_text(config, result, corpus, width, style);
+  if (corpus.gpu_fallback_tiles > 0) {
+    text +=
+        count_text(corpus.gpu_fallback_tiles) + " tiles were decoded by the CPU, for the GPU didn't vouch for them\n\n";
+  }
+  if (!result.stages.empty()) text += stages_text(result, style) + overlap_text(result);
+  return text;
 }
 
 std::string file_text(const SlideResult& slide) {

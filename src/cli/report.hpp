@@ -10,10 +10,14 @@
 
 namespace slidestream::cli {
 
-/// The slides (the first twenty of `result.slides`), the corpus, and where the results lie. `skipped` of the slides
-/// were done by an earlier run.
+/// Four lines: what was made, where it lies, how fast, and what failed, with a line for each cause. `skipped` of the
+/// slides were done by an earlier run.
 std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
-                         int width, const Style& style);
+                         const Style& style);
+
+/// What `--stats` shows besides: the slides (the first twenty of `result.slides`), the stages, the GPUs.
+std::string statistics_of_run_text(const Config& config, const RunResult& result, const Corpus& corpus, int width,
+                                   const Style& style);
 
 /// Of a run that wrote one file: the file, its size in pixels and bytes, and how long it took.
 std::string file_text(const SlideResult& slide);

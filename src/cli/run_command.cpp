@@ -15,6 +15,7 @@
 #include <iostream>
 #include <optional>
 #include <slidestream/error.hpp>
+#include <slidestream/network.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/trace.hpp>
 #include <string>
@@ -32,6 +33,8 @@
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/tracing.hpp"
+#include "config/toml_text.hpp"
+#include "ledger/fingerprint.hpp"
 #include "ledger/schema.hpp"
 #include "output/atomic_file.hpp"
 
@@ -39,9 +42,24 @@ namespace slidestream::cli {
 
 namespace {
 
+/// What slides that are given a pixel size say of their magnification no longer counts.
+void tell_of_pixel_size(const InputConfig& input) {
+  constexpr double micrometres_at_magnification_1 = 10.0;
+  if (input.mpp > 0.0) {
+    spdlog::info("input.mpp is {}: slides have a magnification of {:g} x, whatever they say", to_toml_number(input.mpp),
+                 micrometres_at_magnification_1 / input.mpp);
+  }
+  if (!input.slide_mpp.empty()) {
+    spdlog::info("the list gives {} {} a pixel size: the magnification is 10 / mpp", input.slide_mpp.size(),
+                 input.slide_mpp.size() == 1 ? "slide" : "slides");
+  }
+}
+
 void report_slide(const SlideResult& slide) {
   if (!slide.done) {
     spdlog::error("{}: {}", slide.path, slide.error);
+  } else if (!slide.complete()) {
+    spdlog::error("{}: {}; what the other operators made of it is kept", slide.path, slide.error);
   } else if (slide.missing_tiles + slide.bad_tiles > 0) {
     spdlog::warn("{}: {} missing and {} bad tiles, taken as white", slide.path, slide.missing_tiles, slide.bad_tiles);
   }
@@ -119,17 +137,69 @@ RunResult run_to_end(const Config& config, const std::vector<std::string>& slide
   }
 }
 
-void report_results(const Config& config, RunResult& result, const Archive& archive, bool complete) {
+/// Adds what a run over other slides took.
+void add_run(RunResult& all, const RunResult& run) {
+  if (all.backend.empty()) {
+    all = run;
+    return;
+  }
+  for (const StageReport& stage : run.stages) {
+    const auto same = std::ranges::find(all.stages, stage.name, &StageReport::name);
+    if (same == all.stages.end()) continue;  // a run of the same settings has the same
+    same->busy_seconds += stage.busy_seconds;
+    same->wait_seconds += stage.wait_seconds;
+    same->items += stage.items;
+    same->bytes += stage.bytes;
+  }
+  all.slides.insert(all.slides.end(), run.slides.begin(), run.slides.end());
+  all.seconds += run.seconds;
+  all.interrupted |= run.interrupted;
+  if (all.failure.empty()) all.failure = run.failure;
+}
+
+/// Adds what was done before a run's own progress begins.
+void add_progress(Progress& to, const Progress& before) {
+  to.slides_done += before.slides_done;
+  to.slides_failed += before.slides_failed;
+  to.pixels += before.pixels;
+  to.pixels_started += before.pixels_started;
+  to.bytes_read += before.bytes_read;
+  to.tiles_written += before.tiles_written;
+  to.bytes_written += before.bytes_written;
+  to.seconds += before.seconds;
+}
+
+void report_results(const Config& config, RunResult& result, const Archive& archive, bool complete, bool stats) {
   const Style style = Style::of(1);
   const int width = style.terminal ? terminal_width(1) : 120;
   result.slides = archive.first_slides();
-  std::string text = complete ? summary_text(config, result, archive.corpus(), archive.start().done, width, style) : "";
-  if (!result.stages.empty()) text += (complete ? "\n" : "") + stages_text(result, style) + overlap_text(result);
+  std::string text;
+  if (stats && complete) text += statistics_of_run_text(config, result, archive.corpus(), width, style) + "\n";
+  if (complete) text += summary_text(config, result, archive.corpus(), archive.start().done, style);
+  if (stats && !complete) text += stages_text(result, style) + overlap_text(result);
   print_report(text);
 }
 
 /// The first signal that a run of its own was stopped by; 0: none.
 int signal_of(const EmbeddedRun* embedded) { return embedded == nullptr ? SignalScope::received() : 0; }
+
+void warn_of_clipped(const SpectrumSums& sums) {
+  if (sums.clipped == 0) return;
+  spdlog::warn(
+      "{} of {} values lie outside analysis.range and were counted in the end bins; percentiles among them aren't "
+      "given",
+      sums.clipped, sums.values);
+}
+
+void warn_of_clamped(const Config& config, std::size_t slides, double most) {
+  if (slides == 0) return;
+  const Network* const network = config.model.network.get();
+  spdlog::warn("{} gave values outside {} on {}; the image has them clamped: {:.3g} % of its values{}",
+               network != nullptr ? network->called() : "the network",
+               network != nullptr ? network->setting_name("range") : "model.range",
+               slides == 1 ? "a slide" : std::to_string(slides) + " slides", most * 100.0,
+               slides == 1 ? "" : " at most (model.clamped in slides.csv)");
+}
 
 /// Where the run ended: written results, and the status that says how.
 int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, Archive& archive,
@@ -160,39 +230,42 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
     }
   });
   attempt([&] { tracing.write(slides); });
-  if (!options.quiet) report_results(config, result, archive, complete);
+  if (!options.quiet) report_results(config, result, archive, complete, options.stats);
   if (options.embedded != nullptr) {
     options.embedded->failure = failure;
     options.embedded->result = result;
   }
   const Corpus& corpus = archive.corpus();
-  if (const std::uint64_t clipped = corpus.sums.clipped; clipped > 0) {
-    spdlog::warn("{} of {} values lie outside analysis.range and were counted in the end bins", clipped,
-                 corpus.sums.values);
-  }
+  warn_of_clipped(corpus.sums);
+  warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped);
   // A limit that is reached by the last slides has stopped nothing.
   const std::size_t left = archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
   if (!archive.stopped().empty() && left > 0) {
     spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
   }
   if (const int signal = signal_of(options.embedded); signal != 0) {
-    spdlog::warn("interrupted: {} of {} slides are done and {} failed; the same command does the others", corpus.done,
+    spdlog::warn("interrupted: {} of {} slides done, {} failed; the same command does the rest", corpus.done,
                  archive.start().mine, corpus.failed);
     return 128 + signal;
   }
-  return complete && corpus.failed == 0 && archive.stopped().empty() ? exit_done : exit_some_failed;
+  return complete && corpus.failed + corpus.incomplete == 0 && archive.stopped().empty() ? exit_done : exit_some_failed;
 }
 
 /// What a run is stopped by: the program that it is a part of, or signals.
 struct Controls {
-  explicit Controls(EmbeddedRun* embedded) : control(embedded == nullptr ? own : embedded->control) {
-    if (embedded != nullptr) return;
-    log_with_time();
-    signals.emplace(control);
+  explicit Controls(EmbeddedRun* embedded)
+      : control(embedded == nullptr ? own : embedded->control), by_signals(embedded == nullptr) {
+    if (by_signals) log_with_time();
+  }
+
+  /// From here on a signal lets the slides end that are under way. Before, it ends the process.
+  void begin() {
+    if (by_signals) signals.emplace(control);
   }
 
   RunControl own;
   RunControl& control;
+  bool by_signals;
   std::optional<SignalScope> signals;
 };
 
@@ -202,7 +275,15 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   Controls controls(embedded);
   RunControl& control = controls.control;
   Archive archive(config, inputs, options);
-  const std::vector<std::string> slides = archive.todo();
+  controls.begin();
+  tell_of_pixel_size(config.input);
+  // One run over all slides but those that are to be alone, and a run for each of these.
+  std::vector<std::vector<std::string>> runs = {archive.todo()};
+  std::vector<std::string> slides = runs.front();
+  for (std::string& suspect : archive.suspects()) {
+    slides.push_back(suspect);
+    runs.push_back({std::move(suspect)});
+  }
   const LedgerStart& start = archive.start();
   ProgressDisplay display(options.quiet, options.log_json,
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
@@ -217,7 +298,10 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     report_slide(slide);
     display.slide_ended(slide, archive.bytes_of(slide.path));
   };
+  Progress before, latest;
   control.on_progress = [&](Progress progress) {
+    add_progress(progress, before);
+    latest = progress;
     archive.progressed(progress);
     progress.slides_total = start.mine;
     progress.slides_done += start.done;
@@ -234,7 +318,15 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     Tracing tracing(config, options.trace);
     control.woken = waking.get();
     std::string failure;
-    result = run_to_end(config, slides, control, failure);
+    for (const std::vector<std::string>& run : runs) {
+      if (run.empty()) continue;
+      if (control.stop_requested()) {
+        result.interrupted = true;
+        break;
+      }
+      add_run(result, run_to_end(config, run, control, failure));
+      before = latest;
+    }
     if (!failure.empty()) archive.fail(failure);
     display.end();
     progress_file.end();
@@ -250,12 +342,13 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
 /// Runs slides and writes nothing.
 int run_in_memory(const Config& config, const std::vector<std::string>& slides, EmbeddedRun& embedded) {
   for (const std::string& name : config.operators.run) {
-    if (name != "spectrum") throw ConfigError("the operator " + name + " makes files: name a folder for results");
+    if (name != "spectrum") throw ConfigError("the operator " + name + " makes files: name a folder for them with out");
   }
   embedded.control.on_progress = embedded.on_progress;
   embedded.control.on_slide = report_slide;
   embedded.control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   embedded.result = run_pipeline(config, slides, embedded.control);
+  warn_of_clipped(embedded.result.corpus);
   return exit_done;
 }
 
@@ -264,14 +357,22 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
                 std::future<std::shared_ptr<Woken>>& waking) {
   EmbeddedRun* const embedded = options.embedded;
   Controls controls(embedded);
+  controls.begin();
   RunControl& control = controls.control;
   std::error_code code;
   const std::uintmax_t bytes = std::filesystem::file_size(slide, code);
+  tell_of_pixel_size(config.input);
   ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));
-  ProgressFile progress_file(progress_file_of(options.file), [] { return true; });
+  ProgressFile progress_file(progress_file_beside(options.file), [] { return true; });
   control.image_name = [&](const std::string&) { return output_name(options.file); };
   control.image_file = [&](const std::string&, const std::string&) { return options.file; };
+  std::string failure;
+  const std::string network_before = network_state(config);
   control.on_slide = [&](const SlideResult& ended) {
+    if (network_state(config) != network_before) {
+      failure = config.model.file + ": the network's files have changed while it computed: " + options.file +
+                " may be of either";
+    }
     if (embedded == nullptr || !embedded->aborted) report_slide(ended);
   };
   control.on_progress = [&](const Progress& progress) {
@@ -281,13 +382,14 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   Tracing tracing(config, options.trace);
   control.woken = waking.get();
-  std::string failure;
   RunResult result = run_to_end(config, {slide}, control, failure);
   display.end();
   progress_file.end();
   tracing.finish(result);
   if (!failure.empty()) spdlog::error("{}", failure);
   if (!result.failure.empty()) spdlog::error("the run ended early: {}", result.failure);
+  const double clamped = result.slides.empty() ? 0.0 : clamped_share(result.slides.front());
+  warn_of_clamped(config, clamped > 0.0 ? 1 : 0, clamped);
   bool complete = failure.empty() && result.failure.empty();
   try {
     tracing.write({slide});
@@ -304,7 +406,8 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   // Of one that failed the line that says why is all there is to say.
   if (!options.quiet && done && !result.stages.empty()) {
     const Style style = Style::of(1);
-    print_report(file_text(result.slides.front()) + "\n" + stages_text(result, style) + overlap_text(result));
+    const std::string stages = options.stats ? "\n" + stages_text(result, style) + overlap_text(result) : "";
+    print_report(file_text(result.slides.front()) + stages);
   }
   if (const int signal = SignalScope::received(); signal != 0 && !done) {
     spdlog::warn("interrupted: {} isn't written", options.file);
@@ -315,8 +418,22 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
 
 }  // namespace
 
+namespace {
+
+/// Wakes devices while inputs are looked at; where no thread can be had for that, when the run begins.
+std::future<std::shared_ptr<Woken>> wake(const Config& config) {
+  const auto work = [&config] { return wake_up(config); };
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, work);
+  }
+}
+
+}  // namespace
+
 int run(const RunOptions& options) {
-  const Config config = effective_config(options);
+  Config config = effective_config(options);
   if (config.output.maps != MapFormat::none && !config.operators.runs("spectrum")) {
     throw ConfigError("output.maps is for what the spectrum finds of windows, and operators.run is without it");
   }
@@ -333,11 +450,15 @@ int run(const RunOptions& options) {
   if (options.dry_run && !options.shard.empty()) throw ConfigError("--dry-run plans all slides: leave --shard out");
   if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options);
   if (config.input.slides.empty()) {
-    throw ConfigError("no slide: name slides, folders or lists, or set input.slides (see pipeline --help)");
+    throw ConfigError(options.embedded == nullptr
+                          ? "no slide: name slides, folders or lists, or set input.slides (see pipeline --help)"
+                          : "no slide: the argument slides names none, and input.slides isn't set");
   }
-  std::future<std::shared_ptr<Woken>> waking;
-  if (!options.dry_run) waking = std::async(std::launch::async, [&config] { return wake_up(config); });
+  std::future<std::shared_ptr<Woken>> waking = options.dry_run ? std::future<std::shared_ptr<Woken>>() : wake(config);
+  std::optional<SignalScope> signals;
+  if (options.embedded == nullptr) signals.emplace();
   ExpandedInputs inputs = expand_inputs(config.input.slides);
+  config.input.slide_mpp = inputs.mpp;
   leave_out_partial_images(inputs);
   if (options.file.empty()) leave_out_results(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/command.hpp"
+#include "cli/image_file.hpp"
 #include "config/keys.hpp"
 
 namespace slidestream::cli {
@@ -14,7 +15,9 @@ namespace {
 std::string type_of(const ConfigKey& key) {
   std::string text;
   for (const std::string& choice : key.choices) text += (text.empty() ? "" : "|") + choice;
-  return text.empty() ? "N" : text;
+  if (!text.empty()) return text;
+  if (key.comma_separated) return "NAME,...";
+  return key.kind == KeyKind::text ? (key.is_path ? "FILE" : "TEXT") : "N";
 }
 
 void add_key_option(CLI::App& app, RunOptions& options, const KeyOption& option, const std::string& group) {
@@ -95,8 +98,23 @@ void add_run_options(CLI::App& app, RunOptions& options, std::span<const KeyOpti
       ->type_name("a40|a100|h100|h200")
       ->check(not_empty)
       ->group(group);
+  app.add_flag("--stats", options.stats, "At the end also a row per slide, and what each stage did")->group("Messages");
   app.add_flag("-q,--quiet", options.quiet, "Nothing but warnings and errors")->group("Messages");
 }
+
+namespace {
+
+/// Where nothing else was said.
+void set_defaults(Config& config, const std::vector<std::pair<std::string, std::string>>& defaults) {
+  const Config plain;
+  for (const auto& [name, value] : defaults) {
+    const auto dot = name.find('.');
+    const ConfigKey& key = *find_key(name.substr(0, dot), name.substr(dot + 1));
+    if (key.get(config) == key.get(plain)) apply_setting(config, name + "=" + value);
+  }
+}
+
+}  // namespace
 
 Config effective_config(const RunOptions& options) {
   Config config = options.config_file.empty() ? Config{} : load_config(options.config_file);
@@ -107,6 +125,11 @@ Config effective_config(const RunOptions& options) {
   if (!options.inputs.empty()) config.input.slides = options.inputs;
   if (options.embedded != nullptr) config.model.network = options.embedded->network;
   read_model_file(config);
+  set_defaults(config, options.defaults);
+  if (!options.file.empty() && config.image.format == ImageFormat::automatic) {
+    apply_setting(config, "image.format=" + image_format_for(options.file));
+  }
+  resolve_image_format(config);
   validate(config);
   return config;
 }

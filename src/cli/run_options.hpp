@@ -43,6 +43,8 @@ struct RunOptions {
   std::string out;
   std::string file;  ///< the one file that is written, in place of a folder for results; empty: the folder
   std::vector<std::pair<std::string, std::string>> keys;  ///< set by options of their own: the key's name and value
+  /// Of a command, for keys that neither the file nor any option set: names and values.
+  std::vector<std::pair<std::string, std::string>> defaults;
   std::string trace;
   std::string shard;
   std::string shard_by = "path";
@@ -54,6 +56,7 @@ struct RunOptions {
   bool dry_run = false;
   std::string assume_gpu;  ///< a GPU's model that a dry run takes for granted
   bool quiet = false;
+  bool stats = false;               ///< the summary has a row per slide and per stage
   bool log_json = false;            ///< messages are for a program: no live line
   EmbeddedRun* embedded = nullptr;  ///< null: the run is the program
 };

@@ -17,7 +17,13 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<RunControl*>:
 void on_signal(int number) {
   int none = 0;
   if (!first_signal.compare_exchange_strong(none, number)) ::_exit(128 + number);
-  if (RunControl* control = stopped_control.load()) control->request_stop();
+  RunControl* const control = stopped_control.load();
+  if (control == nullptr) {
+    constexpr char line[] = "pipeline: interrupted before the first slide\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, sizeof(line) - 1);
+    ::_exit(128 + number);
+  }
+  control->request_stop();
 }
 
 void install(int number, void (*handler)(int)) {
@@ -28,19 +34,31 @@ void install(int number, void (*handler)(int)) {
   ::sigaction(number, &action, nullptr);
 }
 
+/// As `nohup` has it for SIGHUP.
+bool is_ignored(int number) {
+  struct ::sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
-SignalScope::SignalScope(RunControl& control) {
+SignalScope::SignalScope(RunControl& control) : SignalScope() {
   stopped_control = &control;
+  install(SIGPIPE, SIG_IGN);
+}
+
+SignalScope::SignalScope() {
   first_signal = 0;
+  stopped_control = nullptr;
   install(SIGINT, on_signal);
   install(SIGTERM, on_signal);
-  install(SIGPIPE, SIG_IGN);
+  if (!is_ignored(SIGHUP)) install(SIGHUP, on_signal);
 }
 
 SignalScope::~SignalScope() {
   install(SIGINT, SIG_DFL);
   install(SIGTERM, SIG_DFL);
+  if (!is_ignored(SIGHUP)) install(SIGHUP, SIG_DFL);
   stopped_control = nullptr;
 }
 

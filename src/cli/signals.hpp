@@ -7,12 +7,15 @@ namespace slidestream::cli {
 /// From now on a file beyond the process's limit (`ulimit -f`) is an error of its write, not the process's end.
 void ignore_file_size_signal();
 
-/// While it lives, the first SIGINT or SIGTERM asks the run to stop, and the second ends the process at once with
-/// status 128 + its number; SIGPIPE is ignored from then on, so that a reader that goes away doesn't cost the results.
-/// One at a time.
+/// While it lives, the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP asks the run to stop, and the second ends
+/// the process at once with status 128 + its number; SIGPIPE is ignored from then on, so that a reader that goes away
+/// doesn't cost the results. One at a time; one without a control may be around it.
 class SignalScope {
  public:
   explicit SignalScope(RunControl& control);
+  /// The first signal ends the process, with a line: nothing was begun that it would lose. A process that is the first
+  /// of a container ends only so.
+  SignalScope();
   ~SignalScope();
   SignalScope(const SignalScope&) = delete;
   SignalScope& operator=(const SignalScope&) = delete;

@@ -113,9 +113,8 @@ class Display {
     std::size_t begin = 0;
     while (begin < text.size()) {
       const std::size_t end = text.find('\n', begin);
-      std::string line = text.substr(begin, end - begin);
-      if (display_width(line) > width) line.resize(width);
-      cut += line + "\n";
+      const std::string line = text.substr(begin, end - begin);
+      cut += shortened_path(line, width, style_) + "\n";
       ++lines_;
       begin = end + 1;
     }
@@ -144,6 +143,7 @@ SweepOptions sweep_options(const SweepCommandOptions& options) {
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty()) throw ConfigError("no slide in " + sweep.base.input.slides.front());
   sweep.slides = inputs.slides;
+  sweep.base.input.slide_mpp = inputs.mpp;
   sweep.folder = options.run.out;
   sweep.repeat = options.repeat;
   sweep.warm_up = options.warm_up;

@@ -28,6 +28,17 @@ const std::map<std::string, SynthCodec>& codecs() {
   return by_name;
 }
 
+const std::map<std::string, SynthFormat>& formats() {
+  static const std::map<std::string, SynthFormat> by_name{{"svs", SynthFormat::svs}, {"dicom", SynthFormat::dicom}};
+  return by_name;
+}
+
+const std::map<std::string, SynthOffsets>& offset_tables() {
+  static const std::map<std::string, SynthOffsets> by_name{
+      {"none", SynthOffsets::none}, {"basic", SynthOffsets::basic}, {"extended", SynthOffsets::extended}};
+  return by_name;
+}
+
 template <typename Number>
 bool parse_number(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -98,10 +109,29 @@ void add_synth_command(CLI::App& app, Action& action) {
 
   CLI::App* synth =
       app.add_subcommand("synth", "Write a tissue-like slide of any size, for trying the program and for benchmarks");
-  synth->add_option("--out", arguments->file, "File to write, such as demo.svs; replaced if it is there")
+  synth
+      ->add_option("--out", arguments->file,
+                   "File to write, such as demo.svs, or folder for DICOM; replaced if it is there")
       ->required()
       ->check(not_empty)
       ->type_name("FILE");
+  synth
+      ->add_option_function<std::string>(
+          "--format", [&options](const std::string& name) { options.format = formats().at(name); },
+          "A TIFF file as Aperio writes them (svs), or a folder of DICOM instances, one per level and picture; missing "
+          "tiles make it sparse")
+      ->check(CLI::IsMember(formats()))
+      ->type_name("NAME")
+      ->default_str("svs");
+  synth->add_option("--parts", options.parts, "DICOM: files that the largest level is divided among")
+      ->capture_default_str();
+  synth
+      ->add_option_function<std::string>(
+          "--offsets", [&options](const std::string& name) { options.offsets = offset_tables().at(name); },
+          "DICOM: the table of where frames lie: none, basic, or extended")
+      ->check(CLI::IsMember(offset_tables()))
+      ->type_name("NAME")
+      ->default_str("basic");
   CLI::Option* width = synth->add_option("--width", options.width, "Width in pixels")->capture_default_str();
   CLI::Option* height = synth->add_option("--height", options.height, "Height in pixels")->capture_default_str();
   synth

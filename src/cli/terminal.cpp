@@ -73,13 +73,16 @@ std::string shortened_path(std::string_view path, std::size_t width, const Style
   std::string shown = printable(path);
   if (display_width(shown) <= width) return shown;
   const std::string mark = style.unicode ? "\u2026" : "...";
-  std::size_t kept = 0;
-  std::size_t at = shown.size();
-  while (at > 0 && kept + display_width(mark) < width) {
-    --at;
-    if (begins_code_point(shown[at])) ++kept;
+  const std::size_t room = width - std::min(width, display_width(mark));
+  std::size_t begin = 0;
+  for (std::size_t kept = 0; begin < shown.size(); ++begin) {
+    if (begins_code_point(shown[begin]) && kept++ == room / 2) break;
   }
-  return mark + shown.substr(at);
+  std::size_t end = shown.size();
+  for (std::size_t kept = 0; kept < room - room / 2 && end > begin;) {
+    if (begins_code_point(shown[--end])) ++kept;
+  }
+  return shown.substr(0, begin) + mark + shown.substr(end);
 }
 
 std::string fixed(double value, int decimals) {

@@ -33,7 +33,8 @@ int terminal_width(int descriptor);
 /// Columns that UTF-8 text takes, counting one for each code point.
 std::size_t display_width(std::string_view text);
 
-/// The end of a path with a mark before it when it is longer than `width` columns; control characters become '?'.
+/// A path whose middle a mark takes the place of when it is longer than `width` columns: its folder and its name's end
+/// tell it from others. Control characters become '?'.
 std::string shortened_path(std::string_view path, std::size_t width, const Style& style);
 
 std::string fixed(double value, int decimals);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct CopiedLevel {
   bool ycbcr = false;             ///< else three components are R, G and B, and one is grey
   std::vector<std::byte> tables;  ///< that tiles share, as TIFF's JPEGTables; empty: none
   std::vector<std::byte> white;   ///< a tile that is coded like the others, for those that aren't there
+  std::uint64_t most_bytes = 0;   ///< that all tiles come to as they are, without `tables`
 };
 
 /// How a level is made whose tiles are copied; null where none is.

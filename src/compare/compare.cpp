@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <slidestream/error.hpp>
 #include <tuple>
+#include <utility>
 
 #include "config/keys.hpp"
 #include "config/suggest.hpp"
@@ -77,6 +82,51 @@ class Run {
   std::vector<ListedSlide> slides_;
 };
 
+/// What a run made of its slides.
+struct Made {
+  bool spectrum = false;
+  SpectrumSums corpus;
+  std::set<std::string> values;    ///< names of figures
+  std::set<std::string> products;  ///< kinds of files: "stain image"
+};
+
+std::string product_of(const Artifact& artifact) { return artifact.maker + " " + artifact.product; }
+
+Made made_by(Run& run) {
+  Made made;
+  made.spectrum = run.config().operators.runs("spectrum");
+  made.corpus.histogram.assign(static_cast<std::size_t>(run.config().analysis.bins), 0);
+  for (const ListedSlide& slide : run.slides()) {
+    if (!slide.done) continue;
+    const SlideResult result = run.result_of(slide);
+    if (made.spectrum) made.corpus += result.sums;
+    for (const NamedValue& value : result.values) made.values.insert(value.name);
+    for (const Artifact& artifact : result.artifacts) made.products.insert(product_of(artifact));
+  }
+  return made;
+}
+
+std::vector<std::string> only_in(const Made& one, const Made& other) {
+  std::vector<std::string> only;
+  if (one.spectrum && !other.spectrum) only.emplace_back("spectrum");
+  std::ranges::set_difference(one.values, other.values, std::back_inserter(only));
+  std::ranges::set_difference(one.products, other.products, std::back_inserter(only));
+  return only;
+}
+
+std::vector<ValueDifference> value_differences(const Made& first, const SlideResult& one, const Made& second,
+                                               const SlideResult& other) {
+  const auto value_of = [](const SlideResult& slide, const std::string& name) {
+    const auto found = std::ranges::find(slide.values, name, &NamedValue::name);
+    return found == slide.values.end() ? std::numeric_limits<double>::quiet_NaN() : found->value;
+  };
+  std::vector<ValueDifference> differences;
+  for (const std::string& name : first.values) {
+    if (second.values.contains(name)) differences.push_back({name, value_of(one, name), value_of(other, name)});
+  }
+  return differences;
+}
+
 void check_comparable(Run& first, Run& second) {
   for (const char* name : {"bins", "range", "value"}) {
     const ConfigKey& key = *find_key("analysis", name);
@@ -135,10 +185,10 @@ std::string other_digests(Run& first, Run& second) {
   return "digests of ledgers of version " + one_line(a) + " and " + one_line(b) + " can't be compared";
 }
 
-/// Artifacts that aren't the same bytes. Those of one operator and product are told apart by their order.
-/// \param other_digests  as that function gives it.
-std::vector<std::string> differing_artifacts(const std::vector<Artifact>& first, const std::vector<Artifact>& second,
-                                             const std::string& other_digests) {
+/// Compares a slide's artifacts of kinds that both runs made: counts them, and lists those that aren't the same bytes.
+/// Those of one operator and product are told apart by their order. \param other_digests  as that function gives it.
+void compare_artifacts(SlidePair& pair, const std::vector<Artifact>& first, const std::vector<Artifact>& second,
+                       const std::string& other_digests) {
   using Key = std::tuple<std::string, std::string, int>;
   const auto by_product = [](const std::vector<Artifact>& artifacts) {
     std::map<Key, const Artifact*> found;
@@ -150,42 +200,65 @@ std::vector<std::string> differing_artifacts(const std::vector<Artifact>& first,
   };
   const auto a = by_product(first);
   const auto b = by_product(second);
-  std::vector<std::string> differences;
-  const auto add = [&differences](const Key& key, const std::string& what) {
-    differences.push_back(std::get<0>(key) + " " + std::get<1>(key) + ": " + what);
+  const auto add = [&pair](const Key& key, const std::string& what) {
+    pair.artifacts.push_back(std::get<0>(key) + " " + std::get<1>(key) + ": " + what);
   };
   for (const auto& [key, artifact] : a) {
     const auto other = b.find(key);
     if (other == b.end()) {
       add(key, "only in the first");
-    } else if (!other_digests.empty() && artifact->bytes == other->second->bytes &&
-               artifact->bytes > most_bytes_of_one_digest && artifact->digest != other->second->digest) {
+      continue;
+    }
+    ++pair.files;
+    if (!other_digests.empty() && artifact->bytes == other->second->bytes &&
+        artifact->bytes > most_bytes_of_one_digest && artifact->digest != other->second->digest) {
       add(key, other_digests);
     } else if (artifact->bytes != other->second->bytes || artifact->digest != other->second->digest) {
       add(key, to_hexadecimal(artifact->digest) + ", then " + to_hexadecimal(other->second->digest));
+    } else {
+      ++pair.equal_files;
     }
   }
   for (const auto& [key, artifact] : b) {
     if (!a.contains(key)) add(key, "only in the second");
   }
-  return differences;
+}
+
+/// Without those of kinds that the other run never made.
+std::vector<Artifact> shared_artifacts(std::vector<Artifact> artifacts, const Made& other) {
+  std::erase_if(artifacts, [&](const Artifact& artifact) { return !other.products.contains(product_of(artifact)); });
+  return artifacts;
 }
 
 }  // namespace
 
 bool Comparison::within(double tolerance) const {
   const auto fits = [tolerance](const auto& difference) { return difference.largest() <= tolerance; };
-  return unmatched.empty() && !slides.empty() && (corpus ? fits(*corpus) : !counted) &&
-         std::ranges::all_of(corpus_statistics, fits) && std::ranges::all_of(slides, [&](const SlidePair& pair) {
-           return fits(pair.difference) && std::ranges::all_of(pair.statistics, fits) && pair.artifacts.empty();
+  const auto close = [tolerance](const ValueDifference& value) { return std::abs(value.difference()) <= tolerance; };
+  return unmatched.empty() && only_first.empty() && only_second.empty() && !slides.empty() &&
+         (corpus ? fits(*corpus) : !counted) && std::ranges::all_of(corpus_statistics, fits) &&
+         std::ranges::all_of(slides, [&](const SlidePair& pair) {
+           return (!pair.difference || fits(*pair.difference)) && std::ranges::all_of(pair.statistics, fits) &&
+                  std::ranges::all_of(pair.values, close) && pair.artifacts.empty();
          });
+}
+
+bool SlidePair::equal() const noexcept {
+  return (!difference || difference->equal) && artifacts.empty() &&
+         std::ranges::all_of(statistics, &StatisticDifference::equal) &&
+         std::ranges::all_of(values, [](const ValueDifference& value) { return value.difference() == 0.0; });
 }
 
 Comparison compare_runs(const std::string& first_folder, const std::string& second_folder) {
   Run first(first_folder);
   Run second(second_folder);
-  check_comparable(first, second);
+  const Made a_made = made_by(first);
+  const Made b_made = made_by(second);
   Comparison comparison;
+  comparison.spectrum = a_made.spectrum && b_made.spectrum;
+  if (comparison.spectrum) check_comparable(first, second);
+  comparison.only_first = only_in(a_made, b_made);
+  comparison.only_second = only_in(b_made, a_made);
   comparison.first = first.config();
   comparison.second = second.config();
   const auto settings = first.settings();
@@ -213,32 +286,35 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
     }
     const SlideResult one = first.result_of(a);
     const SlideResult other = second.result_of(b);
-    if ((one.sums.values == 0) != (other.sums.values == 0)) {
+    if (comparison.spectrum && (one.sums.values == 0) != (other.sums.values == 0)) {
       comparison.unmatched.push_back(
           {a.path, std::string("has no windows in the ") + (one.sums.values == 0 ? "first" : "second")});
       continue;
     }
-    comparison.slides.push_back({a.path, b.path, difference_of(one.sums, other.sums, analysis),
-                                 statistic_differences(analysis, one.sums, second.config().analysis, other.sums),
-                                 differing_artifacts(one.artifacts, other.artifacts, digests)});
+    SlidePair pair;
+    pair.first = a.path;
+    pair.second = b.path;
+    if (comparison.spectrum && one.sums.values > 0) {
+      pair.difference = difference_of(one.sums, other.sums, analysis);
+      pair.statistics = statistic_differences(analysis, one.sums, second.config().analysis, other.sums);
+    }
+    pair.values = value_differences(a_made, one, b_made, other);
+    compare_artifacts(pair, shared_artifacts(one.artifacts, b_made), shared_artifacts(other.artifacts, a_made),
+                      digests);
+    if (!comparison.spectrum && pair.values.empty() && pair.files == 0 && pair.artifacts.empty()) {
+      comparison.unmatched.push_back({a.path, "the runs made nothing of it that both have"});
+      continue;
+    }
+    comparison.slides.push_back(std::move(pair));
   }
   add_unmatched(comparison, first, "first");
   add_unmatched(comparison, second, "second");
 
-  const auto corpus_of = [&analysis](Run& run) {
-    SpectrumSums corpus;
-    corpus.histogram.assign(static_cast<std::size_t>(analysis.bins), 0);
-    for (const ListedSlide& slide : run.slides()) {
-      if (slide.done) corpus += run.result_of(slide).sums;
-    }
-    return corpus;
-  };
-  const SpectrumSums a = corpus_of(first);
-  const SpectrumSums b = corpus_of(second);
-  comparison.counted = a.values > 0 || b.values > 0;
-  if (a.values > 0 && b.values > 0) {
-    comparison.corpus = difference_of(a, b, analysis);
-    comparison.corpus_statistics = statistic_differences(analysis, a, second.config().analysis, b);
+  comparison.counted = comparison.spectrum && (a_made.corpus.values > 0 || b_made.corpus.values > 0);
+  if (comparison.spectrum && a_made.corpus.values > 0 && b_made.corpus.values > 0) {
+    comparison.corpus = difference_of(a_made.corpus, b_made.corpus, analysis);
+    comparison.corpus_statistics =
+        statistic_differences(analysis, a_made.corpus, second.config().analysis, b_made.corpus);
   }
   return comparison;
 }

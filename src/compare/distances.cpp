@@ -57,6 +57,8 @@ NamedDifference difference_of(const Series& first, const Series& second) {
 
 }  // namespace
 
+double ValueDifference::difference() const noexcept { return difference_of(first, second).value_or(0.0); }
+
 double StatisticDifference::largest() const noexcept {
   double most = 0.0;
   for (const NamedDifference& part : parts) {
@@ -112,9 +114,14 @@ double wasserstein_distance(const std::vector<std::uint64_t>& first, const std::
 }
 
 Difference difference_of(const SpectrumSums& first, const SpectrumSums& second, const AnalysisConfig& analysis) {
-  const auto& [low, high] = analysis.range;
-  const auto percentile = [&, l = low, h = high](double p) {
-    return second.percentile(p, l, h) - first.percentile(p, l, h);
+  // Unknown ones (NaN) are equal to each other alone.
+  const auto percentile = [&](double p) {
+    const double a = first.percentile(p, analysis);
+    const double b = second.percentile(p, analysis);
+    if (std::isnan(a) || std::isnan(b)) {
+      return std::isnan(a) && std::isnan(b) ? 0.0 : std::numeric_limits<double>::infinity();
+    }
+    return b - a;
   };
   Difference difference;
   difference.mean = second.mean() - first.mean();
@@ -127,6 +134,7 @@ Difference difference_of(const SpectrumSums& first, const SpectrumSums& second, 
                      first.sum_of_squares == second.sum_of_squares;
   if (difference.equal) return difference;
   difference.l1 = l1_distance(first.histogram, second.histogram);
+  const auto& [low, high] = analysis.range;
   difference.wasserstein = wasserstein_distance(first.histogram, second.histogram, (high - low) / analysis.bins);
   return difference;
 }

@@ -34,6 +34,16 @@ struct NamedDifference {
   bool is_count = false;  ///< of windows or the like, not in the unit of values
 };
 
+/// A figure of an operator in both runs; NaN where a slide has none.
+struct ValueDifference {
+  std::string name;
+  double first = 0.0;
+  double second = 0.0;
+
+  /// The second less the first; infinite where only one is a number.
+  double difference() const noexcept;
+};
+
 /// How a statistic that both runs have differs.
 struct StatisticDifference {
   std::string name;

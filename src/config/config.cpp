@@ -1,14 +1,11 @@
 #include <toml++/toml.h>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
-#include <sstream>
 
 #include "config/keys.hpp"
+#include "config/read_file.hpp"
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
 
@@ -52,6 +49,11 @@ const char* kind_text(KeyKind kind) {
       return "two numbers, such as [0.0, 150.0]";
   }
   return "something else";
+}
+
+/// What a key takes.
+std::string form_text(const ConfigKey& key) {
+  return key.form.empty() ? std::string(kind_text(key.kind)) : std::string(key.form);
 }
 
 const char* type_text(const toml::node& node) {
@@ -135,6 +137,7 @@ std::optional<ConfigValue> value_of(KeyKind kind, const toml::node& node) {
       if (const auto* text = node.as_string()) return ConfigValue(text->get());
       return std::nullopt;
     case KeyKind::texts:
+      if (const auto* text = node.as_string()) return ConfigValue(std::vector<std::string>{text->get()});
       return list_of<std::string, std::string>(node);
     case KeyKind::integers:
       return list_of<std::int64_t, std::int64_t>(node);
@@ -146,39 +149,82 @@ std::optional<ConfigValue> value_of(KeyKind kind, const toml::node& node) {
   return std::nullopt;
 }
 
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// A list with each element cut at its commas.
+ConfigValue separated(const ConfigValue& value) {
+  std::vector<std::string> parts;
+  for (const std::string& element : std::get<std::vector<std::string>>(value)) {
+    std::string_view left = element;
+    while (true) {
+      const auto comma = left.find(',');
+      parts.emplace_back(trimmed(left.substr(0, comma)));
+      if (comma == std::string_view::npos) break;
+      left.remove_prefix(comma + 1);
+    }
+  }
+  return ConfigValue(std::move(parts));
+}
+
 void assign(Config& config, const ConfigKey& key, const ConfigValue& value, const Place& place) {
-  const std::string what = complaint(key, value);
+  const ConfigValue parts = key.comma_separated ? separated(value) : value;
+  const std::string what = complaint(key, parts);
   if (!what.empty()) fail(place, what);
-  key.set(config, value);
+  key.set(config, parts);
 }
 
 void assign(Config& config, const ConfigKey& key, const toml::node& node, const Place& place) {
-  const auto value = value_of(key.kind, node);
+  const bool is_word = !key.empty_word.empty() && node.value<std::string_view>() == key.empty_word;
+  const auto value = is_word ? ConfigValue(std::string(key.empty_word)) : value_of(key.kind, node);
   if (!value) {
     const bool right_list = node.is_array() && key.kind >= KeyKind::texts;
-    fail(place, key.full_name() + " must be " + kind_text(key.kind) +
+    fail(place, key.full_name() + " must be " + form_text(key) +
                     (right_list ? std::string() : std::string(", not ") + type_text(node)));
   }
   assign(config, key, *value, place);
 }
 
-/// The key that was probably meant by `name` in `section`: keys of other sections must be nearer to win.
-const ConfigKey& nearest_key(std::string_view section, std::string_view name) {
-  const auto cost = [&](const ConfigKey& key) {
-    return 2 * edit_distance(name, key.name) + (key.section == section ? 0 : 3);
-  };
-  return *std::ranges::min_element(config_keys(), {}, cost);
+/// The key whose name is nearest, in any section.
+const ConfigKey& nearest_key(std::string_view name) {
+  return *std::ranges::min_element(config_keys(), {},
+                                   [&](const ConfigKey& key) { return edit_distance(name, key.name); });
 }
 
 /// The same for a name that may be "section.key" with both misspelt, or a key alone.
 std::string nearest_full_name(std::string_view name) {
-  if (name.find('.') == std::string_view::npos) return nearest_key("", name).full_name();
+  if (name.find('.') == std::string_view::npos) return nearest_key(name).full_name();
   std::vector<std::string> names;
   for (const ConfigKey& key : config_keys()) names.push_back(key.full_name());
   return nearest_name(name, names);
 }
 
-std::string did_you_mean(std::string_view name) { return "; did you mean '" + std::string(name) + "'?"; }
+/// The key that may have been meant by a name that `section` doesn't have: one of the section that begins with it or is
+/// like it, or one of another section that is all but it. Null: none.
+const ConfigKey* likely_key(std::string_view section, std::string_view name) {
+  constexpr std::size_t least_beginning = 3;  // characters
+  if (name.size() >= least_beginning) {
+    const auto longer = std::ranges::find_if(config_keys(), [&](const ConfigKey& key) {
+      return key.section == section && std::string_view(key.name).starts_with(name);
+    });
+    if (longer != config_keys().end()) return &*longer;
+  }
+  const ConfigKey* likely = nullptr;
+  int least = 0;
+  for (const ConfigKey& key : config_keys()) {
+    const int distance = edit_distance(name, key.name);
+    const bool own = key.section == section;
+    if (own ? 2 * distance > static_cast<int>(std::max(name.size(), key.name.size())) : distance > 1) continue;
+    const int cost = 2 * distance + (own ? 0 : 3);
+    if (likely != nullptr && cost >= least) continue;
+    likely = &key;
+    least = cost;
+  }
+  return likely;
+}
 
 bool is_section(std::string_view name) {
   for (const std::string& section : config_sections()) {
@@ -189,10 +235,9 @@ bool is_section(std::string_view name) {
 
 [[noreturn]] void unknown_section(std::string_view name, const toml::node& node, const Place& place) {
   if (node.is_table()) {
-    fail(place, "unknown section '" + one_line(name) + "'" + did_you_mean(nearest_name(name, config_sections())));
+    fail(place, "unknown section '" + one_line(name) + "'" + did_you_mean(name, config_sections()));
   }
-  fail(place,
-       "key '" + one_line(name) + "' stands outside a section" + did_you_mean(nearest_key("", name).full_name()));
+  fail(place, "key '" + one_line(name) + "' stands outside a section" + did_you_mean(nearest_key(name).full_name()));
 }
 
 /// Keys that decide nothing any more: files and ledgers of earlier versions have them.
@@ -206,9 +251,10 @@ void read_section(Config& config, std::string_view section, const toml::table& t
     const ConfigKey* known = find_key(section, key.str());
     if (known == nullptr && is_retired(section, key.str())) continue;
     if (known == nullptr) {
-      const ConfigKey& meant = nearest_key(section, key.str());
-      fail(place, "unknown key '" + one_line(key.str()) + "' in [" + std::string(section) + "]" +
-                      did_you_mean(meant.section == section ? std::string(meant.name) : meant.full_name()));
+      const std::string what = "unknown key '" + one_line(key.str()) + "' in [" + std::string(section) + "]";
+      const ConfigKey* meant = likely_key(section, key.str());
+      if (meant == nullptr) fail(place, what);
+      fail(place, what + did_you_mean(meant->section == section ? std::string(meant->name) : meant->full_name()));
     }
     assign(config, *known, node, place);
   }
@@ -233,19 +279,6 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
   return text.size();
 }
 
-/// The TOML library follows dotted keys by recursion without a bound, so that enough of them would exhaust the stack.
-void refuse_deep_keys(std::string_view text, const std::string& origin) {
-  std::size_t dots = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '.') ++dots;
-    if (text[i] == '#')
-      i = std::min(text.find('\n', i), text.size());
-    else if (text[i] == '"' || text[i] == '\'')
-      i = end_of_string(text, i);
-  }
-  if (dots > most_dots) throw ConfigError(origin + ": more than " + std::to_string(most_dots) + " dots in keys");
-}
-
 toml::table parse_toml(std::string_view text, std::string_view origin) {
   try {
     return toml::parse(text);
@@ -254,30 +287,11 @@ toml::table parse_toml(std::string_view text, std::string_view origin) {
   }
 }
 
-std::string read_text(const std::filesystem::path& file) {
-  const std::string name = file.string();
-  std::error_code code;
-  const auto status = std::filesystem::status(file, code);
-  // Reading a named pipe would wait for a writer; those of the shell (<(...), /dev/stdin) have one.
-  const bool device = name.starts_with("/dev/") || name.starts_with("/proc/");
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) && !device) {
-    throw ConfigError(name + ": not a regular file");
-  }
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw ConfigError(name + ": " + std::strerror(errno));
-  std::string text;
-  char buffer[65536];
-  while (in.read(buffer, sizeof buffer), in.gcount() > 0) {
-    text.append(buffer, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > largest_text) throw ConfigError(name + ": larger than 16 MiB");
-  }
-  if (in.bad()) throw ConfigError(name + ": " + std::strerror(errno));
-  return text;
-}
-
 /// A value from the command line: bare words stand for strings, and one element for a list.
 ConfigValue setting_value(const ConfigKey& key, std::string_view text, const Place& place) {
+  if (!key.empty_word.empty() && (text == key.empty_word || text == '"' + std::string(key.empty_word) + '"')) {
+    return ConfigValue(std::string(key.empty_word));
+  }
   const bool takes_text = key.kind == KeyKind::text || key.kind == KeyKind::choice || key.kind == KeyKind::texts;
   const bool bare = text.empty() || (text.front() != '"' && text.front() != '\'' && text.front() != '[');
   if (takes_text && (bare || (key.kind != KeyKind::texts && text.front() == '['))) {
@@ -289,27 +303,32 @@ ConfigValue setting_value(const ConfigKey& key, std::string_view text, const Pla
   try {
     table = toml::parse("value = " + std::string(text));
   } catch (const toml::parse_error& error) {
-    fail(place, key.full_name() + " must be " + kind_text(key.kind) + ": " + one_line(error.description()));
+    const std::string what = key.full_name() + " must be " + form_text(key);
+    // A word in place of a number is an error of TOML's grammar: what the grammar wanted there tells nothing.
+    fail(place, takes_text ? what + ": " + one_line(error.description()) : what + ", not '" + one_line(text) + "'");
   }
   const toml::node* node = table.get("value");
   if (node == nullptr || table.size() != 1) fail(place, "more than one value");
   if (const auto value = value_of(key.kind, *node)) return *value;
-  if (key.kind == KeyKind::texts && node->is_string()) {
-    return ConfigValue(std::vector<std::string>{node->as_string()->get()});
-  }
   if (key.kind == KeyKind::integers && node->is_integer()) {
     return ConfigValue(std::vector<std::int64_t>{node->as_integer()->get()});
   }
-  fail(place, key.full_name() + " must be " + kind_text(key.kind) + ", not " + type_text(*node));
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  fail(place, key.full_name() + " must be " + form_text(key) + ", not " + type_text(*node));
 }
 
 }  // namespace
+
+void refuse_deep_keys(std::string_view text, const std::string& origin) {
+  std::size_t dots = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '.') ++dots;
+    if (text[i] == '#')
+      i = std::min(text.find('\n', i), text.size());
+    else if (text[i] == '"' || text[i] == '\'')
+      i = end_of_string(text, i);
+  }
+  if (dots > most_dots) throw ConfigError(origin + ": more than " + std::to_string(most_dots) + " dots in keys");
+}
 
 Config parse_config(std::string_view toml, std::string_view origin) {
   refuse_deep_keys(toml, std::string(origin));
@@ -327,7 +346,13 @@ Config parse_config(std::string_view toml, std::string_view origin) {
   return config;
 }
 
-Config load_config(const std::filesystem::path& file) { return parse_config(read_text(file), file.string()); }
+Config load_config(const std::filesystem::path& file) {
+  return parse_config(read_file(file, largest_text, FileOrigin::given_or_pipe), file.string());
+}
+
+std::filesystem::path outlines_beside(const std::filesystem::path& slide) {
+  return std::filesystem::path(slide).replace_extension(".geojson");
+}
 
 void read_model_file(Config& config) {
   if (!config.operators.runs("model") || config.model.network || config.model.file.empty()) return;
@@ -360,10 +385,19 @@ void apply_setting(Config& config, std::string_view assignment) {
   const std::string_view name = dot == std::string_view::npos ? std::string_view() : full.substr(dot + 1);
   const ConfigKey* key = find_key(section, name);
   if (key == nullptr) {
-    const std::string meant = is_section(section) ? nearest_key(section, name).full_name() : nearest_full_name(full);
-    fail(place, "unknown key '" + one_line(full) + "'" + did_you_mean(meant));
+    const std::string what = "unknown key '" + one_line(full) + "'";
+    if (!is_section(section)) fail(place, what + did_you_mean(nearest_full_name(full)));
+    const ConfigKey* meant = likely_key(section, name);
+    fail(place, meant == nullptr ? what : what + did_you_mean(meant->full_name()));
   }
   assign(config, *key, setting_value(*key, trimmed(assignment.substr(equals + 1)), place), place);
+}
+
+void resolve_image_format(Config& config) {
+  if (config.image.format != ImageFormat::automatic) return;
+  // A network's features are no image; what it gives isn't known yet, and to have a format then changes nothing.
+  const auto makes_image = [](const std::string& op) { return op != "spectrum" && op != "tissue"; };
+  if (std::ranges::any_of(config.operators.run, makes_image)) config.image.format = ImageFormat::ome_tiff;
 }
 
 void validate(const Config& config) {

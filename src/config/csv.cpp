@@ -1,6 +1,12 @@
 #include "config/csv.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
 #include <slidestream/error.hpp>
+
+#include "config/printable.hpp"
 
 namespace slidestream {
 
@@ -74,7 +80,30 @@ class CsvParser {
   std::size_t line_ = 1;
 };
 
+std::string_view without_spaces(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
 }  // namespace
+
+std::string column_name(std::string_view cell) {
+  std::string name(without_spaces(cell));
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return name;
+}
+
+std::optional<std::size_t> find_column(const std::vector<std::string>& header, std::string_view name) {
+  auto found = std::ranges::find(header, name);
+  if (found == header.end()) {
+    const std::string plain = column_name(name);
+    found = std::ranges::find_if(header, [&](const std::string& cell) { return column_name(cell) == plain; });
+  }
+  if (found == header.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - header.begin());
+}
 
 std::string_view without_bom(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -83,6 +112,14 @@ std::string_view without_bom(std::string_view text) {
 
 std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin) {
   return CsvParser(without_bom(text), origin).parse();
+}
+
+std::string spreadsheet_text(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return std::string(text);
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
+  return (formula ? "'" : "") + printable(text, ' ');
 }
 
 std::string csv_field(std::string_view text) {

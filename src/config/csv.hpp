@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,19 @@ struct CsvRecord {
 /// \throws ConfigError for a quote that isn't closed, or text after a closing quote.
 std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin);
 
+/// A header's cell as columns are told apart: small letters, without spaces around it.
+std::string column_name(std::string_view cell);
+
+/// Where `header` has a column of this name, whatever the case of its letters and the spaces around it; one that is
+/// written exactly so goes first. Nothing: it has none.
+std::optional<std::size_t> find_column(const std::vector<std::string>& header, std::string_view name);
+
 /// A field of such a record: in quotes when it needs them.
 std::string csv_field(std::string_view text);
+
+/// What a program that computes cells shows as `text`: a ' stands before what it would take for a formula, and spaces
+/// in place of control characters. Numbers stay.
+std::string spreadsheet_text(std::string_view text);
 
 /// The text without a UTF-8 byte order mark.
 std::string_view without_bom(std::string_view text);

@@ -96,10 +96,13 @@ inline ConfigKey of_machine(ConfigKey key) {
   return key;
 }
 
-/// What is wrong with micrometres a pixel: 0, or 0.001 or more.
-inline std::string mpp_complaint(const ConfigValue& value) {
-  const double mpp = std::get<double>(value);
-  return mpp == 0.0 || mpp >= 0.001 ? std::string() : std::string("must be 0, or 0.001 or more");
+/// Micrometres per pixel, or 0 where they aren't set.
+template <class Section>
+ConfigKey micrometres(std::string_view section, std::string_view name, Section Config::*part, double Section::*member,
+                      std::string_view comment) {
+  ConfigKey key = real(section, name, part, member, 0.001, 1000.0, comment);
+  key.or_zero = true;
+  return key;
 }
 
 }  // namespace slidestream

@@ -62,6 +62,68 @@ ConfigKey range_key() {
   return key;
 }
 
+ConfigKey white_key() {
+  ConfigKey key =
+      plain("stain", "white", KeyKind::reals, &Config::stain, &StainConfig::white,
+            "Red, green and blue, 1 to 255, of light that passed through glass alone, such as [242, 242, 244]: their "
+            "optical density is 0, and they become the reference's. \"auto\" measures them on each slide's "
+            "background, and takes 240 where there is none. Default \"auto\".");
+  key.empty_word = "auto";
+  key.form = "\"auto\" or [red, green, blue]";
+  key.get = [](const Config& config) {
+    return config.stain.white.empty() ? ConfigValue(std::string("auto")) : ConfigValue(config.stain.white);
+  };
+  key.set = [](Config& config, const ConfigValue& value) {
+    const auto* numbers = std::get_if<std::vector<double>>(&value);
+    config.stain.white = numbers == nullptr ? std::vector<double>() : *numbers;
+  };
+  key.low = 1.0;
+  key.high = 255.0;
+  key.check = [](const ConfigValue& value) {
+    const auto& numbers = std::get<std::vector<double>>(value);
+    const bool are_whole = std::ranges::all_of(numbers, [](double v) { return v == std::floor(v); });
+    if (numbers.empty() || (numbers.size() == 3 && are_whole)) return std::string();
+    return std::string("is no colour; expected \"auto\" or three whole numbers, for red, green and blue");
+  };
+  return key;
+}
+
+ConfigKey hole_key() {
+  ConfigKey key = real(
+      "tissue", "hole_um2", &Config::tissue, &TissueConfig::hole_um2, -1.0, 1e12,
+      "Largest area of a hole in tissue that is filled, in square micrometres; 0 means none, -1 all. Default -1.0.");
+  key.check = [](const ConfigValue& value) {
+    const double area = std::get<double>(value);
+    return area == -1.0 || area >= 0.0 ? std::string() : std::string("must be -1, or 0 or more");
+  };
+  return key;
+}
+
+/// UIDs have up to 64 characters: what makes them unique needs 24 of them, and a dot.
+std::string uid_root_complaint(const ConfigValue& value) {
+  constexpr std::size_t most = 39;
+  const std::string& root = std::get<std::string>(value);
+  if (root.empty()) return {};
+  bool is_uid = root.size() > 2 && root[0] <= '2' && root[1] == '.';
+  for (std::size_t at = 0; is_uid && at <= root.size();) {
+    const std::size_t end = std::min(root.find('.', at), root.size());
+    const std::string part = root.substr(at, end - at);
+    is_uid = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos &&
+             (part.size() == 1 || part.front() != '0');
+    at = end + 1;
+  }
+  if (!is_uid) return "isn't a UID: numbers with dots between them, such as 1.2.826.0.1.3680043.2";
+  return root.size() <= most ? std::string() : "has more than " + std::to_string(most) + " characters";
+}
+
+ConfigKey uid_root_key() {
+  ConfigKey key = plain("dicom", "uid_root", KeyKind::text, &Config::dicom, &DicomConfig::uid_root,
+                        "UID below which the UIDs of DICOM files are made, of at most 39 characters. They are numbers "
+                        "that the content decides. Empty means 2.25. Default \"\".");
+  key.check = uid_root_complaint;
+  return key;
+}
+
 ConfigKey tile_key() {
   ConfigKey key = integer("image", "tile", &Config::image, &ImageConfig::tile, 0, 4096,
                           "Side of the square tiles, in pixels: a multiple of 16 from 16 to 4096; 0 means 256, and "
@@ -70,15 +132,6 @@ ConfigKey tile_key() {
   key.check = [](const ConfigValue& value) {
     return std::get<std::int64_t>(value) % 16 == 0 ? std::string() : std::string("must be a multiple of 16");
   };
-  return key;
-}
-
-ConfigKey mpp_key() {
-  ConfigKey key =
-      real("input", "mpp", &Config::input, &InputConfig::mpp, 0.0, 1000.0,
-           "Micrometres a pixel of level 0, 0.001 to 1000, in place of what the slides say of themselves; 0 "
-           "means what they say. Default 0.0.");
-  key.check = mpp_complaint;
   return key;
 }
 
@@ -93,8 +146,7 @@ std::string choices_text(std::span<const std::string> choices) {
 
 /// "'x'; expected a, b or c; did you mean 'b'?"
 std::string not_among(const std::string& name, std::span<const std::string> choices) {
-  return "'" + one_line(name) + "'; expected " + choices_text(choices) + "; did you mean '" +
-         nearest_name(name, choices) + "'?";
+  return "'" + one_line(name) + "'; expected " + choices_text(choices) + did_you_mean(name, choices);
 }
 
 /// Lives as long as the program: a key only looks at its description.
@@ -112,6 +164,7 @@ const std::string& run_description() {
 ConfigKey run_key() {
   ConfigKey key =
       plain("operators", "run", KeyKind::texts, &Config::operators, &OperatorsConfig::run, run_description());
+  key.comma_separated = true;
   key.check = [](const ConfigValue& value) {
     static const std::vector<std::string> names(operator_names.begin(), operator_names.end());
     const auto& run = std::get<std::vector<std::string>>(value);
@@ -165,11 +218,12 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> stain_names = {"normalised", "hematoxylin", "eosin"};
   static const std::vector<std::string> tissue_names = {"auto", "geojson"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
-  static const std::vector<std::string> image_names = {"none", "ome-tiff", "ome-zarr", "dzi"};
+  static const std::vector<std::string> csv_names = {"plain", "spreadsheet"};
+  static const std::vector<std::string> image_names = {"auto", "none", "ome-tiff", "ome-zarr", "dzi", "dicom"};
   static const std::vector<std::string> copy_level_names = {"exact", "shrink-on-load"};
   static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd", "blosc-lz4", "copy"};
   static const std::vector<std::string> weight_names = {"tent", "cosine", "none"};
-  static const std::vector<std::string> edge_names = {"shift", "mirror"};
+  static const std::vector<std::string> edge_names = {"auto", "shift", "mirror"};
   static const std::vector<std::string> stitch_mode_names = {"strict", "lenient"};
   static const std::vector<std::string> hash_names = {"none", "changed", "always"};
   static const std::vector<std::string> journal_names = {"auto", "wal", "rollback"};
@@ -183,6 +237,10 @@ std::vector<ConfigKey> make_keys() {
       integer("input", "max_pixels", &Config::input, &InputConfig::max_pixels, 1, std::int64_t{1} << 46,
               "Largest width x height accepted, in pixels; a larger slide fails before anything is allocated. Default "
               "68719476736 (2^36)."),
+      integer(
+          "input", "max_tiles", &Config::input, &InputConfig::max_tiles, 1, std::int64_t{1} << 28,
+          "Most tiles of a slide, over all its levels; a slide of more fails before its tables are read. Memory: 16 "
+          "bytes per tile of each open slide. Default 2097152 (2^21)."),
       choice("input", "io", &Config::input, &InputConfig::io, io_names,
              "How tiles are read: posix (positional reads), uring (many at a time, Linux's io_uring), direct (past the "
              "system's cache, O_DIRECT), cufile (straight into a GPU's memory where the GPU decodes them, by NVIDIA's "
@@ -195,14 +253,31 @@ std::vector<ConfigKey> make_keys() {
               "then twice as long each time, at most 30 s. Default 6 (about 6 s in all)."),
       integer(
           "input", "max_seconds", &Config::input, &InputConfig::max_seconds, 0, 30 * 86400,
-          "Longest time for one slide, from its first strip on, in seconds; then it fails. Where a network runs it is "
-          "from its first rows in the network on, and what that has under way is ended. 0 means no limit. "
+          "Longest time to open a slide, and for the rest from its first strip on, in seconds; then it fails. Where a "
+          "network runs the rest is from its first rows in the network on, and what that has under way is ended. 0 "
+          "means no limit. "
           "Default 0."),
       choice("input", "content_hash", &Config::input, &InputConfig::content_hash, hash_names,
              "Whether a slide that was done is known by its content too, and not by size and time alone: none; changed "
              "(reads every slide once more, and again where its time differs); always (and again at every start). "
              "Default none."),
-      mpp_key(),
+      micrometres("input", "mpp", &Config::input, &InputConfig::mpp,
+                  "Micrometres per pixel of level 0, 0.001 to 1000, in place of what the slides say of themselves; "
+                  "0 means what they say. The magnification becomes 10 / mpp. The column mpp of a CSV list gives "
+                  "it for one slide, and goes before this key. Default 0.0."),
+      micrometres("input", "mpp_default", &Config::input, &InputConfig::mpp_default,
+                  "Micrometres per pixel of level 0, 0.001 to 1000, of slides that don't say it themselves, and of "
+                  "such a stain.reference; 0 means that it isn't known. The magnification becomes 10 / mpp. "
+                  "Default 0.0."),
+      integer(
+          "input", "channel", &Config::input, &InputConfig::channel, -1, 65535,
+          "Channel, from 0, of slides that have several: it is read as grey, one of three samples as RGB. Images of a "
+          "grey one have three equal channels, as those of grey slides, but for identity.colour = luminance. -1 "
+          "refuses such slides. Default -1."),
+      path("input", "openslide", &Config::input, &InputConfig::openslide,
+           "OpenSlide, which reads slides that have no reader here: its library (libopenslide.so.1), or a folder that "
+           "holds it; auto means what the environment's SLIDESTREAM_OPENSLIDE names, else where the system or Python's "
+           "package openslide_bin has it; never refuses such slides. Default auto."),
       choice("decode", "device", &Config::decode, &DecodeConfig::device, decode_names,
              "Where tiles of JPEG and JPEG 2000 are decoded: cpu, gpu, or auto (where the windows are transformed). "
              "Default auto."),
@@ -227,9 +302,12 @@ std::vector<ConfigKey> make_keys() {
       integer("pipeline", "threads", &Config::pipeline, &PipelineConfig::threads, 0, 1024,
               "Threads of the run; 0 takes all that the machine allows this process. Memory: a few MiB each. Default "
               "0."),
-      integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
-              "Host memory for slots and carried rows together, in MiB, taken from the system as it is touched. A "
-              "strip that doesn't fit a slot is cut lower, and narrower, without changing the result. Default 640."),
+      integer(
+          "pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
+          "Host memory for slots and carried rows together, in MiB, taken from the system as it is touched. A "
+          "strip that doesn't fit a slot is cut lower, and narrower, without changing the result. Decoding takes at "
+          "most a quarter of it besides, or 8 MiB per thread where that is more; a slide with a tile that needs more "
+          "fails. Default 640."),
       devices_key("CUDA devices to use, by number; empty means all. Default []."),
       real("gpu", "memory_fraction", &Config::gpu, &GpuConfig::memory_fraction, 0.01, 1.0,
            "Share of each device's free memory to take at the start, 0.01 to 1. Default 0.8."),
@@ -266,22 +344,39 @@ std::vector<ConfigKey> make_keys() {
       path("stain", "reference", &Config::stain, &StainConfig::reference,
            "A slide whose stains others are normalised to; empty means the published ones (Macenko 2009). Memory: "
            "while it is looked at, as tissue's. Default \"\"."),
+      white_key(),
+      real("stain", "mpp", &Config::stain, &StainConfig::mpp, 0.1, 10.0,
+           "Micrometres per pixel, 0.1 to 10, of the blocks that stains are fitted to: up to 256 of 64 x 64 pixels, "
+           "spread over the tissue, each pixel the mean of its area. Of slides without a pixel size 4 pixels of "
+           "level 0 count as 1 micrometre. Default 1.0."),
       choice("tissue", "source", &Config::tissue, &TissueConfig::source, tissue_names,
-             "Where the mask of tissue comes from, for all that want one: auto (found by its saturation on the level "
-             "nearest to 8 micrometres a pixel; holes in tissue are filled), or geojson (polygons in level 0 pixels, "
-             "in SLIDE.geojson beside the slide). Memory: while a slide is looked at, about 6 bytes a pixel of that "
-             "level, at most 400 MiB. Default auto."),
+             "Where the mask of tissue comes from, for all that want one: auto (found by its saturation at 8 "
+             "micrometres per pixel; holes in tissue are filled), or geojson (polygons in level 0 pixels, "
+             "in SLIDE.geojson beside the slide). Memory: while a slide is looked at, about 6 bytes per pixel of that "
+             "size, at most 400 MiB. Default auto."),
       real("tissue", "share", &Config::tissue, &TissueConfig::share, 0.0, 1.0,
            "Share of a window that is tissue from which on the window counts as tissue, 0 to 1. Default 0.5."),
-      choice(
-          "image", "format", &Config::image, &ImageConfig::format, image_names,
-          "What operators that make images write: none, ome-tiff (a tiled pyramid in one BigTIFF file, as "
-          "images/SLIDE.OPERATOR.ome.tif), ome-zarr (a pyramid in a folder of chunks, .ome.zarr), or dzi (a folder of "
-          "JPEG files with a page that shows them, .dzi and .view.html). Default none."),
+      integer("tissue", "threshold", &Config::tissue, &TissueConfig::threshold, 0, 254,
+              "Saturation above which a pixel is tissue, 1 to 254; 0 means Otsu's threshold, at least 15. Default 0."),
+      real("tissue", "min_um2", &Config::tissue, &TissueConfig::min_um2, 0.0, 1e12,
+           "Smallest area of a region of tissue in square micrometres; smaller ones are dropped. Default 16384.0."),
+      hole_key(),
+      real("tissue", "simplify_px", &Config::tissue, &TissueConfig::simplify_px, 0.0, 10.0,
+           "How far the outlines in SLIDE.tissue.geojson may lie from the mask's, in its pixels (8 micrometres), 0 to "
+           "10: "
+           "corners are left out accordingly. 0 means the mask's own outlines. Default 1.0."),
+      choice("image", "format", &Config::image, &ImageConfig::format, image_names,
+             "What operators that make images write: ome-tiff (a tiled pyramid in one BigTIFF file, as "
+             "images/SLIDE.OPERATOR.ome.tif), ome-zarr (a pyramid in a folder of chunks, .ome.zarr), dzi (a folder of "
+             "JPEG files with a page that shows them, .dzi and .view.html), dicom (a folder of DICOM files, one per "
+             "level, "
+             ".dicom), none (such operators are refused), or auto "
+             "(ome-tiff where an operator makes images). Default auto."),
       choice(
           "image", "compression", &Config::image, &ImageConfig::compression, compression_names,
           "How tiles are compressed: jpeg (8-bit grey or colour, with loss; not in ome-zarr, alone in dzi), none, "
-          "zstd, blosc-lz4 (ome-zarr), copy (ome-tiff, of the operator identity: the slide's own JPEG tiles as they "
+          "zstd (not in dicom), blosc-lz4 (ome-zarr), copy (ome-tiff and dicom, of the operator identity: the slide's "
+          "own JPEG tiles as they "
           "are, "
           "and jpeg for the smaller levels), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, "
           "and zstd where image.zarr_version is 3). Default auto."),
@@ -298,12 +393,17 @@ std::vector<ConfigKey> make_keys() {
       integer("image", "zarr_version", &Config::image, &ImageConfig::zarr_version, 2, 3,
               "Version of zarr that ome-zarr is written in: 2 (OME-Zarr 0.4, a file a chunk) or 3 (OME-Zarr 0.5, a "
               "file a row of chunks). Default 2."),
+      path("dicom", "attributes", &Config::dicom, &DicomConfig::attributes,
+           "TOML or JSON file with attributes of patient, study, equipment and specimen by DICOM keyword, such as "
+           "PatientID = \"1\"; all images of a run get them. Without it they are empty. Default \"\"."),
+      uid_root_key(),
       choice("stitch", "weights", &Config::stitch, &StitchConfig::weights, weight_names,
              "How neighbouring tiles of a network share the pixels that both give: tent (linearly), cosine (smoothly) "
              "or none (half each). Default tent."),
       choice("stitch", "edge", &Config::stitch, &StitchConfig::edge, edge_names,
-             "Where the last tile of a row or column lies: shift (moved back into the image) or mirror (in step, what "
-             "is outside being mirrored). Default shift."),
+             "Where the last tile of a row or column lies: shift (moved back into the image), mirror (in step; what is "
+             "outside is mirrored), or auto (mirror for vectors, whose tiles then lie on a regular grid, else shift). "
+             "Default auto."),
       // What is left of slides that fail is all that these decide.
       of_machine(choice("stitch", "mode", &Config::stitch, &StitchConfig::mode, stitch_mode_names,
                         "What a tile that fails does: strict (fails its slide there), or lenient (leaves a hole in the "
@@ -325,6 +425,11 @@ std::vector<ConfigKey> make_keys() {
       integer("output", "checkpoint_seconds", &Config::output, &OutputConfig::checkpoint_seconds, 0, 86400,
               "Seconds between two times that the files of results are written while the run goes on; 0 means at its "
               "end only. Default 60."),
+      of_machine(
+          choice("output", "csv", &Config::output, &OutputConfig::csv, csv_names,
+                 "Cells of the CSV files: plain (as they are), or spreadsheet (text that begins with =, +, -, @, "
+                 "a tab or a return gets a ' in front, and control characters become spaces, so that a program "
+                 "that computes cells shows them). Default plain.")),
       choice("output", "journal", &Config::output, &OutputConfig::journal, journal_names,
              "How SQLite keeps run.sqlite whole: wal, rollback (for network file systems), or auto (asks the file "
              "system). Default auto."),
@@ -344,8 +449,9 @@ std::string bound_text(const ConfigKey& key, double bound) {
 
 std::string outside(const ConfigKey& key, const std::string& shown, double value) {
   // Written so that NaN is outside.
-  if (value >= key.low && value <= key.high) return {};
-  return " is " + shown + "; expected " + bound_text(key, key.low) + " to " + bound_text(key, key.high);
+  if ((value >= key.low && value <= key.high) || (key.or_zero && value == 0.0)) return {};
+  return " is " + shown + "; expected " + (key.or_zero ? "0, or " : "") + bound_text(key, key.low) + " to " +
+         bound_text(key, key.high);
 }
 
 std::string bounds_complaint(const ConfigKey& key, const ConfigValue& value) {
@@ -410,6 +516,7 @@ const ConfigKey* find_key(std::string_view section, std::string_view name) {
 }
 
 std::string complaint(const ConfigKey& key, const ConfigValue& value) {
+  if (!key.empty_word.empty() && std::holds_alternative<std::string>(value)) return {};
   std::string what = bounds_complaint(key, value);
   if (what.empty() && key.check) {
     what = key.check(value);

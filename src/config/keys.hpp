@@ -41,10 +41,14 @@ struct ConfigKey {
   KeyKind kind = KeyKind::text;
   std::string_view comment;              ///< meaning, unit, bounds, default, memory consequence
   std::span<const std::string> choices;  ///< of a `choice`
+  std::string_view form;                 ///< what it takes, for messages; empty: what its kind does
+  std::string_view empty_word;           ///< of a list: its value where it is empty, as a string; empty: [] is
   bool is_path = false;                  ///< says where something lies: stays out of files that are passed on
   bool of_machine = false;               ///< decides how results are made, not which
+  bool comma_separated = false;          ///< a list whose elements hold no comma: "a,b" stands for it too
   double low = 0.0;                      ///< bounds, inclusive
   double high = 0.0;
+  bool or_zero = false;  ///< 0 is a value, too, though it isn't within the bounds
   std::function<ConfigValue(const Config&)> get;
   std::function<void(Config&, const ConfigValue&)> set;  ///< the value has been checked
   /// What is wrong with a value of the right type and within the bounds; empty: nothing.

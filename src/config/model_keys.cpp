@@ -23,9 +23,11 @@ ConfigKey channels_key(std::string_view name, std::vector<double> ModelConfig::*
 }
 
 ConfigKey model_range_key() {
-  ConfigKey key = plain("model", "range", KeyKind::range, &Config::model, &ModelConfig::range,
-                        "Values of an image that become black and white, that is 0 and the largest sample; [0.0, 0.0] "
-                        "means what MODEL.toml says, else [0.0, 1.0]. Default [0.0, 0.0].");
+  ConfigKey key =
+      plain("model", "range", KeyKind::range, &Config::model, &ModelConfig::range,
+            "Values that become black and white, that is 0 and the largest sample; others are clamped in an image, "
+            "and fail the slide in classes without model.activation. [0.0, 0.0] means what MODEL.toml "
+            "says, else [0.0, 1.0]. Default [0.0, 0.0].");
   key.check = [](const ConfigValue& value) {
     const auto& [low, high] = std::get<std::array<double, 2>>(value);
     if (low == 0.0 && high == 0.0) return std::string();
@@ -37,21 +39,23 @@ ConfigKey model_range_key() {
   return key;
 }
 
-ConfigKey model_mpp_key() {
-  ConfigKey key = real("model", "mpp", &Config::model, &ModelConfig::mpp, 0.0, 1000.0,
-                       "Micrometres a pixel of the network's tiles, 0.001 to 1000: they are made from the coarsest "
-                       "level that is finer. 0 means what MODEL.toml says, else the level's own pixels. Default 0.0.");
-  key.check = mpp_complaint;
-  return key;
+ConfigKey coords_only_key() {
+  return plain(
+      "features", "coords_only", KeyKind::flag, &Config::features, &FeaturesConfig::coords_only,
+      "Write the places of tiles alone, as coords/SLIDE.h5, with the operator model: no network is opened, and "
+      "no pixels are read but for tissue. model.tile must be set, here or in MODEL.toml; model.file may be "
+      "left out. Default false.");
 }
 
 }  // namespace
 
 std::vector<ConfigKey> model_keys() {
   static const std::vector<std::string> output_names = {"auto", "image", "classes", "vector"};
+  static const std::vector<std::string> activation_names = {"auto", "none", "softmax", "sigmoid"};
   static const std::vector<std::string> sample_names = {"auto", "uint8", "uint16"};
   static const std::vector<std::string> where_names = {"auto", "all", "tissue"};
   static const std::vector<std::string> provider_names = {"auto", "cpu", "cuda"};
+  static const std::vector<std::string> feature_format_names = {"h5", "pt", "both"};
   static const std::vector<std::string> batches_names = {"auto", "slide", "mixed"};
   return {
       path("model", "file", &Config::model, &ModelConfig::file,
@@ -74,11 +78,20 @@ std::vector<ConfigKey> model_keys() {
       real("model", "scale", &Config::model, &ModelConfig::scale, 0.0, 65535.0,
            "What a sample of 255 becomes before model.mean and model.std: 1.0 or 255.0 for most networks; 0 means "
            "what MODEL.toml says, else 1.0. Default 0.0."),
-      model_mpp_key(),
+      micrometres("model", "mpp", &Config::model, &ModelConfig::mpp,
+                  "Micrometres a pixel of the network's tiles, 0.001 to 1000: they are made from the coarsest "
+                  "level that is finer. 0 means what MODEL.toml says, else the level's own pixels. Default 0.0."),
       choice("model", "output", &Config::model, &ModelConfig::output, output_names,
-             "What the network gives: image (pixels), classes (a channel for each class, of which the largest is the "
-             "label), vector (features of the tile, for features/SLIDE.h5), or auto (what MODEL.toml says, else by the "
+             "What the network gives: image (pixels), classes (a channel for each class, two or more; the label is the "
+             "channel "
+             "whose value is largest after blending), vector (features of the tile, for features/SLIDE.h5), or auto "
+             "(what MODEL.toml says, else by the "
              "network's shape: N x D is vector, N x C x H x W image). Default auto."),
+      choice(
+          "model", "activation", &Config::model, &ModelConfig::activation, activation_names,
+          "Function of the network's values, applied before they are mapped to samples: none, softmax (over a pixel's "
+          "channels), sigmoid (of each value), or auto (what MODEL.toml says, else none). With softmax and sigmoid "
+          "model.range is 0 to 1. Scores of classes (logits) need softmax. Default auto."),
       model_range_key(),
       choice("model", "sample", &Config::model, &ModelConfig::sample, sample_names,
              "Samples of an image that a network gives: uint8, uint16, or auto (what MODEL.toml says, else uint8). "
@@ -86,9 +99,17 @@ std::vector<ConfigKey> model_keys() {
       choice("model", "where", &Config::model, &ModelConfig::where, where_names,
              "Which tiles the network gets: all, those with tissue, or auto (what MODEL.toml says, else all). "
              "Default auto."),
+      real(
+          "model", "tissue_share", &Config::model, &ModelConfig::tissue_share, -1.0, 1.0,
+          "With model.where = \"tissue\": the share of a tile that must be tissue, 0 to 1; 0 means any tissue, that is "
+          "one pixel of the mask. -1 means what MODEL.toml says, else 0. Default -1.0."),
+      integer(
+          "model", "ignore", &Config::model, &ModelConfig::ignore, 0, 255,
+          "Label of pixels that no tile was computed for, with model.output = \"classes\"; no class of the network. 0 "
+          "means what MODEL.toml says, else 255. Default 0."),
       of_machine(
           integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
-                  "Batches that a device works on at a time; 0 means 2 on a GPU, and on the CPU as many as threads. "
+                  "Batches that a device works on at a time; 0 means 3 on a GPU, and on the CPU as many as threads. "
                   "Memory: what the network takes for a batch, for each. Default 0.")),
       path(
           "model", "runtime", &Config::model, &ModelConfig::runtime,
@@ -102,6 +123,11 @@ std::vector<ConfigKey> model_keys() {
              "What fills a batch: slide (tiles of one slide, the last batch with zeros, so that it holds the same "
              "whenever it is run), mixed (tiles of several slides, which many small ones fill better), or auto (what "
              "MODEL.toml says, else slide). Memory with mixed: small slides that wait for others. Default auto."),
+      coords_only_key(),
+      choice(
+          "features", "format", &Config::features, &FeaturesConfig::format, feature_format_names,
+          "Files of features: h5 (features/SLIDE.h5, coords and features), pt (features/SLIDE.pt, the features alone "
+          "as a tensor that PyTorch loads, for CLAM), or both. Default h5."),
   };
 }
 

@@ -6,7 +6,7 @@
 
 namespace slidestream {
 
-/// Those of `[model]`.
+/// Those of `[model]` and `[features]`.
 std::vector<ConfigKey> model_keys();
 
 }  // namespace slidestream

@@ -41,6 +41,19 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   return nearest == candidates.end() ? std::string() : *nearest;
 }
 
+std::string did_you_mean(std::string_view meant) { return "; did you mean '" + one_line(meant) + "'?"; }
+
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  const std::string nearest = nearest_name(name, candidates);
+  // Half of the letters is theirs at least; all options begin with dashes.
+  const auto letters = [](std::string_view text) {
+    return text.substr(std::min(text.find_first_not_of('-'), text.size()));
+  };
+  const auto longest = static_cast<int>(std::max(letters(name).size(), letters(nearest).size()));
+  if (2 * edit_distance(name, nearest) > longest) return {};
+  return did_you_mean(nearest);
+}
+
 std::string one_line(std::string_view text) {
   if (text.size() <= longest_shown) return printable(text, ' ');
   // Not within a character.

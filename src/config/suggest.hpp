@@ -10,6 +10,12 @@ namespace slidestream {
 /// first 64 bytes of names are looked at, so that a hostile name costs nothing.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
+/// "; did you mean 'meant'?"
+std::string did_you_mean(std::string_view meant);
+
+/// The same with the candidate nearest to `name`; empty where none is like it.
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
+
 /// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 int edit_distance(std::string_view a, std::string_view b);
 

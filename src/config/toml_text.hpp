@@ -13,6 +13,10 @@ std::string to_toml_number(double value);
 /// A value as TOML. \throws ConfigError when a string isn't UTF-8, which TOML can't hold.
 std::string to_toml_value(const ConfigValue& value);
 
+/// The TOML library follows dotted keys by recursion without a bound, so that enough of them would exhaust the stack.
+/// \throws ConfigError that names `origin` for text with too many.
+void refuse_deep_keys(std::string_view text, const std::string& origin);
+
 /// Text broken into lines of at most `columns` bytes, each begun with `prefix`.
 std::string wrapped(std::string_view text, std::string_view prefix, std::size_t columns);
 

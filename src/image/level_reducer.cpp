@@ -107,28 +107,31 @@ void sum_rows(const RowPair& pair) {
   }
 }
 
+/// Sums stay float64 from level to level, and each mean is rounded to float32 once.
+template <class Above>
 void average_rows(const RowPair& pair) {
   const int channels = pair.channels;
-  const auto* upper = as<float>(pair.upper);
-  const auto* lower = as<float>(pair.lower);
+  const auto* upper = as<Above>(pair.upper);
+  const auto* lower = as<Above>(pair.lower);
+  auto* sums = as<double>(pair.values);
   auto* pixels = as<float>(pair.pixels);
+  const std::int64_t block = std::int64_t{1} << pair.level;
   for (std::int64_t x = 0; x < pair.columns; ++x) {
     const bool two_columns = 2 * x + 1 < pair.above;
+    const std::int64_t width = x + 1 == pair.columns ? pair.last_block_width : block;
+    const auto samples = static_cast<double>(width * pair.block_rows);
     for (int c = 0; c < channels; ++c) {
       const std::int64_t left = 2 * x * channels + c;
       const std::int64_t right = left + channels;
-      float value = upper[left];
-      if (two_columns && lower != nullptr) {
-        value = ((upper[left] + upper[right]) + (lower[left] + lower[right])) / 4.0F;
-      } else if (two_columns) {
-        value = (upper[left] + upper[right]) / 2.0F;
-      } else if (lower != nullptr) {
-        value = (upper[left] + lower[left]) / 2.0F;
-      }
-      pixels[x * channels + c] = value;
+      const auto row_sum = [&](const Above* row) {
+        const double first = row[left];
+        return two_columns ? first + row[right] : first;
+      };
+      const double sum = lower != nullptr ? row_sum(upper) + row_sum(lower) : row_sum(upper);
+      sums[x * channels + c] = sum;
+      pixels[x * channels + c] = static_cast<float>(sum / samples);
     }
   }
-  std::memcpy(pair.values, pair.pixels, static_cast<std::size_t>(pair.columns) * channels * sizeof(float));
 }
 
 template <class Pixel>
@@ -160,7 +163,9 @@ Way way_to(int level, SampleType sample, bool labels) {
     if (sample == SampleType::uint16) return {pick_rows<uint16_t>, 2};
     return {pick_rows<uint32_t>, 4};
   }
-  if (sample == SampleType::float32) return {average_rows, 4};
+  if (sample == SampleType::float32) {
+    return {level == 1 ? average_rows<float> : average_rows<double>, sizeof(double)};
+  }
   if (sample == SampleType::uint8) {
     if (level == 1) return way_of_sums<uint8_t, uint16_t, uint8_t>();
     if (level <= last_level_of_16_bits_from_8) return way_of_sums<uint16_t, uint16_t, uint8_t>();

@@ -26,7 +26,8 @@ class LevelRows {
 /// A sample of level k comes from the n samples of the 2^k x 2^k block of the image that are inside it:
 /// - uint8, uint16: floor((2 sum + n) / (2 n)). Sums are handed down from level to level, so that a sample is rounded
 ///   once; averages of averages, each rounded half up, would brighten an image by 1/8 a level.
-/// - float32: from the level above, row-major, ((a + b) + (c + d)) / 4; of two, (a + b) / 2; of one, a.
+/// - float32: float32(sum / n). A sum is (a + b) + (c + d) of the sums of the level above, row-major and in float64;
+///   what is outside adds nothing. This order is fixed, so bands and columns don't change a bit.
 /// - labels: the block's first sample.
 ///
 /// Thread-safety: one object a thread; objects for other columns are independent.

@@ -22,6 +22,13 @@ Mask empty_mask(Size size, GridScale scale, Size level0) {
   return {size, scale, level0, std::vector<std::uint8_t>(static_cast<std::size_t>(size.width * size.height))};
 }
 
+PackedMask::PackedMask(const Mask& mask)
+    : size_(mask.size), scale_(mask.scale), level0_(mask.level0), pixels_(mask.pixels.begin(), mask.pixels.end()) {}
+
+Mask PackedMask::unpack() const {
+  return {size_, scale_, level0_, std::vector<std::uint8_t>(pixels_.begin(), pixels_.end())};
+}
+
 double tissue_share(const Mask& mask) {
   if (mask.pixels.empty()) return 0.0;
   const std::int64_t tissue = std::accumulate(mask.pixels.begin(), mask.pixels.end(), std::int64_t{0});
@@ -67,10 +74,11 @@ bool MaskTable::is_tissue(const Rect& window, const GridScale& level, double sha
   if (x0 >= x1 || y0 >= y1) {
     const std::int64_t x = pixel_at((left + right) / 2.0, scale_.x, size_.width);
     const std::int64_t y = pixel_at((top + bottom) / 2.0, scale_.y, size_.height);
-    return static_cast<double>(tissue_in(x, y, x + 1, y + 1)) >= share;
+    return tissue_in(x, y, x + 1, y + 1) > 0;
   }
   const std::int64_t centres = (x1 - x0) * (y1 - y0);
-  return static_cast<double>(tissue_in(x0, y0, x1, y1)) >= share * static_cast<double>(centres);
+  const std::int64_t tissue = tissue_in(x0, y0, x1, y1);
+  return tissue > 0 && static_cast<double>(tissue) >= share * static_cast<double>(centres);
 }
 
 }  // namespace slidestream

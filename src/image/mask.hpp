@@ -33,6 +33,19 @@ struct Mask {
   }
 };
 
+/// A mask of a bit per pixel: what is kept of one while it isn't worked with.
+class PackedMask {
+ public:
+  explicit PackedMask(const Mask& mask);
+  Mask unpack() const;
+
+ private:
+  Size size_;
+  GridScale scale_;
+  Size level0_;
+  std::vector<bool> pixels_;
+};
+
 /// An empty mask of this size.
 Mask empty_mask(Size size, GridScale scale, Size level0);
 
@@ -45,9 +58,9 @@ class MaskTable {
  public:
   explicit MaskTable(const Mask& mask);
 
-  /// Whether a window is tissue: of the mask pixels whose centres lie in it, at least `share` (0 to 1) are. A window
-  /// that no centre lies in is what the mask pixel under its middle is. \param window in pixels of a level with this
-  /// `level` scale; its right and bottom edges are outside.
+  /// Whether a window is tissue: of the mask pixels whose centres lie in it, at least `share` (0 to 1) are; with 0 any
+  /// of them. A window that no centre lies in is what the mask pixel under its middle is. \param window in pixels of a
+  /// level with this `level` scale; its right and bottom edges are outside.
   bool is_tissue(const Rect& window, const GridScale& level, double share) const noexcept;
 
   /// Tissue in columns [left, right) and rows [top, bottom) of the mask, which lie inside it.

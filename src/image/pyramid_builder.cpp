@@ -1,7 +1,9 @@
 #include "image/pyramid_builder.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -51,13 +53,15 @@ struct PyramidBuilder::Rows final : LevelRows {
 };
 
 PyramidBuilder::PyramidBuilder(const PyramidLayout& layout, PixelFormat format, bool labels)
-    : layout_(layout), format_(format) {
+    : layout_(layout), format_(format), is_measured_(format.sample == SampleType::float32 && !labels) {
   const std::int64_t alignment = LevelReducer::alignment(layout);
   piece_width_ = (least_piece + alignment - 1) / alignment * alignment;
   const std::int64_t width = layout.size(0).width;
   for (std::int64_t begin = 0; begin < width; begin += piece_width_) {
     reducers_.emplace_back(layout, format, labels, begin, std::min(begin + piece_width_, width));
   }
+  constexpr double most = std::numeric_limits<double>::infinity();
+  measured_.assign(reducers_.size(), std::vector<ValueRange>(static_cast<std::size_t>(format.channels), {most, -most}));
   for (int level = 0; level < layout.levels(); ++level) {
     Level made;
     made.pitch = static_cast<std::ptrdiff_t>(layout.size(level).width) * static_cast<int>(format.pixel_bytes());
@@ -116,8 +120,38 @@ void PyramidBuilder::reduce(int piece) {
     std::memcpy(pixel_row(0, y) + begin * pixel_bytes, from + i * band_.pitch,
                 static_cast<std::size_t>((end - begin) * pixel_bytes));
   }
+  if (is_measured_) measure(piece, from, end - begin);
   Rows rows(*this);
   reducers_[static_cast<std::size_t>(piece)].add(from, band_.pitch, height, rows);
+}
+
+void PyramidBuilder::measure(int piece, const std::byte* first, std::int64_t columns) {
+  std::vector<ValueRange>& ranges = measured_[static_cast<std::size_t>(piece)];
+  for (std::int64_t y = 0; y < band_.rect.height; ++y) {
+    const auto* sample = reinterpret_cast<const float*>(first + y * band_.pitch);
+    for (std::int64_t x = 0; x < columns; ++x) {
+      for (ValueRange& range : ranges) {
+        const double value = *sample++;
+        if (!std::isfinite(value)) continue;
+        range.least = std::min(range.least, value);
+        range.greatest = std::max(range.greatest, value);
+      }
+    }
+  }
+}
+
+std::vector<ValueRange> PyramidBuilder::values() const {
+  if (!is_measured_) return {};
+  std::vector<ValueRange> all = measured_.front();
+  for (const std::vector<ValueRange>& piece : measured_) {
+    for (std::size_t channel = 0; channel < all.size(); ++channel) {
+      all[channel].least = std::min(all[channel].least, piece[channel].least);
+      all[channel].greatest = std::max(all[channel].greatest, piece[channel].greatest);
+    }
+  }
+  const bool nothing =
+      std::any_of(all.begin(), all.end(), [](const auto& range) { return range.least > range.greatest; });
+  return nothing ? std::vector<ValueRange>() : all;
 }
 
 std::vector<PyramidTile> PyramidBuilder::finish() {

@@ -9,6 +9,7 @@
 
 #include "image/level_reducer.hpp"
 #include "image/pyramid_layout.hpp"
+#include "image/value_range.hpp"
 
 /// \file
 /// Rows of an image in, tiles of all its levels out.
@@ -54,6 +55,10 @@ class PyramidBuilder {
   /// All of it on this thread.
   std::vector<PyramidTile> add(const ConstPixelView<MemorySpace::host>& rows, std::shared_ptr<const void> owner);
 
+  /// The range of each channel of level 0, of the bands that were finished. Values that aren't finite don't count.
+  /// Empty but for float32: other samples have the range of their type. Empty as well while there is no finite value.
+  std::vector<ValueRange> values() const;
+
   /// Rows taken, up to the band that was finished last.
   std::int64_t rows() const noexcept { return known_rows_; }
 
@@ -73,13 +78,16 @@ class PyramidBuilder {
   struct Rows;
 
   bool is_copied(std::int64_t y) const noexcept;
+  void measure(int piece, const std::byte* first, std::int64_t columns);
   std::byte* pixel_row(int level, std::int64_t y) const noexcept;
   void give_out(int level, std::vector<PyramidTile>& jobs);
 
   PyramidLayout layout_;
   PixelFormat format_;
   std::int64_t piece_width_;
-  std::vector<LevelReducer> reducers_;  ///< one a piece
+  bool is_measured_;
+  std::vector<LevelReducer> reducers_;             ///< one a piece
+  std::vector<std::vector<ValueRange>> measured_;  ///< one a piece, of its channels; nothing seen: least > greatest
   std::vector<Level> levels_;
   std::int64_t known_rows_ = 0;  ///< before the band
   ConstPixelView<MemorySpace::host> band_;

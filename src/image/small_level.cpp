@@ -1,35 +1,60 @@
 #include "image/small_level.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <slidestream/stitch.hpp>
 #include <stdexcept>
 
-#include "image/pyramid_layout.hpp"
+#include "image/block_means.hpp"
 
 namespace slidestream {
 
-SmallLevel choose_small_level(const SlideInfo& info, const std::optional<double>& mpp) {
+namespace {
+
+constexpr std::int64_t one = 65536;
+constexpr double as_it_is = 0.02;
+
+/// Sets size and scale by what it is made of.
+void measure(SmallLevel& made, const SlideInfo& info) {
+  const Level& level = info.levels[made.level];
+  const Size halved = BlockMeans::size_of({level.width, level.height}, made.halvings);
+  made.size = made.factor == one ? halved : AreaResampler::size_of(halved, made.factor);
+  // The last pixel may reach over the slide's edge.
+  const double pixel = std::ldexp(static_cast<double>(made.factor) / one, made.halvings);
+  made.scale = {pixel * info.downsample_x(made.level), pixel * info.downsample_y(made.level)};
+}
+
+}  // namespace
+
+SmallLevel choose_reduction(const SlideInfo& info, double reduction) {
   if (info.levels.empty()) throw std::invalid_argument("a slide without levels");
   SmallLevel chosen;
-  double least = 0.0;
-  for (std::size_t i = 0; i < info.levels.size(); ++i) {
-    // The ratio orders levels as |log2(ratio)| does, without its rounding.
-    const double ratio = mpp.value_or(assumed_mpp) * info.levels[i].downsample / small_level_mpp;
-    const double distance = std::max(ratio, 1.0 / ratio);
-    if (i > 0 && distance >= least) continue;
-    least = distance;
-    chosen.level = i;
+  for (std::size_t i = 1; i < info.levels.size(); ++i) {
+    const double downsample = info.downsample_x(i);
+    if (downsample > info.downsample_x(chosen.level) && reduction / downsample >= 1.0 - as_it_is) chosen.level = i;
   }
   const Level& level = info.levels[chosen.level];
-  const Size whole{level.width, level.height};
-  const PyramidLayout halved(whole, 1, 0);
-  chosen.size = whole;
-  while (chosen.size.width * chosen.size.height > max_small_level_pixels) {
-    chosen.size = halved.size(++chosen.halvings);
+  double rest = reduction / info.downsample_x(chosen.level);
+  while (chosen.halvings < BlockMeans::most_halvings && rest / 2.0 >= 1.0 - as_it_is &&
+         std::min(level.width, level.height) >> (chosen.halvings + 1) > 0) {
+    ++chosen.halvings;
+    rest /= 2.0;
   }
-  const Level& finest = info.levels.front();
-  const double factor = static_cast<double>(std::int64_t{1} << chosen.halvings);
-  chosen.scale = {factor * static_cast<double>(finest.width) / static_cast<double>(level.width),
-                  factor * static_cast<double>(finest.height) / static_cast<double>(level.height)};
+  const Size halved = BlockMeans::size_of({level.width, level.height}, chosen.halvings);
+  if (rest > 1.0 + as_it_is && chosen.halvings < BlockMeans::most_halvings) {
+    const auto most = static_cast<double>(one * std::min(halved.width, halved.height));
+    chosen.factor = static_cast<std::int64_t>(std::clamp(std::rint(rest * one), static_cast<double>(one), most));
+  }
+  measure(chosen, info);
+  return chosen;
+}
+
+SmallLevel choose_small_level(const SlideInfo& info, const std::optional<double>& mpp) {
+  SmallLevel chosen = choose_reduction(info, mpp ? small_level_mpp / *mpp : small_level_reduction);
+  while (chosen.size.width * chosen.size.height > max_small_level_pixels) {
+    ++chosen.halvings;
+    measure(chosen, info);
+  }
   return chosen;
 }
 

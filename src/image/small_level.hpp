@@ -12,24 +12,32 @@
 
 namespace slidestream {
 
-/// Micrometres a pixel that the small level should have.
+/// Micrometres per pixel of the small level.
 inline constexpr double small_level_mpp = 8.0;
-/// What level 0 is taken to have where the slide doesn't say: the small level is then the one nearest to 1/32.
-inline constexpr double assumed_mpp = small_level_mpp / 32.0;
-/// Larger levels are reduced while they are read.
+/// Pixels of level 0 along a pixel of the small level, for slides that don't say their pixel size.
+inline constexpr double small_level_reduction = 32.0;
+/// The small level is never larger.
 inline constexpr std::int64_t max_small_level_pixels = std::int64_t{1} << 26;
 
+/// An image of larger pixels that is made of a level: means of 2^halvings x 2^halvings pixels first (`BlockMeans`),
+/// then of areas of these (`AreaResampler`). So a level that lacks, and that would be the mean of level 0, changes
+/// nothing.
 struct SmallLevel {
-  std::size_t level = 0;  ///< index into the slide's levels
-  int halvings = 0;       ///< j: to be reduced by 2^j while it is read, as a `LevelReducer` makes its level j
-  Size size;              ///< after that, pixels
-  GridScale scale;        ///< level 0 pixels a pixel of it
+  std::size_t level = 0;        ///< index into the slide's levels, from whose pixels it is made
+  int halvings = 0;             ///< of that level, first
+  std::int64_t factor = 65536;  ///< halved pixels along one of its own, times 65,536; 65,536: these themselves
+  Size size;                    ///< pixels
+  GridScale scale;              ///< level 0 pixels per pixel of it
 };
 
-/// The level whose pixel size is nearest to 8 micrometres, by |log2(mpp / 8)|, the finer one of equals; without a pixel
-/// size the one nearest to 1/32 of level 0 in the same sense. Where it has more than 2^26 pixels, the least reduction
-/// by 2^j, to ceil(width / 2^j) x ceil(height / 2^j), that has no more. \param mpp micrometres a pixel of level 0,
-/// where known: `info.mpp` unless the configuration overrides it
+/// Pixels of `reduction` pixels of level 0 along a side, of the coarsest level that is not coarser. Pixels that have
+/// the size within 2 % are taken as they are, and level 0's where these are larger. Finer where it would have no pixel,
+/// or take more than 256 x 256 of the level's for one.
+SmallLevel choose_reduction(const SlideInfo& info, double reduction);
+
+/// The small level has pixels of 8 micrometres (without a pixel size: of 32 pixels of level 0), whatever levels a slide
+/// has. It is halved where it would have more than 2^26 pixels.
+/// \param mpp  micrometres per pixel of level 0, where known
 SmallLevel choose_small_level(const SlideInfo& info, const std::optional<double>& mpp);
 
 }  // namespace slidestream

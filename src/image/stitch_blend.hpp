@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 
 #include <slidestream/stitch.hpp>
@@ -24,6 +25,9 @@ inline void check_stitched(const NetworkOutput& output) {
       output.channels > most_stitched_channels) {
     throw std::invalid_argument("an image is put together from 1 to 16 channels of uint8 or uint16");
   }
+  if (output.kind == NetworkOutput::Kind::classes && (output.ignore < output.channels || output.ignore > 255)) {
+    throw std::invalid_argument("the label of what isn't computed is a class, or none of 8 bits");
+  }
   if (!(output.low < output.high) || !std::isfinite(output.high - output.low)) {
     throw std::invalid_argument("the range of a network's values is empty");
   }
@@ -34,6 +38,44 @@ SLIDESTREAM_STITCH inline float mapped_value(float value, float low, float facto
   const float scaled = (value - low) * factor;
   const float above = scaled > 0.0F ? scaled : 0.0F;
   return rintf(above < most ? above : most);
+}
+
+/// a b + c, rounded twice: compilers make one fused operation of it otherwise, and some processors have none.
+SLIDESTREAM_STITCH inline float times_plus(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+  return __fadd_rn(__fmul_rn(a, b), c);
+#else
+  return a * b + c;
+#endif
+}
+
+/// exp(x) for x <= 0 in float32, within 2 units in the last place; 0 from -87 down. The same bits on the host and on
+/// devices. Reduced to 2^k exp(r) with |r| <= ln 2 / 2 as by Cody and Waite (Software Manual for the Elementary
+/// Functions, 1980); exp(r) is the polynomial of Cephes' expf (Moshier).
+SLIDESTREAM_STITCH inline float exp_of_negative(float x) {
+  const float at = x > -87.0F ? x : -87.0F;
+  // Adding 1.5 2^23 and taking it away again rounds to a whole number.
+  constexpr float magic = 12582912.0F;
+  const float k = times_plus(at, 1.44269504F, magic) - magic;
+  // ln 2 in two parts, of which the first times k is exact.
+  const float r = times_plus(k, 2.12194440e-4F, times_plus(k, -0.693359375F, at));
+  float sum = times_plus(1.9875691500e-4F, r, 1.3981999507e-3F);
+  sum = times_plus(sum, r, 8.3334519073e-3F);
+  sum = times_plus(sum, r, 4.1665795894e-2F);
+  sum = times_plus(sum, r, 1.6666665459e-1F);
+  sum = times_plus(sum, r, 5.0000001201e-1F);
+  sum = times_plus(sum, r * r, r) + 1.0F;
+  const std::int32_t bits = (static_cast<std::int32_t>(k) + 127) << 23;
+  float power;
+  memcpy(&power, &bits, sizeof(power));
+  return x > -87.0F ? sum * power : 0.0F;
+}
+
+/// 1 / (1 + exp(-x)), without overflow.
+SLIDESTREAM_STITCH inline float sigmoid_of(float x) {
+  const float small = exp_of_negative(x > 0.0F ? -x : x);
+  const float share = 1.0F / (1.0F + small);
+  return x > 0.0F ? share : small * share;
 }
 
 /// Up to four tiles that count at a pixel, and what they weigh.
@@ -68,15 +110,23 @@ SLIDESTREAM_STITCH inline std::uint32_t blended(const CountedTiles<Sample>& tile
   return weight == 0 ? fill : stitched(sum, weight);
 }
 
-/// The label of a pixel: the first of the largest.
+/// The label of a pixel: the first class whose weighted sum is the largest; `ignore` where no tile is present. Sums are
+/// compared before they are rounded, so a class is off by at most the half unit that mapping rounds by.
 template <class Sample>
-SLIDESTREAM_STITCH inline std::uint8_t label_of(const CountedTiles<Sample>& tiles, int channels) {
+SLIDESTREAM_STITCH inline std::uint8_t label_of(const CountedTiles<Sample>& tiles, int channels, int ignore) {
+  bool is_computed = false;
+  for (int k = 0; k < tiles.count; ++k) is_computed = is_computed || tiles.at[k] != nullptr;
+  if (!is_computed) return static_cast<std::uint8_t>(ignore);
   std::uint32_t best = 0;
   int label = 0;
   for (int channel = 0; channel < channels; ++channel) {
-    const std::uint32_t value = blended(tiles, channel, 0);
-    if (channel > 0 && value <= best) continue;
-    best = value;
+    // Weights are 65,536 together, so 32 bits hold every sum.
+    std::uint32_t sum = 0;
+    for (int k = 0; k < tiles.count; ++k) {
+      if (tiles.at[k] != nullptr) sum += tiles.weight[k] * tiles.at[k][channel];
+    }
+    if (channel > 0 && sum <= best) continue;
+    best = sum;
     label = channel;
   }
   return static_cast<std::uint8_t>(label);

@@ -1,5 +1,6 @@
 #include "ledger/artifact_files.hpp"
 
+#include <algorithm>
 #include <slidestream/error.hpp>
 #include <string_view>
 #include <system_error>
@@ -18,7 +19,8 @@ namespace fs = std::filesystem;
 constexpr std::int64_t first_version_with_artifacts = 3;
 
 /// Whether a file or folder is one that was being made of a slide with one of the names:
-/// NAME.OPERATOR.partial.EXTENSION, NAME.OPERATOR.partial_files, or NAME.partial.h5. Tables and outlines have the mark
+/// NAME.OPERATOR.partial.EXTENSION, NAME.OPERATOR.partial_files, NAME.partial.h5 or
+/// NAME.partial.pt. Tables and outlines have the mark
 /// twice while they are written: NAME.OPERATOR.partial.partial.EXTENSION.
 bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
   constexpr std::string_view partial = ".partial";
@@ -26,7 +28,8 @@ bool is_unfinished(const std::string& file, const std::unordered_set<std::string
   if (mark == std::string::npos || mark == 0) return false;
   const std::size_t behind = mark + partial.size();
   if (behind == file.size() || (file[behind] != '.' && file[behind] != '_')) return false;
-  if (file.substr(mark) == ".partial.h5") return names.contains(file.substr(0, mark));
+  const std::string mark_on = file.substr(mark);
+  if (mark_on == ".partial.h5" || mark_on == ".partial.pt") return names.contains(file.substr(0, mark));
   if (std::string_view(file).substr(0, mark).ends_with(partial)) mark -= partial.size();
   if (mark == 0) return false;
   const std::size_t dot = file.rfind('.', mark - 1);
@@ -63,6 +66,19 @@ void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artif
   }
 }
 
+void remove_former_artifacts(const fs::path& folder, std::vector<Artifact> former,
+                             const std::vector<Artifact>& current) noexcept {
+  std::error_code code;
+  const fs::path home = fs::canonical(folder, code);
+  if (code) return;
+  std::erase_if(former, [&](const Artifact& artifact) {
+    if (std::ranges::find(current, artifact.file, &Artifact::file) != current.end()) return true;
+    const fs::path parent = fs::canonical((folder / artifact.file).parent_path(), code);
+    return code || std::ranges::mismatch(home, parent).in1 != home.end();
+  });
+  remove_artifacts(folder, former);
+}
+
 void move_artifacts(Database& database, const fs::path& folder, const fs::path& aside) {
   if (check_schema(database) < first_version_with_artifacts) return;
   Statement files(database, "SELECT file FROM artifacts");
@@ -74,7 +90,7 @@ void move_artifacts(Database& database, const fs::path& folder, const fs::path& 
   Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");
   while (select.step()) names.insert(select.text(0));
   if (names.empty()) return;
-  for (const char* const kind : {"images", "features"}) {
+  for (const char* const kind : {"images", "features", "coords"}) {
     std::vector<fs::path> unfinished;
     std::error_code code;
     for (const auto& entry : fs::directory_iterator(folder / kind, code)) {

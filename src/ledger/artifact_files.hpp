@@ -20,6 +20,10 @@ std::string first_unmade(const std::filesystem::path& folder, const std::vector<
 /// Removes the files that lie in the folder.
 void remove_artifacts(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts) noexcept;
 
+/// Removes those that a ledger listed and lists no more, as far as they lie in its folder: no link leads out of it.
+void remove_former_artifacts(const std::filesystem::path& folder, std::vector<Artifact> former,
+                             const std::vector<Artifact>& current) noexcept;
+
 /// Moves the artifacts that a ledger lists, as far as they lie in its folder, and unfinished files of its slides' names
 /// into the folder `aside`, under the same names. What else lies beside them stays. \throws OutputError.
 void move_artifacts(Database& database, const std::filesystem::path& folder, const std::filesystem::path& aside);

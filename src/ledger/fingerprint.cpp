@@ -18,6 +18,8 @@
 #include "ledger/versions.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_network.hpp"
+#include "sink/file_digest.hpp"
+#include "sink/image_formats.hpp"
 
 namespace slidestream {
 
@@ -34,16 +36,28 @@ bool is_section_of(const std::string& op, std::string_view section, const Config
     // Stains are fitted inside the mask, and networks get tissue alone where they are told to.
     return op == section || op == "stain" || (op == "model" && config.model.where == ModelWhere::tissue);
   }
-  return op == section || (op == "model" && section == "stitch");
+  return op == section || (op == "model" && (section == "stitch" || section == "features"));
+}
+
+/// Whether some operator wants to know where tissue is.
+bool wants_tissue(const Config& config) {
+  return std::ranges::any_of(config.operators.run, [&](const auto& op) { return is_section_of(op, "tissue", config); });
 }
 
 bool decides(const ConfigKey& key, const Config& config) {
-  constexpr std::array<std::string_view, 5> always = {"input.level", "input.mpp", "decode.on_bad_tile", "output.maps",
+  constexpr std::array<std::string_view, 7> always = {"input.level",   "input.mpp",          "input.mpp_default",
+                                                      "input.channel", "decode.on_bad_tile", "output.maps",
                                                       "operators.run"};
   // Where the model and its runtime lie is nobody's business: `model_settings` says what they are.
   if (key.of_machine || (key.section == "model" && key.is_path)) return false;
   if (key.full_name() == "image.copy_levels") return config.image.compression == ImageCompression::copy;
-  if (key.section == "image") return config.image.format != ImageFormat::none;
+  const auto is_of_format = [&](const ImageFormatTraits& format) { return key.section == format.settings; };
+  if (std::ranges::any_of(image_formats(), is_of_format)) {
+    return is_of_format(traits_of(config.image.format)) && !key.is_path;
+  }
+  if (key.section == "image") {
+    return config.image.format != ImageFormat::none && config.image.format != ImageFormat::automatic;
+  }
   return std::ranges::find(always, key.full_name()) != always.end() ||
          std::ranges::any_of(config.operators.run,
                              [&](const auto& op) { return is_section_of(op, key.section, config); });
@@ -57,6 +71,43 @@ std::vector<std::pair<std::string, std::string>> model_settings(const Config& co
           {"the model's runtime", networks::computed_by(config)}};
 }
 
+/// What files hold that the images' format reads.
+std::vector<std::pair<std::string, std::string>> format_settings(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const ConfigKey& key : config_keys()) {
+    if (!key.is_path || key.section != traits_of(config.image.format).settings) continue;
+    const std::string file = std::get<std::string>(key.get(config));
+    if (file.empty()) continue;
+    const auto content = path_content(file);
+    settings.emplace_back("the content of " + key.full_name(),
+                          content ? std::to_string(content->digest) : "unreadable");
+  }
+  return settings;
+}
+
+/// What the reference slide's file holds, and the outlines beside it: other files in their places are another
+/// reference.
+std::vector<std::pair<std::string, std::string>> reference_settings(const Config& config) {
+  // A run that can't read one fails all slides, with the cause.
+  const auto text_of = [](const std::filesystem::path& file) {
+    const auto content = path_content(file);
+    return content ? std::to_string(content->digest) : std::string("unreadable");
+  };
+  const std::filesystem::path reference = config.stain.reference;
+  std::vector<std::pair<std::string, std::string>> settings = {
+      {"the digest of the stain reference", text_of(reference)}};
+  if (config.tissue.source == TissueSource::geojson) {
+    settings.emplace_back("the digest of the stain reference's outlines", text_of(outlines_beside(reference)));
+  }
+  return settings;
+}
+
+/// Whether a network in a file computes.
+bool has_network_file(const Config& config) {
+  return config.operators.runs("model") && !config.features.coords_only && !config.model.network &&
+         !config.model.file.empty();
+}
+
 /// Empty where it isn't a key of the configuration.
 std::string default_of(const std::string& name) {
   const auto key = std::ranges::find(config_keys(), name, &ConfigKey::full_name);
@@ -65,16 +116,31 @@ std::string default_of(const std::string& name) {
 
 }  // namespace
 
+bool reads_outlines(const Config& config) {
+  Config whole = config;
+  read_model_file(whole);
+  return whole.tissue.source == TissueSource::geojson && wants_tissue(whole);
+}
+
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config) {
   Config whole = config;
   read_model_file(whole);
+  resolve_image_format(whole);
   std::vector<std::pair<std::string, std::string>> settings = {{program_version_key, version()}};
   for (const ConfigKey& key : config_keys()) {
     if (decides(key, whole)) settings.emplace_back(key.full_name(), to_toml_value(key.get(whole)));
   }
-  const bool has_model = whole.operators.runs("model") && (whole.model.network || !whole.model.file.empty());
-  if (has_model) std::ranges::move(model_settings(whole), std::back_inserter(settings));
+  const bool has_callable = whole.operators.runs("model") && !whole.features.coords_only && whole.model.network;
+  if (has_callable || has_network_file(whole)) std::ranges::move(model_settings(whole), std::back_inserter(settings));
+  if (whole.operators.runs("stain") && !whole.stain.reference.empty()) {
+    std::ranges::move(reference_settings(whole), std::back_inserter(settings));
+  }
+  if (whole.image.format != ImageFormat::none) std::ranges::move(format_settings(whole), std::back_inserter(settings));
   return settings;
+}
+
+std::string network_state(const Config& config) {
+  return has_network_file(config) ? networks::state_of_network(config.model.file) : std::string();
 }
 
 std::vector<std::pair<std::string, std::string>> ledger_settings(const Config& config) {

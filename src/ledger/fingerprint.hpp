@@ -17,6 +17,13 @@ namespace slidestream {
 /// is done, how much memory it takes and what is done about failures isn't among them.
 std::vector<std::pair<std::string, std::string>> deciding_settings(const Config& config);
 
+/// Whether slides' masks are made of given outlines, and some operator wants them.
+bool reads_outlines(const Config& config);
+
+/// What the system says of the files of the run's network, as `networks::state_of_network`; empty without one. What a
+/// run computes is of these settings only where it is the same at its end as before they were looked at.
+std::string network_state(const Config& config);
+
 inline constexpr const char* program_version_key = "the program's version";
 inline constexpr const char* ledger_version_key = "the ledger's version";
 

@@ -14,6 +14,7 @@
 #include <slidestream/statistic.hpp>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "ledger/artifact_files.hpp"
 #include "ledger/attachments.hpp"
@@ -182,6 +183,7 @@ bool is_readable(const fs::path& file) {
 
 Ledger::Ledger(const Config& config, const Options& options)
     : hash_policy_(config.input.content_hash),
+      side_inputs_(config),
       bins_(static_cast<std::size_t>(config.analysis.bins)),
       database_(usable_file(config), DatabaseAccess::create) {
   wal_ = set_up_writer(database_, config.output.journal) == JournalMode::wal;
@@ -310,10 +312,16 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   return aside.string();
 }
 
+std::optional<SlideIdentity> Ledger::look(const std::string& path) const {
+  std::optional<SlideIdentity> found = look_at(path);
+  if (found) found->side = side_inputs_.of(path);
+  return found;
+}
+
 void Ledger::started(std::size_t slide) {
   Slide& entry = slides_.at(slide);
-  std::optional<SlideIdentity> identity = look_at(entry.path);
-  if (identity && hash_policy_ != ContentHashPolicy::none) identity->hash = file_hash(entry.path);
+  std::optional<SlideIdentity> identity = look(entry.path);
+  if (identity && hash_policy_ != ContentHashPolicy::none) identity->hash = content_of(entry.path);
   entry.known = identity.has_value();
   if (identity) entry.identity = *identity;
   change(
@@ -325,11 +333,13 @@ void Ledger::started(std::size_t slide) {
 }
 
 void Ledger::ended(std::size_t slide, SlideResult& result) {
-  const Slide& entry = slides_.at(slide);
+  Slide& entry = slides_.at(slide);
   if (result.done && entry.known) {
-    if (const auto now = look_at(entry.path); !now || !now->same_file_state(entry.identity)) {
+    if (const auto now = look(entry.path); !now || !now->same_state(entry.identity)) {
       const std::size_t bins = result.sums.histogram.size();
-      result.fail({"source", {}, "the file changed while it was read"});
+      const bool outlines = now && now->side != entry.identity.side;
+      result.fail(
+          {"source", {}, outlines ? "its outlines changed while it was read" : "the file changed while it was read"});
       result.sums = {};
       result.sums.histogram.assign(bins, 0);
       result.map = {};
@@ -344,14 +354,17 @@ void Ledger::ended(std::size_t slide, SlideResult& result) {
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
     const RowDigests digests = {store_map(database_, entry.id, parts_of(result.map)),
                                 store_attachments(database_, entry.id, result)};
-    Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                    ", size = ?28, modified = ?29, hash = ?30, ended_at = ?31 WHERE id = ?32");
+    Statement update(database_,
+                     std::string("UPDATE slides SET ") + row_assignments +
+                         ", size = ?28, modified = ?29, hash = ?30, side = ?31, ended_at = ?32 WHERE id = ?33");
     static_assert(row_assignment_count == 27);
     bind_row(update, result, digests, histogram_);
     bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
-    update.bind(31, unix_now()).bind(32, entry.id).run();
+    update.bind(32, unix_now()).bind(33, entry.id).run();
     seal_row(database_, entry.id);
   });
+  // Files of what the slide or its outlines were would be taken for those of what they are.
+  remove_former_artifacts(file().parent_path(), std::exchange(entry.former, {}), result.artifacts);
 }
 
 void Ledger::map_renamed(std::size_t slide, const std::string& name) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 
 #include "ledger/database.hpp"
 #include "ledger/identity.hpp"
+#include "ledger/side_inputs.hpp"
 #include "ledger/stored_map.hpp"
 
 namespace slidestream {
@@ -35,12 +37,16 @@ struct LedgerStart {
   std::size_t mine = 0;           ///< slides of this shard
   std::size_t done = 0;           ///< of them, done before
   std::size_t failed = 0;         ///< of them, failed before, and not tried again
+  std::size_t incomplete = 0;     ///< of those done before, slides that an operator failed on, and not tried again
   std::size_t left_out = 0;      ///< slides that ended in earlier runs here and that the manifest, or its shard, hasn't
   bool joined = false;           ///< what is there was joined from other folders
   std::uint64_t bytes = 0;       ///< of this shard's files
   std::uint64_t bytes_left = 0;  ///< of the files of `todo`
   std::vector<std::uint64_t> todo_bytes;  ///< of each file of `todo`
   std::vector<std::string> changed;       ///< paths of slides that had ended and are another file now
+  std::vector<std::string> other_inputs;  ///< of those whose file is the same: their outlines or mpp are others
+  /// By place in the manifest: how many processes died in a row while they worked on the slide, perhaps among others.
+  std::map<std::size_t, std::int64_t> deaths;
   std::vector<std::string> unmade;    ///< what is wrong with files that were made of slides, which are to be done again
   std::vector<std::string> vanished;  ///< paths of slides that were done and can't be looked at now
   std::vector<std::string> damaged;   ///< what is wrong with rows that can't be read; their slides are to be done
@@ -140,8 +146,11 @@ class Ledger {
   struct Slide {
     std::int64_t id = 0;
     std::string path;
-    SlideIdentity identity;  ///< when it was started
-    bool known = false;      ///< the file could be looked at then
+    SlideIdentity identity;   ///< when it was started
+    bool known = false;       ///< the file could be looked at then
+    bool incomplete = false;  ///< at the beginning: done before, and one of its operators failed
+    std::vector<Artifact>
+        former;  ///< at the beginning: of a slide that is done again, as the ledger's digests have them
   };
 
   void check_settings(const Config& config, const Options& options);
@@ -150,6 +159,7 @@ class Ledger {
                     std::optional<SlideIdentity>& now, LedgerStart& start);
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
+  std::map<std::int64_t, std::int64_t> count_deaths();
   void forget_image_names();
   std::vector<std::string> name_images();
   void redo_row(std::int64_t id);
@@ -160,7 +170,11 @@ class Ledger {
   enum class Durability { full, hurried };
   void change(const std::function<void()>& work, Durability durability = Durability::full);
 
+  /// The state of a slide's file, and of what is read besides; nothing where the file can't be looked at.
+  std::optional<SlideIdentity> look(const std::string& path) const;
+
   ContentHashPolicy hash_policy_;
+  SideInputs side_inputs_;
   std::size_t bins_;
   std::atomic<bool> lost_ = false;
   FileNumber number_;                     ///< of the ledger's file

@@ -119,17 +119,18 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   joined_[slide] = 1;
   const RowDigests digests = {store_map(database_, id, other.map), store_attachments(database_, id, other.result)};
   if (other.map_digest && digests.map != other.map_digest) return Import::damaged;
-  Statement update(database_, std::string("UPDATE slides SET ") + row_assignments +
-                                  ", size = ?28, modified = ?29, hash = ?30, ended_at = ?31, attempts = ?32, "
-                                  "image_name = ?33 WHERE id = ?34");
+  Statement update(database_,
+                   std::string("UPDATE slides SET ") + row_assignments +
+                       ", size = ?28, modified = ?29, hash = ?30, side = ?31, ended_at = ?32, attempts = ?33, "
+                       "image_name = ?34 WHERE id = ?35");
   static_assert(row_assignment_count == 27);
   bind_row(update, other.result, digests, histogram_);
   bind_identity(update, 28, other.identity);
-  update.bind(31, other.ended_at).bind(32, other.attempts).bind(34, id);
+  update.bind(32, other.ended_at).bind(33, other.attempts).bind(35, id);
   if (is_image_name(other.image_name)) {
-    update.bind_blob(33, std::string_view(other.image_name));
+    update.bind_blob(34, std::string_view(other.image_name));
   } else {
-    update.bind_null(33);
+    update.bind_null(34);
   }
   update.run();
   seal_row(database_, id);

@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <map>
 #include <slidestream/error.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "ledger/artifact_files.hpp"
@@ -9,13 +14,22 @@
 
 namespace slidestream {
 
+namespace {
+
+/// What is counted; no more says anything else.
+constexpr std::int64_t most_deaths = 1000;
+/// Slides that deaths are counted of; a run has far fewer under way.
+constexpr std::size_t most_counted = 10'000;
+
+}  // namespace
+
 /// What a manifest's entries are entered by: prepared once, for there may be a million of them.
 struct Ledger::EntryStatements {
   EntryStatements(Database& database, std::size_t bins)
-      : select(database, "SELECT " + row_columns + ", id, size, modified, hash FROM slides WHERE canonical = ?1"),
+      : select(database, "SELECT " + row_columns + ", id, size, modified, hash, side FROM slides WHERE canonical = ?1"),
         insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
         place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
-        identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3 WHERE id = ?4"),
+        identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3, side = ?4 WHERE id = ?5"),
         rows(database, bins) {}
   Statement select;
   Statement insert;
@@ -31,10 +45,10 @@ bool Ledger::is_other_file(EntryStatements& with, const SlideIdentity& before, S
   if (has_changed(before, now, hash_policy_, path)) return true;
   // What was done without a hash gets it at the first start that asks for it.
   const bool first_hash = hash_policy_ == ContentHashPolicy::always && !before.hash;
-  if (done && first_hash) now.hash = file_hash(path);
-  if (done && (first_hash || !before.same_file_state(now))) {
+  if (done && first_hash) now.hash = content_of(path);
+  if (done && (first_hash || !before.same_state(now))) {
     bind_identity(with.identify, 1, now);
-    with.identify.bind(4, slide.id).run();
+    with.identify.bind(5, slide.id).run();
   }
   return false;
 }
@@ -62,11 +76,16 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   const bool ended = entry.mine && has_ended;
   const bool renamed = with.select.bytes(0) != entry.path;
   const SlideIdentity before{static_cast<std::uint64_t>(with.select.integer(more + 1)), with.select.integer(more + 2),
-                             unsigned_or_null(with.select, more + 3)};
+                             unsigned_or_null(with.select, more + 3), unsigned_or_null(with.select, more + 4)};
   bool readable = true;
   std::string unmade;
   try {
-    if (has_ended) unmade = first_unmade(database_.file().parent_path(), with.rows.read(with.select).artifacts);
+    if (has_ended) {
+      SlideResult result = with.rows.read(with.select);
+      unmade = first_unmade(database_.file().parent_path(), result.artifacts);
+      slide.incomplete = result.done && !result.complete();
+      slide.former = std::move(result.artifacts);
+    }
   } catch (const OutputError& error) {
     readable = false;
     if (ended) start.damaged.emplace_back(error.what());
@@ -77,11 +96,13 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
     state = "pending";
   } else if (ended && now && is_other_file(with, before, *now, state == "done", slide, entry.path)) {
     state = "pending";
-    start.changed.push_back(entry.path);
+    const bool same_file = before.side != now->side && before.size == now->size && before.modified == now->modified;
+    (same_file ? start.other_inputs : start.changed).push_back(entry.path);
   } else if (ended && now && !unmade.empty()) {
     state = "pending";
     start.unmade.push_back(entry.path + ": " + unmade);
   }
+  if (state == "done") slide.former.clear();
   if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
   with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
   with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
@@ -89,15 +110,46 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   return state;
 }
 
+/// Of each slide that isn't done by its row: how many processes died while they worked on it. One that ends properly
+/// leaves no slide running. Text in `meta`: no version of the tables knows it, and no result depends on it.
+std::map<std::int64_t, std::int64_t> Ledger::count_deaths() {
+  constexpr std::string_view name = "deaths";
+  std::map<std::int64_t, std::int64_t> before;
+  Statement stored(database_, "SELECT value FROM meta WHERE name = ?1");
+  stored.bind(1, name);
+  if (stored.step()) {
+    std::istringstream text(stored.text(0));
+    for (std::int64_t id = 0, count = 0; before.size() < most_counted && text >> id >> count;) {
+      if (count > 0) before[id] = std::min<std::int64_t>(count, most_deaths);
+    }
+  }
+  stored.reset();
+  std::map<std::int64_t, std::int64_t> now;
+  Statement state(database_, "SELECT state FROM slides WHERE id = ?1");
+  for (const auto& [id, count] : before) {
+    state.bind(1, id);
+    if (state.step() && (state.text(0) == "pending" || state.text(0) == "running")) now[id] = count;
+    state.reset();
+  }
+  Statement running(database_, "SELECT id FROM slides WHERE state = 'running'");
+  while (running.step()) ++now[running.integer(0)];
+  std::string text;
+  for (const auto& [id, count] : now) text += std::to_string(id) + " " + std::to_string(count) + "\n";
+  Statement store(database_, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+  store.bind(1, name).bind_blob(2, std::string_view(text)).run();
+  return now;
+}
+
 LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed) {
   LedgerStart start;
   std::vector<std::optional<SlideIdentity>> found(manifest.size());
   for (std::size_t i = 0; i < manifest.size(); ++i) {
-    if (manifest[i].mine) found[i] = look_at(manifest[i].path);
+    if (manifest[i].mine) found[i] = look(manifest[i].path);
   }
   slides_.assign(manifest.size(), {});
   forget_image_names();
   change([&] {
+    const std::map<std::int64_t, std::int64_t> deaths = count_deaths();
     forget_manifest();
     EntryStatements with(database_, bins_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
@@ -107,12 +159,15 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
       slides_[i].path = manifest[i].path;
       ++start.mine;
       start.bytes += size;
-      if (state == "done") {
+      const bool incomplete = state == "done" && slides_[i].incomplete;
+      if (state == "done" && !(incomplete && retry_failed)) {
         ++start.done;
+        if (incomplete) ++start.incomplete;
       } else if (state == "failed" && !retry_failed) {
         ++start.failed;
       } else {
-        if (state == "failed") redo_row(slides_[i].id);
+        if (state == "failed" || incomplete) redo_row(slides_[i].id);
+        if (const auto died = deaths.find(slides_[i].id); died != deaths.end()) start.deaths[i] = died->second;
         start.todo.push_back(i);
         start.todo_bytes.push_back(size);
         start.bytes_left += size;

@@ -18,6 +18,7 @@
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "output/atomic_file.hpp"
 
 namespace slidestream {
 
@@ -133,10 +134,11 @@ class Joiner {
 
   void add(Part& part) {
     const std::string file = part.database->file().string();
-    Statement select(*part.database,
-                     "SELECT " + row_columns +
-                         ", canonical, id, size, modified, hash, attempts, ended_at, image_name FROM slides WHERE "
-                         "position IS NOT NULL AND state IN ('done', 'failed')");
+    Statement select(
+        *part.database,
+        "SELECT " + row_columns +
+            ", canonical, id, size, modified, hash, side, attempts, ended_at, image_name FROM slides WHERE "
+            "position IS NOT NULL AND state IN ('done', 'failed')");
     constexpr int more = row_column_count;
     RowReader rows(*part.database, bins_);
     while (select.step()) {
@@ -149,11 +151,11 @@ class Joiner {
       slide.result = rows.read(select);
       if (!select.is_null(more + 2)) {
         slide.identity = SlideIdentity{static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3),
-                                       unsigned_or_null(select, more + 4)};
+                                       unsigned_or_null(select, more + 4), unsigned_or_null(select, more + 5)};
       }
-      slide.attempts = select.integer(more + 5);
-      slide.ended_at = select.integer(more + 6);
-      slide.image_name = select.text(more + 7);
+      slide.attempts = select.integer(more + 6);
+      slide.ended_at = select.integer(more + 7);
+      slide.image_name = select.text(more + 8);
       for (Artifact& artifact : slide.result.artifacts) {
         artifact.file = artifact_elsewhere(part.folder, artifact.file, ledger_.file().parent_path());
       }
@@ -179,7 +181,7 @@ class Joiner {
       for (const Seen& failure : seen) {
         if (failure.done || !failure.file) continue;
         const auto stands = [&failure](const Seen& one) {
-          return one.done && (!one.file || one.file->same_file_state(*failure.file) || one.ended_at > failure.ended_at);
+          return one.done && (!one.file || one.file->same_state(*failure.file) || one.ended_at > failure.ended_at);
         };
         const auto done = std::ranges::find_if(seen, &Seen::done);
         if (done == seen.end() || std::ranges::any_of(seen, stands)) continue;
@@ -287,6 +289,8 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
 
   if (options.fresh) result.aside = Ledger::move_aside(result.config, {});
   prepare_output(result.config);
+  remove_leftovers(result.config.output.dir);
+  remove_leftovers(std::filesystem::path(result.config.output.dir) / "maps");
   std::error_code code;
   const fs::path file = fs::path(out) / ledger_name;
   const bool is_new = !fs::exists(file, code);

@@ -9,6 +9,8 @@
 #include "ledger/identity.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/side_inputs.hpp"
+#include "ledger/slide_row.hpp"
 
 namespace slidestream {
 
@@ -27,7 +29,7 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
       preview.refusal = difference->text();
     }
   }
-  Statement select(*database, "SELECT state, size, modified, id FROM slides WHERE canonical = ?1");
+  Statement select(*database, "SELECT state, size, modified, side, id FROM slides WHERE canonical = ?1");
   Statement artifacts(*database, "SELECT file, bytes FROM artifacts WHERE slide = ?1");
   const auto is_unmade = [&](std::int64_t slide) {
     std::vector<Artifact> files;
@@ -37,16 +39,19 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
     }
     return !first_unmade(config.output.dir, files).empty();
   };
+  const SideInputs side_inputs(config);
   for (std::size_t i = 0; i < slides.size(); ++i) {
     select.bind_blob(1, std::string_view(canonical[i]));
     if (!select.step()) continue;
     const std::string state = select.text(0);
-    const SlideIdentity before{static_cast<std::uint64_t>(select.integer(1)), select.integer(2), std::nullopt};
-    const std::int64_t id = select.integer(3);
+    const SlideIdentity before{static_cast<std::uint64_t>(select.integer(1)), select.integer(2), std::nullopt,
+                               unsigned_or_null(select, 3)};
+    const std::int64_t id = select.integer(4);
     select.reset();
     if (state != "done" && state != "failed") continue;
-    const auto now = look_at(slides[i]);
-    if (now && (!now->same_file_state(before) || is_unmade(id))) {
+    auto now = look_at(slides[i]);
+    if (now) now->side = side_inputs.of(slides[i]);
+    if (now && (!now->same_state(before) || is_unmade(id))) {
       ++preview.changed;
     } else {
       ++(state == "done" ? preview.done : preview.failed);

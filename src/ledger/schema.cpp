@@ -67,6 +67,10 @@ JournalMode set_up_writer(Database& database, JournalMode journal) {
 
 std::int64_t check_schema(Database& database) {
   const std::int64_t number = pragma(database, "PRAGMA user_version");
+  if (number == 0 && pragma(database, "SELECT count(*) FROM sqlite_schema") == 0) {
+    throw OutputError(database.file().string() +
+                      ": is empty: a run has only just begun there, or ended before it began; ask again");
+  }
   if (pragma(database, "PRAGMA application_id") != application_id || number < 1) {
     throw OutputError(database.file().string() + ": isn't a ledger of this program");
   }

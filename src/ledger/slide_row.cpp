@@ -73,7 +73,11 @@ class RowParts {
   void read_failure() {
     SlideFailure failure{row_.text(25), {}, row_.text(2)};
     if (!row_.is_null(26)) failure.tile = within(26, 0, std::int64_t{1} << 62, "tile");
-    if (!slide_.done) slide_.fail(std::move(failure));
+    if (!slide_.done) {
+      slide_.fail(std::move(failure));
+    } else if (!failure.cause.empty()) {
+      slide_.lack(std::move(failure));
+    }
   }
 
   void read_sums() {
@@ -163,15 +167,19 @@ std::optional<std::uint64_t> unsigned_or_null(const Statement& statement, int co
 
 void bind_identity(Statement& statement, int first, const std::optional<SlideIdentity>& identity) {
   if (!identity) {
-    statement.bind_null(first).bind_null(first + 1).bind_null(first + 2);
+    for (int i = 0; i < 4; ++i) statement.bind_null(first + i);
     return;
   }
   statement.bind(first, static_cast<std::int64_t>(identity->size)).bind(first + 1, identity->modified);
-  if (identity->hash) {
-    statement.bind(first + 2, static_cast<std::int64_t>(*identity->hash));
-  } else {
-    statement.bind_null(first + 2);
-  }
+  const auto bind = [&statement](int index, const std::optional<std::uint64_t>& digest) {
+    if (digest) {
+      statement.bind(index, static_cast<std::int64_t>(*digest));
+    } else {
+      statement.bind_null(index);
+    }
+  };
+  bind(first + 2, identity->hash);
+  bind(first + 3, identity->side);
 }
 
 void seal_row(Database& database, std::int64_t id) {

@@ -78,7 +78,7 @@ bool same_result(const SlideResult& a, const SlideResult& b);
 /// An unsigned number of 64 bits, which SQLite keeps as a signed one; nothing for NULL.
 std::optional<std::uint64_t> unsigned_or_null(const Statement& statement, int column) noexcept;
 
-/// Size, time and hash of a slide's file as three values from number `first` on.
+/// Size, time and hash of a slide's file, and the digest of its side inputs, as four values from number `first` on.
 void bind_identity(Statement& statement, int first, const std::optional<SlideIdentity>& identity);
 
 /// A decimal number of 128 bits; false when the text isn't one.

@@ -76,8 +76,8 @@ LedgerStatus read_status(const std::filesystem::path& folder) {
   while (running.step()) status.running_paths.push_back(running.text(0));
   Statement failed(
       *database,
-      "SELECT path, stage, tile, cause, attempts FROM slides WHERE position IS NOT NULL AND mine AND state = 'failed' "
-      "ORDER BY position");
+      "SELECT path, stage, tile, cause, attempts FROM slides WHERE position IS NOT NULL AND mine AND (state = "
+      "'failed' OR (state = 'done' AND stage IS NOT NULL)) ORDER BY position");
   while (failed.step()) {
     SlideFailure why{failed.text(1), {}, failed.text(3)};
     if (!failed.is_null(2)) why.tile = failed.integer(2);

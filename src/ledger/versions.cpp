@@ -1,5 +1,6 @@
 #include "ledger/versions.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -168,10 +169,44 @@ LedgerVersion version_4() {
   return same;
 }
 
+// Version 5: `side` is a digest of what is read of a slide besides its file (side_inputs.hpp); where it is NULL there
+// is nothing.
+
+constexpr std::string_view slides_5 = R"sql(CREATE TABLE slides(
+  id INTEGER PRIMARY KEY,
+  canonical BLOB NOT NULL UNIQUE,
+  path BLOB NOT NULL,
+  position INTEGER,
+  mine INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'pending' CHECK(state IN ('pending', 'running', 'done', 'failed')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  size INTEGER, modified INTEGER, hash INTEGER, side INTEGER,
+  ended_at INTEGER,
+  stage TEXT, tile INTEGER, cause BLOB,
+  width INTEGER, height INTEGER, codec TEXT, colour TEXT, level INTEGER, mpp REAL,
+  missing_tiles INTEGER, bad_tiles INTEGER, backend TEXT, seconds REAL, file_bytes INTEGER,
+  windows INTEGER, value_count INTEGER, clipped INTEGER, value_sum TEXT, square_sum TEXT,
+  map_columns INTEGER, map_rows INTEGER, map_name BLOB,
+  histogram BLOB, gpu_fallback_tiles INTEGER, map_digest INTEGER, attached INTEGER, image_name BLOB,
+  digest INTEGER))sql";
+
+LedgerVersion version_5() {
+  LedgerVersion made = version_4();
+  made.number = 5;
+  LedgerTable& slides = *std::ranges::find(made.tables, "slides", &LedgerTable::name);
+  slides.create = slides_5;
+  slides.from_before =
+      "SELECT id, canonical, path, position, mine, state, attempts, size, modified, hash, NULL AS side, ended_at, "
+      "stage, tile, cause, width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, "
+      "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, map_name, histogram, "
+      "gpu_fallback_tiles, map_digest, attached, image_name, digest FROM slides_4";
+  return made;
+}
+
 }  // namespace
 
 std::span<const LedgerVersion> ledger_versions() {
-  static const std::array versions = {version_1(), version_2(), version_3(), version_4()};
+  static const std::array versions = {version_1(), version_2(), version_3(), version_4(), version_5()};
   static_assert(versions.size() == current_ledger_version);
   static_assert(most_bytes_of_one_digest == digest_block);
   return versions;

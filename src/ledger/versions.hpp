@@ -35,7 +35,7 @@ struct LedgerVersion {
 /// The table `owner` is the same in all of them, so that each program sees whether another uses a ledger.
 std::span<const LedgerVersion> ledger_versions();
 
-inline constexpr std::int64_t current_ledger_version = 4;
+inline constexpr std::int64_t current_ledger_version = 5;
 
 /// From this version on the digests of artifacts are `file_digest`; before, they were XXH64 of a whole file.
 inline constexpr std::int64_t first_version_with_block_digests = 4;

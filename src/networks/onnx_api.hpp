@@ -10,8 +10,8 @@
 
 namespace slidestream::networks::onnx {
 
-/// Version of the table that is asked for: that of ONNX Runtime 1.17, with the last entry that is used.
-inline constexpr std::uint32_t api_version = 17;
+/// Version of the table that is asked for: that of ONNX Runtime 1.18, with the last entry that is used.
+inline constexpr std::uint32_t api_version = 18;
 
 struct Status;
 struct Env;
@@ -101,6 +101,9 @@ using UpdateCudaOptions = Entry<206, Status*(CudaOptions*, const char* const* ke
                                              std::size_t count)>;
 using ReleaseCudaOptions = Entry<208, void(CudaOptions*)>;
 using SetDeterministicCompute = Entry<273, Status*(SessionOptions*, bool)>;
+using AddExternalInitializersFromFilesInMemory =
+    Entry<279, Status*(SessionOptions*, const char* const* names, char* const* buffers, const std::size_t* lengths,
+                       std::size_t count)>;
 // clang-format on
 
 }  // namespace slidestream::networks::onnx

@@ -1,5 +1,7 @@
 #include "networks/onnx_files.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -32,7 +34,7 @@ Message field_of(Message message, std::uint64_t field) {
       if (field == 6 || field == 11) return Message::graph;
       return field == 22 || field == 23 ? Message::sparse : Message::none;
     case Message::function:
-      return field == 7 ? Message::node : Message::none;
+      return field == 7 ? Message::node : field == 11 ? Message::attribute : Message::none;
     case Message::sparse:
       return field == 1 || field == 2 ? Message::tensor : Message::none;
     case Message::tensor:
@@ -55,8 +57,10 @@ class Reader {
   const std::set<std::string>& names() const noexcept { return names_; }
 
  private:
-  static constexpr int most_depth = 100;          ///< graphs lie in graphs
-  static constexpr std::uint64_t longest = 4096;  ///< of a key or a name
+  static constexpr int most_depth = 100;              ///< graphs lie in graphs
+  static constexpr std::uint64_t longest = 4096;      ///< of a key or a name
+  static constexpr std::uint64_t begin_of_group = 3;  ///< the kind of a tag
+  static constexpr std::uint64_t end_of_group = 4;
 
   std::optional<std::uint64_t> number(std::uint64_t& at, std::uint64_t end) {
     std::uint64_t value = 0;
@@ -70,6 +74,53 @@ class Reader {
     return std::nullopt;
   }
 
+  /// A tag as ONNX Runtime's reader has it: of five bytes at most, and of their bits the lower 32. Nothing where it is
+  /// longer, which ends that reader.
+  std::optional<std::uint64_t> tag_at(std::uint64_t& at, std::uint64_t end) {
+    constexpr std::uint64_t longest_tag = 5;
+    const std::uint64_t begin = at;
+    const auto tag = number(at, end);
+    if (!tag || at - begin > longest_tag) return std::nullopt;
+    return *tag & std::numeric_limits<std::uint32_t>::max();
+  }
+
+  /// Passes over a group, as protocol buffers of long ago have them, and their readers skip, to its end. False where it
+  /// is damaged.
+  bool skip_group(std::uint64_t field, std::uint64_t& at, std::uint64_t end, int depth) {
+    if (depth > most_depth) return false;
+    while (at < end) {
+      const auto tag = tag_at(at, end);
+      if (!tag || *tag >> 3 == 0) return false;
+      if ((*tag & 7) == end_of_group) return *tag >> 3 == field;
+      if (!skip_value(*tag, at, end, depth)) return false;
+    }
+    return false;
+  }
+
+  /// Passes over the value behind a tag that isn't of a message.
+  bool skip_value(std::uint64_t tag, std::uint64_t& at, std::uint64_t end, int depth) {
+    if ((tag & 7) == begin_of_group) return skip_group(tag >> 3, at, end, depth + 1);
+    if ((tag & 7) == 0) return number(at, end).has_value();
+    const auto length = length_of(tag, at, end);
+    if (!length) return false;
+    skip(at, *length);
+    return true;
+  }
+
+  /// Of the value behind a tag, in bytes; nothing where it goes beyond the end, or is of a kind without one.
+  std::optional<std::uint64_t> length_of(std::uint64_t tag, std::uint64_t& at, std::uint64_t end) {
+    std::optional<std::uint64_t> length;
+    if ((tag & 7) == 1) length = 8;
+    if ((tag & 7) == 5) length = 4;
+    if ((tag & 7) == 2) length = number(at, end);
+    return length && *length <= end - at ? length : std::nullopt;
+  }
+
+  void skip(std::uint64_t& at, std::uint64_t length) {
+    at += length;
+    stream_.seekg(static_cast<std::streamoff>(at));
+  }
+
   /// Reads what lies at [at, end). False where it is damaged.
   bool read(Message message, std::uint64_t at, std::uint64_t end, int depth) {
     if (depth > most_depth) return false;
@@ -77,40 +128,26 @@ class Reader {
     std::string key;
     std::string value;
     while (at < end) {
-      const auto tag = number(at, end);
+      const auto tag = tag_at(at, end);
       // No message has a field 0: what begins so is another kind of file.
       if (!tag || *tag >> 3 == 0) return false;
-      std::uint64_t length = 0;
-      switch (*tag & 7) {
-        case 0:
-          if (!number(at, end)) return false;
-          continue;
-        case 1:
-          length = 8;
-          break;
-        case 5:
-          length = 4;
-          break;
-        case 2:
-          if (const auto said = number(at, end)) {
-            length = *said;
-            break;
-          }
-          return false;
-        default:
-          return false;
-      }
-      if (length > end - at) return false;
       const std::uint64_t field = *tag >> 3;
-      const Message inner = (*tag & 7) == 2 ? field_of(message, field) : Message::none;
-      if (inner != Message::none && !read(inner, at, at + length, depth + 1)) return false;
-      if (message == Message::entry && (field == 1 || field == 2) && length <= longest) {
-        std::string& text = field == 1 ? key : value;
-        text.resize(length);
-        if (!stream_.read(text.data(), static_cast<std::streamsize>(length))) return false;
+      const Message inner = field_of(message, field);
+      const bool is_text = message == Message::entry && (field == 1 || field == 2);
+      if ((*tag & 7) != 2 || (inner == Message::none && !is_text)) {
+        if (!skip_value(*tag, at, end, depth)) return false;
+        continue;
       }
-      at += length;
-      stream_.seekg(static_cast<std::streamoff>(at));
+      const auto length = length_of(*tag, at, end);
+      if (!length) return false;
+      if (inner != Message::none && !read(inner, at, at + *length, depth + 1)) return false;
+      if (is_text) {
+        std::string& text = field == 1 ? key : value;
+        // A longer one is no file's name: what is left of it is refused as one that isn't there.
+        text.resize(std::min(*length, longest));
+        if (!stream_.read(text.data(), static_cast<std::streamsize>(text.size()))) return false;
+      }
+      skip(at, *length);
     }
     if (key == "location" && !value.empty()) names_.insert(value);
     return true;
@@ -149,11 +186,42 @@ void check_network_files(const std::string& file) {
   for (const std::string& name : weight_files(whole)) {
     const std::filesystem::path path = name;
     const std::string which = "its weights lie in " + one_line(name) + ": ";
-    if (path.is_absolute() || std::ranges::find(path, "..") != path.end()) {
+    if (path.is_absolute() || std::ranges::find(path, "..") != path.end() || name.find('\0') != std::string::npos) {
       throw ConfigError(file + ": " + which + "that isn't in its folder");
     }
     check(whole.parent_path() / path, which);
   }
+}
+
+std::vector<WeightFile> read_weight_files(const std::filesystem::path& file) {
+  std::vector<WeightFile> files;
+  for (const std::string& name : weight_files(file)) {
+    const std::filesystem::path path = file.parent_path() / name;
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    WeightFile& read = files.emplace_back(WeightFile{name, {}});
+    std::ifstream stream(path, std::ios::binary);
+    if (!error) read.bytes.resize(size);
+    if (error || !stream.read(read.bytes.data(), static_cast<std::streamsize>(size))) {
+      throw ConfigError(path.string() + ": can't be read");
+    }
+  }
+  return files;
+}
+
+std::string state_of_network(const std::filesystem::path& file) {
+  std::string all;
+  const auto add = [&all](const std::filesystem::path& path) {
+    struct ::stat about {};
+    const bool is_there = ::stat(path.c_str(), &about) == 0;
+    const std::string what = std::to_string(about.st_dev) + " " + std::to_string(about.st_ino) + " " +
+                             std::to_string(about.st_size) + " " + std::to_string(about.st_mtim.tv_sec) + "." +
+                             std::to_string(about.st_mtim.tv_nsec);
+    all += path.string() + " " + (is_there ? what : "isn't there") + "\n";
+  };
+  add(file);
+  for (const std::string& name : weight_files(file)) add(file.parent_path() / name);
+  return all;
 }
 
 std::string content_of_network(const std::filesystem::path& file) {

@@ -11,13 +11,27 @@
 namespace slidestream::networks {
 
 /// Those besides its own that hold its weights, as it names them: relative to its folder, sorted, each once. Found in
-/// the file's protocol buffers (onnx.proto: TensorProto.external_data) without loading what is large. Where these are
-/// damaged those in front of the damage are found; ONNX Runtime says so.
+/// the file's protocol buffers (onnx.proto: TensorProto.external_data) without loading what is large. Whatever ONNX
+/// Runtime reads is found, groups and unknown fields passed over; where it is damaged, those in front of the damage
+/// are, and ONNX Runtime refuses the file.
 std::vector<std::string> weight_files(const std::filesystem::path& file);
 
 /// Wants a network's file and those that its weights lie in to be there, files, and these in its folder, as ONNX says
 /// (TensorProto.external_data, `location`). \throws ConfigError naming the network's file and the cause.
 void check_network_files(const std::string& file);
+
+/// One of these, whole.
+struct WeightFile {
+  std::string name;  ///< as the network names it
+  std::string bytes;
+};
+
+/// Reads them. \throws ConfigError naming one that can't be read.
+std::vector<WeightFile> read_weight_files(const std::filesystem::path& file);
+
+/// What the system says of the network's file and of these: numbers, sizes and times of the last writing. Where it is
+/// the same at two times, nobody wrote to them in between.
+std::string state_of_network(const std::filesystem::path& file);
 
 /// A digest of the network's file and of these. \throws ConfigError as `check_network_files`, and naming one that can't
 /// be read.

@@ -179,6 +179,7 @@ class ShapeFinder : private Shapes {
     }
     if (model_.mpp > 0.0) tiles.mpp = model_.mpp;
     tiles.tissue_only = model_.where == ModelWhere::tissue;
+    tiles.tissue_share = std::max(model_.tissue_share, 0.0);
     tiles.mixed = model_.batches == ModelBatches::mixed;
     input_shape = {tiles.batch, 3, tiles.side, tiles.side};
   }
@@ -222,6 +223,9 @@ class ShapeFinder : private Shapes {
     output.channels = static_cast<int>(output_shape[1]);
     if (vector) {
       output.kind = NetworkOutput::Kind::vector;
+      if (model_.activation != ModelActivation::automatic && model_.activation != ModelActivation::none) {
+        fail(setting("activation") + ", and " + gives + "; features have no activation");
+      }
       if (planes && (output_shape[2] != 1 || output_shape[3] != 1)) {
         fail(setting("output") + ", and " + gives + "; expected tiles x entries");
       }
@@ -248,7 +252,15 @@ class ShapeFinder : private Shapes {
            " times as small; expected a multiple of that");
     }
     output.sample = model_.sample == ModelSample::uint16 ? SampleType::uint16 : SampleType::uint8;
+    output.activation = model_.activation == ModelActivation::softmax   ? NetworkActivation::softmax
+                        : model_.activation == ModelActivation::sigmoid ? NetworkActivation::sigmoid
+                                                                        : NetworkActivation::none;
+    output.ignore = model_.ignore == 0 ? 255 : model_.ignore;
     const bool has_range = model_.range != std::array<double, 2>{0.0, 0.0};
+    if (has_range && output.activation != NetworkActivation::none && model_.range != std::array<double, 2>{0.0, 1.0}) {
+      fail(setting("range") + ", and " + setting("activation") +
+           ", which gives values from 0 to 1; leave model.range out");
+    }
     output.low = has_range ? static_cast<float>(model_.range[0]) : 0.0F;
     output.high = has_range ? static_cast<float>(model_.range[1]) : 1.0F;
   }
@@ -386,6 +398,9 @@ class OnnxNetwork final : public Network {
                                                           : ModelOutput::vector;
     model.range = {shapes_.output.low, shapes_.output.high};
     if (model.sample == ModelSample::automatic) model.sample = ModelSample::uint8;
+    if (model.activation == ModelActivation::automatic) model.activation = ModelActivation::none;
+    model.ignore = shapes_.output.ignore;
+    if (model.tissue_share < 0.0) model.tissue_share = 0.0;
     if (model.where == ModelWhere::automatic) model.where = ModelWhere::all;
     if (model.batches == ModelBatches::automatic) model.batches = ModelBatches::slide;
     std::vector<std::pair<std::string, std::string>> settings;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,7 +11,7 @@
 #include <utility>
 
 #include "config/suggest.hpp"
-#include "networks/onnx_library.hpp"
+#include "libraries/loaded_library.hpp"
 
 namespace slidestream::networks {
 namespace {
@@ -19,6 +20,16 @@ namespace {
 void say_nothing(void*, int, const char*, const char*, const char*, const char*) {}
 
 constexpr int fatal_severity = 4;
+
+constexpr std::array<const char*, 1> library_names = {"libonnxruntime.so"};
+constexpr libraries::LibrarySearch onnx_runtime = {.product = "ONNX Runtime",
+                                                   .key = "model.runtime",
+                                                   .variable = "SLIDESTREAM_ONNXRUNTIME",
+                                                   .names = library_names,
+                                                   .file = "libonnxruntime.so",
+                                                   .package = "onnxruntime",
+                                                   .folder = "capi",
+                                                   .hint = "pip install onnxruntime"};
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \n\r\t");
@@ -113,7 +124,7 @@ std::shared_ptr<const OnnxRuntime> OnnxRuntime::load(const std::string& named) {
   const std::lock_guard lock(mutex);
   std::shared_ptr<const OnnxRuntime>& runtime = known[named];
   if (!runtime) {
-    const OnnxLibrary found = find_onnx_library(named);
+    const libraries::LoadedLibrary found = libraries::find_library(onnx_runtime, named);
     runtime.reset(new OnnxRuntime(found.file, found.handle));
   }
   return runtime;

@@ -3,6 +3,9 @@
 #include <array>
 #include <slidestream/error.hpp>
 #include <utility>
+#include <vector>
+
+#include "networks/onnx_files.hpp"
 
 namespace slidestream::networks {
 namespace {
@@ -97,8 +100,30 @@ OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::
   }
 }
 
+namespace {
+
+/// Weights that lie in other files are read into memory: the library would map these, and compute with whatever
+/// somebody writes to them, or end by a signal where they are cut short. It copies them while it makes the session.
+void add_weights(const OnnxRuntime& runtime, const Options& options, std::vector<WeightFile>& files) {
+  std::vector<const char*> names;
+  std::vector<char*> buffers;
+  std::vector<std::size_t> lengths;
+  for (WeightFile& file : files) {
+    names.push_back(file.name.c_str());
+    buffers.push_back(file.bytes.data());
+    lengths.push_back(file.bytes.size());
+  }
+  if (files.empty()) return;
+  runtime.call<onnx::AddExternalInitializersFromFilesInMemory>(options.get(), names.data(), buffers.data(),
+                                                               lengths.data(), names.size());
+}
+
+}  // namespace
+
 void OnnxSession::load(const std::string& file, bool channels_last) {
   const Options options = options_for(runtime_, place_, channels_last);
+  std::vector<WeightFile> weights = read_weight_files(file);
+  add_weights(*runtime_, options, weights);
   session_ = make_onnx<onnx::CreateSession, onnx::Session, onnx::ReleaseSession>(runtime_, runtime_->env(),
                                                                                  file.c_str(), options.get());
 }

@@ -6,6 +6,7 @@
 #include <slidestream/pipeline.hpp>
 
 #include "config/keys.hpp"
+#include "config/printable.hpp"
 #include "output/statistics_json.hpp"
 #include "output/text.hpp"
 
@@ -25,18 +26,20 @@ Json versions_json() {
 }
 
 Json totals_json(const Config& config, const Corpus& corpus) {
-  const auto& [low, high] = config.analysis.range;
   const SpectrumSums& sums = corpus.sums;
-  Json totals = {{"slides_done", corpus.done}, {"slides_failed", corpus.failed}};
+  Json totals = {
+      {"slides_done", corpus.done}, {"slides_failed", corpus.failed}, {"slides_incomplete", corpus.incomplete}};
   if (config.operators.runs("spectrum")) {
+    // No number is a value that nobody measured.
+    const auto known = [&sums](double value) { return sums.values == 0 ? Json() : Json(value); };
     totals.update({{"windows", sums.windows},
                    {"values", sums.values},
                    {"clipped", sums.clipped},
-                   {"mean", sums.mean()},
-                   {"std", sums.standard_deviation()},
-                   {"p05", sums.percentile(0.05, low, high)},
-                   {"p50", sums.percentile(0.5, low, high)},
-                   {"p95", sums.percentile(0.95, low, high)},
+                   {"mean", known(sums.mean())},
+                   {"std", known(sums.standard_deviation())},
+                   {"p05", known(sums.percentile(0.05, config.analysis))},
+                   {"p50", known(sums.percentile(0.5, config.analysis))},
+                   {"p95", known(sums.percentile(0.95, config.analysis))},
                    {"sum", to_decimal(sums.sum)},
                    {"sum_fraction_bits", SpectrumSums::sum_fraction_bits},
                    {"sum_of_squares", to_decimal(sums.sum_of_squares)},
@@ -87,6 +90,23 @@ Json overlap_json(const Overlap& overlap) {
 /// slides.csv.
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
+/// A path as a key: bytes that aren't UTF-8 become \xNN, and no two paths the same key.
+std::string json_key(const std::string& path, const Json& object) {
+  std::string key;
+  for (std::size_t i = 0; i < path.size();) {
+    const std::size_t length = utf8_length(std::string_view(path).substr(i));
+    if (length > 0) {
+      key += path.substr(i, length);
+      i += length;
+    } else {
+      key += "\\x" + to_hexadecimal(static_cast<unsigned char>(path[i++])).substr(14);
+    }
+  }
+  // A name may hold the very text that stands for another's byte.
+  while (object.contains(key)) key += '\'';
+  return key;
+}
+
 }  // namespace
 
 nlohmann::ordered_json settings_json(const Config& config) {
@@ -119,7 +139,7 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
   if (found.artifacts > 0) corpus["artifacts"] = {{"files", found.artifacts}, {"bytes", found.artifact_bytes}};
   if (config.output.maps != MapFormat::none) {
     Json& maps = corpus["maps"] = Json::object();
-    for (const auto& [path, file] : found.maps) maps[path] = file;
+    for (const auto& [path, file] : found.maps) maps[json_key(path, maps)] = file;
   }
   if (!config.operators.runs("spectrum")) return dump(corpus, 2) + "\n";
   std::vector<std::uint64_t> histogram = found.sums.histogram;

@@ -58,7 +58,8 @@ struct CloseTiff {
 
 }  // namespace
 
-std::vector<std::byte> tiff_bytes(const WindowMap& map, std::optional<double> micrometres) {
+std::vector<std::byte> tiff_bytes(const WindowMap& map, std::optional<double> micrometres,
+                                  std::optional<double> micrometres_y) {
   constexpr std::uint64_t rows_per_strip = 64;
   constexpr std::uint64_t largest_classic = std::uint64_t{3} << 30;
   const auto row_floats = static_cast<std::size_t>(map.columns) * 2;
@@ -87,10 +88,9 @@ std::vector<std::byte> tiff_bytes(const WindowMap& map, std::optional<double> mi
   TIFFSetField(out, TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(rows_per_strip));
   TIFFSetField(out, TIFFTAG_IMAGEDESCRIPTION, "mean and standard deviation of every window");
   if (micrometres && *micrometres > 0) {
-    const double per_centimetre = 1e4 / *micrometres;
     TIFFSetField(out, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
-    TIFFSetField(out, TIFFTAG_XRESOLUTION, per_centimetre);
-    TIFFSetField(out, TIFFTAG_YRESOLUTION, per_centimetre);
+    TIFFSetField(out, TIFFTAG_XRESOLUTION, 1e4 / *micrometres);
+    TIFFSetField(out, TIFFTAG_YRESOLUTION, 1e4 / micrometres_y.value_or(*micrometres));
   }
   std::vector<float> row(row_floats);
   for (std::int64_t y = 0; y < map.rows; ++y) {

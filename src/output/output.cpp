@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
@@ -9,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "config/read_file.hpp"
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
 #include "output/map_file.hpp"
@@ -43,7 +42,7 @@ void make_folder(const fs::path& folder) {
 
 void write_histograms(AtomicFile& file, const Config& config, const Corpus& corpus, SlideSource& slides) {
   const auto bins = static_cast<std::size_t>(config.analysis.bins);
-  file.write(npy_header("u8", {corpus.done + corpus.failed, bins}));
+  file.write(npy_header("i8", {corpus.done + corpus.failed, bins}));
   std::vector<std::uint64_t> row;
   slides.for_each([&](const SlideResult& slide) {
     row.assign(bins, 0);
@@ -59,7 +58,7 @@ void write_series(AtomicFile& file, const Config& config, const Corpus& corpus, 
     return findings_of(placed, config.analysis, sums).series.at(number);
   };
   const Series empty = series_of({});
-  file.write(npy_header(empty.is_counts() ? "u8" : "f8", {corpus.done + corpus.failed, empty.size()}));
+  file.write(npy_header(empty.is_counts() ? "i8" : "f8", {corpus.done + corpus.failed, empty.size()}));
   slides.for_each([&](const SlideResult& slide) {
     const Series series = slide.done ? series_of(slide.sums) : empty;
     file.write(series.is_counts() ? std::as_bytes(std::span(series.counts)) : std::as_bytes(std::span(series.values)));
@@ -68,8 +67,12 @@ void write_series(AtomicFile& file, const Config& config, const Corpus& corpus, 
 
 /// A file as a text; empty where it can't be read.
 std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  constexpr std::size_t largest = std::size_t{256} << 20;
+  try {
+    return read_file(path, largest, FileOrigin::own);
+  } catch (const ConfigError&) {
+    return {};
+  }
 }
 
 /// A text that grows slide by slide and is written in pieces.
@@ -126,12 +129,47 @@ std::uint64_t bytes_of(const std::vector<Artifact>& artifacts) {
   return bytes;
 }
 
+namespace {
+
+void add_cause(std::map<std::string, Corpus::Cause>& causes, const SlideResult& slide) {
+  constexpr std::size_t most_causes = 200;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string key;
+  for (const char c : slide.error) {
+    if (!is_digit(c)) {
+      key += c;
+    } else if (key.empty() || key.back() != '0') {
+      key += '0';
+    }
+  }
+  const bool has_room = causes.size() < most_causes || causes.contains(key);
+  Corpus::Cause& cause = causes[has_room ? key : ""];
+  if (cause.slides++ > 0) return;
+  cause.text = has_room ? slide.error : "other causes";
+  cause.first = slide.path;
+}
+
+}  // namespace
+
+double clamped_share(const SlideResult& slide) {
+  double largest = 0.0;
+  for (const NamedValue& value : slide.values) {
+    if (value.name.ends_with(".clamped")) largest = std::max(largest, value.value);
+  }
+  return largest;
+}
+
 void Corpus::add(const SlideResult& slide) {
   if (!slide.done) {
     ++failed;
+    add_cause(causes, slide);
     return;
   }
   ++done;
+  if (!slide.complete()) {
+    ++incomplete;
+    add_cause(causes, slide);
+  }
   missing_tiles += slide.missing_tiles;
   bad_tiles += slide.bad_tiles;
   file_bytes += slide.file_bytes;
@@ -145,6 +183,10 @@ void Corpus::add(const SlideResult& slide) {
     sums += slide.sums;
   } catch (const std::exception& error) {
     throw OutputError(slide.path + ": can't be added to the other slides: " + error.what());
+  }
+  if (const double share = clamped_share(slide); share > 0.0) {
+    ++clamped_slides;
+    most_clamped = std::max(most_clamped, share);
   }
   for (const NamedValue& value : slide.values) {
     if (std::ranges::find(value_names, value.name) == value_names.end()) value_names.push_back(value.name);
@@ -185,14 +227,14 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
   write(failures_name, [&](AtomicFile& file) {
     TextWriter text(file, failures_csv_header());
     slides.for_each([&](const SlideResult& slide) {
-      if (!slide.done) text.add(failures_csv_record(slide));
+      if (!slide.complete()) text.add(failures_csv_record(slide, config.output.csv));
     });
     text.end();
   });
   if (corpus.artifacts > 0) {
     write(artifacts_name, [&](AtomicFile& file) {
       TextWriter text(file, artifacts_csv_header());
-      slides.for_each([&](const SlideResult& slide) { text.add(artifacts_csv_records(slide)); });
+      slides.for_each([&](const SlideResult& slide) { text.add(artifacts_csv_records(slide, config.output.csv)); });
       text.end();
     });
   } else {
@@ -268,8 +310,12 @@ std::string write_map(const Config& config, const SlideResult& slide, const std:
   const fs::path path = folder / (name + (config.output.maps == MapFormat::tiff ? ".tif" : ".npy"));
   AtomicFile file(path);
   if (config.output.maps == MapFormat::tiff) {
-    const auto step = slide.mpp ? std::optional<double>(*slide.mpp * config.analysis.stride) : std::nullopt;
-    file.write(tiff_bytes(map, step));
+    const auto step = [&](const std::optional<double>& mpp) {
+      return mpp ? std::optional<double>(*mpp * config.analysis.stride) : std::nullopt;
+    };
+    const auto down = std::ranges::find(slide.values, "mpp_y", &NamedValue::name);
+    file.write(tiff_bytes(map, step(slide.mpp),
+                          down == slide.values.end() ? std::nullopt : step(std::optional<double>(down->value))));
   } else {
     file.write(npy_header("f4", {static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns), 2}));
     file.write(std::as_bytes(std::span(map.values)));

@@ -15,8 +15,8 @@ std::string slides_csv_header(const Config& config, const std::vector<std::strin
 std::string slides_csv_record(const Config& config, const SlideResult& slide,
                               const std::vector<std::string>& value_names = {});
 std::string failures_csv_header();
-std::string failures_csv_record(const SlideResult& slide);
+std::string failures_csv_record(const SlideResult& slide, CsvCells cells = CsvCells::plain);
 std::string artifacts_csv_header();
-std::string artifacts_csv_records(const SlideResult& slide);
+std::string artifacts_csv_records(const SlideResult& slide, CsvCells cells = CsvCells::plain);
 
 }  // namespace slidestream

@@ -27,13 +27,23 @@ class SlideSource {
 struct Corpus {
   std::size_t done = 0;
   std::size_t failed = 0;
+  std::size_t incomplete = 0;  ///< of those that are done: an operator failed
   std::uint64_t missing_tiles = 0;
   std::uint64_t bad_tiles = 0;
   std::uint64_t gpu_fallback_tiles = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t artifacts = 0;       ///< files that were made
   std::uint64_t artifact_bytes = 0;  ///< of them
-  bool artifacts_elsewhere = false;  ///< some lie in other folders for results, which were joined
+  /// Failures of one cause, which differ in numbers at most.
+  struct Cause {
+    std::string text;   ///< of the first
+    std::string first;  ///< path of the first
+    std::size_t slides = 0;
+  };
+  std::map<std::string, Cause> causes;  ///< by their text without numbers; a bounded number of them, "" for the rest
+  bool artifacts_elsewhere = false;     ///< some lie in other folders for results, which were joined
+  std::size_t clamped_slides = 0;       ///< that have an image of a network of whose values some were clamped
+  double most_clamped = 0.0;            ///< the largest share of a slide's
   SpectrumSums sums;
   std::map<std::string, std::string> deciding;            ///< `SlideSource::deciding`
   std::vector<std::string> value_names;                   ///< of all slides' values, in the order of their first
@@ -43,14 +53,17 @@ struct Corpus {
   void add(const SlideResult& slide);
 };
 
+/// The share of a network's values that was clamped to `model.range` in a slide's image; 0: none.
+double clamped_share(const SlideResult& slide);
+
 /// Of all files together.
 std::uint64_t bytes_of(const std::vector<Artifact>& artifacts);
 
-/// Writes slides.csv, failures.csv, corpus.json and, of a run with the spectrum, histograms.npy into
-/// `config.output.dir` as `write_results` does, and artifacts.csv where there are artifacts. `run` is asked for
-/// everything but its slides; `corpus` is filled in before anything is written. \throws OutputError naming the file and
-/// the system's reason. `before_each` is called before a file is put in its place; what it throws ends the writing. It
-/// may be empty.
+/// Writes the files of `write_results` into `config.output.dir`, and removes an artifacts.csv of an earlier run if
+/// there are no artifacts. Fills `corpus` first. Reads everything of `run` except its slides.
+/// @param before_each  Called before each file is written and before it is renamed. May be empty. An exception ends
+///   the writing.
+/// @throws OutputError  A file can't be written. The message names the first one and the cause.
 void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
                  const std::function<void()>& before_each = {});
 

@@ -17,14 +17,12 @@ Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   if (records.empty())
     throw ConfigError(manifest + ": is empty; expected a header with the column " + one_line(column));
   const std::vector<std::string>& header = records.front().fields;
-  const auto wanted = std::ranges::find(header, column);
-  if (wanted == header.end()) {
-    throw ConfigError(manifest + ": has no column '" + one_line(column) + "'; did you mean '" +
-                      one_line(nearest_name(column, header)) + "'?");
+  const auto wanted = find_column(header, column);
+  if (!wanted) {
+    throw ConfigError(manifest + ": has no column '" + one_line(column) + "'" + did_you_mean(column, header));
   }
-  const auto path = std::ranges::find(header, "path");
-  const std::size_t path_at = path == header.end() ? 0 : static_cast<std::size_t>(path - header.begin());
-  const auto cohort_at = static_cast<std::size_t>(wanted - header.begin());
+  const std::size_t path_at = find_column(header, "path").value_or(0);
+  const std::size_t cohort_at = *wanted;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const std::vector<std::string>& fields = records[i].fields;
     if (path_at >= fields.size() || cohort_at >= fields.size() || fields[path_at].empty()) continue;

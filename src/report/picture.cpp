@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
@@ -29,7 +30,7 @@ class BoxAverage {
     image_.width = std::max(1, static_cast<int>(std::lround(static_cast<double>(width) * scale)));
     image_.height = std::max(1, static_cast<int>(std::lround(static_cast<double>(height) * scale)));
     const std::size_t pixels = static_cast<std::size_t>(image_.width) * static_cast<std::size_t>(image_.height);
-    sums_.assign(pixels, 0);
+    sums_.assign(3 * pixels, 0);
     counts_.assign(pixels, 0);
   }
 
@@ -37,16 +38,16 @@ class BoxAverage {
     const std::size_t line = static_cast<std::size_t>(y * image_.height / height_ * image_.width);
     for (std::int64_t x = 0; x < width_; ++x) {
       const std::size_t at = line + static_cast<std::size_t>(x * image_.width / width_);
-      sums_[at] += row[x];
+      for (std::size_t c = 0; c < 3; ++c) sums_[3 * at + c] += row[3 * x + static_cast<std::ptrdiff_t>(c)];
       ++counts_[at];
     }
   }
 
-  GreyImage take() {
+  ColourImage take() {
     image_.pixels.resize(sums_.size());
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      image_.pixels[i] =
-          static_cast<std::uint8_t>((sums_[i] + counts_[i] / 2) / std::max<std::uint64_t>(1, counts_[i]));
+      const std::uint64_t count = counts_[i / 3];
+      image_.pixels[i] = static_cast<std::uint8_t>((sums_[i] + count / 2) / std::max<std::uint64_t>(1, count));
     }
     return std::move(image_);
   }
@@ -54,7 +55,7 @@ class BoxAverage {
  private:
   std::int64_t width_;
   std::int64_t height_;
-  GreyImage image_;
+  ColourImage image_;
   std::vector<std::uint64_t> sums_;
   std::vector<std::uint64_t> counts_;
 };
@@ -65,7 +66,7 @@ struct JpegFailure {
 };
 
 /// Nothing with a destructor lives here: an error leaves by longjmp.
-bool encode(const GreyImage& image, int quality, unsigned char** bytes, unsigned long* size) {
+bool encode(const ColourImage& image, int quality, unsigned char** bytes, unsigned long* size) {
   jpeg_compress_struct jpeg;
   JpegFailure failure;
   jpeg.err = jpeg_std_error(&failure.manager);
@@ -81,8 +82,8 @@ bool encode(const GreyImage& image, int quality, unsigned char** bytes, unsigned
   jpeg_mem_dest(&jpeg, bytes, size);
   jpeg.image_width = static_cast<JDIMENSION>(image.width);
   jpeg.image_height = static_cast<JDIMENSION>(image.height);
-  jpeg.input_components = 1;
-  jpeg.in_color_space = JCS_GRAYSCALE;
+  jpeg.input_components = 3;
+  jpeg.in_color_space = JCS_RGB;
   jpeg_set_defaults(&jpeg);
   jpeg_set_quality(&jpeg, quality, TRUE);
   // Its own tables are shorter than the standard ones, which small pictures notice.
@@ -90,7 +91,7 @@ bool encode(const GreyImage& image, int quality, unsigned char** bytes, unsigned
   jpeg_start_compress(&jpeg, TRUE);
   while (jpeg.next_scanline < jpeg.image_height) {
     auto* row = const_cast<std::uint8_t*>(image.pixels.data()) +
-                static_cast<std::size_t>(jpeg.next_scanline) * static_cast<std::size_t>(image.width);
+                static_cast<std::size_t>(jpeg.next_scanline) * static_cast<std::size_t>(image.width) * 3;
     jpeg_write_scanlines(&jpeg, &row, 1);
   }
   jpeg_finish_compress(&jpeg);
@@ -98,11 +99,9 @@ bool encode(const GreyImage& image, int quality, unsigned char** bytes, unsigned
   return true;
 }
 
-}  // namespace
-
-GreyImage read_thumbnail(const std::filesystem::path& path, int side) {
-  const auto slide = Slide::open(path);
-  const std::vector<Level>& levels = slide->info().levels;
+/// The smallest level that is large enough for a thumbnail.
+std::size_t level_for(const Slide& slide, const std::filesystem::path& path, int side) {
+  const std::vector<Level>& levels = slide.info().levels;
   std::size_t number = levels.size();
   // Largest first: the last that is large enough.
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -114,27 +113,92 @@ GreyImage read_thumbnail(const std::filesystem::path& path, int side) {
     throw SlideError(path.string() + ": its smallest usable level has " + std::to_string(level.width) + " x " +
                      std::to_string(level.height) + " pixels, too many for a thumbnail");
   }
-  BoxAverage average(level.width, level.height, side);
+  return number;
+}
+
+/// Calls `visit` with the rows of a level from top to bottom.
+void for_each_row(const Slide& slide, std::size_t number, const PixelFormat& format,
+                  const std::function<void(std::int64_t, const std::uint8_t*)>& visit) {
+  const Level& level = slide.info().levels[number];
+  const bool grey = format == luminance_format;
+  const std::int64_t pitch = level.width * (grey ? 1 : 3);
   const std::int64_t most_rows = std::min(level.height, std::max<std::int64_t>(level.tile_height, 1));
-  std::vector<std::uint8_t> rows(static_cast<std::size_t>(most_rows * level.width));
+  std::vector<std::uint8_t> rows(static_cast<std::size_t>(most_rows * pitch));
   for (std::int64_t first = 0; first < level.height; first += most_rows) {
-    const std::int64_t count = std::min(most_rows, level.height - first);
-    read_luminance(*slide, number, 0, first,
-                   {.data = rows.data(), .pitch = level.width, .width = level.width, .height = count});
-    for (std::int64_t y = 0; y < count; ++y) average.add_row(first + y, rows.data() + y * level.width);
+    const HostPixels part = {rows.data(), pitch, level.width, std::min(most_rows, level.height - first), format};
+    if (grey) {
+      read_luminance(slide, number, 0, first, part);
+    } else {
+      read_rgb(slide, number, 0, first, part);
+    }
+    for (std::int64_t y = 0; y < part.height; ++y) visit(first + y, rows.data() + y * pitch);
   }
+}
+
+}  // namespace
+
+Rgb class_colour(int label) {
+  // After Okabe and Ito, and behind them others that can still be told apart.
+  constexpr std::array<Rgb, 16> colours = {{{0, 114, 178},
+                                            {213, 94, 0},
+                                            {0, 158, 115},
+                                            {204, 121, 167},
+                                            {230, 159, 0},
+                                            {86, 180, 233},
+                                            {240, 228, 66},
+                                            {60, 60, 60},
+                                            {148, 63, 160},
+                                            {140, 86, 75},
+                                            {188, 189, 34},
+                                            {174, 0, 47},
+                                            {127, 205, 187},
+                                            {255, 152, 150},
+                                            {49, 54, 149},
+                                            {166, 216, 84}}};
+  return colours[static_cast<std::size_t>(label) % colours.size()];
+}
+
+ColourImage read_thumbnail(const std::filesystem::path& path, int side, int channel) {
+  const auto slide = Slide::open(path, {.channel = channel});
+  const std::size_t number = level_for(*slide, path, side);
+  const Level& level = slide->info().levels[number];
+  BoxAverage average(level.width, level.height, side);
+  for_each_row(*slide, number, rgb_format, [&](std::int64_t y, const std::uint8_t* row) { average.add_row(y, row); });
   return average.take();
 }
 
-GreyImage shrunk(const GreyImage& image, int side) {
+ColourImage read_label_thumbnail(const std::filesystem::path& path, int side, Labels classes) {
+  const auto slide = Slide::open(path);
+  const std::size_t number = level_for(*slide, path, side);
+  const Level& level = slide->info().levels[number];
+  const std::int64_t longer = std::max<std::int64_t>({level.width, level.height, 1});
+  const std::int64_t shown = std::min<std::int64_t>(longer, side);
+  ColourImage image;
+  image.width = static_cast<int>(std::max<std::int64_t>(1, level.width * shown / longer));
+  image.height = static_cast<int>(std::max<std::int64_t>(1, level.height * shown / longer));
+  int made = 0;
+  for_each_row(*slide, number, luminance_format, [&](std::int64_t y, const std::uint8_t* row) {
+    for (; made < image.height && made * level.height / image.height == y; ++made) {
+      for (std::int64_t x = 0; x < image.width; ++x) {
+        const int label = row[x * level.width / image.width];
+        const bool is_class = label >= classes.first && label < classes.end;
+        const Rgb colour = is_class ? class_colour(label) : Rgb{229, 231, 235};
+        image.pixels.insert(image.pixels.end(), colour.begin(), colour.end());
+      }
+    }
+  });
+  return image;
+}
+
+ColourImage shrunk(const ColourImage& image, int side) {
   BoxAverage average(image.width, image.height, side);
   for (int y = 0; y < image.height; ++y) {
-    average.add_row(y, image.pixels.data() + static_cast<std::ptrdiff_t>(y) * image.width);
+    average.add_row(y, image.pixels.data() + static_cast<std::ptrdiff_t>(y) * image.width * 3);
   }
   return average.take();
 }
 
-std::string jpeg_bytes(const GreyImage& image, int quality) {
+std::string jpeg_bytes(const ColourImage& image, int quality) {
   unsigned char* bytes = nullptr;
   unsigned long size = 0;
   const bool made = encode(image, quality, &bytes, &size);
@@ -145,8 +209,8 @@ std::string jpeg_bytes(const GreyImage& image, int quality) {
   return text;
 }
 
-std::string fitting_jpeg(const GreyImage& image, std::size_t most) {
-  for (const int side : {largest_thumbnail, 224, 192, 160, 144, 128, 112, 96, 80, 64}) {
+std::string fitting_jpeg(const ColourImage& image, std::size_t most) {
+  for (const int side : {largest_thumbnail, 224, 192, 160, 144, 128, 112, 96, 80, 64, 48, 32}) {
     if (side < largest_thumbnail && side >= std::max(image.width, image.height)) continue;
     std::string bytes = jpeg_bytes(shrunk(image, side), jpeg_quality);
     if (bytes.size() <= most) return bytes;

@@ -11,30 +11,45 @@
 
 namespace slidestream::report {
 
-/// 8-bit luminance, row by row.
-struct GreyImage {
+/// 8-bit RGB, row by row.
+struct ColourImage {
   int width = 0;
   int height = 0;
   std::vector<std::uint8_t> pixels;
 };
 
+using Rgb = std::array<std::uint8_t, 3>;
+
 /// The longer side of a slide's thumbnail, in pixels, where there is room for it.
 inline constexpr int largest_thumbnail = 256;
 
-/// A slide's thumbnail from its own levels: the smallest one with a longer side of at least `side` pixels, averaged
-/// down to it. A slide smaller than that is shown as it is. \throws SlideError when it can't be read, or all its levels
-/// are too large to be read for this.
-GreyImage read_thumbnail(const std::filesystem::path& path, int side);
+/// The colour that a class of pixels is shown in; those of 16 classes differ.
+Rgb class_colour(int label);
+
+/// Labels that are classes, and not the rest.
+struct Labels {
+  int first = 0;
+  int end = 0;
+};
+
+/// A slide's or an image's thumbnail from its own levels: the smallest one with a longer side of at least `side`
+/// pixels, averaged down to it. A slide smaller than that is shown as it is. \throws SlideError when it can't be read,
+/// or all its levels are too large to be read for this. \param channel  as `OpenOptions` has it
+ColourImage read_thumbnail(const std::filesystem::path& path, int side, int channel = -1);
+
+/// The same of an image of labels, in the colours of their classes, others in grey: each pixel is one of the level's.
+/// \throws SlideError.
+ColourImage read_label_thumbnail(const std::filesystem::path& path, int side, Labels classes);
 
 /// Averaged down so that the longer side has at most `side` pixels.
-GreyImage shrunk(const GreyImage& image, int side);
+ColourImage shrunk(const ColourImage& image, int side);
 
-/// As JPEG, grey. \throws Error when libjpeg fails.
-std::string jpeg_bytes(const GreyImage& image, int quality);
+/// As JPEG. \throws Error when libjpeg fails.
+std::string jpeg_bytes(const ColourImage& image, int quality);
 
 /// As JPEG of at most `most` bytes: as large as fits, `largest_thumbnail` at most; empty when not even a very small one
 /// does.
-std::string fitting_jpeg(const GreyImage& image, std::size_t most);
+std::string fitting_jpeg(const ColourImage& image, std::size_t most);
 
 /// A map of windows for showing: averaged over blocks of windows, in 8 bits between the lowest and the highest value.
 struct MapPicture {

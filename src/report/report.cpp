@@ -18,6 +18,7 @@
 #include "output/statistics_json.hpp"
 #include "report/cohorts.hpp"
 #include "report/distribution.hpp"
+#include "report/made.hpp"
 #include "report/page.hpp"
 #include "report/pictures.hpp"
 #include "report/run_reader.hpp"
@@ -41,6 +42,7 @@ constexpr std::size_t most_cohorts = 40;
 struct Run {
   std::string folder;
   std::unique_ptr<RunReader> reader;
+  bool spectrum = false;  ///< whether it analysed spectra
   SpectrumSums sums;
   std::size_t done = 0;
   std::size_t failed = 0;
@@ -97,10 +99,9 @@ Json course_of_run(const std::string& folder) {
 }
 
 Json statistics_json(const SpectrumSums& sums, const Config& config, const Axis& axis) {
-  const auto& [low, high] = config.analysis.range;
   Json percentiles = Json::object();
   for (const int p : {1, 5, 25, 50, 75, 95, 99}) {
-    percentiles[std::to_string(p)] = rounded(sums.percentile(p / 100.0, low, high));
+    percentiles[std::to_string(p)] = rounded(sums.percentile(p / 100.0, config.analysis));
   }
   return {{"windows", sums.windows},
           {"values", sums.values},
@@ -150,6 +151,7 @@ class Builder {
     data["cohorts"] = cohorts_json();
     data["slides"] = std::move(columns_);
     data["figures"] = std::move(figures_);
+    data["class_colours"] = class_colours_json();
     data["sweeps"] = std::move(sweeps_);
     if (!options_.trace.empty()) data["timeline"] = timeline_json();
     add_pictures(data);
@@ -169,6 +171,7 @@ class Builder {
       }
       if (run) {
         runs_.push_back({.folder = folder, .reader = std::make_unique<RunReader>(path), .sums = {}});
+        runs_.back().spectrum = runs_.back().reader->config().operators.runs("spectrum");
         check_alike(runs_.back());
       }
       if (sweep) sweeps_.push_back(sweep_json(path));
@@ -176,11 +179,18 @@ class Builder {
     result_.sweeps = sweeps_.size();
   }
 
+  /// The first run with spectra; null: none has.
+  const Run* with_spectrum() const {
+    const auto found = std::ranges::find(runs_, true, &Run::spectrum);
+    return found == runs_.end() ? nullptr : &*found;
+  }
+
   /// Histograms are compared bin by bin.
   void check_alike(const Run& run) const {
+    if (!run.spectrum) return;
     for (const char* name : {"value", "bins", "range"}) {
       const ConfigKey* key = find_key("analysis", name);
-      const Run& first = runs_.front();
+      const Run& first = *with_spectrum();
       if (key->get(run.reader->config()) != key->get(first.reader->config())) {
         throw ConfigError(run.folder + ": analysis." + name + " is another than in " + first.folder +
                           "; one report shows histograms of one kind");
@@ -215,31 +225,37 @@ class Builder {
   void add_up() {
     for (Run& run : runs_) {
       const auto bins = static_cast<std::size_t>(run.reader->config().analysis.bins);
-      run.sums.histogram.assign(bins, 0);
-      all_.histogram.resize(bins, 0);
+      if (run.spectrum) {
+        run.sums.histogram.assign(bins, 0);
+        all_.histogram.resize(bins, 0);
+      }
       run.reader->for_each([&](const LedgerSlide& slide) {
         const SlideResult& result = slide.result;
         ++(result.done ? run.done : run.failed);
         if (!result.done) return;
         run.artifacts += result.artifacts.size();
         for (const Artifact& artifact : result.artifacts) run.artifact_bytes += artifact.bytes;
-        run.sums += result.sums;
+        if (run.spectrum) run.sums += result.sums;
         if (options_.manifest.empty()) return;
         Cohort& cohort = by_cohort_[cohorts_.of(slide.canonical)];
-        cohort.sums.histogram.resize(bins, 0);
-        SpectrumSums distribution = result.sums;
-        distribution.counters.clear();
-        cohort.sums += distribution;
         ++cohort.slides;
+        if (run.spectrum) {
+          cohort.sums.histogram.resize(bins, 0);
+          SpectrumSums distribution = result.sums;
+          distribution.counters.clear();
+          cohort.sums += distribution;
+        }
         if (by_cohort_.size() > most_cohorts) {
           throw ConfigError(options_.manifest + ": column '" + options_.cohort + "' has more than " +
                             std::to_string(most_cohorts) + " values; a report tells fewer cohorts apart");
         }
       });
       // Other statistics are each run's own.
-      SpectrumSums distribution = run.sums;
-      distribution.counters.clear();
-      all_ += distribution;
+      if (run.spectrum) {
+        SpectrumSums distribution = run.sums;
+        distribution.counters.clear();
+        all_ += distribution;
+      }
       result_.slides += run.done + run.failed;
       result_.failed += run.failed;
     }
@@ -249,9 +265,9 @@ class Builder {
   void describe_slides() {
     columns_ = Json::object();
     // All columns are there, also without slides.
-    for (const char* name :
-         {"run",     "path", "done", "error", "cohort", "width", "height",  "codec", "colour",  "mpp",      "windows",
-          "clipped", "mean", "std",  "p05",   "p50",    "p95",   "missing", "bad",   "seconds", "distance", "shares"}) {
+    for (const char* name : {"run",    "path", "done",    "error",   "cohort",  "width",    "height", "codec",
+                             "colour", "mpp",  "files",   "windows", "clipped", "mean",     "std",    "p05",
+                             "p50",    "p95",  "missing", "bad",     "seconds", "distance", "shares"}) {
       columns_[name] = Json::array();
     }
     std::map<std::string, std::size_t> cohort_places;
@@ -271,10 +287,7 @@ class Builder {
   void describe(const LedgerSlide& slide, std::size_t number, const Run& run, std::vector<double>& distances) {
     const SlideResult& result = slide.result;
     const Config& config = run.reader->config();
-    // Not as one: clang 14 can't use parts of a binding in a lambda.
-    const double low = config.analysis.range[0];
-    const double high = config.analysis.range[1];
-    const double bin = (high - low) / config.analysis.bins;
+    const double bin = (config.analysis.range[1] - config.analysis.range[0]) / config.analysis.bins;
     const bool sized = result.width > 0;
     const auto put = [&](const char* column, Json value) { columns_[column].push_back(std::move(value)); };
     const auto put_if = [&](bool there, const char* column, auto&& value) {
@@ -292,28 +305,37 @@ class Builder {
     put("missing", result.missing_tiles);
     put("bad", result.bad_tiles);
     put("seconds", rounded(result.seconds));
+    put("files", files_json(result, run.folder, options_.html));
     const SpectrumSums& sums = result.sums;
-    put_if(result.done, "windows", [&] { return sums.windows; });
-    put_if(result.done, "clipped", [&] { return sums.clipped; });
-    put_if(result.done, "mean", [&] { return rounded(sums.mean()); });
-    put_if(result.done, "std", [&] { return rounded(sums.standard_deviation()); });
-    put_if(result.done, "p05", [&] { return rounded(sums.percentile(0.05, low, high)); });
-    put_if(result.done, "p50", [&] { return rounded(sums.percentile(0.5, low, high)); });
-    put_if(result.done, "p95", [&] { return rounded(sums.percentile(0.95, low, high)); });
-    put_if(result.done, "shares", [&] { return packed(shares(sums.histogram, axis_)); });
+    const bool analysed = result.done && run.spectrum;
+    const bool counted = analysed && sums.values > 0;
+    put_if(analysed, "windows", [&] { return sums.windows; });
+    put_if(analysed, "clipped", [&] { return sums.clipped; });
+    put_if(counted, "mean", [&] { return rounded(sums.mean()); });
+    put_if(counted, "std", [&] { return rounded(sums.standard_deviation()); });
+    put_if(counted, "p05", [&] { return rounded(sums.percentile(0.05, config.analysis)); });
+    put_if(counted, "p50", [&] { return rounded(sums.percentile(0.5, config.analysis)); });
+    put_if(counted, "p95", [&] { return rounded(sums.percentile(0.95, config.analysis)); });
+    put_if(counted, "shares", [&] { return packed(shares(sums.histogram, axis_)); });
     double distance = 0.0;
-    if (result.done) {
+    if (counted) {
       distance = wasserstein_distance(sums.histogram, run.sums.histogram) * bin;
       distances.push_back(distance);
     }
-    put_if(result.done, "distance", [&] { return rounded(distance); });
-    describe_figures(result, config.analysis);
-    sources_.push_back({number, slide.id, slide.canonical, result.path, result.map.columns, result.map.rows});
+    put_if(counted, "distance", [&] { return rounded(distance); });
+    describe_figures(result, config.analysis, run.spectrum);
+    sources_.push_back({number, slide.id, slide.canonical, result.path, result.map.columns, result.map.rows,
+                        made_images(result, config, run.folder), config.input.channel});
   }
 
-  /// What the other statistics say of a slide, by the figure's name: [[slide, number], ...], slides counted from 0.
-  void describe_figures(const SlideResult& result, const AnalysisConfig& analysis) {
+  /// What operators and the other statistics say of a slide, by the figure's name: [[slide, number], ...], slides
+  /// counted from 0. The operators' have a dot in their names.
+  void describe_figures(const SlideResult& result, const AnalysisConfig& analysis, bool spectrum) {
     if (!result.done) return;
+    for (const NamedValue& value : result.values) {
+      if (std::isfinite(value.value)) figures_[value.name].push_back({sources_.size(), rounded(value.value, 1e6)});
+    }
+    if (!spectrum) return;
     for (const PlacedStatistic& placed : placed_statistics(analysis)) {
       for (const Figure& figure : findings_of(placed, analysis, result.sums).figures) {
         if (figure.value) figures_[figure.name].push_back({sources_.size(), rounded(*figure.value)});
@@ -322,8 +344,9 @@ class Builder {
   }
 
   void add_distribution(Json& data) const {
-    if (runs_.empty()) return;
-    const AnalysisConfig& analysis = runs_.front().reader->config().analysis;
+    const Run* const first = with_spectrum();
+    if (first == nullptr) return;
+    const AnalysisConfig& analysis = first->reader->config().analysis;
     const double bin = (analysis.range[1] - analysis.range[0]) / analysis.bins;
     const char* const value = analysis.value == ValueKind::log1p_db ? "20 log10(1 + |F|)"
                               : analysis.value == ValueKind::db     ? "20 log10 |F|"
@@ -332,7 +355,14 @@ class Builder {
     data["axis"] = {{"low", analysis.range[0] + bin * static_cast<double>(axis_.first)},
                     {"step", bin * static_cast<double>(axis_.bins_a_step)},
                     {"steps", axis_.steps}};
-    data["all"] = statistics_json(all_, runs_.front().reader->config(), axis_);
+    data["windows"] = all_.windows;
+    if (all_.values > 0) data["all"] = statistics_json(all_, first->reader->config(), axis_);
+  }
+
+  static Json class_colours_json() {
+    Json colours = Json::array();
+    for (int label = 0; label < 16; ++label) colours.push_back(class_colour(label));
+    return colours;
   }
 
   Json runs_json() const {
@@ -347,8 +377,9 @@ class Builder {
       json["artifact_bytes"] = run.artifact_bytes;
       json["unfinished"] = run.reader->unfinished();
       json["fence"] = rounded(run.fence);
-      json["statistics"] = statistics_json(run.sums, config, axis_);
-      json["further"] = further_json(config.analysis, run.sums);
+      json["spectrum"] = run.spectrum;
+      json["statistics"] = run.sums.values > 0 ? statistics_json(run.sums, config, axis_) : Json();
+      json["further"] = run.spectrum ? further_json(config.analysis, run.sums) : Json::object();
       json["settings"] = settings_json(config);
       runs.push_back(std::move(json));
     }
@@ -359,7 +390,8 @@ class Builder {
     if (options_.manifest.empty() || runs_.empty()) return {};
     Json groups = Json::array();
     for (const auto& [name, cohort] : by_cohort_) {
-      Json json = statistics_json(cohort.sums, runs_.front().reader->config(), axis_);
+      Json json = Json::object();
+      if (cohort.sums.values > 0) json = statistics_json(cohort.sums, with_spectrum()->reader->config(), axis_);
       json["name"] = name;
       json["slides"] = cohort.slides;
       groups.push_back(std::move(json));

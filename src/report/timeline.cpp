@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -67,6 +68,10 @@ struct Work {
 /// A trace may be larger than memory should hold as JSON: each event is looked at and forgotten.
 Work read_work(const std::string& file) {
   errno = 0;
+  std::error_code code;
+  if (std::filesystem::exists(file, code) && !std::filesystem::is_regular_file(file, code)) {
+    throw ConfigError(file + ": not a regular file");
+  }
   std::ifstream in(file, std::ios::binary);
   if (!in) throw ConfigError(file + ": " + std::strerror(errno));
   Work work;

@@ -2,6 +2,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 
+#include "config/toml_text.hpp"
 #include "sink/image_formats.hpp"
 
 namespace slidestream {
@@ -34,8 +35,10 @@ void check_image(const ImageDescription& description, const ImageOptions& option
   const PyramidLayout layout(description.size, options.tile, 1);
   require(layout.tiles() <= most_tiles, "tile", "larger: at most " + std::to_string(most_tiles) + " are possible",
           std::to_string(options.tile) + " for " + std::to_string(layout.tiles()) + " tiles");
-  for (const auto& [what, value] : {std::pair("mpp", description.mpp), {"magnification", description.magnification}}) {
-    if (value) require(std::isfinite(*value) && *value > 0, what, "a positive number", std::to_string(*value));
+  for (const auto& [what, value] : {std::pair("mpp", description.mpp),
+                                    {"mpp_y", description.mpp_y},
+                                    {"magnification", description.magnification}}) {
+    if (value) require(std::isfinite(*value) && *value > 0, what, "a positive number", to_toml_number(*value));
   }
   require(has_compression(options.format, options.compression), "compression",
           compressions_of(options.format, description.format) + " in this format", name_of(options.compression));

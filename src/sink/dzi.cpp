@@ -50,8 +50,10 @@ class DziSink final : public OrderedSink {
     const std::string xml = dzi_xml(layout());
     const std::string page =
         view_page(layout(), description, folder_of(file).filename().string(), folder_of(partial_).filename().string());
-    folder_.write_beside(partial_, xml);
-    folder_.write_beside(page_of(partial_), page);
+    folder_.begin([&] {
+      folder_.write_beside(partial_, xml);
+      folder_.write_beside(page_of(partial_), page);
+    });
     xml_bytes_ = xml.size();
     page_bytes_ = page.size();
   }
@@ -60,12 +62,7 @@ class DziSink final : public OrderedSink {
     return make_jpeg_file_encoder(format_, options_.quality, options_.tile);
   }
 
-  void discard() noexcept override {
-    folder_.discard();
-    std::error_code ignored;
-    std::filesystem::remove(partial_, ignored);
-    std::filesystem::remove(page_of(partial_), ignored);
-  }
+  void discard() noexcept override { folder_.discard(); }
 
  protected:
   std::uint64_t write(const std::vector<Tile>& tiles) override {
@@ -83,7 +80,8 @@ class DziSink final : public OrderedSink {
     folder_.publish();
     give_name(partial_, file());
     give_name(page_of(partial_), page_of(file()));
-    return {{file(), xml_bytes_}, {folder_of(file()), folder_.bytes()}, {page_of(file()), page_bytes_}};
+    return {
+        {file(), xml_bytes_}, {folder_of(file()), folder_.bytes(), folder_.digest()}, {page_of(file()), page_bytes_}};
   }
 
  private:

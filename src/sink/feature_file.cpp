@@ -1,19 +1,15 @@
 #include "sink/feature_file.hpp"
 
-#include <fcntl.h>
 #include <hdf5.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <mutex>
 #include <slidestream/error.hpp>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "sink/file_calls.hpp"
+#include "sink/new_file.hpp"
 
 namespace slidestream {
 namespace {
@@ -72,16 +68,12 @@ void write_number(const Handle& of, const char* name, std::int64_t value) {
   write_attribute(of, name, H5T_STD_I64LE, &value);
 }
 
-/// A whole number as such: magnifications usually are.
+/// An attribute has one type, whatever its value: magnifications aren't always whole.
 void write_number(const Handle& of, const char* name, double value) {
-  if (value == std::rint(value) && std::fabs(value) < 1e15) {
-    write_number(of, name, static_cast<std::int64_t>(value));
-  } else {
-    write_attribute(of, name, H5T_IEEE_F64LE, &value);
-  }
+  write_attribute(of, name, H5T_IEEE_F64LE, &value);
 }
 
-/// Of any length, in UTF-8: what h5py gives as `str`.
+/// Of any length, in UTF-8: what h5py gives as `str`. One of a fixed length is `numpy.bytes_` there.
 void write_text(const Handle& of, const char* name, const std::string& value) {
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   check(H5Tset_size(type.get(), H5T_VARIABLE));
@@ -123,7 +115,7 @@ void describe_coords(const Handle& coords, const FeatureDescription& about) {
 /// The file as bytes. It is made in memory: a file that can't be written whole stays open in the library, which
 /// stumbles over it when the process ends.
 std::vector<std::byte> make_file(const FeatureDescription& about, std::span<const TileCorner> corners,
-                                 std::span<const float> vectors) {
+                                 std::optional<std::span<const float>> vectors) {
   constexpr std::size_t grown_by = std::size_t{4} << 20;
   const std::lock_guard lock(library());
   check(H5open());
@@ -135,11 +127,18 @@ std::vector<std::byte> make_file(const FeatureDescription& about, std::span<cons
   {
     const Handle coords = make_dataset(file, "coords", H5T_STD_I64LE, {rows, 2}, corners.data());
     describe_coords(coords, about);
-    const Handle features =
-        make_dataset(file, "features", H5T_IEEE_F32LE, {rows, static_cast<hsize_t>(about.length)}, vectors.data());
-    write_text(features, "name", about.name);
-    write_text(features, "encoder", about.encoder);
-    for (const auto& [name, value] : about.settings) write_text(features, name.c_str(), value);
+    const auto say_settings = [&](const Handle& of) {
+      for (const auto& [name, value] : about.settings) write_text(of, name.c_str(), value);
+    };
+    if (vectors) {
+      const Handle features =
+          make_dataset(file, "features", H5T_IEEE_F32LE, {rows, static_cast<hsize_t>(about.length)}, vectors->data());
+      write_text(features, "name", about.name);
+      write_text(features, "encoder", about.encoder);
+      say_settings(features);
+    } else {
+      say_settings(coords);
+    }
   }
   check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
   const ssize_t size = H5Fget_file_image(file.get(), nullptr, 0);
@@ -149,15 +148,16 @@ std::vector<std::byte> make_file(const FeatureDescription& about, std::span<cons
   return bytes;
 }
 
-/// Makes a file where nothing is. One that can't be written whole is taken away.
-void write(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw Error(std::generic_category().message(errno));
-  int code = write_at(descriptor, 0, bytes);
-  if (::close(descriptor) != 0 && code == 0) code = errno;
-  if (code == 0) return;
-  ::unlink(path.c_str());
-  throw Error(std::generic_category().message(code));
+void write(const std::filesystem::path& file, const FeatureDescription& description,
+           std::span<const TileCorner> corners, std::optional<std::span<const float>> vectors) {
+  try {
+    const std::vector<std::byte> bytes = make_file(description, corners, vectors);
+    write_new_file(file, {bytes});
+  } catch (const OutputError&) {
+    throw;
+  } catch (const Error& error) {
+    throw OutputError(file.string() + ": " + error.what());
+  }
 }
 
 }  // namespace
@@ -168,11 +168,12 @@ void write_features(const std::filesystem::path& file, const FeatureDescription&
     throw Error("internal: " + std::to_string(vectors.size()) + " features for " + std::to_string(corners.size()) +
                 " tiles of " + std::to_string(description.length));
   }
-  try {
-    write(file, make_file(description, corners, vectors));
-  } catch (const Error& error) {
-    throw OutputError(file.string() + ": " + error.what());
-  }
+  write(file, description, corners, vectors);
+}
+
+void write_coordinates(const std::filesystem::path& file, const FeatureDescription& description,
+                       std::span<const TileCorner> corners) {
+  write(file, description, corners, std::nullopt);
 }
 
 }  // namespace slidestream

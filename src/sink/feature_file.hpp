@@ -41,4 +41,8 @@ using TileCorner = std::array<std::int64_t, 2>;
 void write_features(const std::filesystem::path& file, const FeatureDescription& description,
                     std::span<const TileCorner> corners, std::span<const float> vectors);
 
+/// The same without `features`; the settings are attributes of `coords` then.
+void write_coordinates(const std::filesystem::path& file, const FeatureDescription& description,
+                       std::span<const TileCorner> corners);
+
 }  // namespace slidestream

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -145,6 +146,25 @@ std::optional<std::uint64_t> WrittenDigest::value(int descriptor) const {
   return digest_of(descriptor, at_, std::move(blocks));
 }
 
+int write_at(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, WrittenDigest& digest) {
+  // A thread takes longer to begin than less is hashed.
+  constexpr std::uint64_t least_at_once = std::uint64_t{1} << 20;
+  const std::vector<::iovec> as_they_were(pieces.begin(), pieces.end());
+  std::uint64_t bytes = 0;
+  for (const ::iovec& piece : pieces) bytes += piece.iov_len;
+  std::future<void> hashed;
+  const auto hash = [&] { digest.add(offset, as_they_were); };
+  if (bytes >= least_at_once) {
+    hashed = in_background(hash);
+  } else {
+    hash();
+  }
+  const int code = write_at(descriptor, offset, pieces);
+  if (hashed.valid()) hashed.get();
+  if (code != 0) digest.forget(offset, bytes);
+  return code;
+}
+
 std::optional<std::uint64_t> file_digest(const std::filesystem::path& file) {
   const OpenFile open(file);
   struct ::stat about {};
@@ -176,8 +196,8 @@ std::optional<std::uint64_t> file_bytes(const fs::path& file) {
   return code ? std::nullopt : std::optional<std::uint64_t>(bytes);
 }
 
-/// What is in the files of a folder: bytes and digest, by name. Several at a time. \return whether all could be read.
-bool describe_files(const fs::path& folder, std::map<std::string, std::string>& files) {
+/// Looks at the files of a folder, by name. Several at a time. \return whether all could be read.
+bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& files) {
   std::mutex mutex;
   bool all = true;
   auto next = files.begin();  // guarded by mutex, as `all`
@@ -192,7 +212,7 @@ bool describe_files(const fs::path& folder, std::map<std::string, std::string>& 
       const auto bytes = file_bytes(folder / file->first);
       const auto digest = file_digest(folder / file->first);
       if (bytes && digest) {
-        file->second = std::to_string(*bytes) + " " + std::to_string(*digest);
+        file->second = {*bytes, *digest};
       } else {
         const std::lock_guard lock(mutex);
         all = false;
@@ -219,6 +239,17 @@ std::optional<std::uint64_t> path_bytes(const fs::path& path) {
   return seen ? std::optional(all) : std::nullopt;
 }
 
+std::uint64_t folder_digest(const std::map<std::string, PathContent>& files) {
+  ContentHash digest;
+  for (const auto& [name, content] : files) {
+    const std::string what = std::to_string(content.bytes) + " " + std::to_string(content.digest);
+    // With the NUL at the end of each, which is in no name.
+    digest.add(std::as_bytes(std::span(name.c_str(), name.size() + 1)));
+    digest.add(std::as_bytes(std::span(what.c_str(), what.size() + 1)));
+  }
+  return digest.value();
+}
+
 std::optional<PathContent> path_content(const fs::path& path) {
   const auto whole = path_bytes(path);
   if (!whole) return std::nullopt;
@@ -227,19 +258,13 @@ std::optional<PathContent> path_content(const fs::path& path) {
     const auto digest = file_digest(path);
     return digest ? std::optional(PathContent{*whole, *digest}) : std::nullopt;
   }
-  std::map<std::string, std::string> files;
+  std::map<std::string, PathContent> files;
   const bool seen = see_files(path, [&](const fs::path& file) {
-    files.emplace(file.lexically_relative(path).generic_string(), std::string());
+    files.emplace(file.lexically_relative(path).generic_string(), PathContent());
     return true;
   });
   if (!seen || !describe_files(path, files)) return std::nullopt;
-  ContentHash digest;
-  for (const auto& [name, what] : files) {
-    // With the NUL at the end of each, which is in no name.
-    digest.add(std::as_bytes(std::span(name.c_str(), name.size() + 1)));
-    digest.add(std::as_bytes(std::span(what.c_str(), what.size() + 1)));
-  }
-  return PathContent{*whole, digest.value()};
+  return PathContent{*whole, folder_digest(files)};
 }
 
 }  // namespace slidestream

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sink/content_hash.hpp"
@@ -49,6 +51,10 @@ class WrittenDigest {
   bool known_ = true;  ///< whether it is
 };
 
+/// All pieces at `offset`, which are hashed meanwhile: on another thread where there is enough of them. Changes
+/// `pieces`. \return 0, or an errno; the digest then knows nothing of what lies there.
+int write_at(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, WrittenDigest& digest);
+
 /// Of a file that nobody writes; nothing when it can't be read, or isn't a regular file.
 std::optional<std::uint64_t> file_digest(const std::filesystem::path& file);
 
@@ -57,6 +63,9 @@ struct PathContent {
   std::uint64_t bytes = 0;   ///< of a folder: of the files in it
   std::uint64_t digest = 0;  ///< `file_digest`; of a folder: over names, sizes and digests of the files in it, by name
 };
+
+/// The digest of a folder with these files, whose names are relative to it.
+std::uint64_t folder_digest(const std::map<std::string, PathContent>& files);
 
 /// Of a file or a folder; nothing when something of it can't be read.
 std::optional<PathContent> path_content(const std::filesystem::path& path);

@@ -1,9 +1,10 @@
 #include "sink/image_formats.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <slidestream/error.hpp>
+
+#include "config/keys.hpp"
 
 namespace slidestream {
 
@@ -12,22 +13,22 @@ namespace {
 /// More than any image has.
 constexpr int most_levels = 32;
 
-struct Traits {
-  const char* name;
-  const char* suffix;
-  int tile;  ///< that its readers like best
-  std::vector<TileCompression> compressions;
-};
-
-const Traits& traits_of(ImageFormat format) {
-  using enum TileCompression;
-  static const Traits ome_tiff = {"ome-tiff", ".ome.tif", 256, {jpeg, none, zstd, copy}};
-  static const Traits ome_zarr = {"ome-zarr", ".ome.zarr", 1024, {blosc_lz4, none, zstd}};
-  static const Traits dzi = {"dzi", ".dzi", 256, {jpeg}};
-  return format == ImageFormat::dzi ? dzi : format == ImageFormat::ome_zarr ? ome_zarr : ome_tiff;
+TileCompression jpeg_where_it_can(const ImageConfig&, const PixelFormat& pixels) {
+  return can_encode(TileCompression::jpeg, pixels) ? TileCompression::jpeg : TileCompression::zstd;
 }
 
-TileCompression compression_of(const ImageConfig& config, const PixelFormat& format) {
+TileCompression jpeg_always(const ImageConfig&, const PixelFormat&) { return TileCompression::jpeg; }
+
+TileCompression of_zarr(const ImageConfig& config, const PixelFormat&) {
+  return config.zarr_version == 2 ? TileCompression::blosc_lz4 : TileCompression::zstd;
+}
+
+std::unique_ptr<ImageSink> make_ome_tiff(const std::filesystem::path& file, const ImageDescription& description,
+                                         const ImageOptions& options) {
+  return make_ome_tiff_sink(file, description, options);
+}
+
+TileCompression compression_of(const ImageConfig& config, const PixelFormat& pixels) {
   switch (config.compression) {
     case ImageCompression::jpeg:
       return TileCompression::jpeg;
@@ -42,16 +43,64 @@ TileCompression compression_of(const ImageConfig& config, const PixelFormat& for
     case ImageCompression::automatic:
       break;
   }
-  if (config.format == ImageFormat::dzi) return TileCompression::jpeg;
-  if (config.format == ImageFormat::ome_zarr) {
-    return config.zarr_version == 2 ? TileCompression::blosc_lz4 : TileCompression::zstd;
-  }
-  return can_encode(TileCompression::jpeg, format) ? TileCompression::jpeg : TileCompression::zstd;
+  return traits_of(config.format).compression(config, pixels);
 }
 
 }  // namespace
 
-const char* image_suffix(ImageFormat format) noexcept { return traits_of(format).suffix; }
+std::span<const ImageFormatTraits> image_formats() {
+  using enum TileCompression;
+  static const std::vector<ImageFormatTraits> formats = {
+      {.format = ImageFormat::ome_tiff,
+       .suffixes = {".ome.tif", ".ome.tiff", ".tif", ".tiff"},
+       .tile = 256,
+       .compressions = {jpeg, none, zstd, copy},
+       .compression = jpeg_where_it_can,
+       .takes_encoded_tiles = true,
+       .make = make_ome_tiff},
+      {.format = ImageFormat::ome_zarr,
+       .suffixes = {".ome.zarr", ".zarr"},
+       .tile = 1024,
+       .compressions = {blosc_lz4, none, zstd},
+       .compression = of_zarr,
+       .is_folder = true,
+       .has_planes = true,
+       .make = make_ome_zarr_sink},
+      {.format = ImageFormat::dzi,
+       .suffixes = {".dzi"},
+       .tile = 256,
+       .compressions = {jpeg},
+       .compression = jpeg_always,
+       .holds_8_bits = true,
+       .tiles_folder = "_files",
+       .goes_to_one_pixel = true,
+       .make = make_dzi_sink},
+      {.format = ImageFormat::dicom,
+       .suffixes = {".dicom"},
+       .tile = 256,
+       .compressions = {jpeg, none, copy},
+       .compression = jpeg_always,
+       .is_folder = true,
+       .has_any_name = true,
+       .holds_8_bits = true,
+       .needs_pixel_size = true,
+       .settings = "dicom",
+       .begin = begin_dicom_run,
+       .takes_encoded_tiles = true,
+       .make = make_dicom_sink},
+  };
+  return formats;
+}
+
+const ImageFormatTraits& traits_of(ImageFormat format) {
+  const std::span<const ImageFormatTraits> formats = image_formats();
+  const auto found = std::ranges::find(formats, format, &ImageFormatTraits::format);
+  return found == formats.end() ? formats.front() : *found;
+}
+
+const std::string& name_of(ImageFormat format) {
+  return find_key("image", "format")->choices[static_cast<std::size_t>(format)];
+}
 
 bool has_compression(ImageFormat format, TileCompression compression) noexcept {
   return std::ranges::count(traits_of(format).compressions, compression) > 0;
@@ -77,25 +126,28 @@ ImageOptions image_options(const ImageConfig& config, const PixelFormat& pixels,
   // Labels are compressed as numbers of 16 bits are: never with loss.
   const PixelFormat format = labels ? PixelFormat{SampleType::uint16, 1} : pixels;
   ImageOptions options;
-  options.format = config.format;
+  const ImageFormatTraits& traits = traits_of(config.format);
+  options.format = config.format == ImageFormat::automatic ? traits.format : config.format;
   options.compression = compression_of(config, format);
   options.quality = config.quality;
-  options.tile = config.tile == 0 ? traits_of(config.format).tile : config.tile;
+  options.tile = config.tile == 0 ? traits.tile : config.tile;
   options.levels = config.levels;
   options.zarr_version = config.zarr_version;
-  if (config.format == ImageFormat::dzi) {
-    if (config.levels != 0) throw ConfigError("image.levels must be 0 for dzi, whose levels go down to one pixel");
+  if (traits.goes_to_one_pixel) {
+    if (config.levels != 0) {
+      throw ConfigError("image.levels must be 0 for " + name_of(traits.format) + ", whose levels go down to one pixel");
+    }
     options.levels = most_levels;
   }
   const std::string name = name_of(options.compression);
   if (!has_compression(config.format, options.compression)) {
-    throw ConfigError("image.compression = \"" + name + "\" isn't in " + traits_of(config.format).name + "; use " +
+    throw ConfigError("image.compression = \"" + name + "\" isn't in " + name_of(traits.format) + "; use " +
                       compressions_of(config.format, format, true));
   }
-  if (config.format == ImageFormat::dzi && !can_encode(options.compression, format)) {
-    throw ConfigError(
-        "image.format = \"dzi\" holds 1 or 3 channels of 8 bits, and not every image of this run is such a one; use "
-        "ome-tiff or ome-zarr");
+  if (traits.holds_8_bits && !can_encode(TileCompression::jpeg, format)) {
+    throw ConfigError("image.format = \"" + name_of(traits.format) +
+                      "\" holds 1 or 3 channels of 8 bits, and not every image of this run is such a one; use " +
+                      "ome-tiff or ome-zarr");
   }
   if (!can_encode(options.compression, format)) {
     throw ConfigError("image.compression = \"" + name +
@@ -105,20 +157,25 @@ ImageOptions image_options(const ImageConfig& config, const PixelFormat& pixels,
   return options;
 }
 
+double blank_value(const ImageDescription& description) noexcept {
+  if (description.labels) return description.blank_label;
+  if (description.format.sample == SampleType::float32) return 1.0;
+  return description.format.sample == SampleType::uint8 ? 255.0 : 65535.0;
+}
+
 std::vector<std::byte> blank_sample(const ImageDescription& description) {
   std::vector<std::byte> bytes(bytes_of(description.format.sample));
-  if (description.labels) return bytes;
-  std::ranges::fill(bytes, std::byte{0xFF});
-  constexpr float white = 1.0F;
-  if (description.format.sample == SampleType::float32) std::memcpy(bytes.data(), &white, sizeof white);
+  const double value = blank_value(description);
+  const auto whole = static_cast<std::uint16_t>(value);
+  const auto real = static_cast<float>(value);
+  std::memcpy(bytes.data(), description.format.sample == SampleType::float32 ? static_cast<const void*>(&real) : &whole,
+              bytes.size());
   return bytes;
 }
 
 std::unique_ptr<ImageSink> make_image_sink(const std::filesystem::path& file, const ImageDescription& description,
                                            const ImageOptions& options) {
-  if (options.format == ImageFormat::dzi) return make_dzi_sink(file, description, options);
-  if (options.format == ImageFormat::ome_zarr) return make_ome_zarr_sink(file, description, options);
-  return make_ome_tiff_sink(file, description, options);
+  return traits_of(options.format).make(file, description, options);
 }
 
 }  // namespace slidestream

@@ -15,24 +15,34 @@
 #include "codec/copied_level.hpp"
 #include "codec/tile_encoder.hpp"
 #include "image/pyramid_layout.hpp"
+#include "image/value_range.hpp"
 
 /// \file
 /// What takes the encoded tiles of an image and its levels and makes a file that others read.
 
 namespace slidestream {
 
+/// A compression that pixels have lost something by.
+struct LossyCompression {
+  double ratio = 1.0;       ///< bytes of pixels by coded bytes
+  const char* method = "";  ///< as DICOM calls it (LossyImageCompressionMethod)
+};
+
 /// What an image is. Nothing else about it gets into a file.
 struct ImageDescription {
   std::string name;  ///< as people see it; any bytes
   Size size;         ///< of level 0, in pixels
   PixelFormat format;
-  std::optional<double> mpp;            ///< micrometres a pixel at level 0, both ways
+  std::optional<double> mpp;            ///< micrometres per pixel at level 0: across, and unless `mpp_y` is set, down
+  std::optional<double> mpp_y;          ///< down, where pixels aren't square
   std::optional<double> magnification;  ///< of the objective
   std::vector<std::string> channel_names;
   std::vector<std::byte> icc;                                 ///< ICC profile; empty: none
   std::vector<std::pair<std::string, std::string>> settings;  ///< those that decide the pixels, by name
+  std::optional<LossyCompression> lossy;                      ///< of the slide that it is made of
   std::string creator;                                        ///< the program that makes it; empty: not said
   bool labels = false;                                        ///< samples are names of classes, not quantities
+  int blank_label = 0;                                        ///< of labels: what isn't there yet looks like this
 };
 
 struct ImageOptions {
@@ -44,6 +54,7 @@ struct ImageOptions {
   int tile = 256;  ///< side in pixels, a multiple of 16, 16 to 4096
   int levels = 0;  ///< 0: down to one tile
   int zarr_version = 2;
+  DicomConfig dicom = {};
 };
 
 /// A tile as the file holds it. What `owner` holds (the bytes, or a slot that they lie in) is let go as soon as the
@@ -107,6 +118,10 @@ class ImageSink {
   /// The bytes of these tiles; may be asked at any time.
   virtual std::uint64_t written_bytes() const noexcept = 0;
 
+  /// Between which values level 0's channels lie, where their type doesn't tell it: for viewers. After the last tile
+  /// and before `publish`; formats that can't say it ignore it.
+  virtual void set_values(const std::vector<ValueRange>& /*values*/) {}
+
   /// After the last tile was written: makes the image durable and gives it its name. What it is made of, that which
   /// others open first. \throws OutputError; Error when tiles are missing.
   virtual std::vector<PublishedFile> publish() = 0;
@@ -121,20 +136,21 @@ class ImageSink {
 /// Checks what was asked for before anything is written. \throws ConfigError in one line.
 void check_image(const ImageDescription& description, const ImageOptions& options);
 
-/// A sink of `options.format`, by `make_..._sink` below. \param file  where the image lies when it is whole, with the
-/// format's suffix (`image_suffix`). \throws OutputError, ConfigError.
+/// A sink of `options.format`, as image_formats.cpp has it. \param file  where the image lies when it is whole, with a
+/// suffix of the format's. \throws OutputError, ConfigError.
 std::unique_ptr<ImageSink> make_image_sink(const std::filesystem::path& file, const ImageDescription& description,
                                            const ImageOptions& options);
 
 /// A pyramid as one OME-TIFF file, which is called `partial_name(file)` until it is published, and is a file that can
-/// be read from the first moment on: tiles that aren't there yet look white (labels: 0). \param data_at  tiles begin at
-/// this byte or later; a hole before them makes a file of more than 4 GiB in no time. \throws OutputError, ConfigError.
+/// be read from the first moment on: tiles that aren't there yet look white (labels: `blank_label`). \param data_at
+/// tiles begin at this byte or later; a hole before them makes a file of more than 4 GiB in no time. \throws
+/// OutputError, ConfigError.
 std::unique_ptr<ImageSink> make_ome_tiff_sink(const std::filesystem::path& file, const ImageDescription& description,
                                               const ImageOptions& options, std::uint64_t data_at = 0);
 
 /// A pyramid as a folder of chunks, OME-Zarr 0.4 (zarr_version 2) or 0.5 (3). It is called `partial_name(file)` until
 /// it is published, and can be read from the first moment on: chunks appear whole, and what isn't there yet is white
-/// (labels: 0). \throws OutputError, ConfigError.
+/// (labels: `blank_label`). \throws OutputError, ConfigError.
 std::unique_ptr<ImageSink> make_ome_zarr_sink(const std::filesystem::path& file, const ImageDescription& description,
                                               const ImageOptions& options);
 
@@ -143,5 +159,15 @@ std::unique_ptr<ImageSink> make_ome_zarr_sink(const std::filesystem::path& file,
 /// files appear whole. \param options  levels down to one pixel. \throws OutputError, ConfigError.
 std::unique_ptr<ImageSink> make_dzi_sink(const std::filesystem::path& file, const ImageDescription& description,
                                          const ImageOptions& options);
+
+/// A pyramid as a folder of DICOM files, a VL Whole Slide Microscopy Image per level: `level-0.dcm` and so on. It is
+/// called `partial_name(file)` until it is published, and its files appear whole. UIDs are those of the content.
+/// \throws OutputError, ConfigError; Error where the size of a pixel isn't known, or uncompressed pixels don't fit.
+std::unique_ptr<ImageSink> make_dicom_sink(const std::filesystem::path& file, const ImageDescription& description,
+                                           const ImageOptions& options);
+
+/// Looks at the settings of `[dicom]` before there is a file. \return what is to be said of them; empty: nothing.
+/// \throws ConfigError as `read_dicom_attributes` does.
+std::string begin_dicom_run(const Config& config);
 
 }  // namespace slidestream

@@ -115,8 +115,8 @@ std::string ome_xml(const ImageDescription& description) {
          " SizeZ=\"1\" SizeT=\"1\"";
   if (description.mpp) {
     // The schema's unit, when none is given, is the micrometre.
-    const std::string size = shortest(*description.mpp);
-    xml += attribute("PhysicalSizeX", size) + attribute("PhysicalSizeY", size);
+    xml += attribute("PhysicalSizeX", shortest(*description.mpp)) +
+           attribute("PhysicalSizeY", shortest(description.mpp_y.value_or(*description.mpp)));
   }
   xml += "><Channel ID=\"Channel:0:0\"" + attribute("SamplesPerPixel", channels);
   if (const std::string name = channel_name(description); !name.empty()) xml += attribute("Name", name);

@@ -23,16 +23,25 @@ class OmeZarrSink final : public OrderedSink {
       // A shard takes one chunk after the other.
       : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels),
                     options.zarr_version == 3 ? 1 : chunk_writers),
+        description_(description),
         options_(options),
         format_(description.format),
         fill_(blank_sample(description)),
         folder_(file, partial_name(file)),
         shards_(folder_) {
-    for (const auto& [name, text] : zarr_metadata(layout(), description, options)) folder_.write(name, text);
+    folder_.begin([&] {
+      for (const auto& [name, text] : zarr_metadata(layout(), description, options)) folder_.write(name, text);
+    });
   }
 
   std::unique_ptr<TileEncoder> make_encoder() const override {
     return make_planar_encoder(options_.compression, format_, options_.tile, fill_);
+  }
+
+  void set_values(const std::vector<ValueRange>& values) override {
+    if (values.empty()) return;
+    const auto [name, text] = zarr_attributes(layout(), description_, options_, values);
+    folder_.replace(name, text);
   }
 
   void discard() noexcept override { folder_.discard(); }
@@ -59,10 +68,11 @@ class OmeZarrSink final : public OrderedSink {
 
   std::vector<PublishedFile> finish() override {
     folder_.publish();
-    return {{file(), folder_.bytes()}};
+    return {{file(), folder_.bytes(), folder_.digest()}};
   }
 
  private:
+  ImageDescription description_;
   ImageOptions options_;
   PixelFormat format_;
   std::vector<std::byte> fill_;

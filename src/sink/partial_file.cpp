@@ -8,14 +8,11 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <future>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "sink/background.hpp"
 #include "sink/file_calls.hpp"
 
 namespace slidestream {
@@ -39,6 +36,28 @@ namespace {
   throw OutputError(name.string() + ": " + reason);
 }
 
+/// Held while a file is begun in the folder of `file`. Where the file system has no such locks, and where somebody
+/// holds one for longer than it takes to begin a file, there is none.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& file) {
+    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int tries = 0; descriptor_ >= 0 && tries < 1000; ++tries) {
+      if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      ::usleep(1000);
+    }
+  }
+  ~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
 }  // namespace
 
 void check_final_name(const std::filesystem::path& file) {
@@ -59,13 +78,15 @@ PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte
     : target_(std::move(target)), name_(partial_name(target_)) {
   check_final_name(target_);
   const std::string begun = name_.string() + ".begun";
+  // Of several that begin at once one is first, and the others find its file locked.
+  const FolderLock lock(name_);
   if (::unlink(begun.c_str()) != 0 && errno != ENOENT) fail_to_replace(begun, errno);
   descriptor_ = ::open(begun.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) check(errno);
   check_not_written();
   int code = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
   ::iovec head{const_cast<std::byte*>(first.data()), first.size()};
-  if (code == 0) code = write_and_hash(0, std::span(&head, 1));
+  if (code == 0) code = write_at(descriptor_, 0, std::span(&head, 1), digest_);
   // A reader that still has an earlier writer's file open keeps that one.
   const int renamed = code == 0 && ::rename(begun.c_str(), name_.c_str()) != 0 ? errno : 0;
   if (code == 0 && renamed == 0) return;
@@ -95,25 +116,8 @@ void PartialFile::write(std::uint64_t offset, std::span<const std::byte> bytes) 
   write(offset, std::span(&piece, 1));
 }
 
-void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) { check(write_and_hash(offset, pieces)); }
-
-int PartialFile::write_and_hash(std::uint64_t offset, std::span<::iovec> pieces) {
-  // A thread takes longer to begin than less is hashed.
-  constexpr std::uint64_t least_at_once = std::uint64_t{1} << 20;
-  const std::vector<::iovec> as_they_were(pieces.begin(), pieces.end());
-  std::uint64_t bytes = 0;
-  for (const ::iovec& piece : pieces) bytes += piece.iov_len;
-  std::future<void> hashed;
-  const auto hash = [&] { digest_.add(offset, as_they_were); };
-  if (bytes >= least_at_once) {
-    hashed = in_background(hash);
-  } else {
-    hash();
-  }
-  const int code = write_at(descriptor_, offset, pieces);
-  if (hashed.valid()) hashed.get();
-  if (code != 0) digest_.forget(offset, bytes);
-  return code;
+void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) {
+  check(write_at(descriptor_, offset, pieces, digest_));
 }
 
 std::uint64_t PartialFile::digest() const {
@@ -145,8 +149,15 @@ void PartialFile::publish() {
   if (!is_name_of(descriptor_, name_)) throw OutputError(name_.string() + ": somebody else wrote under this name");
   if (::fsync(descriptor_) != 0) check(errno);
   // Some file systems report a full disk only here.
-  if (::close(std::exchange(descriptor_, -1)) != 0) check(errno);
-  give_name(name_, target_);
+  const int code = ::close(std::exchange(descriptor_, -1)) != 0 ? errno : 0;
+  try {
+    check(code);
+    give_name(name_, target_);
+  } catch (const OutputError&) {
+    // It is made anew, and needs the room.
+    ::unlink(name_.c_str());
+    throw;
+  }
 }
 
 void PartialFile::discard() noexcept {
@@ -158,13 +169,21 @@ void PartialFile::discard() noexcept {
 void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write) {
   const std::filesystem::path name = partial_name(file);
   int code = ::unlink(name.c_str()) != 0 && errno != ENOENT ? errno : 0;
-  if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
-  write(name);
-  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
-  if (descriptor >= 0 && ::close(descriptor) != 0 && code == 0) code = errno;
-  if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
-  give_name(name, file);
+  const auto check = [&] {
+    if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
+  };
+  check();
+  try {
+    write(name);
+    const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
+    if (descriptor >= 0 && ::close(descriptor) != 0 && code == 0) code = errno;
+    check();
+    give_name(name, file);
+  } catch (...) {
+    ::unlink(name.c_str());
+    throw;
+  }
 }
 
 void PartialFile::check(int code) const {

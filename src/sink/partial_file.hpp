@@ -31,7 +31,8 @@ void make_way(const std::filesystem::path& file);
 bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept;
 
 /// A new file under the partial name, in place of what an earlier writer left there, which has its first bytes when it
-/// appears. Who writes it has it locked (flock): another writer is refused. It stays there unless it is published.
+/// appears. Who writes it has it locked (flock): another writer is refused. It stays there unless it is published or
+/// discarded, or can't get its final name.
 /// Every member but the destructor throws OutputError with the partial file's name (`publish`: with the name that
 /// fails) and the system's reason; the constructor Error where something else than a file has the final name, or what
 /// has the partial one can't be replaced.
@@ -57,7 +58,6 @@ class PartialFile {
 
  private:
   void check(int code) const;
-  int write_and_hash(std::uint64_t offset, std::span<::iovec> pieces);
   void check_not_written();
 
   std::filesystem::path target_;
@@ -71,7 +71,8 @@ class PartialFile {
 void give_name(const std::filesystem::path& name, const std::filesystem::path& target);
 
 /// Has `write` make a whole file at the path that it is given, under the partial name of `file`, where nothing is then;
-/// makes it durable and gives it its name. \throws OutputError, and what `write` throws.
+/// makes it durable and gives it its name. Where that fails nothing is left under the partial name. \throws
+/// OutputError, and what `write` throws.
 void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write);
 
 }  // namespace slidestream

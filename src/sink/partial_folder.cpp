@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,6 +33,15 @@ int sync_path(const std::filesystem::path& path) noexcept {
   const int code = ::fsync(descriptor) != 0 ? errno : 0;
   ::close(descriptor);
   return code;
+}
+
+/// level-0.dcm and so on.
+bool is_level_file(std::string_view name) {
+  constexpr std::string_view begin = "level-";
+  constexpr std::string_view end = ".dcm";
+  if (name.size() <= begin.size() + end.size() || !name.starts_with(begin) || !name.ends_with(end)) return false;
+  name = name.substr(begin.size(), name.size() - begin.size() - end.size());
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 /// What a folder is called while it is removed.
@@ -98,7 +108,7 @@ PartialFolder::~PartialFolder() {
 void PartialFolder::check_content(const std::filesystem::path& folder, const char* fate) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string();
-    const bool own = file.starts_with('.') || file == "zarr.json" ||
+    const bool own = file.starts_with('.') || file == "zarr.json" || is_level_file(file) ||
                      (entry.is_directory() && file.find_first_not_of("0123456789") == std::string::npos);
     if (own) continue;
     if (lock_ >= 0) ::close(std::exchange(lock_, -1));
@@ -128,16 +138,34 @@ PartialFolder::Unfinished& PartialFolder::unfinished(const std::string& file) {
 }
 
 void PartialFolder::append(const std::string& file, std::span<const std::byte> bytes) {
+  ::iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  append(file, std::span(&piece, 1));
+}
+
+void PartialFolder::append(const std::string& file, std::span<::iovec> pieces) {
   Unfinished& begun = unfinished(file);
   int code = 0;
   if (begun.descriptor < 0) {
-    begun.descriptor = ::open(begun.name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    begun.descriptor = ::open(begun.name.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (begun.descriptor < 0) code = errno;
   }
-  if (code == 0) code = write_at(begun.descriptor, begun.bytes, bytes);
+  if (code == 0) code = write_at(begun.descriptor, begun.digest.size(), pieces, begun.digest);
   if (code != 0) give_up(file);
   check(code, name_ / file);
-  begun.bytes += bytes.size();
+}
+
+void PartialFolder::overwrite(const std::string& file, std::uint64_t offset, std::span<const std::byte> bytes) {
+  Unfinished& begun = unfinished(file);
+  ::iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  const int code = write_at(begun.descriptor, offset, std::span(&piece, 1), begun.digest);
+  if (code != 0) give_up(file);
+  check(code, name_ / file);
+}
+
+std::uint64_t PartialFolder::digest_of_unfinished(const std::string& file) {
+  const Unfinished& begun = unfinished(file);
+  // Nothing is read for it.
+  return begun.digest.value(begun.descriptor).value();
 }
 
 void PartialFolder::complete(const std::string& file) {
@@ -149,6 +177,11 @@ void PartialFolder::complete(const std::string& file) {
     give_up(file);
     throw;
   }
+  const auto digest = begun.digest.value(begun.descriptor);
+  if (!digest) {
+    give_up(file);
+    throw OutputError(path.string() + ": can't be read again");
+  }
   // Its way to storage begins now, so that nobody waits for it long at the end; whether it gets there is asked then.
   ::sync_file_range(begun.descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
   // Some file systems report a full disk only here.
@@ -156,8 +189,9 @@ void PartialFolder::complete(const std::string& file) {
   if (code == 0 && ::rename(begun.name.c_str(), path.c_str()) != 0) code = errno;
   if (code != 0) give_up(file);
   check(code, path);
-  bytes_ += begun.bytes;
+  bytes_ += begun.digest.size();
   const std::lock_guard lock(mutex_);
+  files_[file] = {begun.digest.size(), *digest};
   unfinished_.erase(file);
 }
 
@@ -174,10 +208,19 @@ void PartialFolder::write(const std::string& file, std::string_view text) {
   write(file, std::as_bytes(std::span(text)));
 }
 
+void PartialFolder::replace(const std::string& file, std::string_view text) {
+  std::error_code code;
+  const std::uint64_t before = std::filesystem::file_size(name_ / file, code);
+  check(code, name_ / file);
+  write(file, text);
+  bytes_ -= before;
+}
+
 void PartialFolder::write_beside(const std::filesystem::path& file, std::string_view text) {
   const std::uint64_t before = bytes_;
   write("../" + file.filename().string(), text);
   bytes_ = before;
+  files_.erase("../" + file.filename().string());
   beside_.push_back(file);
 }
 
@@ -210,9 +253,9 @@ void PartialFolder::publish() {
 }
 
 void PartialFolder::discard() noexcept {
-  if (published_) return;
   std::error_code ignored;
-  std::filesystem::remove_all(name_, ignored);
+  for (const std::filesystem::path& file : beside_) std::filesystem::remove(file, ignored);
+  if (!published_) std::filesystem::remove_all(name_, ignored);
 }
 
 }  // namespace slidestream

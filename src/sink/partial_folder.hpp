@@ -11,8 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "sink/file_digest.hpp"
+
 /// \file
 /// A folder that can be looked at while it is filled, under another name than the one that it gets when it is whole.
+
+struct iovec;
 
 namespace slidestream {
 
@@ -32,8 +36,17 @@ class PartialFolder {
   void write(const std::string& file, std::span<const std::byte> bytes);
   void write(const std::string& file, std::string_view text);
 
+  /// Puts another file in the place of one that was written: `bytes` counts the new one alone.
+  void replace(const std::string& file, std::string_view text);
+
   /// Makes a file piece by piece, several at a time if need be: it appears with `complete`.
   void append(const std::string& file, std::span<const std::byte> bytes);
+  /// Pieces one after the other. Changes `pieces`.
+  void append(const std::string& file, std::span<::iovec> pieces);
+  /// Writes over bytes that were appended to a file which isn't complete.
+  void overwrite(const std::string& file, std::uint64_t offset, std::span<const std::byte> bytes);
+  /// `file_digest` of what was appended to a file which isn't complete; nothing was overwritten.
+  std::uint64_t digest_of_unfinished(const std::string& file);
   void complete(const std::string& file);
 
   /// Makes a file beside the folder, which appears whole as well. It isn't counted in `bytes`.
@@ -42,18 +55,33 @@ class PartialFolder {
   /// Makes what was written durable, then gives the folder its final name; one that had it before is removed.
   void publish();
 
-  /// Removes it, where it wasn't published.
+  /// Removes it, where it wasn't published, and what was made beside it and wasn't renamed.
   void discard() noexcept;
+
+  /// Calls `write`, which makes the first files, and discards what there is when that fails.
+  template <class Write>
+  void begin(const Write& write) {
+    try {
+      write();
+    } catch (...) {
+      discard();
+      throw;
+    }
+  }
 
   /// Of the files in it.
   std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+  /// `path_content`'s digest of the folder as it was written, most of it without reading it again. No file is being
+  /// made.
+  std::uint64_t digest() const { return folder_digest(files_); }
 
  private:
   /// A file that doesn't have its name yet.
   struct Unfinished {
     std::filesystem::path name;
     int descriptor = -1;
-    std::uint64_t bytes = 0;
+    WrittenDigest digest;
   };
   /// Opens and locks what has the name now; nothing where there is no folder.
   void lock();
@@ -73,6 +101,7 @@ class PartialFolder {
   std::map<std::string, Unfinished> unfinished_;  ///< by the name that they get; guarded by mutex_, but for each's own
   std::uint64_t begun_ = 0;                       ///< files; guarded by mutex_
   std::atomic<std::uint64_t> bytes_{0};
+  std::map<std::string, PathContent> files_;  ///< those that are complete; guarded by mutex_
   std::vector<std::filesystem::path> beside_;
   bool published_ = false;
 };

@@ -185,9 +185,9 @@ class HeadMaker {
     }
     made.add_short(samples_per_pixel, format.channels);
     if (description_.mpp) {
-      const Bytes pixels_per_cm = fraction(1e4 / std::ldexp(*description_.mpp, level));
-      made.add(x_resolution, rational, 1, pixels_per_cm);
-      made.add(y_resolution, rational, 1, pixels_per_cm);
+      const auto pixels_per_cm = [level](double mpp) { return fraction(1e4 / std::ldexp(mpp, level)); };
+      made.add(x_resolution, rational, 1, pixels_per_cm(*description_.mpp));
+      made.add(y_resolution, rational, 1, pixels_per_cm(description_.mpp_y.value_or(*description_.mpp)));
     }
     made.add_short(planar_configuration, 1);
     if (description_.mpp) made.add_short(resolution_unit, 3);

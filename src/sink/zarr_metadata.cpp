@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/zstd_compressor.hpp"
+#include "sink/image_formats.hpp"
 
 namespace slidestream {
 
@@ -24,15 +25,21 @@ std::string base64(const std::vector<std::byte>& bytes) {
   return text;
 }
 
-/// What blank samples are in numbers (`blank_sample`).
+/// What blank samples are in numbers.
 Json fill_value(const ImageDescription& description) {
-  if (description.format.sample == SampleType::float32) return description.labels ? 0.0 : 1.0;
-  if (description.labels) return 0;
-  return description.format.sample == SampleType::uint8 ? 255 : 65535;
+  const double value = blank_value(description);
+  if (description.format.sample == SampleType::float32) return value;
+  return static_cast<int>(value);
 }
 
-/// How viewers show channels, where they know three as colours.
-Json omero(const ImageDescription& description) {
+/// What a viewer shows of a channel. A window without width would have viewers divide by 0.
+Json window_of(const ValueRange& values) {
+  const double end = values.greatest > values.least ? values.greatest : values.least + 1;
+  return {{"min", values.least}, {"max", end}, {"start", values.least}, {"end", end}};
+}
+
+/// How viewers show channels, where they know three as colours. \param values  of each channel; empty: not known.
+Json omero(const ImageDescription& description, const std::vector<ValueRange>& values) {
   const int count = description.format.channels;
   const bool in_colour = count == 3;
   const double most = description.format.sample == SampleType::uint8    ? 255
@@ -49,7 +56,7 @@ Json omero(const ImageDescription& description) {
                                               : "channel " + std::to_string(i)},
                         {"color", in_colour ? colours[i] : "FFFFFF"},
                         {"active", true},
-                        {"window", {{"min", 0}, {"max", most}, {"start", 0}, {"end", most}}}});
+                        {"window", window_of(at < values.size() ? values[at] : ValueRange{0, most})}});
   }
   return {{"channels", channels}, {"rdefs", {{"model", in_colour ? "color" : "greyscale"}}}};
 }
@@ -61,10 +68,16 @@ Json multiscale(const PyramidLayout& layout, const ImageDescription& description
   if (description.mpp) space_y["unit"] = space_x["unit"] = "micrometer";
   Json datasets = Json::array();
   for (int level = 0; level < layout.levels(); ++level) {
-    const double pixel = description.mpp.value_or(1.0) * static_cast<double>(std::int64_t{1} << level);
-    datasets.push_back(
-        {{"path", std::to_string(level)},
-         {"coordinateTransformations", Json::array({{{"type", "scale"}, {"scale", {1.0, pixel, pixel}}}})}});
+    const double x = description.mpp.value_or(1.0);
+    const double y = description.mpp_y.value_or(x);
+    const auto factor = static_cast<double>(std::int64_t{1} << level);
+    // Positions are those of pixel centres: the first pixel of a level stands for a block of `factor` x `factor`
+    // pixels. Levels of labels have the same blocks, so that they lie on their image at every level.
+    const double shift = (factor - 1.0) / 2.0;
+    datasets.push_back({{"path", std::to_string(level)},
+                        {"coordinateTransformations",
+                         Json::array({{{"type", "scale"}, {"scale", {1.0, y * factor, x * factor}}},
+                                      {{"type", "translation"}, {"translation", {0.0, y * shift, x * shift}}}})}});
   }
   return {{"name", description.name},
           {"axes", Json::array({{{"name", "c"}, {"type", "channel"}}, space_y, space_x})},
@@ -152,6 +165,23 @@ Json array_3(const PyramidLayout& layout, const ImageDescription& description, c
 
 }  // namespace
 
+std::pair<std::string, std::string> zarr_attributes(const PyramidLayout& layout, const ImageDescription& description,
+                                                    const ImageOptions& options,
+                                                    const std::vector<ValueRange>& values) {
+  Json scales = multiscale(layout, description);
+  const Json shown = omero(description, values);
+  Json attributes;
+  if (options.zarr_version == 3) {
+    attributes["ome"] = {{"version", "0.5"}, {"multiscales", Json::array({scales})}, {"omero", shown}};
+  } else {
+    scales["version"] = "0.4";
+    attributes = {{"multiscales", Json::array({scales})}, {"omero", shown}};
+  }
+  attributes["slidestream"] = own(description);
+  if (options.zarr_version != 3) return {".zattrs", text_of(attributes)};
+  return {"zarr.json", text_of({{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}})};
+}
+
 std::vector<std::pair<std::string, std::string>> zarr_metadata(const PyramidLayout& layout,
                                                                const ImageDescription& description,
                                                                const ImageOptions& options) {
@@ -162,22 +192,9 @@ std::vector<std::pair<std::string, std::string>> zarr_metadata(const PyramidLayo
         sharded ? array_3(layout, description, options, level) : array_2(layout, description, options, level);
     files.emplace_back(std::to_string(level) + (sharded ? "/zarr.json" : "/.zarray"), text_of(array));
   }
-  Json scales = multiscale(layout, description);
-  Json attributes;
-  if (sharded) {
-    attributes["ome"] = {{"version", "0.5"}, {"multiscales", Json::array({scales})}, {"omero", omero(description)}};
-  } else {
-    scales["version"] = "0.4";
-    attributes = {{"multiscales", Json::array({scales})}, {"omero", omero(description)}};
-  }
-  attributes["slidestream"] = own(description);
   // Last: who finds the image finds its levels.
-  if (sharded) {
-    files.emplace_back("zarr.json", text_of({{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}}));
-  } else {
-    files.emplace_back(".zattrs", text_of(attributes));
-    files.emplace_back(".zgroup", text_of(Json::object({{"zarr_format", 2}})));
-  }
+  files.push_back(zarr_attributes(layout, description, options, {}));
+  if (!sharded) files.emplace_back(".zgroup", text_of(Json::object({{"zarr_format", 2}})));
   return files;
 }
 

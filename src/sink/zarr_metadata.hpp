@@ -13,9 +13,14 @@
 namespace slidestream {
 
 /// The image's own files, and those of each level in a folder of its number: (path, text). Axes are c, y, x; chunks are
-/// tiles of one channel. In version 3 a shard is a row of tiles of one channel, its index at its end.
+/// tiles of one channel. In version 3 a shard is a row of tiles of one channel, its index at its end. Windows for
+/// viewers show the range of the type: of float32 0 to 1.
 std::vector<std::pair<std::string, std::string>> zarr_metadata(const PyramidLayout& layout,
                                                                const ImageDescription& description,
                                                                const ImageOptions& options);
+
+/// The one of these files that has the windows for viewers, with windows that show `values`, one per channel.
+std::pair<std::string, std::string> zarr_attributes(const PyramidLayout& layout, const ImageDescription& description,
+                                                    const ImageOptions& options, const std::vector<ValueRange>& values);
 
 }  // namespace slidestream

@@ -135,7 +135,18 @@ std::uint64_t read_size(const Reader& reader, std::size_t at, Codestream& stream
 struct Parts {
   std::uint64_t precincts = 0;
   std::uint64_t blocks = 0;
+  std::uint64_t most_precincts = 0;  ///< of one resolution
+  std::uint64_t resolutions = 0;
+  std::uint64_t layers = 0;
 };
+
+/// About what OpenJPEG allocates for parts before it decodes any: some KiB for each precinct and block, and a mark for
+/// each packet that there may be.
+std::uint64_t bytes_of(const Parts& parts, std::size_t components) {
+  constexpr std::uint64_t of_part = 2048;
+  return (parts.precincts + parts.blocks) * of_part +
+         2 * (parts.layers + 1) * parts.most_precincts * parts.resolutions * components;
+}
 Parts parts_of(const Reader& reader, std::size_t at, bool has_precincts, const Codestream& stream,
                const Codestream::Component& component) {
   constexpr unsigned most_levels = 32;
@@ -150,11 +161,14 @@ Parts parts_of(const Reader& reader, std::size_t at, bool has_precincts, const C
   const std::uint64_t width = (std::uint64_t{stream.width} + component.dx - 1) / component.dx;
   const std::uint64_t height = (std::uint64_t{stream.height} + component.dy - 1) / component.dy;
   Parts parts;
+  parts.resolutions = levels + 1;
   for (unsigned resolution = 0; resolution <= levels; ++resolution) {
     const unsigned sizes = has_precincts ? reader.u8(at + 5 + resolution) : 0xFFU;
     const unsigned across = sizes & 15U, down = sizes >> 4U;
     const unsigned shift = levels - resolution;
-    parts.precincts += divided(divided(width, shift), across) * divided(divided(height, shift), down);
+    const std::uint64_t here = divided(divided(width, shift), across) * divided(divided(height, shift), down);
+    parts.precincts += here;
+    parts.most_precincts = std::max(parts.most_precincts, here);
     // Blocks lie in bands, which have half the resolution's size above the lowest, and in one precinct.
     const unsigned half = resolution > 0 ? 1 : 0;
     const auto side = [&](std::uint64_t size, unsigned precinct, unsigned block) {
@@ -172,8 +186,11 @@ void read_coding(const Reader& reader, std::size_t at, bool of_all, Codestream& 
     const Parts parts = parts_of(reader, from, (style & 1U) != 0, stream, component);
     all.precincts += parts.precincts;
     all.blocks += parts.blocks;
+    all.most_precincts = std::max(all.most_precincts, parts.most_precincts);
+    all.resolutions = std::max(all.resolutions, parts.resolutions);
   };
   if (of_all) {
+    all.layers = std::max<std::uint64_t>(all.layers, reader.u16(at + 6));
     if (reader.u8(at + 8) == 1) stream.colour_transform = true;
     for (const Codestream::Component& component : stream.components) add(component, at + 9, reader.u8(at + 4));
   } else if (const unsigned number = reader.u8(at + 4); number < stream.components.size()) {
@@ -184,6 +201,7 @@ void read_coding(const Reader& reader, std::size_t at, bool of_all, Codestream& 
                     std::to_string(all.blocks) + " code-blocks, supported are up to " +
                     std::to_string(most_codestream_precincts) + " and " + std::to_string(most_codestream_blocks));
   }
+  stream.work_bytes = std::max(stream.work_bytes, bytes_of(all, stream.components.size()));
 }
 
 /// OpenJPEG refuses such a transform, but not where it decodes the first component alone.
@@ -263,6 +281,7 @@ Codestream parse_codestream(std::span<const std::byte> bytes) {
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
   }
   check_tile_parts(reader, at, tiles, stream);
+  stream.work_bytes += tiles * 8192;
   check_colour_transform(stream);
   return stream;
 }

@@ -23,7 +23,8 @@ struct Codestream {
   std::uint32_t height = 0;
   std::vector<Component> components;
   bool irreversible_colour_transform = false;  ///< components 0 to 2 are Y, Cb and Cr
-  bool colour_transform = false;               ///< of components 0 to 2, of either kind, in some tile
+  std::uint64_t work_bytes = 0;   ///< about what a decoder takes for tiles, precincts, code-blocks and layers
+  bool colour_transform = false;  ///< of components 0 to 2, of either kind, in some tile
 };
 
 /// Precincts, and code-blocks, of all components that a codestream may have: a decoder allocates one to two KiB for

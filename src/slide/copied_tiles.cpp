@@ -5,7 +5,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 
-#include "slide/slide_impl.hpp"
+#include "slide/level_coding.hpp"
 #include "slide/tile_bytes.hpp"
 #include "slide/white_tile.hpp"
 
@@ -68,14 +68,27 @@ CopiedLevel level_like(const Slide& slide, std::size_t index, const TileRange& r
   slide.read(range.offset, bytes);
   CopiedLevel copied;
   std::vector<std::byte> picture;
-  const JpegContent content = append_picture(picture, bytes);
+  const LevelCoding& coding = coding_of(slide, index);
+  std::vector<std::byte> joined;
+  const JpegContent content = append_picture(picture, coded_bytes(coding, bytes, joined));
   check_frame(content.frame, level);
   copied.frame = content.frame;
   copied.ycbcr = level.colour == Colour::ycbcr;
-  const std::vector<std::byte>& tables = slide.impl().details[index].jpeg_tables;
-  if (!tables.empty()) append_picture(copied.tables, tables);
+  if (!coding.jpeg_tables.empty()) append_picture(copied.tables, coding.jpeg_tables);
   copied.white = make_white_tile(copied.tables, picture, content, level.colour);
   return copied;
+}
+
+/// A tile that is bad may become a white one, and one without an end gets it.
+std::uint64_t most_bytes(const Slide& slide, std::size_t index, std::size_t white_bytes) {
+  constexpr std::uint64_t end_bytes = 2;
+  const Level& level = slide.coded_level(index);
+  std::uint64_t bytes = 0;
+  for (std::int64_t tile = 0; tile < level.columns * level.rows; ++tile) {
+    const TileRange range = slide.tile(index, tile);
+    bytes += std::max<std::uint64_t>(claims_too_many_bytes(level, range) ? 0 : range.length, white_bytes) + end_bytes;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -91,7 +104,9 @@ CopiedLevel copied_level(const Slide& slide, std::size_t index, const PixelForma
     const TileRange range = slide.tile(index, tile);
     if (range.length == 0) continue;
     try {
-      return level_like(slide, index, range);
+      CopiedLevel copied = level_like(slide, index, range);
+      copied.most_bytes = most_bytes(slide, index, copied.white.size());
+      return copied;
     } catch (const TileError& error) {
       if (cause.empty()) cause = "tile " + std::to_string(tile) + ": " + error.what();
       if (on_bad_tile == BadTilePolicy::fail) break;
@@ -101,8 +116,10 @@ CopiedLevel copied_level(const Slide& slide, std::size_t index, const PixelForma
   return {};
 }
 
-void append_copied_tile(std::vector<std::byte>& to, const CopiedLevel& level, std::span<const std::byte> tile) {
-  const JpegContent content = append_picture(to, tile);
+void append_copied_tile(std::vector<std::byte>& to, const CopiedLevel& level, const LevelCoding& coding,
+                        std::span<const std::byte> range) {
+  std::vector<std::byte> joined;
+  const JpegContent content = append_picture(to, coded_bytes(coding, range, joined));
   if (content.frame != level.frame) throw TileError("it isn't coded like the slide's first one");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codec/copied_level.hpp"
+#include "slide/level_coding.hpp"
 
 /// \file
 /// JPEG tiles of a slide, for another file that is to have them as they are.
@@ -19,7 +20,9 @@ namespace slidestream {
 /// is sound. \throws SlideError with the slide's name and what doesn't fit.
 CopiedLevel copied_level(const Slide& slide, std::size_t index, const PixelFormat& format, BadTilePolicy on_bad_tile);
 
-/// Appends a tile as `append_picture` has it. \throws TileError when it isn't coded like the first one.
-void append_copied_tile(std::vector<std::byte>& to, const CopiedLevel& level, std::span<const std::byte> tile);
+/// Appends a tile, of which `range` was read, as `append_picture` has it. \throws TileError when it isn't coded like
+/// the first one.
+void append_copied_tile(std::vector<std::byte>& to, const CopiedLevel& level, const LevelCoding& coding,
+                        std::span<const std::byte> range);
 
 }  // namespace slidestream

@@ -24,12 +24,6 @@ bool may_pass(int error) {
   return error == EIO || error == ESTALE || error == ETIMEDOUT || error == EMFILE || error == ENFILE;
 }
 
-[[noreturn]] void throw_storage_error(const std::filesystem::path& path, const std::string& what, int error) {
-  const std::string text = path.string() + ": " + what + ": " + system_reason(error);
-  if (may_pass(error)) throw StorageError(text);
-  throw SlideError(text);
-}
-
 /// 0, or the error.
 int open_file(const std::filesystem::path& path, int& descriptor) {
   // O_NONBLOCK: opening a FIFO without a writer would wait for ever. It has no effect on regular files.
@@ -92,6 +86,17 @@ void throw_slide_error(const std::filesystem::path& path, const std::string& cau
   throw SlideError(path.string() + ": " + without_control_characters(cause));
 }
 
+void throw_stopped(const std::filesystem::path& path, const std::string& what) {
+  throw StoppedError(path.string() + ": " + what + " when the run gave it up");
+}
+
+void throw_system_error(const std::filesystem::path& path, const std::string& what, int error) {
+  const std::string text = path.string() + ": " + what + ": " + system_reason(error);
+  if (error == EMFILE || error == ENFILE) throw DescriptorError(text + "; raise the limit of open files (ulimit -n)");
+  if (may_pass(error)) throw StorageError(text);
+  throw SlideError(text);
+}
+
 std::chrono::milliseconds pause_before_retry(int attempt) noexcept {
   constexpr auto longest = std::chrono::milliseconds(30'000);
   return std::min(longest, std::chrono::milliseconds(100) * (1 << std::clamp(attempt, 0, 12)));
@@ -101,7 +106,7 @@ File::File(const std::filesystem::path& path, int retries, std::function<bool()>
     : path_(path), retries_(retries), give_up_(std::move(give_up)) {
   int error = open_file(path, descriptor_);
   for (int attempt = 0; may_pass(error) && wait_for_retry(attempt); ++attempt) error = open_file(path, descriptor_);
-  if (error != 0) throw_storage_error(path, "can't be opened", error);
+  if (error != 0) throw_system_error(path, "can't be opened", error);
   struct stat status {};
   error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISREG(status.st_mode)) {
@@ -182,7 +187,7 @@ std::size_t File::read_some(std::uint64_t offset, std::span<std::byte> to) const
     std::int64_t got = read_once(descriptor_, at, room);
     if (got < 0) got = read_again(static_cast<int>(-got), at, room);
     if (got < 0) {
-      throw_storage_error(path_, "can't be read at byte " + std::to_string(at), static_cast<int>(-got));
+      throw_system_error(path_, "can't be read at byte " + std::to_string(at), static_cast<int>(-got));
     }
     if (got == 0) break;
     done += static_cast<std::size_t>(got);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <slidestream/error.hpp>
 #include <span>
 #include <string>
 
@@ -17,6 +18,18 @@ std::string without_control_characters(std::string text);
 /// Throws SlideError "PATH: cause": the path exactly as given, so that a caller can strip it, and the cause as one
 /// line.
 [[noreturn]] void throw_slide_error(const std::filesystem::path& path, const std::string& cause);
+
+/// Throws StoppedError "PATH: WHAT when the run gave it up".
+[[noreturn]] void throw_stopped(const std::filesystem::path& path, const std::string& what);
+
+/// Throws SlideError "PATH: WHAT: the system's reason"; StorageError, or DescriptorError, when that may pass.
+[[noreturn]] void throw_system_error(const std::filesystem::path& path, const std::string& what, int error);
+
+/// The system has no descriptor left to open a slide with: no fault of the slide or its storage.
+class DescriptorError : public StorageError {
+ public:
+  using StorageError::StorageError;
+};
 
 /// How long the retry after so many is waited for.
 std::chrono::milliseconds pause_before_retry(int attempt) noexcept;

@@ -233,6 +233,11 @@ void write_pixels(const TileJob& job, const Codestream& codestream, const opj_im
 
 }  // namespace
 
+std::uint64_t jpeg2000_bytes(std::uint64_t samples, std::uint64_t compressed) noexcept {
+  // 32 bits per sample of the tile and of the image, and the bytes of code-blocks put together.
+  return 8 * samples + 2 * compressed;
+}
+
 void decode_jpeg2000(const TileJob& job, std::span<const std::byte> bytes) {
   const Codestream codestream = parse_codestream(bytes);
   const PixelsOf pixels_of = check_frame(
@@ -241,6 +246,13 @@ void decode_jpeg2000(const TileJob& job, std::span<const std::byte> bytes) {
       "JPEG 2000 codestream");
   const unsigned needed = pixels_of == PixelsOf::rgb || pixels_of == PixelsOf::ycbcr ? 3 : 1;
   check_components(codestream, needed);
+  std::uint64_t samples = 0;
+  for (const Codestream::Component& component : codestream.components) {
+    samples +=
+        (std::uint64_t{codestream.width} / component.dx + 1) * (std::uint64_t{codestream.height} / component.dy + 1);
+  }
+  const DecodeMemory::Lease memory =
+      memory_for(job, jpeg2000_bytes(samples, codestream.bytes.size()) + codestream.work_bytes);
   const ImageHandle image = decode_components(codestream, needed);
   const opj_image_comp_t& first = image->comps[0];
   if (first.w != codestream.width || first.h != codestream.height) {

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "slide/tile_job.hpp"
 
 namespace slidestream {
+
+/// Memory that OpenJPEG takes for so many samples of all components, in bytes, besides what it takes for each part of
+/// the codestream.
+std::uint64_t jpeg2000_bytes(std::uint64_t samples, std::uint64_t compressed) noexcept;
 
 /// JPEG 2000 tiles with OpenJPEG. Luminance is component 0 alone where that is Y (irreversible colour transform, YCbCr
 /// or grey), else by the formula from red, green and blue. RGB is what OpenJPEG gives, the codestream's own colour

@@ -224,7 +224,24 @@ bool read_image(JpegSession& session, const TileJob& job, const Plan& plan, Colo
   return true;
 }
 
+/// What an image of several scans takes: libjpeg keeps the coefficients of all its blocks.
+std::uint64_t coefficient_bytes(const jpeg_decompress_struct& jpeg) {
+  std::uint64_t blocks = 0;
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const jpeg_component_info& component = jpeg.comp_info[i];
+    blocks += (std::uint64_t{component.width_in_blocks} + static_cast<unsigned>(component.h_samp_factor)) *
+              (std::uint64_t{component.height_in_blocks} + static_cast<unsigned>(component.v_samp_factor));
+  }
+  return blocks * sizeof(JBLOCK);
+}
+
 }  // namespace
+
+std::uint64_t sequential_jpeg_bytes(std::uint64_t width, std::uint64_t samples) noexcept {
+  constexpr std::uint64_t bytes_per_sample_of_a_row = 96;  // rows for output, for its colours and for its chroma
+  constexpr std::uint64_t state = std::uint64_t{1} << 16;
+  return width * samples * bytes_per_sample_of_a_row + state;
+}
 
 bool jpeg_tables_hold_a_table(std::uint64_t bytes) { return bytes >= least_tables; }
 
@@ -248,7 +265,7 @@ JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 
 void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
-  const std::span<const std::byte> level_tables = job.detail.jpeg_tables;
+  const std::span<const std::byte> level_tables = job.coding.jpeg_tables;
   std::unique_ptr<Kept> kept = std::move(kept_);
   if (kept == nullptr || !std::ranges::equal(kept->level_tables, level_tables)) {
     kept = std::make_unique<Kept>();
@@ -262,9 +279,17 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   const int components = jpeg.num_components;
   const PixelsOf pixels_of =
       check_frame(job, {jpeg.image_width, jpeg.image_height, static_cast<std::size_t>(components)}, "JPEG frame");
+  const DecodeMemory::Lease memory =
+      memory_for(job, sequential_jpeg_bytes(jpeg.image_width, static_cast<std::uint64_t>(components)) +
+                          (jpeg_has_multiple_scans(&session.decompressor) == TRUE ? coefficient_bytes(jpeg) : 0));
+  const Patience patience(job);
+  session.patience = &patience;
   scratch_.resize(rows_at_a_time * static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));
   const Plan plan = plan_for(pixels_of, components, job.luminance != nullptr);
-  if (!read_image(session, job, plan, colour_of(pixels_of, plan), scratch_.data())) throw TileError(session.message);
+  const bool is_read = read_image(session, job, plan, colour_of(pixels_of, plan), scratch_.data());
+  session.patience = nullptr;
+  if (session.gave_up) patience.check();
+  if (!is_read) throw TileError(session.message);
   const auto decoded = [&](JDIMENSION side) { return job.level.shrunk ? (side + 1) / 2 : side; };
   whiten_beyond(job, decoded(jpeg.image_width), decoded(jpeg.image_height));
   // A tile that brought tables of its own mustn't lend them to the next one.

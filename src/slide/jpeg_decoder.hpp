@@ -14,6 +14,9 @@ namespace slidestream {
 /// Whether a JPEGTables tag of so many bytes is long enough to hold a table at all; shorter ones count as none.
 bool jpeg_tables_hold_a_table(std::uint64_t bytes);
 
+/// Memory that decoding an image takes, in bytes, where all of it comes in one scan that is no progressive one.
+std::uint64_t sequential_jpeg_bytes(std::uint64_t width, std::uint64_t samples) noexcept;
+
 /// What is wrong with a JPEGTables tag; empty when nothing is.
 std::string damage_of_jpeg_tables(std::span<const std::byte> tables);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "slide/tile_job.hpp"
+
 namespace slidestream {
 namespace {
 
@@ -63,9 +65,12 @@ void skip(j_decompress_ptr decompressor, long bytes) {
   source.bytes_in_buffer -= static_cast<std::size_t>(bytes);
 }
 
-void limit_scans(j_common_ptr common) {
+void limit_work(j_common_ptr common) {
   JpegSession& session = session_of(common);
   if (session.decompressor.input_scan_number > most_scans) session.fail("more than 128 scans");
+  if (session.patience == nullptr || !session.patience->is_over()) return;
+  session.gave_up = true;
+  session.fail("the run gave it up");
 }
 
 }  // namespace
@@ -85,7 +90,7 @@ JpegSession::JpegSession() noexcept {
   source.term_source = ignore;
   source.next_input_byte = nullptr;
   source.bytes_in_buffer = 0;
-  progress.progress_monitor = limit_scans;
+  progress.progress_monitor = limit_work;
 }
 
 // Also right before jpeg_create_decompress: it does nothing to a structure of zeros.

@@ -12,6 +12,8 @@
 
 namespace slidestream {
 
+class Patience;
+
 /// One libjpeg decompressor with our error manager and a source in memory. Plain data only: libjpeg reports errors by
 /// longjmp, so that whoever calls `setjmp(jump)` may have nothing to destroy in between.
 ///
@@ -35,6 +37,8 @@ struct JpegSession {
   jpeg_progress_mgr progress;
   std::jmp_buf jump;
   bool exhausted = false;
+  const Patience* patience = nullptr;  ///< asked once per row of blocks of each scan; may be null
+  bool gave_up = false;                ///< it was over
   char message[JMSG_LENGTH_MAX] = "";
 };
 

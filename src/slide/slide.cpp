@@ -1,7 +1,12 @@
 #include <algorithm>
+#include <cmath>
 #include <slidestream/error.hpp>
+#include <sstream>
 
-#include "slide/directories.hpp"
+#include "slide/formats.hpp"
+#include "slide/level_factor.hpp"
+#include "slide/level_likeness.hpp"
+#include "slide/open_budget.hpp"
 #include "slide/slide_impl.hpp"
 
 namespace slidestream {
@@ -14,6 +19,8 @@ const char* name(Codec codec) noexcept {
       return "jpeg";
     case Codec::jpeg2000:
       return "jpeg2000";
+    case Codec::jpegls:
+      return "jpegls";
     case Codec::lzw:
       return "lzw";
     case Codec::deflate:
@@ -26,12 +33,12 @@ const char* name(Codec codec) noexcept {
       return "lzma";
     case Codec::lerc:
       return "lerc";
+    case Codec::openslide:
+      return "openslide";
     case Codec::packbits:
-      return "packbits";
-    case Codec::other:
       break;
   }
-  return "other";
+  return "packbits";
 }
 
 const char* name(Colour colour) noexcept {
@@ -50,6 +57,9 @@ const char* name(Colour colour) noexcept {
 
 namespace {
 
+/// A pixel of 0.25 um is called 40 x, one of 0.5 um 20 x.
+constexpr double micrometres_at_magnification_1 = 10.0;
+
 /// Halves what tiles decode to, where libjpeg can.
 void shrink(Level& level) {
   if (level.codec != Codec::jpeg || level.tile_width % 16 != 0 || level.tile_height % 16 != 0) return;
@@ -60,21 +70,73 @@ void shrink(Level& level) {
   level.shrunk = true;
 }
 
+/// Small tiled pages of the slide's shape that show something else, such as its label, are no levels.
+void drop_unlike_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& options) {
+  const OpenBudget budget(impl.info.path, impl.files.size(), options);
+  std::vector<Level>& levels = impl.info.levels;
+  for (std::size_t i = 1; i < levels.size();) {
+    if (is_like_level(slide, i - 1, i, budget)) {
+      ++i;
+      continue;
+    }
+    const std::string size = std::to_string(levels[i].width) + " x " + std::to_string(levels[i].height);
+    impl.info.warnings.push_back("the image of " + size + " pixels isn't like the slide: it is no level");
+    impl.info.associated.push_back("image of " + size);
+    impl.container->make_associated(i);
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    levels.erase(levels.begin() + at);
+    impl.coded.erase(impl.coded.begin() + at);
+    impl.codings.erase(impl.codings.begin() + at);
+  }
+}
+
 }  // namespace
 
 Slide::Slide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Slide::~Slide() = default;
 
 std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, const OpenOptions& options) {
-  auto impl = std::make_unique<Impl>(path, options);
-  impl->info.path = path;
-  impl->info.file_size = impl->file.size();
-  read_directories(*impl, options);
-  if (options.mpp > 0.0) impl->info.mpp = options.mpp;
+  const std::filesystem::path named = file_to_open(path);
+  auto file = std::make_unique<File>(named, options.retry_opening ? options.retries : 0, options.give_up);
+  auto impl = std::make_unique<Impl>(options);
+  impl->info.path = named;
+  const SlideFormat& format = format_of(*file);
+  format.open(*impl, std::move(file), options);
+  if (impl->info.file_size == 0) impl->info.file_size = impl->files.size();
+  const double given = options.mpp > 0.0 ? options.mpp : impl->info.mpp ? 0.0 : options.mpp_default;
+  if (given > 0.0) {
+    impl->info.mpp = given;
+    impl->info.mpp_y.reset();
+    impl->info.magnification = micrometres_at_magnification_1 / given;
+  }
   impl->coded = impl->info.levels;
-  if (options.shrink_on_load) std::ranges::for_each(impl->info.levels, shrink);
-  impl->file.set_retries(options.retries);
-  return std::shared_ptr<const Slide>(new Slide(std::move(impl)));
+  Impl& opened = *impl;
+  std::shared_ptr<const Slide> slide = make_slide(std::move(impl));
+  if (opened.container->guesses_levels()) drop_unlike_levels(*slide, opened, options);
+  if (options.shrink_on_load) std::ranges::for_each(opened.info.levels, shrink);
+  opened.files.set_retries(options.retries);
+  return slide;
+}
+
+std::optional<double> SlideInfo::mean_mpp() const {
+  if (!mpp || !mpp_y) return mpp;
+  return std::sqrt(*mpp * *mpp_y);
+}
+
+void SlideInfo::require_square_pixels(const std::string& what, const std::string& remedy) const {
+  if (!mpp || !mpp_y) return;
+  std::ostringstream text;
+  text << "its pixels aren't square, " << *mpp << " x " << *mpp_y << " micrometres, and " << what
+       << " needs one size for both directions; " << remedy;
+  throw_slide_error(path, text.str());
+}
+
+double SlideInfo::downsample_x(std::size_t level) const {
+  return level_factor(levels.front().width, levels.at(level).width);
+}
+
+double SlideInfo::downsample_y(std::size_t level) const {
+  return level_factor(levels.front().height, levels.at(level).height);
 }
 
 const SlideInfo& Slide::info() const noexcept { return impl_->info; }
@@ -82,13 +144,28 @@ const SlideInfo& Slide::info() const noexcept { return impl_->info; }
 const Level& Slide::coded_level(std::size_t level) const { return impl_->coded.at(level); }
 
 TileRange Slide::tile(std::size_t level, std::int64_t index) const {
-  return impl_->details.at(level).tiles.at(static_cast<std::size_t>(index));
+  return impl_->codings.at(level).tiles.at(static_cast<std::size_t>(index));
 }
 
 bool Slide::contains(const TileRange& range) const noexcept {
-  return range.length == 0 || (range.offset != 0 && impl_->file.contains(range.offset, range.length));
+  return range.length == 0 || (range.offset != 0 && impl_->files.contains(range.offset, range.length));
 }
 
-void Slide::read(std::uint64_t offset, std::span<std::byte> to) const { impl_->file.read(offset, to); }
+void Slide::read(std::uint64_t offset, std::span<std::byte> to) const { impl_->files.read(offset, to); }
+
+IccProfile Slide::icc_profile(std::size_t level) const {
+  static_cast<void>(impl_->coded.at(level));
+  return impl_->container->icc_profile(level);
+}
+
+AssociatedImage Slide::read_associated(std::size_t index) const {
+  return impl_->container->read_associated(index, info().associated.at(index));
+}
+
+const Slide::Impl& impl_of(const Slide& slide) noexcept { return *slide.impl_; }
+
+std::shared_ptr<const Slide> make_slide(std::unique_ptr<Slide::Impl> impl) {
+  return std::shared_ptr<const Slide>(new Slide(std::move(impl)));
+}
 
 }  // namespace slidestream

@@ -6,9 +6,10 @@
 
 #include "slide/jpeg2000_decoder.hpp"
 #include "slide/jpeg_decoder.hpp"
-#include "slide/libtiff_decoder.hpp"
+#include "slide/jpegls_decoder.hpp"
 #include "slide/slide_impl.hpp"
 #include "slide/tile_job.hpp"
+#include "slide/uncompressed.hpp"
 
 namespace slidestream {
 
@@ -26,6 +27,31 @@ PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* co
       break;
   }
   return verdict.pixels;
+}
+
+DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes) {
+  if (job.limits == nullptr || job.limits->decode_memory == nullptr) return {};
+  const Slide::Impl& slide = *job.limits;
+  const auto mib = [](std::uint64_t number) { return std::to_string((number + (1U << 20) - 1) >> 20) + " MiB"; };
+  if (bytes > slide.decode_memory->size()) {
+    throw_slide_error(slide.info.path, "level " + std::to_string(job.level_index) + " tile " +
+                                           std::to_string(job.index) + " takes " + mib(bytes) +
+                                           " to decode, and decoding may take " + mib(slide.decode_memory->size()) +
+                                           "; raise pipeline.memory_mib");
+  }
+  DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
+  if (!lease) throw_stopped(slide.info.path, "waited for memory to decode tile " + std::to_string(job.index));
+  return lease;
+}
+
+bool Patience::is_over() const {
+  if (job_.limits == nullptr) return false;
+  const std::function<bool()>& give_up = job_.limits->give_up;
+  return give_up && std::chrono::steady_clock::now() - begin_ > std::chrono::seconds(1) && give_up();
+}
+
+void Patience::check() const {
+  if (is_over()) throw_stopped(job_.limits->info.path, "decoded tile " + std::to_string(job_.index));
 }
 
 namespace {
@@ -47,7 +73,8 @@ void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height) 
 
 struct TileDecoder::Impl {
   JpegDecoder jpeg;
-  LibtiffDecoder libtiff;
+  TileScratch scratch;
+  std::vector<std::byte> joined;  ///< of a tile in several pieces
 };
 
 TileDecoder::TileDecoder() : impl_(std::make_unique<Impl>()) {}
@@ -86,20 +113,24 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
     throw std::invalid_argument("TileDecoder: neither 8-bit luminance nor 8-bit RGB");
   }
   if (bytes.empty()) throw TileError("has no bytes");
-  const TileJob job{slide,  level_index,
-                    level,  slide.impl().details[level_index],
-                    index,  demand_for(slide.coded_level(level_index), index, out.format),
-                    from_x, from_y,
-                    out,    luminance};
+  const LevelCoding& coding = impl_of(slide).codings[level_index];
+  const std::span<const std::byte> coded = coded_bytes(coding, bytes, impl_->joined);
+  if (coded.empty()) throw TileError("has no bytes");
+  const TileJob job{slide,     level_index,    level,
+                    coding,    index,          demand_for(slide.coded_level(level_index), index, out.format),
+                    from_x,    from_y,         out,
+                    luminance, &impl_of(slide)};
   switch (level.codec) {
     case Codec::jpeg:
-      return impl_->jpeg.decode(job, bytes);
+      return impl_->jpeg.decode(job, coded);
     case Codec::jpeg2000:
-      return decode_jpeg2000(job, bytes);
+      return decode_jpeg2000(job, coded);
+    case Codec::jpegls:
+      return decode_jpegls(job, coded);
     case Codec::none:
-      return decode_uncompressed(job, bytes);
+      return decode_uncompressed(job, coded);
     default:
-      return impl_->libtiff.decode(job, bytes);
+      return impl_of(slide).container->decode(job, coded, impl_->scratch);
   }
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <slidestream/slide.hpp>
 
 #include "codec/tile_rule.hpp"
+#include "slide/decode_memory.hpp"
 #include "slide/slide_impl.hpp"
 
 namespace slidestream {
@@ -12,7 +14,7 @@ struct TileJob {
   const Slide& slide;
   std::size_t level_index;
   const Level& level;
-  const LevelDetail& detail;
+  const LevelCoding& coding;
   std::int64_t index;   ///< of the tile
   TileDemand demand;    ///< what the tile must be, for pixels of `out`'s format
   std::int64_t from_x;  ///< first tile pixel wanted
@@ -20,6 +22,8 @@ struct TileJob {
   const HostPixels& out;
   /// Where the luminance of the same rectangle goes as well, when `out` is RGB; null where it isn't wanted.
   const HostPixels* luminance = nullptr;
+  /// Whose memory and patience decoding has; null: no limit.
+  const Slide::Impl* limits = nullptr;
 
   /// Row `y` of the tile in `out`; null when it isn't wanted.
   std::uint8_t* row(std::int64_t y) const noexcept { return row_of(out, y); }
@@ -32,6 +36,23 @@ struct TileJob {
     if (y < from_y || y >= from_y + pixels.height) return nullptr;
     return pixels.data + (y - from_y) * pixels.pitch;
   }
+};
+
+/// Memory for decoding the tile, of the `DecodeMemory` of `limits`; none is needed where there is none. \throws
+/// SlideError when that is never as much, StoppedError when the slide's work is given up.
+DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes);
+
+/// Lets the caller of the slide give up a tile that takes long. A tile that takes a second or less is always finished.
+class Patience {
+ public:
+  explicit Patience(const TileJob& job) noexcept : job_(job) {}
+  bool is_over() const;
+  /// \throws StoppedError when it is over.
+  void check() const;
+
+ private:
+  const TileJob& job_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 /// What the pixels are of a frame that the rule takes; `coded` is what the frame is called. \throws TileError.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <slidestream/error.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
 
 #include "slide/file.hpp"
+#include "slide/slide_impl.hpp"
 #include "slide/tile_bytes.hpp"
 
 namespace slidestream {
@@ -24,10 +26,12 @@ void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first
   const bool inside = first_column >= 0 && first_row >= 0 && out.width > 0 && out.height > 0 &&
                       out.width <= level.width - first_column && out.height <= level.height - first_row;
   if (!inside) throw std::invalid_argument("the rectangle to read lies outside the level");
+  const std::function<bool()>& give_up = impl_of(slide).give_up;
   TileReader reader;
   for (std::int64_t row = first_row / level.tile_height; row * level.tile_height < first_row + out.height; ++row) {
     for (std::int64_t column = first_column / level.tile_width; column * level.tile_width < first_column + out.width;
          ++column) {
+      if (give_up && give_up()) throw_stopped(slide.info().path, "was being read");
       const TilePart part = part_of_tile(level, column, row, first_column, first_row, out);
       reader.read(slide, level_index, row * level.columns + column, part.from_x, part.from_y, part.out, on_bad_tile);
     }

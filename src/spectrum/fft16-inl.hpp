@@ -31,6 +31,10 @@ HWY_INLINE Floats all(float v) { return hn::Set(float_tag, v); }
 
 /// One complex number per lane.
 struct Complex {
+  // Implicit constructors lack the vector unit's attributes, and GCC refuses to inline Arm's vectors into them.
+  HWY_INLINE Complex() {}
+  HWY_INLINE Complex(Floats real, Floats imaginary) : re(real), im(imaginary) {}
+
   Floats re, im;
 };
 HWY_INLINE Complex operator+(Complex a, Complex b) { return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)}; }

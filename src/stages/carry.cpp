@@ -90,24 +90,6 @@ class Carry final : public Ordered {
 
 }  // namespace
 
-const runtime::StageContract carry_contract = {
-    "carry",
-    runtime::Payload::luminance_rows,
-    runtime::MemorySpace::host,
-    runtime::Payload::luminance_rows,
-    runtime::MemorySpace::host,
-    runtime::Concurrency::serial,
-};
-
-const runtime::StageContract device_carry_contract = {
-    "carry",
-    runtime::Payload::luminance_rows,
-    runtime::MemorySpace::device,
-    runtime::Payload::luminance_rows,
-    runtime::MemorySpace::device,
-    runtime::Concurrency::serial,
-};
-
 std::unique_ptr<CarryStage> make_carry_stage(RunContext& context) { return std::make_unique<Carry>(context); }
 
 std::unique_ptr<CarryStage> make_device_carry_stage(RunContext& context) {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/stage_contract.hpp"
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 
@@ -17,9 +17,6 @@ class CarryStage {
   /// that waited for it, or none. One caller at a time.
   virtual void run(std::vector<Batch*>& ready, Batch& batch) = 0;
 };
-
-extern const runtime::StageContract carry_contract;
-extern const runtime::StageContract device_carry_contract;
 
 std::unique_ptr<CarryStage> make_carry_stage(RunContext& context);
 /// Order alone.

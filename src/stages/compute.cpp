@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stages/images/slide_images.hpp"
 #include "stages/range_payload.hpp"
-#include "stages/slide_images.hpp"
 
 namespace slidestream {
 namespace {
@@ -95,7 +95,7 @@ class Compute final : public ComputeStage {
 
  private:
   std::size_t tasks_of(const Batch& batch, std::size_t op) const {
-    if (batch.rows(op).count == 0) return 0;
+    if (batch.rows(op).count == 0 || batch.slide->lacks(context_.ranks[op])) return 0;
     const std::int64_t step = columns_per_task_[op];
     return static_cast<std::size_t>((batch.columns(op).count + step - 1) / step);
   }
@@ -106,15 +106,6 @@ class Compute final : public ComputeStage {
 };
 
 }  // namespace
-
-const runtime::StageContract compute_contract = {
-    "compute",
-    runtime::Payload::luminance_rows,
-    runtime::MemorySpace::host,
-    runtime::Payload::partial_sums,
-    runtime::MemorySpace::host,
-    runtime::Concurrency::parallel,
-};
 
 std::unique_ptr<ComputeStage> make_compute_stage(RunContext& context) { return std::make_unique<Compute>(context); }
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/stage_contract.hpp"
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 
@@ -28,8 +28,6 @@ class ComputeStage {
   /// How operators compute, for logs.
   virtual std::string description() const = 0;
 };
-
-extern const runtime::StageContract compute_contract;
 
 /// \throws ConfigError when the transform can't be planned.
 std::unique_ptr<ComputeStage> make_compute_stage(RunContext& context);

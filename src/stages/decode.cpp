@@ -9,7 +9,7 @@
 
 #include <slidestream/error.hpp>
 
-#include "stages/gpu.hpp"
+#include "stages/gpu/gpu_set.hpp"
 #include "stages/range_payload.hpp"
 
 namespace slidestream {
@@ -128,6 +128,10 @@ class Decode final : public DecodeStage {
       } else {
         decoder.decode_both(slide, level, tile.index, bytes, tile.from_x, tile.from_y, rgb, luminance);
       }
+    } catch (const StoppedError&) {
+      // A stop leaves the slide unfinished.
+      if (context_.is_late(*batch.slide->work)) throw Error(context_.text_of_limit());
+      batch.slide->abandoned.store(true);
     } catch (const TileError& error) {
       if (context_.config.decode.on_bad_tile == BadTilePolicy::fail) {
         batch.slide->fail("decode", text_of_tile(*batch.slide, tile.index) + " is bad: " + error.what(),
@@ -153,15 +157,6 @@ class Decode final : public DecodeStage {
 };
 
 }  // namespace
-
-const runtime::StageContract decode_contract = {
-    "decode",
-    runtime::Payload::compressed_tiles,
-    runtime::MemorySpace::host,
-    runtime::Payload::luminance_rows,
-    runtime::MemorySpace::host,
-    runtime::Concurrency::parallel,
-};
 
 std::unique_ptr<DecodeStage> make_decode_stage(RunContext& context) { return std::make_unique<Decode>(context); }
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/stage_contract.hpp"
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 
@@ -29,8 +29,6 @@ class DecodeStage {
   /// behind the other from the first that is being patched on.
   virtual void run_flagged(const TileRun& tiles) = 0;
 };
-
-extern const runtime::StageContract decode_contract;
 
 std::unique_ptr<DecodeStage> make_decode_stage(RunContext& context);
 

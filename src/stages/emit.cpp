@@ -11,10 +11,10 @@
 
 #include "codec/tile_encoder.hpp"
 #include "runtime/io_threads.hpp"
-#include "stages/copied_tiles.hpp"
-#include "stages/gpu.hpp"
+#include "stages/gpu/gpu_set.hpp"
+#include "stages/images/copied_tiles.hpp"
+#include "stages/images/output_turns.hpp"
 #include "stages/networks.hpp"
-#include "stages/output_turns.hpp"
 #include "stages/parallel.hpp"
 #include "stages/range_payload.hpp"
 
@@ -89,6 +89,7 @@ class Emit final : public EmitStage {
   ~Emit() override { close(); }
 
   void start() override {
+    closed_.store(false);
     if (pinned_ == nullptr) return;
     // The graph waits for what was asked for, also where no task of it is under way.
     for (std::size_t i = 0; i < pool_.size(); ++i) {
@@ -201,7 +202,7 @@ class Emit final : public EmitStage {
     // One that has no work passes through for the sake of the order.
     for (std::size_t op = 0; op < context_.operators.size() && !batch.skip(); ++op) {
       const std::int64_t pixel_bytes = context_.needs[op].image_bytes;
-      if (pixel_bytes == 0) continue;
+      if (pixel_bytes == 0 || batch.slide->lacks(context_.ranks[op])) continue;
       const Level& level = batch.slide->slide->info().levels[batch.slide->level];
       const OutputRange& rows = batch.rows(op);
       PixelView<MemorySpace::host>& view = band->images[op];
@@ -443,7 +444,7 @@ class Emit final : public EmitStage {
   /// Nobody works on the images any more.
   void finish(std::unique_ptr<SlideImages> images) {
     if (closed_.load()) {
-      images->discard_empty();
+      discard(*images);
       return;
     }
     if (networks_ != nullptr && !images->networks.empty()) networks_->nothing_of(images->networks.front().slide);
@@ -452,11 +453,21 @@ class Emit final : public EmitStage {
       if (last->finished) {
         deliver(*last);
         graph_.release_wait();
-      } else {
-        last->discard_empty();
       }
+      // What is published stays.
+      if (!last->finished || context_.output_failed.load()) discard(*last);
       last.reset();
     });
+  }
+
+  /// Partial images can be looked at, and are in nobody's way unless the disk is full: there the next run needs the
+  /// room to begin at all.
+  void discard(SlideImages& images) noexcept {
+    if (context_.output_failed.load() || images.lacks_room()) {
+      images.discard();
+    } else {
+      images.discard_empty();
+    }
   }
 
   void deliver(SlideImages& images) {
@@ -479,7 +490,7 @@ class Emit final : public EmitStage {
   Delivery& delivery_;
   std::function<void(Batch&)> with_band_;
   std::function<void(Batch&, std::size_t)> with_parcel_;
-  std::atomic<bool> closed_{false};
+  std::atomic<bool> closed_{true};  ///< before the graph begins, and at its end after an exception
   tbb::enumerable_thread_specific<Encoders> encoders_;
   runtime::Handoff turn_;  ///< of `order_`
 

@@ -8,8 +8,9 @@
 
 #include "runtime/handoff.hpp"
 #include "stages/delivery.hpp"
-#include "stages/parcel.hpp"
-#include "stages/slide_images.hpp"
+#include "stages/images/parcel.hpp"
+#include "stages/images/slide_images.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 
@@ -56,7 +57,7 @@ class EmitStage {
   virtual void hand_over(std::shared_ptr<SlideImages> images, SlideResult&& result, std::size_t index,
                          std::function<void(SlideResult&)> conclude) = 0;
 
-  /// Nothing is finished any more: the run ended with an exception.
+  /// Nothing is finished any more: the run ended with an exception. It is so before `start` as well.
   virtual void close() noexcept = 0;
 };
 

@@ -5,18 +5,27 @@
 
 #include <slidestream/error.hpp>
 
+#include "image/small_level.hpp"
+#include "operators/common/tile_grid.hpp"
 #include "operators/registry.hpp"
+#include "operators/stain/stain_operator.hpp"
+#include "planning/device_sizing.hpp"
+#include "planning/network_plan.hpp"
+#include "planning/operator_needs.hpp"
+#include "planning/tile_ranges.hpp"
 #include "sink/image_formats.hpp"
-#include "stages/batch.hpp"
+#include "slide/decode_memory.hpp"
+#include "slide/level_coding.hpp"
+#include "slide/open_options.hpp"
 #include "stages/delivery.hpp"
-#include "stages/device_sizing.hpp"
 #include "stages/forecast.hpp"
-#include "stages/gpu.hpp"
-#include "stages/network_admission.hpp"
-#include "stages/network_plan.hpp"
-#include "stages/slide_images.hpp"
+#include "stages/gpu/gpu_set.hpp"
+#include "stages/images/slide_images.hpp"
+#include "stages/network/network_admission.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
+#include "stages/run/small_levels.hpp"
 #include "stages/source.hpp"
-#include "stages/tile_ranges.hpp"
 
 namespace slidestream {
 namespace {
@@ -151,6 +160,7 @@ class Planner {
   Planner(const Config& config, const Machine& machine, const Operators& all_operators, RunForecast& forecast)
       : config_(config),
         machine_(machine),
+        all_operators_(all_operators),
         operators_(readers_of(all_operators)),
         needs_(needs_of(operators_)),
         spectrum_(place_of_spectrum(operators_)),
@@ -181,6 +191,13 @@ class Planner {
     const auto aside = static_cast<std::size_t>(std::min(tiles_aside(), NetworkAdmission::most_aside));
     maps_.resize(std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes) + aside));
     for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
+    forecast_.decode_bytes = decode_memory_bytes(config_);
+    forecast_.small_levels_bytes = small_levels(open);
+    std::vector<std::uint64_t> tables;
+    for (const SlideForecast& slide : forecast_.slides) tables.push_back(slide.table_bytes);
+    std::ranges::sort(tables, std::greater{});
+    tables.resize(std::min(tables.size(), open));
+    for (const std::uint64_t bytes : tables) forecast_.tables_bytes += bytes;
     // The end of one slide and the beginning of the next.
     std::ranges::sort(pyramids_, std::greater{});
     pyramids_.resize(std::min<std::size_t>(pyramids_.size(), 2));
@@ -229,6 +246,40 @@ class Planner {
       sum += slide.bytes;
     }
     return sum;
+  }
+
+  void add_small_level(const SlideInfo& info) {
+    const std::uint64_t bytes = small_level_bytes(config_, all_operators_, info);
+    if (bytes == 0) return;
+    // A bit a pixel, or where networks look at it a table of 4 bytes.
+    const Size size = choose_small_level(info, info.mean_mpp()).size;
+    const auto pixels = static_cast<std::uint64_t>(size.width * size.height);
+    // Outlines of any mask; those that need more are let in alone.
+    const std::uint64_t writing =
+        config_.operators.runs("tissue") ? std::min(most_writing_bytes(pixels), small_levels_bytes(config_)) : 0;
+    small_levels_.push_back(std::max(bytes, writing));
+    const bool has_table = std::ranges::any_of(
+        operators_, [](const auto& op) { return op->network() != nullptr && op->network()->tiles().tissue_only; });
+    masks_.push_back(has_table ? 4 * pixels + pixels / 8 : pixels / 8);
+  }
+
+  /// Of all slides if they fit together, else as many as do, and at least the largest; the reference of stains beside
+  /// them; and what `open` slides keep.
+  std::uint64_t small_levels(std::size_t open) {
+    if (small_levels_.empty()) return 0;
+    std::uint64_t sum = 0;
+    for (const std::uint64_t bytes : small_levels_) sum += bytes;
+    sum = std::min(sum, std::max(small_levels_bytes(config_), std::ranges::max(small_levels_)));
+    std::ranges::sort(masks_, std::greater{});
+    masks_.resize(std::min(masks_.size(), open));
+    for (const std::uint64_t bytes : masks_) sum += bytes;
+    if (!config_.operators.runs("stain") || config_.stain.reference.empty()) return sum;
+    try {
+      const OpenOptions options = open_options(config_, config_.stain.reference);
+      return sum + small_level_bytes(config_, all_operators_, Slide::open(config_.stain.reference, options)->info());
+    } catch (const SlideError&) {
+      return sum;  // Each slide says it.
+    }
   }
 
   void add_network(const Network& network) {
@@ -294,6 +345,7 @@ class Planner {
       ImageOptions options;
       if (product) options = image_options(config_.image, product->format, product->labels);
       const Level& level = info.levels[level_index];
+      operators::require_square_pixels(op->network()->tiles(), info);
       const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
                                             config_.stitch, options.tile, machine_.gpu);
       all.bytes += plan.bytes;
@@ -321,11 +373,9 @@ class Planner {
   }
 
   void plan(SlideForecast& slide, std::size_t index_in_run, std::size_t slides) {
-    const auto opened =
-        Slide::open(slide.path, {.max_pixels = config_.input.max_pixels,
-                                 .retries = 0,
-                                 .mpp = config_.input.mpp,
-                                 .shrink_on_load = config_.image.copy_levels == CopyLevels::shrink_on_load});
+    OpenOptions options = open_options(config_, slide.path);
+    options.retries = 0;
+    const auto opened = Slide::open(slide.path, options);
     const SlideInfo& info = opened->info();
     slide.file_bytes = info.file_size;
     const std::size_t index = level_of(config_, operators_, info);
@@ -334,16 +384,23 @@ class Planner {
     slide.height = level.height;
     slide.codec = name(level.codec);
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, machine_.work, *opened, index);
+    add_small_level(info);
     if (needs_.empty()) return;
+    slide.table_bytes = table_bytes(*opened);
+    if (!slide.decoded_on_gpu) {
+      slide.tile_bytes = decoding_bytes(opened->coded_level(index), coding_of(*opened, index));
+      check_decode_memory(config_, *opened, index);
+    }
     const TileRanges ranges{*opened, index};
     slide.levels_on_gpu = levels_on_device(level, needs_, machine_.limits);
     const LevelPlan plan = plan_level(
-        level, needs_, config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
+        level, fitting_needs(level, needs_), config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
         {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes), slide.decoded_on_gpu,
          batch_pixels_of(index_in_run, slides, machine_.lanes, slide.levels_on_gpu), slide.levels_on_gpu});
     if (spectrum_) {
-      slide.windows_x = plan.outputs[*spectrum_].width;
-      slide.windows_y = plan.outputs[*spectrum_].height;
+      const Size windows = needs_[*spectrum_].footprint.outputs({level.width, level.height});
+      slide.windows_x = windows.width;
+      slide.windows_y = windows.height;
     }
     slide.batches = static_cast<std::int64_t>(plan.strips.size());
     slide.panels = static_cast<std::int64_t>(plan.panels.size());
@@ -364,6 +421,7 @@ class Planner {
 
   const Config& config_;
   const Machine& machine_;
+  const Operators& all_operators_;
   Operators operators_;
   std::vector<OperatorNeeds> needs_;
   std::optional<std::size_t> spectrum_;
@@ -372,25 +430,33 @@ class Planner {
   std::vector<std::uint64_t> pyramids_;
   std::vector<OfNetwork> networks_;
   std::vector<std::uint64_t> maps_;
+  std::vector<std::uint64_t> small_levels_;
+  std::vector<std::uint64_t> masks_;  ///< what is kept of them while a slide is under way
 };
 
 }  // namespace
 
 std::uint64_t RunForecast::host_bytes() const noexcept {
   return static_cast<std::uint64_t>(slots) * slot_bytes + carry_bytes + results_bytes + maps_bytes + images_bytes() +
-         networks_bytes;
+         networks_bytes + decode_bytes + small_levels_bytes + tables_bytes;
 }
 
 std::uint64_t RunForecast::touched_bytes() const noexcept {
   if (pinned || slides.empty()) return host_bytes();
   std::uint64_t most = 0;
-  for (const SlideForecast& slide : slides) most = std::max(most, slide.batch_bytes);
+  std::uint64_t most_tile = 0;
+  for (const SlideForecast& slide : slides) {
+    most = std::max(most, slide.batch_bytes);
+    most_tile = std::max(most_tile, slide.tile_bytes);
+  }
   return static_cast<std::uint64_t>(slots_used) * std::min(most, slot_bytes) + carry_touched_bytes + results_bytes +
-         maps_bytes + images_bytes() + networks_bytes;
+         maps_bytes + images_bytes() + networks_bytes + small_levels_bytes + tables_bytes +
+         std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
 }
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {
   validate(config);
+  operators::check_stain_reference(config);
   return forecast_operators(config, operators::make_operators(config), slides, options);
 }
 

@@ -5,7 +5,7 @@
 
 #include <slidestream/forecast.hpp>
 
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
 
 namespace slidestream {
 

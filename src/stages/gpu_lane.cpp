@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "planning/slot_demand.hpp"
 #include "stages/carry.hpp"
 #include "stages/emit.hpp"
-#include "stages/gpu.hpp"
+#include "stages/gpu/gpu_set.hpp"
+#include "stages/images/parcel.hpp"
 #include "stages/lane.hpp"
-#include "stages/parcel.hpp"
 #include "stages/range_payload.hpp"
-#include "stages/slot_demand.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 namespace {

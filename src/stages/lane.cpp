@@ -1,12 +1,13 @@
 #include "stages/lane.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
-#include "stages/copied_tiles.hpp"
 #include "stages/emit.hpp"
+#include "stages/images/copied_tiles.hpp"
 
 namespace slidestream {
 
@@ -35,7 +36,7 @@ Lane::Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slo
           depth_, shared.context.limits.slot_bytes, [this] { give_token(); }, slots,
           slots_ahead(shared.context, index)),
       io_(readers(shared.context)),
-      source_(shared.graph, [this](tbb::flow_control& flow_control) { return next_strip(flow_control); }),
+      strips_(shared.graph),
       join_(shared.graph),
       admit_(shared.graph, flow::serial, [this](const Admission& admission) { return admit(admission); }),
       read_(shared.graph, flow::unlimited,
@@ -73,7 +74,7 @@ Lane::~Lane() {
 }
 
 void Lane::connect(flow::receiver<Batch*>& decoded) {
-  flow::make_edge(source_, flow::input_port<0>(join_));
+  flow::make_edge(strips_, flow::input_port<0>(join_));
   flow::make_edge(tokens_, flow::input_port<1>(join_));
   flow::make_edge(join_, admit_);
   flow::make_edge(admit_, read_);
@@ -113,26 +114,41 @@ void Lane::start() {
   // The others come as they are made ready.
   for (std::size_t i = pool_.not_ready(); i < depth_; ++i) tokens_.try_put({});
   prepare_slots();
-  source_.activate();
+  ask_for_strip();
 }
 
-StripMessage Lane::next_strip(tbb::flow_control& flow_control) {
-  const runtime::GraphLifetime::Body body(shared_.lifetime);
+void Lane::ask_for_strip() {
+  shared_.graph.reserve_wait();
+  asking_.submit([this] {
+    {
+      const runtime::GraphLifetime::Body body(shared_.lifetime);
+      put_next_strip();
+    }
+    shared_.graph.release_wait();
+  });
+}
+
+void Lane::put_next_strip() {
   const runtime::Turn turn(source_turn_);
   StripMessage message;
-  if (!shared_.source.next(message, index_)) {
-    flow_control.stop();
-    // Every strip before has its slot: the next is asked for when the last was admitted.
-    end_preparation();
+  try {
+    if (!shared_.source.next(message, index_)) {
+      // Every strip before has its slot: the next is asked for when the last was admitted.
+      end_preparation();
+      return;
+    }
+    message.number = sent_++;
+  } catch (...) {
+    message.error = std::current_exception();
   }
-  message.number = sent_++;
-  return message;
+  strips_.try_put(message);
 }
 
 Batch* Lane::admit(const Admission& admission) {
   const runtime::GraphLifetime::Body body(shared_.lifetime);
   source_turn_.take();
   const StripMessage& message = std::get<0>(admission);
+  if (message.error) std::rethrow_exception(message.error);
   auto slot = pool_.try_acquire();
   if (!slot) throw Error("internal: a token without a free slot");
   Batch& batch = batches_[slot->index()];
@@ -152,6 +168,7 @@ Batch* Lane::admit(const Admission& admission) {
   batch.fallback_tiles = 0;
   batch.decode_on_device = message.slide->decode_on_device;
   admitted();
+  ask_for_strip();
   return give(batch);
 }
 

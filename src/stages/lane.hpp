@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "runtime/handoff.hpp"
+#include "runtime/io_threads.hpp"
 #include "runtime/reading_threads.hpp"
 #include "runtime/slot_pool.hpp"
 #include "stages/decode.hpp"
 #include "stages/read.hpp"
+#include "stages/run/run_context.hpp"
 #include "stages/source.hpp"
 
 namespace slidestream {
@@ -55,7 +57,7 @@ class Lane {
   virtual void prepare_slots() {}
   /// A batch has its slot. Called by a serial node.
   virtual void admitted() {}
-  /// Slots that aren't ready aren't needed any more. Called by the serial source.
+  /// Slots that aren't ready aren't needed any more. Called on the thread that asks for strips.
   virtual void end_preparation() noexcept {}
   /// Joins the nodes behind this part, and this part to them. (An edge makes tasks at once, which refer to nodes.)
   virtual void connect() = 0;
@@ -100,7 +102,9 @@ class Lane {
   using SplitNode = tbb::flow::multifunction_node<Batch*, std::tuple<TileRun, Batch*>>;
   using DecodeNode = tbb::flow::multifunction_node<TileRun, std::tuple<Batch*>>;
 
-  StripMessage next_strip(tbb::flow_control& flow_control);
+  /// Has the source asked for the next strip, on a thread that may wait for slides to be opened.
+  void ask_for_strip();
+  void put_next_strip();
   Batch* admit(const Admission& admission);
   void give_token();
   void copy_tiles(Batch& batch) const;
@@ -111,17 +115,18 @@ class Lane {
   bool ending_ = false;         ///< nobody waits for slots any more
   std::vector<Batch> batches_;  ///< one a slot
   runtime::Handoff source_turn_;
-  std::uint64_t sent_ = 0;  ///< strips; used by the source alone, which is serial
+  std::uint64_t sent_ = 0;  ///< strips; used by the thread that asks alone
   tbb::flow::buffer_node<SlotToken> tokens_;
   runtime::SlotPool pool_;
   runtime::ReadingThreads io_;
 
-  tbb::flow::input_node<StripMessage> source_;
+  tbb::flow::queue_node<StripMessage> strips_;  ///< one at most
   tbb::flow::join_node<Admission, tbb::flow::reserving> join_;
   tbb::flow::function_node<Admission, Batch*> admit_;
   ReadNode read_;
   SplitNode split_;
   DecodeNode decode_;
+  runtime::IoThreads asking_{1};  ///< last: its work uses the others
 };
 
 /// Carries rows between strips in the slots and computes with the threads of the graph.

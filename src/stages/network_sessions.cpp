@@ -10,7 +10,7 @@
 
 #include <slidestream/error.hpp>
 
-#include "stages/network_plan.hpp"
+#include "planning/network_plan.hpp"
 
 namespace slidestream {
 

@@ -12,10 +12,11 @@
 #include <slidestream/network.hpp>
 
 #include "runtime/io_threads.hpp"
-#include "stages/batch.hpp"
-#include "stages/network_batches.hpp"
+#include "stages/images/slide_images.hpp"
+#include "stages/network/network_batches.hpp"
 #include "stages/network_watch.hpp"
-#include "stages/slide_images.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 

@@ -10,7 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "stages/slide_images.hpp"
+#include "stages/images/slide_images.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 

@@ -12,9 +12,9 @@
 
 #include <slidestream/error.hpp>
 
-#include "stages/network_admission.hpp"
-#include "stages/network_batches.hpp"
-#include "stages/network_plan.hpp"
+#include "planning/network_plan.hpp"
+#include "stages/network/network_admission.hpp"
+#include "stages/network/network_batches.hpp"
 #include "stages/network_sessions.hpp"
 #include "stages/network_watch.hpp"
 
@@ -82,7 +82,9 @@ class All final : public Networks {
       of.place->small = of.place->tiles < context_.operators[of.op]->network()->tiles().batch;
       network.leave = [this, place = of.place] { slides_.leave(*place); };
     }
-    if (!images->networks.empty()) watch_.add(images);
+    if (!images->networks.empty()) return watch_.add(images);
+    // Its networks failed before: other slides mustn't wait for its tiles.
+    nothing_of(slide);
   }
 
   void when_let_in(const std::shared_ptr<SlideImages>& images, const std::function<void()>& go) override {
@@ -154,7 +156,8 @@ class All final : public Networks {
       all_.made_(work_.images, *of_.image, rows, std::move(slot));
     }
     void drop() override { work_.images->drop(); }
-    bool dropped() const override { return work_.images->dropped(); }
+    void drop_own() override { work_.images->drop_network(work_.network); }
+    bool dropped() const override { return work_.images->dropped() || of_.dropped->load(); }
     void for_all(std::size_t count, const std::function<void(std::size_t)>& work) override {
       all_.helpers_.for_all(count, work);
     }
@@ -195,7 +198,7 @@ class All final : public Networks {
       of.network->advance(view);
     } catch (...) {
       of.network->fail(current_cause(work.images->slide()));
-      work.images->drop();
+      work.images->drop_network(work.network);
       of.network->advance(view);  // lets go of everything, which others may wait for
     }
     if (of.network->ended()) keeper = of.network->let_go();

@@ -7,8 +7,9 @@
 #include <memory>
 
 #include "runtime/handoff.hpp"
+#include "stages/images/slide_images.hpp"
 #include "stages/parallel.hpp"
-#include "stages/slide_images.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 

@@ -18,14 +18,18 @@
 #include <slidestream/error.hpp>
 
 #include "operators/registry.hpp"
+#include "operators/stain/stain_operator.hpp"
+#include "planning/operator_needs.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/host_memory.hpp"
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
 #include "stages/emit.hpp"
-#include "stages/gpu.hpp"
+#include "stages/gpu/gpu_set.hpp"
 #include "stages/lane.hpp"
 #include "stages/reduce.hpp"
+#include "stages/run/run_context.hpp"
+#include "stages/run_threads.hpp"
 
 namespace slidestream {
 
@@ -48,7 +52,7 @@ class Graph {
         read_stage_(make_read_stage(context)),
         decode_stage_(make_decode_stage(context)),
         reduce_stage_(make_reduce_stage(context, delivery_)),
-        opener_(context.lanes),
+        opener_(context.lanes + most_slow),
         source_stage_(make_source_stage(context, slides, control, opener_)),
         reduce_(
             graph_, flow::serial, [this](Batch* batch) { return reduce(*batch); }, flow::node_priority_t{3}),
@@ -56,20 +60,16 @@ class Graph {
             slides.size(), context.lanes, control.on_slide, [this](const std::exception_ptr& error) { abort(error); },
             graph_, lifetime_) {
     const Lane::Shared shared = {context, graph_, lifetime_, *source_stage_, *decode_stage_, *read_stage_, reduce_};
-    std::vector<const runtime::StageContract*> chain = {&source_contract, &read_contract, &decode_contract};
     if (gpus == nullptr) {
-      chain.insert(chain.end(), {&carry_contract, &compute_contract, &reduce_contract});
       carry_stage_ = make_carry_stage(context);
       compute_stage_ = make_compute_stage(context);
       lanes_.push_back(make_cpu_lane(shared, *carry_stage_, *compute_stage_, emit_stage_.get()));
       transforms_ = compute_stage_->description();
     } else {
-      chain.insert(chain.end(), {&upload_contract, &device_carry_contract, &device_compute_contract, &reduce_contract});
       for (std::size_t i = 0; i < context.lanes; ++i)
         lanes_.push_back(make_gpu_lane(shared, i, *gpus, emit_stage_.get()));
       transforms_ = gpus->description();
     }
-    runtime::check_chain(chain);
   }
 
   ~Graph() {
@@ -80,8 +80,13 @@ class Graph {
 
   void run() {
     lifetime_.begin();
-    if (emit_stage_ != nullptr) emit_stage_->start();
-    for (const auto& lane : lanes_) lane->start();
+    try {
+      if (emit_stage_ != nullptr) emit_stage_->start();
+      for (const auto& lane : lanes_) lane->start();
+    } catch (...) {
+      // Tasks of what was started refer to the stages: they end first.
+      abort(std::current_exception());
+    }
     graph_.wait_for_all();
     // Orders the workers' last steps in the graph before its destruction, where ThreadSanitizer can see it too.
     graph_.reserve_wait();
@@ -103,7 +108,10 @@ class Graph {
   /// Before the source, which opens slides at once.
   std::unique_ptr<EmitStage> make_emit() {
     if (!context_.makes_files) return nullptr;
-    context_.on_output_failure = [this](const std::exception_ptr& error) { abort(error); };
+    context_.on_output_failure = [this](const std::exception_ptr& error) {
+      context_.output_failed.store(true);
+      abort(error);
+    };
     auto stage = make_emit_stage(
         {context_, graph_, lifetime_, delivery_, [this](Batch& batch) { lanes_[batch.lane]->with_band(batch); },
          [this](Batch& batch, std::size_t parcel) { lanes_[batch.lane]->with_parcel(batch, parcel); }});
@@ -267,12 +275,16 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   runtime::require_whole_process();
   validate(config);
   std::string why_no_gpu;
-  Operators operators = faults.operators.empty() ? operators::make_operators(config) : faults.operators;
+  Operators operators = !faults.operators.empty()    ? faults.operators
+                        : !control.operators.empty() ? control.operators
+                                                     : operators::make_operators(config);
+  const std::string about_images = check_images(config, operators);
+  if (!about_images.empty() && control.on_message) control.on_message(about_images);
   const std::vector<int> devices = choose_backend(config, operators, why_no_gpu);
   if (!why_no_gpu.empty() && control.on_message) {
     control.on_message(why_no_gpu + ": the run computes on the CPU");
   }
-  const int threads = threads_of(config);
+  const int threads = threads_to_be_had(threads_of(config), devices.size(), control.on_message);
   RunContext context(config, threads, std::move(operators));
   context.devices = devices;
   context.slides = slides.size();
@@ -312,6 +324,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
     }
     result.backend = context.backend;
     result.devices = static_cast<int>(devices.size());
+    start_workers(threads);
     arena.execute([&] {
       Graph graph(context, slides, control, gpus.get());
       if (control.on_message && context.spectrum) control.on_message("transforms: " + graph.transforms());
@@ -325,8 +338,8 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
       graph.finish(result);
     });
   } catch (const std::system_error& error) {
-    throw Error(std::string("a thread can't be started: ") + error.code().message() +
-                "; lower pipeline.threads or raise the system's limits");
+    throw ConfigError(std::string("a thread can't be started: ") + error.code().message() +
+                      "; lower pipeline.threads or raise the system's limits");
   }
   result.interrupted = control.stop_requested() && result.slides.size() < slides.size();
   for (const runtime::StageMeter* meter : context.meters()) result.stages.push_back(report(*meter));
@@ -339,6 +352,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
 
 void check_runnable(const Config& config) {
   validate(config);
+  operators::check_stain_reference(config);
   std::string why;
   const Operators operators = operators::make_operators(config);
   const std::vector<int> devices = choose_backend(config, operators, why);

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "runtime/trace.hpp"
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
 
 namespace slidestream {
 

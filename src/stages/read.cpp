@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <mutex>
 
-#include "stages/gpu.hpp"
+#include "planning/device_tail.hpp"
+#include "planning/tile_ranges.hpp"
+#include "stages/gpu/gpu_set.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/slot_reads.hpp"
-#include "stages/tile_ranges.hpp"
 
 namespace slidestream {
 namespace {
@@ -130,15 +131,6 @@ class Read final : public ReadStage {
 };
 
 }  // namespace
-
-const runtime::StageContract read_contract = {
-    "read",
-    runtime::Payload::strips,
-    runtime::MemorySpace::none,
-    runtime::Payload::compressed_tiles,
-    runtime::MemorySpace::host,
-    runtime::Concurrency::parallel,
-};
 
 std::unique_ptr<ReadStage> make_read_stage(RunContext& context) { return std::make_unique<Read>(context); }
 

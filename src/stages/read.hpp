@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "runtime/stage_contract.hpp"
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 
@@ -19,8 +19,6 @@ class ReadStage {
   /// was none, or the slide has failed.
   virtual bool run(Batch& batch) = 0;
 };
-
-extern const runtime::StageContract read_contract;
 
 std::unique_ptr<ReadStage> make_read_stage(RunContext& context);
 

@@ -101,15 +101,6 @@ class Reduce final : public ReduceStage {
 
 }  // namespace
 
-const runtime::StageContract reduce_contract = {
-    "reduce",
-    runtime::Payload::partial_sums,
-    runtime::MemorySpace::host,
-    runtime::Payload::results,
-    runtime::MemorySpace::host,
-    runtime::Concurrency::serial,
-};
-
 std::unique_ptr<ReduceStage> make_reduce_stage(RunContext& context, Delivery& delivery) {
   return std::make_unique<Reduce>(context, delivery);
 }

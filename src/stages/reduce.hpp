@@ -4,9 +4,9 @@
 
 #include <slidestream/results.hpp>
 
-#include "runtime/stage_contract.hpp"
-#include "stages/batch.hpp"
 #include "stages/delivery.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 
@@ -20,8 +20,6 @@ class ReduceStage {
   /// Moves the corpus into `result`, after the run.
   virtual void finish(RunResult& result) = 0;
 };
-
-extern const runtime::StageContract reduce_contract;
 
 /// Every finished slide goes to `delivery`.
 std::unique_ptr<ReduceStage> make_reduce_stage(RunContext& context, Delivery& delivery);

@@ -17,9 +17,9 @@
 #include "runtime/page_cache.hpp"
 #include "runtime/ring.hpp"
 #include "slide/file.hpp"
-#include "slide/slide_impl.hpp"
-#include "stages/gpu.hpp"
-#include "stages/slide_images.hpp"
+#include "slide/level_coding.hpp"
+#include "stages/gpu/gpu_set.hpp"
+#include "stages/images/slide_images.hpp"
 
 namespace slidestream {
 namespace {
@@ -88,7 +88,7 @@ struct SlotReads::Reader {
   /// What a read is for.
   struct Wanted {
     std::size_t chunk;
-    std::uint64_t begin;  ///< bytes of the file that the chunk wants of it
+    std::uint64_t begin;  ///< bytes of its file that the chunk wants of it
     std::uint64_t end;
   };
   std::optional<runtime::Ring> ring;
@@ -96,16 +96,19 @@ struct SlotReads::Reader {
   std::vector<Wanted> wanted;
   std::vector<std::byte> buffer;  ///< of `stays_in_cache`; empty until it is used
 
-  /// Plans the reads of a chunk, of blocks where they are direct.
-  void add(std::size_t index, const ReadChunk& chunk, std::span<std::byte> slot, int descriptor, std::size_t block) {
-    const std::uint64_t chunk_end = chunk.file_offset + chunk.length;
-    std::uint64_t begin = chunk.file_offset / block * block;
+  /// Plans the reads of a chunk of a file, of blocks where they are direct.
+  void add(std::size_t index, const ReadChunk& chunk, std::span<std::byte> slot, const SlideFiles::Place& file,
+           std::size_t block) {
+    const int descriptor = block > 1 ? file.file.direct_descriptor() : file.file.descriptor();
+    const std::uint64_t chunk_begin = chunk.file_offset - file.begin;
+    const std::uint64_t chunk_end = chunk_begin + chunk.length;
+    std::uint64_t begin = chunk_begin / block * block;
     const std::uint64_t end = (chunk_end + block - 1) / block * block;
-    std::size_t place = chunk.slot_offset - static_cast<std::size_t>(chunk.file_offset - begin);
+    std::size_t place = chunk.slot_offset - static_cast<std::size_t>(chunk_begin - begin);
     while (begin < end) {
       const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(end - begin, most_read));
       reads.push_back({descriptor, begin, slot.subspan(place, bytes)});
-      wanted.push_back({index, std::max(begin, chunk.file_offset), std::min(begin + bytes, chunk_end)});
+      wanted.push_back({index, std::max(begin, chunk_begin), std::min(begin + bytes, chunk_end)});
       begin += bytes;
       place += bytes;
     }
@@ -139,7 +142,8 @@ SlotReads::SlotReads(RunContext& context)
 SlotReads::~SlotReads() = default;
 
 InputIo SlotReads::choose(const Slide& slide) {
-  const File& file = slide.impl().file;
+  const SlideFiles& files = files_of(slide);
+  const File& file = files[0];
   switch (context_.config.input.io) {
     case InputIo::posix:
     case InputIo::cufile:
@@ -153,6 +157,7 @@ InputIo SlotReads::choose(const Slide& slide) {
     case InputIo::automatic:
       break;
   }
+  // The first file has the largest level, and nearly all bytes.
   const std::optional<double> cached = runtime::cached_share(file.descriptor(), file.size());
   if (!cached || *cached >= cached_enough) return InputIo::posix;
   if (is_larger_than_memory(slide) && file.direct_descriptor() >= 0) return InputIo::direct;
@@ -184,8 +189,11 @@ std::string SlotReads::why_not_to_device(SlideRun& slide) {
   if (slide.slide->info().levels[slide.level].codec == Codec::jpeg2000) return path + " is JPEG 2000";
   if (slide.images != nullptr && slide.images->copied != nullptr)
     return "tiles of " + path + " are copied to its image";
+  const SlideFiles& files = files_of(*slide.slide);
+  if (files.count() > 1) return path + " is several files";
+  if (coding_of(*slide.slide, slide.level).in_items) return path + " has its tiles in items";
   try {
-    slide.device_file = context_.gpus->device_file(slide.slide->impl().file);
+    slide.device_file = context_.gpus->device_file(files[0]);
   } catch (const CudaError& error) {
     return path + ": " + error.what();
   }
@@ -254,14 +262,14 @@ void SlotReads::read(Batch& batch, std::size_t first, std::size_t last, std::siz
     read_to_device(batch, first, last, at);
     return;
   }
-  const File& file = slide.impl().file;
+  const SlideFiles& files = files_of(slide);
   std::unique_ptr<Reader> reader = take();
   reader->reads.clear();
   reader->wanted.clear();
   for (std::size_t i = first; i < last; ++i) {
     const ReadChunk& chunk = batch.chunks[i];
     const bool direct = io == InputIo::direct && chunk.whole_blocks;
-    reader->add(i, chunk, slot, direct ? file.direct_descriptor() : file.descriptor(), direct ? block(io) : 1);
+    reader->add(i, chunk, slot, files.at(chunk.file_offset), direct ? block(io) : 1);
   }
   reader->run();
   for (std::size_t i = 0; i < reader->reads.size(); ++i) {
@@ -271,8 +279,9 @@ void SlotReads::read(Batch& batch, std::size_t first, std::size_t last, std::siz
     const auto before = static_cast<std::size_t>(wanted.begin - read.offset);
     const auto bytes = static_cast<std::size_t>(wanted.end - wanted.begin);
     if (read.result >= static_cast<std::int64_t>(before + bytes)) continue;
-    if (read.descriptor != file.descriptor() && read.result == -EINVAL) say_no_direct(slide);
-    slide.read(wanted.begin, read.to.subspan(before, bytes));
+    const SlideFiles::Place place = files.at(batch.chunks[wanted.chunk].file_offset);
+    if (read.descriptor != place.file.descriptor() && read.result == -EINVAL) say_no_direct(slide);
+    place.file.read(wanted.begin, read.to.subspan(before, bytes));
   }
   give_back(std::move(reader));
 }

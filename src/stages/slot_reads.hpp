@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 

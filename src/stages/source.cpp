@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <filesystem>
-#include <future>
+#include <list>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,15 +16,23 @@
 #include <slidestream/error.hpp>
 
 #include "operators/tissue/preparation.hpp"
+#include "planning/network_plan.hpp"
+#include "planning/tile_ranges.hpp"
 #include "slide/file.hpp"
+#include "slide/open_options.hpp"
 #include "stages/emit.hpp"
-#include "stages/gpu.hpp"
-#include "stages/network_plan.hpp"
+#include "stages/gpu/gpu_set.hpp"
+#include "stages/images/slide_images.hpp"
 #include "stages/range_payload.hpp"
-#include "stages/tile_ranges.hpp"
+#include "stages/run/small_levels.hpp"
 
 namespace slidestream {
 namespace {
+
+/// Besides those of a failing storage: pauses of 30 s at most, some four minutes.
+constexpr int retries_of_shortage = 8;
+/// Where memory lacks: pauses of 3 s together.
+constexpr int retries_of_memory = 5;
 
 class Source final : public SourceStage {
  public:
@@ -33,7 +43,8 @@ class Source final : public SourceStage {
 
   ~Source() override {
     // The openers refer to this object.
-    for (const auto& opening : ahead_) opening.wait();
+    std::unique_lock lock(ahead_mutex_);
+    ahead_changed_.wait(lock, [this] { return std::ranges::all_of(ahead_, &Opening::is_over); });
   }
 
   bool next(StripMessage& message, std::size_t lane) override {
@@ -83,6 +94,16 @@ class Source final : public SourceStage {
     std::size_t next_chain = 0;
   };
 
+  /// A slide that is being opened. Guarded by `ahead_mutex_`.
+  struct Opening {
+    std::shared_ptr<SlideRun> slide;  ///< null: not yet, or it was put off
+    bool is_over = false;
+    runtime::Clock::time_point begin = runtime::Clock::now();
+
+    /// Others needn't wait for it any longer.
+    bool is_slow() const { return !is_over && runtime::Clock::now() - begin > std::chrono::milliseconds(200); }
+  };
+
   /// A slide to be opened, or to be opened again after a pause.
   struct PutOff {
     std::size_t index = 0;
@@ -119,16 +140,9 @@ class Source final : public SourceStage {
     if (control_.stop_requested()) return false;
     for (std::size_t i = 0;; ++i) {
       if (i == opened_.size()) {
-        if (ahead_.empty() || opened_.size() == most_opened) return false;
-        const bool ready = ahead_.front().wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-        if (!ready && !(may_wait && opened_.empty())) return false;
-        const std::shared_ptr<SlideRun> opened = ahead_.front().get();
-        ahead_.pop_front();
-        open_ahead();
-        if (opened == nullptr) {
-          --i;  // put off: the next one takes its place
-          continue;
-        }
+        if (opened_.size() == most_opened) return false;
+        const std::shared_ptr<SlideRun> opened = next_opened(may_wait && opened_.empty());
+        if (opened == nullptr) return false;
         opened_.push_back({opened});
       }
       Opened& opened = opened_[i];
@@ -141,24 +155,59 @@ class Source final : public SourceStage {
     }
   }
 
-  /// Keeps as many slides opened, or being opened, as there are lanes to want one. Those whose storage failed have
-  /// their turn again when their pause is over, and others go first.
+  /// The next slide that is open; null when there is none, or the caller doesn't wait. Slides come in their order, but
+  /// one that takes long to open lets others go first.
+  std::shared_ptr<SlideRun> next_opened(bool wait) {
+    constexpr auto between_looks = std::chrono::milliseconds(20);
+    while (true) {
+      open_ahead();
+      std::unique_lock lock(ahead_mutex_);
+      const auto next = std::ranges::find_if(ahead_, [](const Opening& opening) { return !opening.is_slow(); });
+      if (next != ahead_.end() && next->is_over) {
+        std::shared_ptr<SlideRun> slide = std::move(next->slide);
+        ahead_.erase(next);
+        lock.unlock();
+        open_ahead();
+        if (slide != nullptr) return slide;
+        continue;  // put off: the next one takes its place
+      }
+      if (!wait || ahead_.empty() || control_.stop_requested()) return nullptr;
+      ahead_changed_.wait_for(lock, between_looks);
+    }
+  }
+
+  /// Keeps as many slides opened, or being opened, as there are lanes to want one, and others in place of those that
+  /// take long. Those whose storage failed have their turn again when their pause is over, and others go first.
   void open_ahead() {
-    while (ahead_.size() < context_.lanes && !control_.stop_requested()) {
+    while (!control_.stop_requested() && wants_opening()) {
       PutOff slide;
       if (!take_put_off(slide, next_slide_ == slides_.size())) {
         if (next_slide_ == slides_.size()) return;
         slide.index = next_slide_++;
       }
-      auto promise = std::make_shared<std::promise<std::shared_ptr<SlideRun>>>();
-      ahead_.push_back(promise->get_future());
-      io_.submit([this, promise, slide] {
+      std::list<Opening>::iterator opening;
+      {
+        const std::lock_guard lock(ahead_mutex_);
+        opening = ahead_.emplace(ahead_.end());
+      }
+      io_.submit([this, opening, slide] {
         while (runtime::Clock::now() < slide.due && !control_.stop_requested()) {
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
-        promise->set_value(open(slide));
+        std::shared_ptr<SlideRun> run = open(slide);
+        const std::lock_guard lock(ahead_mutex_);
+        opening->slide = std::move(run);
+        opening->is_over = true;
+        // Under the lock: whoever waits may destroy this object as soon as it has it.
+        ahead_changed_.notify_all();
       });
     }
+  }
+
+  bool wants_opening() {
+    const std::lock_guard lock(ahead_mutex_);
+    const auto slow = static_cast<std::size_t>(std::ranges::count_if(ahead_, &Opening::is_slow));
+    return ahead_.size() < context_.lanes + std::min(slow, most_slow);
   }
 
   /// The slide that has waited longest for its turn again, and whose pause is over unless it may be `early`.
@@ -181,7 +230,14 @@ class Source final : public SourceStage {
     return limit > 0 && runtime::Clock::now() - begin > std::chrono::seconds(limit);
   }
 
-  /// Null: its storage failed in a way that may pass, and it was put off.
+  /// It has its turn again after a pause.
+  void put_off(PutOff& slide) {
+    slide.due = runtime::Clock::now() + pause_before_retry(slide.attempt++);
+    const std::lock_guard lock(put_off_mutex_);
+    put_off_.push_back(slide);
+  }
+
+  /// Null: its storage failed in a way that may pass, or memory lacked, and it was put off.
   std::shared_ptr<SlideRun> open(PutOff slide) {
     const std::size_t index = slide.index;
     auto run = std::make_shared<SlideRun>();
@@ -199,53 +255,84 @@ class Source final : public SourceStage {
       const runtime::StageMeter::Busy busy(context_.source, {static_cast<std::int64_t>(index)});
       context_.check_fault("source", *run, 0);
       // The slide doesn't outlive its run.
-      const auto give_up = [this, reading = run.get()] {
-        return control_.stop_requested() || context_.is_late(*reading->work);
+      const auto give_up = [this, reading = run.get(), begin = slide.begin] {
+        return control_.stop_requested() || context_.is_late(*reading->work) ||
+               (reading->is_opening.load() && is_late(begin + std::chrono::nanoseconds(reading->waited)));
       };
-      run->slide =
-          Slide::open(run->path, {.max_pixels = context_.config.input.max_pixels,
-                                  .retries = context_.config.input.retries,
-                                  .retry_opening = false,
-                                  .give_up = give_up,
-                                  .mpp = context_.config.input.mpp,
-                                  .shrink_on_load = context_.config.image.copy_levels == CopyLevels::shrink_on_load});
+      OpenOptions options = open_options(context_.config, run->path);
+      options.retry_opening = false;
+      options.give_up = give_up;
+      options.decode_memory = context_.decode_memory;
+      run->slide = Slide::open(run->path, options);
+      if (context_.on_message) {
+        for (const std::string& warning : run->slide->info().warnings) context_.on_message(run->path + ": " + warning);
+        say_library(*run);
+      }
       describe(*run);
+      prepare_operators(*run);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
+      if (!run->decode_on_device && !context_.operators.empty()) {
+        check_decode_memory(context_.config, *run->slide, run->level);
+      }
       const TileRanges ranges{*run->slide, run->level};
-      if (!context_.operators.empty()) {
-        const Level& level = run->slide->info().levels[run->level];
-        run->levels_on_device = levels_on_device(level, context_.needs, context_.limits);
+      const Level& level = run->slide->info().levels[run->level];
+      const bool any_fits = std::ranges::any_of(
+          context_.needs, [&level](const OperatorNeeds& needs) { return has_window(level, needs.footprint); });
+      // Where none does, others have found what they want in the small level.
+      if (any_fits) {
+        // A device makes the levels of all images or of none.
+        run->levels_on_device = !run->lacks_any() && levels_on_device(level, context_.needs, context_.limits);
         run->plan = plan_level(
-            level, context_.needs, context_.config.pipeline, context_.limits, &TileRanges::compressed_bytes, &ranges,
+            level, fitting_needs(level, context_.needs), context_.config.pipeline, context_.limits,
+            &TileRanges::compressed_bytes, &ranges,
             {fragments(index), run->decode_on_device,
              batch_pixels_of(index, slides_.size(), context_.lanes, run->levels_on_device), run->levels_on_device});
-        context_.pixels_started += static_cast<std::uint64_t>(result.width * result.height);
+        context_.pixels_started += static_cast<std::uint64_t>(level.width * level.height);
       }
       run->chains = std::vector<Chain>(run->plan.chains.size());
       result.sums.histogram.assign(static_cast<std::size_t>(context_.config.analysis.bins), 0);
-      if (context_.spectrum && context_.config.output.maps != MapFormat::none) {
+      if (context_.spectrum && context_.config.output.maps != MapFormat::none &&
+          !run->lacks(context_.ranks[*context_.spectrum])) {
         const Size& windows = run->plan.outputs[*context_.spectrum];
         result.map.columns = windows.width;
         result.map.rows = windows.height;
         result.map.values.assign(static_cast<std::size_t>(windows.width * windows.height) * 2, 0.0F);
       }
-      prepare(*run);
-    } catch (const StorageError&) {
+      begin_files(*run);
+    } catch (const StoppedError&) {
+      if (control_.stop_requested()) {
+        run->abandoned.store(true);
+      } else {
+        run->fail("source", context_.text_of_limit(), {});
+      }
+    } catch (const StorageError& error) {
+      const bool no_descriptor = dynamic_cast<const DescriptorError*>(&error) != nullptr;
+      const int retries = context_.config.input.retries;
       if (control_.stop_requested()) {
         run->abandoned.store(true);
       } else if (is_late(slide.begin)) {
         run->fail("source", context_.text_of_limit(), {});
-      } else if (slide.attempt < context_.config.input.retries) {
-        slide.due = runtime::Clock::now() + pause_before_retry(slide.attempt++);
-        const std::lock_guard lock(put_off_mutex_);
-        put_off_.push_back(slide);
+      } else if (slide.attempt < retries + (no_descriptor && retries > 0 ? retries_of_shortage : 0)) {
+        put_off(slide);
         return nullptr;
+      } else if (no_descriptor) {
+        // All slides that are left would fail: the next run does them.
+        run->abandoned.store(true);
+        context_.on_fatal(std::current_exception());
       } else {
         run->fail("source", current_cause(run->path), {});
       }
+    } catch (const std::bad_alloc&) {
+      // Others that end may give back what it needs.
+      if (!control_.stop_requested() && slide.attempt < retries_of_memory && !is_late(slide.begin)) {
+        put_off(slide);
+        return nullptr;
+      }
+      run->fail("source", current_cause(run->path), {});
     } catch (...) {
       run->fail("source", current_cause(run->path), {});
     }
+    run->is_opening.store(false);
     if (context_.emit != nullptr && run->images == nullptr) context_.emit->nothing_of(*run);
     if (run->chains.empty()) {
       run->chains = std::vector<Chain>(1);
@@ -259,24 +346,74 @@ class Source final : public SourceStage {
     return run;
   }
 
-  /// What operators want to know before the slide's pixels pass by, and the files that they make.
-  void prepare(SlideRun& run) const {
-    const SlideContext about = {*run.slide, run.level, run.path, run.slide->info().mpp};
-    for (const auto& op : context_.all_operators) {
-      const auto& parameters = run.parameters.emplace_back(op->prepare(about));
-      if (parameters == nullptr) continue;
-      for (NamedValue& value : parameters->values()) run.result.values.push_back(std::move(value));
+  /// What operators want to know before the slide's pixels pass by. One that fails makes nothing of the slide; the
+  /// slide fails only if all do.
+  void prepare_operators(SlideRun& run) const {
+    const SlideContext about = {*run.slide, run.level, run.path, run.slide->info().mean_mpp()};
+    operators::Admission admission = admission_of(
+        context_.small_levels, run.path, [this] { return control_.stop_requested(); }, run.waited);
+    admission.beside = stains_bytes(context_.config, run.slide->info());
+    about.common = std::make_shared<operators::Preparation>(about, context_.config, std::move(admission));
+    std::exception_ptr first;
+    for (std::size_t rank = 0; rank < context_.all_operators.size(); ++rank) {
+      const auto& op = context_.all_operators[rank];
+      std::shared_ptr<const SlideParameters> parameters;
+      bool lacks = false;
+      try {
+        const auto of_pixels = std::ranges::find(context_.ranks, rank);
+        if (of_pixels != context_.ranks.end()) {
+          const auto& needs = context_.needs[static_cast<std::size_t>(of_pixels - context_.ranks.begin())];
+          require_window(run.slide->info().levels[run.level], needs.footprint);
+        }
+        parameters = op->prepare(about);
+        if (op->network() != nullptr) prepare_network(run, *op, about);
+      } catch (const StorageError&) {
+        throw;
+      } catch (const StoppedError&) {
+        throw;
+      } catch (const Error&) {
+        lacks = true;
+        run.result.lack({op->name(), {}, current_cause(run.path)});
+        if (first == nullptr) first = std::current_exception();
+      }
+      run.lacking.push_back(lacks);
+      if (parameters != nullptr && !lacks) {
+        for (NamedValue& value : parameters->values()) run.result.values.push_back(std::move(value));
+      }
+      run.parameters.push_back(lacks ? nullptr : std::move(parameters));
     }
-    if (std::ranges::any_of(context_.operators, [](const auto& op) {
-          return op->network() != nullptr && op->network()->tiles().tissue_only;
-        })) {
-      const std::vector<Level>& levels = run.slide->info().levels;
-      const Level& level = levels[run.level];
-      const GridScale scale = {static_cast<double>(levels[0].width) / static_cast<double>(level.width),
-                               static_cast<double>(levels[0].height) / static_cast<double>(level.height)};
-      run.tissue = std::make_shared<const TissueTiles>(TissueTiles{
-          MaskTable(*operators::prepare_mask(about, context_.config)), scale, context_.config.tissue.share});
+    if (first != nullptr && std::ranges::find(run.lacking, false) == run.lacking.end()) std::rethrow_exception(first);
+    tell_of_tissue(run, about);
+  }
+
+  /// Whether its tiles can be cut, and which of them are tissue.
+  void prepare_network(SlideRun& run, const Operator& op, const SlideContext& about) const {
+    network_plan_of(context_, run, op);
+    if (!op.network()->tiles().tissue_only || run.tissue != nullptr) return;
+    const SlideInfo& info = run.slide->info();
+    const GridScale scale = {info.downsample_x(run.level), info.downsample_y(run.level)};
+    run.tissue = std::make_shared<const TissueTiles>(
+        TissueTiles{MaskTable(*operators::prepare_mask(about, context_.config)), scale});
+  }
+
+  void tell_of_tissue(const SlideRun& run, const SlideContext& about) const {
+    if (about.common->is_asked() && !about.mpp && context_.on_message) {
+      const bool fits = context_.config.operators.runs("stain");
+      context_.on_message(run.path +
+                          ": the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "
+                          "tissue.min_um2 and tissue.hole_um2" +
+                          (fits ? ", and stains are fitted as if 4 pixels were 1 um" : "") + "; set input.mpp");
     }
+    if (about.common->is_empty() && context_.on_message) context_.on_message(run.path + ": no tissue was found");
+    const std::size_t ignored = about.common->ignored();
+    if (ignored > 0 && context_.on_message) {
+      context_.on_message(run.path + ": points and lines of its outlines are ignored, as they have no area: " +
+                          std::to_string(ignored));
+    }
+  }
+
+  /// The files that operators make.
+  void begin_files(SlideRun& run) const {
     if (context_.emit == nullptr) return;
     ImageNames names;
     names.name = control_.image_name ? control_.image_name(run.path) : std::filesystem::path(run.path).stem().string();
@@ -292,6 +429,15 @@ class Source final : public SourceStage {
     }
   }
 
+  /// Who reads slides that have no reader here is said once.
+  void say_library(const SlideRun& run) {
+    const SlideInfo& info = run.slide->info();
+    if (info.library.empty()) return;
+    std::call_once(library_said_, [&] {
+      context_.on_message(run.path + ": is read by " + info.library + "; so are others that have no reader here");
+    });
+  }
+
   void describe(SlideRun& run) const {
     const SlideInfo& info = run.slide->info();
     SlideResult& result = run.result;
@@ -299,13 +445,17 @@ class Source final : public SourceStage {
     run.level = level_of(context_.config, context_.operators, info);
     result.level = static_cast<int>(run.level);
     const Level& level = info.levels[run.level];
-    result.width = level.width;
-    result.height = level.height;
+    // Tiles may be decoded at half size; the results give the slide's own size.
+    const Level& coded = run.slide->coded_level(run.level);
+    result.width = coded.width;
+    result.height = coded.height;
     result.codec = name(level.codec);
     result.colour = name(level.colour);
     result.mpp = mpp_of(info, run.level);
+    if (info.mpp_y) result.values.push_back({"mpp_y", *info.mpp_y * info.downsample_y(run.level)});
   }
 
+  std::once_flag library_said_;
   RunContext& context_;
   const std::vector<std::string>& slides_;
   const RunControl& control_;
@@ -315,9 +465,12 @@ class Source final : public SourceStage {
   std::mutex put_off_mutex_;
   std::vector<PutOff> put_off_;  ///< guarded by put_off_mutex_
 
+  std::mutex ahead_mutex_;  ///< taken after `mutex_`
+  std::condition_variable ahead_changed_;
+  std::list<Opening> ahead_;  ///< in order; guarded by ahead_mutex_
+
   std::mutex mutex_;  ///< of what follows
   std::size_t next_slide_ = 0;
-  std::deque<std::future<std::shared_ptr<SlideRun>>> ahead_;
   std::deque<Opened> opened_;
 };
 
@@ -335,15 +488,6 @@ std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std:
   }
   return fragments;
 }
-
-const runtime::StageContract source_contract = {
-    "source",
-    runtime::Payload::nothing,
-    runtime::MemorySpace::none,
-    runtime::Payload::strips,
-    runtime::MemorySpace::none,
-    runtime::Concurrency::serial,
-};
 
 std::unique_ptr<SourceStage> make_source_stage(RunContext& context, const std::vector<std::string>& slides,
                                                const RunControl& control, runtime::IoThreads& io) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,8 +9,8 @@
 #include <slidestream/pipeline.hpp>
 
 #include "runtime/io_threads.hpp"
-#include "runtime/stage_contract.hpp"
-#include "stages/batch.hpp"
+#include "stages/run/batch.hpp"
+#include "stages/run/run_context.hpp"
 
 namespace slidestream {
 
@@ -21,6 +22,7 @@ struct StripMessage {
   bool empty = false;  ///< no work: the slide failed or was abandoned
   bool last = false;
   std::uint64_t number = 0;  ///< of those that went to the lane before it: the lane's to set
+  std::exception_ptr error;  ///< in place of a strip: what the source failed with
 };
 
 /// Slides in input order, each as chains of strips in row order. A lane that has sent its chain takes the next one:
@@ -39,12 +41,13 @@ std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std:
 /// Slides that lanes of GPUs open at most to find one that is decoded elsewhere than those before it.
 constexpr std::size_t most_opened = 16;
 
+/// Slides that take long to open, at most, before the next has to wait for one of them.
+constexpr std::size_t most_slow = 4;
+
 /// Slides that are open at a time, at most: with batches in slots, being sent, and opened ahead.
 constexpr std::size_t most_open_slides(std::size_t slots, std::size_t lanes, bool on_gpus) noexcept {
-  return slots + (on_gpus ? 2 * lanes + most_opened : lanes) + lanes;
+  return slots + (on_gpus ? 2 * lanes + most_opened : lanes) + lanes + most_slow;
 }
-
-extern const runtime::StageContract source_contract;
 
 std::unique_ptr<SourceStage> make_source_stage(RunContext& context, const std::vector<std::string>& slides,
                                                const RunControl& control, runtime::IoThreads& io);

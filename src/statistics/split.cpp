@@ -1,6 +1,7 @@
 #include "statistics/split.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -15,14 +16,16 @@ std::size_t counters(const AnalysisConfig& config) { return split_histogram + st
 void describe(Findings& findings, const AnalysisConfig& config, const std::string& name, SpectrumSums sums) {
   const auto& [low, high] = config.range;
   const auto add = [&](const char* figure, double value) {
-    findings.figures.push_back({name + figure, sums.windows > 0 ? std::optional(value) : std::nullopt});
+    const bool is_known = sums.windows > 0 && !std::isnan(value);
+    findings.figures.push_back({name + figure, is_known ? std::optional(value) : std::nullopt});
   };
   findings.figures.push_back({name + "_windows", static_cast<double>(sums.windows), true});
-  add("_mean_db", sums.mean());
-  add("_std_db", sums.standard_deviation());
-  add("_p05", sums.percentile(0.05, low, high));
-  add("_p50", sums.percentile(0.5, low, high));
-  add("_p95", sums.percentile(0.95, low, high));
+  const bool is_linear = config.value == ValueKind::linear;
+  add(is_linear ? "_mean" : "_mean_db", sums.mean());
+  add(is_linear ? "_std" : "_std_db", sums.standard_deviation());
+  add("_p05", sums.percentile(0.05, config));
+  add("_p50", sums.percentile(0.5, config));
+  add("_p95", sums.percentile(0.95, config));
   Series series;
   series.name = name + "_histograms";
   series.unit = "values";

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
+#include <slidestream/config.hpp>
 #include <slidestream/results.hpp>
 
 namespace slidestream {
@@ -18,6 +20,12 @@ Int128 to_fixed_point(double value, int fraction_bits) noexcept {
 
 double from_fixed_point(Int128 value, int fraction_bits) noexcept {
   return std::ldexp(static_cast<double>(value), -fraction_bits);
+}
+
+/// The smallest value that a coefficient can have.
+double smallest_value(ValueKind kind) noexcept {
+  constexpr double floor_of_db = -120.0;  // 20 log10(1e-6)
+  return kind == ValueKind::db ? floor_of_db : 0.0;
 }
 
 }  // namespace
@@ -73,7 +81,15 @@ double SpectrumSums::standard_deviation() const noexcept {
   return std::sqrt(std::max(square - average * average, 0.0));
 }
 
-double SpectrumSums::percentile(double p, double low, double high) const noexcept {
+double SpectrumSums::percentile(double p, const AnalysisConfig& analysis) const noexcept {
+  const auto& [low, high] = analysis.range;
+  return percentile(p, low, high, low > smallest_value(analysis.value));
+}
+
+double SpectrumSums::percentile(double p, double low, double high, bool can_be_below) const noexcept {
+  const auto holds_clipped = [&](std::size_t bin) {
+    return clipped > 0 && ((bin == 0 && can_be_below) || bin + 1 == histogram.size());
+  };
   std::uint64_t total = 0;
   for (const std::uint64_t count : histogram) total += count;
   if (total == 0) return low;
@@ -85,12 +101,14 @@ double SpectrumSums::percentile(double p, double low, double high) const noexcep
     const std::uint64_t count = histogram[bin];
     if (count == 0) continue;
     if (static_cast<double>(below + count) >= target) {
+      if (holds_clipped(bin)) return std::numeric_limits<double>::quiet_NaN();
       const double share = (target - static_cast<double>(below)) / static_cast<double>(count);
       return low + width * (static_cast<double>(bin) + std::max(share, 0.0));
     }
     below += count;
     last = bin;
   }
+  if (holds_clipped(last)) return std::numeric_limits<double>::quiet_NaN();
   return low + width * static_cast<double>(last + 1);
 }
 

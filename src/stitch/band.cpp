@@ -19,29 +19,123 @@ std::size_t tile_bytes_of(const StitchPlan& plan, const NetworkOutput& output) n
 
 }  // namespace
 
-template <class Sample>
-std::int64_t map_values(Sample* to, const float* values, std::int64_t pixels, int channels, float low, float high) {
-  constexpr auto most = static_cast<float>(std::numeric_limits<Sample>::max());
-  const float factor = most / (high - low);
-  std::int64_t found = -1;
-  for (int channel = 0; channel < channels; ++channel) {
-    const float* const from = values + channel * pixels;
-    int wrong = 0;
-    for (std::int64_t i = 0; i < pixels; ++i) {
-      // 0 for every finite number.
-      wrong |= static_cast<int>(from[i] - from[i] != 0.0F);
-      to[i * channels + channel] = static_cast<Sample>(mapped_value(from[i], low, factor, most));
+namespace {
+
+/// Pixels whose values are activated at a time: they stay in the nearest cache.
+constexpr std::int64_t block_pixels = 256;
+
+using Block = std::array<float, static_cast<std::size_t>(block_pixels)>;
+
+/// Values of some pixels, activated. `values` are the first pixel's of each channel, `pitch` apart.
+class Activated {
+ public:
+  Activated(const float* values, std::int64_t pitch, std::int64_t pixels, const NetworkOutput& output)
+      : values_(values), pitch_(pitch), pixels_(pixels), output_(output) {
+    if (output.activation != NetworkActivation::softmax) return;
+    for (std::int64_t i = 0; i < pixels; ++i) largest_[i] = values[i];
+    for (int channel = 1; channel < output.channels; ++channel) {
+      const float* const from = values + channel * pitch;
+      for (std::int64_t i = 0; i < pixels; ++i) largest_[i] = from[i] > largest_[i] ? from[i] : largest_[i];
     }
-    if (wrong == 0 || found >= 0) continue;
-    for (std::int64_t i = 0; found < 0; ++i) {
-      if (!std::isfinite(from[i])) found = channel * pixels + i;
+    sums_.fill(0.0F);
+    for (int channel = 0; channel < output.channels; ++channel) {
+      const float* const from = values + channel * pitch;
+      for (std::int64_t i = 0; i < pixels; ++i) sums_[i] += exp_of_negative(from[i] - largest_[i]);
     }
   }
-  return found;
+
+  /// Of one channel.
+  const float* channel(int index) {
+    const float* const from = values_ + index * pitch_;
+    switch (output_.activation) {
+      case NetworkActivation::none:
+        return from;
+      case NetworkActivation::softmax:
+        for (std::int64_t i = 0; i < pixels_; ++i) given_[i] = exp_of_negative(from[i] - largest_[i]) / sums_[i];
+        return given_.data();
+      case NetworkActivation::sigmoid:
+        for (std::int64_t i = 0; i < pixels_; ++i) given_[i] = sigmoid_of(from[i]);
+        return given_.data();
+    }
+    return from;
+  }
+
+ private:
+  const float* values_;
+  std::int64_t pitch_;
+  std::int64_t pixels_;
+  const NetworkOutput& output_;
+  Block largest_;
+  Block sums_;
+  Block given_;
+};
+
+/// Notes what values are; false: one of them isn't a finite number.
+bool look_at(MappedValues& seen, const float* values, std::int64_t count, const NetworkOutput& output) {
+  std::int64_t outside = 0;
+  float least = seen.least, largest = seen.largest;
+  int wrong = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = values[i];
+    // 0 for every finite number.
+    wrong |= static_cast<int>(value - value != 0.0F);
+    outside += static_cast<std::int64_t>(value < output.low || value > output.high);
+    least = value < least ? value : least;
+    largest = value > largest ? value : largest;
+  }
+  seen.outside += outside;
+  seen.least = least;
+  seen.largest = largest;
+  return wrong == 0;
 }
 
-template std::int64_t map_values(std::uint8_t*, const float*, std::int64_t, int, float, float);
-template std::int64_t map_values(std::uint16_t*, const float*, std::int64_t, int, float, float);
+template <class Use>
+MappedValues for_values(const float* values, std::int64_t pixels, const NetworkOutput& output, const Use& use) {
+  MappedValues seen;
+  seen.least = std::numeric_limits<float>::max();
+  seen.largest = std::numeric_limits<float>::lowest();
+  bool finite = true;
+  if (output.activation != NetworkActivation::none) {
+    // Of what an activation makes of such a value nothing can be told.
+    for (std::int64_t i = 0; i < pixels * output.channels; ++i) finite = finite && std::isfinite(values[i]);
+  }
+  for (std::int64_t first = 0; finite && first < pixels; first += block_pixels) {
+    const std::int64_t count = std::min(block_pixels, pixels - first);
+    Activated activated(values + first, pixels, count, output);
+    for (int channel = 0; channel < output.channels; ++channel) {
+      const float* const of_channel = activated.channel(channel);
+      finite = look_at(seen, of_channel, count, output) && finite;
+      use(of_channel, first, count, channel);
+    }
+  }
+  if (!finite) {
+    for (seen.not_finite = 0; std::isfinite(values[seen.not_finite]);) ++seen.not_finite;
+  }
+  return seen;
+}
+
+}  // namespace
+
+template <class Sample>
+MappedValues map_values(Sample* to, const float* values, std::int64_t pixels, const NetworkOutput& output) {
+  constexpr auto most = static_cast<float>(std::numeric_limits<Sample>::max());
+  const float factor = most / (output.high - output.low);
+  const int channels = output.channels;
+  return for_values(values, pixels, output,
+                    [&](const float* from, std::int64_t first, std::int64_t count, int channel) {
+                      Sample* const begin = to + first * channels + channel;
+                      for (std::int64_t i = 0; i < count; ++i) {
+                        begin[i * channels] = static_cast<Sample>(mapped_value(from[i], output.low, factor, most));
+                      }
+                    });
+}
+
+template MappedValues map_values(std::uint8_t*, const float*, std::int64_t, const NetworkOutput&);
+template MappedValues map_values(std::uint16_t*, const float*, std::int64_t, const NetworkOutput&);
+
+MappedValues look_at_values(const float* values, std::int64_t pixels, const NetworkOutput& output) {
+  return for_values(values, pixels, output, [](const float*, std::int64_t, std::int64_t, int) {});
+}
 
 std::uint64_t StitchBand::bytes(const StitchPlan& plan, const NetworkOutput& output) noexcept {
   return static_cast<std::uint64_t>(std::min<std::int64_t>(2, plan.y.count) * plan.x.count) *
@@ -79,7 +173,7 @@ void StitchRows::release(std::int64_t rows) {
   while (freed_ < down_.count && down_.end_of(freed_) <= rows) ++freed_;
 }
 
-bool StitchBand::put(StitchTile tile, std::span<const float> values) {
+MappedValues StitchBand::put(StitchTile tile, std::span<const float> values) {
   const std::int64_t pixels = plan_.x.tile * plan_.y.tile;
   if (!has_room(tile.row) || values.size() != static_cast<std::size_t>(pixels * channels_)) {
     throw std::invalid_argument("a tile has no room, or other values than its image has samples");
@@ -87,11 +181,9 @@ bool StitchBand::put(StitchTile tile, std::span<const float> values) {
   std::byte* const to =
       tiles_.get() + static_cast<std::size_t>((tile.row % 2) * plan_.x.count + tile.column) * tile_bytes_;
   if (sample_ == SampleType::uint8) {
-    return map_values(reinterpret_cast<std::uint8_t*>(to), values.data(), pixels, channels_, output_.low,
-                      output_.high) < 0;
+    return map_values(reinterpret_cast<std::uint8_t*>(to), values.data(), pixels, output_);
   }
-  return map_values(reinterpret_cast<std::uint16_t*>(to), values.data(), pixels, channels_, output_.low, output_.high) <
-         0;
+  return map_values(reinterpret_cast<std::uint16_t*>(to), values.data(), pixels, output_);
 }
 
 void StitchBand::arrived(StitchTile tile, bool present) {
@@ -178,7 +270,7 @@ void StitchBand::gather_rows(const PixelView<MemorySpace::host>& out) const {
           tiles.add(places[k].first == nullptr ? nullptr : places[k].first + i * channels_, w);
         }
         if (labels) {
-          *label++ = label_of(tiles, channels_);
+          *label++ = label_of(tiles, channels_, output_.ignore);
         } else {
           for (int channel = 0; channel < channels_; ++channel) {
             *to++ = static_cast<Sample>(blended(tiles, channel, fill));

@@ -45,8 +45,7 @@ std::string tuned_toml(const Sweep& sweep, const Verdict& verdict) {
   const SweepOptions& options = sweep.options();
   std::string swept;
   for (const SweepAxis& axis : options.axes) swept += (swept.empty() ? "" : ", ") + axis.key;
-  const std::string where =
-      one_line(host_name() + ", " + processor_name() + (winner.gpu.empty() ? "" : ", " + winner.gpu));
+  const std::string where = one_line(processor_name() + (winner.gpu.empty() ? "" : ", " + winner.gpu));
   std::string text = wrapped("The fastest of " + std::to_string(sweep.combinations().size()) + " combinations of " +
                                  (swept.empty() ? "nothing" : swept) + ": " + winner.combination.name + ".",
                              "# ", 100);

@@ -34,23 +34,37 @@ std::uint16_t photometric_of(SynthCodec codec) {
   }
 }
 
+/// As Aperio says what a picture is.
+std::uint32_t subfile_of(Beside which) {
+  switch (which) {
+    case Beside::label:
+      return 1;
+    case Beside::macro:
+      return 9;
+    case Beside::thumbnail:
+      break;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Picture::Picture(int across, int down, std::uint8_t grey)
     : width(across), height(down), rgb(static_cast<std::size_t>(across) * down * 3, grey) {}
 
-AperioFile::AperioFile(const std::filesystem::path& file, bool big_tiff) : file_(file) {
+AperioFile::AperioFile(const std::filesystem::path& file, const SynthOptions& options, bool big_tiff)
+    : options_(options), file_(file) {
   const char* mode = big_tiff ? "w8l" : "w4l";
 #if TIFFLIB_VERSION >= 20221213
   // This file's errors are reported by exceptions and must not appear on stderr.
   const auto quiet = [](TIFF*, void*, const char*, const char*, va_list) { return 1; };
-  const std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)> options(TIFFOpenOptionsAlloc(),
+  const std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)> opening(TIFFOpenOptionsAlloc(),
                                                                                  &TIFFOpenOptionsFree);
-  check(options != nullptr);
-  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), quiet, nullptr);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), quiet, nullptr);
+  check(opening != nullptr);
+  TIFFOpenOptionsSetErrorHandlerExtR(opening.get(), quiet, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(opening.get(), quiet, nullptr);
   tiff_.reset(TIFFClientOpenExt(file.c_str(), mode, this, read_some, write_some, seek, close, file_size, nullptr,
-                                nullptr, options.get()));
+                                nullptr, opening.get()));
 #else
   tiff_.reset(
       TIFFClientOpen(file.c_str(), mode, this, read_some, write_some, seek, close, file_size, nullptr, nullptr));
@@ -69,9 +83,9 @@ void AperioFile::set(std::uint32_t tag, Values... values) {
   check(TIFFSetField(tiff_.get(), tag, values...) == 1);
 }
 
-void AperioFile::begin_level(std::int64_t width, std::int64_t height, const SynthOptions& options,
-                             std::span<const std::uint8_t> tables, const std::string& description) {
-  const SynthCodec codec = options.codec;
+void AperioFile::begin_level(std::int64_t width, std::int64_t height, std::span<const std::uint8_t> tables,
+                             const std::string& description) {
+  const SynthCodec codec = options_.codec;
   const std::uint16_t photometric = photometric_of(codec);
   set(TIFFTAG_SUBFILETYPE, 0U);
   set(TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(width));
@@ -81,8 +95,8 @@ void AperioFile::begin_level(std::int64_t width, std::int64_t height, const Synt
   set(TIFFTAG_COMPRESSION, static_cast<int>(compression_of(codec)));
   set(TIFFTAG_PHOTOMETRIC, static_cast<int>(photometric));
   set(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-  set(TIFFTAG_TILEWIDTH, static_cast<std::uint32_t>(options.tile));
-  set(TIFFTAG_TILELENGTH, static_cast<std::uint32_t>(options.tile));
+  set(TIFFTAG_TILEWIDTH, static_cast<std::uint32_t>(options_.tile));
+  set(TIFFTAG_TILELENGTH, static_cast<std::uint32_t>(options_.tile));
   set(TIFFTAG_IMAGEDEPTH, 1U);
   set(TIFFTAG_IMAGEDESCRIPTION, description.c_str());
   if (!tables.empty()) {
@@ -104,9 +118,8 @@ void AperioFile::write_tile(std::int64_t index, std::span<const std::uint8_t> by
 
 void AperioFile::end_level() { check(TIFFWriteDirectory(tiff_.get()) == 1); }
 
-void AperioFile::write_picture(const Picture& picture, StripCodec codec, std::uint32_t subfile,
-                               const std::string& description) {
-  set(TIFFTAG_SUBFILETYPE, subfile);
+void AperioFile::write_picture(Beside which, const Picture& picture, const std::string& description) {
+  set(TIFFTAG_SUBFILETYPE, subfile_of(which));
   set(TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(picture.width));
   set(TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(picture.height));
   set(TIFFTAG_BITSPERSAMPLE, 8);
@@ -115,7 +128,7 @@ void AperioFile::write_picture(const Picture& picture, StripCodec codec, std::ui
   set(TIFFTAG_ROWSPERSTRIP, picture_rows_per_strip);
   set(TIFFTAG_IMAGEDEPTH, 1U);
   set(TIFFTAG_IMAGEDESCRIPTION, description.c_str());
-  if (codec == StripCodec::jpeg) {
+  if (which != Beside::label) {
     set(TIFFTAG_COMPRESSION, COMPRESSION_JPEG);
     set(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_YCBCR);
     set(TIFFTAG_YCBCRSUBSAMPLING, 2, 2);

@@ -7,8 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "synth/slide_file.hpp"
 #include "synth/synth.hpp"
 #include "synth/temporary_file.hpp"
 
@@ -17,41 +17,20 @@
 
 namespace slidestream::synth {
 
-/// A picture of interleaved RGB.
-struct Picture {
-  int width = 0;
-  int height = 0;
-  std::vector<std::uint8_t> rgb;
-
-  Picture() = default;
-  Picture(int across, int down, std::uint8_t grey = 255);
-  std::uint8_t* at(int x, int y) { return rgb.data() + (static_cast<std::size_t>(y) * width + x) * 3; }
-  const std::uint8_t* at(int x, int y) const { return rgb.data() + (static_cast<std::size_t>(y) * width + x) * 3; }
-};
-
-enum class StripCodec { jpeg, lzw };
-
-/// Writes the directories of one slide, in order. Every call throws OutputError naming the file.
-class AperioFile {
+/// A TIFF file as Aperio writes them.
+class AperioFile final : public SlideFile {
  public:
-  AperioFile(const std::filesystem::path& file, bool big_tiff);
-  ~AperioFile();
-  AperioFile(const AperioFile&) = delete;
-  AperioFile& operator=(const AperioFile&) = delete;
+  AperioFile(const std::filesystem::path& file, const SynthOptions& options, bool big_tiff);
+  ~AperioFile() override;
 
-  /// Opens the directory of a level of `width` x `height` pixels.
-  void begin_level(std::int64_t width, std::int64_t height, const SynthOptions& options,
-                   std::span<const std::uint8_t> tables, const std::string& description);
-  void write_tile(std::int64_t index, std::span<const std::uint8_t> bytes);
-  void end_level();
-
-  /// A whole directory of strips: thumbnail, label, macro.
-  void write_picture(const Picture& picture, StripCodec codec, std::uint32_t subfile, const std::string& description);
-
-  std::uint64_t size() const noexcept { return file_.size(); }
-
-  /// Finishes the file and gives it its name.
-  void publish();
+  void begin_level(std::int64_t width, std::int64_t height, std::span<const std::uint8_t> tables,
+                   const std::string& description) override;
+  void write_tile(std::int64_t index, std::span<const std::uint8_t> bytes) override;
+  void end_level() override;
+  /// A whole directory of strips.
+  void write_picture(Beside which, const Picture& picture, const std::string& description) override;
+  std::uint64_t size() const noexcept override { return file_.size(); }
+  void publish() override;
 
  private:
   struct TiffDeleter {
@@ -61,6 +40,7 @@ class AperioFile {
   void set(std::uint32_t tag, Values... values);
   void check(bool fine) const;
 
+  SynthOptions options_;
   TemporaryFile file_;
   std::uint64_t position_ = 0;
   std::unique_ptr<TIFF, TiffDeleter> tiff_;

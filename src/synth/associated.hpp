@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "synth/aperio_file.hpp"
+#include "synth/slide_file.hpp"
 
 /// \file
 /// The pictures beside the levels: thumbnail, label, macro.

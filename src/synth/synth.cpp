@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "synth/aperio_file.hpp"
 #include "synth/associated.hpp"
 #include "synth/description.hpp"
+#include "synth/dicom_folder.hpp"
 #include "synth/mosaic.hpp"
 #include "synth/pyramid.hpp"
 #include "synth/tile_encoder.hpp"
@@ -29,8 +31,6 @@ constexpr std::int64_t largest_side = 10'000'000;                     // pixels
 constexpr std::int64_t most_tiles = std::int64_t{1} << 24;            // of level 0
 constexpr std::int64_t most_distinct_pixels = std::int64_t{1} << 30;  // kept compressed and reduced
 constexpr std::uint64_t classic_limit = 0xFFFFFFFFU - (64U << 20);    // leaves room for directories and pictures
-constexpr std::uint32_t subfile_label = 1;
-constexpr std::uint32_t subfile_macro = 9;
 
 /// A classic TIFF can't hold the slide.
 struct Outgrown {};
@@ -67,6 +67,10 @@ void check(const SynthOptions& options) {
   check_range("corrupt tiles", options.corrupt_tiles, 0, tiles - options.missing_tiles);
   if (options.corrupt_tiles > 0 && options.codec == SynthCodec::none) {
     throw ConfigError("synth: uncompressed tiles can't be corrupt: any bytes are pixels");
+  }
+  check_range("parts", options.parts, 1, 64);
+  if (options.format == SynthFormat::svs && (options.parts != 1 || options.offsets != SynthOffsets::basic)) {
+    throw ConfigError("synth: parts and tables of offsets are DICOM's");
   }
   if (!(options.mpp >= 0.001 && options.mpp <= 1000.0)) {
     refuse("mpp", "from 0.001 to 1000 micrometres a pixel", std::to_string(options.mpp));
@@ -106,10 +110,15 @@ struct Tile {
   Bytes quarter;
 };
 
+std::filesystem::path without_last_slash(std::filesystem::path path) {
+  while (!path.has_filename() && path.has_relative_path()) path = path.parent_path();
+  return path;
+}
+
 class Writer {
  public:
   Writer(const std::filesystem::path& file, const SynthOptions& options)
-      : file_(file),
+      : file_(without_last_slash(file)),
         options_(options),
         columns_(tiles_along(options.width, options.tile)),
         rows_(tiles_along(options.height, options.tile)),
@@ -129,36 +138,44 @@ class Writer {
   }
 
   SynthSummary write(bool big_tiff) {
-    AperioFile slide(file_, big_tiff);
-    Pyramid pyramid(file_, options_, encoders_);
+    const bool is_tiff = options_.format == SynthFormat::svs;
+    const std::unique_ptr<SlideFile> made = open(big_tiff);
+    SlideFile& slide = *made;
+    // What waits lies beside the slide: in place of a folder there can be no file.
+    Pyramid pyramid(is_tiff ? file_ : std::filesystem::path(file_.string() + ".levels"), options_, encoders_);
     const Bytes tables = encoders_.front().tables();
 
-    slide.begin_level(options_.width, options_.height, options_, tables, describe_slide(options_));
+    slide.begin_level(options_.width, options_.height, tables, describe_slide(options_));
     for (std::int64_t row = 0; row < rows_; ++row) {
       write_row(row, slide, pyramid);
-      if (!big_tiff && slide.size() + pyramid.size() > classic_limit) throw Outgrown{};
+      if (is_tiff && !big_tiff && slide.size() + pyramid.size() > classic_limit) throw Outgrown{};
     }
     pyramid.finish();
     slide.end_level();
 
     const Picture thumbnail = pyramid.thumbnail();
-    slide.write_picture(thumbnail, StripCodec::jpeg, 0, describe_thumbnail(options_, thumbnail));
+    slide.write_picture(Beside::thumbnail, thumbnail, describe_thumbnail(options_, thumbnail));
     for (std::size_t level = 0; level < pyramid.levels().size(); ++level) {
       const LevelSize size = pyramid.levels()[level];
-      slide.begin_level(size.width, size.height, options_, tables, describe_level(options_, size));
+      slide.begin_level(size.width, size.height, tables, describe_level(options_, size));
       for (std::int64_t i = 0; i < pyramid.tiles(level); ++i) slide.write_tile(i, pyramid.tile(level, i));
       slide.end_level();
     }
     const Picture label = make_label(options_.seed);
-    slide.write_picture(label, StripCodec::lzw, subfile_label, describe_associated("label", label));
+    slide.write_picture(Beside::label, label, describe_associated("label", label));
     const Picture macro = make_macro(label, thumbnail);
-    slide.write_picture(macro, StripCodec::jpeg, subfile_macro, describe_associated("macro", macro));
+    slide.write_picture(Beside::macro, macro, describe_associated("macro", macro));
 
     slide.publish();
     return {columns_ * rows_, static_cast<int>(pyramid.levels().size()) + 1, slide.size(), big_tiff};
   }
 
  private:
+  std::unique_ptr<SlideFile> open(bool big_tiff) const {
+    if (options_.format == SynthFormat::dicom) return std::make_unique<DicomFolder>(file_, options_);
+    return std::make_unique<AperioFile>(file_, options_, big_tiff);
+  }
+
   Tile make_tile(std::size_t worker, const std::vector<std::uint8_t>& rgb) {
     return {encoders_[worker].encode(rgb), reduce_tile(rgb, options_.tile)};
   }
@@ -177,7 +194,7 @@ class Writer {
     });
   }
 
-  void write_row(std::int64_t row, AperioFile& slide, Pyramid& pyramid) {
+  void write_row(std::int64_t row, SlideFile& slide, Pyramid& pyramid) {
     std::vector<Tile> own;
     std::vector<const Tile*> tiles(columns_);
     if (mosaic_) {
@@ -198,7 +215,7 @@ class Writer {
     for (std::int64_t column = 0; column < columns_; ++column) {
       const std::int64_t index = row * columns_ + column;
       quarters.push_back(&tiles[column]->quarter);
-      // A tile that libtiff never gets has byte count and offset 0.
+      // A tile that libtiff never gets has byte count and offset 0; in DICOM it has no frame.
       if (defects_.missing.contains(index)) continue;
       if (defects_.corrupt.contains(index)) {
         Bytes damaged = tiles[column]->compressed;

@@ -5,7 +5,7 @@
 #include <string>
 
 /// \file
-/// Synthetic Aperio-like slides, for trying and for benchmarks.
+/// Synthetic slides, for trying and for benchmarks.
 
 namespace slidestream {
 
@@ -20,10 +20,21 @@ enum class SynthCodec {
   none,       ///< uncompressed RGB
 };
 
+enum class SynthFormat {
+  svs,    ///< a TIFF file as Aperio writes them
+  dicom,  ///< a folder of DICOM instances, one per level and picture
+};
+
+/// What DICOM says of where frames lie.
+enum class SynthOffsets { none, basic, extended };
+
 struct SynthOptions {
-  std::int64_t width = 8192;   ///< pixels
-  std::int64_t height = 6144;  ///< pixels
-  int tile = 256;              ///< tile side, pixels, a multiple of 16
+  SynthFormat format = SynthFormat::svs;
+  int parts = 1;                               ///< DICOM: files that level 0 is divided among, a concatenation
+  SynthOffsets offsets = SynthOffsets::basic;  ///< DICOM: of encapsulated frames
+  std::int64_t width = 8192;                   ///< pixels
+  std::int64_t height = 6144;                  ///< pixels
+  int tile = 256;                              ///< tile side, pixels, a multiple of 16
   SynthCodec codec = SynthCodec::jpeg_420;
   int quality = 75;        ///< JPEG quality 1 to 100; JPEG 2000: rate by quality, 100 without loss
   std::uint64_t seed = 1;  ///< same options, same file
@@ -45,7 +56,8 @@ struct SynthSummary {
 };
 
 /// Writes a slide: levels, thumbnail, label and macro. Uses little memory whatever the size: a row of tiles of each
-/// level, and the distinct tiles. The file appears whole or not at all.
+/// level, and the distinct tiles. The file appears whole or not at all. With DICOM `file` is a folder, and a level with
+/// missing tiles is TILED_SPARSE.
 /// \throws OutputError naming the file; ConfigError for options out of range.
 SynthSummary write_synthetic_slide(const std::filesystem::path& file, const SynthOptions& options);
 

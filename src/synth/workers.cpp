@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,7 +26,11 @@ void parallel_for(std::size_t threads, std::int64_t items, const std::function<v
   {
     std::vector<std::jthread> helpers;
     const auto wanted = std::min(static_cast<std::size_t>(std::max<std::int64_t>(items, 1)), threads);
-    for (std::size_t worker = 1; worker < wanted; ++worker) helpers.emplace_back(run, worker);
+    try {
+      for (std::size_t worker = 1; worker < wanted; ++worker) helpers.emplace_back(run, worker);
+    } catch (const std::system_error&) {
+      // Those that there are do it all.
+    }
     run(0);
   }
   if (error) std::rethrow_exception(error);

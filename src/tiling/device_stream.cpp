@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "tiling/device_memory.hpp"
 #include "tiling/device_process.hpp"
 #include "tiling/window_decoder.hpp"
+#include "tiling/window_order.hpp"
 
 namespace slidestream {
 
@@ -37,27 +39,27 @@ using Lease = std::shared_ptr<DeviceBatchMemory::Lease>;
 /// A batch that is being made.
 struct OpenBatch {
   Lease pixels;
-  std::vector<std::int64_t> coords;  ///< of the windows that were begun
+  std::vector<std::int64_t> coords;  ///< of each window that was begun, by its place
   std::vector<std::int32_t> slides;  ///< the same
+  std::int64_t count = 0;            ///< windows that were begun
   std::int64_t windows_made = 0;
 };
 
-/// A slide whose windows are known.
-struct PlannedSlide {
-  std::shared_ptr<const Slide> slide;
-  std::int32_t place = 0;  ///< among the slides
-  WindowPlan plan;
+/// Windows that are planned together, and how they are made.
+struct PlannedWindows {
+  WindowSegment segment;
   std::vector<std::int64_t> rows;  ///< first pixel row of each window
   bool on_device = false;
-  std::int64_t group = 1;      ///< windows
-  std::exception_ptr failure;  ///< why it isn't known, else null
+  std::int64_t group = 1;  ///< windows
 
-  const Level& level() const { return slide->info().levels[plan.resolution.level]; }
+  const Slide& slide() const { return *segment.slide; }
+  const WindowPlan& plan() const { return segment.plan; }
+  const Level& level() const { return segment.level(); }
 };
 
-/// Windows that stand one behind the other, of one slide.
+/// Windows that stand one behind the other in a plan.
 struct Group {
-  std::shared_ptr<PlannedSlide> slide;
+  std::shared_ptr<PlannedWindows> planned;
   std::vector<WindowTarget> windows;
   struct Part {
     OpenBatch* batch = nullptr;
@@ -100,12 +102,18 @@ struct DeviceTileStream::Impl {
         device(on),
         memory(std::make_shared<DeviceBatchMemory>(on, window_bytes() * static_cast<std::size_t>(options.batch), 0)) {}
 
+  /// Windows without a grid that are planned together: several threads share them.
+  std::int64_t chunk_windows() const {
+    constexpr std::int64_t most_batches = 16;
+    return std::clamp<std::int64_t>(most_open / 2, 1, most_batches) * options.batch;
+  }
+
   std::size_t window_bytes() const {
     return static_cast<std::size_t>(options.windows.size.width * options.windows.size.height) * samples;
   }
   void start();
   void work();
-  std::shared_ptr<PlannedSlide> plan(std::int32_t place) const;
+  std::shared_ptr<PlannedWindows> plan(WindowSegment segment) const;
   void run(WindowDecoder& decoder, Group& group);
 
   // With the lock.
@@ -113,7 +121,7 @@ struct DeviceTileStream::Impl {
   void plan_ahead(std::unique_lock<std::mutex>& lock);
   bool may_begin(std::int64_t windows) const;
   void begin(Group& group, std::int64_t windows);
-  void note(const PlannedSlide& slide);
+  void note(const PlannedWindows& windows);
   bool is_due() const;
 
   const TileStreamOptions options;
@@ -121,6 +129,7 @@ struct DeviceTileStream::Impl {
   const pid_t process = ::getpid();
   const std::shared_ptr<DeviceBatchMemory> memory;
   Division division;
+  std::optional<WindowOrder> order;  ///< used by the thread that set `planning`
   std::vector<std::thread> threads;
 
   mutable std::mutex mutex;  ///< guards all that follows
@@ -131,14 +140,14 @@ struct DeviceTileStream::Impl {
   int running = 0;         ///< groups
   std::exception_ptr failure;
   std::vector<std::string> notes;
-  std::int32_t noted = -1;  ///< the slide of the last one
+  std::vector<bool> noted;  ///< of each slide
 
-  std::deque<std::shared_ptr<PlannedSlide>> planned;  ///< ahead of the current one
-  std::int32_t slides_planned = 0;
+  std::shared_ptr<PlannedWindows> planned;  ///< behind the current ones
+  bool all_planned = false;
+  std::exception_ptr planning_failure;
   bool planning = false;
-  std::shared_ptr<PlannedSlide> current;
-  std::int64_t next_window = 0;   ///< of the current slide
-  std::int64_t first_window = 0;  ///< of the current slide, its number in the stream
+  std::shared_ptr<PlannedWindows> current;
+  std::int64_t next_window = 0;  ///< of the current plan
 
   std::deque<std::unique_ptr<OpenBatch>> open;  ///< from number `delivered` on
   std::int64_t delivered = 0;                   ///< batches
@@ -161,77 +170,93 @@ void DeviceTileStream::Impl::start() {
   most_open = std::max<std::int64_t>(batches, 1) + options.prefetch;
   // Besides those, one that the caller has, and one that somebody else may still be at work with.
   memory->keep(static_cast<std::size_t>(most_open) + 2);
+  if (!options.corners.empty() || options.shuffle) {
+    // What a chunk takes, and one that is being delivered.
+    most_open = std::max<std::int64_t>(most_open, chunk_windows() / options.batch + 2);
+  }
+  noted.resize(options.slides.size());
+  order.emplace(options, chunk_windows());
   for (int i = 0; i < division.threads; ++i) threads.emplace_back([this] { work(); });
 }
 
-std::shared_ptr<PlannedSlide> DeviceTileStream::Impl::plan(std::int32_t place) const {
-  auto made = std::make_shared<PlannedSlide>();
-  made->place = place;
-  try {
-    made->slide = Slide::open(options.slides[static_cast<std::size_t>(place)], options.open);
-    made->plan = plan_windows(*made->slide, options.windows);
-    for (const WindowRow& row : made->plan.rows) made->rows.insert(made->rows.end(), row.count, row.y);
-    made->on_device = WindowDecoder::takes(*made->slide, made->plan.resolution.level);
-    const Level& level = made->level();
-    const Size& size = options.windows.size;
-    const Size& step = options.windows.step;
-    const auto tile_pixels = static_cast<double>(level.tile_width * level.tile_height);
-    // Of windows that lie close together there are more to a tile.
-    const double pixel = made->plan.resolution.reduction();
-    const double tiles_a_window = static_cast<double>(std::min(size.width, step.width)) * pixel *
-                                  static_cast<double>(std::min(size.height, step.height)) * pixel / tile_pixels;
-    const auto tiles = static_cast<double>(made->on_device ? division.tiles : cpu_group_tiles);
-    // Small slides are shared out, too.
-    const auto windows = std::ssize(made->plan.columns);
-    const std::int64_t share = std::max<std::int64_t>(256, windows / (2 * division.threads));
-    made->group =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles / std::max(tiles_a_window, 1.0 / 64)), 1, share);
-  } catch (...) {
-    made->failure = std::current_exception();
-  }
+std::shared_ptr<PlannedWindows> DeviceTileStream::Impl::plan(WindowSegment segment) const {
+  auto made = std::make_shared<PlannedWindows>();
+  made->segment = std::move(segment);
+  const WindowPlan& plan = made->plan();
+  for (const WindowRow& row : plan.rows) made->rows.insert(made->rows.end(), row.count, row.y);
+  made->on_device = WindowDecoder::takes(made->slide(), plan.resolution.level);
+  const Level& level = made->level();
+  const Size& size = options.windows.size;
+  const Size& step = options.windows.step;
+  const double pixel = plan.resolution.reduction();
+  const auto tiles_along = [&](std::int64_t window, std::int64_t next, std::int64_t tile) {
+    // Of windows that lie close together there are more to a tile. Those of a list lie anywhere.
+    return made->segment.is_scattered ? static_cast<double>(window) * pixel / static_cast<double>(tile) + 1.0
+                                      : static_cast<double>(std::min(window, next)) * pixel / static_cast<double>(tile);
+  };
+  const double tiles_per_window =
+      tiles_along(size.width, step.width, level.tile_width) * tiles_along(size.height, step.height, level.tile_height);
+  const auto tiles = static_cast<double>(made->on_device ? division.tiles : cpu_group_tiles);
+  // Small slides are shared out, too.
+  const auto windows = std::ssize(plan.columns);
+  const std::int64_t share = std::max<std::int64_t>(256, windows / (2 * division.threads));
+  made->group =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles / std::max(tiles_per_window, 1.0 / 64)), 1, share);
   return made;
 }
 
 void DeviceTileStream::Impl::plan_ahead(std::unique_lock<std::mutex>& lock) {
   planning = true;
-  const std::int32_t place = slides_planned++;
   lock.unlock();
-  std::shared_ptr<PlannedSlide> slide = plan(place);
+  std::shared_ptr<PlannedWindows> made;
+  std::exception_ptr caught;
+  try {
+    std::optional<WindowSegment> segment = order->next();
+    if (segment) made = plan(std::move(*segment));
+  } catch (...) {
+    caught = std::current_exception();
+  }
   lock.lock();
   planning = false;
-  planned.push_back(std::move(slide));
+  // It is told when its windows are due.
+  planning_failure = caught;
+  all_planned = made == nullptr;
+  planned = std::move(made);
   work_changed.notify_all();
 }
 
 bool DeviceTileStream::Impl::may_begin(std::int64_t windows) const {
-  const std::int64_t first = first_window + next_window;
+  const WindowSegment& segment = current->segment;
+  const std::int64_t first = segment.is_scattered ? segment.first : segment.first + next_window;
+  const std::int64_t last = segment.is_scattered ? segment.last - 1 : first + windows - 1;
   // Where the batch that is due waits for these windows, there is no choice.
-  return (first + windows - 1) / options.batch < delivered + most_open || first / options.batch <= delivered;
+  return last / options.batch < delivered + most_open || first / options.batch <= delivered;
 }
 
 void DeviceTileStream::Impl::begin(Group& group, std::int64_t windows) {
-  const Level& level = current->level();
-  const Level& finest = current->slide->info().levels.front();
-  const double pixel = current->plan.resolution.reduction();
-  group.slide = current;
+  const WindowSegment& segment = current->segment;
+  group.planned = current;
   group.windows.clear();
   group.batches.clear();
   for (const std::int64_t end = next_window + windows; next_window < end; ++next_window) {
-    const std::int64_t number = first_window + next_window;
-    if (number / options.batch - delivered == std::ssize(open)) {
+    const auto window = static_cast<std::size_t>(next_window);
+    const std::int64_t number = segment.number(window);
+    while (number / options.batch - delivered >= std::ssize(open)) {
       auto made = std::make_unique<OpenBatch>();
       made->pixels = memory->take();
+      made->coords.resize(2 * static_cast<std::size_t>(options.batch));
+      made->slides.resize(static_cast<std::size_t>(options.batch));
       open.push_back(std::move(made));
     }
     OpenBatch& batch = *open[static_cast<std::size_t>(number / options.batch - delivered)];
-    const Rect window = {current->plan.columns[static_cast<std::size_t>(next_window)],
-                         current->rows[static_cast<std::size_t>(next_window)], options.windows.size.width,
-                         options.windows.size.height};
+    const auto place = static_cast<std::size_t>(number % options.batch);
     group.windows.push_back(
-        {window, batch.pixels->data() + static_cast<std::size_t>(number % options.batch) * window_bytes()});
-    batch.coords.push_back(to_finest(window.x, level.width, finest.width, pixel));
-    batch.coords.push_back(to_finest(window.y, level.height, finest.height, pixel));
-    batch.slides.push_back(current->place);
+        {{segment.plan.columns[window], current->rows[window], options.windows.size.width, options.windows.size.height},
+         batch.pixels->data() + place * window_bytes()});
+    batch.coords[2 * place] = segment.corners[window].x;
+    batch.coords[2 * place + 1] = segment.corners[window].y;
+    batch.slides[place] = segment.place;
+    ++batch.count;
     if (group.batches.empty() || group.batches.back().batch != &batch) group.batches.push_back({&batch, 0});
     ++group.batches.back().windows;
   }
@@ -240,25 +265,21 @@ void DeviceTileStream::Impl::begin(Group& group, std::int64_t windows) {
 /// Waits for windows that may be made; false: there is nothing more to do.
 bool DeviceTileStream::Impl::take_group(Group& group, std::unique_lock<std::mutex>& lock) {
   while (!stopping && failure == nullptr) {
-    const bool all_planned = slides_planned == std::ssize(options.slides);
-    if (planned.empty() && !planning && !all_planned) {
+    if (planned == nullptr && !planning && !all_planned) {
       plan_ahead(lock);
-    } else if (current == nullptr && !planned.empty()) {
-      current = std::move(planned.front());
-      planned.pop_front();
+    } else if (current == nullptr && planning_failure != nullptr) {
+      failure = planning_failure;
+    } else if (current == nullptr && planned != nullptr) {
+      current = std::move(planned);
+      planned = nullptr;
       next_window = 0;
-      if (current->failure != nullptr) {
-        failure = current->failure;
-      } else if (!current->on_device) {
-        note(*current);
-      }
-    } else if (current == nullptr && all_planned && !planning) {
+      if (!current->on_device) note(*current);
+    } else if (current == nullptr && all_planned) {
       exhausted = true;
       break;
     } else if (current == nullptr) {
       work_changed.wait(lock);
-    } else if (const auto left = std::ssize(current->plan.columns) - next_window; left == 0) {
-      first_window += next_window;
+    } else if (const auto left = std::ssize(current->plan().columns) - next_window; left == 0) {
       current = nullptr;
     } else if (const auto windows = std::min<std::int64_t>(current->group, left); may_begin(windows)) {
       begin(group, windows);
@@ -272,32 +293,33 @@ bool DeviceTileStream::Impl::take_group(Group& group, std::unique_lock<std::mute
   return false;
 }
 
-void DeviceTileStream::Impl::note(const PlannedSlide& slide) {
-  if (noted >= slide.place) return;
-  noted = slide.place;
-  notes.push_back(WindowDecoder::note(*slide.slide, slide.plan.resolution.level, slide.on_device));
+void DeviceTileStream::Impl::note(const PlannedWindows& windows) {
+  const auto place = static_cast<std::size_t>(windows.segment.place);
+  if (noted[place]) return;
+  noted[place] = true;
+  notes.push_back(WindowDecoder::note(windows.slide(), windows.plan().resolution.level, windows.on_device));
 }
 
 void DeviceTileStream::Impl::run(WindowDecoder& decoder, Group& group) {
   for (const Group::Part& part : group.batches) part.batch->pixels->wait_for_former_users(decoder.stream());
   WindowTask task;
-  task.slide = group.slide->slide.get();
-  task.resolution = group.slide->plan.resolution;
-  task.on_device = group.slide->on_device;
+  task.slide = &group.planned->slide();
+  task.resolution = group.planned->plan().resolution;
+  task.on_device = group.planned->on_device;
   task.windows = group.windows;
   task.layout = options.layout;
   task.fill = options.fill;
   task.on_bad_tile = options.windows.on_bad_tile;
   const std::size_t by_cpu = decoder.run(task);
   const std::lock_guard lock(mutex);
-  if (by_cpu > 0) note(*group.slide);
+  if (by_cpu > 0) note(*group.planned);
   for (const Group::Part& part : group.batches) part.batch->windows_made += part.windows;
 }
 
 bool DeviceTileStream::Impl::is_due() const {
   if (open.empty()) return false;
   const std::int64_t made = open.front()->windows_made;
-  return made == options.batch || (exhausted && made == std::ssize(open.front()->slides));
+  return made == options.batch || (exhausted && made == open.front()->count);
 }
 
 void DeviceTileStream::Impl::work() {
@@ -399,7 +421,9 @@ TileStream::State DeviceTileStream::next(DeviceBatch& batch, std::chrono::millis
   impl.work_changed.notify_all();
   batch.coords = std::move(made->coords);
   batch.slides = std::move(made->slides);
-  batch.count = std::ssize(batch.slides);
+  batch.count = made->count;
+  batch.coords.resize(static_cast<std::size_t>(2 * batch.count));
+  batch.slides.resize(static_cast<std::size_t>(batch.count));
   const std::size_t used = static_cast<std::size_t>(batch.count) * impl.window_bytes();
   if (used < impl.memory->bytes()) {
     const runtime::cuda::DeviceScope scope(impl.device);

@@ -20,6 +20,13 @@ namespace slidestream {
 struct TileStreamOptions {
   std::vector<std::filesystem::path> slides;
   WindowRequest windows;
+  /// In place of the grid: for each slide the corners of its windows in pixels of level 0, in the order in which they
+  /// are given. A corner is moved to the nearest pixel of the resolution; `windows.edge` says what becomes of windows
+  /// that reach beyond the level. Empty: the grid.
+  std::vector<std::vector<WindowCorner>> corners;
+  /// Seed of a random order: slides in a random order, and the windows of each 16 of them mixed. Each shard has every
+  /// n-th of them.
+  std::optional<std::uint64_t> shuffle;
   int batch = 64;  ///< windows of a batch
   WindowLayout layout = WindowLayout::interleaved;
   std::uint8_t fill = 255;  ///< value of what lies beyond a level's edge

@@ -11,13 +11,13 @@
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "cuda/tiles/windows.hpp"
+#include "planning/device_sizing.hpp"
+#include "planning/tile_ranges.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
 #include "runtime/host_memory.hpp"
-#include "slide/slide_impl.hpp"
+#include "slide/level_coding.hpp"
 #include "slide/tile_reader.hpp"
-#include "stages/device_sizing.hpp"
-#include "stages/tile_ranges.hpp"
 #include "tiling/window_areas.hpp"
 #include "tiling/window_cut.hpp"
 
@@ -204,6 +204,7 @@ void WindowDecoder::Impl::read() {
   for (const ReadChunk& chunk : chunks) {
     task.slide->read(chunk.file_offset, host_compressed.subspan(chunk.slot_offset, chunk.length));
   }
+  const LevelCoding& coding = coding_of(*task.slide, task.resolution.level);
   const auto finish = [&](auto& batch, const auto& add) {
     batch.clear();
     for (std::size_t i = 0; i < to_read.size(); ++i) {
@@ -217,7 +218,10 @@ void WindowDecoder::Impl::read() {
       placement.from_y = static_cast<std::uint32_t>(tile.part.y - row * level().tile_height);
       placement.width = static_cast<std::uint32_t>(tile.part.width);
       placement.height = static_cast<std::uint32_t>(tile.part.height);
-      if (add(host_compressed.subspan(to_read[i].offset, to_read[i].length), to_read[i], placement)) {
+      const std::span<const std::byte> bytes =
+          coded_piece(coding, host_compressed.subspan(to_read[i].offset, to_read[i].length));
+      if (!bytes.empty() &&
+          add(bytes, static_cast<std::size_t>(bytes.data() - host_compressed.data()), to_read[i].index, placement)) {
         described.push_back(places[i]);
       } else {
         tile.by_cpu = true;
@@ -225,10 +229,10 @@ void WindowDecoder::Impl::read() {
     }
   };
   if (level().codec == Codec::jpeg) {
-    const cuda::JpegLevelTables tables(task.slide->impl().details[task.resolution.level].jpeg_tables);
-    finish(*jpeg, [&](std::span<const std::byte> bytes, const BatchTile& tile, const cuda::JpegPlacement& placement) {
-      return jpeg->add(bytes, tile.offset, tables, demand_for(level(), tile.index), placement) ==
-             cuda::JpegReason::none;
+    const cuda::JpegLevelTables tables(coding.jpeg_tables);
+    finish(*jpeg, [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
+                      const cuda::JpegPlacement& placement) {
+      return jpeg->add(bytes, offset, tables, demand_for(level(), index), placement) == cuda::JpegReason::none;
     });
     jpeg->finish(jpeg_decoder->lanes());
     return;
@@ -240,8 +244,9 @@ void WindowDecoder::Impl::read() {
     jpeg2000_decoder.emplace(of, jpeg2000_device->take(cuda::Jpeg2000BatchDecoder::device_bytes(of)));
     jpeg2000.emplace(of, jpeg2000_host->take(cuda::Jpeg2000Batch::upload_bytes(of)));
   }
-  finish(*jpeg2000, [&](std::span<const std::byte> bytes, const BatchTile& tile, const cuda::JpegPlacement& placement) {
-    return jpeg2000->add(bytes, tile.offset, demand_for(level(), tile.index), placement) == cuda::Jpeg2000Reason::none;
+  finish(*jpeg2000, [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
+                        const cuda::JpegPlacement& placement) {
+    return jpeg2000->add(bytes, offset, demand_for(level(), index), placement) == cuda::Jpeg2000Reason::none;
   });
 }
 

@@ -1,6 +1,7 @@
 #include "tiling/window_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 #include <string>
@@ -39,7 +40,8 @@ Size Resolution::size_of(const Level& of_level) const {
   return is_level() ? whole : AreaResampler::size_of(whole, factor);
 }
 
-Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const std::optional<double>& mpp) {
+Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const std::optional<double>& mpp,
+                             const std::string& remedy) {
   if (!mpp) {
     if (level < 0 || level >= std::ssize(info.levels)) {
       throw_slide_error(info.path, "has no level " + std::to_string(level) + "; its levels are 0 to " +
@@ -47,13 +49,18 @@ Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const st
     }
     return {static_cast<std::size_t>(level)};
   }
-  if (!info.mpp) throw_slide_error(info.path, "doesn't say its pixel size: ask for a level in place of mpp");
+  if (!info.mpp) throw_slide_error(info.path, "doesn't say its pixel size: " + remedy + ", or ask for a level");
+  info.require_square_pixels("mpp", remedy + ", or ask for a level");
   const std::size_t from = area_level(info.levels, *info.mpp, *mpp);
   try {
     return {from, area_factor(*mpp, *info.mpp * info.levels[from].downsample)};
   } catch (const Error& error) {
     throw_slide_error(info.path, error.what());
   }
+}
+
+Resolution choose_resolution(const SlideInfo& info, const WindowRequest& request) {
+  return choose_resolution(info, request.level, request.mpp, "set slide_mpp");
 }
 
 WindowPlan on_level(const WindowPlan& plan) {
@@ -75,22 +82,25 @@ Size size_on_level(const Resolution& resolution, const Size& window) {
   return {source.width + more, source.height + more};
 }
 
+std::int64_t on_grid(std::int64_t at, double downsample, const Resolution& resolution) {
+  return static_cast<std::int64_t>(std::floor(static_cast<double>(at) / downsample / resolution.reduction() + 0.5));
+}
+
 WindowPlan plan_windows(const Slide& slide, const WindowRequest& request) {
   const SlideInfo& info = slide.info();
   WindowPlan plan;
-  plan.resolution = choose_resolution(info, request.level, request.mpp);
+  plan.resolution = choose_resolution(info, request);
   const Level& level = info.levels[plan.resolution.level];
   const Size whole = plan.resolution.size_of(level);
   std::optional<MaskTable> tissue;
   if (request.tissue) {
     Config config;
     config.decode.on_bad_tile = request.on_bad_tile;
-    tissue.emplace(*operators::prepare_mask({slide, plan.resolution.level, info.path, info.mpp}, config));
+    tissue.emplace(*operators::prepare_mask({slide, plan.resolution.level, info.path, info.mean_mpp()}, config));
   }
-  const Level& finest = info.levels.front();
   const double pixel = plan.resolution.reduction();
-  const GridScale scale = {pixel * static_cast<double>(finest.width) / static_cast<double>(level.width),
-                           pixel * static_cast<double>(finest.height) / static_cast<double>(level.height)};
+  const GridScale scale = {pixel * info.downsample_x(plan.resolution.level),
+                           pixel * info.downsample_y(plan.resolution.level)};
   const std::int64_t across = windows_along(whole.width, request.size.width, request.step.width, request.edge);
   const std::int64_t down = windows_along(whole.height, request.size.height, request.step.height, request.edge);
   for (std::int64_t j = 0; j < down; ++j) {

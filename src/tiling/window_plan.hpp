@@ -31,6 +31,14 @@ struct Resolution {
   Size size_of(const Level& of_level) const;
 };
 
+/// Where a window begins: its top left corner.
+struct WindowCorner {
+  std::int64_t x = 0;
+  std::int64_t y = 0;
+
+  bool operator==(const WindowCorner&) const = default;
+};
+
 /// Windows begin at pixels (i step.width, j step.height) of a resolution, in rows from top to bottom.
 struct WindowRequest {
   Size size = {256, 256};     ///< pixels
@@ -62,19 +70,25 @@ struct WindowPlan {
 /// A level's own pixels; or those of `mpp` micrometres, made from the coarsest level that is finer: the level's own
 /// where they are as large within 2 %. \throws SlideError where the slide hasn't the level, doesn't say its pixel size,
 /// or is coarser; so it does where its pixels are 256 times as fine.
-Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const std::optional<double>& mpp);
+/// \param remedy  how the pixel size is given, for messages
+Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const std::optional<double>& mpp,
+                             const std::string& remedy);
+Resolution choose_resolution(const SlideInfo& info, const WindowRequest& request);
 
 /// The same windows where their pixels come from, in pixels of the level. With `size_on_level` they hold all that
 /// theirs are made of, and may reach beyond the level.
 WindowPlan on_level(const WindowPlan& plan);
 Size size_on_level(const Resolution& resolution, const Size& window);
 
-/// The pixel of level 0 that pixel `at` begins at, along an axis. \param length  of the level, \param finest_length  of
-/// level 0, both in their pixels. \param pixel  how many of the level's `at` counts.
-inline std::int64_t to_finest(std::int64_t at, std::int64_t length, std::int64_t finest_length, double pixel = 1.0) {
-  const double scale = pixel * static_cast<double>(finest_length) / static_cast<double>(length);
-  return static_cast<std::int64_t>(static_cast<double>(at) * scale + 0.5);
+/// The pixel of level 0 that pixel `at` begins at, along an axis. \param downsample  pixels of level 0 along one of the
+/// level. \param pixel  how many of the level's `at` counts.
+inline std::int64_t to_finest(std::int64_t at, double downsample, double pixel = 1.0) {
+  return static_cast<std::int64_t>(static_cast<double>(at) * (downsample * pixel) + 0.5);
 }
+
+/// The pixel of a resolution that is nearest to pixel `at` of level 0, along an axis.
+/// \param downsample  pixels of level 0 along one of the level
+std::int64_t on_grid(std::int64_t at, double downsample, const Resolution& resolution);
 
 /// Plans a slide's windows. Finding tissue reads the slide's small level. \throws SlideError
 WindowPlan plan_windows(const Slide& slide, const WindowRequest& request);

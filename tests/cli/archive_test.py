@@ -1,10 +1,12 @@
 """Long runs from outside: `PIPELINE=path/to/pipeline archive_test.py [CLASS ...]`."""
 
+import contextlib
 import csv
 import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -72,8 +74,8 @@ class Resume(ArchiveCase):
         before = {path: path.read_bytes() for path in self.out.rglob("*.npy")}
         again = run(slides, "--out", self.out, "--maps", "npy")
         self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertIn("12 of 12 slides are done already and are skipped", again.stderr)
-        self.assertIn("12 slides done (12 before)", again.stdout)
+        self.assertIn("skipped as done: 12 of 12 slides", again.stderr)
+        self.assertIn("12 slides (12 before)", again.stdout)
         self.assertEqual(before, {path: path.read_bytes() for path in self.out.rglob("*.npy")})
         self.assertEqual({row[0] for row in self.sql("SELECT attempts FROM slides")}, {1})
 
@@ -85,7 +87,7 @@ class Resume(ArchiveCase):
         (self.out / "maps/slide-001.tif").unlink()
         result = run(*reversed(names), "--out", self.out, "--maps", "tiff")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("3 of 6 slides are done already", result.stderr)
+        self.assertIn("skipped as done: 3 of 6 slides", result.stderr)
         whole = self.folder / "whole"
         self.assertEqual(run(*reversed(names), "--out", whole, "--maps", "tiff").returncode, 0)
         self.assertSameResults(self.out, whole)
@@ -111,7 +113,7 @@ class Resume(ArchiveCase):
         self.assertEqual(run(slides, "--out", self.out).returncode, 1)
         result = run(slides, "--out", self.out)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("1 of 3 slides failed before and are skipped; --retry-failed", result.stderr)
+        self.assertIn("skipped as failed: 1 of 3 slides; --retry-failed", result.stderr)
         with open(self.out / "failures.csv", newline="") as file:
             (failure,) = csv.DictReader(file)
         self.assertEqual((failure["path"], failure["stage"]), (str(bad), "source"))
@@ -194,6 +196,18 @@ class Resume(ArchiveCase):
         self.assertEqual(results(self.out / "earlier-1"), before)
         self.assertNotEqual(results(self.out)["histograms.npy"], before["histograms.npy"])
 
+    def test_another_reference_is_refused(self):
+        slide = self.slide("stained", "1024x768", "--mpp", "1")
+        reference = self.folder / "reference.svs"
+        shutil.copy(self.slide("reference-1", "1024x768", "--mpp", "1", "--seed", "5"), reference)
+        settings = ("-s", "operators.run=stain", "-s", "image.format=ome-tiff", "-s", f"stain.reference={reference}")
+        first = run(slide, "--out", self.out, *settings)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        shutil.copy(self.slide("reference-2", "1024x768", "--mpp", "1", "--seed", "6"), reference)
+        again = run(slide, "--out", self.out, *settings)
+        self.assertEqual(again.returncode, 2, again.stderr)
+        self.assertIn("the digest of the stain reference is", again.stderr)
+
     def test_damaged_rows_and_maps_are_done_again(self):
         slides = self.tiny_slides(4)
         arguments = slides, "--out", self.out, "--maps", "npy"
@@ -207,7 +221,7 @@ class Resume(ArchiveCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f"run.sqlite: damaged: the row of {slides}/slide-001.svs isn't what was written: done again", result.stderr)
         self.assertIn(f"run.sqlite: damaged: the map of {slides}/slide-002.svs isn't what was written: done again", result.stderr)
-        self.assertIn("2 of 4 slides are done already", result.stderr)
+        self.assertIn("skipped as done: 2 of 4 slides", result.stderr)
         self.assertEqual(results(self.out), before)
 
     def test_maps_that_were_cut_off_are_written_again(self):
@@ -286,6 +300,147 @@ class Resume(ArchiveCase):
         self.assertIn("large.svs", run("status", self.out).stdout)
 
 
+class SideInputs(ArchiveCase):
+    """What is read besides slides: a file in its place is another input."""
+
+    STAIN = ("-s", "operators.run=stain", "-s", "image.format=ome-tiff")
+
+    def square(self, file, side):
+        """An outline from (0, 0)."""
+        corners = [[0, 0], [side, 0], [side, side], [0, side], [0, 0]]
+        pathlib.Path(file).write_text(json.dumps({"type": "Polygon", "coordinates": [corners]}), encoding="utf-8")
+
+    def test_outlines_of_a_slide(self):
+        slides = self.tiny_slides(3)
+        for slide in slides.iterdir():
+            self.square(slide.with_suffix(".geojson"), 128)
+        command = (slides, "--out", self.out, "-s", "operators.run=tissue", "-s", "tissue.source=geojson", "-s",
+                   "input.mpp=8")
+        self.assertEqual(run(*command).returncode, 0)
+        before = [float(row["tissue.share"]) for row in self.rows()]
+        self.square(slides / "slide-001.geojson", 256)
+        self.assertIn("2 done by an earlier run and skipped, 1 done again", run(*command, "--dry-run").stdout)
+        again = run(*command)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("skipped as done: 2 of 3 slides", again.stderr)
+        self.assertIn("slide-001.svs: its outlines, or its mpp in the list, have changed since it was done or failed: done "
+                      "again", again.stderr)
+        after = [float(row["tissue.share"]) for row in self.rows()]
+        self.assertEqual((after[0], after[2]), (before[0], before[2]))
+        self.assertAlmostEqual(after[1], 4 * before[1], delta=0.01)
+        self.assertIn("skipped as done: 3 of 3 slides", run(*command).stderr)
+        # One that lacked its outlines is tried when they are there.
+        (slides / "slide-002.geojson").unlink()
+        self.assertEqual(run(*command).returncode, 1)
+        self.square(slides / "slide-002.geojson", 128)
+        self.assertEqual(run(*command).returncode, 0)
+
+    def test_outlines_of_the_reference(self):
+        slide = self.slide("stained", "1024x768", "--mpp", "1")
+        reference = self.folder / "reference.svs"
+        shutil.copy(self.slide("reference-1", "1024x768", "--mpp", "1", "--seed", "5"), reference)
+        self.square(reference.with_suffix(".geojson"), 700)
+        copied = self.folder / "slide.svs"
+        shutil.copy(slide, copied)
+        self.square(copied.with_suffix(".geojson"), 700)
+        command = (copied, "--out", self.out, *self.STAIN, "-s", "tissue.source=geojson", "-s",
+                   f"stain.reference={reference}")
+        first = run(*command)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.square(reference.with_suffix(".geojson"), 600)
+        again = run(*command)
+        self.assertEqual(again.returncode, 2, again.stderr)
+        self.assertIn("the digest of the stain reference's outlines is", again.stderr)
+
+    def test_pixel_sizes_in_a_list(self):
+        slides = self.tiny_slides(3)
+        manifest = self.folder / "sizes.csv"
+        command = (manifest, "--out", self.out, "-s", "operators.run=identity", "-s", "image.format=ome-tiff")
+        manifest.write_text("path,mpp\nslides/slide-000.svs,0.5\nslides/slide-001.svs,\nslides/slide-002.svs,1\n",
+                            encoding="utf-8")
+        first = run(*command)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("the list gives 2 slides a pixel size: the magnification is 10 / mpp", first.stderr)
+        self.assertEqual([row["mpp"] for row in self.rows()], ["0.5", "0.25", "1"])
+        image = (self.out / "images/slide-002.identity.ome.tif").read_bytes()
+        self.assertIn(b'PhysicalSizeX="1"', image)
+        self.assertIn(b'NominalMagnification="10"', image)
+        manifest.write_text("path,mpp\nslides/slide-000.svs,0.5\nslides/slide-001.svs,\nslides/slide-002.svs,2\n",
+                            encoding="utf-8")
+        again = run(*command)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("skipped as done: 2 of 3 slides", again.stderr)
+        self.assertIn("slide-002.svs: its mpp in the list has changed since it was done or failed: done again", again.stderr)
+        self.assertEqual([row["mpp"] for row in self.rows()], ["0.5", "0.25", "2"])
+        # Sizes of a key are settings.
+        self.assertOneLine(run(*command, "-s", "input.mpp_default=0.5"), 2, "input.mpp_default is 0.5 here and was 0.0")
+        self.assertOneLine(run(*command, "-s", "input.mpp=0.5"), 2, "input.mpp is 0.5 here and was 0.0")
+        self.assertOneLine(run(*command, "-s", "input.channel=0"), 2, "input.channel is 0 here and was -1")
+
+
+class Deaths(ArchiveCase):
+    def states(self):
+        """Of each slide: its state, and how often it was tried."""
+        with contextlib.suppress(sqlite3.OperationalError):
+            if (self.out / "run.sqlite").exists():
+                return {path: row for path, *row in self.sql("SELECT CAST(path AS TEXT), state, attempts FROM slides")}
+        return {}
+
+    def die_at(self, arguments, slide, alone):
+        """Starts a run, and kills it while it works on the slide, and on no other if `alone`."""
+        tried = self.states().get(str(slide), ["", 0])[1]
+        process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   text=True, env=ENVIRONMENT)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 60
+        while True:
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+            states = self.states()
+            others = {state for path, (state, _) in states.items() if path != str(slide)}
+            if states.get(str(slide)) == ["running", tried + 1] and not (alone and "running" in others):
+                break
+        process.kill()
+        return process.communicate()[1]
+
+    def test_a_slide_that_kills_every_start_stops_no_other(self):
+        slides = sorted(self.tiny_slides(6).iterdir())
+        deadly = self.large_slide()
+        arguments = [deadly, *slides, "--out", self.out, "--threads", 2, "--maps", "npy"]
+        self.die_at(arguments, deadly, alone=False)
+        self.die_at(arguments, deadly, alone=False)
+        # Alone, behind those that nobody suspects.
+        error = self.die_at(arguments, deadly, alone=True)
+        self.assertIn(f"{deadly}: two processes died while they worked on it: it is tried alone, behind all others", error)
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{deadly}: source: the process died twice while it worked on this slide, and again on it alone; "
+                      "--retry-failed tries it again", result.stderr)
+        with open(self.out / "failures.csv", newline="") as file:
+            (failure,) = csv.DictReader(file)
+        self.assertEqual(failure["path"], str(deadly))
+        self.assertEqual(len(self.rows()), 7)
+        # It stays failed, as any other does.
+        again = run(*arguments)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("skipped as failed: 1 of 7 slides; --retry-failed", again.stderr)
+
+    def test_a_slide_that_is_tried_alone_can_be_done(self):
+        slides = sorted(self.tiny_slides(4).iterdir())
+        slow = self.slide("slow", "4096x4096", "--distinct", "16")
+        arguments = [slow, *slides, "--out", self.out, "--threads", 1, "--maps", "npy"]
+        self.die_at(arguments, slow, alone=False)
+        self.die_at(arguments, slow, alone=False)
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("it is tried alone", result.stderr)
+        whole = self.folder / "whole"
+        self.assertEqual(run(slow, *slides, "--out", whole, "--threads", 1, "--maps", "npy").returncode, 0)
+        self.assertSameResults(self.out, whole)
+
+
 class Owners(ArchiveCase):
     def start(self, *arguments):
         process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -351,7 +506,7 @@ class Owners(ArchiveCase):
         slides.mkdir()
         small = self.slide("tiny-1-384x320", "384x320", "--seed", "2", "--tile", "128")
         for number in range(1500):
-            os.link(small, slides / f"{number}.svs") if number else shutil.copy(small, slides / "0.svs")
+            shutil.copy(small, slides / f"{number}.svs")
         self.assertEqual(run(slides, "--out", self.out, "-q").returncode, 0)
         for number, delay in enumerate((0.1, 0.2, 0.3, 0.4, 0.5, 0.6)):
             elsewhere = self.folder / f"elsewhere-{number}"
@@ -388,6 +543,26 @@ class Limits(ArchiveCase):
         self.assertEqual([row["status"] for row in rows], ["failed", "done"])
         self.assertIn("took longer than input.max_seconds = 1", rows[0]["error"])
 
+    def test_no_slide_fails_for_want_of_descriptors(self):
+        slides = self.tiny_slides(3)
+        told = 0
+        for most in range(6, 40):
+            out = self.folder / f"few {most}"
+            result = run(slides, "--out", out, "--threads", 1, "--set", "input.retries=0",
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+            # UBSan opens a pipe to look at a type, and takes want of descriptors for a fault.
+            if "UndefinedBehaviorSanitizer" in result.stderr:
+                told += 1
+                continue
+            self.assertIn(result.returncode, (0, 1, 2, 127), result.stderr)
+            self.assertNotIn("internal", result.stderr)
+            if "raise the limit of open files (ulimit -n)" in result.stderr:
+                told += 1
+                self.out = out
+                self.assertEqual(self.sql("SELECT count(*) FROM slides WHERE state = 'failed'"), [(0,)])
+                self.assertEqual(run(slides, "--out", out).returncode, 0)
+        self.assertGreater(told, 0)
+
     def test_too_many_failures_stop_the_run(self):
         slides = self.tiny_slides(10)
         for number in range(5):
@@ -399,7 +574,7 @@ class Limits(ArchiveCase):
             if not stops:
                 self.assertEqual(len(self.rows()), 10)
             else:
-                self.assertLess(len(self.rows()), 10)
+                self.assertEqual([row["status"] for row in self.rows()].count("failed"), 2)
         result = run(slides, "--out", self.folder / "all fail", "--max-failures", 5, "--threads", 1)
         if len(self.rows(self.folder / "all fail")) == 10:
             self.assertNotIn("stopped by", result.stderr)
@@ -410,7 +585,7 @@ class Limits(ArchiveCase):
             self.assertEqual(result.returncode, 1)
             if "stopped by" not in result.stderr:
                 break
-        self.assertIn("failed before and are skipped", result.stderr)
+        self.assertIn("skipped as failed: ", result.stderr)
         self.assertEqual(len(self.rows()), 10)
         for wrong in "0", "-1", "x", "0%", "101%", "5%%":
             self.assertOneLine(run(slides, "--out", self.out, "--max-failures", wrong), 2, "--max-failures")
@@ -442,7 +617,7 @@ class Images(ArchiveCase):
         self.assertEqual(json.loads(run("status", self.out, "--json").stdout)["artifact_bytes"],
                          sum(map(len, whole.values())))
         again = run(slides, "--out", self.out, *self.settings)
-        self.assertIn("3 of 3 slides are done already", again.stderr)
+        self.assertIn("skipped as done: 3 of 3 slides", again.stderr)
         missing, short = self.out / "images/slide-000.sobel.ome.tif", self.out / "images/slide-002.sobel.ome.tif"
         missing.unlink()
         os.truncate(short, 1000)
@@ -452,7 +627,7 @@ class Images(ArchiveCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f"slide-000.svs: {missing} is missing: done again", result.stderr)
         self.assertIn(f"{short} has 1000 bytes and had {len(whole[short.name])}: done again", result.stderr)
-        self.assertIn("1 of 3 slides are done already", result.stderr)
+        self.assertIn("skipped as done: 1 of 3 slides", result.stderr)
         self.assertEqual(self.images(), whole)
         self.assertEqual(self.artifacts(), rows)
 
@@ -503,7 +678,7 @@ class Images(ArchiveCase):
         for row in joined:
             self.assertEqual((self.out / row["file"]).stat().st_size, int(row["bytes"]))
         again = run(slides, "--out", self.out, *self.settings)
-        self.assertIn("6 of 6 slides are done already", again.stderr)
+        self.assertIn("skipped as done: 6 of 6 slides", again.stderr)
         same = run("compare", self.out, self.folder / "whole", "--tolerance", "0")
         self.assertEqual(same.returncode, 0, same.stderr)
         self.assertIn("6 equal to the bit", same.stdout)
@@ -532,7 +707,8 @@ class Shards(ArchiveCase):
             for name, order in ("forth", parts), ("back", parts[::-1]):
                 merged = run("merge", *order, "--out", self.folder / f"{by}-{name}")
                 self.assertEqual(merged.returncode, 1, merged.stderr)
-                self.assertIn("24 slides done, 1 failed", merged.stdout)
+                self.assertIn("done     24 slides", merged.stdout)
+                self.assertIn("failed   1 of 25\n", merged.stdout)
                 self.assertSameResults(self.folder / f"{by}-{name}", self.out)
             for name in "slides.csv", "histograms.npy", "failures.csv":
                 self.assertEqual(*[(self.folder / f"{by}-{order}" / name).read_bytes() for order in ("forth", "back")])
@@ -575,6 +751,14 @@ class Shards(ArchiveCase):
         self.assertOneLine(run("merge", parts[0], "--out", self.out), 2, "of an earlier joining that none of the folders has")
         self.assertOneLine(run("merge", parts[0], "--out", parts[1]), 2, "of a run of its own")
         self.assertEqual(results(self.out), before)
+        # What a merge that was killed left is cleared away; what a living process has isn't.
+        left = self.out / ".slidestream-4000000-1.tmp"
+        living = self.out / f".slidestream-{os.getpid()}-1.tmp"
+        for file in left, living:
+            file.write_bytes(b"half")
+        self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
+        self.assertEqual((left.exists(), living.exists()), (False, True))
+        living.unlink()
         # A run that has nothing to do leaves them joined.
         self.assertNotIn("joined", run(slides, "--out", self.out).stderr)
         self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
@@ -674,7 +858,7 @@ class Manifests(ArchiveCase):
         self.assertEqual([row.split(b",")[1] for row in rows], [b"done", b"done", b"done", b"failed", b"done"])
         self.assertIn(b"counted once", result.stderr)
         again = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=60)
-        self.assertIn(b"4 of 5 slides are done already", again.stderr)
+        self.assertIn(b"skipped as done: 4 of 5 slides", again.stderr)
 
     def test_a_line_that_is_no_path_and_a_folder_that_is_not_there(self):
         manifest = self.folder / "wrong.list"

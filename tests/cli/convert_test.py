@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
 
 class Folder(Case):
     def test_results_are_what_was_made(self):
-        result = self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--to", "ome-tiff", "--out", self.out))
+        result = self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--to", "ome-tiff", "--out", self.out, "--stats"))
         self.assertEqual(self.files(self.out), ["artifacts.csv", "corpus.json", "failures.csv", "images/second.identity.ome.tif",
                                                 "images/small.identity.ome.tif", "run.sqlite", "slides.csv"])
         rows = self.rows()
@@ -114,15 +114,17 @@ class Folder(Case):
 
     def test_the_summary_counts_what_was_made(self):
         result = self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--out", self.out))
+        self.assertEqual(len(result.stdout.splitlines()), 4)
         written = sum(file.stat().st_size for file in (self.out / "images").iterdir())
-        self.assertRegex(result.stdout, rf"images +2 files, {written / 1e3:.0f} kB, in {self.out}/images\n")
+        self.assertRegex(result.stdout, rf"done +2 slides, 2 files of {written / 1e3:.0f} kB\n"
+                                        rf"where +{self.out}: .* images/, artifacts.csv\n")
 
     def test_joined_parts_keep_their_images(self):
         for number in 1, 2:
             self.assertDone(run("convert", self.slide(), self.slide("second", "300x900"), "--out", self.folder / f"part-{number}",
                                 "--shard", f"{number}/2"))
         merged = self.assertDone(run("merge", self.folder / "part-1", self.folder / "part-2", "--out", self.out))
-        self.assertRegex(merged.stdout, r"images +2 files, \d+ kB, where artifacts.csv says\n")
+        self.assertRegex(merged.stdout, r"2 files of \d+ kB\n.*, files where artifacts.csv says\n")
         self.assertNotIn("windows", merged.stdout)
         self.assertNotIn("histograms.npy", self.files(self.out))
         self.assertEqual(len(self.rows()), 2)
@@ -157,7 +159,7 @@ class Folder(Case):
         self.assertDone(run(*command))
         before = {name: (self.out / name).stat().st_mtime_ns for name in self.files(self.out) if "images" in name}
         again = self.assertDone(run(*command))
-        self.assertIn("2 of 2 slides are done already", again.stderr)
+        self.assertIn("skipped as done: 2 of 2 slides", again.stderr)
         self.assertEqual({name: (self.out / name).stat().st_mtime_ns for name in before}, before)
         self.assertDone(run(*command, "--fresh"))
         self.assertIn("images/small.identity.ome.tif", self.files(self.out))
@@ -271,9 +273,10 @@ class OneFile(Case):
                 ((own, "/dev/null"), "it isn't a regular file"),
                 ((own, self.folder / "same.ome.tif"), "it is the slide itself"),
                 ((own, self.folder / "link.ome.tif"), "it is the slide itself"),
-                ((own, own), "ends in .ome.tif, .ome.tiff, .tif or .tiff"),
-                ((own, self.folder / "a.png"), "ends in .ome.tif, .ome.tiff, .tif or .tiff"),
-                ((own, self.folder / ".ome.tif"), "ends in .ome.tif, .ome.tiff, .tif or .tiff"),
+                ((own, own), ".ome.zarr or .zarr for ome-zarr, .dzi for dzi and .dicom for dicom"),
+                ((own, self.folder / "a.png"), ".ome.zarr or .zarr for ome-zarr, .dzi for dzi and .dicom for dicom"),
+                ((own, self.folder / ".ome.tif"), ".ome.zarr or .zarr for ome-zarr, .dzi for dzi and .dicom for dicom"),
+                ((own, self.folder / "a.dzi", "--to", "ome-tiff"), "ends in .ome.tif, .ome.tiff, .tif or .tiff"),
                 ((own, self.folder / "none" / "a.tif"), "No such file or directory"),
                 ((self.folder / "two.list", self.folder / "a.tif"), "one file holds one slide, and there are 2"),
                 ((own, self.folder / "a.tif", "--fresh"), "are for a folder"),
@@ -388,7 +391,7 @@ class Info(Case):
                 self.assertEqual((level["codec"], level["colour"], level["tile_width"]), (codec, colour, 256))
             source = info(slide)
             self.assertEqual((found["mpp"], found["magnification"]), (source["mpp"], source["magnification"]))
-            self.assertEqual((found["format"], found["big_tiff"], found["associated"]), ("ome-tiff", True, []))
+            self.assertEqual((found["format"], found["container"], found["associated"]), ("ome-tiff", "BigTIFF", []))
             properties = found["properties"]
             self.assertEqual(properties["creator"], run("--version").stdout.strip())
             self.assertEqual((properties["name"], properties["identity.colour"]), ("a <b>", '"rgb"'))
@@ -437,6 +440,52 @@ class Spectrum(Case):
         subprocess.run([WRITE_IMAGE, self.folder / "plain.tif", "1500", "1100", "format=grey8", f"raw={self.folder / 'raw'}"],
                        check=True, stdout=subprocess.DEVNULL)
         self.assertEqual(self.histogram(self.folder / "a.tif"), self.histogram(self.folder / "plain.tif"))
+
+
+class Tissue(Case):
+    """What a slide and its lossless pyramid have in common, and where glass goes."""
+
+    def made(self, slide, name, *settings):
+        out = self.folder / name
+        self.assertDone(run(slide, "--out", out, "-s", "operators.run=tissue,stain", "-s", "image.compression=none",
+                            *settings))
+        with open(out / "slides.csv", newline="", encoding="utf-8") as file:
+            row, = csv.DictReader(file)
+        return out / "images", {key: value for key, value in row.items() if key.startswith(("tissue.", "stain."))}
+
+    def test_a_pyramid_has_the_mask_and_the_stains_of_its_slide(self):
+        # 0.499 um: neither the small level nor the blocks are whole halvings.
+        slide = self.slide("alone", "2220x2967", "--mpp", "0.499", "--levels", "1")
+        pyramid = self.folder / "alone.ome.tif"
+        self.assertDone(run("convert", slide, pyramid, "--compression", "none"))
+        before, figures = self.made(slide, "slide")
+        after, of_pyramid = self.made(pyramid, "pyramid")
+        self.assertEqual(figures, of_pyramid)
+        self.assertEqual(len(figures), 12)
+        outlines, = before.glob("*.geojson")
+        others, = after.glob("*.geojson")
+        self.assertEqual(outlines.read_bytes(), others.read_bytes())
+
+    def glass(self, image):
+        """The median of pixels that are bright in all channels."""
+        with BigTiff(image) as tiff:
+            tiles = numpy.stack([numpy.frombuffer(tile, "u1") for _, tile in tiff.tiles(0)]).reshape(-1, 3)
+        return numpy.median(tiles[tiles.min(axis=1) >= 215], axis=0)
+
+    def test_glass_becomes_the_glass_of_the_reference(self):
+        if numpy is None:
+            self.skipTest("needs NumPy")
+        data = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", pathlib.Path(__file__).parents[3] / "shared")) / "data"
+        real = [path for path in (data / "cmu-1-small-region.svs", data / "tcga-cr-7395.svs") if path.exists()]
+        slides = [self.slide("glass", "2048x1536", "--mpp", "0.5"), *real]
+        for reference in slides[:2]:
+            _, figures = self.made(reference, f"of-{reference.stem}")
+            white = [float(figures[f"stain.white_{channel}"]) for channel in ("red", "green", "blue")]
+            for slide in slides:
+                with self.subTest(slide=slide.name, reference=reference.name):
+                    images, _ = self.made(slide, f"{slide.stem}-as-{reference.stem}", "-s", f"stain.reference={reference}")
+                    image, = images.glob("*.stain.ome.tif")
+                    self.assertLessEqual(numpy.abs(self.glass(image) - white).max(), 3)
 
 
 def profile(space=b"RGB ", size=600):

@@ -23,7 +23,9 @@ FORMATS = {"ome-tiff": (["--to", "ome-tiff"], ".ome.tif", 1),
            "copy": (["--to", "ome-tiff", "--compression", "copy"], ".ome.tif", 1),
            "ome-zarr": (["--to", "ome-zarr", "--tile", "256"], ".ome.zarr", 1),
            "ome-zarr 3": (["--to", "ome-zarr", "--tile", "256", "--set", "image.zarr_version=3"], ".ome.zarr", 1),
-           "dzi": (["--to", "dzi"], ".dzi", 3)}
+           "dzi": (["--to", "dzi"], ".dzi", 3),
+           "dicom": (["--to", "dicom"], ".dicom", 1),
+           "dicom copy": (["--to", "dicom", "--compression", "copy"], ".dicom", 1)}
 
 
 def content(folder):
@@ -52,7 +54,7 @@ class Formats(Case):
                 path = self.out / row["file"]
                 files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
                 self.assertEqual(sum(each.stat().st_size for each in files), int(row["bytes"]))
-            self.assertIn("2 of 2 slides are done already", run(*command).stderr)
+            self.assertIn("skipped as done: 2 of 2 slides", run(*command).stderr)
             self.assertEqual(content(images), whole)
             # A file that is gone, or is longer.
             some = sorted(path for path in images.rglob("*") if path.is_file() and "second" in str(path))[-1]
@@ -105,12 +107,16 @@ class Formats(Case):
             else:
                 self.assertOneLine(again, 2, "it is there already, and a folder isn't replaced")
             self.assertEqual(content(self.out), before)
-            self.assertOneLine(run("convert", self.slide(), self.out / "a.png", *options), 2, f"ends in {suffix}")
+            self.assertOneLine(run("convert", self.slide(), self.out / "a.png", *options), 2,
+                               "its suffix names no format that is written; there are .ome.tif")
+            other = "a.dzi" if suffix != ".dzi" else "a.ome.zarr"
+            self.assertOneLine(run("convert", self.slide(), self.out / other, *options), 2, f"ends in {suffix}")
             self.assertOneLine(run("convert", self.slide(), "", *options), 2, "name of the file to write is empty")
 
     def test_what_does_not_go_together(self):
         for options, error in ((["--to", "ome-zarr", "--compression", "jpeg"], "isn't in ome-zarr; use auto, blosc-lz4, none or zstd"),
                                (["--to", "dzi", "--compression", "zstd"], "isn't in dzi; use auto or jpeg"),
+                               (["--to", "dicom", "--compression", "zstd"], "isn't in dicom; use auto, jpeg or none"),
                                (["--to", "dzi", "--levels", "2"], "image.levels must be 0 for dzi"),
                                (["--compression", "blosc-lz4"], "isn't in ome-tiff; use auto, jpeg, none or zstd")):
             self.assertOneLine(run("convert", self.slide(), "--out", self.out, *options), 2, error)
@@ -121,6 +127,8 @@ class Formats(Case):
         images = self.out / "images"
         for options, names, why in (
                 (["--to", "ome-zarr"], ["small.identity.ome.zarr"], "it isn't a folder"),
+                (["--to", "dicom"], ["small.identity.dicom"], "it isn't a folder"),
+                (["--to", "dicom"], ["small.identity.dicom/level-x.dcm"], "holds level-x.dcm"),
                 (["--to", "dzi"], ["small.identity_files"], "it isn't a folder"),
                 (["--to", "dzi"], ["small.identity.view.html"], "isn't a page that shows an image"),
                 (["--to", "dzi"], ["small.identity_files/12/", "small.identity_files/notes.txt"], "holds notes.txt"),
@@ -144,7 +152,7 @@ class Formats(Case):
             (self.out / "images" / "small.identity.dzi").unlink()
 
     def test_long_names(self):
-        for suffix, most in ((".ome.tif", 241), (".ome.zarr", 239), (".dzi", 237)):
+        for suffix, most in ((".ome.tif", 241), (".ome.zarr", 239), (".dicom", 239), (".dzi", 237)):
             for length in (most, most + 1, 247, 255):
                 file = self.folder / ("n" * (length - len(suffix)) + suffix)
                 result = run("convert", self.slide(), file, "--quiet")
@@ -195,7 +203,7 @@ class Formats(Case):
                     continue
                 shutil.rmtree(self.out, ignore_errors=True)
                 self.out.mkdir()
-                self.assertDone(run("convert", slide, self.out / f"a{suffix}", *options))
+                self.assertDone(run("convert", slide, self.out / f"a{suffix}", *options, "--set", "input.mpp_default=0.25"))
                 for name, bytes_ in content(self.out).items():
                     for secret in {*secrets, slide.stem, str(slide.parent), str(self.out), "Aperio"}:
                         self.assertFalse(secret.encode() in bytes_, f"{slide.name}: {name}: {secret}")

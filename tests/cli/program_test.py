@@ -97,7 +97,12 @@ class Usage(Case):
         cases = [
             (["--quite", small], "unknown option '--quite'; did you mean '--quiet'?"),
             (["info", "--jsn", small], "unknown option '--jsn'; did you mean '--json'?"),
+            (["--opertors", "stain", small], "unknown option '--opertors'; did you mean '--operators'? (see pipeline --help)"),
+            (["--operator", "stain", small], "unknown option '--operator'; did you mean '--operators'? (see pipeline --help)"),
+            (["--operatrs", "tissue", small], "unknown option '--operatrs'; did you mean '--operators'? (see pipeline --help)"),
+            (["-s", "stain.white=foo", small], "stain.white must be \"auto\" or [red, green, blue], not 'foo'"),
             (["infoo", small], "'infoo' is neither a file nor a command; did you mean 'info'?"),
+            (["sobel", small], "'sobel' is neither a file nor a command; did you mean '--operators sobel'?"),
             (["sweeep"], "'sweeep' is neither a file nor a command; did you mean 'sweep'?"),
             ([small, "info", small], "stands before the command 'info'"),
             (["--set"], "--set"),
@@ -111,7 +116,7 @@ class Usage(Case):
             (["--config", "", small], "--config: can't be empty"),
             (["completion", "tcsh"], "expected bash, zsh or fish"),
             (["--log-level", "inf", small], "did you mean 'info'?"),
-            (["--maps", "png", small], "did you mean 'npy'?"),
+            (["--maps", "png", small], "output.maps is 'png'; expected none, npy or tiff"),
             (["--threads", "many", small], "pipeline.threads must be a whole number"),
             (["--threads", "-1", small], "pipeline.threads is -1"),
             (["--backend", "gpu", small], "expected auto, cpu or cuda"),
@@ -122,6 +127,49 @@ class Usage(Case):
                 self.assertOneLine(run(*arguments, cwd=self.folder), 2, message)
                 self.assertFalse((self.folder / "slidestream-out").exists())
                 self.assertFalse((self.folder / "x.svs").exists())
+
+    def test_inputs_that_are_not_there(self):
+        small = self.slide()
+        for inputs in ["typo.svs"], ["typo"], ["typo.svs", "folder/"]:
+            with self.subTest(inputs=inputs):
+                result = run(*inputs, "--out", self.out, cwd=self.folder)
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
+                self.assertFalse(self.out.exists())
+        for other in "typo.svs", "folder/typo":
+            with self.subTest(other=other):
+                result = run(small, other, "--out", self.out, "--fresh", cwd=self.folder)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertEqual([row["status"] for row in self.rows()], ["done", "failed"])
+
+    def test_a_word_that_is_no_command(self):
+        for word, meant in ("Convert", "convert"), ("segmnet", "segment"), ("stains", "stain"), ("fetures", "features"):
+            with self.subTest(word=word):
+                self.assertOneLine(run(word, self.slide(), cwd=self.folder), 2, f"did you mean '{meant}'?")
+        self.assertOneLine(run("normalise", cwd=self.folder), 2, "commands are stain, tissue, features, segment, convert")
+
+    def test_a_reference_that_cannot_be_opened_is_refused_before_the_run(self):
+        slide = self.slide()
+        (self.folder / "text.svs").write_text("no slide")
+        for reference in "missing.svs", "text.svs", ".":
+            for option in (), ("--dry-run",):
+                with self.subTest(reference=reference, option=option):
+                    done = run("stain", slide, "--reference", self.folder / reference, "-o", self.folder / "refused", *option)
+                    self.assertOneLine(done, 2, f"stain.reference: {self.folder / reference}: ")
+                    self.assertFalse((self.folder / "refused").exists())
+
+    def test_a_folder_of_other_files_says_which(self):
+        (self.folder / "a.qptiff").touch()
+        (self.folder / "b.QPTIFF").touch()
+        result = run(self.folder, "--out", self.out)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("its files are 2 .qptiff; slides end in .dcm, .mrxs, .ndpi, .vms, .vmu, .scn, .bif, .svslide, .czi, .svs, "
+                      ".tif, .tiff or .btf", result.stderr)
+
+    def test_help_begins_with_tasks(self):
+        text = run("--help").stdout
+        self.assertLess(text.index("pipeline segment"), text.index("Usage:"))
+        for name in "identity", "model", "ome-zarr", "dzi":
+            self.assertRegex(text, rf"(?m)^  {name} +\w")
 
     def test_largest_seed(self):
         result = run("synth", "--out", "\u009b.svs", "--size", "256x256", "--seed", 2**64 - 1, cwd=self.folder)
@@ -252,6 +300,45 @@ class Inputs(Case):
         self.assertOneLine(run("info", self.folder / "pipe.svs", timeout=30), 1, "pipe.svs")
 
 
+class ShortForms(Case):
+    def test_tissue_and_stain(self):
+        small = self.slide()
+        made = run("tissue", small, "--out", self.out)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertIn("tissue.share", self.rows()[0])
+        made = run("stain", small, "--stain", "hematoxylin", "--out", self.folder / "stain")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertTrue((self.folder / "stain/images/small.stain.ome.tif").is_file())
+        # The same settings as the main command's.
+        again = run(small, "--operators", "stain", "-s", "stain.output=hematoxylin", "--out", self.folder / "stain")
+        self.assertIn("skipped as done: 1 of 1 slides", again.stderr)
+        self.assertOneLine(run("stain", small, "-s", "operators.run=sobel"), 2, "operators.run can't be set here")
+
+    def test_several_operators_and_a_format_by_itself(self):
+        made = run(self.slide(), "--operators", "stain,tissue", "--out", self.out)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertTrue((self.out / "images/small.stain.ome.tif").is_file())
+        config = self.folder / "run.toml"
+        config.write_text('[operators]\nrun = "identity"\n[image]\nformat = "none"\n')
+        self.assertOneLine(run(self.slide(), "-c", config, "--out", self.folder / "none"), 2, 'image.format is "none"')
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_networks(self):
+        small = self.slide()
+        for command in "features", "segment":
+            self.assertOneLine(run(command, small, cwd=self.folder), 2, "--model FILE.onnx")
+        text = run("features", small, "--model", "net.onnx", "--print-config").stdout
+        for line in 'run = ["model"]', 'file = "net.onnx"', 'output = "vector"', 'where = "tissue"':
+            self.assertIn(f"\n{line}\n", text)
+        text = run("features", small, "--model", "net.onnx", "--where", "all", "--print-config").stdout
+        self.assertIn('\nwhere = "all"\n', text)
+        # What stands beside the network goes before the command's defaults.
+        (self.folder / "net.toml").write_text('[model]\noutput = "image"\n')
+        text = run("segment", small, "--model", self.folder / "net.onnx", "--print-config").stdout
+        self.assertIn('\noutput = "image"\n', text)
+        self.assertIn('\nformat = "ome-tiff"\n', text)
+
+
 class Results(Case):
     def test_files_and_summary(self):
         small = self.slide()
@@ -265,11 +352,16 @@ class Results(Case):
         self.assertEqual(corpus["totals"]["windows"], 35)
         self.assertEqual(sum(corpus["histogram"]), 35 * 256 * 256)
         self.assertEqual(float(row["mean_db"]), corpus["totals"]["mean"])
-        self.assertIn("1 slide done", result.stdout)
+        self.assertIn("done     1 slide", result.stdout)
         self.assertIn(str(self.out), result.stdout)
-        table = result.stdout.rstrip().splitlines()[-7:]
-        self.assertTrue(table[0].startswith("stage"), table)
+        self.assertEqual([line.split()[0] for line in result.stdout.splitlines()], ["done", "where", "speed", "failed"])
         self.assertNotIn("\x1b", result.stdout + result.stderr)
+
+    def test_the_table_of_stages_stands_behind_an_option(self):
+        result = run(self.slide(), "--out", self.out, "--stats")
+        self.assertRegex(result.stdout, r"(?m)^slide +windows ")
+        self.assertRegex(result.stdout, r"(?m)^stage +busy ")
+        self.assertRegex(result.stdout, r"(?m)^failed +none$")
 
     def test_slides_of_the_same_name_have_maps_of_their_own(self):
         small = self.slide()
@@ -304,7 +396,7 @@ class Results(Case):
 
     def test_json_messages(self):
         odd = self.folder / 'od"d\n\\.svs'
-        result = run(odd, "--out", self.out, "--log-json")
+        result = run(odd, self.slide(), "--out", self.out, "--log-json")
         self.assertEqual(result.returncode, 1)
         messages = [json.loads(line) for line in result.stderr.splitlines()]
         self.assertTrue(any(m["level"] == "error" and str(odd) in m["message"] for m in messages))
@@ -398,7 +490,7 @@ class Signals(Case):
             self.assertEqual([(pathlib.Path(row["path"]).name, row["status"]) for row in self.rows(out)],
                              [("small.svs", "done")])
             self.assertTrue(json.loads((out / "corpus.json").read_text())["interrupted"])
-            self.assertIn("1 of 2 slides are done and 0 failed", stderr)
+            self.assertIn("1 of 2 slides done, 0 failed", stderr)
             self.assertEqual([path.name for path in out.iterdir() if path.name.startswith(".")], [])
 
     def test_stop_leaves_slides_that_cannot_be_finished(self):
@@ -437,6 +529,108 @@ class Signals(Case):
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertEqual(self.rows()[0]["status"], "done")
         process.stdout = process.stderr = None
+
+
+class Untrusted(Case):
+    """What others may have put where the program looks."""
+
+    def test_no_code_from_the_working_directory(self):
+        package = self.folder / "onnxruntime" / "capi"
+        package.mkdir(parents=True)
+        (package.parent / "__init__.py").touch()
+        (package / "libonnxruntime.so.1").write_bytes(b"foreign")
+        model = self.folder / "net.onnx"
+        model.write_bytes(b"x")
+        for environment in {}, {"PYTHONPATH": str(self.folder)}:
+            # Without a python3 that has the package nothing is found at all.
+            result = subprocess.run([PIPELINE, str(self.slide()), "-s", "operators.run=[\"model\"]", "-s", f"model.file={model}",
+                                     "-s", "image.format=ome-tiff", "--out", str(self.out)],
+                                    cwd=self.folder, env={**ENVIRONMENT, **environment, "PATH": "/usr/bin:/bin"},
+                                    capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertNotIn(str(self.folder / "onnxruntime"), result.stderr)
+            self.assertNotIn("invalid ELF", result.stderr)
+            self.assertNotIn("cut off", result.stderr)
+
+    def test_a_progress_file_that_is_none(self):
+        slide = self.large_slide()
+        process = subprocess.Popen([PIPELINE, str(slide), "--out", str(self.out), "-q", "-t", "1"])
+        try:
+            self.assertTrue(self.soon(lambda: (self.out / "progress.json").exists()))
+        finally:
+            process.kill()
+            process.wait()
+        told = self.out / "progress.json"
+
+        def of_kind(make):
+            told.unlink(missing_ok=True)
+            make()
+
+        def large():
+            with open(told, "wb") as file:
+                file.truncate(5_000_000_000)
+
+        for make in (lambda: told.symlink_to("/dev/zero"), lambda: os.mkfifo(told), large):
+            of_kind(make)
+            result = run("status", self.out, timeout=10)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("state ", result.stdout)
+
+    @staticmethod
+    def soon(condition, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if condition():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def test_status_of_a_ledger_that_is_still_empty(self):
+        self.out.mkdir()
+        (self.out / "run.sqlite").touch()
+        self.assertOneLine(run("status", self.out), 2, "has only just begun there")
+
+    def test_a_hangup_writes_what_is_done(self):
+        process = subprocess.Popen([PIPELINE, str(self.slide()), str(self.large_slide()), "--out", str(self.out), "-t", "1"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertTrue(self.soon(lambda: (self.out / "run.sqlite").exists()))
+        time.sleep(1)
+        process.send_signal(signal.SIGHUP)
+        self.assertIn(process.wait(60), (0, 129))
+        self.assertTrue((self.out / "slides.csv").exists())
+        self.assertTrue((self.out / "corpus.json").exists())
+
+    def test_names_that_are_not_utf8_have_keys_of_their_own(self):
+        small = self.slide().read_bytes()
+        names = [b"a\xff.svs", b"a\xfe.svs"]
+        for name in names:
+            with open(os.path.join(os.fsencode(self.folder), name), "wb") as file:
+                file.write(small)
+        result = subprocess.run([PIPELINE, str(self.folder), "--out", str(self.out), "--maps", "npy", "-q"],
+                                capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        pairs = []
+        json.loads((self.out / "corpus.json").read_text(encoding="utf-8"),
+                   object_pairs_hook=lambda found: pairs.append([key for key, _ in found]) or dict(found))
+        keys = next(keys for keys in pairs if any(key.endswith(".svs") for key in keys))
+        self.assertEqual(sorted(key[-8:] for key in keys), ["\\xfe.svs", "\\xff.svs"])
+
+    def test_cells_for_spreadsheets(self):
+        (self.folder / "=1+1.svs").write_text("no slide")
+        (self.folder / "b.svs").write_bytes(self.slide().read_bytes())
+        for kind, path in ("plain", "=1+1.svs"), ("spreadsheet", "'=1+1.svs"):
+            result = run("=1+1.svs", "b.svs", "--out", self.out, "--fresh", "-s", f"output.csv={kind}", cwd=self.folder)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual([row["path"] for row in self.rows()], [path, "b.svs"])
+
+    def test_info_warns_of_what_may_be_a_patients(self):
+        result = run("info", self.slide())
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        named = self.folder / "named.svs"
+        content = self.slide().read_bytes()
+        self.assertIn(b"|AppMag", content)
+        named.write_bytes(content.replace(b"|AppMag", b"|DOB_Pt", 1).replace(b"AppMag", b"DOB_Pt"))
+        self.assertIn("may identify a patient: ", run("info", named).stderr)
 
 
 class Tracing(Case):
@@ -588,7 +782,7 @@ class Terminal(Case):
             self.assertLess(len(re.sub(r"\x1b\[\d*m", "", line)), 70)
         # The last thing drawn is nothing, then the reports follow.
         self.assertIn("\r\x1b[K", text)
-        self.assertTrue(text.split("\r\x1b[K")[-1].lstrip("\x1b[1m").startswith("slide"), text[-2000:])
+        self.assertTrue(text.split("\r\x1b[K")[-1].startswith("\x1b[1mdone"), text[-2000:])
         self.assertIn("missing.svs: ", text)
 
     def test_json_messages_have_no_live_line(self):

@@ -111,14 +111,17 @@ TEST_CASE("numbers for people") {
   CHECK(pixel_rate_text(1.234e9) == "1.23 Gpx/s");
 }
 
-TEST_CASE("long paths keep their end") {
+TEST_CASE("long paths lose their middle") {
   const Style plain;
   CHECK(shortened_path("slides/a.svs", 20, plain) == "slides/a.svs");
-  CHECK(shortened_path("slides/long/path/a.svs", 10, plain) == "...h/a.svs");
+  CHECK(shortened_path("slides/long/path/a.svs", 10, plain) == "sli....svs");
+  CHECK(shortened_path("slides/long/path/a.svs", 12, plain) == "slid...a.svs");
   CHECK(shortened_path("a\nb\x1b.svs", 20, plain) == "a?b?.svs");
   Style unicode;
   unicode.unicode = true;
-  CHECK(shortened_path("\u00e5\u00e5\u00e5\u00e5\u00e5", 3, unicode) == "\u2026\u00e5\u00e5");
+  CHECK(shortened_path("a\u00e5\u00e5\u00e5\u00e5b", 3, unicode) == "a\u2026b");
+  CHECK(shortened_path("a\u00e5\u00e5\u00e5\u00e5b", 4, unicode) == "a\u2026\u00e5b");
+  CHECK(shortened_path("slides/a.svs", 2, plain) == "...");
 }
 
 TEST_CASE("where the sizes of the files are known the estimate goes by bytes") {

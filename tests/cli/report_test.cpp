@@ -28,23 +28,51 @@ TEST_CASE("the summary names slides, failures and where results lie") {
   for (int i = 0; i < 25; ++i) {
     SlideResult slide;
     slide.path = "slide-" + std::to_string(i) + ".svs";
-    slide.done = i != 3;
+    slide.done = true;
+    if (i == 3) slide.fail({"decode", 7, "tile 7 is bad"});
     slide.sums.histogram.assign(2, 0);
     if (slide.done) slide.sums.add_window(30.0 * 64, 1000.0 * 64, 64);
     slide.map_file = i < 2 ? "map.npy" : "";
     corpus.add(slide);
     run.slides.push_back(slide);
   }
-  const std::string text = summary_text(config, run, corpus, 7, 100, Style{});
-  CHECK(text.find("slide-0.svs         1  30.0000  10.0000") != std::string::npos);
-  CHECK(text.find("slide-3.svs    failed\n") != std::string::npos);
-  CHECK(text.find("slide-20.svs") == std::string::npos);
-  CHECK(text.find("and 5 more in slides.csv") != std::string::npos);
-  CHECK(text.find("24 slides done (7 before), 1 failed, 24 windows, 30.0000 +- 10.0000 dB") != std::string::npos);
-  CHECK(text.find("out: slides.csv, corpus.json, histograms.npy, failures.csv, maps/ (2)") != std::string::npos);
-  CHECK(text.find("tiles") == std::string::npos);
+  const std::string stats = statistics_of_run_text(config, run, corpus, 100, Style{});
+  CHECK(stats.find("slide-0.svs         1  30.0000  10.0000") != std::string::npos);
+  CHECK(stats.find("slide-3.svs    failed\n") != std::string::npos);
+  CHECK(stats.find("slide-20.svs") == std::string::npos);
+  CHECK(stats.find("and 5 more in slides.csv") != std::string::npos);
+  CHECK(stats.find("tiles") == std::string::npos);
+  const std::string text = summary_text(config, run, corpus, 7, Style{});
+  CHECK(text ==
+        "done     24 slides (7 before), 24 windows of 30.0000 +- 10.0000 dB\n"
+        "where    out: slides.csv, corpus.json, histograms.npy, failures.csv, maps/ (2)\n"
+        "speed    0.00 s\n"
+        "failed   1 of 25\n"
+        "         1 x decode: tile 7 is bad: slide-3.svs\n");
   corpus.gpu_fallback_tiles = 1234;
-  CHECK(summary_text(config, run, corpus, 7, 100, Style{}).find("tiles    1,234 were decoded by the CPU") !=
+  CHECK(statistics_of_run_text(config, run, corpus, 100, Style{}).find("1,234 tiles were decoded by the CPU") !=
+        std::string::npos);
+}
+
+TEST_CASE("failures are grouped by their causes, whatever numbers stand in them") {
+  Corpus corpus(1);
+  const auto fail = [&corpus](const std::string& path, const std::string& cause) {
+    SlideResult slide;
+    slide.path = path;
+    slide.fail({"", {}, cause});
+    corpus.add(slide);
+  };
+  fail("z.svs", "no TIFF");
+  for (int i = 0; i < 12; ++i) fail(std::to_string(i) + ".svs", "tile " + std::to_string(i) + " is bad");
+  const std::string text = summary_text(Config{}, RunResult{}, corpus, 0, Style{});
+  CHECK(text.find("failed   13 of 13\n"
+                  "         12 x tile 0 is bad, first 0.svs\n"
+                  "         1 x no TIFF: z.svs\n") != std::string::npos);
+  // However many causes there are, few are kept and fewer shown.
+  const auto letter = [](int i) { return static_cast<char>('a' + i % 26); };
+  for (int i = 0; i < 1000; ++i) fail("x", std::string{letter(i), letter(i / 26), letter(i / 676)});
+  CHECK(corpus.causes.size() <= 201);
+  CHECK(summary_text(Config{}, RunResult{}, corpus, 0, Style{}).find(" x other causes, first x\n") !=
         std::string::npos);
 }
 
@@ -69,19 +97,24 @@ TEST_CASE("the summary of a run without the spectrum is of the files that were m
   }
   run.slides.emplace_back();
   run.slides.back().path = "bad.svs";
+  run.slides.back().fail({"", {}, "no TIFF"});
   corpus.add(run.slides.back());
   run.seconds = 4;
-  CHECK(summary_text(config, run, corpus, 0, 100, Style{}) ==
+  CHECK(statistics_of_run_text(config, run, corpus, 100, Style{}) ==
         "slide             size  files    bytes    time\n"
         "slide-0.svs  700 x 530      2  4.00 MB  1.50 s\n"
         "slide-1.svs  700 x 530      2  4.00 MB  1.50 s\n"
         "bad.svs         failed\n"
-        "\n"
-        "corpus   2 slides done, 1 failed, 4.00 s\n"
-        "images   4 files, 8.00 MB, in out/images\n"
-        "results  out: slides.csv, corpus.json, artifacts.csv, failures.csv\n");
+        "\n");
+  run.stages = {{"read", 1, 0, 3, 8'000'000, 1}};
+  CHECK(summary_text(config, run, corpus, 0, Style{}) ==
+        "done     2 slides, 4 files of 8.00 MB\n"
+        "where    out: slides.csv, corpus.json, images/, artifacts.csv, failures.csv\n"
+        "speed    4.00 s, 1.33 s per slide, 2.00 MB/s read\n"
+        "failed   1 of 3\n"
+        "         1 x no TIFF: bad.svs\n");
   corpus.artifacts_elsewhere = true;
-  CHECK(summary_text(config, run, corpus, 0, 100, Style{}).find("8.00 MB, where artifacts.csv says\n") !=
+  CHECK(summary_text(config, run, corpus, 0, Style{}).find(", files where artifacts.csv says, failures.csv\n") !=
         std::string::npos);
   CHECK(file_text(run.slides[0]) ==
         "images/a.ome.tif: 700 x 530 pixels, 3.00 MB, in 1.50 s\nimages/b: 700 x 530 pixels, 1.00 MB, in 1.50 s\n");
@@ -93,7 +126,12 @@ TEST_CASE("names in the summary don't steer the terminal") {
   RunResult run;
   run.slides.resize(1);
   run.slides[0].path = "\u202ex\x9b.svs";
-  const std::string text = summary_text(config, run, Corpus(1), 0, 100, Style{});
+  run.slides[0].fail({"", {}, "\x9b\n"});
+  Corpus corpus(1);
+  corpus.add(run.slides[0]);
+  const std::string text =
+      summary_text(config, run, corpus, 0, Style{}) + statistics_of_run_text(config, run, corpus, 100, Style{});
+  CHECK(text.find("1 x ??: ?x?.svs\n") != std::string::npos);
   CHECK(text.find("o??ut: slides.csv") != std::string::npos);
   CHECK(text.find("?x?.svs   failed") != std::string::npos);
 }

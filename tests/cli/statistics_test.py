@@ -12,11 +12,11 @@ from program_test import Case, run
 
 
 def npy(file):
-    """Shape and numbers of a file of float64 or uint64, row by row."""
+    """Shape and numbers of a file of float64 or int64, row by row."""
     data = pathlib.Path(file).read_bytes()
     length = int.from_bytes(data[8:10], "little")
     header = ast.literal_eval(data[10 : 10 + length].decode())
-    numbers = array.array({"<f8": "d", "<u8": "Q"}[header["descr"]])
+    numbers = array.array({"<f8": "d", "<i8": "q"}[header["descr"]])
     numbers.frombytes(data[10 + length :])
     rows, columns = header["shape"]
     return [list(numbers[i * columns : (i + 1) * columns]) for i in range(rows)]

@@ -313,6 +313,69 @@ class Compare(Case):
         self.assertEqual(run("compare", one, other, "--tolerance", largest * 1.01).returncode, 0)
         self.assertOneLine(run("compare", one, other, "--tolerance", largest * 0.99), 1, "differ by more than")
 
+    def figures(self, folder):
+        with open(folder / "slides.csv", newline="", encoding="utf-8") as file:
+            return {row["path"]: {name: float(value) for name, value in row.items() if "." in name} for row in csv.DictReader(file)}
+
+    def test_what_both_made_without_spectra(self):
+        slides = [self.slide("stained-1", "1024x768"), self.slide("stained-2", "1024x768", "--seed", "2")]
+        made = ("--operators", "stain,tissue")
+        one = self.results("one", *slides, *made)
+        same = run("compare", one, one, "--tolerance", 0)
+        self.assertEqual(same.returncode, 0, same.stderr)
+        for invented in "dB", "L1", "Wasserstein", "corpus":
+            self.assertNotIn(invented, same.stdout)
+        self.assertIn("6 of 6 files that both made are equal", same.stdout)
+        self.assertIn("2 slides compared (second less first), 2 equal to the bit, 0 not compared", same.stdout)
+        other = self.results("other", *slides, *made, "--set", "stain.mpp=2")
+        found = json.loads(run("compare", one, other, "--json").stdout)
+        self.assertIsNone(found["corpus"])
+        self.assertNotIn("unit", found)
+        before, after = self.figures(one), self.figures(other)
+        largest = 0.0
+        for slide in found["slides"]:
+            self.assertEqual(set(slide["values"]), set(before[slide["first"]]))
+            self.assertTrue({"mean", "l1", "equal"}.isdisjoint(slide))
+            self.assertEqual((slide["files"], slide["equal_files"]), (3, 2))  # the mask is the same
+            for name, value in slide["values"].items():
+                pair = before[slide["first"]][name], after[slide["first"]][name]
+                self.assertEqual((value["first"], value["second"]), pair, name)
+                self.assertEqual(value["difference"], pair[1] - pair[0])
+                largest = max(largest, abs(pair[1] - pair[0]))
+            self.assertEqual(slide["values"]["tissue.share"]["difference"], 0)
+        self.assertGreater(largest, 0)
+        self.assertEqual(run("compare", one, other, "--tolerance", 1000).returncode, 1)  # other files
+        lines = run("compare", one, other).stdout.splitlines()
+        [row] = [line.split() for line in lines if line.startswith("tissue.share")]
+        mean = sum(slide["tissue.share"] for slide in before.values()) / 2
+        self.assertEqual(row, ["tissue.share", "2", f"{mean:.4f}", f"{mean:.4f}", "0", "0"])
+
+    def test_what_only_one_run_made_is_said(self):
+        spectrum = self.results("spectrum", self.slide())
+        tissue = self.results("tissue", self.slide(), "--operators", "tissue")
+        both = self.results("both", self.slide(), "--operators", "spectrum,tissue", "--set", "analysis.bins=300")
+        nothing = run("compare", spectrum, tissue)
+        self.assertEqual(nothing.returncode, 0, nothing.stderr)
+        self.assertIn("only in the first  spectrum\n", nothing.stdout)
+        self.assertIn("only in the second  tissue.share, tissue mask, tissue outlines\n", nothing.stdout)
+        self.assertIn("the runs made nothing of it that both have", nothing.stdout)
+        self.assertIn("0 slides compared (second less first), 0 equal to the bit, 1 not compared", nothing.stdout)
+        # The bins of spectra that aren't compared don't matter.
+        found = json.loads(run("compare", tissue, both, "--json", "--tolerance", 0).stdout)
+        self.assertEqual((found["only_first"], found["only_second"], found["within"]), ([], ["spectrum"], False))
+        self.assertEqual(found["slides"][0]["values"]["tissue.share"]["difference"], 0)
+        self.assertEqual((found["slides"][0]["equal_files"], found["slides"][0]["files"]), (2, 2))
+
+    def test_converted_slides(self):
+        one = self.results("one", self.slide(), "--operators", "identity")
+        two = self.results("two", self.slide(), "--operators", "identity", "--set", "image.quality=50")
+        same = run("compare", one, one, "--tolerance", 0)
+        self.assertEqual((same.returncode, same.stderr), (0, ""))
+        self.assertEqual(same.stdout, "1 of 1 files that both made are equal\n\n"
+                         "1 slide compared (second less first), 1 equal to the bit, 0 not compared\n")
+        self.assertEqual(run("compare", one, two, "--tolerance", 0).returncode, 1)
+        self.assertIn("0 of 1 files", run("compare", one, two).stdout)
+
     def test_slides_are_matched_by_path_then_by_name(self):
         moved = self.folder / "elsewhere"
         moved.mkdir()

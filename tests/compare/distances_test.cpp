@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <stdexcept>
 
@@ -72,4 +73,11 @@ TEST_CASE("a difference has a sign and names equality to the bit") {
   SpectrumSums other = first;
   ++other.sum;
   CHECK_FALSE(difference_of(first, other, analysis).equal);
+}
+
+TEST_CASE("a figure that only one slide has differs without bound") {
+  constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+  CHECK(ValueDifference{"tissue.share", 0.25, 0.75}.difference() == 0.5);
+  CHECK(ValueDifference{"tissue.share", nothing, nothing}.difference() == 0.0);
+  CHECK(std::isinf(ValueDifference{"tissue.share", nothing, 0.75}.difference()));
 }

@@ -120,6 +120,20 @@ TEST_CASE("a string that TOML can't hold is refused, not written wrongly") {
   }
 }
 
+TEST_CASE("a list of one string may be a string, and white is auto or a colour") {
+  const Config config = parse_config("[operators]\nrun = \"stain\"\n[stain]\nwhite = [242, 241, 240]", "run.toml");
+  CHECK(config.operators.run == std::vector<std::string>{"stain"});
+  CHECK(config.stain.white == std::vector<double>{242.0, 241.0, 240.0});
+  CHECK(to_toml(config).find("white = [242.0, 241.0, 240.0]") != std::string::npos);
+  CHECK(to_toml(Config{}).find("white = \"auto\"") != std::string::npos);
+  Config set = config;
+  apply_setting(set, "stain.white=auto");
+  CHECK(set.stain.white.empty());
+  apply_setting(set, "stain.white=[1, 2, 3]");
+  CHECK(set.stain.white.size() == 3);
+  CHECK(parse_config("[stain]\nwhite = \"auto\"", "run.toml").stain.white.empty());
+}
+
 TEST_CASE("what is wrong in a file is said on one line, with line and suggestion") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[analysis]\nwindw = 256", "run.toml:2: unknown key 'windw' in [analysis]; did you mean 'window'?"},
@@ -144,7 +158,7 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
       {"[analysis]\nrange = [1]", "run.toml:2: analysis.range must be two numbers, such as [0.0, 150.0]"},
       {"[decode]\ndevice = 'gpus'",
        "run.toml:2: decode.device is 'gpus'; expected auto, cpu or gpu; did you mean 'gpu'?"},
-      {"[input]\nslides = 'a.svs'", "run.toml:2: input.slides must be a list of strings, not a string"},
+      {"[input]\nslides = 3", "run.toml:2: input.slides must be a list of strings, not a whole number"},
       {"[input]\nslides = ['a.svs', 1]", "run.toml:2: input.slides must be a list of strings"},
       {"[gpu]\ndevices = [0, 1, 0]", "run.toml:2: gpu.devices names device 0 twice"},
       {"[gpu]\ndevices = [-1]", "run.toml:2: gpu.devices holds -1; expected 0 to 1023"},
@@ -159,9 +173,18 @@ TEST_CASE("what is wrong in a file is said on one line, with line and suggestion
        "model; did "
        "you mean 'gaussian'?"},
       {"[operators]\nrun = ['sobel', 'stain', 'sobel']", "run.toml:2: operators.run names 'sobel' twice"},
-      {"[operators]\nrun = 'sobel'", "run.toml:2: operators.run must be a list of strings, not a string"},
-      {"[input]\nmpp = -1", "run.toml:2: input.mpp is -1.0; expected 0.0 to 1000.0"},
-      {"[input]\nmpp = 1e-4", "run.toml:2: input.mpp must be 0, or 0.001 or more"},
+      {"[operators]\nrun = 'sobels'",
+       "run.toml:2: operators.run names 'sobels'; expected spectrum, identity, sobel, gaussian, stain, tissue or "
+       "model; "
+       "did you mean 'sobel'?"},
+      {"[stain]\nwhite = 'bright'", "run.toml:2: stain.white must be \"auto\" or [red, green, blue], not a string"},
+      {"[stain]\nwhite = [240, 240]",
+       "run.toml:2: stain.white is no colour; expected \"auto\" or three whole numbers, for red, green and blue"},
+      {"[stain]\nwhite = [240, 240, 256]", "run.toml:2: stain.white holds 256.0; expected 1 to 255"},
+      {"[operators]\nrun = 'sobel,'",
+       "run.toml:2: operators.run names ''; expected spectrum, identity, sobel, gaussian, stain, tissue or model"},
+      {"[input]\nmpp = -1", "run.toml:2: input.mpp is -1.0; expected 0, or 0.001 to 1000.0"},
+      {"[input]\nmpp = 1e-4", "run.toml:2: input.mpp is 1e-04; expected 0, or 0.001 to 1000.0"},
       {"[identity]\ncolour = 'rgba'",
        "run.toml:2: identity.colour is 'rgba'; expected rgb or luminance; did you mean 'rgb'?"},
       {"[sobel]\noutput = 'float'",
@@ -244,8 +267,14 @@ TEST_CASE("what is wrong in a setting is said on one line, with a suggestion") {
       {"anlysis.stride=3", "setting 'anlysis.stride=3': unknown key 'anlysis.stride'; did you mean 'analysis.stride'?"},
       {"analysis.window", "setting 'analysis.window': expected section.key=value"},
       {"analysis.window=7", "setting 'analysis.window=7': analysis.window is 7; expected 8 to 4096"},
-      {"output.maps=png",
-       "setting 'output.maps=png': output.maps is 'png'; expected none, npy or tiff; did you mean 'npy'?"},
+      {"output.maps=png", "setting 'output.maps=png': output.maps is 'png'; expected none, npy or tiff"},
+      {"pipeline.queue=2",
+       "setting 'pipeline.queue=2': unknown key 'pipeline.queue'; did you mean 'pipeline.queue_depth'?"},
+      {"gpu.streams=4", "setting 'gpu.streams=4': unknown key 'gpu.streams'"},
+      {"gpu.memory_fractoin=1",
+       "setting 'gpu.memory_fractoin=1': unknown key 'gpu.memory_fractoin'; did you mean 'gpu.memory_fraction'?"},
+      {"stain.white=foo", "setting 'stain.white=foo': stain.white must be \"auto\" or [red, green, blue], not 'foo'"},
+      {"pipeline.threads=many", "setting 'pipeline.threads=many': pipeline.threads must be a whole number, not 'many'"},
       {"analysis.window=64\nx=1", "setting 'analysis.window=64 x=1': more than one value"},
   };
   for (const auto& [assignment, message] : cases) CHECK(complaint_about_setting(assignment) == message);
@@ -287,4 +316,39 @@ TEST_CASE("edit distance") {
   CHECK(edit_distance("wnidow", "window") == 1);
   CHECK(edit_distance(std::string(1000, 'a'), std::string(1000, 'b')) == 64);
   CHECK(nearest_name("x", {}).empty());
+}
+
+TEST_CASE("names are suggested that are like what was meant, and no others") {
+  const std::vector<std::string> names = {"spectrum", "sobel", "stain"};
+  CHECK(did_you_mean("spectrm", names) == "; did you mean 'spectrum'?");
+  CHECK(did_you_mean("foo", names).empty());
+  const std::vector<std::string> options = {"--out", "--quiet"};
+  CHECK(did_you_mean("--quite", options) == "; did you mean '--quiet'?");
+  CHECK(did_you_mean("--log", options).empty());
+  CHECK(did_you_mean("x", {}).empty());
+}
+
+TEST_CASE("a string stands for a list of one, and names of operators are cut at commas") {
+  using Names = std::vector<std::string>;
+  CHECK(parse_config("[operators]\nrun = 'stain'", "x").operators.run == Names{"stain"});
+  CHECK(parse_config("[operators]\nrun = 'stain, tissue'", "x").operators.run == Names{"stain", "tissue"});
+  CHECK(parse_config("[input]\nslides = 'a,b.svs'", "x").input.slides == Names{"a,b.svs"});
+  Config config;
+  apply_setting(config, "operators.run=stain,tissue");
+  CHECK(config.operators.run == Names{"stain", "tissue"});
+  apply_setting(config, "operators.run=[\"sobel\"]");
+  CHECK(config.operators.run == Names{"sobel"});
+  CHECK_THROWS_AS(apply_setting(config, "operators.run=stain,stain"), ConfigError);
+}
+
+TEST_CASE("images are OME-TIFF where an operator makes some and nothing else is said") {
+  Config config;
+  resolve_image_format(config);
+  CHECK(config.image.format == ImageFormat::automatic);
+  config.operators.run = {"spectrum", "stain"};
+  resolve_image_format(config);
+  CHECK(config.image.format == ImageFormat::ome_tiff);
+  config.image.format = ImageFormat::none;
+  resolve_image_format(config);
+  CHECK(config.image.format == ImageFormat::none);
 }

@@ -46,3 +46,13 @@ TEST_CASE("CSV that isn't") {
   CHECK_THROWS_WITH_AS(parse_csv("\"a\"b\n", "x.csv"),
                        "x.csv:1: text after a closing quote; expected a comma or a new line", ConfigError);
 }
+
+TEST_CASE("text for spreadsheets is no formula and steers no terminal") {
+  CHECK(spreadsheet_text("=1+1") == "'=1+1");
+  CHECK(spreadsheet_text("@a") == "'@a");
+  CHECK(spreadsheet_text("+a") == "'+a");
+  CHECK(spreadsheet_text("-a") == "'-a");
+  CHECK(spreadsheet_text("\ta") == "' a");
+  CHECK(spreadsheet_text("a\x1b[31m") == "a [31m");
+  for (const char* same : {"", "-1.5e-3", "12", "a=b", "slide.svs"}) CHECK(spreadsheet_text(same) == same);
+}

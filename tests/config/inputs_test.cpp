@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <sstream>
@@ -57,8 +58,14 @@ TEST_CASE("slides are taken as they are named, missing ones too") {
   scene.file("odd name");
   CHECK(scene.expand({scene / "missing.svs", scene / "a.svs", scene / "odd name"}) ==
         Paths{"missing.svs", "a.svs", "odd name"});
-  // What isn't there and has no slide's name is more likely a folder's with a slip in it.
-  CHECK_THROWS_AS(scene.expand({scene / "a.svs", scene / "slidse"}), ConfigError);
+  CHECK(scene.expand({scene / "a.svs", scene / "slidse"}) == Paths{"a.svs", "slidse"});
+  // Where nothing is there, whatever its name, it is the command line that is wrong.
+  for (const std::string name : {"missing.svs", "slidse"}) {
+    CHECK_THROWS_WITH_AS(scene.expand({scene / name}), doctest::Contains("No such file"), ConfigError);
+    CHECK_THROWS_AS(scene.expand({scene / name, scene / "other.svs"}), ConfigError);
+  }
+  // A list names slides; it is none itself.
+  CHECK_THROWS_AS(scene.expand({scene / "a.svs", scene / "missing.list"}), ConfigError);
   CHECK(scene.warnings.empty());
   CHECK_THROWS_AS(expand_inputs({""}), ConfigError);
 }
@@ -72,6 +79,7 @@ TEST_CASE("a slide is the same one whether its file, its folder or a link's end 
   fs::create_symlink("../a/s.svs", root / "a/other.svs");
   const fs::path before = fs::current_path();
   fs::current_path(root);
+  scene.file("there.svs");
   const std::vector<std::string> names = {"a/s.svs",
                                           "./a/s.svs",
                                           "a/../a//s.svs",
@@ -81,7 +89,7 @@ TEST_CASE("a slide is the same one whether its file, its folder or a link's end 
                                           (root / "link/s2.svs").string()};
   const auto canonical = [&] {
     std::vector<std::string> found;
-    for (const std::string& name : names) found.push_back(expand_inputs({name}).canonical.at(0));
+    for (const std::string& name : names) found.push_back(expand_inputs({name, "there.svs"}).canonical.at(0));
     return found;
   };
   const std::string real = fs::canonical("a").string();
@@ -160,6 +168,13 @@ TEST_CASE("a folder named like a slide counts as one when it holds none") {
   CHECK(scene.expand({scene / "empty"}).empty());
   REQUIRE(scene.warnings.size() == 1);
   CHECK(scene.warnings[0] == scene / "empty" + ": a folder without slides");
+  scene.file("others/a.QPTIFF");
+  scene.file("others/b.qptiff");
+  scene.file("others/below/c");
+  CHECK(scene.expand({scene / "others"}).empty());
+  CHECK(scene.warnings == Paths{scene / "others" + ": a folder without slides: its files are 2 .qptiff, 1 without a "
+                                                   "suffix; slides end in .dcm, .mrxs, .ndpi, .vms, .vmu, .scn, .bif, "
+                                                   ".svslide, .czi, .svs, .tif, .tiff or .btf"});
 }
 
 TEST_CASE("a folder that can't be read is named, and fails as a slide") {
@@ -190,12 +205,67 @@ TEST_CASE("a list names slides and folders, relative to itself") {
   CHECK(scene.warnings == Paths{scene / "empty.list" + ": names no slide"});
 }
 
+TEST_CASE("CSV lists give slides their pixel size") {
+  Scene scene;
+  scene.file("folder/c.svs");
+  const auto mpp_of = [&](const std::string& text) {
+    scene.file("a.csv", text);
+    std::map<std::string, double> found;
+    for (const auto& [path, mpp] : expand_inputs({scene / "a.csv"}).mpp) found[below(scene.path(), {path})[0]] = mpp;
+    return found;
+  };
+  using Sizes = std::map<std::string, double>;
+  CHECK(mpp_of("path,mpp\na.svs,0.25\nb.svs,\nfolder, 0.5 \n") == Sizes{{"a.svs", 0.25}, {"folder/c.svs", 0.5}});
+  CHECK(mpp_of("mpp,path\n1e0,a.svs\n") == Sizes{{"a.svs", 1.0}});
+  CHECK(mpp_of(" Path,MPP \na.svs,0.5\n") == Sizes{{"a.svs", 0.5}});
+  CHECK(mpp_of("Path,path,MPP,mpp\nb.svs,a.svs,1,0.5\n") == Sizes{{"a.svs", 0.5}});
+  CHECK(mpp_of("path,mpp\na.svs\n").empty());
+  // Named twice, it may have it once or twice.
+  CHECK(mpp_of("path,mpp\na.svs,\na.svs,0.5\na.svs,0.5\n") == Sizes{{"a.svs", 0.5}});
+  const std::string place = scene / "a.csv" + ":";
+  const auto refused = [&](const std::string& text, const std::string& cause) {
+    CHECK_THROWS_WITH_AS(mpp_of(text), (place + cause).c_str(), ConfigError);
+  };
+  refused("path,mpp\na.svs,0.25\na.svs,0.5\n",
+          "3: mpp is 0.5 for " + scene / "a.svs" + ", and was 0.25 in an earlier line");
+  refused("path,mpp\na.svs,0,25\n", "2: mpp is '0'; expected 0.001 to 1000, or nothing");
+  for (const char* wrong : {"-1", "0.0001", "1001", "nan", "inf", "0.5um", "x"}) {
+    refused(std::string("path,mpp\na.svs,") + wrong + "\n",
+            std::string("2: mpp is '") + wrong + "'; expected 0.001 to 1000, or nothing");
+  }
+}
+
 TEST_CASE("a CSV gives its column path, else the first") {
   Scene scene;
   scene.file("a.csv", "id,path,note\r\n1,\"x, y.svs\",\"two\nlines\"\r\n\r\n2,z.svs,\r\n");
   CHECK(scene.expand({scene / "a.csv"}) == Paths{"x, y.svs", "z.svs"});
   scene.file("b.csv", "first.svs,1\nsecond.svs,path\n");
   CHECK(scene.expand({scene / "b.csv"}) == Paths{"first.svs", "second.svs"});
+  // A column that is nearly one that counts is told of once.
+  const std::map<std::string, std::string> slips = {
+      {"path,mp", "mp"}, {"path,MPPs", "MPPs"}, {"path,pmp,mmpp", "pmp"}, {"path,cohort", ""}, {"path,mpp,mp", ""}};
+  for (const auto& slip_of_header : slips) {
+    const std::string& header = slip_of_header.first;
+    const std::string& slip = slip_of_header.second;
+    scene.file("slip.csv", header + "\na.svs,1\nb.svs,1\n");
+    CHECK(scene.expand({scene / "slip.csv"}) == Paths{"a.svs", "b.svs"});
+    const Paths expected = {scene / "slip.csv" + ": column '" + slip +
+                            "' isn't known, and is passed over; did you mean 'mpp'?"};
+    CHECK_MESSAGE(scene.warnings == (slip.empty() ? Paths() : expected), header);
+  }
+  // A header without a column `path` is no slide.
+  for (const char* header : {"slide,mpp", "id", "file name"}) {
+    scene.file("other.csv", std::string(header) + "\nfirst.svs,1\n");
+    const std::string first = std::string(header).substr(0, std::string(header).find(','));
+    CHECK_THROWS_WITH_AS(expand_inputs({scene / "other.csv"}),
+                         (scene / "other.csv" + ":1: no column is called path, and " + first +
+                          " isn't there; name the column of the slides path")
+                             .c_str(),
+                         ConfigError);
+  }
+  scene.file("no suffix", "");
+  scene.file("plain.csv", "no suffix\nb.svs\n");
+  CHECK(scene.expand({scene / "plain.csv"}) == Paths{"no suffix", "b.svs"});
   scene.file("only-header.csv", "path\n");
   CHECK(scene.expand({scene / "only-header.csv"}).empty());
   scene.file("short.csv", "id,path\n1,a.svs\n2\n");
@@ -238,4 +308,13 @@ TEST_CASE("standard input is a list, relative to the working directory") {
   std::cin.rdbuf(before);
   std::cin.clear();
   CHECK(expanded.slides == Paths{"a.svs", "/b.svs"});
+}
+
+TEST_CASE("hard links are one slide") {
+  Scene scene;
+  scene.file("a.svs");
+  fs::create_hard_link(scene / "a.svs", scene / "b.svs");
+  CHECK(scene.expand({scene / "a.svs", scene / "b.svs"}) == Paths{"a.svs"});
+  REQUIRE(scene.warnings.size() == 1);
+  CHECK(scene.warnings[0].find("counted once") != std::string::npos);
 }

@@ -199,12 +199,12 @@ std::optional<std::vector<std::uint8_t>> decode_with_openjpeg(std::span<const st
   level.tile_width = demand.width;
   level.tile_height = demand.height;
   level.colour = demand.colour;
-  const LevelDetail detail;
+  const LevelCoding coding;
   const int channels = demand.format.channels;
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(channels * demand.width * demand.height));
   const HostPixels view{pixels.data(), channels * demand.width, demand.width, demand.height, demand.format};
   try {
-    decode_jpeg2000({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
+    decode_jpeg2000({no_slide(), 0, level, coding, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
     return std::nullopt;
   }

@@ -257,13 +257,13 @@ std::optional<std::vector<std::uint8_t>> decode_with_libjpeg(std::span<const std
   level.tile_width = demand.width;
   level.tile_height = demand.height;
   level.colour = demand.colour;
-  LevelDetail detail;
-  detail.jpeg_tables = tables;
+  LevelCoding coding;
+  coding.jpeg_tables = tables;
   const int channels = demand.format.channels;
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(channels * demand.width * demand.height));
   const HostPixels view{pixels.data(), channels * demand.width, demand.width, demand.height, demand.format};
   try {
-    JpegDecoder().decode({no_slide(), 0, level, detail, 0, demand, 0, 0, view}, bytes);
+    JpegDecoder().decode({no_slide(), 0, level, coding, 0, demand, 0, 0, view}, bytes);
   } catch (const TileError&) {
     return std::nullopt;
   }
@@ -290,6 +290,6 @@ std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t>& whole, const 
   return part;
 }
 
-Bytes level_tables(const Slide& slide, std::size_t level) { return slide.impl().details.at(level).jpeg_tables; }
+Bytes level_tables(const Slide& slide, std::size_t level) { return coding_of(slide, level).jpeg_tables; }
 
 }  // namespace slidestream::test

@@ -103,9 +103,10 @@ void check_all(int cases, Size most) {
   config.gaussian = {16, 0.1, PixelColour::rgb};  // neighbours weigh nothing
   check(config, 4, most);
   config = running("stain");
-  const operators::StainBasis stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}};
+  const operators::StainBasis stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}, {242, 255, 231}};
   for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
-    const operators::StainParameters parameters(operators::stain_matrix(stains, operators::published_stains(), output));
+    const operators::StainParameters parameters(operators::stain_map(stains, operators::published_stains(), output),
+                                                stains);
     check(config, cases, most, &parameters);
   }
 }

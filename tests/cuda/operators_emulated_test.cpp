@@ -148,15 +148,22 @@ TEST_CASE("emulated: the Gaussian's kernel gives the host's pixels") {
   check_gaussian<3, 16>(14, 5.0);
 }
 
+template <int Copies>
+void check_stains(const operators::StainMap& map) {
+  const auto run = emulate(
+      StainShape::threads, [&](const ImageTask& task) { return make_stain_task(task, map); },
+      [](const StainTask&) { return 2U; }, [](const StainTask& task) { stain_pixels<Copies>(task); });
+  const operators::Stain stain(map);
+  check_image_kernel(6, {240, 90}, rgb_format, rgb_format, {}, run,
+                     [&](const HostView& out, const ConstHostView& in) { stain.run(out, in); });
+}
+
 TEST_CASE("emulated: the stains' kernel gives the host's pixels") {
-  const operators::StainBasis stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}};
+  const operators::StainBasis stains = {{{{0.62, 0.70, 0.35}, {0.28, 0.85, 0.45}}}, {1.4, 0.9}, {242, 255, 231}};
   for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
-    const operators::StainMatrix matrix = operators::stain_matrix(stains, operators::published_stains(), output);
-    const auto run = emulate(
-        StainShape::threads, [&](const ImageTask& task) { return make_stain_task(task, matrix); },
-        [](const StainTask&) { return 2U; }, [](const StainTask& task) { stain_pixels(task); });
-    const operators::Stain stain(matrix);
-    check_image_kernel(12, {240, 90}, rgb_format, rgb_format, {}, run,
-                       [&](const HostView& out, const ConstHostView& in) { stain.run(out, in); });
+    const operators::StainMap map = operators::stain_map(stains, operators::published_stains(), output);
+    check_stains<32>(map);
+    check_stains<16>(map);
   }
+  check_stains<32>(operators::stain_map(operators::published_stains(), stains, StainOutput::normalised));
 }

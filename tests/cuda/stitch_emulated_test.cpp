@@ -54,10 +54,10 @@ std::uint32_t stitch_by_kernels(const test::BandCase& tiles, const PixelView<Mem
     mapped.wrong = &wrong;
     mapped.number = static_cast<std::uint32_t>(number);
     mapped.pixels = static_cast<std::uint32_t>(plan.x.tile * plan.y.tile);
-    mapped.channels = tiles.output.channels;
-    mapped.low = tiles.output.low;
-    mapped.high = tiles.output.high;
-    const float factor = static_cast<float>(std::numeric_limits<Sample>::max()) / (mapped.high - mapped.low);
+    mapped.output = tiles.output;
+    mapped.refuses_outside = tiles.output.refuses_outside();
+    const float factor =
+        static_cast<float>(std::numeric_limits<Sample>::max()) / (tiles.output.high - tiles.output.low);
     run_blocks(blocks_across(mapped.pixels), [&] { map_tile_values<Sample>(mapped, factor); });
   }
   const std::uint32_t across = blocks_across(out.rect.width);
@@ -69,6 +69,7 @@ std::uint32_t stitch_by_kernels(const test::BandCase& tiles, const PixelView<Mem
                          tiles.output.channels,
                          sizeof(Sample) == 1 ? SampleType::uint8 : SampleType::uint16,
                          tiles.output.kind == NetworkOutput::Kind::classes,
+                         tiles.output.ignore,
                          out.format == rgb_format ? 255U : 0U};
   run_blocks(across * static_cast<std::uint32_t>(out.rect.height),
              [&] { gather_pixels<Sample>(all, out.data, out.pitch, out.rect, across); });
@@ -98,7 +99,7 @@ TEST_CASE("kernels put together what the host does, to the bit") {
       const StitchTile tile = plan.tile(number);
       if (tile.row == 2 && tile.column == 0) band.release(y);
       const std::vector<float>& values = tiles.values[static_cast<std::size_t>(number)];
-      const bool finite = !values.empty() && band.put(tile, values);
+      const bool finite = !values.empty() && band.put(tile, values).sound(tiles.output);
       band.arrived(tile, finite);
       if (!values.empty() && !finite)
         first_wrong = std::max(first_wrong, UINT32_MAX - static_cast<std::uint32_t>(number));

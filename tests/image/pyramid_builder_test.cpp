@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <thread>
@@ -93,6 +95,70 @@ TEST_CASE("levels of random images are those of the definition, whatever the ban
     };
     compare(test::noise_image(size, format, random), layout, labels, heights, false);
   }
+}
+
+TEST_CASE("float levels are means of level 0, at edges of odd images too, and the values' range is known") {
+  std::mt19937 random(5);
+  for (const Size size : {Size{255, 131}, Size{33, 1}, Size{1, 129}, Size{5, 257}, Size{4097, 9}}) {
+    CAPTURE(size.width);
+    const PixelFormat format{SampleType::float32, 2};
+    WholeImage image = test::noise_image(size, format, random);
+    // A jump in the last column and row weighs as much as its pixels do.
+    for (std::int64_t y = 0; y < size.height; ++y) image.at<float>(size.width - 1, y)[0] = 255.0F;
+    for (std::int64_t x = 0; x < size.width; ++x) image.at<float>(x, size.height - 1)[1] = 255.0F;
+    image.at<float>(size.width / 2, 0)[0] = -1000.5F;
+    const PyramidLayout layout(size, 16, 32);
+    PyramidBuilder builder(layout, format, false);
+    const auto band = std::make_shared<WholeImage>(image);
+    const std::vector<PyramidTile> tiles = builder.add(band->rows(0, size.height), band);
+    for (const PyramidTile& job : tiles) {
+      const std::int64_t block = std::int64_t{1} << job.level;
+      const Rect rect = job.pixels.rect;
+      for (std::int64_t y = rect.y; y < rect.bottom(); ++y) {
+        for (std::int64_t x = rect.x; x < rect.right(); ++x) {
+          for (int c = 0; c < 2; ++c) {
+            long double sum = 0;
+            std::int64_t n = 0;
+            for (std::int64_t v = y * block; v < std::min((y + 1) * block, size.height); ++v) {
+              for (std::int64_t u = x * block; u < std::min((x + 1) * block, size.width); ++u, ++n) {
+                sum += image.at<float>(u, v)[c];
+              }
+            }
+            const auto mean = static_cast<double>(sum / static_cast<long double>(n));
+            const float found = job.pixels.row<const float>(y)[(x - rect.x) * 2 + c];
+            // Half a unit of float32's last place, and what sums in float64 leave.
+            REQUIRE(std::abs(found - mean) <= std::abs(mean) * 0x1p-24 + 1e-9);
+          }
+        }
+      }
+    }
+    std::vector<ValueRange> expected(2, ValueRange{1e9, -1e9});
+    for (std::int64_t i = 0; i < size.width * size.height * 2; ++i) {
+      ValueRange& range = expected[static_cast<std::size_t>(i % 2)];
+      const double value = reinterpret_cast<const float*>(image.bytes.data())[i];
+      range.least = std::min(range.least, value);
+      range.greatest = std::max(range.greatest, value);
+    }
+    CHECK(builder.values() == expected);
+  }
+}
+
+TEST_CASE("the range of values leaves out what isn't finite") {
+  const Size size{3, 2};
+  const auto range_of = [&](std::vector<float> values, PixelFormat format, bool labels) {
+    const auto image = std::make_shared<WholeImage>(size, format);
+    std::memcpy(image->bytes.data(), values.data(), std::min(image->bytes.size(), values.size() * sizeof(float)));
+    PyramidBuilder builder(PyramidLayout(size, 16, 0), format, labels);
+    builder.add(image->rows(0, 2), image);
+    return builder.values();
+  };
+  const PixelFormat floats{SampleType::float32, 1};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinite = std::numeric_limits<float>::infinity();
+  CHECK(range_of({1, nan, -2, infinite, 3, -infinite}, floats, false) == std::vector{ValueRange{-2, 3}});
+  CHECK(range_of({nan, nan, nan, nan, nan, nan}, floats, false).empty());
+  CHECK(range_of({1, 2, 3, 4, 5, 6}, floats, true).empty());
+  CHECK(range_of({1, 2, 3, 4, 5, 6}, luminance_format, false).empty());
 }
 
 TEST_CASE("a wide image is reduced in pieces, by several threads at once") {

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "image/block_means.hpp"
+
 using namespace slidestream;
 
 namespace {
@@ -20,41 +25,116 @@ SlideInfo slide(std::int64_t width, std::int64_t height, std::initializer_list<s
 
 }  // namespace
 
-TEST_CASE("The small level is the one nearest to 8 micrometres a pixel") {
+TEST_CASE("The small level has pixels of 8 micrometres, from the coarsest level that is not coarser") {
   const SlideInfo info = slide(65536, 32768, {1, 4, 16, 32, 64});
-  CHECK(choose_small_level(info, 0.25).level == 3);
-  CHECK(choose_small_level(info, 0.5).level == 2);
-  CHECK(choose_small_level(info, 0.125).level == 4);
-  CHECK(choose_small_level(info, 100.0).level == 0);
-  const SmallLevel found = choose_small_level(info, 0.5);
-  CHECK(found.size == Size{4096, 2048});
-  CHECK(found.halvings == 0);
-  CHECK(found.scale.x == 16.0);
-  CHECK(found.scale.y == 16.0);
+  const auto is = [&](double mpp, std::size_t level, std::int64_t factor, int halvings = 0) {
+    const SmallLevel found = choose_small_level(info, mpp);
+    CHECK(found.level == level);
+    CHECK(found.factor == factor);
+    CHECK(found.halvings == halvings);
+  };
+  is(0.25, 3, 65536);
+  is(0.5, 2, 65536);
+  is(0.125, 4, 65536);
+  is(0.252, 3, 65536);  // within 2 %
+  is(0.2, 3, 81920);    // 40 pixels of level 0
+  is(0.3, 2, 109227);   // 26.7 pixels
+  is(0.1, 4, 81920);
+  is(0.7, 1, 93623, 1);  // 11.4 pixels: 8 of them, and 1.43 of these
+  is(4.0, 0, 65536, 3);  // larger pixels, as no more than 2^26 fit
+  const SmallLevel found = choose_small_level(info, 0.2);
+  CHECK(found.size == Size{1638, 819});
+  CHECK(found.scale.x == 40.0);
+  CHECK(found.scale.y == 40.0);
 }
 
-TEST_CASE("Of two levels as near the finer one is the small level") {
-  CHECK(choose_small_level(slide(65536, 32768, {1, 16, 64}), 0.25).level == 1);
-  CHECK(choose_small_level(slide(65536, 32768, {1, 8, 128}), 0.25).level == 1);
-}
-
-TEST_CASE("Without a pixel size the small level is the one nearest to 1/32") {
+TEST_CASE("Without a pixel size the small level is 1/32 of level 0") {
   CHECK(choose_small_level(slide(65536, 32768, {1, 4, 16, 32, 64}), std::nullopt).level == 3);
-  CHECK(choose_small_level(slide(65536, 32768, {1, 16, 64}), std::nullopt).level == 1);
-  CHECK(choose_small_level(slide(65536, 32768, {1}), std::nullopt).level == 0);
+  const SmallLevel between = choose_small_level(slide(65536, 32768, {1, 16, 64}), std::nullopt);
+  CHECK(between.level == 1);
+  CHECK(between.halvings == 1);
+  CHECK(between.factor == 65536);
+  const SmallLevel alone = choose_small_level(slide(65536, 32768, {1}), std::nullopt);
+  CHECK(alone.halvings == 5);
+  CHECK(alone.size == Size{2048, 1024});
 }
 
-TEST_CASE("A small level that is large is reduced until it has at most 2^26 pixels") {
-  const SmallLevel whole = choose_small_level(slide(8192, 8192, {1}), 0.25);
-  CHECK(whole.halvings == 0);
-  const SmallLevel halved = choose_small_level(slide(8193, 8192, {1}), 0.25);
-  CHECK(halved.halvings == 1);
-  CHECK(halved.size == Size{4097, 4096});
-  CHECK(halved.scale.x == 2.0);
-  const SmallLevel large = choose_small_level(slide(200001, 100000, {1, 2}), 0.01);
-  CHECK(large.level == 1);
-  CHECK(large.halvings == 4);
-  CHECK(large.size == Size{6250, 3125});
-  CHECK(large.scale.x == doctest::Approx(16.0 * 200001.0 / 100000.0));
-  CHECK(large.scale.y == 32.0);
+TEST_CASE("Pixels of a small level have a whole number of level 0's, whatever the slide's size") {
+  for (const std::int64_t side : {1024, 1025, 1055, 1056, 1057}) {
+    CAPTURE(side);
+    const SmallLevel found = choose_small_level(slide(side, side + 7, {1}), 0.25);
+    CHECK(found.scale.x == 32.0);
+    CHECK(found.scale.y == 32.0);
+    CHECK(found.size == Size{(side + 31) / 32, (side + 7 + 31) / 32});
+  }
+  CHECK(choose_small_level(slide(1057, 1057, {1, 4}), 0.25).scale.x == 32.0);
+  const SmallLevel between = choose_small_level(slide(1066, 1066, {1}), 0.3);
+  CHECK(between.halvings == 4);
+  CHECK(between.scale.x == doctest::Approx(8.0 / 0.3).epsilon(1e-4));
+}
+
+TEST_CASE("A small level has at least a pixel, at most 2^26, and none of more than 256 x 256") {
+  const SmallLevel tiny = choose_small_level(slide(20, 9, {1}), 0.25);
+  CHECK(tiny.halvings == 3);
+  CHECK(tiny.factor == 2 * 65536);
+  CHECK(tiny.size == Size{1, 1});
+  const SmallLevel large = choose_small_level(slide(16384, 16384, {1}), 20.0);
+  CHECK(large.halvings == 1);
+  CHECK(large.size == Size{8192, 8192});
+  CHECK(large.scale.x == 2.0);
+  CHECK(choose_small_level(slide(65536, 32768, {1}), 0.001).halvings == 8);
+}
+
+TEST_CASE("A level that lacks, and would be half of another, changes nothing") {
+  // Sizes of levels are rounded up: 2220 / 139 is less than 16.
+  const auto pyramid = [](int levels) {
+    SlideInfo info;
+    for (int k = 0; k < levels; ++k) {
+      Level level;
+      level.width = (2220 + (1 << k) - 1) >> k;
+      level.height = (2967 + (1 << k) - 1) >> k;
+      level.downsample = 2220.0 / static_cast<double>(level.width);
+      info.levels.push_back(level);
+    }
+    return info;
+  };
+  for (const double mpp : {0.499, 0.3, 0.252, 1.9}) {
+    const SmallLevel alone = choose_small_level(pyramid(1), mpp);
+    for (int levels = 2; levels < 7; ++levels) {
+      const SmallLevel found = choose_small_level(pyramid(levels), mpp);
+      CHECK(static_cast<int>(found.level) + found.halvings == alone.halvings);
+      CHECK(found.factor == alone.factor);
+      CHECK(found.size == alone.size);
+      CHECK(found.scale.x == alone.scale.x);
+      CHECK(found.scale.y == alone.scale.y);
+    }
+  }
+}
+
+TEST_CASE("Blocks are means of their pixels inside the image, rounded once") {
+  const Size size = {21, 11};
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.width * size.height * 3));
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * i % 251);
+  for (const int halvings : {0, 1, 2, 4, 8}) {
+    const std::int64_t side = std::int64_t{1} << halvings;
+    BlockMeans means(size, halvings);
+    const Size made = BlockMeans::size_of(size, halvings);
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(made.width) * 3);
+    std::int64_t rows = 0;
+    for (std::int64_t y = 0; y < size.height; ++y) {
+      if (!means.add(row.data(), pixels.data() + y * size.width * 3)) continue;
+      for (std::int64_t x = 0; x < made.width * 3; ++x) {
+        std::int64_t sum = 0;
+        std::int64_t count = 0;
+        for (std::int64_t v = rows * side; v < std::min((rows + 1) * side, size.height); ++v) {
+          for (std::int64_t u = x / 3 * side; u < std::min((x / 3 + 1) * side, size.width); ++u, ++count) {
+            sum += pixels[static_cast<std::size_t>((v * size.width + u) * 3 + x % 3)];
+          }
+        }
+        CHECK(row[static_cast<std::size_t>(x)] == (2 * sum + count) / (2 * count));
+      }
+      ++rows;
+    }
+    CHECK(rows == made.height);
+  }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include "ledger/attachments.hpp"
@@ -64,6 +65,38 @@ TEST_CASE("attachments come back exactly and in order") {
     CHECK(slide.artifacts.empty());
     CHECK(slide.values.empty());
   }
+}
+
+TEST_CASE("files that a slide had, and has no more, are removed, but none outside of the folder") {
+  const TemporaryFolder folder;
+  const fs::path out = folder / "out";
+  const auto manifest = make_files(folder, 1);
+  // Each start does the slide again, as its file is another one.
+  const auto done_again = [&](const SlideResult& result) {
+    std::ofstream(manifest[0].path, std::ios::app) << "more";
+    Ledger ledger(ledger_config(out));
+    ledger.begin(manifest, false);
+    keep(ledger, 0, result);
+  };
+  const SlideResult slide = attached_result_of(manifest[0].path, 1);
+  SlideResult other = slide;
+  other.artifacts.pop_back();
+  const fs::path kept = out / slide.artifacts.front().file;
+  const fs::path gone = out / slide.artifacts.back().file;
+  done_again(slide);
+  REQUIRE(fs::exists(gone));
+  done_again(other);
+  CHECK(fs::exists(kept));
+  CHECK_FALSE(fs::exists(gone));
+
+  // A link that leads out of the folder is none of the run's.
+  const fs::path elsewhere = folder / "elsewhere";
+  fs::rename(kept.parent_path(), elsewhere);
+  fs::create_directory_symlink(elsewhere, kept.parent_path());
+  SlideResult failed = other;
+  failed.fail({"write", {}, "gone"});
+  done_again(failed);
+  CHECK(fs::exists(elsewhere / kept.filename()));
 }
 
 TEST_CASE("a slide of which nothing was counted") {

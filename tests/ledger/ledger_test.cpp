@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <map>
 #include <thread>
 
+#include "ledger/fingerprint.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/preview.hpp"
 #include "ledger/slide_row.hpp"
@@ -193,6 +195,36 @@ TEST_CASE("a living owner is named and a dead one replaced") {
   CHECK(message_of<ConfigError>([&] { Ledger::move_aside(config, {}); }) == message);
 }
 
+TEST_CASE("processes that died are counted for the slides that they worked on, until these end") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  using Deaths = std::map<std::size_t, std::int64_t>;
+  const auto deaths = [&](bool retry_failed = false) {
+    Ledger ledger(config);
+    return ledger.begin(manifest, retry_failed).deaths;
+  };
+  CHECK(deaths().empty());
+  die_with_ledger(config, manifest);
+  CHECK(deaths() == Deaths{{1, 1}});
+  CHECK(deaths() == Deaths{{1, 1}});  // a start that ended properly says nothing
+  die_with_ledger(config, manifest);
+  die_with_ledger(config, manifest);
+  CHECK(deaths() == Deaths{{1, 3}});
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    ledger.started(1);
+    SlideResult slide = result_of(manifest[1].path, 1);
+    slide.fail({"source", {}, "enough"});
+    ledger.ended(1, slide);
+  }
+  CHECK(deaths().empty());
+  CHECK(deaths(true).empty());
+  tamper(folder / "out/run.sqlite", "INSERT OR REPLACE INTO meta VALUES('deaths', '2 -7 x 99999999999999999999 3')");
+  CHECK(deaths().empty());
+}
+
 TEST_CASE("another machine's owner lives while it beats") {
   using namespace std::chrono_literals;
   const TemporaryFolder folder;
@@ -271,6 +303,113 @@ TEST_CASE("a slide that has changed is done again") {
   // One that is gone was done.
   fs::remove(manifest[0].path);
   CHECK(run(ContentHashPolicy::none) == 0);
+}
+
+TEST_CASE("a slide whose side inputs are others is done again") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  config.operators.run = {"spectrum", "tissue"};
+  const auto manifest = make_files(folder, 2);
+  const fs::path outlines = outlines_beside(manifest[1].path);
+  const auto write = [&](const std::string& text) { std::ofstream(outlines) << text; };
+  std::vector<std::string> other_inputs;
+  const auto run = [&] {
+    std::vector<std::string> paths;
+    std::vector<std::string> canonical;
+    for (const ManifestEntry& entry : manifest) {
+      paths.push_back(entry.path);
+      canonical.push_back(entry.canonical);
+    }
+    const auto preview = preview_start(config, paths, canonical);
+    Ledger ledger(config);
+    const LedgerStart start = ledger.begin(manifest, false);
+    if (preview) CHECK(preview->done == start.done);
+    for (const std::size_t place : start.todo) {
+      ledger.started(place);
+      SlideResult slide = result_of(manifest[place].path, 1);
+      ledger.ended(place, slide);
+      CHECK(slide.done);
+    }
+    other_inputs = start.other_inputs;
+    CHECK(start.changed.empty());
+    return start.todo.size();
+  };
+  write("one");
+  SUBCASE("outlines") {
+    config.tissue.source = TissueSource::geojson;
+    CHECK(run() == 2);
+    CHECK(run() == 0);
+    const auto time = fs::last_write_time(outlines);
+    write("two");
+    // Their content counts, not their time.
+    fs::last_write_time(outlines, time);
+    CHECK(run() == 1);
+    CHECK(other_inputs == std::vector{manifest[1].path});
+    CHECK(run() == 0);
+    fs::remove(outlines);
+    CHECK(run() == 1);
+    CHECK(run() == 0);
+    write("two");
+    CHECK(run() == 1);
+  }
+  SUBCASE("outlines that nobody reads") {
+    CHECK(run() == 2);
+    write("two");
+    CHECK(run() == 0);
+    config.operators.run = {"spectrum"};
+    config.tissue.source = TissueSource::geojson;
+    CHECK_FALSE(SideInputs(config).of(manifest[1].path).has_value());
+  }
+  SUBCASE("its pixel size in a list") {
+    CHECK(run() == 2);
+    config.input.slide_mpp[manifest[0].path] = 0.5;
+    CHECK(run() == 1);
+    CHECK(other_inputs == std::vector{manifest[0].path});
+    CHECK(run() == 0);
+    config.input.slide_mpp[manifest[0].path] = 0.25;
+    config.input.slide_mpp["/another/slide"] = 0.25;
+    CHECK(run() == 1);
+    config.input.slide_mpp.clear();
+    CHECK(run() == 1);
+  }
+}
+
+TEST_CASE("outlines that change while a slide is read fail it") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  config.operators.run = {"tissue"};
+  config.tissue.source = TissueSource::geojson;
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  ledger.started(0);
+  std::ofstream(outlines_beside(manifest[0].path)) << "new";
+  SlideResult slide = result_of(manifest[0].path, 1);
+  ledger.ended(0, slide);
+  CHECK_FALSE(slide.done);
+  CHECK(contains(slides_in(ledger).at(0).error, "its outlines changed while it was read"));
+}
+
+TEST_CASE("what stands beside the reference decides, too") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  config.operators.run = {"stain"};
+  config.tissue.source = TissueSource::geojson;
+  config.stain.reference = folder.write("reference.svs", std::string("slide")).string();
+  const auto setting = [&] {
+    for (const auto& [name, value] : deciding_settings(config)) {
+      if (name == "the digest of the stain reference's outlines") return value;
+    }
+    return std::string("none");
+  };
+  CHECK(setting() == "unreadable");
+  folder.write("reference.geojson", std::string("one"));
+  const std::string one = setting();
+  CHECK(one != "unreadable");
+  folder.write("reference.geojson", std::string("two"));
+  CHECK(setting() != one);
+  config.tissue.source = TissueSource::automatic;
+  CHECK(setting() == "none");
 }
 
 TEST_CASE("a slide that changes while it is read fails") {

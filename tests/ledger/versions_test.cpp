@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
+#include <slidestream/pipeline.hpp>
 
 #include "compare/compare.hpp"
+#include "ledger/fingerprint.hpp"
 #include "ledger/merge.hpp"
 #include "ledger/preview.hpp"
 #include "ledger/schema.hpp"
@@ -54,6 +57,25 @@ std::vector<std::string> columns_of(Database& database, std::string_view table) 
   return names;
 }
 
+/// Makes a ledger of this program one of an earlier version: its slides lose the columns that are newer.
+void make_earlier(const fs::path& file, std::int64_t version) {
+  const auto slides_of = [](std::int64_t number) {
+    const LedgerVersion& made = ledger_versions()[static_cast<std::size_t>(number - 1)];
+    return std::ranges::find(made.tables, "slides", &LedgerTable::name)->create;
+  };
+  const std::string number = std::to_string(version);
+  std::string columns;
+  {
+    tamper(file, "CREATE TABLE newer AS SELECT * FROM slides; DROP TABLE slides; " + std::string(slides_of(version)));
+    Database database(file, DatabaseAccess::read_write);
+    for (const std::string& name : columns_of(database, "slides")) columns += (columns.empty() ? "" : ", ") + name;
+  }
+  tamper(file, "INSERT INTO slides SELECT " + columns + " FROM newer; DROP TABLE newer; " +
+                   std::string(ledger_versions()[static_cast<std::size_t>(version - 1)].indices) +
+                   "; PRAGMA user_version = " + number + "; UPDATE settings SET value = '" + number +
+                   "' WHERE name = 'the ledger''s version'");
+}
+
 }  // namespace
 
 TEST_CASE("versions follow each other, each with a kept ledger, and all know the owner") {
@@ -99,6 +121,10 @@ TEST_CASE("an earlier version's ledger is read: status, report, comparison") {
     version = 3;
     mean = 34.86824463738594;
   }
+  SUBCASE("version 4") {
+    version = 4;
+    mean = 34.868244678364135;
+  }
   const TemporaryFolder folder;
   const auto parts = parts_of_version(folder, version);
   const std::string before = text_of(fs::path(parts[0]) / ledger_name);
@@ -131,7 +157,8 @@ TEST_CASE("an earlier version's ledger is read: status, report, comparison") {
 
   const Comparison same = compare_runs(parts[0], parts[0]);
   REQUIRE(same.slides.size() == 1);
-  CHECK(same.slides[0].difference.largest() == 0);
+  REQUIRE(same.slides[0].difference.has_value());
+  CHECK(same.slides[0].difference->largest() == 0);
   CHECK(text_of(fs::path(parts[0]) / ledger_name) == before);
 }
 
@@ -140,6 +167,7 @@ TEST_CASE("ledgers of one earlier version are merged, and say what that version'
   SUBCASE("version 1") { version = 1; }
   SUBCASE("version 2") { version = 2; }
   SUBCASE("version 3") { version = 3; }
+  SUBCASE("version 4") { version = 4; }
   const TemporaryFolder folder;
   const auto parts = parts_of_version(folder, version);
   const std::string out = (folder / "out").string();
@@ -153,7 +181,7 @@ TEST_CASE("ledgers of one earlier version are merged, and say what that version'
   CHECK(fs::exists(folder / "out/maps/s3.npy"));
   // Joined, they are still that version's.
   CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config_of(out)); }),
-                 "the ledger's version is 4 here and was " + std::to_string(version)));
+                 "the ledger's version is 5 here and was " + std::to_string(version)));
   CHECK(merge_ledgers({out}, (folder / "again").string()).corpus.done == 3);
 }
 
@@ -165,12 +193,12 @@ TEST_CASE("versions aren't mixed, nor gone on with by another") {
   const std::string before = text_of(file);
   const std::string refusal = message_of<ConfigError>([&] { const Ledger ledger(config); });
   CHECK(contains(refusal, parts[0] + ": has a ledger of version 1, which slidestream 0.1.0 made"));
-  CHECK(contains(refusal, "which goes on with version 4"));
+  CHECK(contains(refusal, "which goes on with version 5"));
   CHECK(contains(refusal, "--fresh"));
   CHECK_FALSE(contains(refusal, "\n"));
   CHECK(text_of(file) == before);
   CHECK_FALSE(fs::exists(file.string() + "-wal"));
-  CHECK(contains(preview_start(config, {}, {})->refusal, "the ledger's version is 4 here and was 1"));
+  CHECK(contains(preview_start(config, {}, {})->refusal, "the ledger's version is 5 here and was 1"));
 
   Config own = config;
   own.output.dir = (folder / "own").string();
@@ -190,6 +218,39 @@ TEST_CASE("versions aren't mixed, nor gone on with by another") {
   CHECK(Ledger::move_aside(config, {}) == (fs::path(parts[0]) / "earlier-1").string());
   { const Ledger ledger(config); }
   CHECK(read_status(fs::path(parts[0]) / "earlier-1").done == 1);
+}
+
+TEST_CASE("a run of another program version with the same tables is read and merged, and never resumed") {
+  const TemporaryFolder folder;
+  std::vector<std::string> parts;
+  for (const char* part : {"a", "b"}) {
+    const Config config = ledger_config(folder / part);
+    parts.push_back(config.output.dir);
+    const std::string slide = folder.write(std::string(part) + ".svs", std::string(part));
+    Ledger ledger(config);
+    ledger.begin({{slide, slide, true}}, false);
+    ledger.started(0);
+    SlideResult result = result_of(slide, 1);
+    ledger.ended(0, result);
+  }
+  const auto made_by = [&](const std::string& part, const std::string& version) {
+    tamper(fs::path(part) / ledger_name,
+           "UPDATE settings SET value = '" + version + "' WHERE name LIKE 'the program%version'");
+  };
+  made_by(parts[0], "0.2.0");
+  const Config config = config_of(parts[0]);
+  const std::string said = std::string(program_version_key) + " is " + version() + " here and was 0.2.0";
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }), said));
+  CHECK(preview_start(config, {}, {})->refusal == said);
+  CHECK(read_status(parts[0]).done == 1);
+
+  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers(parts, (folder / "mixed").string()); }),
+                 "join the folders of each version by themselves"));
+  made_by(parts[1], "0.2.0");
+  CHECK(merge_ledgers(parts, (folder / "out").string()).corpus.done == 2);
+
+  CHECK(Ledger::move_aside(config, {}) == (fs::path(parts[0]) / "earlier-1").string());
+  { const Ledger ledger(config); }
 }
 
 TEST_CASE("damage of an earlier version's ledger is found") {
@@ -221,8 +282,8 @@ TEST_CASE("damage of an earlier version's ledger is found") {
     CHECK(contains(merged(), "damaged: table slides"));
   }
   SUBCASE("a version that isn't there yet") {
-    tamper(file, "PRAGMA user_version = 5");
-    CHECK(contains(merged(), "has schema version 5, and this program knows up to 4; a newer slidestream made it"));
+    tamper(file, "PRAGMA user_version = 6");
+    CHECK(contains(merged(), "has schema version 6, and this program knows up to 5; a newer slidestream made it"));
   }
   SUBCASE("views of its own under the names of those that show it") {
     tamper(file, "CREATE VIEW slides_2 AS SELECT 1; CREATE VIEW settings_1 AS SELECT 2; CREATE VIEW sums AS SELECT 3");
@@ -234,7 +295,8 @@ TEST_CASE("damage of an earlier version's ledger is found") {
 TEST_CASE("files whose digests are of two kinds aren't called the same, nor others") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 1);
-  const auto run = [&](const std::string& name, std::uint64_t bytes, std::uint64_t digest, const std::string& version) {
+  const auto run = [&](const std::string& name, std::uint64_t bytes, std::uint64_t digest,
+                       std::int64_t version = current_ledger_version) {
     const Config config = ledger_config(folder / name);
     SlideResult slide = attached_result_of(manifest[0].path, 1);
     slide.artifacts[0].bytes = bytes;
@@ -245,10 +307,7 @@ TEST_CASE("files whose digests are of two kinds aren't called the same, nor othe
       ledger.started(0);
       ledger.ended(0, slide);
     }
-    if (!version.empty()) {
-      tamper(folder / name / ledger_name, "PRAGMA user_version = " + version + "; UPDATE settings SET value = '" +
-                                              version + "' WHERE name = 'the ledger''s version'");
-    }
+    if (version != current_ledger_version) make_earlier(folder / name / ledger_name, version);
     return (folder / name).string();
   };
   constexpr std::uint64_t small = std::uint64_t{1} << 20;
@@ -258,19 +317,19 @@ TEST_CASE("files whose digests are of two kinds aren't called the same, nor othe
     CHECK(comparison.within(0) == comparison.slides[0].artifacts.empty());
     return comparison.slides[0].artifacts;
   };
-  const std::string now = run("now", small + 1, 5, "");
-  const std::string before = run("before", small + 1, 6, "3");
-  const std::vector<std::string> unknown = {"sobel edges: digests of ledgers of version 3 and 4 can't be compared"};
+  const std::string now = run("now", small + 1, 5);
+  const std::string before = run("before", small + 1, 6, 3);
+  const std::vector<std::string> unknown = {"sobel edges: digests of ledgers of version 3 and 5 can't be compared"};
   CHECK(differences(before, now) == unknown);
   CHECK(differences(now, before).size() == 1);
-  CHECK(differences(before, run("longer", small + 2, 5, ""))[0] != unknown[0]);
-  CHECK(differences(before, run("again", small + 1, 6, "3")).empty());
-  CHECK(differences(before, run("other", small + 1, 7, "3"))[0] ==
+  CHECK(differences(before, run("longer", small + 2, 5))[0] != unknown[0]);
+  CHECK(differences(before, run("again", small + 1, 6, 3)).empty());
+  CHECK(differences(before, run("other", small + 1, 7, 3))[0] ==
         "sobel edges: 0000000000000006, then 0000000000000007");
   // Those of files of one block are the same in both.
-  const std::string small_before = run("small", small, 8, "3");
-  CHECK(differences(small_before, run("small now", small, 8, "")).empty());
-  CHECK(differences(small_before, run("small other", small, 9, ""))[0] ==
+  const std::string small_before = run("small", small, 8, 3);
+  CHECK(differences(small_before, run("small now", small, 8)).empty());
+  CHECK(differences(small_before, run("small other", small, 9))[0] ==
         "sobel edges: 0000000000000008, then 0000000000000009");
 
   CHECK(contains(message_of<ConfigError>([&] {

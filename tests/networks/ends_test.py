@@ -102,7 +102,7 @@ class Ends(Models):
         done = run(self.slide, "-o", out, *settings_of("endless", "image.format=ome-tiff", "input.max_seconds=1"))
         self.assertEqual(done.returncode, 1, done.stderr)
         [row] = self.table(out, "failures.csv")
-        self.assertEqual((row["stage"], row["cause"]), ("network", "took longer than input.max_seconds = 1"))
+        self.assertEqual((row["stage"], row["cause"]), ("model", "took longer than input.max_seconds = 1"))
 
     def test_an_image_is_watched_while_the_run_is_killed(self):
         tiles = self.pixels().astype(float)

@@ -3,13 +3,18 @@
 MODELS holds what scripts/make-models.py makes, and libonnxruntime.so; TEST_PYTHON has the packages onnx, onnxruntime and
 h5py. Where they aren't there the tests are skipped."""
 
+import csv
 import json
 import os
+import pickle
+import re
 import resource
 import shutil
+import signal
 import subprocess
 import time
 import unittest
+import zipfile
 
 # Where packages are missing this ends, or begins anew with a Python that has them.
 from models_case import DATA, ENVIRONMENT, MODELS, PIPELINE, ROOT, Models, level0, run, settings_of
@@ -46,6 +51,18 @@ class Images(Models):
             files.append((out / "images" / "slide.model.ome.tif").read_bytes())
         self.assertEqual(files[0], files[1])
 
+    def test_values_that_are_clamped_are_told_with_their_share(self):
+        for high, told in ((1.0, False), (0.5, True)):
+            out = self.folder / f"clamped{told}"
+            done = run(self.slide, "-o", out, *settings_of("identity", *self.ZARR, f"model.range=[0.0, {high}]"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            share = (self.pixels() / numpy.float32(255) > high).mean()
+            with open(out / "slides.csv", newline="", encoding="utf-8") as file:
+                [row] = csv.DictReader(file)
+            # Tiles that share pixels count each of theirs.
+            self.assertAlmostEqual(float(row["model.clamped"]), share, delta=0.1 if told else 0)
+            self.assertEqual("values outside model.range on a slide; the image has them clamped: " in done.stderr, told, done.stderr)
+
     def test_classes_and_smaller_images(self):
         pixels = self.pixels()
         out = self.folder / "classes"
@@ -79,6 +96,46 @@ class Bag:
             self.length = len(coords)
 
 
+class Unpickler(pickle.Unpickler):
+    """Knows of a tensor's pickle what PyTorch's own needs, and refuses all else."""
+
+    def __init__(self, archive, folder):
+        super().__init__(archive.open(f"{folder}/data.pkl"))
+        self.archive, self.folder = archive, folder
+
+    def find_class(self, module, name):
+        return {"torch._utils _rebuild_tensor_v2": self.tensor, "torch FloatStorage": "<f4",
+                "collections OrderedDict": dict}[f"{module} {name}"]
+
+    def persistent_load(self, pid):
+        kind, dtype, key, place, count = pid
+        values = numpy.frombuffer(self.archive.read(f"{self.folder}/data/{key}"), dtype)
+        assert (kind, place, len(values)) == ("storage", "cpu", count)
+        return values
+
+    @staticmethod
+    def tensor(storage, offset, size, stride, requires_grad, hooks):
+        assert not requires_grad and hooks == {}
+        return numpy.lib.stride_tricks.as_strided(storage[offset:], size, [4 * each for each in stride])
+
+
+def loaded(path):
+    """What torch.load gives; by PyTorch itself where it is."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        folder = archive.namelist()[0].split("/")[0]
+        assert archive.read(f"{folder}/version") == b"3\n" and archive.read(f"{folder}/byteorder") == b"little"
+        values = Unpickler(archive, folder).load()
+    try:
+        import torch
+    except ImportError:
+        return values
+    tensor = torch.load(path, weights_only=True)
+    assert tensor.dtype == torch.float32
+    numpy.testing.assert_array_equal(tensor.numpy(), values)
+    return values
+
+
 class Features(Models):
     ALL = ("model.where=all",)
 
@@ -88,8 +145,9 @@ class Features(Models):
         self.must(self.slide, "-o", out, *settings_of("features", *self.ALL))
         bag = Bag(out / "features" / "slide.h5")
         self.assertFalse((out / "images").exists())
-        # Tiles of 64 side by side, the last of each row and column moved back.
-        places = lambda size: [*range(0, size - 64, 64), size - 64]  # noqa: E731
+        # Tiles of 64 on a regular grid; what lies outside of the slide is mirrored.
+        places = lambda size: range(0, size, 64)  # noqa: E731
+        pixels = numpy.pad(pixels, ((0, 64), (0, 64), (0, 0)), mode="symmetric")
         corners = [(x, y) for y in places(500) for x in places(700)]
         self.assertEqual(bag.coords.dtype, numpy.int64)
         numpy.testing.assert_array_equal(bag.coords, corners)
@@ -121,14 +179,79 @@ class Features(Models):
         self.assertNotIn(str(self.folder).encode(), files[0])
         self.assertNotIn(str(MODELS).encode(), files[0])
 
+    def test_attributes_have_types_of_their_own_whatever_their_values(self):
+        types = []
+        for i, more in enumerate((("input.mpp=0.25",), ("input.mpp=0.27", "model.mpp=0.5"))):
+            out = self.folder / f"types{i}"
+            self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, *more))
+            with h5py.File(out / "features" / "slide.h5") as file:
+                coords = dict(file["coords"].attrs)
+            types.append({name: type(value) for name, value in coords.items()})
+        self.assertEqual(types[0], types[1])
+        for name in ("level0_magnification", "target_magnification", "custom_downsample"):
+            self.assertIs(types[0].pop(name), numpy.float64, name)
+        self.assertIs(types[0].pop("name"), str)
+        self.assertEqual(set(types[0].values()), {numpy.int64})
+
+    def test_a_tensor_for_clam(self):
+        out = self.folder / "both"
+        self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, "features.format=both"))
+        bag = Bag(out / "features" / "slide.h5")
+        numpy.testing.assert_array_equal(loaded(out / "features" / "slide.pt"), bag.features)
+        with open(out / "artifacts.csv", newline="", encoding="utf-8") as file:
+            self.assertEqual([row["file"] for row in csv.DictReader(file)], ["features/slide.h5", "features/slide.pt"])
+        (out / "features" / "slide.pt").unlink()
+        self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, "features.format=both"))
+        numpy.testing.assert_array_equal(loaded(out / "features" / "slide.pt"), bag.features)
+        self.assertIn("features.format is", self.refused(self.slide, "-o", out, *settings_of("features", *self.ALL)))
+        alone = self.folder / "pt"
+        self.must(self.slide, "-o", alone, *settings_of("features", *self.ALL, "features.format=pt"))
+        self.assertEqual([file.name for file in (alone / "features").iterdir()], ["slide.pt"])
+        numpy.testing.assert_array_equal(loaded(alone / "features" / "slide.pt"), bag.features)
+
+    def test_places_alone_are_those_of_features(self):
+        for i, more in enumerate((("model.where=all",), ("model.where=tissue",), ("model.where=tissue", "model.overlap=16"),
+                                  ("model.where=all", "input.mpp=0.25", "model.mpp=0.4"),
+                                  ("model.where=tissue", "stitch.edge=shift", "model.tissue_share=0.5"))):
+            full, places = self.folder / f"full{i}", self.folder / f"places{i}"
+            self.must(self.slide, "-o", full, *settings_of("features", *more))
+            settings = ['operators.run=["model"]', "features.coords_only=true", "model.tile=64", *more]
+            self.must(self.slide, "-o", places, *[word for each in settings for word in ("-s", each)])
+            bag = Bag(full / "features" / "slide.h5")
+            with h5py.File(places / "coords" / "slide.h5") as file:
+                self.assertEqual(list(file), ["coords"])
+                numpy.testing.assert_array_equal(file["coords"][:], bag.coords, str(more))
+                self.assertEqual(dict(file["coords"].attrs), bag.attributes)
+            self.assertFalse((places / "features").exists())
+        alone = ('operators.run=["model"]', "features.coords_only=true")
+        # Of a network that is named its MODEL.toml is all that is read.
+        (self.folder / "named.toml").write_text("[model]\ntile = 64\nwhere = \"tissue\"\n")
+        out = self.folder / "named"
+        self.must(self.slide, "-o", out, *[word for each in (*alone, f"model.file={self.folder / 'named.onnx'}")
+                                           for word in ("-s", each)])
+        with h5py.File(out / "coords" / "slide.h5") as file:
+            numpy.testing.assert_array_equal(file["coords"][:], Bag(self.folder / "full1" / "features" / "slide.h5").coords)
+        for more, message in (((), "model.tile is open"), (("model.tile=64", "features.format=both"), "features.format"),
+                              (("model.tile=64", "model.output=classes"), "model.output isn't"),
+                              (("model.tile=64", "model.overlap=33"), "at most half of model.tile")):
+            words = [word for each in (*alone, *more) for word in ("-s", each)]
+            self.assertIn(message, self.refused(self.slide, "-o", self.folder / "none", *words))
+
     def test_tiles_at_a_resolution(self):
         out = self.folder / "coarse"
         self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, "input.mpp=0.5", "model.mpp=0.75"))
         bag = Bag(out / "features" / "slide.h5")
         self.assertEqual(bag.attributes["custom_downsample"], 1.5)
         self.assertEqual(bag.attributes["patch_size_level0"], 96)
-        # 466 x 333 pixels: places 0, 64, ... and the last at 402 or 269, in pixels of level 0.
-        self.assertEqual(sorted(set(bag.coords[:, 0]))[:2] + [bag.coords[:, 0].max()], [0, 96, 603])
+        # 466 x 333 pixels: places 0, 64, ..., 448 and 0, 64, ..., 320, in pixels of level 0.
+        self.assertEqual(sorted(set(bag.coords[:, 0])), [96 * i for i in range(8)])
+        self.assertEqual(sorted(set(bag.coords[:, 1])), [96 * i for i in range(6)])
+        shifted = self.folder / "shifted"
+        self.must(self.slide, "-o", shifted, *settings_of("features", *self.ALL, "input.mpp=0.5", "model.mpp=0.75",
+                                                          "stitch.edge=shift"))
+        # The last tiles begin at 402 and 269.
+        bag = Bag(shifted / "features" / "slide.h5")
+        self.assertEqual(bag.coords[:, 0].max(), 603)
         self.assertEqual(bag.coords[:, 1].max(), 404)  # 403.5, half up
 
     def test_tissue_alone_and_none_of_it(self):
@@ -179,6 +302,66 @@ class Features(Models):
         self.assertEqual(len(set(map(tuple, bag.features.round(3)))), bag.length)
 
 
+class Reports(Models):
+    """What networks made, in tables, reports and comparisons."""
+
+    @staticmethod
+    def row(out):
+        with open(out / "slides.csv", newline="", encoding="utf-8") as file:
+            [row] = csv.DictReader(file)
+        return row
+
+    def data(self, *folders):
+        page = self.folder / "report.html"
+        self.must("report", *folders, "--html", page)
+        text = page.read_text(encoding="utf-8")
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+
+    def test_shares_of_classes_are_those_of_the_labels(self):
+        slide = self.folder / "large.svs"
+        self.must("synth", "--out", slide, "--size", "1536x1152")
+        for where in "all", "tissue":
+            out = self.folder / f"classes-{where}"
+            self.must(slide, "-o", out, *settings_of("classes", *self.ZARR, f"model.where={where}"))
+            labels = level0(out / "images" / "large.model.ome.zarr")[..., 0]
+            counts = numpy.bincount(labels.ravel(), minlength=256)
+            self.assertEqual(counts[255] > 0, where == "tissue")  # without a class
+            row = self.row(out)
+            found = [float(row[f"model.class_{k}"]) for k in range(4)]
+            self.assertEqual(found, (counts[:4] / counts[:4].sum()).tolist())
+            data = self.data(out)
+            self.assertEqual([data["figures"][f"model.class_{k}"] for k in range(4)], [[[0, round(part, 6)]] for part in found])
+            self.assertNotIn("all", data)
+
+    def test_shares_of_classes_are_compared(self):
+        outs = [self.folder / "compared-all", self.folder / "compared-other"]
+        for out, overlap in zip(outs, (0, 16)):
+            self.must(self.slide, "-o", out, *settings_of("classes", f"model.overlap={overlap}", "model.mpp=0.5" if overlap else "model.mpp=0"))
+        found = json.loads(self.must("compare", *outs, "--json").stdout)
+        before, after = map(self.row, outs)
+        for k in range(4):
+            name = f"model.class_{k}"
+            self.assertEqual(found["slides"][0]["values"][name]["difference"], float(after[name]) - float(before[name]))
+        self.assertIsNone(found["corpus"])
+
+    def test_class_maps_are_shown_in_colours(self):
+        out = self.folder / "classes-shown"
+        self.must(self.slide, "-o", out, *settings_of("classes"))
+        data = self.data(out)
+        [[place, _]] = data["pictures"]["made"][0]
+        self.assertEqual(data["slides"]["files"][0][place][:3], ["model", "classes", "classes-shown/images/slide.model.ome.tif"])
+
+    def test_numbers_of_tiles_are_those_of_the_features(self):
+        out = self.folder / "vectors"
+        self.must(self.slide, "-o", out, *settings_of("features"))
+        with h5py.File(out / "features" / "slide.h5") as file:
+            tiles = len(file["coords"])
+        self.assertEqual(float(self.row(out)["model.tiles"]), tiles)
+        data = self.data(out)
+        self.assertEqual(data["figures"], {"model.tiles": [[0, tiles]]})
+        self.assertEqual(data["slides"]["files"][0][0][:3], ["model", "features", "vectors/features/slide.h5"])
+
+
 class Failures(Models):
     def test_a_slide_fails_and_others_go_on(self):
         bright = self.folder / "bright.svs"
@@ -208,7 +391,7 @@ class Failures(Models):
         broken = self.folder / "broken.onnx"
         broken.write_bytes((MODELS / "unet.onnx").read_bytes()[:300])
         for settings, words in ((settings_of("grey"), "it takes ? x 1 x 64 x 64"),
-                                (settings_of("identity"), 'image.format is "none"'),
+                                (settings_of("identity", "image.format=none"), 'image.format is "none"'),
                                 (settings_of("identity", "image.format=ome-tiff", "model.range=[1.0, 1.000000000001]"),
                                  "its range, 1 to 1, is empty in float32"),
                                 (settings_of("itself", "image.format=ome-tiff"), "it computes nothing"),
@@ -256,6 +439,37 @@ class Failures(Models):
         self.assertIn("the model's content is ", self.refused(self.slide, "-o", out, *own))
         (mine / "filters.bin").unlink()
         self.assertIn("filters.bin", self.refused(self.slide, "-o", out, *own))
+
+    def test_weights_that_change_while_it_runs_end_the_run(self):
+        if "FAULTY_STORAGE" not in os.environ:
+            self.skipTest("the library that stops the run can't stand before a sanitizer's")
+        for number, change in enumerate(("in place", "cut short")):
+            mine = self.folder / f"changed {number}"
+            mine.mkdir()
+            for name in "outside.onnx", "filters.bin":
+                shutil.copy(MODELS / name, mine)
+            out = self.folder / f"changed out {number}"
+            words = ["-o", out, "-t", 1, "-s", 'operators.run=["model"]', "-s", f"model.file={mine / 'outside.onnx'}",
+                     "-s", "model.provider=cpu", "-s", "image.format=ome-tiff"]
+            # It stops itself in the middle of its image.
+            environment = {**ENVIRONMENT, "LD_PRELOAD": os.environ["FAULTY_STORAGE"], "FAULTY": "stop:3",
+                           "FAULTY_ROOT": str(out / "images")}
+            process = subprocess.Popen([PIPELINE, self.slide, *map(str, words)], stderr=subprocess.PIPE, text=True,
+                                       stdout=subprocess.DEVNULL, env=environment)
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            self.assertTrue(os.WIFSTOPPED(status), status)
+            with open(mine / "filters.bin", "r+b") as file:
+                if change == "cut short":
+                    file.truncate(0)
+                else:
+                    first = file.read(1)[0]
+                    file.seek(0)
+                    file.write(bytes([first ^ 1]))
+            process.send_signal(signal.SIGCONT)
+            _, told = process.communicate(timeout=250)
+            self.assertEqual(process.returncode, 1, told)
+            self.assertIn("the network's files have changed while the run was under way", told)
+            self.assertEqual(self.table(out), [])
 
     def test_infinite_values_fail_a_slide_as_what_isnt_a_number_does(self):
         out = self.folder / "infinite"
@@ -416,8 +630,8 @@ class Documents(Models):
     """What README.md and docs/models.md say."""
 
     COMMANDS = ["scripts/make-models.py models",
-                "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/unet.onnx -s image.format=ome-tiff -o pictures",
-                "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors"]
+                "pipeline features slides/ --model models/features.onnx -o vectors",
+                "pipeline segment slides/ --model models/unet.onnx -o classes"]
 
     def test_its_commands(self):
         here = self.folder / "here"
@@ -432,7 +646,7 @@ class Documents(Models):
             done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, capture_output=True, text=True,
                                   timeout=250, check=False)
             self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
-        self.assertTrue((here / "pictures" / "images" / "slide.model.ome.tif").exists())
+        self.assertTrue((here / "classes" / "images" / "slide.model.ome.tif").exists())
         page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
         snippet = page.split("```python\n")[1].split("```")[0]
         found = {}

@@ -79,6 +79,33 @@ TEST_CASE("The files that weights lie in are found in a network's own") {
   }
 }
 
+TEST_CASE("What a protocol buffer's reader passes over hides no weights") {
+  const TemporaryFolder folder;
+  if (models().empty()) return;
+  std::ifstream stream(models() + "/outside.onnx", std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(stream)), {});
+  using namespace std::string_literals;
+  // Groups that are empty, hold a value of each kind, or another group; fields that nobody knows; tags that are longer
+  // than they have to be, the last one with more than 32 bits.
+  for (const std::string& front :
+       {"\xa3\x06\xa4\x06"s,
+        "\xa3\x06\x08\x01\x11"
+        "12345678\x1a\x02"
+        "ab\x25"
+        "1234\xa4\x06"s,
+        "\xa3\x06\x0b\x0c\xa4\x06"s, "\xa0\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s, "\xaa\x86\x00\x00"s,
+        "\xa1\x06"
+        "12345678"s,
+        "\xa0\x86\x80\x80\x70\x01"s}) {
+    CHECK(weight_files(folder.write("m.onnx", front + whole)) == std::vector<std::string>{"filters.bin"});
+  }
+  // ONNX Runtime reads none of these.
+  for (const std::string& front :
+       {"\xa3\x06"s, "\xa3\x06\xac\x06"s, "\xa4\x06"s, "\x07"s, "\xa0\x86\x80\x80\x80\x01\x01"s}) {
+    CHECK(weight_files(folder.write("m.onnx", front + whole)).empty());
+  }
+}
+
 TEST_CASE("Files that no network can be are told before they are read") {
   const TemporaryFolder own;
   Config config = running((own / "m.onnx").string());

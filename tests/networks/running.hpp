@@ -18,7 +18,7 @@ namespace slidestream::test {
 /// The folder of models that scripts/make-models.py made; empty, and a line says why, where there is none.
 inline std::string models() {
   const std::string folder = SLIDESTREAM_TEST_MODELS;
-  if (std::filesystem::exists(folder + "/libonnxruntime.so")) return folder;
+  if (std::filesystem::exists(std::filesystem::path(folder) / "libonnxruntime.so")) return folder;
   std::cout << "SKIPPED: no networks, or nothing that runs them: scripts/install-deps.sh --tests installs it\n";
   return {};
 }

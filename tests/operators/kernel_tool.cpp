@@ -15,6 +15,7 @@
 #include "operators/gaussian/gaussian.hpp"
 #include "operators/sobel/sobel.hpp"
 #include "operators/stain/stain.hpp"
+#include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/outlines.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "operators/tissue/tissue.hpp"
@@ -29,10 +30,11 @@ using slidestream::test::PixelImage;
 constexpr const char* usage =
     "usage: kernel_tool WIDTH HEIGHT sobel | sobel-float | gaussian-luminance RADIUS SIGMA | gaussian-rgb RADIUS "
     "SIGMA\n"
-    "         | stain-fit | stain-apply OUTPUT (6 COLOURS, 2 MAXIMA of the slide, then of the reference)\n"
+    "         | stain-fit WHITE | stain-apply OUTPUT (6 COLOURS, 2 MAXIMA, WHITE of the slide, then of the reference)\n"
     "         | tissue SCALE MPP | outlines SCALE MPP\n"
     "       kernel_tool prepare SLIDE\n"
-    "prepare gives a line with the small level, its size, scale, the slide's MPP and stains, then the mask\n"
+    "prepare gives a line with the small level, its factor, size, scale, the slide's MPP, white and stains, then the "
+    "mask\n"
     "stain-fit takes RGB, then the mask; MPP is 0 where it is not known\n";
 
 void read_exactly(std::vector<std::byte>& bytes) {
@@ -52,10 +54,17 @@ void print(const StainBasis& stains) {
   std::printf("%.17g %.17g\n", stains.maxima[0], stains.maxima[1]);
 }
 
+WhitePoint white_of(double value) {
+  const auto white = static_cast<std::uint8_t>(value);
+  return {white, white, white};
+}
+
 StainBasis stains_of(const std::vector<std::string>& arguments, std::size_t at) {
-  std::array<double, 8> values{};
+  std::array<double, 9> values{};
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::stod(arguments.at(at + i));
-  return {{{{values[0], values[1], values[2]}, {values[3], values[4], values[5]}}}, {values[6], values[7]}};
+  return {{{{values[0], values[1], values[2]}, {values[3], values[4], values[5]}}},
+          {values[6], values[7]},
+          white_of(values[8])};
 }
 
 void prepare(const std::string& path) {
@@ -64,9 +73,12 @@ void prepare(const std::string& path) {
   const SlideContext context = {*slide, 0, path, mpp};
   const auto mask = prepare_mask(context, {});
   const SmallLevel small = choose_small_level(slide->info(), mpp);
-  std::printf("%zu %lld %lld %.17g %.17g %.17g ", small.level, static_cast<long long>(mask->size.width),
-              static_cast<long long>(mask->size.height), mask->scale.x, mask->scale.y, mpp.value_or(0.0));
-  print(fit_stains(Preparation::of(context, {}).image().view(), *mask));
+  const WhitePoint white = measure_white(Preparation::of(context, {}).image().view(), *mask);
+  std::printf("%zu %d %lld %lld %lld %.17g %.17g %.17g %d %d %d ", small.level, small.halvings,
+              static_cast<long long>(small.factor), static_cast<long long>(mask->size.width),
+              static_cast<long long>(mask->size.height), mask->scale.x, mask->scale.y, mpp.value_or(0.0), white[0],
+              white[1], white[2]);
+  print(fit_stains(stained_blocks(*slide, mpp, *mask, 1.0, BadTilePolicy::fail), white));
   write_bytes(mask->pixels.data(), mask->pixels.size());
 }
 
@@ -89,7 +101,13 @@ void run(const std::vector<std::string>& arguments) {
     const PixelImage pixels = read_image(size, luminance_format);
     Mask mask = empty_mask(size, {}, size);
     for (std::size_t i = 0; i < mask.pixels.size(); ++i) mask.pixels[i] = static_cast<std::uint8_t>(pixels.bytes[i]);
-    print(fit_stains(image.view(), mask));
+    std::vector<std::uint8_t> stained;
+    for (std::size_t i = 0; i < mask.pixels.size(); ++i) {
+      for (std::size_t c = 0; c < 3 && mask.pixels[i] != 0; ++c) {
+        stained.push_back(static_cast<std::uint8_t>(image.bytes[3 * i + c]));
+      }
+    }
+    print(fit_stains(stained, white_of(std::stod(arguments.at(3)))));
   } else if (what == "stain-apply") {
     const std::string& name = arguments.at(3);
     const StainOutput output = name == "normalised"    ? StainOutput::normalised
@@ -97,7 +115,7 @@ void run(const std::vector<std::string>& arguments) {
                                                        : StainOutput::eosin;
     const PixelImage image = read_image(size, rgb_format);
     PixelImage made(size, rgb_format);
-    Stain(stain_matrix(stains_of(arguments, 4), stains_of(arguments, 12), output)).run(made.view(), image.view());
+    Stain(stain_map(stains_of(arguments, 4), stains_of(arguments, 13), output)).run(made.view(), image.view());
     write_bytes(made.bytes.data(), made.bytes.size());
   } else if (what == "tissue" || what == "outlines") {
     const double scale = std::stod(arguments.at(3));

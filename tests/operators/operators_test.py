@@ -80,6 +80,19 @@ def level_image(path, level):
     return numpy.ascontiguousarray(pixels.view(numpy.uint8).reshape(*pixels.shape, 4)[..., 2::-1])
 
 
+def level_sizes(path):
+    """Width and height of every level."""
+    library = openslide()
+    slide = ctypes.c_void_p(library.openslide_open(str(path).encode()))
+    sizes = []
+    for level in range(library.openslide_get_level_count(slide)):
+        width, height = ctypes.c_int64(), ctypes.c_int64()
+        library.openslide_get_level_dimensions(slide, level, ctypes.byref(width), ctypes.byref(height))
+        sizes.append((width.value, height.value))
+    library.openslide_close(slide)
+    return sizes
+
+
 def made_up(height, width, seed):
     """Pink and purple on glass, as no slide is, but with every colour."""
     random = numpy.random.default_rng(seed)
@@ -149,13 +162,15 @@ class Gaussian(unittest.TestCase):
             numpy.testing.assert_array_equal(made, ((sums + 2**31) >> 32).astype(numpy.uint8))
 
 
-def densities(rgb):
-    return -numpy.log((rgb.reshape(-1, 3).astype(float) + 1) / 255)
+def densities(rgb, white=254):
+    """0 from the white on, as torchstain's of what isn't brighter than its Io = white + 1."""
+    v = numpy.minimum(rgb.reshape(-1, 3).astype(float), white)
+    return -numpy.log((v + 1) / (numpy.asarray(white, float) + 1))
 
 
-def macenko(rgb):
+def macenko(rgb, white=254):
     """Colours (3 x 2) and maxima after github.com/schaugf/HEnorm_python, from which torchstain's NumPy backend comes."""
-    density = densities(rgb)
+    density = densities(rgb, white)
     density = density[~numpy.any(density < 0.15, axis=1)]
     _, vectors = numpy.linalg.eigh(numpy.cov(density.T))
     plane = vectors[:, [2, 1]] * numpy.where(vectors[0, [2, 1]] < 0, -1, 1)
@@ -167,49 +182,51 @@ def macenko(rgb):
     return colours, numpy.percentile(amounts, 99, axis=1)
 
 
-def normalised(rgb, slide, reference):
+def normalised(rgb, slide, reference, white=254):
     """Normalised, hematoxylin and eosin alone, as torchstain's NumPy backend has them."""
-    amounts = numpy.linalg.lstsq(slide[0], densities(rgb).T, rcond=None)[0]
+    amounts = numpy.linalg.lstsq(slide[0], densities(rgb, white).T, rcond=None)[0]
     amounts = amounts / (slide[1] / reference[1])[:, None]
     for stains in ([0, 1], [0], [1]):
-        made = 255 * numpy.exp(-reference[0][:, stains] @ amounts[stains])
+        made = (white + 1) * numpy.exp(-reference[0][:, stains] @ amounts[stains])
         yield numpy.minimum(made, 255).T.reshape(rgb.shape).astype(numpy.uint8)
 
 
 class Stain(unittest.TestCase):
     OUTPUTS = ("normalised", "hematoxylin", "eosin")
 
-    def fitted(self, rgb):
+    def fitted(self, rgb, white=254):
         mask = numpy.ones(rgb.shape[:2], numpy.uint8)
         both = numpy.concatenate([rgb.reshape(-1), mask.reshape(-1)])
-        command = [TOOL, str(rgb.shape[1]), str(rgb.shape[0]), "stain-fit"]
+        command = [TOOL, str(rgb.shape[1]), str(rgb.shape[0]), "stain-fit", str(white)]
         done = subprocess.run(command, input=both.tobytes(), capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         values = numpy.array(done.stdout.split(), float)
         return values[:6].reshape(2, 3).T, values[6:]
 
-    def applied(self, rgb, output, slide, reference):
-        numbers = [repr(float(value)) for basis in (slide, reference) for value in (*basis[0].T.reshape(-1), *basis[1])]
+    def applied(self, rgb, output, slide, reference, white):
+        numbers = [repr(float(value)) for basis in (slide, reference) for value in (*basis[0].T.reshape(-1), *basis[1], white)]
         return kernel(rgb, "stain-apply", output, *numbers).reshape(rgb.shape)
 
-    def within_one(self, rgb, expected, slide, reference):
+    def within_one(self, rgb, expected, slide, reference, white=254):
         for output, wanted in zip(self.OUTPUTS, expected):
-            made = self.applied(rgb, output, slide, reference)
+            made = self.applied(rgb, output, slide, reference, white)
             self.assertLessEqual(numpy.abs(made.astype(int) - wanted).max(), 1, output)
 
     @on_images(pixels=1000)
     def test_fit(self, rgb):
         rgb = rgb[::2, ::2]
-        colours, maxima = self.fitted(rgb)
-        expected_colours, expected_maxima = macenko(rgb)
-        numpy.testing.assert_allclose(colours, expected_colours, rtol=0, atol=1e-9)
-        numpy.testing.assert_allclose(maxima, expected_maxima, rtol=1e-9)
+        for white in (254, 240, 200):
+            colours, maxima = self.fitted(rgb, white)
+            expected_colours, expected_maxima = macenko(rgb, white)
+            numpy.testing.assert_allclose(colours, expected_colours, rtol=0, atol=1e-9)
+            numpy.testing.assert_allclose(maxima, expected_maxima, rtol=1e-9)
 
     @on_images(pixels=1000)
     def test_published_algorithm(self, rgb):
         rgb = rgb[::2, ::2]
-        slide = self.fitted(rgb)
-        self.within_one(rgb, normalised(rgb, slide, REFERENCE), slide, REFERENCE)
+        for white in (254, 240):
+            slide = self.fitted(rgb, white)
+            self.within_one(rgb, normalised(rgb, slide, REFERENCE, white), slide, REFERENCE, white)
 
     @on_images(pixels=1000, beside="torchstain.numpy.normalizers.macenko")
     def test_torchstain(self, rgb, module):
@@ -230,7 +247,9 @@ def tissue_mask(ndimage, rgb, pixel_um2):
     """Straight from the definition."""
     wide = rgb.astype(int)
     most, least = wide.max(axis=2), wide.min(axis=2)
-    saturation = numpy.where(most == 0, 0, (255 * (most - least) + most // 2) // numpy.maximum(most, 1))
+    saturation = numpy.where(most <= 3, 0, (255 * (most - least) + most // 2) // numpy.maximum(most, 1))
+    black = ndimage.binary_dilation(most <= 3, numpy.ones((3, 3)))
+    saturation[black] = 0
     saturation = ndimage.median_filter(saturation, size=3, mode="reflect")
     counts = [int(count) for count in numpy.bincount(saturation.reshape(-1), minlength=256)]
     best = (fractions.Fraction(0), 0)
@@ -245,7 +264,96 @@ def tissue_mask(ndimage, rgb, pixel_um2):
     tissue = ndimage.binary_fill_holes(saturation > max(best[1], 15))
     labels, count = ndimage.label(tissue, numpy.ones((3, 3)))
     areas = ndimage.sum_labels(tissue, labels, numpy.arange(count + 1)) * pixel_um2
-    return tissue & (areas >= 16384)[labels]
+    return tissue & (areas >= 16384)[labels] & ~black
+
+
+def weights(length, factor):
+    """Of pixels in larger ones: 65,536 of `factor` for a whole one."""
+    count = length * 65536 // factor
+    ends = numpy.minimum((numpy.arange(length) + 1) * 65536, (numpy.arange(count)[:, None] + 1) * factor)
+    begins = numpy.maximum(numpy.arange(length) * 65536, numpy.arange(count)[:, None] * factor)
+    return numpy.maximum(ends - begins, 0).astype(float)
+
+
+def reduced(rgb, factor):
+    """Area means with integer weights, half up: 65,536 of `factor` along each axis is a pixel. Exact in float64."""
+    if factor == 65536:
+        return rgb
+    down, across = weights(rgb.shape[0], factor), weights(rgb.shape[1], factor)
+    sums = numpy.stack([down @ rgb[..., c].astype(float) @ across.T for c in range(3)], -1).astype(numpy.int64)
+    return ((sums + factor * factor // 2) // (factor * factor)).astype(numpy.uint8)
+
+
+def halved(rgb, halvings):
+    """Means of 2^halvings x 2^halvings pixels, as far as there are any, half up."""
+    side = 2**halvings
+    rows, columns = (numpy.arange(0, length, side) for length in rgb.shape[:2])
+    sums = numpy.add.reduceat(numpy.add.reduceat(rgb.astype(numpy.int64), rows, 0), columns, 1)
+    counts = numpy.outer(*(numpy.diff(numpy.append(at, length)) for at, length in zip((rows, columns), rgb.shape)))
+    return ((2 * sums + counts[..., None]) // (2 * counts[..., None])).astype(numpy.uint8)
+
+
+def nearly_black(rgb, halvings, factor):
+    """Which pixels of the halved and reduced image hold pixels of at most 3."""
+    black = rgb.max(axis=2) <= 3
+    for axis in (0, 1):
+        black = numpy.logical_or.reduceat(black, numpy.arange(0, black.shape[axis], 2**halvings), axis)
+    if factor == 65536:
+        return black
+    down, across = (weights(length, factor) > 0 for length in black.shape)
+    return down.astype(float) @ black.astype(float) @ across.T.astype(float) > 0
+
+
+def downsample(whole, size):
+    """Pixels of level 0 along one of a level; sizes of levels are rounded up, so 2^k where they fit."""
+    for k in range(32):
+        if size == tuple(-(-side // 2**k) for side in whole):
+            return 2.0**k
+    return whole[0] / size[0]
+
+
+def white_of(rgb, mask):
+    """The median of the bright background, without pure white where there is other."""
+    background = rgb[~mask]
+    background = background[background.min(axis=1) >= 170]
+    others = background[background.min(axis=1) < 255]
+    if len(others) >= 1000:
+        background = others
+    if len(background) < 1000:
+        return numpy.array([240, 240, 240])
+    return numpy.sort(background, axis=0)[(len(background) - 1) // 2]
+
+
+def stained(ndimage, rgb, black, mask, scale, pixel):
+    """Pixels of tissue in 256 blocks of 64 x 64, without those near black ones. \p scale: level 0 pixels along a pixel of
+    the mask, \p pixel: of rgb."""
+    height, width = rgb.shape[:2]
+    x, y = ((numpy.arange(n) + 0.5) * p // s for n, s, p in zip((width, height), scale, pixel))
+    x, y = (numpy.minimum(at.astype(int), n - 1) for at, n in ((x, mask.shape[1]), (y, mask.shape[0])))
+    centres = [(numpy.arange(n) + 0.5) * s / p for n, s, p in zip(mask.shape[::-1], scale, pixel)]
+    some, half = [], []
+    for top in range(0, height, 64):
+        for left in range(0, width, 64):
+            columns, rows = ((at >= first) & (at < min(first + 64, n))
+                             for at, first, n in ((centres[0], left, width), (centres[1], top, height)))
+            inside = mask[rows][:, columns]
+            if inside.size == 0:
+                middle = [int(min((first + min(first + 64, n)) / 2 * p // s, m - 1)) for first, n, s, m, p in zip(
+                    (left, top), (width, height), scale, mask.shape[::-1], pixel)]
+                inside = mask[middle[1]:middle[1] + 1, middle[0]:middle[0] + 1]
+            if inside.any():
+                some.append((top, left))
+            if inside.any() and 2 * inside.sum() >= inside.size:
+                half.append((top, left))
+    blocks = half if len(half) >= 256 else some
+    taken = min(len(blocks), 256)
+    pixels = []
+    for i in range(taken):
+        top, left = blocks[(2 * i + 1) * len(blocks) // (2 * taken)]
+        inside = mask[y[top:top + 64]][:, x[left:left + 64]].astype(bool)
+        inside &= ~ndimage.binary_dilation(black[top:top + 64, left:left + 64], numpy.ones((3, 3)))
+        pixels.append(rgb[top:top + 64, left:left + 64][inside])
+    return numpy.concatenate(pixels)
 
 
 class Tissue(unittest.TestCase):
@@ -272,7 +380,9 @@ class Tissue(unittest.TestCase):
         collection = json.load(io.BytesIO(kernel(rgb, "outlines", 16, 0.5).tobytes()))
         area = 0.0
         for feature in collection["features"]:
-            for ring in feature["geometry"]["coordinates"]:
+            geometry = feature["geometry"]
+            polygons = [geometry["coordinates"]] if geometry["type"] == "Polygon" else geometry["coordinates"]
+            for ring in (ring for polygon in polygons for ring in polygon):
                 x, y = numpy.array(ring).T
                 self.assertEqual((x[0], y[0]), (x[-1], y[-1]))
                 area += (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() / 2
@@ -282,13 +392,15 @@ class Tissue(unittest.TestCase):
 
 class Preparation(unittest.TestCase):
     def prepared(self, slide):
-        """Level, its pixel size in pixels of level 0, the slide's micrometres a pixel, stains and mask."""
+        """Level, its halvings, its factor, its pixel size in pixels of level 0, the slide's micrometres a pixel, white, stains and mask."""
         done = subprocess.run([TOOL, "prepare", slide], capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         line, pixels = done.stdout.split(b"\n", 1)
-        level, width, height, scale_x, scale_y, mpp, *stains = map(float, line.split())
+        level, halvings, factor, width, height, scale_x, scale_y, mpp, *stains = map(float, line.split())
+        white, stains = stains[:3], stains[3:]
         mask = numpy.frombuffer(pixels, numpy.uint8).reshape(int(height), int(width))
-        return int(level), (scale_x, scale_y), mpp, numpy.array(stains[:6]).reshape(2, 3).T, stains[6:], mask
+        return (int(level), int(halvings), int(factor), (scale_x, scale_y), mpp, white,
+                numpy.array(stains[:6]).reshape(2, 3).T, stains[6:], mask)
 
     def test_real_slides(self):
         ndimage = needed(self, "scipy.ndimage")
@@ -297,12 +409,30 @@ class Preparation(unittest.TestCase):
             self.skipTest("no real slides here, or no OpenSlide")
         for slide in slides:
             with self.subTest(slide.name):
-                level, scale, mpp, colours, maxima, mask = self.prepared(slide)
+                level, halvings, factor, scale, mpp, white, colours, maxima, mask = self.prepared(slide)
+                self.assertAlmostEqual(scale[0] * (mpp or 0.25), 8.0, delta=0.2)
                 rgb = level_image(slide, level)
-                expected = tissue_mask(ndimage, rgb, scale[0] * scale[1] * (mpp or 0.25) ** 2)
+                small = reduced(halved(rgb, halvings), factor)
+                expected = tissue_mask(ndimage, small, scale[0] * scale[1] * mpp**2 if mpp else numpy.inf)
                 numpy.testing.assert_array_equal(mask, expected)
                 self.assertGreater(mask.mean(), 0.05)
-                expected_colours, expected_maxima = macenko(rgb[expected][None])
+                numpy.testing.assert_array_equal(white, white_of(small, expected))
+                # Pixels of 1 um, from the coarsest level that is not coarser.
+                sizes = level_sizes(slide)
+                reduction = 1 / mpp if mpp else 4
+                by = max((size for size in sizes if reduction / downsample(sizes[0], size) >= 0.98),
+                         key=lambda size: downsample(sizes[0], size))
+                rest = reduction / downsample(sizes[0], by)
+                halvings = max(k for k in range(9) if k == 0 or rest / 2**k >= 0.98)
+                level = level_image(slide, sizes.index(by))
+                fine = halved(level, halvings)
+                factor = round(65536 * rest / 2**halvings)
+                if factor < 65536 * 1.02:
+                    factor = 65536
+                pixel = tuple(factor / 65536 * whole / side for whole, side in zip(sizes[0], fine.shape[1::-1]))
+                fine, black = reduced(fine, factor), nearly_black(level, halvings, factor)
+                pixels = stained(ndimage, fine, black, expected, scale, pixel)
+                expected_colours, expected_maxima = macenko(pixels[None], white)
                 numpy.testing.assert_allclose(colours, expected_colours, rtol=0, atol=1e-9)
                 numpy.testing.assert_allclose(maxima, expected_maxima, rtol=1e-9)
 

@@ -4,15 +4,18 @@
 #include <slidestream/error.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "operators/tissue/components.hpp"
 #include "operators/tissue/geojson.hpp"
+#include "runtime/machine.hpp"
 #include "support/pixel_images.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -38,15 +41,6 @@ Mask random_mask(std::mt19937_64& random, int dense) {
                           static_cast<std::int64_t>(static_cast<double>(size.height) * scale.y)});
   for (std::uint8_t& pixel : mask.pixels) pixel = (random() >> 20) % 100 < static_cast<std::uint64_t>(dense) ? 1 : 0;
   return mask;
-}
-
-std::int64_t doubled_area(const Ring& ring) {
-  std::int64_t area = 0;
-  for (std::size_t i = 0; i < ring.size(); ++i) {
-    const Corner& to = ring[(i + 1) % ring.size()];
-    area += ring[i].x * to.y - to.x * ring[i].y;
-  }
-  return area;
 }
 
 /// Every corner of a ring, those on straight lines too; each may be passed once.
@@ -104,8 +98,23 @@ TEST_CASE("Outlines are valid polygons of the pixels' area, one a component") {
         area += doubled_area(hole);
       }
       CHECK(area == 2 * components.list[j].pixels);
+      CHECK(outlines[j].pixels == components.list[j].pixels);
     }
   }
+}
+
+TEST_CASE("Corners are counted without finding outlines") {
+  std::mt19937_64 random(12);
+  for (int round = 0; round < 200; ++round) {
+    const Mask mask = random_mask(random, 5 + round % 10 * 10);
+    std::int64_t corners = 0;
+    for (const Outline& outline : find_outlines(mask)) {
+      corners += static_cast<std::int64_t>(outline.outer.size());
+      for (const Ring& hole : outline.holes) corners += static_cast<std::int64_t>(hole.size());
+    }
+    CHECK(count_corners(mask) == corners);
+  }
+  CHECK(count_corners(empty_mask({5, 3}, {8.0, 8.0}, {40, 24})) == 0);
 }
 
 TEST_CASE("A mask written as GeoJSON and read again is the same") {
@@ -115,6 +124,27 @@ TEST_CASE("A mask written as GeoJSON and read again is the same") {
     const Mask again = mask_from_geojson(geojson_of(mask), "again", mask.size, mask.scale, mask.level0);
     CHECK(again.pixels == mask.pixels);
   }
+}
+
+TEST_CASE("A region whose parts meet at corners is one Feature, with its area") {
+  std::mt19937_64 random(41);
+  for (int i = 0; i < 100; ++i) {
+    const Mask mask = random_mask(random, 30 + i % 6 * 12);
+    const Components regions = find_components(mask, 1, Connectivity::eight);
+    const nlohmann::json json = nlohmann::json::parse(geojson_of(mask, 0.5));
+    REQUIRE(json["features"].size() == regions.list.size());
+    for (std::size_t j = 0; j < regions.list.size(); ++j) {
+      const nlohmann::json& measurements = json["features"][j]["properties"]["measurements"];
+      CHECK(measurements["Mask pixels"] == regions.list[j].pixels);
+      CHECK(measurements["Area um^2"].get<double>() ==
+            doctest::Approx(static_cast<double>(regions.list[j].pixels) * mask.scale.x * mask.scale.y / 4.0));
+    }
+  }
+  const nlohmann::json two = nlohmann::json::parse(geojson_of(mask_of({"#..", ".#.", "..."})));
+  REQUIRE(two["features"].size() == 1);
+  CHECK(two["features"][0]["geometry"]["type"] == "MultiPolygon");
+  CHECK(two["features"][0]["geometry"]["coordinates"].size() == 2);
+  CHECK_FALSE(two["features"][0]["properties"]["measurements"].contains("Area um^2"));
 }
 
 TEST_CASE("Only corners where the outline turns are written") {
@@ -143,14 +173,14 @@ TEST_CASE("GeoJSON is a FeatureCollection in level 0 pixels, cut at the slide's 
   mask.level0 = {45, 24};
   const nlohmann::json json = nlohmann::json::parse(geojson_of(mask));
   CHECK(json["type"] == "FeatureCollection");
-  REQUIRE(json["features"].size() == 2);
+  REQUIRE(json["features"].size() == 1);
   const nlohmann::json& first = json["features"][0];
   CHECK(first["type"] == "Feature");
   CHECK(first["properties"]["objectType"] == "annotation");
   CHECK(first["properties"]["classification"]["name"] == "Tissue");
-  CHECK(first["geometry"]["type"] == "Polygon");
-  CHECK(first["geometry"]["coordinates"] == nlohmann::json::parse("[[[0,0],[32,0],[32,16.5],[0,16.5],[0,0]]]"));
-  CHECK(json["features"][1]["geometry"]["coordinates"] ==
+  CHECK(first["geometry"]["type"] == "MultiPolygon");
+  CHECK(first["geometry"]["coordinates"][0] == nlohmann::json::parse("[[[0,0],[32,0],[32,16.5],[0,16.5],[0,0]]]"));
+  CHECK(first["geometry"]["coordinates"][1] ==
         nlohmann::json::parse("[[[32,16.5],[45,16.5],[45,24],[32,24],[32,16.5]]]"));
   CHECK(nlohmann::json::parse(geojson_of(empty_mask({3, 3}, {}, {3, 3})))["features"].empty());
 }
@@ -195,6 +225,20 @@ TEST_CASE("A pixel counts where its centre is inside") {
               {2.0, 2.0})[4] == "###..");
 }
 
+TEST_CASE("Points and lines among outlines are ignored and counted") {
+  const std::string polygon = R"({"type":"Polygon","coordinates":[[[0,0],[5,0],[5,10],[0,10],[0,0]]]})";
+  const std::string point = R"({"type":"Feature","geometry":{"type":"Point","coordinates":[8,8]}})";
+  const std::string text = R"({"type":"FeatureCollection","features":[)" + point + R"(,{"type":"Feature","geometry":)" +
+                           polygon + R"(},{"type":"GeometryCollection","geometries":[{"type":"LineString",)" +
+                           R"("coordinates":[[0,0],[9,9]]},{"type":"MultiPoint","coordinates":[]}]}]})";
+  std::size_t ignored = 7;
+  CHECK(tissue_share(mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten, &ignored)) == 0.5);
+  CHECK(ignored == 3);
+  CHECK(drawn(text) == drawn(polygon));
+  mask_from_geojson(polygon, "a.geojson", ten, {1.0, 1.0}, ten, &ignored);
+  CHECK(ignored == 0);
+}
+
 TEST_CASE("What isn't outlines is refused in one line that names the file") {
   const std::string before = "a.geojson: not usable as tissue outlines: ";
   CHECK(error_of("") == before + "is not JSON");
@@ -203,7 +247,9 @@ TEST_CASE("What isn't outlines is refused in one line that names the file") {
   CHECK(error_of("{}") == before + "an object has no \"type\"");
   CHECK(error_of(R"({"type":7})") == before + "an object has no \"type\"");
   CHECK(error_of(R"({"type":"LineString","coordinates":[]})") ==
-        before + "a geometry of type LineString; Polygon and MultiPolygon can be read");
+        before + "it holds points and lines alone; Polygon and MultiPolygon can be read");
+  CHECK(error_of(R"({"type":"Circle","coordinates":[]})") ==
+        before + "a geometry of type Circle; Polygon and MultiPolygon can be read");
   CHECK(error_of("{\"type\":\"a\\nb\"}") ==
         before + "a geometry of type unknown; Polygon and MultiPolygon can be read");
   CHECK(error_of(R"({"type":"Polygon"})") == before + "\"coordinates\" is missing or no array");
@@ -219,9 +265,61 @@ TEST_CASE("What isn't outlines is refused in one line that names the file") {
         before + "a position is out of range");
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += R"({"type":"GeometryCollection","geometries":[)";
-  CHECK(error_of(deep) == before + "is not JSON");
+  CHECK(error_of(deep) == before + "collections inside collections go too deep");
   for (int i = 0; i < 100000; ++i) deep += "]}";
   CHECK(error_of(deep) == before + "collections inside collections go too deep");
+}
+
+TEST_CASE("Members come in any order, and others are passed over") {
+  const std::string square = "[[[2,1],[5,1],[5,3],[2,3],[2,1]]]";
+  const std::vector<std::string> expected = drawn(R"({"type":"Polygon","coordinates":)" + square + "}");
+  CHECK(drawn(R"({"coordinates":)" + square +
+              R"(,"bbox":[1,[2,{"type":3}]],"type":"Polygon","more":{"type":"Point"}})") == expected);
+  CHECK(drawn(R"({"features":[{"geometry":{"coordinates":)" + square +
+              R"(,"type":"Polygon"},"properties":{"geometry":{},"coordinates":[[7]]},"type":"Feature"}],)" +
+              R"("name":"a","type":"FeatureCollection"})") == expected);
+  CHECK(drawn(R"({"type":"MultiPolygon","coordinates":[[],)" + square + "]}") == expected);
+  const std::string before = "a.geojson: not usable as tissue outlines: ";
+  CHECK(error_of(R"({"type":"Polygon","geometry":{"type":"Polygon","coordinates":[]},"coordinates":[]})") ==
+        before + "an object of another type holds \"features\", \"geometries\" or a \"geometry\"");
+  CHECK(error_of(R"({"type":"Polygon","coordinates":[[[[0,0],[1,0],[1,1],[0,0]]]]})") ==
+        before + "a position is not two numbers");
+  CHECK(error_of(R"({"type":"Polygon","coordinates":[[]]})") == before + "a ring has fewer than four positions");
+  CHECK(error_of(R"({"type":"Polygon","coordinates":)" + std::string(1000000, '[')) ==
+        before + "arrays inside coordinates go too deep");
+}
+
+TEST_CASE("Few crossings and many are drawn alike") {
+  std::mt19937 random(5);
+  const auto number = [&random] { return std::to_string(static_cast<double>(random() % 4000) / 16.0); };
+  for (const int rings : {1, 40}) {
+    std::string polygon;
+    for (int i = 0; i < rings; ++i) {
+      const std::string first = "[" + number() + "," + number() + "]";
+      polygon += (i > 0 ? ",[" : "[") + first;
+      for (int k = 0; k < 3; ++k) polygon += ",[" + number() + "," + number() + "]";
+      polygon += "," + first + "]";
+    }
+    // Sixteen times as wide there are few crossings for the mask's size, and the left part is the same.
+    const std::string text = R"({"type":"Polygon","coordinates":[)" + polygon + "]}";
+    const std::vector<std::string> narrow = drawn(text, {240, 240});
+    const std::vector<std::string> wide = drawn(text, {4000, 240});
+    for (std::size_t y = 0; y < narrow.size(); ++y) CHECK(narrow[y] == wide[y].substr(0, 240));
+  }
+}
+
+TEST_CASE("Tall triangles of one polygon take little memory") {
+  constexpr std::int64_t side = 1000;
+  std::string text = R"({"type":"Polygon","coordinates":[)";
+  for (int i = 0; i < 8000; ++i) {
+    const std::string left = std::to_string(i % 900);
+    text += (i > 0 ? ",[[" : "[[") + left + ",0],[" + left + ".7,1000],[" + left + ".9,0],[" + left + ",0]]";
+  }
+  text += "]}";
+  if (!runtime::reset_peak_memory()) return;
+  const std::uint64_t before = runtime::peak_memory().value_or(0);
+  const Mask mask = mask_from_geojson(text, "a.geojson", {side, side}, {1.0, 1.0}, {side, side});
+  CHECK(runtime::peak_memory().value_or(0) - before < (std::uint64_t{48} << 20));
 }
 
 TEST_CASE("Outlines are read from a file, and a file that can't be is named") {

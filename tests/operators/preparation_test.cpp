@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -9,9 +11,11 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <vector>
 
 #include "operators/registry.hpp"
 #include "operators/stain/stain.hpp"
+#include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/outlines.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "operators/tissue/tissue.hpp"
@@ -88,6 +92,24 @@ Config running(const std::string& name) {
   return config;
 }
 
+/// Stains of a picture whose pixels are larger than those of blocks: 64 x 64 of its own at a time, all that hold
+/// tissue.
+StainBasis stains_of(const Picture& picture, const Mask& mask) {
+  std::vector<std::uint8_t> pixels;
+  for (int top = 0; top < picture.height; top += 64) {
+    for (int left = 0; left < picture.width; left += 64) {
+      for (int y = top; y < std::min(top + 64, picture.height); ++y) {
+        for (int x = left; x < std::min(left + 64, picture.width); ++x) {
+          if (mask.row(y)[static_cast<std::size_t>(x)] != 0)
+            pixels.insert(pixels.end(), picture.at(x, y), picture.at(x, y) + 3);
+        }
+      }
+    }
+  }
+  const PixelImage image = image_of(picture);
+  return fit_stains(pixels, measure_white(image.view(), mask));
+}
+
 std::shared_ptr<const Operator> operator_of(const Config& config) { return make_operators(config).at(0); }
 
 Bytes bytes_of_text(const std::string& text) {
@@ -116,9 +138,13 @@ TEST_CASE("The mask is the kernel's of the small level, found once") {
   CHECK(Preparation::of(context, {}).image().view().data == Preparation::of(context, {}).image().view().data);
 }
 
-TEST_CASE("The level nearest to 8 micrometres is looked at, in level 0 pixels of the slide") {
-  const Picture coarse = make_stained_picture(100, 60, 2);
-  TestSlide slide({level_of(make_stained_picture(400, 240, 1)), level_of(coarse)}, 2.0);
+TEST_CASE("The level of 8 micrometres is looked at, in level 0 pixels of the slide") {
+  const Picture fine = make_stained_picture(400, 240, 1);
+  // Not quite the means of level 0.
+  Picture coarse = reduced(fine, 4);
+  for (std::size_t i = 0; i < coarse.data.size(); i += 3)
+    coarse.data[i] = static_cast<std::uint8_t>(coarse.data[i] / 2);
+  TestSlide slide({level_of(fine), level_of(coarse)}, 2.0);
   const auto mask = prepare_mask(slide.context(), {});
   CHECK(mask->size == Size{100, 60});
   CHECK(mask->scale.x == 4.0);
@@ -126,34 +152,56 @@ TEST_CASE("The level nearest to 8 micrometres is looked at, in level 0 pixels of
   CHECK(mask->pixels == mask_of(coarse).pixels);
 }
 
-TEST_CASE("A small level that is too large is reduced while it is read, in bands of any height") {
+TEST_CASE("The mask does not depend on the levels that a slide has") {
+  const Picture fine = make_stained_picture(640, 480, 1);
+  // Levels that are exact means of level 0, as of a lossless pyramid.
+  const Picture half = reduced(fine, 2);
+  const Picture quarter = reduced(fine, 4);
+  TestSlide alone({level_of(fine)}, 2.0);
+  TestSlide two({level_of(fine), level_of(quarter)}, 2.0);
+  TestSlide three({level_of(fine), level_of(half), level_of(quarter)}, 2.0);
+  const auto mask = prepare_mask(alone.context(), {});
+  CHECK(mask->size == Size{160, 120});
+  for (TestSlide* slide : {&two, &three}) {
+    const auto other = prepare_mask(slide->context(), {});
+    REQUIRE(other->size == mask->size);
+    CHECK(other->pixels == mask->pixels);
+  }
+}
+
+TEST_CASE("A small level is made of area means while it is read, in bands of any height") {
   for (const auto& sides : {std::pair(131, 77), std::pair(64, 32), std::pair(40, 3)}) {
     const int width = sides.first;
     const int height = sides.second;
     const Picture picture = make_stained_picture(width, height, 3);
     TestSlide slide(picture);
     const SlideContext context = slide.context();
-    for (const int halvings : {1, 2, 3}) {
-      const int side = 1 << halvings;
+    for (const std::int64_t factor : {131072, 98304, 3 * 65536, 70000}) {
       SmallLevel small;
-      small.halvings = halvings;
-      small.size = {(width + side - 1) / side, (height + side - 1) / side};
+      small.factor = factor;
+      small.size = {width * 65536 / factor, height * 65536 / factor};
       PixelImage expected(small.size, rgb_format);
-      for (int y = 0; y < small.size.height; ++y) {
-        for (int x = 0; x < small.size.width; ++x) {
+      for (std::int64_t y = 0; y < small.size.height; ++y) {
+        for (std::int64_t x = 0; x < small.size.width; ++x) {
           for (int c = 0; c < 3; ++c) {
-            int sum = 0;
-            int count = 0;
-            for (int v = y * side; v < std::min((y + 1) * side, height); ++v) {
-              for (int u = x * side; u < std::min((x + 1) * side, width); ++u, ++count) sum += picture.at(u, v)[c];
+            std::uint64_t sum = 0;
+            // Of pixel u of an axis so much lies in [x f, (x + 1) f).
+            const auto part = [&](std::int64_t u, std::int64_t at) {
+              const std::int64_t from = std::max(u * 65536, at * factor);
+              return static_cast<std::uint64_t>(
+                  std::max<std::int64_t>(0, std::min((u + 1) * 65536, (at + 1) * factor) - from));
+            };
+            for (int v = 0; v < height; ++v) {
+              for (int u = 0; u < width; ++u) sum += part(u, x) * part(v, y) * picture.at(u, v)[c];
             }
-            expected.set(x, y, c, static_cast<std::uint8_t>((2 * sum + count) / (2 * count)));
+            const auto area = static_cast<std::uint64_t>(factor) * static_cast<std::uint64_t>(factor);
+            expected.set(x, y, c, static_cast<std::uint8_t>((sum + area / 2) / area));
           }
         }
       }
       for (const std::int64_t rows : {1, 5, 32, 100}) {
         const SmallImage image = read_small_level(context.slide, small, BadTilePolicy::fail, rows * width);
-        INFO(width << " x " << height << ", by " << side << ", " << rows << " rows");
+        INFO(width << " x " << height << ", by " << factor << ", " << rows << " rows");
         CHECK(image.size == small.size);
         CHECK(image.pixels == expected.bytes);
       }
@@ -185,6 +233,23 @@ TEST_CASE("A bad tile fails the slide with its number, or becomes white, and mis
   CHECK(Preparation::of(again, lenient).image().pixels == to_bytes(picture));
 }
 
+TEST_CASE("A slide that the run gives up is left at the next tile of its small level") {
+  const TestSlide slide(make_stained_picture(96, 64, 4));
+  const int allowed = 3;  // tiles of six
+  std::atomic<bool> is_open{false};
+  std::atomic<int> asked{0};
+  const auto opened =
+      Slide::open(slide.path, {.give_up = [&] { return is_open.load() && ++asked > allowed; }, .mpp = tissue_mpp});
+  is_open = true;
+  for (const std::string name : {"tissue", "stain"}) {
+    asked = 0;
+    const SlideContext context{*opened, 0, slide.path, opened->info().mpp};
+    CHECK(error_of(*operator_of(running(name)), context) ==
+          slide.path.string() + ": was being read when the run gave it up");
+    CHECK(asked == allowed + 1);
+  }
+}
+
 TEST_CASE("tissue gives its share, and files that hold the mask and its outlines") {
   const Picture picture = make_stained_picture(300, 280, 5);
   TestSlide slide(picture);
@@ -202,7 +267,7 @@ TEST_CASE("tissue gives its share, and files that hold the mask and its outlines
 
   const auto outlines = slide.folder / ("name" + files[0].suffix);
   files[0].write(outlines);
-  CHECK(read_file(outlines) == bytes_of_text(geojson_of(mask)));
+  CHECK(read_file(outlines) == bytes_of_text(geojson_of(mask, tissue_mpp, 1.0)));
   const auto labels = slide.folder / ("name" + files[1].suffix);
   files[1].write(labels);
   const auto read = Slide::open(labels);
@@ -250,18 +315,59 @@ TEST_CASE("stain normalises with the slide's own stains, in any blocks") {
   const Picture picture = make_stained_picture(240, 200, 7);
   TestSlide slide(picture);
   const PixelImage image = image_of(picture);
-  const StainBasis basis = fit_stains(image.view(), mask_of(picture));
+  const StainBasis basis = stains_of(picture, mask_of(picture));
   std::mt19937_64 random(1);
   for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
     Config config = running("stain");
     config.stain.output = output;
     const auto op = operator_of(config);
     PixelImage expected(image.image, rgb_format);
-    Stain(stain_matrix(basis, published_stains(), output)).run(expected.view(), image.view());
+    Stain(stain_map(basis, published_stains(), output)).run(expected.view(), image.view());
     const auto parameters = op->prepare(slide.context());
     CHECK(run_in_blocks(*op, image, parameters.get(), random).same_pixels(expected, expected.rect));
     CHECK(parameters->files().empty());
   }
+}
+
+TEST_CASE("a fit doesn't depend on the levels that a slide has, and its figures are results") {
+  // 1,536 x 1,280 pixels of 0.5 um, and exact means of them.
+  const Picture fine = make_stained_picture(1536, 1280, 7);
+  Picture half{768, 640, 3, std::vector<std::uint8_t>(768 * 640 * 3)};
+  for (int y = 0; y < half.height; ++y) {
+    for (int x = 0; x < half.width; ++x) {
+      for (int c = 0; c < 3; ++c) {
+        int sum = 2;
+        for (int i = 0; i < 4; ++i) sum += fine.at(2 * x + i % 2, 2 * y + i / 2)[c];
+        half.data[static_cast<std::size_t>((y * half.width + x) * 3 + c)] = static_cast<std::uint8_t>(sum / 4);
+      }
+    }
+  }
+  TestSlide alone({level_of(fine)}, 0.5);
+  TestSlide two({level_of(fine), level_of(half)}, 0.5);
+  Config config = running("stain");
+  // The mask alone comes from another level.
+  config.tissue.source = TissueSource::geojson;
+  for (TestSlide* slide : {&alone, &two}) {
+    std::filesystem::path outlines = slide->path;
+    std::ofstream(outlines.replace_extension(".geojson"))
+        << R"({"type": "Polygon", "coordinates": [[[64, 32], [1400, 32], [1400, 1200], [64, 1200], [64, 32]]]})";
+  }
+  const auto op = operator_of(config);
+  const auto first = op->prepare(alone.context())->values();
+  const auto second = op->prepare(two.context())->values();
+  REQUIRE(first.size() == 11);
+  REQUIRE(second.size() == 11);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    INFO(first[i].name);
+    CHECK(first[i].name == second[i].name);
+    CHECK(first[i].value == doctest::Approx(second[i].value).epsilon(1e-9));
+  }
+  CHECK(first[0].name == "stain.white_red");
+  CHECK(first[3].name == "stain.hematoxylin_red");
+  CHECK(first[6].name == "stain.hematoxylin_maximum");
+  CHECK(first[10].name == "stain.eosin_maximum");
+  config.stain.white = {250.0, 251.0, 252.0};
+  CHECK(operator_of(config)->prepare(alone.context())->values()[1].value == 251.0);
 }
 
 TEST_CASE("stain's reference is another slide, which is looked at once") {
@@ -277,11 +383,9 @@ TEST_CASE("stain's reference is another slide, which is looked at once") {
   config.input.mpp = tissue_mpp;
   const auto op = operator_of(config);
   const PixelImage image = image_of(picture);
-  const PixelImage other_image = image_of(other);
   const Mask other_mask = mask_of(other, 16.0);
   PixelImage expected(image.image, rgb_format);
-  Stain(stain_matrix(fit_stains(image.view(), mask_of(picture)), fit_stains(other_image.view(), other_mask),
-                     StainOutput::normalised))
+  Stain(stain_map(stains_of(picture, mask_of(picture)), stains_of(other, other_mask), StainOutput::normalised))
       .run(expected.view(), image.view());
   std::mt19937_64 random(1);
   for (int i = 0; i < 2; ++i) {
@@ -301,7 +405,7 @@ TEST_CASE("Glass doesn't tell how it is stained") {
   std::fill(picture.data.begin(), picture.data.end(), std::uint8_t{245});
   TestSlide glass(picture);
   Config config = running("stain");
-  const std::string cause = "only 0 stained pixels of tissue in the small level; stains need 1000";
+  const std::string cause = "only 0 stained pixels of tissue in the blocks that were looked at; stains need 1000";
   CHECK(error_of(*operator_of(config), glass.context()) == cause);
   config.stain.reference = glass.path.string();
   TestSlide slide(make_stained_picture(240, 200, 7));
@@ -322,4 +426,31 @@ TEST_CASE("Operators of a run share the small level and its mask") {
   operators[1]->prepare(context);
   CHECK(context.common->image().pixels.data() == pixels);
   CHECK(prepare_mask(context, config) == mask);
+}
+
+TEST_CASE("Stains aren't fitted to nearly black pixels, nor to those beside them") {
+  constexpr int side = 256;
+  const std::array<std::uint8_t, 3> colour = {120, 60, 150};
+  struct Case {
+    double mpp;           // the fit's pixels have 1 micrometre
+    std::int64_t pixels;  // of the fit
+    std::int64_t left_out;
+  };
+  // At (101, 57), and at (40, 0) where there is no row above. With 0.4 pixels are made of 2.5 x 2.5, and 57 is
+  // in two rows of them.
+  for (const Case& each : {Case{1.0, 256 * 256, 9 + 6}, Case{0.5, 128 * 128, 9 + 6}, Case{0.4, 102 * 102, 12 + 6}}) {
+    CAPTURE(each.mpp);
+    Picture picture{side, side, 3, {}};
+    for (int i = 0; i < side * side; ++i) picture.data.insert(picture.data.end(), colour.begin(), colour.end());
+    for (const int at : {57 * side + 101, 40}) {
+      for (const int c : {0, 1, 2})
+        picture.data[static_cast<std::size_t>(3 * at + c)] = static_cast<std::uint8_t>(c + 1);
+    }
+    TestSlide slide(picture, each.mpp);
+    const SlideContext context = slide.context();
+    const Mask all = {{1, 1}, {side, side}, {side, side}, {1}};
+    const std::vector<std::uint8_t> stained = stained_blocks(context.slide, each.mpp, all, 1.0, BadTilePolicy::fail);
+    CHECK(std::ssize(stained) == 3 * (each.pixels - each.left_out));
+    for (std::size_t i = 0; i < stained.size(); ++i) REQUIRE(stained[i] == colour.at(i % 3));
+  }
 }

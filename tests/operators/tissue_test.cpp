@@ -21,7 +21,7 @@ constexpr Border around = border_of(1);
 std::uint8_t plain_saturation(int r, int g, int b) {
   const int most = std::max({r, g, b});
   const int least = std::min({r, g, b});
-  return static_cast<std::uint8_t>(most == 0 ? 0 : (255 * (most - least) + most / 2) / most);
+  return static_cast<std::uint8_t>(most <= 3 ? 0 : (255 * (most - least) + most / 2) / most);
 }
 
 template <class Value>
@@ -251,6 +251,19 @@ TEST_CASE("Components are what flooding finds") {
       CHECK(counted[j].pixels == components.list[j].pixels);
       CHECK(counted[j].at_border == components.list[j].at_border);
     }
+    // The same components by two scans, of which those of an odd area inside the mask, and of three pixels, flip.
+    const auto chosen = [](const Component& component) {
+      return component.pixels == 3 || (component.pixels % 2 == 1 && !component.at_border);
+    };
+    Mask expected = mask;
+    for (const MaskRun& run : components.runs) {
+      if (!chosen(components.list[run.component])) continue;
+      const auto row = expected.row(run.y);
+      std::fill(row.begin() + run.begin, row.begin() + run.end, static_cast<std::uint8_t>(1 - value));
+    }
+    flip_components(mask, value, connectivity, chosen);
+    CHECK(mask.pixels == expected.pixels);
+    CHECK(PackedMask(mask).unpack().pixels == mask.pixels);
   }
 }
 
@@ -268,21 +281,92 @@ TEST_CASE("Holes are filled, and specks dropped by their area") {
   CHECK(tissue_share(found_in(image, 0.025, 32.0)) == 0.0);
 }
 
-TEST_CASE("Without a pixel size level 0 is taken to have 0.25 um") {
+TEST_CASE("Without a pixel size no speck is dropped, and all holes are filled") {
   const PixelImage image = drawn(picture, 10);
-  CHECK(found_in(image, std::nullopt, 32.0).pixels == found_in(image, 0.25, 32.0).pixels);
-  CHECK(found_in(image, std::nullopt, 64.0).pixels == found_in(image, 0.25, 64.0).pixels);
+  std::vector<std::string> with_speck = filled;
+  with_speck[2][9] = '#';
+  CHECK(summary(found_in(image, std::nullopt, 32.0), 10) == with_speck);
 }
 
-TEST_CASE("Only small holes are filled where the rule says so") {
+TEST_CASE("What is nearly black is no tissue") {
+  PixelImage image({60, 60}, rgb_format);
+  for (std::int64_t y = 0; y < 60; ++y) {
+    for (std::int64_t x = 0; x < 60; ++x) {
+      const bool border = x < 20;
+      for (int c = 0; c < 3; ++c) {
+        image.set(x, y, c, static_cast<std::uint8_t>(border ? (c == 0 ? 3 : 0) : y < 30 ? 240 : c == 1 ? 90 : 180));
+      }
+    }
+  }
+  const Mask mask = found_in(image, 8.0, 1.0);
+  for (std::int64_t y = 0; y < 60; ++y) CHECK(mask.row(y)[5] == 0);
+  CHECK(mask.row(50)[40] == 1);
+  CHECK(mask.row(5)[40] == 0);
+}
+
+TEST_CASE("What a black border has darkened is no tissue") {
+  // Column 20 is mixed with the border: glass by 1/20, which is saturated as tissue is.
+  const auto bordered = [](bool black) {
+    PixelImage image({60, 60}, rgb_format);
+    for (std::int64_t y = 0; y < 60; ++y) {
+      for (std::int64_t x = 0; x < 60; ++x) {
+        for (int c = 0; c < 3; ++c) {
+          int value = y < 30 ? 240 : c == 1 ? 90 : 180;
+          if (x < 20) value = black ? 2 : 240;
+          if (x == 20) value = !black ? 240 : c == 0 ? 14 : 11;
+          image.set(x, y, c, static_cast<std::uint8_t>(value));
+        }
+      }
+    }
+    return image;
+  };
+  CHECK(plain_saturation(14, 11, 11) > 50);
+  CHECK(found_in(bordered(true), 8.0, 1.0).pixels == found_in(bordered(false), 8.0, 1.0).pixels);
+  // A black gap within tissue is no hole that is filled.
+  PixelImage gap = bordered(false);
+  for (std::int64_t y = 40; y < 44; ++y) {
+    for (std::int64_t x = 40; x < 44; ++x) {
+      for (int c = 0; c < 3; ++c) gap.set(x, y, c, std::uint8_t{1});
+    }
+  }
+  const Mask mask = found_in(gap, 8.0, 1.0);
+  CHECK(mask.row(42)[42] == 0);
+  CHECK(mask.row(42)[44] == 0);
+  CHECK(mask.row(42)[45] == 1);
+}
+
+TEST_CASE("Holes are filled up to the area of the rule") {
   TissueRule rule;
-  rule.filled_um2 = 0.0;
   std::vector<std::string> ring = filled;
   for (const std::size_t y : {2U, 3U, 4U}) ring[y].replace(2, 3, "...");
-  // The speck inside is dropped, and belongs to the hole of nine blocks then, which is large enough to stay.
-  CHECK(summary(found_in(drawn(picture, 10), 0.25, 32.0, rule), 10) == ring);
-  rule.least_um2 = 90000.0;
-  CHECK(tissue_share(found_in(drawn(picture, 10), 0.25, 32.0, rule)) > 0.3);
+  // The speck inside is dropped, and belongs to the hole of nine blocks then: 57,600 square micrometres less the
+  // corners that the median takes.
+  for (const auto& [area, expected] : {std::pair(0.0, ring), {50000.0, ring}, {70000.0, filled}}) {
+    rule.filled_um2 = area;
+    CHECK(summary(found_in(drawn(picture, 10), 0.25, 32.0, rule), 10) == expected);
+  }
+  // Without a pixel size there are no areas: all holes or none.
+  rule.filled_um2 = 1.0;
+  CHECK(summary(found_in(drawn(picture, 10), std::nullopt, 32.0, rule), 10)[3][3] == '#');
+  rule.filled_um2 = 0.0;
+  CHECK(summary(found_in(drawn(picture, 10), std::nullopt, 32.0, rule), 10)[2][2] == '.');
+}
+
+TEST_CASE("A threshold that is given stands in place of Otsu's") {
+  PixelImage image({40, 20}, rgb_format);
+  // Saturations of 0, 25, 127 and 229.
+  const std::array<std::uint8_t, 4> least = {200, 180, 100, 20};
+  for (std::int64_t y = 0; y < 20; ++y) {
+    for (std::int64_t x = 0; x < 40; ++x) {
+      for (int c = 0; c < 3; ++c)
+        image.set(x, y, c, c == 0 ? least[static_cast<std::size_t>(x / 10)] : std::uint8_t{200});
+    }
+  }
+  TissueRule rule;
+  for (const auto& [threshold, share] : {std::pair(10, 0.75), {100, 0.5}, {200, 0.25}, {254, 0.0}}) {
+    rule.threshold = threshold;
+    CHECK(tissue_share(found_in(image, std::nullopt, 8.0, rule)) == doctest::Approx(share));
+  }
 }
 
 TEST_CASE("Areas at the limit stay") {

@@ -170,6 +170,27 @@ TEST_CASE("corpus.json holds settings, exact sums and the merged histogram") {
   CHECK_FALSE(corpus.contains("overlap"));
 }
 
+TEST_CASE("What nobody measured is no number") {
+  const test::TemporaryFolder folder;
+  const Config config = config_for(folder);
+  RunResult run = test::sample_run(bins);
+  const auto empty = [](SpectrumSums& sums) {
+    const std::size_t size = sums.histogram.size();
+    sums = {};
+    sums.histogram.assign(size, 0);
+  };
+  for (SlideResult& slide : run.slides) empty(slide.sums);
+  empty(run.corpus);
+  write_results(config, run);
+  const auto records = parse_csv(test::file_text(folder / "deep/out/slides.csv"), "slides.csv");
+  for (const std::string name : {"windows", "mean_db", "std_db", "p05", "p50", "p95"}) {
+    const auto column = std::ranges::find(records[0].fields, name) - records[0].fields.begin();
+    CHECK(records[1].fields.at(static_cast<std::size_t>(column)) == (name == "windows" ? "0" : ""));
+  }
+  const auto totals = nlohmann::json::parse(test::file_text(folder / "deep/out/corpus.json"))["totals"];
+  for (const char* name : {"mean", "std", "p05", "p50", "p95"}) CHECK(totals[name].is_null());
+}
+
 TEST_CASE("corpus.json says how busy GPUs were, where that is known") {
   const test::TemporaryFolder folder;
   const Config config = config_for(folder);
@@ -257,8 +278,8 @@ TEST_CASE("NumPy and Python's csv read what was written") {
 import csv, numpy, sys
 folder, map_file = sys.argv[1:]
 counts = numpy.load(folder + "/histograms.npy")
-assert counts.shape == (3, 12) and counts.dtype == numpy.uint64 and counts.flags["C_CONTIGUOUS"], counts
-assert (counts[0] == numpy.arange(12, dtype=numpy.uint64) << numpy.uint64(33)).all(), counts
+assert counts.shape == (3, 12) and counts.dtype == numpy.int64 and counts.flags["C_CONTIGUOUS"], counts
+assert (counts[0] == numpy.arange(12, dtype=numpy.int64) << numpy.int64(33)).all(), counts
 assert not counts[1].any() and (counts[2] == counts[0]).all()
 values = numpy.load(map_file)
 assert values.shape == (2, 3, 2) and values.dtype == numpy.float32

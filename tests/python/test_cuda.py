@@ -83,6 +83,9 @@ def test_a_gpu_that_is_not_there_is_refused(slide):
     {"size": 64, "step": 16, "batch": 50, "copy": False, "shard": (1, 3)},
     {"size": 50, "mpp": 0.73, "batch": 9, "edge": "pad", "fill": 3},
     {"size": (40, 30), "step": (33, 47), "mpp": 5.0, "batch": 4, "tissue": True, "memory_mib": 1},
+    {"size": 64, "batch": 5, "shuffle": 9},
+    {"size": (50, 70), "batch": 4, "shuffle": 2, "mpp": 0.9, "shard": (1, 2), "memory_mib": 1},
+    {"size": 90, "batch": 3, "coords": [[[1000, 600], [0, 0], [700, 5], [3, 500], [3, 500], [500, 700]]] * 5},
 ])
 def test_windows_are_the_host_s(slides, keywords, layout):
     paths = [slides["jpeg420"], slides["jpeg2000"], slides["none"], slides["rgb"], slides["jpeg422"]]

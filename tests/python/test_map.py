@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 
 import numpy
 import pytest
@@ -123,6 +124,111 @@ def test_numbers_of_sixteen_bits_and_classes(slide, tmp_path):
     assert numpy.array_equal(labels, pixels_of(slide).argmax(axis=2))
 
 
+@pytest.mark.parametrize(("scale", "shift", "activation"), [
+    (1.0, 0.0, "softmax"), (10.0, 8.0, "softmax"), (4.0, -2.0, "sigmoid"), (10.0, 8.0, "none")])
+def test_classes_are_the_largest_of_the_blended_scores(slide, tmp_path, scale, shift, activation):
+    """Labels against float64: they differ only where two classes are within 1/65,535 of the range."""
+    chance = numpy.random.default_rng(3)
+    mix = chance.normal(size=(3, 5))
+    tile, overlap = 128, 32
+
+    def scores(pixels):
+        # They depend on the place in the tile, so that neighbours differ where they overlap.
+        place = numpy.linspace(0, 1, tile)[:, None, None]
+        return ((pixels / 255.0 - 0.5) @ mix * (1 + place) * scale + shift).astype(numpy.float32)
+
+    values = {} if activation != "none" else {"range": (-60.0, 60.0)}
+    ss.map(slide, scores, tile=tile, overlap=overlap, batch=4, output="classes", activation=activation,
+           out=tmp_path / "labels.ome.tif", **values)
+    image = ss.Slide(tmp_path / "labels.ome.tif")
+    labels = image.read_region((0, 0), 0, image.dimensions)[..., 0]
+    pixels = pixels_of(slide)
+    height, width = pixels.shape[:2]
+
+    def axis(length):
+        count = max(1, -(-(length - tile) // (tile - overlap)) + 1)
+        return [i * (tile - overlap) for i in range(count - 1)] + [length - tile]
+
+    def weights(length):
+        begins, step = axis(length), tile - overlap
+        table = numpy.zeros((len(begins), length))
+        ramp = (512 * numpy.arange(overlap) + 256 + overlap) // (2 * overlap)
+        for i in range(len(begins)):
+            table[i, i * step:(i + 1) * step + overlap] = 256
+            if i > 0:
+                table[i, i * step:i * step + overlap] = ramp
+            if i + 1 < len(begins):
+                table[i, (i + 1) * step:(i + 1) * step + overlap] = 256 - ramp
+        return begins, table
+
+    total = numpy.zeros((height, width, 5))
+    (ys, down), (xs, across) = weights(height), weights(width)
+    for j, y in enumerate(ys):
+        for i, x in enumerate(xs):
+            given = scores(pixels[y:y + tile, x:x + tile]).astype(numpy.float64)
+            if activation == "softmax":
+                given = numpy.exp(given - given.max(axis=2, keepdims=True))
+                given /= given.sum(axis=2, keepdims=True)
+            elif activation == "sigmoid":
+                given = 1 / (1 + numpy.exp(-given))
+            weight = down[j, y:y + tile, None] * across[i, None, x:x + tile]
+            total[y:y + tile, x:x + tile] += weight[..., None] * given
+    blended = total / 65536 / (120.0 if activation == "none" else 1.0)
+    wrong = labels != blended.argmax(axis=2)
+    two = numpy.sort(blended, axis=2)
+    assert len(numpy.unique(labels)) > 1
+    assert (two[..., -1] - two[..., -2])[wrong].max(initial=0) <= 1 / 65535
+    assert wrong.mean() < 0.01
+
+
+def test_scores_outside_of_the_range_are_refused(slide, tmp_path):
+    """They were clamped, so that the first class won everywhere."""
+    logits = lambda pixels: numpy.stack([pixels[..., 0] * 0 + 5.0, pixels[..., 0] * 0 + 9.0], -1).astype("f4")  # noqa: E731
+    with pytest.raises(ss.SlideError, match=r"gave values from 5 to 9 there, and range= is 0 to 1: set activation= to "
+                                            r'"softmax" or "sigmoid", or range= so that it holds all values'):
+        ss.map(slide, logits, tile=64, batch=4, output="classes", out=tmp_path / "a.ome.tif")
+    ss.map(slide, logits, tile=64, batch=4, output="classes", activation="softmax", out=tmp_path / "b.ome.tif")
+    image = ss.Slide(tmp_path / "b.ome.tif")
+    assert (image.read_region((0, 0), 0, image.dimensions) == 1).all()
+    for keywords, message in (({"range": (0.0, 2.0), "activation": "softmax"}, "leave range out"),
+                              ({"activation": "relu"}, "activation is 'relu'")):
+        with pytest.raises(ss.ConfigError, match=message):
+            ss.map(slide, logits, tile=64, batch=4, output="classes", out=tmp_path / "c.ome.tif", **keywords)
+
+
+def test_classes_of_one_channel_are_refused_and_a_mask_is_not(slide, tmp_path):
+    """The largest of one channel is class 0 everywhere."""
+    for one in (lambda pixels: pixels[..., 0] / numpy.float32(255)), (lambda pixels: pixels[..., :1]):
+        with pytest.raises(ss.ConfigError, match=r"of (float32|uint8): one channel, so class 0 would be everywhere; give a mask of "
+                                                 'bool, or output="image"'):
+            ss.map(slide, one, tile=64, batch=4, output="classes", out=tmp_path / "a.ome.tif")
+    ss.map(slide, lambda pixels: pixels[..., 0] < 300, tile=64, batch=4, output="classes", out=tmp_path / "b.ome.tif")
+    image = ss.Slide(tmp_path / "b.ome.tif")
+    assert (image.read_region((0, 0), 0, image.dimensions) == 1).all()
+
+
+def test_clamped_values_of_an_image_are_counted(slide, tmp_path):
+    def bright(pixels):
+        values = numpy.zeros(pixels.shape[:3], numpy.float32)
+        values[:, :, :16] = 1.5
+        return values
+
+    result = ss.map(slide, bright, tile=64, batch=4, range=(0.0, 1.0), out=tmp_path / "out", image={"format": "ome-tiff"})
+    assert result.to_pandas()["model.clamped"].tolist() == [0.25]
+
+
+def test_what_is_not_computed_is_labelled_so(slide, tmp_path):
+    ones = lambda pixels: numpy.stack([pixels[..., 0] * 0, pixels[..., 0] * 0 + 1], -1).astype("f4")  # noqa: E731
+    ss.map(slide, ones, tile=64, batch=4, output="classes", tissue=True, out=tmp_path / "a.ome.tif")
+    image = ss.Slide(tmp_path / "a.ome.tif")
+    labels = image.read_region((0, 0), 0, image.dimensions)[..., 0]
+    assert set(numpy.unique(labels)) == {1, 255}
+    # Any tissue is enough, unless a share is named.
+    ss.map(slide, ones, tile=64, batch=4, output="classes", tissue=True, tissue_share=0.5, out=tmp_path / "b.ome.tif")
+    fewer = ss.Slide(tmp_path / "b.ome.tif").read_region((0, 0), 0, image.dimensions)[..., 0]
+    assert (fewer == 1).sum() < (labels == 1).sum()
+
+
 def test_vectors_are_features(slide, tmp_path):
     h5py = pytest.importorskip("h5py")
     ss.map(slide, lambda pixels: pixels.mean(axis=(1, 2)), tile=128, batch=6, out=tmp_path / "a.h5", name="means")
@@ -205,6 +311,14 @@ def test_shapes_that_change_and_numbers_that_are_none_fail_the_slide(slide, tmp_
     with pytest.raises(ss.SlideError, match=r"tile 0 .*a value that isn't a finite number"):
         ss.map(slide, hole, tile=64, batch=4, out=tmp_path / "a.ome.tif")
 
+    def nothing(pixels):
+        return numpy.where(pixels.any(axis=(1, 2, 3), keepdims=True), numpy.float32("nan"), pixels / numpy.float32(255))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ss.SlideError, match=r"model: tile 0 .*a value that isn't a finite number"):
+            ss.map(slide, nothing, tile=64, batch=4, out=tmp_path / "a.ome.tif")
+
 
 @pytest.mark.parametrize("text", ["a\udc80b", "a\0b", "a\x1b[31mb"])
 def test_messages_of_any_characters_fail_one_slide(slide, tmp_path, text):
@@ -255,6 +369,8 @@ def test_arguments_are_checked(slides, tmp_path):
         ss.map(slide, 3, tile=64, out=tmp_path / "a.ome.tif")
     with pytest.raises(ss.ConfigError, match="the function gave NoneType; expected an array"):
         ss.map(slide, lambda pixels: None, tile=64, out=tmp_path / "a.ome.tif")
+    with pytest.raises(ss.ConfigError, match=r"masked values; fill them"):
+        ss.map(slide, lambda pixels: numpy.ma.masked_less(pixels, 255), tile=64, out=tmp_path / "a.ome.tif")
     with pytest.raises(ZeroDivisionError):
         ss.map(slide, lambda pixels: 1 / 0, tile=64, out=tmp_path / "a.ome.tif")
     assert not os.listdir(tmp_path)
@@ -367,7 +483,7 @@ def test_numbers_of_another_range_than_the_usual_one_are_told(slide, tmp_path, c
         assert "is white" not in caplog.text
         result = ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, out=tmp_path / "c.ome.tif")
     assert caplog.text.count("without range= all from 1 on is white") == 1
-    assert repr(result) == "MapResult(1 slides, 0 failed)" and result[0].done
+    assert repr(result) == "MapResult(1 slide, 0 failed)" and result[0].done
 
 
 def test_a_name_that_is_no_folders_is_refused(slide, tmp_path):
@@ -375,3 +491,26 @@ def test_a_name_that_is_no_folders_is_refused(slide, tmp_path):
         with pytest.raises(ss.ConfigError, match="expected a folder, or a file that ends in"):
             ss.map(slide, lambda pixels: pixels, tile=512, out=tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", ["n h w", "n h w 1"])
+def test_a_mask_stays_a_mask(slide, tmp_path, shape):
+    """bool becomes labels 0 and 1, by no lossy compression, where tiles overlap too."""
+
+    def bright(pixels):
+        mask = pixels[..., 1] > 180
+        return mask if shape == "n h w" else mask[..., numpy.newaxis]
+
+    ss.map(slide, bright, tile=64, overlap=16, batch=4, out=tmp_path / "mask.ome.tif")
+    image = ss.Slide(tmp_path / "mask.ome.tif")
+    found = image.read_region((0, 0), 0, image.dimensions)[..., 0]
+    whole = ss.Slide(slide).read_region((0, 0), 0, image.dimensions)
+    assert image.codec != "jpeg" and set(numpy.unique(found)) == {0, 1}
+    assert numpy.array_equal(found, whole[..., 1] > 180)
+
+
+def test_messages_name_the_arguments_of_python(slide, tmp_path):
+    ss.run([slide], out=tmp_path / "out")
+    with pytest.raises(ss.ConfigError, match="name another folder, or use fresh=True") as caught:
+        ss.run([slide], out=tmp_path / "out", analysis={"stride": 64})
+    assert "--" not in str(caught.value)

@@ -1,14 +1,22 @@
 """`Slide`: what it says, and its pixels against OpenSlide's."""
 
 import concurrent.futures
+import os
+import pathlib
 import pickle
 import random
+import subprocess
+import sys
 
 import numpy
 import pytest
 from conftest import CODECS, real_slides
 
 import slidestream as ss
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import dicom_file  # noqa: E402
+import openslide_files  # noqa: E402
 
 
 def openslide_region(slide, location, level, size):
@@ -163,3 +171,107 @@ def test_arguments_that_contradict_or_are_no_place_are_refused(slide):
                         (lambda: opened.read_region((0, 0), 0, (10**30, 1)), "of less than 64 bits")):
         with pytest.raises(ss.ConfigError, match=words):
             call()
+
+
+@pytest.mark.parametrize("path", real_slides())
+def test_associated_images_are_openslides(path):
+    openslide = pytest.importorskip("openslide")
+    theirs, ours = openslide.OpenSlide(path).associated_images, ss.Slide(path)
+    assert set(theirs) == set(ours.associated)
+    for name in ours.associated:
+        assert numpy.array_equal(ours.associated_image(name), numpy.asarray(theirs[name].convert("RGB")))
+
+
+def test_an_image_that_is_not_there_is_named(slide):
+    with pytest.raises(ss.ConfigError, match="name is 'nothing'; expected one of 'thumbnail'"):
+        ss.Slide(slide).associated_image("nothing")
+
+
+def test_thumbnails_are_area_means(slide):
+    opened = ss.Slide(slide)
+    whole = opened.read_region((0, 0), 0, opened.dimensions).astype(float)
+    # Twice as small, from level 0; each pixel is the mean of its area.
+    half = opened.thumbnail((550, 9999))
+    assert half.shape == (362, 550, 3)
+    assert numpy.array_equal(half, numpy.floor(whole.reshape(362, 2, 550, 2, 3).mean((1, 3)) + 0.5))
+    # From level 1 where that is large enough, and never larger than level 0.
+    assert numpy.array_equal(opened.thumbnail((275, 999)), opened.read_region((0, 0), 1, (275, 181)))
+    assert numpy.array_equal(opened.thumbnail(5000), whole)
+    assert opened.thumbnail(100).shape == (65, 100, 3) and opened.thumbnail((999, 50)).shape == (50, 75, 3)
+    for size in (0, (1, 0), 40000):
+        with pytest.raises(ss.ConfigError, match="size is"):
+            opened.thumbnail(size)
+
+
+def test_the_tissue_mask_is_the_operators(slide, tmp_path):
+    mask = ss.Slide(slide).tissue_mask()
+    assert mask.pixels.dtype == bool and 0 < mask.pixels.mean() < 1
+    result = ss.run([slide], ["tissue"], tmp_path / "out")
+    assert result.to_pandas()["tissue.share"][0] == pytest.approx(mask.pixels.mean(), abs=1e-9)
+    height, width = mask.pixels.shape
+    assert mask.scale == pytest.approx((1100 / width, 724 / height), rel=0.05)
+
+
+@pytest.mark.parametrize("codec", ["jpeg420", "jpeg2000", "none"])
+def test_dicom_has_the_pixels_of_the_same_tiles_in_a_tiff(slides, tmp_path, codec):
+    files = dicom_file.write_series(slides[codec], tmp_path / "series")
+    theirs = ss.Slide(slides[codec])
+    for named in (*files, tmp_path / "series"):
+        ours = ss.Slide(str(named))
+        assert [level.size for level in ours.levels] == [level.size for level in theirs.levels]
+        for number, level in enumerate(ours.levels):
+            assert numpy.array_equal(ours.read_region((0, 0), number, level.size),
+                                     theirs.read_region((0, 0), number, level.size))
+    for batch, expected in zip(ss.tiles(str(files[0]), size=96, batch=16), ss.tiles(slides[codec], size=96, batch=16)):
+        assert numpy.array_equal(batch.pixels, expected.pixels)
+
+
+@pytest.fixture
+def by_openslide(tmp_path, monkeypatch):
+    """A slide that OpenSlide reads, and its pixels."""
+    places = pathlib.Path(__file__).resolve().parents[2].glob("build/python/lib/*/site-packages/openslide_bin/libopenslide.*")
+    library = next(places, None)
+    if library is None:
+        pytest.skip("OpenSlide 4 isn't there")
+    monkeypatch.setenv("SLIDESTREAM_OPENSLIDE", str(library))
+    pixels = openslide_files.picture(1200, 900)
+    openslide_files.write_czi_pyramid(tmp_path / "slide.czi", pixels, without=((1, 1),))
+    pixels[300:600, 300:600] = 255
+    return str(tmp_path / "slide.czi"), pixels
+
+
+def test_regions_tiles_and_runs_of_a_slide_that_openslide_reads(by_openslide, tmp_path):
+    path, pixels = by_openslide
+    slide = ss.Slide(path)
+    assert slide.format == "zeiss" and slide.codec == "openslide"
+    assert numpy.array_equal(slide.read_region((0, 0), 0, (1200, 900)), pixels)
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        for x, y, region in threads.map(lambda at: (*at, slide.read_region(at, 0, (100, 70))),
+                                        [(x, y) for x in range(0, 1100, 90) for y in range(0, 800, 60)]):
+            assert numpy.array_equal(region, pixels[y:y + 70, x:x + 100])
+    seen = 0
+    for batch in ss.tiles(path, size=96, batch=16):
+        for (x, y), tile in zip(batch.coords, batch.pixels):
+            assert numpy.array_equal(tile, pixels[y:y + 96, x:x + 96])
+            seen += 1
+    assert seen == (1200 // 96) * (900 // 96)
+    run = ss.run([path], ["spectrum"], tmp_path / "out", analysis={"window": 64, "stride": 64})
+    assert not run.failed and run.windows == (1200 // 64) * (900 // 64)
+
+
+def test_a_forked_child_reads_a_slide_that_openslide_reads(by_openslide):
+    path, _ = by_openslide
+    code = f"""
+import os
+import slidestream as ss
+slide = ss.Slide({path!r})
+before = slide.read_region((0, 0), 0, (1200, 900))
+child = os.fork()
+if child == 0:
+    same = (slide.read_region((0, 0), 0, (1200, 900)) == before).all()
+    del slide
+    os._exit(0 if same else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert (slide.read_region((0, 0), 0, (1200, 900)) == before).all()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=os.environ)

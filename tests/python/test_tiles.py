@@ -8,6 +8,10 @@ import pytest
 import slidestream as ss
 
 
+# Slide, x and y: what SplitMix64 draws first from the seed 5 in `test_shuffled_windows_are_the_same_windows`.
+FIRST_OF_SEED_5 = [(0, 0, 450), (0, 810, 630), (2, 720, 90)]
+
+
 def windows_of(walk):
     """Pixels, place and slide of every window."""
     return [(batch.pixels[i].copy(), tuple(batch.coords[i]), int(batch.slide[i])) for batch in walk
@@ -82,7 +86,52 @@ def test_tissue_is_what_the_operator_finds(slide, tmp_path):
     every = {coords for _, coords, _ in windows_of(ss.tiles(slide, 64, batch=9))}
     tissue = {coords for _, coords, _ in windows_of(ss.tiles(slide, 64, batch=9, tissue=True))}
     assert 0 < len(tissue) < len(every) and tissue < every
-    assert {coords for _, coords, _ in windows_of(ss.tiles(slide, 64, tissue=True, tissue_share=0.0))} == every
+    # 0: any tissue.
+    some = {coords for _, coords, _ in windows_of(ss.tiles(slide, 64, tissue=True, tissue_share=0.0))}
+    assert tissue < some < every
+
+
+@pytest.mark.parametrize("keywords", [{}, {"level": 1}, {"mpp": 0.9}, {"edge": "drop"}])
+def test_listed_windows_are_regions_in_their_order(slides, keywords):
+    paths = [slides["jpeg420"], slides["jpeg2000"]]
+    coords = [numpy.array([[1000, 700], [0, 0], [513, 77], [0, 0], [7, 300]]), [[40, 80], [1090, 710]]]
+    walk = ss.tiles(paths, (60, 50), coords=coords, batch=2, fill=9, **keywords)
+    expected = [(x, y, i) for i in range(2) for x, y in coords[i]]
+    if "edge" in keywords:
+        expected = [(x, y, i) for x, y, i in expected if x + 60 <= 1100 and y + 50 <= 724]
+        assert len(expected) == 5
+    found = windows_of(walk)
+    assert [(*place, i) for _, place, i in found] == expected and walk.count() == len(expected)
+    region = {key: value for key, value in keywords.items() if key != "edge"}
+    for pixels, place, i in found:
+        assert numpy.array_equal(pixels, ss.Slide(paths[i]).read_region(place, size=(60, 50), fill=9, **region))
+    assert [entry[1:] for entry in windows_of(pickle.loads(pickle.dumps(walk)))] == [entry[1:] for entry in found]
+    assert list(ss.tiles(paths[0], 60, coords=[])) == []
+    parts = [windows_of(ss.tiles(paths[0], 60, coords=coords[0], shard=(i, 2))) for i in range(2)]
+    assert [entry[1] for part in parts for entry in part] == [tuple(place) for place in coords[0].tolist()]
+
+
+def test_shuffled_windows_are_the_same_windows(slides):
+    paths = [slides["jpeg420"], slides["jpeg422"], slides["none"]]
+    in_order = windows_of(ss.tiles(paths, 90, batch=4))
+    walk = ss.tiles(paths, 90, batch=4, shuffle=5)
+    shuffled = windows_of(walk)
+    assert walk.shuffle == 5 and walk.count() == len(shuffled)
+    key = lambda entry: (entry[2], *entry[1])  # noqa: E731
+    assert [key(entry) for entry in shuffled] != [key(entry) for entry in in_order]
+    for one, other in zip(sorted(shuffled, key=key), sorted(in_order, key=key)):
+        assert key(one) == key(other) and numpy.array_equal(one[0], other[0])
+    assert [key(entry) for entry in windows_of(walk)] == [key(entry) for entry in shuffled]
+    assert [key(entry) for entry in windows_of(walk.reshuffled(6))] != [key(entry) for entry in shuffled]
+    # The seed decides on every machine alike.
+    assert [key(entry) for entry in shuffled[:3]] == FIRST_OF_SEED_5
+    ranks = [windows_of(ss.tiles(paths, 90, shuffle=5, shard=(i, 2))) for i in range(2)]
+    assert sorted(key(entry) for rank in ranks for entry in rank) == sorted(key(entry) for entry in in_order)
+    assert {entry[2] for entry in ranks[0]} == {0, 1, 2}
+    # Of a list, too.
+    coords = [[[x, 0] for x in range(20)]] * 3
+    assert sorted(key(entry) for entry in windows_of(ss.tiles(paths, 30, coords=coords, shuffle=1))) == [
+        (i, x, 0) for i in range(3) for x in range(20)]
 
 
 def test_any_number_of_loops_and_pickles(slide):
@@ -104,9 +153,19 @@ def test_bad_arguments_are_refused_at_once(slide):
         "fill=-1": "fill is -1",
         "device='tpu'": "device is 'tpu'",
         "mpp=-1": "mpp is -1",
+        "coords=[1, 2]": r"coords has the shape \(2,\) and type int64; expected N x 2 integers",
+        "coords=[[1.5, 2.0]]": "type float64; expected N x 2 integers",
+        "coords=[[1, 2]], step=5": "step has no meaning beside coords",
+        "coords=[[1, 2]], tissue=True": "tissue has no meaning beside coords",
+        "shuffle=-1": "shuffle is -1; expected a seed",
+        "shuffle=True": "shuffle is True; expected a seed",
     }.items():
         with pytest.raises(ss.ConfigError, match=message):
             ss.tiles(slide, **eval(f"dict({keywords})"))
+    with pytest.raises(ss.ConfigError, match="coords holds 1 arrays for 2 paths"):
+        ss.tiles([slide, slide], coords=[[[0, 0]]])
+    with pytest.raises(ss.SlideError, match=r"position 0 is \(-1, 0\); expected one inside of 1100 x 724"):
+        next(iter(ss.tiles(slide, coords=[[-1, 0]])))
     for index, of in ((2, 2), (-1, 2), ("a", 2), (0, None), (0, 2**31 - 1)):
         with pytest.raises(ss.ConfigError):
             ss.tiles(slide, shard=(0, 2)).split(index, of)

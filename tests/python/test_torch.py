@@ -31,4 +31,21 @@ def test_what_is_no_walk_is_refused(slide):
             TileDataset(wrong)
     with pytest.raises(ss.ConfigError, match="transform is 3"):
         TileDataset(ss.tiles(slide), 3)
-    assert repr(TileDataset(ss.tiles(slide))) == "TileDataset(Tiles(1 slides, windows of 256 x 256, 64 a batch, cpu))"
+    assert repr(TileDataset(ss.tiles(slide))) == "TileDataset(Tiles(1 slide, windows of 256 x 256, 64 a batch, cpu))"
+
+
+def test_each_epoch_has_an_order_of_its_own(slide):
+    from slidestream.torch import TileDataset
+
+    dataset = TileDataset(ss.tiles(slide, 90, batch=8, shuffle=3))
+
+    def order():
+        return [tuple(place) for _, coords, _ in dataset for place in coords.tolist()]
+
+    first = order()
+    dataset.set_epoch(1)
+    second = order()
+    dataset.set_epoch(0)
+    assert order() == first != second and sorted(second) == sorted(first)
+    with pytest.raises(ss.ConfigError, match="set_epoch is for a shuffled walk"):
+        TileDataset(ss.tiles(slide, 90)).set_epoch(1)

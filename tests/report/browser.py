@@ -118,7 +118,7 @@ class Browser:
         return result["result"].get("value")
 
     def press(self, key, text=None):
-        code = {"ArrowDown": 40, "ArrowUp": 38, "Home": 36, "End": 35, " ": 32, "/": 191}.get(key, 0)
+        code = {"ArrowDown": 40, "ArrowUp": 38, "Home": 36, "End": 35, " ": 32, "/": 191, "0": 48, "d": 68, "f": 70}.get(key, 0)
         down = {"type": "keyDown", "key": key, "windowsVirtualKeyCode": code}
         if text:
             down["text"] = text

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
@@ -12,10 +13,13 @@ using namespace slidestream::report;
 
 namespace {
 
-GreyImage gradient(int width, int height) {
-  GreyImage image{width, height, {}};
+ColourImage gradient(int width, int height) {
+  ColourImage image{width, height, {}};
   for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) image.pixels.push_back(static_cast<std::uint8_t>(255 * x / std::max(1, width - 1)));
+    for (int x = 0; x < width; ++x) {
+      const auto red = static_cast<std::uint8_t>(255 * x / std::max(1, width - 1));
+      for (const std::uint8_t sample : {red, std::uint8_t{100}, std::uint8_t{0}}) image.pixels.push_back(sample);
+    }
   }
   return image;
 }
@@ -32,17 +36,18 @@ WindowMap map_of(std::int64_t columns, std::int64_t rows) {
 }  // namespace
 
 TEST_CASE("a picture is averaged down and keeps its shape") {
-  const GreyImage small = shrunk(gradient(1000, 500), 100);
+  const ColourImage small = shrunk(gradient(1000, 500), 100);
   CHECK(small.width == 100);
   CHECK(small.height == 50);
   CHECK(small.pixels[0] <= 2);
-  CHECK(small.pixels[99] >= 253);
+  CHECK(small.pixels[3 * 99] >= 253);
+  CHECK(small.pixels[3 * 99 + 1] == 100);
   CHECK(shrunk(gradient(30, 20), 100).width == 30);
   CHECK(shrunk(gradient(5000, 1), 100).height == 1);
 }
 
 TEST_CASE("a thumbnail is as large as its room") {
-  const GreyImage image = gradient(256, 200);
+  const ColourImage image = gradient(256, 200);
   const std::string whole = fitting_jpeg(image, 1 << 20);
   CHECK(whole.substr(0, 2) == "\xff\xd8");
   const std::string tight = fitting_jpeg(image, whole.size() - 1);
@@ -83,4 +88,10 @@ TEST_CASE("a map whose values aren't numbers, or are too few, does no harm") {
 
 TEST_CASE("a slide that can't be opened has no thumbnail") {
   CHECK_THROWS_AS(read_thumbnail("/nowhere/slide.svs", 256), SlideError);
+}
+
+TEST_CASE("classes have colours of their own") {
+  std::set<Rgb> colours;
+  for (int label = 0; label < 16; ++label) colours.insert(class_colour(label));
+  CHECK(colours.size() == 16);
 }

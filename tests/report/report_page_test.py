@@ -3,6 +3,7 @@
 With REPORT_SCREENSHOTS=DIR the screenshots are kept there, to be looked at.
 """
 
+import base64
 import csv
 import json
 import math
@@ -15,6 +16,7 @@ import sqlite3
 import struct
 import sys
 import unittest
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from program_test import Case, run  # noqa: E402
@@ -93,6 +95,77 @@ class Command(ReportCase):
         (self.out / "sweep.csv").write_text("nothing\n")
         self.assertOneLine(self.report(status=2), 2, "isn't a sweep's")
 
+    def made(self, operators, *options):
+        """A run of operators over one slide; its folder."""
+        out = self.folder / operators.replace(",", "-")
+        slide = self.folder / "made.svs"
+        if not slide.exists():
+            shutil.copy(self.slide("report-made", "1024x768"), slide)
+        self.assertEqual(run(slide, "--out", out, "--operators", operators, *options).returncode, 0)
+        return out
+
+    def test_runs_without_spectra_show_what_they_made(self):
+        for operators, options, files, figures, pictures in (
+                ("identity", (), ["images/made.identity.ome.tif"], set(), [0]),
+                ("identity", ("--set", "image.format=dzi"),
+                 ["images/made.identity.dzi", "images/made.identity_files", "images/made.identity.view.html"], set(), [0]),
+                ("stain", (), ["images/made.stain.ome.tif"], {"stain.hematoxylin_red", "stain.eosin_maximum"}, [0]),
+                ("tissue", (), ["images/made.tissue.geojson", "images/made.tissue.ome.tif"], {"tissue.share"}, [1])):
+            with self.subTest(operators=operators, options=options):
+                out = self.made(operators, *options)
+                self.report(out)
+                data = data_of(self.html)
+                self.assertNotIn("all", data)
+                self.assertNotIn("windows", data)
+                self.assertEqual((data["runs"][0]["spectrum"], data["runs"][0]["statistics"]), (False, None))
+                slides = data["slides"]
+                for column in "windows", "clipped", "mean", "std", "p05", "p50", "p95", "distance", "shares":
+                    self.assertEqual(slides[column], [None], column)
+                [found] = slides["files"]
+                self.assertEqual([file[2] for file in found], [f"{out.name}/{file}" for file in files])
+                for file in found:
+                    self.assertTrue((self.html.parent / file[2]).exists(), file)
+                with open(out / "slides.csv", newline="", encoding="utf-8") as file:
+                    [row] = csv.DictReader(file)
+                self.assertLessEqual(figures, set(data["figures"]))
+                for name, values in data["figures"].items():
+                    [[slide, value]] = values
+                    self.assertEqual(slide, 0)
+                    self.assertAlmostEqual(value, float(row[name]), delta=1e-6)
+                self.assertEqual([place for place, _ in data["pictures"]["made"][0]], pictures)
+                shutil.rmtree(out)
+
+    def test_thumbnails_have_colours(self):
+        self.report(self.made("stain"))
+        pictures = data_of(self.html)["pictures"]
+        for picture in pictures["thumbnails"][0], pictures["made"][0][0][1]:
+            jpeg = base64.b64decode(picture)
+            start = jpeg.index(b"\xff\xc0")  # of the frame: length, bits, height, width, components
+            self.assertEqual(jpeg[start + 9], 3)
+
+    def test_a_run_with_spectra_beside_one_without(self):
+        other = self.made("tissue")
+        self.assertEqual(self.analysed(["a.svs"], "--set", "analysis.bins=300").returncode, 0)
+        self.report(other, self.out)  # the bins of a run without spectra don't matter
+        data = data_of(self.html)
+        self.assertEqual([one["spectrum"] for one in data["runs"]], [False, True])
+        self.assertEqual(data["slides"]["mean"][0], None)
+        self.assertEqual(data["all"]["mean"], data["slides"]["mean"][1])
+        self.assertEqual(data["slides"]["distance"], [None, 0])
+
+    def test_links_lead_to_any_name(self):
+        shutil.copy(self.slide("report-made", "1024x768"), self.folder / "made.svs")
+        name = "50 % & #1?.svs"
+        (self.folder / "made.svs").rename(self.folder / name)
+        self.assertEqual(run(self.folder / name, "--out", self.out, "--operators", "identity").returncode, 0)
+        self.html = self.folder / "deep" / "er" / "report.html"
+        self.html.parent.mkdir(parents=True)
+        self.report()
+        [[[_, _, link, size]]] = data_of(self.html)["slides"]["files"]
+        self.assertNotIn("?", link)
+        self.assertTrue(link.startswith("../../"))
+        self.assertEqual((self.html.parent / urllib.parse.unquote(link)).stat().st_size, size)
+
     def test_slides_that_are_gone_are_said_to_be(self):
         self.assertEqual(self.analysed(["a.svs", "b.svs"]).returncode, 0)
         (self.folder / "slides" / "a.svs").unlink()
@@ -150,6 +223,78 @@ class Page(BrowserCase):
         self.assertTrue(self.ask("document.querySelector('.stage img').complete"))
         self.assertTrue(self.ask("!!document.querySelector('#map')"))
         self.assertTrue(self.ask("document.getElementById('outliers').hidden"))
+
+    def test_what_was_made_without_spectra(self):
+        folder = self.folder / "slides"
+        folder.mkdir()
+        for number in range(2):
+            shutil.copy(self.slide("report-made", "1024x768"), folder / f"a-name-that-is-much-longer-than-its-column-is-wide-{number}.svs")
+        self.assertEqual(run(folder, "--out", self.out, "--operators", "stain,tissue").returncode, 0)
+        self.report()
+        self.look("made")
+        self.browser.open(self.html)
+        for name in "distribution", "further", "outliers":
+            self.assertTrue(self.ask(f"document.getElementById('{name}').hidden"), name)
+        for invented in "Windows", "Mean, dB", "0.00 dB", "No map", "outlier", "Outlier", "NaN", "undefined":
+            self.assertNotIn(invented, self.ask("document.querySelector('main').innerText"))
+        self.assertIn("tissue.share", self.ask("document.getElementById('findings-table').innerText"))
+        detail = self.ask("document.getElementById('detail').innerText")
+        for part in "hematoxylin", "eosin", "tissue share", "white red":
+            self.assertIn(part, detail)
+        self.assertEqual(self.ask("document.querySelectorAll('#detail .swatch').length"), 2)
+        self.assertEqual(self.ask("document.querySelectorAll('.files a[href^=\"out/images/\"]').length"), 3)
+        self.assertEqual(self.ask("[...document.querySelectorAll('.files img')].filter((one) => one.naturalWidth > 0).length"), 2)
+        # Long names lose their middle: their end is seen.
+        self.browser.open(self.html, 500)
+        cut = self.ask("""[...document.querySelectorAll('#rows .named')].map((one) => {
+          const cell = one.closest('td').getBoundingClientRect();
+          return [one.textContent, one.firstChild.scrollWidth > one.firstChild.clientWidth,
+            one.lastChild.textContent, one.lastChild.getBoundingClientRect().right <= cell.right];
+        })""")
+        self.assertEqual(len(cut), 2)
+        for number, (text, is_cut, end, inside) in enumerate(cut):
+            self.assertTrue(text.endswith(f"wide-{number}.svs"))
+            self.assertTrue(end.endswith(f"-{number}.svs"))
+            self.assertTrue(is_cut)
+            self.assertTrue(inside)
+
+    def test_all_figures_are_in_the_table_beside_names(self):
+        folder = self.folder / "slides"
+        folder.mkdir()
+        for number in range(2):
+            shutil.copy(self.slide("report-made", "1024x768"), folder / f"a-name-that-is-much-longer-than-its-column-is-wide-{number}.svs")
+        other = self.folder / "other"
+        self.assertEqual(run(folder, "--out", self.out, "--operators", "spectrum,stain,tissue").returncode, 0)
+        self.assertEqual(run(folder, "--out", other, "--operators", "stain,tissue").returncode, 0)
+        with open(other / "slides.csv", newline="") as file:
+            figures = [name for name in csv.DictReader(file).fieldnames if "." in name]
+        self.assertGreaterEqual(len(figures), 12)
+        for runs in [self.out, other], [other]:
+            self.report(*runs)
+            self.look(f"figures-{len(runs)}", widths=(1400, 400))
+            self.browser.open(self.html, 1400)
+            titles = self.ask("[...document.querySelectorAll('#head button')].map((one) => one.title)")
+            self.assertLessEqual(set(figures), set(titles))
+            names = "[...document.querySelectorAll('#rows td.name')].map((one) => one.getBoundingClientRect()).map((one) => [one.left, one.width])"
+            before = self.ask(names)
+            self.assertEqual(len(before), 2 * len(runs))
+            self.assertGreaterEqual(min(width for _, width in before), 200)
+            self.assertTrue(self.ask("[...document.querySelectorAll('#rows td.name .start')].every((one) => one.clientWidth > 40)"))
+            # Sideways the figures move, and names stay at the left.
+            self.ask("(() => { const grid = document.getElementById('grid'); grid.scrollLeft = grid.scrollWidth; })()")
+            self.assertGreater(self.ask("document.getElementById('grid').scrollLeft"), 500)
+            left = self.ask("document.getElementById('grid').getBoundingClientRect().left")
+            for place, _ in self.ask(names):
+                self.assertLess(abs(place - left), 3)
+
+    def test_percentiles_that_are_not_known_are_said_to_be(self):
+        self.assertEqual(self.analysed(["a.svs"], "-s", "analysis.range=[55, 150]").returncode, 0)
+        self.report()
+        self.assertIsNone(data_of(self.html)["all"]["percentiles"]["5"])
+        self.look("clipped", widths=(1280,))
+        text = self.ask("document.getElementById('figures').innerText")
+        self.assertRegex(text, "5 to 95 %\\s+not known to [0-9.]+ ?dB")
+        self.assertNotIn("–", text)
 
     def test_hostile_names_stay_text(self):
         self.assertEqual(self.analysed([HOSTILE, "--><script>alert(2).svs"]).returncode, 0)
@@ -232,6 +377,19 @@ class Page(BrowserCase):
           }));
         })()""")
         self.assertGreaterEqual(least, 4.5)
+
+    def test_the_base_of_a_sweep_wins_off_the_grid(self):
+        swept = self.folder / "won-by-the-base"
+        swept.mkdir()
+        (swept / "sweep.csv").write_text(
+            "swept,phase,base,pipeline.strip_height,pipeline.queue_depth,seconds\n" +
+            "".join(f"pipeline.strip_height pipeline.queue_depth,grid,{row}\n"
+                    for row in ("no,256,1,1.5", "no,512,1,1.6", "no,256,4,1.4", "no,512,4,3.2", "yes,1024,2,1.0")))
+        self.report(swept)
+        self.look("sweep")
+        told = self.ask("document.getElementById('sweep-list').textContent")
+        self.assertIn("Fastest: pipeline.strip_height = 1024, pipeline.queue_depth = 2, 1.00 s; "
+                      "the slowest takes 3.20 times as long. It is the base.", told)
 
 
 class Archive(BrowserCase):

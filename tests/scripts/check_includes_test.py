@@ -36,7 +36,7 @@ class CheckIncludes(unittest.TestCase):
         self.allowed("src/runtime/pool.hpp", '#include "runtime/host_memory.hpp"\n#include <vector>\n')
 
     def test_slide_knows_nothing_of_graphs(self):
-        self.refused("src/slide/slide.cpp", '  #  include "stages/batch.hpp"\n')
+        self.refused("src/slide/slide.cpp", '  #  include "stages/run/batch.hpp"\n')
         self.refused("src/slide/slide.cpp", '#include "runtime/slot_pool.hpp"\n')
         self.allowed("src/slide/slide.cpp", '#include <slidestream/slide.hpp>\n#include "slide/file.hpp"\n')
 
@@ -44,6 +44,14 @@ class CheckIncludes(unittest.TestCase):
         for folder in ("spectrum", "config", "output", "synth", "cli"):
             self.refused(f"src/{folder}/a.cpp", '#include "stages/pipeline.hpp"\n')
         self.allowed("src/stages/a.cpp", '#include "runtime/slot_pool.hpp"\n#include "slide/file.hpp"\n')
+
+    def test_includes_run_downwards(self):
+        self.refused("src/stages/run/a.hpp", '#include "stages/images/slide_images.hpp"\n')
+        self.refused("src/stages/images/a.hpp", '#include "stages/lane.hpp"\n')
+        self.refused("src/planning/a.hpp", '#include "stages/run/batch.hpp"\n')
+        self.refused("src/planning/a.hpp", '#include "runtime/slot_pool.hpp"\n')
+        self.refused("src/tiling/a.hpp", '#include "stages/run/batch.hpp"\n')
+        self.allowed("src/stages/images/a.hpp", '#include "stages/run/batch.hpp"\n#include "planning/strip_plan.hpp"\n')
 
     def test_operators_know_neither_each_other_nor_slides(self):
         self.refused("src/operators/sobel/sobel.cpp", '#include "operators/tissue/tissue.hpp"\n')

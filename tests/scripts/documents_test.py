@@ -1,5 +1,5 @@
-"""Every command of README.md, ARCHITECTURE.md, docs/ and configs/, run as it stands, or listed with the reason why not:
-`documents_test.py BUILD_DIR [CLASS ...]`. A command that isn't in COMMANDS below fails."""
+"""Every command of README.md, ARCHITECTURE.md, CONTRIBUTING.md, docs/ and configs/, run as it stands, or listed with the
+reason why not: `documents_test.py BUILD_DIR [CLASS ...]`. A command that isn't in COMMANDS below fails."""
 
 import os
 import pathlib
@@ -11,15 +11,16 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", *sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("docs/*.md")),
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", *sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("docs/*.md")),
              *sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("configs/**/*.toml"))]
 
 # What a command line begins with, where one stands in a sentence or a comment.
 BEGINS = (r"(?:pipeline|slidestream-submit|cmake|ninja|ctest|python3|taskset|scp|ssh|sbatch|scancel|nsys|ncu"
           r"|(?:scripts|build|bench|bin)/\S+|\w+_bench) +[^ :]")
 # A name in a sentence, not a command; a form with a place for the reader's own words.
-NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info|convert)|scripts/\S+")
+NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info|convert|stain|tissue|features|segment)|scripts/\S+")
 FORM = re.compile(r"(?:^|[ ./])[A-Z]{3,}(?![a-z0-9_.]*\.(?:md|toml))")
 
 # Where a command is run: in a folder with what the page names (page), in a fresh clone (clone; cuda where there is
@@ -28,35 +29,53 @@ GPU = "needs a GPU"
 COMMANDS = {
     "README.md": {
         "scripts/quickstart.sh": "clone",
-        "scripts/test.sh": "not: this test is part of it, and .ci/run begins with it",
+        "scripts/test.sh": "not: this test is part of it",
         "cmake --install build/release --prefix ~/.local": "clone",
+        "pipeline synth --out slide.svs --size 8192x6144": "by: tests/scripts/readme_test.py",
+        **{command: "by: tests/networks/models_test.py" for command in (
+            "scripts/make-models.py models",
+            "pipeline features slides/ --model models/features.onnx -o vectors",
+            "pipeline segment slides/ --model models/unet.onnx -o classes")},
+        "python3 -m venv env && env/bin/pip install .": "not: builds everything anew for minutes; scripts/build-wheel.sh does the same",
+        **{command: "by: tests/scripts/readme_test.py" for command in (
+            "pipeline convert slide.svs slide.ome.tif",
+            "pipeline stain slide.svs -o normalised",
+            "pipeline tissue slide.svs -o found",
+            "pipeline slides/ --operators stain,tissue -o both",
+            "pipeline slide.svs")},
+    },
+    "docs/formats.md": {
+        "pipeline info series/level-0.dcm": "page",
+        "pipeline series/ -o results": "page",
+        "pipeline synth --format dicom --out series": "page",
+    },
+    "docs/commands.md": {
         "cmake --preset cuda && ninja -C build/cuda": "cuda",
         "scripts/bundle.sh": "cuda",
         "scp -r build/bundle node: && ssh node bundle/bin/pipeline --help": "cuda",
         "cmake --preset cuda": "cuda",
         "scripts/make-pictures.py build/release/pipeline": "by: tests/scripts/make_pictures_test.py",
         "pipeline --print-config": "page",
-        **{command: "by: tests/networks/models_test.py" for command in (
-            "scripts/make-models.py models",
-            "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/unet.onnx -s image.format=ome-tiff -o pictures",
-            "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors")},
-        "python3 -m venv env && env/bin/pip install .": "not: builds everything anew for minutes; scripts/build-wheel.sh does the same",
-        # The list under "Use".
-        "pipeline synth --out slide.svs --size 8192x6144": "by: tests/scripts/readme_test.py",
-        "pipeline slide.svs": "by: tests/scripts/readme_test.py",
-        "pipeline slides/ more.list -o many --maps npy": "by: tests/scripts/readme_test.py",
-        "pipeline slide.svs -c configs/demo.toml -o demo": "by: tests/scripts/readme_test.py",
-        "pipeline slide.svs -s analysis.stride=64 -o denser": "by: tests/scripts/readme_test.py",
-        "pipeline --print-config > my.toml": "by: tests/scripts/readme_test.py",
-        "pipeline slides/ -c my.toml --dry-run": "by: tests/scripts/readme_test.py",
-        "pipeline slide.svs -o traced --trace trace.json": "by: tests/scripts/readme_test.py",
-        "pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4": "by: tests/scripts/readme_test.py",
-        "pipeline compare slidestream-out denser": "by: tests/scripts/readme_test.py",
-        "pipeline report many --html report.html": "by: tests/scripts/readme_test.py",
-        "pipeline convert slide.svs slide.ome.tif": "by: tests/scripts/readme_test.py",
-        "pipeline convert slide.svs slide.dzi": "page",
-        "pipeline info slide.svs": "by: tests/scripts/readme_test.py",
-        "pipeline --help": "by: tests/scripts/readme_test.py",
+        # The list by example.
+        **{command: "by: tests/scripts/readme_test.py" for command in (
+            "pipeline synth --out slide.svs --size 8192x6144",
+            "pipeline info slide.svs",
+            "pipeline convert slide.svs slide.ome.tif",
+            "pipeline stain slide.svs -o normalised",
+            "pipeline tissue slide.svs -o found",
+            "pipeline slide.svs",
+            "pipeline slides/ more.list -o many --maps npy",
+            "pipeline slides/ --operators stain,tissue -o both",
+            "pipeline slide.svs -c configs/demo.toml -o demo",
+            "pipeline slide.svs -s analysis.stride=64 -o denser",
+            "pipeline --print-config > my.toml",
+            "pipeline slides/ -c my.toml --dry-run",
+            "pipeline slide.svs -o traced --trace trace.json",
+            "pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4",
+            "pipeline compare slidestream-out denser",
+            "pipeline report many --html report.html",
+            "pipeline status many",
+            "pipeline --help")},
     },
     "docs/clusters.md": {
         "pipeline --print-config > cohort.toml": "page",
@@ -68,8 +87,29 @@ COMMANDS = {
         "slidestream-submit cohort.list --nodes 4 --gpus-per-node 1 --config cohort.toml --out cohort": "page",
     },
     "docs/configuration.md": {"pipeline --print-config": "page"},
+    "SECURITY.md": {"pipeline --version": "page"},
+    "docs/security.md": {
+        "systemd-run --user --scope -p MemoryMax=4G -p MemorySwapMax=0 -p TasksMax=256 pipeline cohort.list -o results":
+            "not: needs a session of systemd",
+        "slidestream-submit cohort.list --nodes 4 --cpus-per-task 16 --out cohort --sbatch=--mem=16G --sbatch=--time=1-00:00:00":
+            "page",
+    },
     "docs/decoder.md": {
-        "pipeline slide.svs --backend cuda -s pipeline.memory_mib=8192 -s pipeline.queue_depth=8": "not: " + GPU,
+        "pipeline synth --out ycc420.svs --size 16384x16384 --distinct 300 --levels 1": "page",
+        "build/cuda/bench/jpeg_gpu_bench ycc420.svs cmu-1-small-region.svs --tiles 0,16384,1024": "not: " + GPU,
+        "bench/decode_table.py --pipeline build/cuda/pipeline --bench build/cuda/bench": "not: " + GPU,
+        "build/cuda/bench/jpeg_gpu_bench cmu-1-small-region.svs": "not: " + GPU,
+        "jpeg2000_gpu_bench tcga-cr-7395.svs": "not: " + GPU,
+        "pipeline synth --out lossless.svs --size 2048x2048 --codec jpeg2000 --quality 100 --levels 1": "page",
+        "jpeg2000_gpu_bench lossless.svs --tiles 16384,1024": "not: " + GPU,
+        "python3 bench/published/jpeg2000.py slide.svs --bench build/cuda/bench/jpeg2000_gpu_bench":
+            "not: " + GPU + ", nvJPEG2000 and nvImageCodec",
+    },
+    "CONTRIBUTING.md": {
+        "cmake --preset dev -DBUILD_TESTING=ON && ninja -C build/dev operators_kernels_test": "not: a build of its own takes minutes",
+        'build/dev/tests/operators/operators_kernels_test -tc="sobel*"': "not: the build above",
+        "scripts/quickstart.sh --cuda": "not: README.md's without the option is run, kernels are by its preset",
+        "scripts/test.sh --cuda": "not: this test is part of it",
     },
     "docs/encoder.md": {
         "pipeline synth --out dense.svs --size 4096x4096 --distinct 300 --levels 1": "page",
@@ -80,6 +120,8 @@ COMMANDS = {
         "pipeline convert slides/ --to ome-tiff --out converted": "page",
         "pipeline convert slides/ --to ome-zarr --out chunks": "page",
         "pipeline convert slide.svs slide.dzi": "page",
+        "pipeline convert slide.svs slide.dicom": "page",
+        "pipeline convert slide.svs case.dicom --compression copy -s dicom.attributes=case.toml": "page",
         "pipeline convert slide.svs exact.ome.tif --compression zstd": "page",
         "pipeline convert slide.svs same.ome.tif --compression copy": "page",
         "pipeline convert slide.svs quarter.ome.tif --level 1 -Q 75": "page",
@@ -91,61 +133,60 @@ COMMANDS = {
     },
     "docs/performance.md": {
         "build/release/bench/pipeline_bench --benchmark_filter=whole_over_floor": "built",
-        "build/release/bench/read_bench --dir reads --rounds 3": "by: bench/CMakeLists.txt",
-        r"fio --name=r --rw=read --filename_format=reads/x\$jobnum.svs --numjobs=3 --size=393M --invalidate=1 --direct=1 "
-        "--ioengine=psync --bs=1M": "not: fio isn't installed for tests",
         "pipeline synth --out headline.svs --size 65664x43264 --distinct 300": "page",
         "build/release/bench/spectrum_bench --benchmark_min_time=0.5": "built",
         "build/release/bench/pipeline_bench --benchmark_filter=decode": "built",
+        "bench/convert_bench.py build/release/pipeline build/release/bench/jpeg_floor --size 16384x16384":
+            "not: minutes, and libvips",
+        "build/release/bench/read_bench --dir reads --rounds 3": "by: bench/CMakeLists.txt",
+        "bench/convert_bench.py build/cuda/pipeline --size 65664x43264 --threads 16 --only archive --slides 64 --at-once 8 16 "
+        "--peer-slides 16 --set pipeline.memory_mib=8192 --set pipeline.queue_depth=8": "not: " + GPU,
+        "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
+            "not: " + GPU + ", cuCIM, CuPy and PyTorch",
+        "scripts/gpu-check.sh --only bench": "not: " + GPU,
+    },
+    "docs/performance-log.md": {
         "build/release/bench/spectrum_bench --benchmark_filter='spectrum/(highway|highway-avx2|highway-sse4|fftw)/' "
         "--benchmark_min_time=0.05 --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true": "built",
-        "pipeline synth --out ycc420.svs --size 16384x16384 --distinct 300 --levels 1": "page",
         "pipeline synth --out s.svs --size 32768x32768 --distinct 300 --levels 1": "not: the next one's slide",
         "pipeline convert s.svs --out out --backend cpu --levels 1": "not: takes long; another slide is converted so",
-        "build/cuda/bench/jpeg_gpu_bench ycc420.svs cmu-1-small-region.svs --tiles 0,16384,1024": "not: " + GPU,
-        "time build/cuda/pipeline headline.svs --quiet --config configs/h100.toml --set pipeline.memory_mib=8192 "
-        "--out started": "not: " + GPU,
-        "build/cuda/bench/gpu_bench --only completion,cpu_decode,uncompressed,gpu_decode": "not: " + GPU,
-        "gpu_bench --only gpu_decode": "not: " + GPU,
+        "gpu_bench --only one_slide --trace one.json": "not: " + GPU,
+        "ncu --clock-control none --set full --launch-count 1": "not: " + GPU,
+        r"fio --name=r --rw=read --filename_format=reads/x\$jobnum.svs --numjobs=3 --size=393M --invalidate=1 --direct=1 "
+        "--ioengine=psync --bs=1M": "not: fio isn't installed for tests",
         "build/cuda/bench/gpu_bench --only io --dir io": "not: " + GPU,
         "pipeline sweep slides --config configs/h200.toml --over pipeline.strip_height=256,512,1024,2048,4096 --over "
         "pipeline.queue_depth=1,2,4,8 --repeat 3 --overlap --out sweep": "not: " + GPU,
         "pipeline report sweep --html sweep.html": "not: of a sweep on a GPU; docs/tuning.md's is run",
-        "gpu_bench --only convert": "not: " + GPU,
         "gpu_bench --only several_gpus --dir /dev/shm/bench": "not: " + GPU,
-        "gpu_bench --only one_slide --trace one.json": "not: " + GPU,
         "SLIDESTREAM_FAKE_GPUS=8 SLIDESTREAM_FAKE_TIMES=\"1.8e-11 4e-13 1.5e-7 1.13e-7\" build/cuda/tests/stages/fake_gpu_bench "
         "--only several_gpus --size 49152x43264 --dir /dev/shm/bench": "not: minutes, and 32 processors; \"bench: gpu_bench on a made-up GPU\" runs the program",
-        "bench/convert_bench.py build/cuda/pipeline --size 65664x43264 --threads 16 --only archive --slides 64 --at-once 8 16 "
-        "--peer-slides 16 --set pipeline.memory_mib=8192 --set pipeline.queue_depth=8": "not: " + GPU,
+        "gpu_bench --only convert": "not: " + GPU,
         "pipeline synth --out raw.tif --size 65664x43264 --distinct 300 --levels 1 --codec none --tile 1024 --bigtiff":
             "not: 8.8 GB",
         "python3 bench/published/whole_slide.py raw.tif out.zarr": "not: " + GPU,
-        "jpeg2000_gpu_bench tcga-cr-7395.svs": "not: " + GPU,
-        "jpeg2000_gpu_bench lossless.svs --tiles 16384,1024": "not: " + GPU,
-        "pipeline synth --out lossless.svs --size 2048x2048 --codec jpeg2000 --quality 100 --levels 1": "page",
-        "/usr/bin/time -v pipeline convert slide.svs slide.ome.tif -Q 75 --quiet": "not: GNU time isn't installed for tests",
-        **{"bench/convert_bench.py build/release/pipeline build/release/bench/jpeg_floor --size 16384x16384" + more:
-           "not: minutes, and libvips" for more in ("", " --set pipeline.strip_height=512")},
+        "time build/cuda/pipeline headline.svs --quiet --config configs/h100.toml --set pipeline.memory_mib=8192 "
+        "--out started": "not: " + GPU,
         "gpu_bench --only startup": "not: " + GPU,
-        "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
-            "not: " + GPU + ", cuCIM, CuPy and PyTorch",
-        "python3 bench/published/jpeg2000.py slide.svs --bench build/cuda/bench/jpeg2000_gpu_bench":
-            "not: " + GPU + ", nvJPEG2000 and nvImageCodec",
-        "ncu --clock-control none --set full --launch-count 1": "not: " + GPU,
-        "scripts/gpu-check.sh --only bench": "not: " + GPU,
     },
     "docs/models.md": {
         "pip install onnx onnxruntime": "by: scripts/install-deps.sh",
         "scripts/make-models.py models": "by: tests/networks/models_test.py",
-        "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/unet.onnx -s image.format=ome-tiff -o pictures":
+        "pipeline segment slides/ --model models/unet.onnx -o classes":
             "by: tests/networks/models_test.py",
-        "pipeline slides/ -s operators.run='[\"model\"]' -s model.file=models/features.onnx -o vectors":
+        "pipeline features slides/ --model models/features.onnx -o vectors":
+            "by: tests/networks/models_test.py",
+        "pipeline features slides/ -s features.coords_only=true -s model.tile=256 --mpp 0.5 -o places":
             "by: tests/networks/models_test.py",
         **{"python3 bench/published/networks.py --pipeline build/cuda/pipeline" + more: "not: " + GPU
            for more in ("", " --only gpus,cores,mps")},
         "python3 bench/published/features.py slide.svs --model models/features.onnx --device cpu --workers 2 "
         "--coords vectors/features/slide.h5 --check": "not: PyTorch and OpenSlide for Python aren't installed for tests",
+    },
+    "docs/qupath.md": {
+        "pipeline convert slides/ --to ome-tiff --out converted": "page",
+        "pipeline tissue slides/ -o found": "page",
+        "pipeline tissue slides/ --source geojson -o corrected": "page",
     },
     "docs/python.md": {
         "scripts/install-deps.sh": "not: changes the machine; scripts/test.sh begins with it",
@@ -162,6 +203,11 @@ COMMANDS = {
     },
     "docs/notebook.md": {
         "pipeline synth --out slide.svs --size 8192x6144 --mpp 0.5": "by: tests/python/test_documents.py",
+    },
+    "docs/releasing.md": {
+        "scripts/release.sh": "not: builds a release for an hour, as root; release_test.py tries its parts",
+        "scripts/release.sh --cpu-only": "not: the same",
+        "scripts/aarch64.sh": "not: cross-compiles for an hour",
     },
     "docs/tuning.md": {
         "pipeline --print-config > base.toml": "page",
@@ -182,16 +228,16 @@ COMMANDS = {
     },
     "configs/cpu.toml": {
         "pipeline --config configs/cpu.toml cohort.csv --out results": "page",
-        "pipeline --config configs/cpu.toml --dry-run": "page",
+        "pipeline --config configs/cpu.toml --dry-run --threads 16": "page",
     },
     "configs/demo.toml": {
         "pipeline --config configs/demo.toml slide.svs": "page",
         "pipeline --print-config": "page",
-        "pipeline --config configs/demo.toml --dry-run --backend cpu": "page",
+        "pipeline --config configs/demo.toml --dry-run --backend cpu --threads 16": "page",
     },
     **{f"configs/{name}{gpus}.toml": {
         f"pipeline --config configs/{name}{gpus}.toml cohort.csv --out results": "not: " + GPU,
-        f"pipeline --config configs/{name}{gpus}.toml --dry-run --assume-gpu {name}": "page",
+        f"pipeline --config configs/{name}{gpus}.toml --dry-run --assume-gpu {name} --threads 16": "page",
     } for name, gpus in (("a40", "x4"), ("h100", ""), ("h200", ""), ("h200", "x4"))},
     **{f"configs/published/{name}.toml": {f"pipeline --config configs/published/{name}.toml slide.svs": "not: " + GPU}
        for name in ("a", "b", "bplus")},
@@ -303,11 +349,15 @@ class Pages(Running):
                 " && pipeline slide.svs -o baseline && pipeline slide.svs -o optimised -s pipeline.strip_height=256"
                 " && pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4 --repeat 2")
 
-    def test_readme(self):
-        self.assertEqual(self.run_commands("README.md", "page"), 2)
+    def test_commands(self):
+        self.assertEqual(self.run_commands("docs/commands.md", "page"), 1)
 
     def test_configuration(self):
         self.assertEqual(self.run_commands("docs/configuration.md", "page"), 1)
+
+    def test_security(self):
+        self.assertEqual(self.run_commands("SECURITY.md", "page"), 1)
+        self.assertEqual(self.run_commands("docs/security.md", "page"), 1)
 
     def test_clusters(self):
         # Blocks come before what stands in sentences.
@@ -317,12 +367,28 @@ class Pages(Running):
         self.assertEqual([line.split(",")[1] for line in table], ["status", "done", "done", "done"])
         self.assertTrue(list((self.folder / "cohort" / "slurm").glob("*.sh")))
 
+    def test_qupath(self):
+        # What QuPath would save as corrected.
+        self.sh("pipeline tissue slides/ -o before && for name in one two; do "
+                "cp before/images/$name.tissue.geojson slides/$name.geojson; done")
+        self.assertEqual(self.run_commands("docs/qupath.md", "page"), 3)
+        for name in ("converted/images/one.identity.ome.tif", "found/images/one.tissue.geojson",
+                     "corrected/images/two.tissue.ome.tif"):
+            self.assertTrue((self.folder / name).is_file(), name)
+
+    def test_formats(self):
+        self.assertEqual(self.run_commands("docs/formats.md", "page"), 3)
+        self.assertTrue((self.folder / "results" / "slides.csv").is_file())
+
     def test_encoder(self):
         self.assertEqual(self.run_commands("docs/encoder.md", "page"), 1)
 
     def test_images(self):
-        self.assertEqual(self.run_commands("docs/images.md", "page"), 9)
-        for name in "slide.ome.tif", "slide.view.html", "chunks/images/two.identity.ome.zarr/.zattrs", "converted/images/one.identity.ome.tif", "edges/images/two.sobel.ome.tif":
+        attributes = (ROOT / "docs" / "images.md").read_text().split("```toml\n")[1].split("```")[0]
+        (self.folder / "case.toml").write_text(attributes)
+        self.assertEqual(self.run_commands("docs/images.md", "page"), 11)
+        self.assertIn(b"Doe^Jane", (self.folder / "case.dicom" / "level-0.dcm").read_bytes())
+        for name in "slide.dicom/level-1.dcm", "slide.ome.tif", "slide.view.html", "chunks/images/two.identity.ome.zarr/.zattrs", "converted/images/one.identity.ome.tif", "edges/images/two.sobel.ome.tif":
             self.assertTrue((self.folder / name).exists(), name)
 
     def test_tuning(self):
@@ -348,7 +414,10 @@ class Pages(Running):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def test_performance(self):
-        self.assertEqual(self.run_commands("docs/performance.md", "page"), 3)
+        self.assertEqual(self.run_commands("docs/performance.md", "page"), 1)
+
+    def test_decoder(self):
+        self.assertEqual(self.run_commands("docs/decoder.md", "page"), 2)
 
 
 class Benchmarks(Running):
@@ -360,7 +429,8 @@ class Benchmarks(Running):
             self.skipTest("no benchmarks")
         # Whether they run is asked here, not what they measure.
         shorter = " --benchmark_min_time=0.001 --benchmark_repetitions=1"
-        self.assertEqual(self.run_commands("docs/performance.md", "built", shorter), 4)
+        self.assertEqual(self.run_commands("docs/performance.md", "built", shorter), 3)
+        self.assertEqual(self.run_commands("docs/performance-log.md", "built", shorter), 1)
 
 
 class Cloned(Running):
@@ -398,7 +468,7 @@ class Cloned(Running):
         self.assertIn("benchmark", names)
         toolchain = self.tools / "hide.cmake"
         # For the GPUs of this build, which the compiler's cache has.
-        gpus = re.search(r"^SLIDESTREAM_CUDA_ARCHITECTURES:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
+        gpus = re.search(r"^SLIDESTREAM_CUDA_ARCHITECTURES:\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
         toolchain.write_text("".join(f"set(CMAKE_DISABLE_FIND_PACKAGE_{name} ON)\n" for name in names)
                              + (f'set(SLIDESTREAM_CUDA_ARCHITECTURES "{gpus.group(1)}" CACHE STRING "")\n' if gpus else ""))
         self.environment["CMAKE_TOOLCHAIN_FILE"] = str(toolchain)
@@ -441,7 +511,7 @@ class CudaClone(Cloned):
         node.mkdir()
         self.tool("scp", f'[[ "$1 $3" == "-r node:" ]] && cp -r "$2" "{node}/"\n')
         self.tool("ssh", f'[[ "$1" == node ]] && cd "{node}" && env -i bash -c "${{*:2}}" >"{node}/said"\n')
-        self.assertEqual(self.run_commands("README.md", "cuda"), 4)
+        self.assertEqual(self.run_commands("docs/commands.md", "cuda"), 4)
         self.assertIn("Usage: pipeline", (node / "said").read_text())
         names = {entry.name for entry in (node / "bundle" / "bin").iterdir()}
         self.assertLessEqual({"pipeline", "gpu-check.sh", "gpu_pipeline_test", "gpu_bench", "jpeg_gpu_bench"}, names)

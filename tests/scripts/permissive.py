@@ -3,7 +3,7 @@
 # Libraries whose terms were read and let programs under other licences be passed on with them. One that isn't here is
 # for a person to look at.
 PERMISSIVE = {
-    "libLerc": "Apache-2.0", "libaec": "BSD-2-Clause", "libcupti": "NVIDIA's, which lets it be passed on",
+    "libLerc": "Apache-2.0", "libaec": "BSD-2-Clause", "libcharls": "BSD-3-Clause", "libcupti": "NVIDIA's, which lets it be passed on",
     "libdeflate": "MIT", "libfmt": "MIT",
     "libgcc_s": "GPL-3 with the exception for programs that use it", "libhwy": "Apache-2.0 or BSD-3-Clause",
     "libjpeg": "IJG, BSD-3-Clause and zlib", "libkissfft-float": "BSD-3-Clause", "liblzma": "public domain",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -184,6 +185,20 @@ class Networks(unittest.TestCase):
         found = self.trace(*[("stage", "network", 1, 0, second * 1e6, 1e6) for second in range(4)],
                            ("kernel", "convolve", 2, 7, 0, 9e6), ("kernel", "convolve", 3, 7, 2e6, 1e6))
         self.assertEqual(found["busy"], 0.75)
+
+    def test_models_that_a_folder_lacks_are_made(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "resnet18.onnx").write_bytes(b"")
+            options = networks.parse(["--models", name, "--only-models", "resnet18,unet_half"])
+            self.assertEqual(networks.missing_models(options), ["unet_half"])
+            with unittest.mock.patch.object(networks.subprocess, "run") as made:
+                networks.make_models(options)
+            self.assertEqual(list(map(str, made.call_args.args[0][2:])), [name, "unet_half"])
+            (folder / "unet_half.onnx").write_bytes(b"")
+            with unittest.mock.patch.object(networks.subprocess, "run") as made:
+                networks.make_models(options)
+            made.assert_not_called()
 
     def test_commands_are_the_program_s(self):
         options = networks.parse(["--models", "m", "--pipeline", "p", "--device", "cpu", "--set", "model.mpp=1"])

@@ -1,4 +1,5 @@
-"""README.md's list of uses, run from top to bottom in an empty folder: `PIPELINE=path/to/pipeline readme_test.py`."""
+"""The list of commands in docs/commands.md, and README.md's part of it, run from top to bottom in an empty folder:
+`PIPELINE=path/to/pipeline readme_test.py`."""
 
 import os
 import pathlib
@@ -13,10 +14,20 @@ PIPELINE = pathlib.Path(os.environ["PIPELINE"])
 
 
 class Readme(unittest.TestCase):
+    @staticmethod
+    def block(document, heading):
+        """The lines of the first block below a heading."""
+        text = (ROOT / document).read_text(encoding="utf-8")
+        return re.search(rf"^## {heading}\n.*?^```\n(.*?)^```", text, re.S | re.M).group(1).splitlines()
+
     def test_every_use_works_after_those_above_it(self):
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        lines = re.search(r"^## Use\n\n```\n(.*?)^```", text, re.S | re.M).group(1).splitlines()
+        lines = self.block("docs/commands.md", "By example")
         self.assertGreater(len(lines), 10)
+        # README.md's are some of these.
+        known = {re.split(" {2,}", line)[0] for line in lines}
+        shown = {re.split(" {2,}", line)[0] for line in self.block("README.md", "Use")}
+        self.assertGreater(len(shown), 4)
+        self.assertLessEqual(shown, known)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             shutil.copytree(ROOT / "configs", folder / "configs")

@@ -13,7 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What the build reads, and what somebody who has the sources alone needs to build; the files on top by name.
 FOLDERS = {"cmake", "cuda", "docs", "include", "python", "scripts", "src"}
-FILES = {".clang-format", ".clang-tidy", ".gitignore", "ARCHITECTURE.md", "CMakeLists.txt", "CMakePresets.json", "LICENSE",
+FILES = {".clang-format", ".clang-tidy", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
          "PKG-INFO", "README.md", "pyproject.toml"}
 MAKE = "import scikit_build_core.build as build, sys; print(build.build_sdist(sys.argv[1]))"
 

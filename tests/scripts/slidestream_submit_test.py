@@ -272,13 +272,13 @@ class Cluster(SubmitCase):
         self.until("shard 4 goes on later", lambda: "goes on later" in self.log("shard-4"))
 
         self.until("all jobs have ended", lambda: self.queue() == "")
-        for shard, parts in ((1, ["ended with status 137 at start 1", "are done already and are skipped"]),
+        for shard, parts in ((1, ["ended with status 137 at start 1", "skipped as done: "]),
                              (2, ["(1 times requeued)"]),
                              (3, []),
                              (4, ["asked to end: writes", "(1 times requeued)"])):
             for part in [*parts, "ends with status 0"]:
                 self.assertIn(part, self.log(f"shard-{shard}"))
-        self.assertIn("24 slides done", self.log("merge"))
+        self.assertIn("done     24 slides", self.log("merge"))
 
         whole = self.folder / "whole"
         self.assertEqual(run(slides, "--out", whole, *options[:2], *options[4:]).returncode, 0)

@@ -89,6 +89,105 @@ class Page(Case):
             self.assertLess(time.monotonic(), until, condition + ": " + self.browser.evaluate("document.body.innerText"))
             time.sleep(0.1)
 
+    def at_level(self, level):
+        """A level as it is, in place of what fits into the window."""
+        self.browser.evaluate(f"view.map.setZoom({level}, {{animate: false}}); 0")
+        self.browser.evaluate("new Promise((done) => setTimeout(done, 600))")  # the old level goes
+
+    def shown_rect(self):
+        """Where on the screen the image is: left, top, right, bottom."""
+        return self.browser.evaluate("""(() => {
+          const image = JSON.parse(document.getElementById('what').textContent);
+          const [a, b] = [[0, 0], [image.width, image.height]].map((at) => view.map.latLngToContainerPoint(view.map.unproject(at, image.levels - 1)));
+          return [a.x, a.y, b.x, b.y];
+        })()""")
+
+    def assertFills(self, width, height):
+        left, top, right, bottom = self.shown_rect()
+        self.assertLess(min(width - (right - left), height - (bottom - top)), 2)
+        for side in left, top, width - right, height - bottom:
+            self.assertGreater(side, -2)
+        self.assertLess(abs(left - (width - right)), 3)
+        self.assertLess(abs(top - (height - bottom)), 3)
+
+    def test_the_image_fills_the_window(self):
+        for number, size in enumerate(((1000, 700), (300, 2000), (3000, 100))):
+            write(self.folder / f"{number}.dzi", *size, "to=dzi", "compression=jpeg")
+            self.browser.open(self.folder / f"{number}.view.html")
+            self.wait("view.missing.size === 0 && document.querySelectorAll('#image img').length > 0")
+            self.assertFills(1280, 900)
+            for width, height in (700, 800), (1500, 500):
+                self.browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+                self.wait(f"view.map.getSize().x === {width} && view.map.getSize().y === {height}")
+                self.browser.evaluate("new Promise((done) => setTimeout(done, 100))")
+                self.assertFills(width, height)
+        # Somebody who looks at a part goes on looking at it, until they ask for the whole.
+        self.at_level(12)
+        self.browser.call("Emulation.setDeviceMetricsOverride", width=900, height=900, deviceScaleFactor=1, mobile=False)
+        self.wait("view.map.getSize().x === 900")
+        self.assertEqual(self.browser.evaluate("view.map.getZoom()"), 12)
+        self.browser.press("0", "0")
+        self.assertFills(900, 900)
+        self.browser.evaluate("document.querySelector('.leaflet-control-zoom-in').click()")
+        self.wait("Number.isInteger(view.map.getZoom())")
+        self.assertEqual(self.browser.complaints(), [])
+
+    def test_no_seams_between_tiles(self):
+        write(self.folder / "a.dzi", 1000, 700, "to=dzi", "compression=jpeg", "save=" + str(self.folder / "pixels.raw"))
+        self.browser.open(self.folder / "a.view.html")
+        self.wait("view.missing.size === 0 && document.querySelectorAll('#image img').length >= 12")
+        self.browser.evaluate("new Promise((done) => setTimeout(done, 600))")
+        left, top, right, bottom = self.shown_rect()
+        self.assertGreater(right - left, 1200)  # between levels
+        screen = self.screen()
+        pixels = Image.fromarray(numpy.fromfile(self.folder / "pixels.raw", "u1").reshape(700, 1000, 3))
+        middle = (bottom - top) / 700
+        for tile in 1, 2, 3:  # around each edge there is nothing else than beside it
+            edge = round(left + tile * 256 * (right - left) / 1000)
+            part = screen[100:800, edge - 12:edge + 12]
+            rows = [min(int((y - top) / middle), 699) for y in range(100, 800)]
+            columns = [min(int((x - left) / middle), 999) for x in range(edge - 12, edge + 12)]
+            wrong = abs(part - numpy.asarray(pixels).astype(int)[rows][:, columns]).mean((0, 2))
+            self.assertLess(wrong.max(), wrong.mean() + 6, wrong)
+
+    def test_a_scale_bar_where_the_pixel_size_is_known(self):
+        for name, mpp, level, text, width in (("a", 0.25, 10, "20 µm", 80), ("b", 0.25, 8, "100 µm", 100),
+                                              ("c", 20, 10, "2 mm", 100), ("d", 0.002, 10, "0.2 µm", 100)):
+            write(self.folder / f"{name}.dzi", 1000, 700, "to=dzi", "compression=jpeg", f"mpp={mpp}")
+            self.browser.open(self.folder / f"{name}.view.html")
+            self.assertGreater(self.browser.evaluate("document.querySelector('#scale div').getBoundingClientRect().width"), 50)
+            self.at_level(level)
+            self.assertEqual(self.browser.evaluate("document.querySelector('#scale span').textContent"), text)
+            self.assertAlmostEqual(self.browser.evaluate("document.querySelector('#scale div').getBoundingClientRect().width"), width, delta=0.1)
+        write(self.folder / "none.dzi", 1000, 700, "to=dzi", "compression=jpeg")
+        self.browser.open(self.folder / "none.view.html")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#scale').length"), 0)
+        self.assertEqual(self.browser.complaints(), [])
+
+    def test_dark_and_light(self):
+        write(self.folder / "a.dzi", 1000, 700, "to=dzi", "compression=jpeg")
+
+        def paper():
+            return self.browser.evaluate("getComputedStyle(document.getElementById('image')).backgroundColor")
+
+        for dark in False, True:
+            self.browser.open(self.folder / "a.view.html", dark=dark)
+            colours = {False: "rgb(255, 255, 255)", True: "rgb(17, 20, 24)"}
+            self.assertEqual(paper(), colours[dark])
+            self.browser.press("d", "d")
+            self.assertEqual(paper(), colours[not dark])
+            self.browser.evaluate("document.getElementById('theme').click()")
+            self.assertEqual(paper(), colours[dark])
+            self.assertEqual(self.browser.complaints(), [])
+
+    def test_full_screen(self):
+        write(self.folder / "a.dzi", 1000, 700, "to=dzi", "compression=jpeg")
+        self.browser.open(self.folder / "a.view.html")
+        self.browser.press("f", "f")
+        self.wait("document.fullscreenElement === document.documentElement")
+        self.browser.press("f", "f")
+        self.wait("document.fullscreenElement === null")
+
     def assertShown(self, tiles):
         """What is on the screen is what is in the files. Returns how many tiles there are."""
         self.browser.evaluate("new Promise((done) => setTimeout(done, 500))")  # tiles fade in
@@ -102,7 +201,8 @@ class Page(Case):
             left, top, right, bottom = map(round, edges)
             expected = decoded(tiles / place).astype(int)
             self.assertEqual(expected.shape[:2], (bottom - top, right - left), place)
-            if left < 0 or top < 60 or bottom > screen.shape[0] - 60 or right > screen.shape[1]:
+            covered = top < 120 and (left < 60 or right > screen.shape[1] - 60)
+            if covered or left < 0 or bottom > screen.shape[0] - 60 or right > screen.shape[1]:
                 continue  # cut off, or below a button
             self.assertLess(abs(screen[top:bottom, left:right] - expected).mean(), 1, place)
         return len(pictures)
@@ -112,6 +212,7 @@ class Page(Case):
         self.browser.open(self.folder / "a b#%.view.html")
         self.wait("document.querySelectorAll('#image img').length >= 12 && view.missing.size === 0 && "
                   "[...document.querySelectorAll('#image img')].every((one) => !one.hidden)")
+        self.at_level(10)
         self.assertEqual(self.assertShown(self.folder / "a b#%_files"), 12)
         self.assertEqual(self.browser.complaints(), [])
         self.assertIn("some <image> · 1000 × 700", self.browser.evaluate("document.getElementById('state').textContent"))
@@ -128,6 +229,7 @@ class Page(Case):
         write(*arguments, "stop=6")
         self.browser.open(self.folder / "a.partial.view.html")
         self.wait("view.missing.size === 6")
+        self.at_level(10)
         self.assertEqual(self.assertShown(self.folder / "a.partial_files"), 6)
         self.assertIn("6 tiles aren't there yet", self.browser.evaluate("document.getElementById('state').textContent"))
         # It is finished, and has another name now.
@@ -161,8 +263,7 @@ class Page(Case):
         write(*arguments, "stop=55")  # two rows of the largest level, and 7 of the 12 of the next one
         self.browser.open(self.folder / "a.partial.view.html")
         self.wait("view.missing.size > 0")
-        zoom = self.browser.evaluate("view.map.getZoom()")
-        self.assertEqual(zoom, 10)
+        self.at_level(10)
         shown = "[...document.querySelectorAll('#image img')].filter((one) => !one.hidden && one.naturalWidth)"
         # 7 of the next level, and 2 x 10 of the largest where that has none.
         self.wait(f"{shown}.length >= 27")

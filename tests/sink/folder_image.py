@@ -6,7 +6,7 @@ import struct
 
 import numpy
 
-from written_image import TYPES, halve_float, level_of, write
+from written_image import TYPES, level_of, write
 
 
 class MadeFolder:
@@ -23,12 +23,7 @@ class MadeFolder:
 
     def level(self, number):
         """(height, width, channels) by the definition."""
-        if self.form != "float32" or self.labels:
-            return level_of(self.pixels, number, self.labels)
-        pixels = self.pixels
-        for _ in range(number):
-            pixels = halve_float(pixels)
-        return pixels
+        return level_of(self.pixels, number, self.labels)
 
 
 def zarr_arrays(image):

@@ -117,10 +117,37 @@ class Zarr(ZarrCase):
             self.assertEqual([axis.get("unit") for axis in scales["axes"]], [None, "micrometer", "micrometer"])
             self.assertEqual([each["coordinateTransformations"][0]["scale"] for each in scales["datasets"]],
                              [[1, 0.25 * 2 ** level, 0.25 * 2 ** level] for level in range(4)])
+            self.assertEqual([each["coordinateTransformations"][1] for each in scales["datasets"]],
+                             [{"type": "translation", "translation": [0, shift, shift]}
+                              for shift in (0.25 * (2 ** level - 1) / 2 for level in range(4))])
             self.assertEqual([channel["color"] for channel in image["omero"]["channels"]], ["FF0000", "00FF00", "0000FF"])
             self.assertEqual(text["slidestream"], {
                 "creator": "it", "magnification": 20, "settings": {"operators.run": "identity"},
                 "icc_profile": base64.b64encode(bytes(range(200))).decode()})
+
+    def test_windows_show_the_values(self):
+        for version in 2, 3:
+            for form, scale in ("float32", 255), ("float32", -3), ("float32", 0), ("grey16", 1):
+                with self.subTest(version=version, form=form, scale=scale):
+                    file = self.folder / f"{form}-{scale}.{version}.ome.zarr"
+                    raw = self.folder / "pixels.raw"
+                    write(file, 300, 170, "to=ome-zarr", f"zarr_version={version}", f"format={form}", "tile=64",
+                          f"scale={scale}", f"save={raw}")
+                    attributes = json.loads((file / ("zarr.json" if version == 3 else ".zattrs")).read_text())
+                    image = attributes["attributes"]["ome"] if version == 3 else attributes
+                    channel, = image["omero"]["channels"]
+                    pixels = numpy.fromfile(raw, "<f4" if form == "float32" else "<u2")
+                    least, most = (float(pixels.min()), float(pixels.max())) if form == "float32" else (0, 65535)
+                    most = most if most > least else least + 1  # a window has a width
+                    self.assertEqual(channel["window"], {"min": least, "max": most, "start": least, "end": most})
+                    self.assertFalse([each for each in file.rglob("*") if "unfinished" in each.name])
+
+    def test_labels_that_are_not_there_yet(self):
+        for version in 2, 3:
+            file = self.folder / f"labels.{version}.ome.zarr"
+            write(file, 300, 200, "to=ome-zarr", f"zarr_version={version}", "format=grey8", "labels=1", "blank=7", "tile=64")
+            for array, _ in zarr_arrays(file):
+                self.assertEqual(array["fill_value"], 7)
 
     def test_what_does_not_go_together(self):
         file = self.folder / "a.ome.zarr"

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
+#include <vector>
 
 #include "support/temporary_folder.hpp"
 
@@ -37,4 +39,26 @@ TEST_CASE("what an earlier writer left loses its name before anything in it is r
   CHECK((first.mask & IN_MOVE_SELF) != 0);
   CHECK(fs::is_empty(name));
   CHECK(std::distance(fs::directory_iterator(directory.path()), {}) == 1);
+}
+
+TEST_CASE("a folder's digest is that of its files as they are found, whatever was written over or replaced") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory.path() / "a.ome.zarr";
+  PartialFolder folder(target, directory.path() / "a.partial.ome.zarr");
+  std::vector<std::byte> bytes(3 * digest_block + 77);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i >> 7);
+  folder.write("zarr.json", "first");
+  folder.append("0/large", std::span(bytes).first(digest_block + 5));
+  folder.append("0/large", std::span(bytes).subspan(digest_block + 5));
+  folder.overwrite("0/large", digest_block - 3, std::span(bytes).first(9));
+  folder.complete("0/large");
+  folder.write("0/1/small", std::span(bytes).first(100));
+  folder.write("empty", "");
+  folder.replace("zarr.json", "second");
+  folder.write_beside(directory.path() / "beside", "beside");
+  folder.publish();
+  const auto found = path_content(target);
+  REQUIRE(found);
+  CHECK(folder.digest() == found->digest);
+  CHECK(folder.bytes() == found->bytes);
 }

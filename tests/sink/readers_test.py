@@ -446,6 +446,16 @@ class Unfinished(Case):
                 self.assertSamePixels(found[:64], made.levels[0][:64], "written")
                 self.assertTrue((found[64:] == numpy.iinfo(found.dtype).max).all())
 
+    @unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
+    def test_others_see_the_blank_label_where_nothing_is_yet(self):
+        for compression in "none", "zstd":
+            write(self.folder / "file.ome.tif", 300, 200, "tile=64", f"compression={compression}", "format=grey8", "labels=1",
+                  "blank=7", "stop=5")
+            self.call("vips", "rawsave", self.folder / "file.partial.ome.tif", self.folder / "out.raw")
+            found = numpy.fromfile(self.folder / "out.raw", numpy.uint8).reshape(200, 300)
+            self.assertTrue((found[64:] == 7).all())
+            self.assertFalse((found[:64] == 7).all())
+
     def test_kills(self):
         whole = self.folder / "whole.ome.tif"
         file = self.folder / "file.ome.tif"

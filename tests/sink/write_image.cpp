@@ -2,8 +2,9 @@
 //
 //   format=rgb8|grey8|rgb16|grey16|float32|any8:N   (rgb8)    compression=none|jpeg|zstd|blosc-lz4 (none)
 //   to=ome-tiff|ome-zarr|dzi     zarr_version=2|3 (dzi: JPEG, all levels)
-//   quality=, tile=, levels=     as in ImageOptions            labels=1
+//   quality=, tile=, levels=     as in ImageOptions            labels=1  blank=N
 //   raw=FILE     pixels, row by row; otherwise a pattern that depends on seed=N alone
+//   scale=N      float32: the pattern's values times N
 //   save=FILE    writes the pixels there
 //   band=ROWS    how many rows at a time (one row of tiles)    threads=N (1)
 //   name=, mpp=, magnification=, icc=FILE, channel=NAME (again for each), setting=NAME:VALUE (again for each)
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -65,7 +67,8 @@ std::uint32_t sample_at(std::int64_t x, std::int64_t y, int channel, std::uint64
   return (smooth << 8) + static_cast<std::uint32_t>(hash >> 51);
 }
 
-void fill(std::byte* row, std::int64_t y, std::int64_t width, PixelFormat format, bool labels, std::uint64_t seed) {
+void fill(std::byte* row, std::int64_t y, std::int64_t width, PixelFormat format, bool labels, std::uint64_t seed,
+          float scale) {
   for (std::int64_t x = 0; x < width; ++x) {
     for (int c = 0; c < format.channels; ++c) {
       std::uint32_t value = sample_at(x, y, c, seed);
@@ -75,7 +78,7 @@ void fill(std::byte* row, std::int64_t y, std::int64_t width, PixelFormat format
       if (format.sample == SampleType::uint16)
         reinterpret_cast<std::uint16_t*>(row)[at] = static_cast<std::uint16_t>(value);
       if (format.sample == SampleType::float32)
-        reinterpret_cast<float*>(row)[at] = static_cast<float>(value) / 65536.0F;
+        reinterpret_cast<float*>(row)[at] = static_cast<float>(value) / 65536.0F * scale;
     }
   }
 }
@@ -118,6 +121,7 @@ ImageDescription describe(Size size, const Arguments& arguments) {
   description.magnification = arguments.real("magnification");
   description.channel_names = arguments.list("channel");
   description.labels = arguments.number("labels", 0) != 0;
+  description.blank_label = static_cast<int>(arguments.number("blank", 0));
   if (arguments.has("icc")) description.icc = bytes_of_file(arguments.text("icc"));
   for (const std::string& setting : arguments.list("setting")) {
     const std::size_t colon = setting.find(':');
@@ -146,7 +150,9 @@ ImageOptions options_of(const Arguments& arguments) {
 class Pixels {
  public:
   Pixels(const ImageDescription& description, const Arguments& arguments)
-      : description_(description), seed_(static_cast<std::uint64_t>(arguments.number("seed", 1))) {
+      : description_(description),
+        seed_(static_cast<std::uint64_t>(arguments.number("seed", 1))),
+        scale_(static_cast<float>(arguments.real("scale").value_or(1.0))) {
     if (arguments.has("raw")) raw_.open(arguments.text("raw"), std::ios::binary);
     if (arguments.has("raw") && !raw_) throw Error(arguments.text("raw") + " can't be read");
     if (arguments.has("save")) saved_.open(arguments.text("save"), std::ios::binary);
@@ -161,7 +167,7 @@ class Pixels {
     } else {
       for (std::int64_t i = 0; i < count; ++i) {
         fill(band->data() + static_cast<std::size_t>(i) * pitch, y + i, description_.size.width, description_.format,
-             description_.labels, seed_);
+             description_.labels, seed_, scale_);
       }
     }
     if (saved_.is_open()) {
@@ -173,9 +179,18 @@ class Pixels {
  private:
   const ImageDescription& description_;
   std::uint64_t seed_;
+  float scale_;
   std::ifstream raw_;
   std::ofstream saved_;
 };
+
+std::uint64_t bytes_in(const std::filesystem::path& folder) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
 
 void run(const std::string& file, Size size, const Arguments& arguments) {
   const ImageDescription description = describe(size, arguments);
@@ -211,12 +226,16 @@ void run(const std::string& file, Size size, const Arguments& arguments) {
     if (sink->written() == stop && stop < sink->layout().tiles()) return;
   }
   std::uint64_t bytes = 0;
+  sink->set_values(builder.values());
   const std::vector<PublishedFile> published = sink->publish();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   for (const PublishedFile& made : published) {
     bytes += made.bytes;
+    if (std::filesystem::is_directory(made.path) && !made.digest) throw Error(made.path.string() + ": no digest");
+    if (std::filesystem::is_directory(made.path) && bytes_in(made.path) != made.bytes)
+      throw Error(made.path.string() + ": holds another number of bytes");
     // Reading 5 GB of nothing takes long.
-    if (data_at == 0 && made.digest && made.digest != file_digest(made.path))
+    if (data_at == 0 && made.digest && made.digest != path_content(made.path)->digest)
       throw Error(made.path.string() + ": another digest");
   }
   std::printf("%.3f s %llu bytes\n", taken.count(), static_cast<unsigned long long>(bytes));

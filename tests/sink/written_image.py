@@ -24,30 +24,17 @@ RGB_CODED = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 TYPES = {"rgb8": ("u1", 3), "grey8": ("u1", 1), "rgb16": ("<u2", 3), "grey16": ("<u2", 1), "float32": ("<f4", 1)}
 
 
-def halve_float(above):
-    rows, columns = above.shape[0] // 2 * 2, above.shape[1] // 2 * 2
-    result = numpy.empty(((above.shape[0] + 1) // 2, (above.shape[1] + 1) // 2, above.shape[2]), above.dtype)
-    a, b, c, d = (above[y:rows:2, x:columns:2] for y in (0, 1) for x in (0, 1))
-    result[:rows // 2, :columns // 2] = ((a + b) + (c + d)) / numpy.float32(4)
-    if above.shape[1] % 2:
-        result[:rows // 2, -1] = (above[0:rows:2, -1] + above[1:rows:2, -1]) / numpy.float32(2)
-    if above.shape[0] % 2:
-        result[-1, :columns // 2] = (above[-1, 0:columns:2] + above[-1, 1:columns:2]) / numpy.float32(2)
-    if above.shape[0] % 2 and above.shape[1] % 2:
-        result[-1, -1] = above[-1, -1]
-    return result
-
-
 def level_of(pixels, level, labels=False):
-    """A level of whole numbers from the image."""
+    """A level from the image. Means of float32 are those of float64, rounded once."""
     step = 1 << level
     if labels:
         return pixels[::step, ::step]
     ys, xs = (numpy.arange(0, size, step) for size in pixels.shape[:2])
-    total = numpy.add.reduceat(numpy.add.reduceat(pixels.astype("u8"), ys, axis=0), xs, axis=1)
+    floats = pixels.dtype.kind == "f"
+    total = numpy.add.reduceat(numpy.add.reduceat(pixels.astype("f8" if floats else "u8"), ys, axis=0), xs, axis=1)
     inside = [numpy.minimum(step, size - at) for size, at in zip(pixels.shape[:2], (ys, xs))]
     count = (inside[0][:, None] * inside[1][None, :]).astype("u8")[:, :, None]
-    return ((2 * total + count) // (2 * count)).astype(pixels.dtype)
+    return (total / count if floats else (2 * total + count) // (2 * count)).astype(pixels.dtype)
 
 
 class Made:
@@ -67,8 +54,7 @@ class Made:
         with BigTiff(self.file) as tiff:
             self.levels = [self.pixels]
             for level in range(1, len(tiff.chain)):
-                self.levels.append(halve_float(self.levels[-1]) if form == "float32" and not labels
-                                   else level_of(self.pixels, level, labels))
+                self.levels.append(level_of(self.pixels, level, labels))
             if compression == "jpeg":
                 # What libjpeg-turbo makes of the tiles.
                 self.levels = [self.decoded(tiff, level) for level in range(len(tiff.chain))]

@@ -6,8 +6,8 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
-#include "slide/raw_directory.hpp"
 #include "slide/test_images.hpp"
+#include "slide/tiff/raw_directory.hpp"
 #include "support/test_data.hpp"
 
 using namespace slidestream;
@@ -74,11 +74,13 @@ constexpr const char* slides[] = {"cmu-1-small-region.svs", "tcga-cr-7395.svs"};
 /// Directories, and the values they point to.
 std::vector<std::uint64_t> structure(const std::filesystem::path& path) {
   const File file(path);
+  const OpenOptions options;
+  OpenBudget budget(path, file.size(), options);
   std::vector<std::uint64_t> places{0, 1, 2, 3, 4, 5, 6, 7};
   const auto add = [&places](std::uint64_t first, std::uint64_t count) {
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, 400); ++i) places.push_back(first + i);
   };
-  for (const RawDirectory& directory : RawTiff(file).main_chain()) {
+  for (const RawDirectory& directory : RawTiff(file, budget).main_chain()) {
     add(directory.offset, 2 + 12 * directory.entries.size() + 4);
     for (const RawEntry& entry : directory.entries) {
       const std::uint64_t bytes = entry.type == long_ ? 4 : 1;

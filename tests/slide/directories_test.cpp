@@ -1,7 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include <cmath>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
+#include <tuple>
 
 #include "slide/test_images.hpp"
 
@@ -43,7 +47,7 @@ class Fixture {
 TEST_CASE_FIXTURE(Fixture, "levels are the tiled directories of level 0's shape, largest first") {
   tiff.directories = {level(1000, 600), strips(100, 60), level(250, 150),
                       level(500, 301),  level(500, 400),  // another shape
-                      level(1000, 600),                   // not smaller
+                      level(1100, 660),                   // not smaller
                       level(500, 301),                    // one of these sizes is there already
                       strips(30, 30)};
   CHECK(sizes(open()->info()) == "1000x600 500x301 250x150 ");
@@ -76,10 +80,110 @@ TEST_CASE_FIXTURE(Fixture, "SubIFDs of the first tiled directory are levels, tho
       tiff.big = big;
       tiff.big_endian = big_endian;
       CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
-      CHECK(open()->info().big_tiff == big);
+      CHECK(open()->info().container == (big ? "BigTIFF" : "TIFF"));
       CHECK(read_level(*open(), 1).size() == 500 * 300);
     }
   }
+}
+
+namespace {
+
+/// A plane whose samples are all `value`, with SubIFDs of the same.
+TestDirectory plane(std::uint32_t width, std::uint32_t height, std::uint8_t value, bool with_subs) {
+  TestDirectory directory = level(width, height);
+  for (Bytes& tile : directory.tiles) std::ranges::fill(tile, std::byte{value});
+  if (with_subs) directory.subs = {plane(width / 2, height / 2, value, false)};
+  return directory;
+}
+
+const std::string four_channels =
+    "<?xml version=\"1.0\"?><OME xmlns=\"x\"><Image><Pixels SizeX=\"200\" SizeC=\"4\" SizeZ=\"1\" SizeT=\"1\">"
+    "<Channel ID=\"0\" Name=\"DAPI\" SamplesPerPixel=\"1\"/><Channel ID=\"1\" Name=\"FITC\"/>"
+    "<Channel ID=\"2\" Name=\"Cy3 &amp; x\"/><Channel ID=\"3\" Name=\"Cy5\"/></Pixels></Image></OME>";
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "planes of several channels are refused by name, unless one is chosen") {
+  bool with_subs = false;
+  SUBCASE("smaller levels in the main chain") { with_subs = false; }
+  SUBCASE("smaller levels as SubIFDs") { with_subs = true; }
+  for (const int value : {10, 20, 30, 40}) {
+    tiff.directories.push_back(plane(200, 120, static_cast<std::uint8_t>(value), with_subs));
+  }
+  if (!with_subs) {
+    // Smaller levels behind: one of each plane, in their order.
+    for (const int value : {10, 20, 30, 40}) {
+      tiff.directories.push_back(plane(100, 60, static_cast<std::uint8_t>(value), false));
+    }
+  }
+  tiff.directories[0].set_text(270, four_channels);
+  CHECK(error().ends_with("has 4 channels (DAPI, FITC, Cy3 & x, Cy5); set input.channel to choose one, 0 to 3"));
+  const auto path = folder.write("slide.tif", tiff.bytes());
+  for (int channel = 0; channel < 4; ++channel) {
+    const auto slide = Slide::open(path, {.channel = channel});
+    CHECK(slide->info().channels == std::vector<std::string>{"DAPI", "FITC", "Cy3 & x", "Cy5"});
+    CHECK(slide->info().format == "ome-tiff");
+    CHECK(sizes(slide->info()) == "200x120 100x60 ");
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::vector<std::uint8_t> pixels = read_level(*slide, i);
+      CHECK(std::ranges::count(pixels, 10 * (channel + 1)) == std::ssize(pixels));
+    }
+  }
+  CHECK(open_error(path, {.channel = 4}).ends_with("input.channel is 4; it has 4 channels (DAPI, FITC, Cy3 & x, Cy5)"));
+  CHECK(open_error(path, {.channel_name = "channel"}).ends_with("set channel to choose one, 0 to 3"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "planes without names, in depth, and in other files count as channels") {
+  // Pages of one size, tiled or not, say nothing of what they are.
+  tiff.directories = {level(100, 60), level(100, 60)};
+  CHECK(error().ends_with("has 2 channels; set input.channel to choose one, 0 to 1"));
+  tiff.directories = {strips(100, 60), strips(100, 60), strips(100, 60)};
+  CHECK(error().ends_with("has 3 channels; set input.channel to choose one, 0 to 2"));
+  // Those that say that they are reduced images or masks are no planes.
+  tiff.directories[1].set_short(254, 1);
+  tiff.directories[2].set_short(254, 4);
+  CHECK(error().empty());
+  const auto declare = [&](const std::string& sizes) {
+    tiff.directories = {level(100, 60)};
+    tiff.directories[0].set_text(270, "<OME xmlns=\"x\"><Pixels SizeX=\"100\" " + sizes + "/></OME>");
+  };
+  declare("SizeC=\"1\" SizeZ=\"5\" SizeT=\"2\"");
+  CHECK(error().ends_with("has 10 channels, of which the file holds the first; set input.channel to choose one, 0"));
+  CHECK(open_error(folder.write("slide.tif", tiff.bytes()), {.channel = 0}).empty());
+  CHECK(open_error(folder.write("slide.tif", tiff.bytes()), {.channel = 1})
+            .ends_with("input.channel is 1; it has 10 channels, of which the file holds the first"));
+  for (const char* sizes : {"SizeC=\"1\"", "SizeC=\"x\" SizeZ=\"-3\"", "SizeC=\"1e30\" SizeT=\"1\"", ""}) {
+    declare(sizes);
+    CHECK(error().empty());
+  }
+  declare("SizeC=\"3\"");
+  CHECK(error().ends_with("set input.channel to choose one, 0"));  // three grey planes elsewhere
+  tiff.directories = {tiled_directory(100, 60, 64, 64, 3)};
+  tiff.directories[0].tiles.assign(2, Bytes(64 * 64 * 3));
+  tiff.directories[0].set_text(270, "<OME xmlns=\"x\"><Pixels SizeX=\"100\" SizeC=\"3\"/></OME>");
+  CHECK(error().empty());
+  CHECK(open_error(folder.write("slide.tif", tiff.bytes()), {.channel = 0})
+            .ends_with("input.channel is 0, but its pixels are RGB; leave it out"));
+  tiff.directories = {level(100, 60)};
+  CHECK(open_error(folder.write("slide.tif", tiff.bytes()), {.channel = 0}).empty());
+  CHECK(open_error(folder.write("slide.tif", tiff.bytes()), {.channel = 1})
+            .ends_with("input.channel is 1; it has one channel, 0"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a pixel size that is given makes the magnification") {
+  tiff.directories = {level(100, 60)};
+  const auto path = [&] { return folder.write("slide.tif", tiff.bytes()); };
+  CHECK_FALSE(Slide::open(path())->info().magnification.has_value());
+  const SlideInfo by_default = Slide::open(path(), {.mpp_default = 0.25})->info();
+  CHECK(by_default.mpp.value() == 0.25);
+  CHECK(by_default.magnification.value() == 40.0);
+  tiff.directories[0].set_text(270, "Aperio\n|MPP = 0.25|AppMag = 40");
+  const SlideInfo own = Slide::open(path(), {.mpp_default = 0.5})->info();
+  CHECK(own.mpp.value() == 0.25);
+  CHECK(own.magnification.value() == 40.0);
+  const SlideInfo given = Slide::open(path(), {.mpp = 0.5, .mpp_default = 1.0})->info();
+  CHECK(given.mpp.value() == 0.5);
+  CHECK(given.magnification.value() == 20.0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "label, macro and thumbnail are never levels") {
@@ -97,6 +201,125 @@ TEST_CASE_FIXTURE(Fixture, "label, macro and thumbnail are never levels") {
   CHECK(sizes(slide->info()) == "1000x600 200x120 ");
   CHECK(slide->info().associated.front() == "thumbnail");
   CHECK(slide->info().associated.back() == "macro");
+}
+
+TEST_CASE_FIXTURE(Fixture, "names of images that are no levels are words in any case") {
+  for (const char* text : {"Label", "LABEL", "Aperio Image Library\r\nLabel 500x300", "slide macro", "Overview: 1",
+                           "the barcode", "Thumbnail", "a-label-b", "Macro\n"}) {
+    CAPTURE(text);
+    tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
+    tiff.directories[1].set_text(270, text);
+    CHECK(sizes(open()->info()) == "1000x600 250x150 ");
+  }
+  for (const char* text :
+       {"labelled", "Aperio Image Library\r\n500x300 (64x64)|Title = label", "<OME><Label/></OME>", ""}) {
+    CAPTURE(text);
+    tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
+    tiff.directories[1].set_text(270, text);
+    CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
+  }
+  // The slide itself may be described by any words.
+  tiff.directories[0].set_text(270, "scanned with a label");
+  CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
+}
+
+TEST_CASE_FIXTURE(Fixture, "masks, macro images and what Aperio calls reduced are no levels by their types") {
+  tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
+  const auto found = [this](std::uint64_t type) {
+    tiff.directories[1].set(254, long_, {type});
+    return sizes(open()->info());
+  };
+  CHECK(found(0) == "1000x600 500x300 250x150 ");
+  CHECK(found(1) == "1000x600 500x300 250x150 ");
+  CHECK(found(4) == "1000x600 250x150 ");
+  CHECK(found(8) == "1000x600 250x150 ");
+  tiff.directories[0].set_text(270, "Aperio Image Library v1\r\n1000x600 (64x64)|MPP = 0.25");
+  CHECK(found(0) == "1000x600 500x300 250x150 ");
+  CHECK(found(1) == "1000x600 250x150 ");
+}
+
+TEST_CASE_FIXTURE(Fixture, "levels are whole times as small as level 0") {
+  struct Candidate {
+    unsigned width;
+    unsigned height;
+    bool is_level;
+  };
+  for (const Candidate& candidate : {Candidate{500, 300, true},
+                                     {333, 200, true},
+                                     {400, 240, false},
+                                     {667, 400, false},
+                                     {800, 480, false},
+                                     {63, 38, true}}) {
+    CAPTURE(candidate.width);
+    tiff.directories = {level(1000, 600), level(candidate.width, candidate.height)};
+    CHECK((open()->info().levels.size() == 2) == candidate.is_level);
+  }
+}
+
+namespace {
+
+/// Fills tiles with what `value` says of a pixel.
+template <class Value>
+void paint(TestDirectory& directory, std::int64_t width, const Value& value) {
+  const std::int64_t columns = (width + 63) / 64;
+  for (std::size_t i = 0; i < directory.tiles.size(); ++i) {
+    const auto tile = static_cast<std::int64_t>(i);
+    for (std::int64_t at = 0; at < 64 * 64; ++at) {
+      const std::int64_t x = tile % columns * 64 + at % 64;
+      const std::int64_t y = tile / columns * 64 + at / 64;
+      directory.tiles[i][static_cast<std::size_t>(at)] = static_cast<std::byte>(value(x, y));
+    }
+  }
+}
+
+/// A white slide with a dark spot, whose pixels are `factor` of level 0's.
+auto slide_of(int factor) {
+  return [factor](std::int64_t x, std::int64_t y) {
+    const std::int64_t from_x = x * factor - 700;
+    const std::int64_t from_y = y * factor - 300;
+    return from_x * from_x + from_y * from_y < 200 * 200 ? 80 + static_cast<int>(x * factor / 16 % 5) * 20 : 240;
+  };
+}
+
+/// White paper with dark signs.
+int label_of(std::int64_t x, std::int64_t y) { return y / 8 % 3 == 1 && (x / 3 + y / 5) % 3 == 0 ? 20 : 250; }
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "an image of the slide's shape that shows something else is no level") {
+  tiff.directories = {level(1600, 960), level(400, 240), level(200, 120)};
+  paint(tiff.directories[0], 1600, slide_of(1));
+  paint(tiff.directories[1], 400, slide_of(4));
+  paint(tiff.directories[2], 200, slide_of(8));
+  CHECK(sizes(open()->info()) == "1600x960 400x240 200x120 ");
+  CHECK(open()->info().warnings.empty());
+  for (const std::size_t place : {1U, 2U}) {
+    paint(tiff.directories[place], place == 1 ? 400 : 200, label_of);
+    const auto slide = open();
+    CHECK(sizes(slide->info()) == (place == 1 ? "1600x960 200x120 " : "1600x960 400x240 "));
+    REQUIRE(slide->info().warnings.size() == 1);
+    CHECK(slide->info().warnings[0].find("isn't like the slide: it is no level") != std::string::npos);
+    CHECK(slide->info().associated.size() == 1);
+    CHECK(slide->read_associated(0).size.width == (place == 1 ? 400 : 200));
+    CHECK(slide->info().levels[1].downsample == doctest::Approx(place == 1 ? 8.0 : 4.0));
+    CHECK(read_level(*slide, 1).size() == static_cast<std::size_t>(place == 1 ? 200 * 120 : 400 * 240));
+    paint(tiff.directories[place], place == 1 ? 400 : 200, slide_of(place == 1 ? 4 : 8));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "codecs that aren't named as supported are refused, also of images beside the slide") {
+  for (const std::uint64_t compression : {34661U, 3U, 4U, 34676U, 32909U}) {
+    CAPTURE(compression);
+    tiff.directories = {level(100, 60)};
+    tiff.directories[0].set_short(259, compression);
+    CHECK(error().find("Compression " + std::to_string(compression) + " isn't supported") != std::string::npos);
+    tiff.directories = {level(1000, 600), level(50, 60)};
+    tiff.directories[1].set_short(259, compression);
+    const auto slide = open();
+    REQUIRE(slide->info().associated.size() == 1);
+    CHECK_THROWS_WITH_AS(slide->read_associated(0),
+                         doctest::Contains(("compression " + std::to_string(compression)).c_str()), SlideError);
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "directory loops fail") {
@@ -181,6 +404,62 @@ TEST_CASE_FIXTURE(Fixture, "OME-TIFF gives its pixel size, plain TIFF its resolu
   CHECK(open()->info().mpp.value() == doctest::Approx(0.5));
   tiff.directories[0].set(282, rational, {300}).set_short(296, 2);  // a printer's
   CHECK_FALSE(open()->info().mpp.has_value());
+}
+
+TEST_CASE_FIXTURE(Fixture, "Pixels that aren't square have two sizes, of 1 % and less one") {
+  tiff.directories = {level(100, 60), level(50, 31)};
+  const auto ome = [&](const std::string& sizes) {
+    tiff.directories[0].set_text(270,
+                                 "<?xml version=\"1.0\"?><OME xmlns=\"x\"><Pixels " + sizes + " SizeX=\"1\"/></OME>");
+    return open()->info();
+  };
+  const SlideInfo info = ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"400\" PhysicalSizeYUnit=\"nm\"");
+  CHECK(info.mpp.value() == doctest::Approx(0.25));
+  CHECK(info.mpp_y.value() == doctest::Approx(0.4));
+  CHECK(info.mean_mpp().value() == doctest::Approx(std::sqrt(0.1)));
+  CHECK(info.downsample_x(1) == 2.0);
+  CHECK(info.downsample_y(1) == doctest::Approx(60.0 / 31.0));
+  const auto refusal = [](const SlideInfo& of) -> std::string {
+    try {
+      of.require_square_pixels("model.mpp", "set input.mpp");
+    } catch (const SlideError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(
+      refusal(info).ends_with(": its pixels aren't square, 0.25 x 0.4 micrometres, and model.mpp needs one size for "
+                              "both directions; set input.mpp"));
+  for (const char* near : {"0.25", "0.2524", "0.2476"}) {
+    const SlideInfo square = ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"" + std::string(near) + "\"");
+    CHECK(square.mpp.value() == doctest::Approx(0.25));
+    CHECK_FALSE(square.mpp_y.has_value());
+    CHECK(square.mean_mpp() == square.mpp);
+    CHECK(refusal(square).empty());
+  }
+  CHECK_FALSE(ome("PhysicalSizeY=\"0.4\"").mpp.has_value());
+  CHECK_FALSE(ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"1\" PhysicalSizeYUnit=\"pixel\"").mpp_y.has_value());
+
+  tiff.directories[0].remove(270).set(282, rational, {20000}).set(283, rational, {10000}).set_short(296, 3);
+  CHECK(open()->info().mpp.value() == doctest::Approx(0.5));
+  CHECK(open()->info().mpp_y.value() == doctest::Approx(1.0));
+  tiff.directories[0].set(283, rational, {20000});
+  CHECK_FALSE(open()->info().mpp_y.has_value());
+}
+
+TEST_CASE_FIXTURE(Fixture, "OME-XML with several images, or a label first, gives a warning") {
+  tiff.directories = {level(100, 60)};
+  const auto warnings = [&](const std::string& images) {
+    tiff.directories[0].set_text(270, "<OME xmlns=\"x\">" + images + "</OME>");
+    return open()->info().warnings;
+  };
+  const std::string slide = "<Image ID=\"Image:0\" Name=\"a\"></Image>";
+  CHECK(warnings(slide).empty());
+  CHECK(warnings(slide + "<Image ID=\"Image:1\" Name=\"label image\"/><Image Name=\"Macro\"/>").empty());
+  CHECK(warnings(slide + slide + "<Image ID=\"Image:2\"></Image><Image Name=\"label\"/>") ==
+        std::vector<std::string>{"holds 4 images, and one is read"});
+  CHECK(warnings("<Image ID=\"Image:0\" Name=\"label image\"/>" + slide).size() == 1);
+  CHECK(warnings(slide + slide + "<Image Name=\"b").size() == 1);
 }
 
 TEST_CASE_FIXTURE(Fixture, "OME-XML names its image, its maker and what annotations say") {

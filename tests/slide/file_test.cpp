@@ -171,7 +171,6 @@ TEST_CASE("a missing tile is white, a tile outside the file is bad") {
     tiff.big = true;
     directory.set(325, long8, {256, ~std::uint64_t{0} - 4});
     const auto path = folder.write("overflow.tif", tiff.bytes());
-    CHECK(Slide::open(path)->info().big_tiff);
     check_error(read_error(path), path, "lies outside the file");
   }
 }

@@ -23,6 +23,7 @@ struct Layout {
   std::uint16_t compression = COMPRESSION_NONE;
   std::uint16_t photometric = PHOTOMETRIC_RGB;
   std::uint16_t predictor = 1;
+  int channels = 0;  ///< samples behind the colour's that ExtraSamples calls unspecified
 };
 
 /// Writes a picture with libtiff.
@@ -38,6 +39,8 @@ std::filesystem::path write_tiff(const TemporaryFolder& folder, const Picture& p
   TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
   TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, layout.photometric);
   TIFFSetField(tiff, TIFFTAG_COMPRESSION, layout.compression);
+  const std::vector<std::uint16_t> extra(static_cast<std::size_t>(layout.channels), EXTRASAMPLE_UNSPECIFIED);
+  if (!extra.empty()) TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, layout.channels, extra.data());
   if (layout.predictor != 1) TIFFSetField(tiff, TIFFTAG_PREDICTOR, layout.predictor);
   if (layout.compression == COMPRESSION_WEBP) TIFFSetField(tiff, TIFFTAG_WEBP_LOSSLESS, 1);
   const int tile_height = layout.tile > 0 ? layout.tile : 16;
@@ -137,6 +140,29 @@ TEST_CASE("grey, inverted grey, and extra samples") {
     }
     const Picture picture = make_picture(70, 50, 4, 5);
     CHECK(read_level(*Slide::open(write_tiff(folder, picture, {.compression = compression}))) == formula(picture));
+  }
+}
+
+TEST_CASE("one of several channels is read as grey") {
+  const TemporaryFolder folder;
+  for (const auto compression : std::array<std::uint16_t, 2>{COMPRESSION_NONE, COMPRESSION_LZW}) {
+    for (const int samples : {2, 4, 5}) {
+      const Picture picture = make_picture(70, 50, samples, 4);
+      for (const auto photometric : std::array<std::uint16_t, 2>{PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_RGB}) {
+        const int extra = samples - (photometric == PHOTOMETRIC_RGB ? 3 : 1);
+        if (extra < 1) continue;
+        const auto path =
+            write_tiff(folder, picture, {.compression = compression, .photometric = photometric, .channels = extra});
+        CHECK(open_error(path).find("has " + std::to_string(samples) + " channels") != std::string::npos);
+        for (int channel = 0; channel < samples; ++channel) {
+          const auto slide = Slide::open(path, {.channel = channel});
+          CHECK(slide->info().levels[0].colour == Colour::grey);
+          CHECK(slide->info().channels.size() == static_cast<std::size_t>(samples));
+          CHECK(read_level(*slide) == sample(picture, channel));
+          CHECK(read_level_rgb(*slide) == rgb_of({70, 50, 1, sample(picture, channel)}));
+        }
+      }
+    }
   }
 }
 

@@ -244,6 +244,23 @@ Picture cut(const Picture& picture, int x, int y, int width, int height) {
   return part;
 }
 
+Picture reduced(const Picture& picture, int by) {
+  Picture to{(picture.width + by - 1) / by, (picture.height + by - 1) / by, picture.samples, {}};
+  for (int y = 0; y < picture.height; y += by) {
+    for (int x = 0; x < picture.width; x += by) {
+      for (int s = 0; s < picture.samples; ++s) {
+        int sum = 0;
+        int count = 0;
+        for (int v = y; v < std::min(y + by, picture.height); ++v) {
+          for (int u = x; u < std::min(x + by, picture.width); ++u, ++count) sum += picture.at(u, v)[s];
+        }
+        to.data.push_back(static_cast<std::uint8_t>((2 * sum + count) / (2 * count)));
+      }
+    }
+  }
+  return to;
+}
+
 Bytes to_bytes(const Picture& picture) {
   const auto* first = reinterpret_cast<const std::byte*>(picture.data.data());
   return Bytes(first, first + picture.data.size());

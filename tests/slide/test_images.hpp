@@ -22,6 +22,9 @@ struct Picture {
   const std::uint8_t* at(int x, int y) const { return data.data() + (y * width + x) * samples; }
 };
 
+/// Means of blocks of `by` x `by` pixels, smaller ones at the right and lower edge, rounded half up.
+Picture reduced(const Picture& picture, int by);
+
 /// Smooth texture with some noise, different for each seed.
 Picture make_picture(int width, int height, int samples, unsigned seed);
 

@@ -220,7 +220,7 @@ TEST_CASE("cufile: tiles whose headers are longer than what is looked at come fr
     test::CodedSlide slide;
     slide.coding = test::TileCoding::jpeg_420;
     test::TestTiff tiff;
-    tiff.directories.push_back(test::coded_level(slide, slide.width, slide.height, 3));
+    tiff.directories.push_back(test::coded_level(slide, false, 3));
     std::vector<test::Bytes>& tiles = tiff.directories[0].tiles;
     for (std::size_t i = 0; i < tiles.size(); i += 2) tiles[i] = with_comment(tiles[i], length);
     const test::Bytes bytes = tiff.bytes();

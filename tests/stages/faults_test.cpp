@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +80,69 @@ struct Slowness {
 };
 
 }  // namespace
+
+TEST_CASE("a slide that lacks memory to be opened has its turn again, and fails when that doesn't end") {
+  static std::atomic<int> tries{0};
+  static std::atomic<int> lacks{0};
+  const FaultInjection fault = {[](void*, const char* stage, const std::string& path, std::size_t strip) {
+                                  if (std::strcmp(stage, "source") != 0 || strip != 0) return;
+                                  if (path.find("large") == std::string::npos) return;
+                                  if (tries++ < lacks) throw std::bad_alloc();
+                                },
+                                nullptr};
+  const test::TemporaryFolder folder;
+  std::vector<std::string> slides = test::equal_slides(folder, 3);
+  const std::filesystem::path copy = folder / "large.tif";
+  std::filesystem::copy_file(slides[0], copy);
+  slides[0] = copy.string();
+  const Config config = config_of_small_strips(Backend::cpu);
+  for (const bool ends : {true, false}) {
+    tries = 0;
+    lacks = ends ? 2 : 1000;
+    const RunResult result = run(config, slides, fault);
+    REQUIRE(result.slides.size() == 3);
+    for (const SlideResult& slide : result.slides) {
+      CHECK(slide.done == (ends || !is_named(slide, "large")));
+      if (!slide.done) CHECK(slide.error.ends_with("out of memory"));
+    }
+    CHECK(tries == (ends ? 3 : 6));
+  }
+}
+
+TEST_CASE("slides that take long to open hold up no other") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    std::vector<std::string> slides = test::equal_slides(folder, 8);
+    for (const std::size_t index : {0, 1, 2}) {
+      const std::filesystem::path copy = folder / ("slow-" + std::to_string(index) + ".tif");
+      std::filesystem::copy_file(slides[index], copy);
+      slides[index] = copy.string();
+    }
+    // Three slides take until the others are done, or very long.
+    struct Slow {
+      std::atomic<int> ended{0};
+      static void open(void* data, const char* stage, const std::string& path, std::size_t strip) {
+        if (std::strcmp(stage, "source") != 0 || strip != 0 || path.find("slow-") == std::string::npos) return;
+        const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (static_cast<Slow*>(data)->ended < 5 && std::chrono::steady_clock::now() < latest) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+      }
+    } slow;
+    Config config = config_for(backend);
+    config.pipeline.threads = 1;  // of which none waits for a slide
+    std::vector<std::string> ended;
+    RunControl control;
+    control.on_slide = [&](SlideResult& slide) {
+      CHECK_MESSAGE(slide.done, slide.error);
+      ended.push_back(slide.path);
+      ++slow.ended;
+    };
+    run_pipeline_with_faults(config, slides, control, {Slow::open, &slow});
+    REQUIRE(ended.size() == 8);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(ended[i].find("slow-") == std::string::npos);
+  }
+}
 
 TEST_CASE("an exception in any stage at any strip ends its slide alone and nothing hangs") {
   for (const Backend backend : test::backends()) {

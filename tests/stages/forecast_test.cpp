@@ -9,8 +9,8 @@
 #include <slidestream/pipeline.hpp>
 
 #include "operators/registry.hpp"
-#include "stages/batch.hpp"
-#include "stages/device_sizing.hpp"
+#include "planning/device_sizing.hpp"
+#include "stages/run/batch.hpp"
 #include "support/test_slides.hpp"
 
 using namespace slidestream;
@@ -194,4 +194,23 @@ TEST_CASE("waves of JPEG 2000 take what memory is left, for RGB fewer tiles in m
   CHECK(rgb.tiles.wave > 1024);
   CHECK(rgb.decode_scratch > rgb.tiles.wave * 300000);
   CHECK(rgb.total() <= gpu_model("h200").memory);
+}
+
+TEST_CASE("small levels are in the forecast of whatever looks at them") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = {make_slide(folder, "a.tif", 1000, 1500)};
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  CHECK(forecast_run(config, slides).small_levels_bytes == 0);
+  config.analysis.statistics = {"split"};
+  const std::uint64_t of_split = forecast_run(config, slides).small_levels_bytes;
+  CHECK(of_split > 0);
+  config.analysis.statistics.clear();
+  config.operators.run = {"stain"};
+  config.image.format = ImageFormat::ome_tiff;
+  CHECK(forecast_run(config, slides).small_levels_bytes > of_split);
+  config.operators.run = {"tissue"};
+  const RunForecast of_tissue = forecast_run(config, slides);
+  CHECK(of_tissue.small_levels_bytes > 0);
+  CHECK(of_tissue.host_bytes() >= of_tissue.small_levels_bytes);
 }

@@ -3,8 +3,8 @@
 
 #include <slidestream/forecast.hpp>
 
+#include "planning/device_sizing.hpp"
 #include "runtime/cuda/check.hpp"
-#include "stages/device_sizing.hpp"
 #include "support/gpu.hpp"
 
 using namespace slidestream;

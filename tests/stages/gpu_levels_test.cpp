@@ -109,8 +109,8 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
       Case{ome_tiff, ImageCompression::jpeg, 16, 80, 3},     Case{ome_tiff, ImageCompression::jpeg, 1040, 50, 0},
       Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
       Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{ome_tiff, ImageCompression::none, 240, 75, 0},
-      Case{dzi, ImageCompression::jpeg, 128, 75, 0}};
-  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(9)))) {
+      Case{dzi, ImageCompression::jpeg, 128, 75, 0},         Case{dicom, ImageCompression::jpeg, 128, 75, 0}};
+  for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(10)))) {
     CAPTURE(of.tile);
     CAPTURE(of.quality);
     CAPTURE(static_cast<int>(of.format));
@@ -122,6 +122,7 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
       config.image.quality = of.quality;
       config.image.levels = of.levels;
       config.image.zarr_version = of.zarr_version;
+      config.input.mpp_default = 0.5;
       return config;
     };
     const RunResult expected = make_images(config_for(Backend::cpu), slides);

@@ -9,15 +9,13 @@
 #include <slidestream/pipeline.hpp>
 #include <slidestream/slide.hpp>
 
+#include "planning/device_sizing.hpp"
 #include "slide/test_images.hpp"
-#include "stages/device_sizing.hpp"
 #include "support/coded_slides.hpp"
 #include "support/gpu.hpp"
+#include "support/made_up_gpus.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/reference.hpp"
-#ifdef SLIDESTREAM_FAKE_CUDA
-#include "support/fake_cuda/fake_cuda.hpp"
-#endif
 
 using namespace slidestream;
 using test::Bytes;
@@ -31,16 +29,10 @@ constexpr int columns = 7;
 constexpr int rows = 9;
 constexpr int bad = 12;
 
-void decode_on_made_up_gpus([[maybe_unused]] bool on) {
-#ifdef SLIDESTREAM_FAKE_CUDA
-  test::fake_decoding(on);
-#endif
-}
-
 /// Where GPUs are made up, they decode as real ones do.
 struct DecodingGpu {
-  DecodingGpu() { decode_on_made_up_gpus(true); }
-  ~DecodingGpu() { decode_on_made_up_gpus(false); }
+  DecodingGpu() { test::fake_decoding(true); }
+  ~DecodingGpu() { test::fake_decoding(false); }
   DecodingGpu(const DecodingGpu&) = delete;
   DecodingGpu& operator=(const DecodingGpu&) = delete;
 };

@@ -33,11 +33,9 @@ Config config_of_images(const test::TemporaryFolder& folder, const std::string& 
   config.image.format = ImageFormat::ome_tiff;
   config.image.tile = 64;
   config.pipeline.strip_height = 128;
-#ifdef SLIDESTREAM_FAKE_CUDA
   // A made-up GPU encodes JPEG a block after the other, and sanitizers make that ten times as slow: gpu_levels_test.cpp
   // has it.
-  if (test::rounds(4) < 4) config.image.compression = ImageCompression::zstd;
-#endif
+  if (test::made_up_gpus() && test::rounds(4) < 4) config.image.compression = ImageCompression::zstd;
   return config;
 }
 
@@ -55,10 +53,11 @@ struct Format {
   int zarr_version;
   std::size_t files;  ///< of an image
 };
-constexpr std::array<Format, 4> formats = {{{"ome-tiff", ImageFormat::ome_tiff, 2, 1},
+constexpr std::array<Format, 5> formats = {{{"ome-tiff", ImageFormat::ome_tiff, 2, 1},
                                             {"ome-zarr 2", ImageFormat::ome_zarr, 2, 1},
                                             {"ome-zarr 3", ImageFormat::ome_zarr, 3, 1},
-                                            {"dzi", ImageFormat::dzi, 2, 3}}};
+                                            {"dzi", ImageFormat::dzi, 2, 3},
+                                            {"dicom", ImageFormat::dicom, 2, 1}}};
 
 /// All of them, or the first where a sanitizer makes each take long.
 std::span<const Format> formats_to_try() {
@@ -69,7 +68,10 @@ Config config_of_images(const test::TemporaryFolder& folder, const Format& forma
   Config config = config_of_images(folder, format.name + name);
   config.image.format = format.format;
   config.image.zarr_version = format.zarr_version;
-  if (format.format == ImageFormat::dzi) config.image.compression = ImageCompression::automatic;
+  if (format.format == ImageFormat::dzi || format.format == ImageFormat::dicom)
+    config.image.compression = ImageCompression::automatic;
+  // The slides don't say it, and DICOM can't do without.
+  if (format.format == ImageFormat::dicom) config.input.mpp_default = 0.5;
   // Each file is synced: of fewer ones.
   if (format.format != ImageFormat::ome_tiff) config.image.tile = 256;
   return config;
@@ -264,6 +266,8 @@ TEST_CASE("an image says what settings made it, and not where anything lies") {
   std::ifstream file(folder / "out/images/a.stain.ome.tif", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   CHECK(bytes.find("stain.output") != std::string::npos);
+  CHECK(bytes.find("stain.white_red") != std::string::npos);
+  CHECK(bytes.find("stain.eosin_maximum") != std::string::npos);
   CHECK(bytes.find("stain.reference") == std::string::npos);
   CHECK(bytes.find(folder.path().filename().string()) == std::string::npos);
 }

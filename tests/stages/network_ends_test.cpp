@@ -70,7 +70,7 @@ TEST_CASE("a slide whose network takes too long fails with one line, and how lon
       CHECK_MESSAGE(slide.done == sound, slide.error);
       if (sound) continue;
       // Where the machine is slow, the time may be over in a stage in front of it.
-      CHECK((slide.error == "network: took longer than input.max_seconds = 3" ||
+      CHECK((slide.error == "model: took longer than input.max_seconds = 3" ||
              slide.error == "compute: took longer than input.max_seconds = 3"));
       CHECK(std::filesystem::exists(network_image_of(config, slide, ".model.partial.ome.tif")));
     }

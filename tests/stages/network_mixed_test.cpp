@@ -20,10 +20,10 @@
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 
+#include "planning/network_plan.hpp"
 #include "stages/forecast.hpp"
-#include "stages/network_admission.hpp"
-#include "stages/network_plan.hpp"
-#include "stages/slide_network.hpp"
+#include "stages/network/network_admission.hpp"
+#include "stages/network/slide_network.hpp"
 #include "support/made_up_network.hpp"
 #include "support/test_slides.hpp"
 
@@ -166,7 +166,7 @@ TEST_CASE("mixed: a batch that fails fails the slides alone whose tiles it fails
       CHECK(slide.done == !fails);
       CHECK(std::filesystem::exists(network_image_of(other, slide)) == !fails);
       if (!fails) CHECK(slide.artifacts.at(0).digest == sound.slides[i].artifacts.at(0).digest);
-      if (fails) CHECK(slide.failure.stage == "network");
+      if (fails) CHECK(slide.failure.stage == "model");
       if (i == 5) CHECK(slide.failure.tile == 1);
       if (i == 2 || i == 7) CHECK(slide.error.find("planted") != std::string::npos);
     }
@@ -243,7 +243,7 @@ TEST_CASE("mixed: a slide whose tiles take too long fails alone, and the time it
   for (std::size_t i = 0; i < slides.size(); ++i) {
     const SlideResult& slide = result.slides[i];
     CHECK_MESSAGE(slide.done == (i != 2), slide.error);
-    if (i == 2) CHECK(slide.error == "network: took longer than input.max_seconds = 1");
+    if (i == 2) CHECK(slide.error == "model: took longer than input.max_seconds = 1");
   }
 }
 
@@ -294,6 +294,7 @@ TEST_CASE("a slide's own time stands still while other slides have all batches, 
     void give_back(const std::shared_ptr<BatchPart>&) override {}
     void made(const ConstHostView&, std::shared_ptr<runtime::Slot>) override {}
     void drop() override {}
+    void drop_own() override {}
     bool dropped() const override { return false; }
     void for_all(std::size_t count, const std::function<void(std::size_t)>& work) override {
       for (std::size_t i = 0; i < count; ++i) work(i);

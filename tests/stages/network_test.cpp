@@ -18,13 +18,11 @@
 
 #include "ledger/fingerprint.hpp"
 #include "operators/registry.hpp"
+#include "planning/network_plan.hpp"
 #include "stages/forecast.hpp"
-#include "stages/network_plan.hpp"
+#include "support/made_up_gpus.hpp"
 #include "support/made_up_network.hpp"
 #include "support/test_slides.hpp"
-#ifdef SLIDESTREAM_FAKE_CUDA
-#include "support/fake_cuda/fake_cuda.hpp"
-#endif
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -113,9 +111,9 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
     }
     const SlideResult& slide = result.slides[1];
     CHECK_FALSE(slide.done);
-    CHECK(slide.failure.stage == "network");
+    CHECK(slide.failure.stage == "model");
     CHECK_MESSAGE(slide.failure.tile == turn.named, slide.error);
-    CHECK_MESSAGE(slide.error.find("network: tile " + std::to_string(turn.named) + " (column ") == 0, slide.error);
+    CHECK_MESSAGE(slide.error.find("model: tile " + std::to_string(turn.named) + " (column ") == 0, slide.error);
     CHECK(slide.artifacts.empty());
     CHECK(std::filesystem::exists(network_image_of(other, slide, ".model.partial.ome.tif")));
     CHECK_FALSE(std::filesystem::exists(network_image_of(other, slide)));
@@ -139,11 +137,11 @@ TEST_CASE("lenient: what a network fails at is a hole in a whole image, and the 
     const RunResult result = run(config, slides, with(network, test::dawdling));
     const SlideResult& slide = result.slides.at(0);
     CHECK_FALSE(slide.done);
-    CHECK(slide.failure.stage == "network");
+    CHECK(slide.failure.stage == "model");
     CHECK(slide.failure.tile == 0);
     const std::set<std::int64_t> absent =
         batch == 2 ? std::set<std::int64_t>{0, 20, 21, 33} : std::set<std::int64_t>{0, 20, 21, 22, 23, 33};
-    CHECK(slide.error == "network: " + std::to_string(absent.size()) + " of 66 tiles absent: 0, 20 to " +
+    CHECK(slide.error == "model: " + std::to_string(absent.size()) + " of 66 tiles absent: 0, 20 to " +
                              std::to_string(batch == 2 ? 21 : 23) +
                              ", 33; tile 0 (column 0, row 0): the network gave a value that isn't a finite number");
     CHECK(slide.artifacts.empty());
@@ -171,7 +169,7 @@ TEST_CASE("lenient: a slide of vectors that tiles are absent of has no file but 
   const SlideResult& slide = result.slides.at(0);
   CHECK_FALSE(slide.done);
   CHECK_FALSE(written);
-  CHECK_MESSAGE(slide.error.find("network: 2 of 66 tiles absent: 3, 64; tile 3 ") == 0, slide.error);
+  CHECK_MESSAGE(slide.error.find("model: 2 of 66 tiles absent: 3, 64; tile 3 ") == 0, slide.error);
   std::ifstream table(std::filesystem::path(config.output.dir) / "features" /
                       (std::filesystem::path(slides[0]).stem().string() + ".model.partial.csv"));
   std::string header, first, second, more;
@@ -278,7 +276,8 @@ TEST_CASE("a network of vectors gets its tiles in order and its file is one of t
   }
   REQUIRE(written.size() == 2);
   const test::PixelImage pixels = read_level(slides[1]);
-  const StitchPlan plan = plan_stitching(pixels.image, 96, 0, 1, StitchEdge::shift);
+  // Vectors lie on a regular grid.
+  const StitchPlan plan = plan_stitching(pixels.image, 96, 0, 1, StitchEdge::mirror);
   REQUIRE(written[0].corners.size() == static_cast<std::size_t>(plan.tiles()));
   for (std::int64_t tile = 0; tile < plan.tiles(); ++tile) {
     const Rect rect = plan.input_of(plan.tile(tile));
@@ -300,6 +299,12 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
   refused([](MadeUp& network, Config&) { network.cut.overlap = 49; }, "can't share 49 with their neighbours");
   refused([](MadeUp& network, Config&) { network.given.scale = 5; }, "aren't whole at a scale of 1/5");
   refused([](MadeUp& network, Config&) { network.given.channels = 17; }, "1 to 16 channels");
+  refused(
+      [](MadeUp& network, Config&) {
+        network.given.kind = NetworkOutput::Kind::classes;
+        network.given.channels = 1;
+      },
+      "it gives one channel, so class 0 would be everywhere; set model.output to \"image\"");
   refused([](MadeUp& network, Config&) { network.given.low = 255.0F; }, "its range, 255 to 255, is empty in float32");
   refused([](MadeUp&, Config& config) { config.image.format = ImageFormat::none; }, "image.format is \"none\"");
   const auto fails = [&](auto change, const char* why) {
@@ -385,9 +390,7 @@ TEST_CASE("tiles are made at a resolution from the level's pixels") {
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
   // The last are beyond what GPUs make.
   for (const double target : {0.25, 0.3, 0.7, 2.0, 4.0, 4.1}) {
-#ifdef SLIDESTREAM_FAKE_CUDA
     const std::size_t before = test::fake_areas();
-#endif
     const auto network = std::make_shared<MadeUp>();
     network->place = true;
     network->cut.mpp = target;
@@ -411,11 +414,9 @@ TEST_CASE("tiles are made at a resolution from the level's pixels") {
     REQUIRE(made.image == wanted.image);
     CHECK(made.same_pixels(wanted, wanted.rect));
     CHECK(*Slide::open(file)->info().mpp == doctest::Approx(0.25 * static_cast<double>(factor) / 65536.0));
-#ifdef SLIDESTREAM_FAKE_CUDA
-    const bool on_device = factor > 65536 && factor <= 16 * 65536;
+    const bool on_device = test::made_up_gpus() && factor > 65536 && factor <= 16 * 65536;
     CHECK(test::fake_areas() - before ==
           static_cast<std::size_t>(on_device ? small.image.width * small.image.height : 0));
-#endif
     // Others read the same pixels, strips are of other heights, and there are two GPUs.
     for (const int height : {1, 300}) {
       Config other = config_of_network(folder, "mpp" + std::to_string(target) + "at" + std::to_string(height));
@@ -445,8 +446,11 @@ TEST_CASE("a network that wants tissue gets no other tiles, which are white in t
     const auto network = std::make_shared<MadeUp>();
     network->place = true;
     network->cut.tissue_only = true;
+    network->cut.tissue_share = 0.5;
     network->cut.batch = 4;
     Config config = config_of_network(folder, everything ? "rectangle" : "nothing");
+    // Pixels of the mask are the slide's.
+    config.input.mpp = 8.0;
     // Grey slides have none that could be found.
     if (everything) config.tissue.source = TissueSource::geojson;
     const RunResult result = run(config, slides, with(network, test::dawdling));

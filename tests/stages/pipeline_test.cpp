@@ -114,6 +114,29 @@ TEST_CASE("a slide smaller than a window fails and says so") {
   CHECK(result.slides[0].error == "source: the level has 255 x 400 pixels, less than one window of 256 x 256");
 }
 
+TEST_CASE("a slide smaller than a window has what other operators make") {
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(255, 400, 1);
+  test::write_test_slide(folder / "a.tif", image);
+  Config config = config_for(Backend::cpu);
+  config.operators.run = {"spectrum", "identity"};
+  config.image.format = ImageFormat::ome_tiff;
+  config.output.dir = (folder / "out").string();
+  const RunResult result = run(config, {folder / "a.tif"});
+  REQUIRE(result.slides[0].done);
+  CHECK(result.slides[0].error == "spectrum: the level has 255 x 400 pixels, less than one window of 256 x 256");
+  CHECK(result.slides[0].sums.windows == 0);
+  CHECK(result.slides[0].artifacts.size() == 1);
+  // And what none of its pixels went to: the mask is of the small level.
+  config.operators.run = {"spectrum", "tissue"};
+  config.output.dir = (folder / "tissue").string();
+  const RunResult found = run(config, {folder / "a.tif"});
+  REQUIRE(found.slides[0].done);
+  CHECK(found.slides[0].error == result.slides[0].error);
+  CHECK(found.slides[0].sums.windows == 0);
+  CHECK(found.slides[0].artifacts.size() == 2);
+}
+
 TEST_CASE("a level that isn't there fails the slide") {
   const test::TemporaryFolder folder;
   test::Image image = test::textured_image(300, 300, 1);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "stages/pyramid_rows.hpp"
+#include "planning/pyramid_rows.hpp"
 
 using namespace slidestream;
 

@@ -12,7 +12,7 @@
 
 #include <slidestream/forecast.hpp>
 
-#include "slide/slide_impl.hpp"
+#include "slide/level_coding.hpp"
 #include "support/copied_images.hpp"
 
 using namespace slidestream;
@@ -39,7 +39,7 @@ test::Picture decode_at_half_size(const Slide& slide, std::int64_t index) {
   jpeg_decompress_struct jpeg;
   jpeg.err = jpeg_std_error(&errors);
   jpeg_create_decompress(&jpeg);
-  const std::vector<std::byte>& tables = slide.impl().details[0].jpeg_tables;
+  const std::vector<std::byte>& tables = coding_of(slide, 0).jpeg_tables;
   const auto read_header = [&jpeg](const std::vector<std::byte>& from) {
     jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(from.data()), from.size());
     jpeg_read_header(&jpeg, FALSE);
@@ -107,10 +107,13 @@ TEST_CASE("shrunk on load, the other levels are those of the slide that libjpeg 
     config.pipeline.backend = Backend::cpu;
     config.image.copy_levels = CopyLevels::shrink_on_load;
     if (is_grey(slide)) config.identity.colour = PixelColour::luminance;
-    test::require_done(run(config, {slide}));
+    const auto result = run(config, {slide});
+    test::require_done(result);
     check_copied(slide, image_of(config, slide));
     const auto opened = Slide::open(slide);
     const Level& level = opened->info().levels[0];
+    CHECK(result.slides.at(0).width == level.width);
+    CHECK(result.slides.at(0).height == level.height);
     const test::Picture half = half_size(*opened);
     if (!is_grey(slide)) {
       const auto shrunk = Slide::open(slide, {.shrink_on_load = true});

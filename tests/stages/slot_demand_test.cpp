@@ -1,4 +1,4 @@
-#include "stages/slot_demand.hpp"
+#include "planning/slot_demand.hpp"
 
 #include <doctest/doctest.h>
 

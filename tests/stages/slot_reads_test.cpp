@@ -12,10 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "planning/tile_ranges.hpp"
 #include "runtime/page_cache.hpp"
-#include "slide/slide_impl.hpp"
+#include "slide/level_coding.hpp"
+#include "stages/run/run_context.hpp"
 #include "stages/slot_reads.hpp"
-#include "stages/tile_ranges.hpp"
 #include "support/failing_reads.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
@@ -286,7 +287,7 @@ TEST_CASE("auto chooses by what the page cache holds, and by how much there is t
   }
   const InputIo of_few = SlotReads(few).choose(*slide);
   CHECK((of_few == InputIo::uring || of_few == InputIo::posix));
-  const bool has_direct = slide->impl().file.direct_descriptor() >= 0;
+  const bool has_direct = files_of(*slide)[0].direct_descriptor() >= 0;
   CHECK(SlotReads(many).choose(*slide) == (has_direct ? InputIo::direct : of_few));
   test::refuse_rings(true);
   CHECK(SlotReads(few).choose(*slide) == InputIo::posix);

@@ -1,4 +1,4 @@
-#include "stages/strip_plan.hpp"
+#include "planning/strip_plan.hpp"
 
 #include <doctest/doctest.h>
 

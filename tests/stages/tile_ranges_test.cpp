@@ -1,4 +1,4 @@
-#include "stages/tile_ranges.hpp"
+#include "planning/tile_ranges.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include <slidestream/config.hpp>
 #include <slidestream/results.hpp>
 
 using slidestream::SpectrumSums;
@@ -71,6 +72,37 @@ TEST_CASE("histograms add bin by bin, and only when they are alike") {
   sums += with_histogram({10, 20, 30});
   CHECK(sums.histogram == std::vector<std::uint64_t>{11, 22, 33});
   CHECK_THROWS_AS(sums += with_histogram({1}), std::invalid_argument);
+}
+
+TEST_CASE("a percentile among clipped values isn't known") {
+  SpectrumSums sums = with_histogram({4, 2, 2, 2});
+  sums.clipped = 1;
+  CHECK(std::isnan(sums.percentile(0.1, 0.0, 4.0)));
+  CHECK(sums.percentile(0.5, 0.0, 4.0) == doctest::Approx(1.5));
+  CHECK(std::isnan(sums.percentile(0.95, 0.0, 4.0)));
+  sums.clipped = 0;
+  CHECK(sums.percentile(0.95, 0.0, 4.0) == doctest::Approx(3.75));
+}
+
+TEST_CASE("nothing is clipped below the smallest possible value") {
+  SpectrumSums sums = with_histogram({4, 2, 2, 2});
+  sums.clipped = 1;
+  slidestream::AnalysisConfig analysis;
+  const auto known = [&](slidestream::ValueKind value, double low) {
+    analysis.value = value;
+    analysis.range = {low, low + 4.0};
+    CHECK(std::isnan(sums.percentile(0.95, analysis)));
+    const double lowest = sums.percentile(0.1, analysis);
+    if (!std::isnan(lowest)) CHECK(lowest == doctest::Approx(low + 0.25));
+    return !std::isnan(lowest);
+  };
+  CHECK(known(slidestream::ValueKind::log1p_db, 0.0));
+  CHECK(known(slidestream::ValueKind::log1p_db, -1.0));
+  CHECK(known(slidestream::ValueKind::linear, 0.0));
+  CHECK(known(slidestream::ValueKind::db, -120.0));
+  CHECK_FALSE(known(slidestream::ValueKind::log1p_db, 0.1));
+  CHECK_FALSE(known(slidestream::ValueKind::linear, 0.1));
+  CHECK_FALSE(known(slidestream::ValueKind::db, -119.9));
 }
 
 TEST_CASE("percentiles are linear within the bin") {

@@ -21,7 +21,7 @@ struct BandCase {
   std::vector<std::vector<float>> values;  ///< of tiles, in row order; of an absent one nothing
 };
 
-/// Some tiles are absent, and a few have a value that isn't a finite number.
+/// Some tiles are absent, and a few have a value that isn't a finite number, or is outside of what classes may have.
 inline BandCase random_band(std::mt19937& random, std::int64_t most_width, std::int64_t most_height) {
   const auto in = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
@@ -37,8 +37,16 @@ inline BandCase random_band(std::mt19937& random, std::int64_t most_width, std::
   made.output.channels = std::array{1, 3, 5, 16}[static_cast<std::size_t>(in(0, 3))];
   made.output.scale = static_cast<int>(scale);
   made.output.sample = in(0, 1) == 0 ? SampleType::uint8 : SampleType::uint16;
-  made.output.low = -1.0F;
-  made.output.high = 3.0F;
+  made.output.activation = std::array{NetworkActivation::none, NetworkActivation::softmax,
+                                      NetworkActivation::sigmoid}[static_cast<std::size_t>(in(0, 2))];
+  // Values of classes lie inside, as others make a tile absent.
+  made.output.low = made.output.refuses_outside()                       ? -2.0F
+                    : made.output.activation == NetworkActivation::none ? -1.0F
+                                                                        : 0.0F;
+  made.output.high = made.output.refuses_outside()                       ? 4.0F
+                     : made.output.activation == NetworkActivation::none ? 3.0F
+                                                                         : 1.0F;
+  made.output.ignore = static_cast<int>(in(made.output.channels, 255));
   const bool holes = in(0, 1) == 0;
   const bool odd = in(0, 3) == 0;
   constexpr std::array strange = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),

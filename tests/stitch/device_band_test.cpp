@@ -64,7 +64,7 @@ TEST_CASE("stitching: a device puts together what the host does, to the bit, wha
           device.skip(tile, stream.get());
           return true;
         }
-        const bool finite = host.put(tile, own);
+        const bool finite = host.put(tile, own).sound(tiles.output);
         host.arrived(tile, finite);
         if (!finite) first_wrong = std::min(first_wrong.value_or(number), number);
         values.emplace_back(own.size() * sizeof(float));

@@ -89,7 +89,7 @@ struct PlainImage {
     const float scaled = (value - output.low) * factor;
     return static_cast<std::uint64_t>(std::min(most, std::max(0.0F, std::nearbyint(scaled))));
   }
-  /// -1: no tile is there.
+  /// -1: no tile is there. Of classes the weighted sum, which isn't rounded.
   std::int64_t sample(std::int64_t x, std::int64_t y, int channel) const {
     std::uint64_t sum = 0;
     std::uint64_t weight = 0;
@@ -107,6 +107,7 @@ struct PlainImage {
       }
     }
     if (weight == 0) return -1;
+    if (output.kind == NetworkOutput::Kind::classes) return static_cast<std::int64_t>(sum);
     return static_cast<std::int64_t>((2 * sum + weight) / (2 * weight));
   }
 };
@@ -124,7 +125,7 @@ void put_in_any_order(StitchBand& band, const StitchPlan& plan, const std::vecto
       const StitchTile tile = plan.tile(number);
       const auto at = static_cast<std::size_t>(number);
       if (!band.has_room(tile.row)) return false;
-      if (present[at]) REQUIRE(band.put(tile, values[at]));
+      if (present[at]) REQUIRE(band.put(tile, values[at]).not_finite < 0);
       band.arrived(tile, present[at]);
       moved = true;
       return true;
@@ -154,7 +155,7 @@ TEST_CASE("every overlap, edge, window, scale and size gives what the definition
         const int scale = side % 4 == 0 && overlap % 4 == 0 && turn % 3 == 0   ? 4
                           : side % 2 == 0 && overlap % 2 == 0 && turn % 3 == 1 ? 2
                                                                                : 1;
-        const auto edge = static_cast<StitchEdge>(turn / 2 % 2);
+        const StitchEdge edge = turn / 2 % 2 == 0 ? StitchEdge::shift : StitchEdge::mirror;
         const auto weights = static_cast<StitchWeights>(random() % 3);
         const Size input = random_size(random, turn % 5 == 0 ? side : 60);
         NetworkOutput output;
@@ -162,8 +163,9 @@ TEST_CASE("every overlap, edge, window, scale and size gives what the definition
         output.channels = std::array{1, 3, 4, 16}[random() % 4];
         output.scale = scale;
         output.sample = random() % 2 == 0 ? SampleType::uint8 : SampleType::uint16;
-        output.low = -1.0F;
-        output.high = 3.0F;
+        // Some values of images lie beyond the range.
+        output.low = output.refuses_outside() ? -2.0F : -1.0F;
+        output.high = output.refuses_outside() ? 4.0F : 3.0F;
         const StitchPlan plan = plan_stitching(input, side, overlap, scale, edge);
         INFO(input.width << " x " << input.height << ", side " << side << ", overlap " << overlap << ", scale " << scale
                          << ", edge " << static_cast<int>(edge) << ", weights " << static_cast<int>(weights));
@@ -181,7 +183,6 @@ TEST_CASE("every overlap, edge, window, scale and size gives what the definition
         const bool holes = turn % 4 == 1;
         for (std::size_t i = 0; i < values.size(); ++i) {
           values[i].resize(static_cast<std::size_t>(plan.x.tile * plan.x.tile * output.channels));
-          // Some beyond the range.
           for (float& value : values[i]) value = static_cast<float>(random() % 6000) / 1000.0F - 2.0F;
           present[i] = !holes || random() % 3 != 0;
         }
@@ -194,8 +195,8 @@ TEST_CASE("every overlap, edge, window, scale and size gives what the definition
         for (std::int64_t y = 0; y < plan.image.height; ++y) {
           for (std::int64_t x = 0; x < plan.image.width; ++x) {
             if (output.kind == NetworkOutput::Kind::classes) {
-              int label = 0;
-              for (int c = 1; c < output.channels; ++c) {
+              int label = expected.sample(x, y, 0) < 0 ? output.ignore : 0;
+              for (int c = 1; label < output.channels && c < output.channels; ++c) {
                 if (expected.sample(x, y, c) > expected.sample(x, y, label)) label = c;
               }
               wrong += image.at<std::uint8_t>(x, y) != label;
@@ -254,28 +255,117 @@ TEST_CASE("values are mapped as float32 does it, and what isn't a finite number 
   constexpr float largest = std::numeric_limits<float>::max();
   const std::array<float, 8> values = {0.0F, 1.0F, 0.5F / 255.0F, 1.5F / 255.0F, -1.0F, 7.0F, largest, -largest};
   std::array<std::uint8_t, 8> mapped{};
-  CHECK(map_values(mapped.data(), values.data(), 8, 1, 0.0F, 1.0F) == -1);
+  NetworkOutput one;
+  NetworkOutput two;
+  two.channels = 2;
+  const MappedValues seen = map_values(mapped.data(), values.data(), 8, one);
+  CHECK(seen.not_finite == -1);
+  CHECK(seen.outside == 4);
+  CHECK(seen.least == -largest);
+  CHECK(seen.largest == largest);
   CHECK(mapped == std::array<std::uint8_t, 8>{0, 255, 0, 2, 0, 255, 255, 0});
   std::array<std::uint16_t, 8> wide{};
   std::array<float, 8> wrong = values;
   wrong[5] = nan;
-  CHECK(map_values(wide.data(), wrong.data(), 4, 2, 0.0F, 1.0F) == 5);
+  CHECK(map_values(wide.data(), wrong.data(), 4, two).not_finite == 5);
   for (const float value : {infinite, -infinite, nan}) {
     wrong[2] = value;
-    CHECK(map_values(wide.data(), wrong.data(), 4, 2, 0.0F, 1.0F) == 2);
-    CHECK(map_values(mapped.data(), wrong.data(), 8, 1, 0.0F, 1.0F) == 2);
+    CHECK(map_values(wide.data(), wrong.data(), 4, two).not_finite == 2);
+    CHECK(map_values(mapped.data(), wrong.data(), 8, one).not_finite == 2);
   }
   NetworkOutput output;
   const StitchPlan plan = plan_stitching({4, 4}, 4, 0, 1, StitchEdge::shift);
   StitchBand band(plan, output, StitchWeights::tent);
   std::vector<float> tile(16, 0.0F);
-  CHECK(band.put({0, 0}, tile));
+  CHECK(band.put({0, 0}, tile).sound(output));
   for (const float value : {nan, infinite, -infinite}) {
     tile[15] = value;
-    CHECK_FALSE(band.put({0, 0}, tile));
+    CHECK_FALSE(band.put({0, 0}, tile).sound(output));
   }
   CHECK_THROWS_AS(static_cast<void>(band.put({0, 0}, std::span(tile).first(15))), std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(band.put({0, 2}, tile)), std::invalid_argument);
+}
+
+TEST_CASE("activations are those of float64, to 3e-7") {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<float> value(-30.0F, 30.0F);
+  constexpr std::int64_t pixels = 700;
+  for (const int channels : {1, 2, 5, 16}) {
+    std::vector<float> values(static_cast<std::size_t>(pixels * channels));
+    for (float& v : values) v = value(random);
+    values[0] = 1e30F;
+    values[1] = -1e30F;
+    values[2] = 0.0F;
+    for (const NetworkActivation activation : {NetworkActivation::softmax, NetworkActivation::sigmoid}) {
+      NetworkOutput output;
+      output.channels = channels;
+      output.activation = activation;
+      std::vector<std::uint16_t> samples(values.size());
+      const MappedValues seen = map_values(samples.data(), values.data(), pixels, output);
+      CHECK(seen.sound(output));
+      CHECK(seen.outside == 0);
+      CHECK(seen.least >= 0.0F);
+      CHECK(seen.largest <= 1.0F);
+      for (std::int64_t i = 0; i < pixels; ++i) {
+        double sum = 0.0, most = -1e40;
+        for (int c = 0; c < channels; ++c) most = std::max(most, static_cast<double>(values[c * pixels + i]));
+        for (int c = 0; c < channels; ++c) sum += std::exp(static_cast<double>(values[c * pixels + i]) - most);
+        for (int c = 0; c < channels; ++c) {
+          const double v = values[c * pixels + i];
+          const double expected =
+              activation == NetworkActivation::softmax ? std::exp(v - most) / sum : 1.0 / (1.0 + std::exp(-v));
+          // Half a sample is what rounding takes.
+          REQUIRE(std::abs(samples[i * channels + c] - 65535.0 * expected) <= 0.5 + 65535.0 * 3e-7);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("scores of classes are never clamped, and what isn't computed has a label of its own") {
+  NetworkOutput output;
+  output.kind = NetworkOutput::Kind::classes;
+  output.channels = 2;
+  output.ignore = 7;
+  const StitchPlan plan = plan_stitching({8, 4}, 4, 0, 1, StitchEdge::shift);
+  StitchBand band(plan, output, StitchWeights::tent);
+  std::vector<float> tile(32, 0.25F);
+  std::fill(tile.begin() + 16, tile.end(), 0.75F);
+  CHECK(band.put({0, 0}, tile).sound(output));
+  tile[3] = 5.0F;
+  const MappedValues seen = band.put({1, 0}, tile);
+  CHECK_FALSE(seen.sound(output));
+  CHECK(seen.outside == 1);
+  CHECK(seen.largest == 5.0F);
+  band.arrived({0, 0}, true);
+  band.arrived({1, 0}, false);
+  PixelImage labels({8, 4}, luminance_format);
+  band.gather(labels.view());
+  for (std::size_t i = 0; i < 32; ++i) CHECK(std::to_integer<int>(labels.bytes[i]) == (i % 8 < 4 ? 1 : 7));
+  output.ignore = 1;
+  CHECK_THROWS_AS(StitchBand(plan, output, StitchWeights::tent), std::invalid_argument);
+}
+
+TEST_CASE("classes are compared before their blend is rounded") {
+  NetworkOutput output;
+  output.kind = NetworkOutput::Kind::classes;
+  output.channels = 2;
+  const StitchPlan plan = plan_stitching({6, 4}, 4, 2, 1, StitchEdge::shift);
+  StitchBand band(plan, output, StitchWeights::tent);
+  // Column 2 is 3/4 of the left tile and 1/4 of the right one, column 3 the reverse.
+  const auto tile = [](float first, float second) {
+    std::vector<float> values(32, first / 65535.0F);
+    std::fill(values.begin() + 16, values.end(), second / 65535.0F);
+    return values;
+  };
+  CHECK(band.put({0, 0}, tile(1000, 1000)).sound(output));
+  CHECK(band.put({1, 0}, tile(1000, 1001)).sound(output));
+  band.arrived({0, 0}, true);
+  band.arrived({1, 0}, true);
+  PixelImage labels({6, 4}, luminance_format);
+  band.gather(labels.view());
+  // Rounded, the second class is 1000 in column 2 as the first is, which would win.
+  for (std::int64_t x = 0; x < 6; ++x) CHECK(int{labels.at<std::uint8_t>(x, 1)} == (x < 2 ? 0 : 1));
 }
 
 TEST_CASE("tiles are cut as numpy's symmetric padding has them, from no more rows than they need") {

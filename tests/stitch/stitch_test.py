@@ -91,7 +91,7 @@ def stitched(tiles, present, columns, rows, size, kind, low, high):
     fill = 255 if kind == "uint8" and channels == 3 else 0
     made = numpy.where(weight > 0, (2 * total + weight) // numpy.maximum(2 * weight, 1), fill)
     if kind == "classes":
-        return made.argmax(axis=2).astype(numpy.uint8)
+        return numpy.where(weight[..., 0] > 0, total.argmax(axis=2), 255).astype(numpy.uint8)
     return made.astype(numpy.uint8 if kind == "uint8" else numpy.uint16)
 
 
@@ -111,7 +111,9 @@ class Stitch(unittest.TestCase):
                     out = [-(-n // scale) for n in size]
                     columns, rows = (axis(n, side // scale, overlap // scale, edge, weights) for n in out)
                     count = len(columns[0]) * len(rows[0])
-                    tiles = values.uniform(-1.5, 3.5, (count, channels, side // scale, side // scale)).astype(numpy.float32)
+                    # Scores of classes are never clamped.
+                    ends = (-1, 3) if kind == "classes" else (-1.5, 3.5)
+                    tiles = values.uniform(*ends, (count, channels, side // scale, side // scale)).astype(numpy.float32)
                     present = numpy.ones(count, dtype=numpy.uint8)
                     if turn == 3:
                         present = values.integers(0, 2, count).astype(numpy.uint8)

@@ -66,8 +66,9 @@ void stitch(const std::vector<std::string>& arguments, Size size) {
   for (std::int64_t row = 0; row < plan.y.count; ++row) {
     for (std::int64_t column = plan.x.count - 1; column >= 0; --column) {
       const auto number = static_cast<std::size_t>(row * plan.x.count + column);
-      if (present[number] != 0 && !band.put({column, row}, std::span(values).subspan(number * count, count))) {
-        throw std::runtime_error("not a number");
+      if (present[number] != 0 &&
+          !band.put({column, row}, std::span(values).subspan(number * count, count)).sound(output)) {
+        throw std::runtime_error("a value is not a number, or outside");
       }
       band.arrived({column, row}, present[number] != 0);
     }

@@ -38,7 +38,7 @@ struct CodedSlide {
   int tile_height = 64;
   double mpp = 0.0;  ///< micrometres a pixel; 0: the slide doesn't say
   unsigned seed = 1;
-  int levels = 1;         ///< or 2, the second half as wide and high, of another picture
+  int levels = 1;         ///< or 2, the second half as wide and high
   int missing_tiles = 0;  ///< of a level, at most so many, at random places
   int bad_tiles = 0;      ///< as well, with bytes that no codec takes
   int damaged_tiles = 0;  ///< as well, with some bytes that are others: codecs may notice or not
@@ -70,7 +70,7 @@ inline Bytes encode_tile(const Picture& tile, TileCoding coding) {
 }
 
 /// A level with its tags and tiles. They have room for the resolutions of JPEG 2000 from 24 pixels on.
-inline TestDirectory coded_level(const CodedSlide& slide, int width, int height, unsigned seed) {
+inline TestDirectory coded_level(const CodedSlide& slide, bool half, unsigned seed) {
   struct Tags {
     std::uint64_t compression, photometric;
   };
@@ -80,8 +80,11 @@ inline TestDirectory coded_level(const CodedSlide& slide, int width, int height,
                                        {jpeg, ycbcr},         {jpeg, grey},     {jpeg, rgb},   {aperio_rgb, rgb},
                                        {aperio_ycbcr, ycbcr}, {aperio_rgb, rgb}};
   const Tags& tag = tags[static_cast<int>(slide.coding)];
-  const Picture picture =
-      tag.photometric == grey ? make_picture(width, height, 1, seed) : make_stained_picture(width, height, seed);
+  const Picture whole = tag.photometric == grey ? make_picture(slide.width, slide.height, 1, slide.seed)
+                                                : make_stained_picture(slide.width, slide.height, slide.seed);
+  const Picture picture = half ? reduced(whole, 2) : whole;
+  const int width = picture.width;
+  const int height = picture.height;
   TestDirectory directory = tiled_directory(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
                                             static_cast<std::uint32_t>(slide.tile_width),
                                             static_cast<std::uint32_t>(slide.tile_height), picture.samples);
@@ -106,13 +109,12 @@ inline TestDirectory coded_level(const CodedSlide& slide, int width, int height,
 
 inline void write_coded_slide(const std::filesystem::path& file, const CodedSlide& slide) {
   TestTiff tiff;
-  tiff.directories.push_back(coded_level(slide, slide.width, slide.height, slide.seed));
+  tiff.directories.push_back(coded_level(slide, false, slide.seed));
   if (slide.mpp > 0.0) {
     tiff.directories[0].set_text(270, "Aperio Image Library\r\nx|MPP = " + std::to_string(slide.mpp));
   }
   if (slide.levels > 1) {
-    tiff.directories.push_back(
-        coded_level(slide, (slide.width + 1) / 2, (slide.height + 1) / 2, slide.seed + 1).set(254, long_, {1}));
+    tiff.directories.push_back(coded_level(slide, true, slide.seed + 1).set(254, long_, {1}));
   }
   const Bytes bytes = tiff.bytes();
   std::ofstream out(file, std::ios::binary | std::ios::trunc);

@@ -6,6 +6,7 @@
 //   sync:N        the N-th fsync or fdatasync fails (EIO)
 //   rename:N      the N-th rename fails (EIO)
 //   read:ERRNO:N  the first N reads fail with that number
+//   stop:N        the process stops (SIGSTOP) at the N-th writing call, which is made when it goes on
 //   slow:MS       every writing call takes so many milliseconds longer
 //   record        every change goes into the report, in order
 //   clock:N       from the N-th look on the clock is a day behind
@@ -14,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +90,11 @@ class Faults {
   void be_slow() const {
     if (mode_ == "slow") usleep(static_cast<useconds_t>(at_) * 1000);
   }
-  bool is_full() { return ++writes_ >= at_ && mode_ == "full"; }
+  bool is_full() {
+    const long number = ++writes_;
+    if (mode_ == "stop" && number == at_) raise(SIGSTOP);
+    return mode_ == "full" && number >= at_;
+  }
   bool sync_fails() { return ++syncs_ == at_ && mode_ == "sync"; }
   bool rename_fails() { return ++renames_ == at_ && mode_ == "rename"; }
   bool read_fails() { return ++reads_ <= at_ && mode_ == "read"; }

@@ -2,7 +2,7 @@
 
 #include <slidestream/config.hpp>
 
-#include "stages/gpu.hpp"
+#include "stages/gpu/gpu_set.hpp"
 #include "support/test_data.hpp"
 
 namespace slidestream::test {

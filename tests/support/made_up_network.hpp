@@ -21,7 +21,8 @@
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 
-#include "operators/network_operator.hpp"
+#include "operators/common/network_operator.hpp"
+#include "planning/network_plan.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/pixel_images.hpp"
 #include "support/random_pause.hpp"
@@ -35,7 +36,7 @@ namespace slidestream::test {
 /// A network that is made up of a function of its tiles.
 struct MadeUp final : Network {
   NetworkTiles cut{96, 32, 3, std::nullopt, false};
-  NetworkOutput given{NetworkOutput::Kind::image, 3, 1, SampleType::uint8, 0.0F, 255.0F};
+  NetworkOutput given{NetworkOutput::Kind::image, 3, 1, SampleType::uint8, NetworkActivation::none, 0.0F, 255.0F};
   int count = 1;
   bool place = false;                           ///< what it gives depends on the place in the tile
   std::map<std::uint64_t, std::int64_t> known;  ///< tiles of a slide by what they look like
@@ -139,11 +140,11 @@ class VectorsOperator final : public operators::NetworkOperator {
   VectorsOperator(std::shared_ptr<const Network> network, std::function<void(const TileVectors&)> take)
       : NetworkOperator("model", std::move(network)), take_(std::move(take)) {}
 
-  VectorsFile vectors_file() const override {
-    return {"features", "features", ".vectors", [this](const std::filesystem::path& file, const TileVectors& vectors) {
-              take_(vectors);
-              std::ofstream(file) << vectors.values.size();
-            }};
+  std::vector<VectorsFile> vectors_files() const override {
+    return {{"features", "features", ".vectors", [this](const std::filesystem::path& file, const TileVectors& vectors) {
+               take_(vectors);
+               std::ofstream(file) << vectors.values.size();
+             }}};
   }
 
  private:
@@ -193,8 +194,8 @@ inline PixelImage read_level(const std::filesystem::path& file, std::size_t leve
 /// What a network's image of a slide must be: all in memory, a tile after the other.
 inline PixelImage whole_image(const MadeUp& network, const PixelImage& pixels, const Config& config,
                               const std::set<std::int64_t>& absent = {}) {
-  const StitchPlan plan =
-      plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale, config.stitch.edge);
+  const StitchPlan plan = plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale,
+                                         edge_of(config.stitch.edge, network.given));
   StitchBand band(plan, network.given, config.stitch.weights);
   PixelImage image(plan.image, StitchBand::format(network.given));
   std::vector<std::uint8_t> tile(static_cast<std::size_t>(plan.side * plan.side * 3));
@@ -212,7 +213,7 @@ inline PixelImage whole_image(const MadeUp& network, const PixelImage& pixels, c
         }
       }
     }
-    if (!absent.contains(number)) REQUIRE(band.put(at, values));
+    if (!absent.contains(number)) REQUIRE(band.put(at, values).sound(network.given));
     band.arrived(at, !absent.contains(number));
     if (band.ready() == made) continue;
     band.gather(part_of(image.view(), {0, made, plan.image.width, band.ready() - made}));
@@ -225,8 +226,8 @@ inline PixelImage whole_image(const MadeUp& network, const PixelImage& pixels, c
 /// Has the network know a slide's tiles.
 inline void know(MadeUp& network, const std::string& slide, const Config& config) {
   const PixelImage pixels = read_level(slide);
-  const StitchPlan plan =
-      plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale, config.stitch.edge);
+  const StitchPlan plan = plan_stitching(pixels.image, network.cut.side, network.cut.overlap, network.given.scale,
+                                         edge_of(config.stitch.edge, network.given));
   std::vector<std::uint8_t> tile(static_cast<std::size_t>(plan.side * plan.side * 3));
   for (std::int64_t number = 0; number < plan.tiles(); ++number) {
     cut_tile(tile, pixels.view(), plan.input_of(plan.tile(number)));

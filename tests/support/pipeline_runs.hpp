@@ -12,8 +12,9 @@
 
 #include <slidestream/pipeline.hpp>
 
-#include "stages/gpu.hpp"
+#include "stages/gpu/gpu_set.hpp"
 #include "stages/pipeline.hpp"
+#include "support/made_up_gpus.hpp"
 #include "support/random_pause.hpp"
 
 /// \file
@@ -51,12 +52,9 @@ inline bool left_to_release() {
 
 /// The backends that there are here. Where GPUs are made up, theirs alone: the other is tried elsewhere.
 inline std::vector<Backend> backends() {
-#ifdef SLIDESTREAM_FAKE_CUDA
-  return {Backend::cuda};
-#else
+  if (made_up_gpus()) return {Backend::cuda};
   if (choose_gpus({}).devices.empty()) return {Backend::cpu};
   return {Backend::cpu, Backend::cuda};
-#endif
 }
 
 /// A run that nobody watches.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -106,22 +107,24 @@ inline PixelImage plain_sobel(const PixelImage& luminance, SampleType output) {
   return made;
 }
 
-/// Stain normalisation by a matrix between log spaces in 1/65536, without tables.
-inline PixelImage plain_stain(const PixelImage& image, const std::array<std::array<std::int32_t, 3>, 3>& matrix) {
+/// Stain normalisation by a matrix between log spaces in 1/65536, without tables. White points are the slide's and the
+/// reference's.
+inline PixelImage plain_stain(const PixelImage& image, const std::array<std::array<std::int32_t, 3>, 3>& matrix,
+                              const std::array<std::uint8_t, 3>& from, const std::array<std::uint8_t, 3>& to) {
   PixelImage made(image.image, rgb_format);
   for (std::int64_t y = 0; y < image.image.height; ++y) {
     for (std::int64_t x = 0; x < image.image.width; ++x) {
       std::array<std::int64_t, 3> logs{};
       for (std::size_t j = 0; j < 3; ++j) {
-        const double log = std::log((image.at(x, y, static_cast<int>(j)) + 1) / 255.0);
-        logs[j] = static_cast<std::int64_t>(std::nearbyint(65536.0 * log));
+        const double v = std::min<int>(image.at(x, y, static_cast<int>(j)), from[j]);
+        logs[j] = static_cast<std::int64_t>(std::nearbyint(65536.0 * std::log((v + 1) / (from[j] + 1.0))));
       }
       for (std::size_t c = 0; c < 3; ++c) {
         std::int64_t t = 0;
         for (std::size_t j = 0; j < 3; ++j) t += matrix[c][j] * logs[j];
         const std::int64_t i = ((std::int64_t{1} << 20) - t) >> 21;
-        const double value = i < 0 ? 255.0 : std::floor(255.0 * std::exp(-static_cast<double>(i) / 2048.0) + 0.5);
-        made.set(x, y, static_cast<int>(c), static_cast<std::uint8_t>(value));
+        const double value = std::floor((to[c] + 1.0) * std::exp(-static_cast<double>(i) / 2048.0) - 0.5);
+        made.set(x, y, static_cast<int>(c), static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0)));
       }
     }
   }

@@ -52,8 +52,20 @@ inline WholeImage noise_image(Size size, PixelFormat format, std::mt19937& rando
   return image;
 }
 
-/// A level from the image itself (float32: from the level above, `above`).
-inline WholeImage plain_level(const WholeImage& image, const WholeImage& above, int level, bool labels) {
+/// The sum of what is inside of block (x, y) of 2^level x 2^level samples: of its quarters, pairs of a row first.
+inline double plain_sum(const WholeImage& image, std::int64_t x, std::int64_t y, int c, int level) {
+  if (level == 0) return image.at<float>(x, y)[c];
+  const std::int64_t half = std::int64_t{1} << (level - 1);
+  const auto row_sum = [&](std::int64_t v) {
+    const double left = plain_sum(image, 2 * x, v, c, level - 1);
+    return (2 * x + 1) * half < image.size.width ? left + plain_sum(image, 2 * x + 1, v, c, level - 1) : left;
+  };
+  const double upper = row_sum(2 * y);
+  return (2 * y + 1) * half < image.size.height ? upper + row_sum(2 * y + 1) : upper;
+}
+
+/// A level from the image itself.
+inline WholeImage plain_level(const WholeImage& image, int level, bool labels) {
   const std::int64_t block = std::int64_t{1} << level;
   WholeImage made({(image.size.width + block - 1) / block, (image.size.height + block - 1) / block}, image.format);
   const auto sum_of = [&](std::int64_t x, std::int64_t y, int c, auto sample) {
@@ -68,14 +80,9 @@ inline WholeImage plain_level(const WholeImage& image, const WholeImage& above, 
     return static_cast<T>((2 * sum + n) / (2 * n));
   };
   const auto mean_of = [&](std::int64_t x, std::int64_t y, int c) {
-    const float* first = above.at<float>(2 * x, 2 * y) + c;
-    const bool two_columns = 2 * x + 1 < above.size.width;
-    const bool two_rows = 2 * y + 1 < above.size.height;
-    const float* next = two_rows ? above.at<float>(2 * x, 2 * y + 1) + c : nullptr;
-    const int right = above.format.channels;
-    if (two_columns && two_rows) return ((first[0] + first[right]) + (next[0] + next[right])) / 4.0F;
-    if (two_columns) return (first[0] + first[right]) / 2.0F;
-    return two_rows ? (first[0] + next[0]) / 2.0F : first[0];
+    const std::int64_t columns = std::min(block, image.size.width - x * block);
+    const std::int64_t rows = std::min(block, image.size.height - y * block);
+    return static_cast<float>(plain_sum(image, x, y, c, level) / static_cast<double>(columns * rows));
   };
   for (std::int64_t y = 0; y < made.size.height; ++y) {
     for (std::int64_t x = 0; x < made.size.width; ++x) {
@@ -100,7 +107,7 @@ inline WholeImage plain_level(const WholeImage& image, const WholeImage& above, 
 /// All levels, the image first.
 inline std::vector<WholeImage> plain_pyramid(const WholeImage& image, int levels, bool labels) {
   std::vector<WholeImage> made{image};
-  for (int level = 1; level < levels; ++level) made.push_back(plain_level(image, made.back(), level, labels));
+  for (int level = 1; level < levels; ++level) made.push_back(plain_level(image, level, labels));
   return made;
 }
 

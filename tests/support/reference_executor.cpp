@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <slidestream/error.hpp>
 #include <utility>
 
 #include "operators/stain/macenko.hpp"
+#include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "support/plain_operators.hpp"
 
@@ -91,7 +93,6 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
   const auto slide = Slide::open(path, {.mpp = config.input.mpp});
   const auto level = static_cast<std::size_t>(config.input.level);
   const std::vector<std::string>& names = config.operators.run;
-  const auto runs = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
 
   const std::size_t levels = slide->info().levels.size();
   if (level >= levels) {
@@ -105,23 +106,35 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
   made.height = geometry.height;
   if (slide->info().mpp) made.mpp = *slide->info().mpp * geometry.downsample;
   const std::int64_t window = config.analysis.window;
-  if (runs("spectrum") && std::min(geometry.width, geometry.height) < window) {
-    fail("source", "the level has " + std::to_string(geometry.width) + " x " + std::to_string(geometry.height) +
-                       " pixels, less than one window of " + std::to_string(window) + " x " + std::to_string(window));
-    return made;
-  }
-
-  operators::StainMatrix stains{};
-  try {
-    const SlideContext context = {*slide, level, path, slide->info().mpp};
-    operators::Preparation& preparation = operators::Preparation::of(context, config);
-    if (runs("stain") || runs("tissue")) preparation.mask();
-    if (runs("stain")) {
-      stains = operators::stain_matrix(operators::fit_stains(preparation.image().view(), *preparation.mask()),
-                                       operators::published_stains(), config.stain.output);
+  operators::StainMap stains{};
+  const SlideContext context = {*slide, level, path, slide->info().mean_mpp()};
+  std::set<std::string> lacking;
+  for (const std::string& name : names) {
+    try {
+      if (name == "spectrum" && std::min(geometry.width, geometry.height) < window) {
+        throw Error("the level has " + std::to_string(geometry.width) + " x " + std::to_string(geometry.height) +
+                    " pixels, less than one window of " + std::to_string(window) + " x " + std::to_string(window));
+      }
+      operators::Preparation& preparation = operators::Preparation::of(context, config);
+      if (name == "stain" || name == "tissue") preparation.mask();
+      if (name != "stain") continue;
+      const auto mask = preparation.mask();
+      const auto pixels_of_tissue =
+          operators::stained_blocks(*slide, context.mpp, *mask, config.stain.mpp, config.decode.on_bad_tile);
+      const operators::WhitePoint white = operators::measure_white(preparation.image().view(), *mask);
+      stains = operators::stain_map(operators::fit_stains(pixels_of_tissue, white), operators::published_stains(),
+                                    config.stain.output);
+    } catch (const Error& error) {
+      if (lacking.empty()) {
+        fail("", error.what());
+        made.lacking_stage = name;
+      }
+      lacking.insert(name);
     }
-  } catch (const Error& error) {
-    fail("source", error.what());
+  }
+  if (lacking.size() == names.size()) {
+    made.lacking_stage.clear();
+    made.failed_stage = "source";
     return made;
   }
   // Tissue alone reads no pixels of the level.
@@ -132,11 +145,12 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
   made.bad_tiles = pixels.bad;
   if (!pixels.bad.empty() && config.decode.on_bad_tile == BadTilePolicy::fail) {
     made.failed_stage = "decode";
+    made.cause.clear();
     made.failed_tile = pixels.bad.front();
     return made;
   }
   for (const std::string& name : names) {
-    if (name == "tissue") continue;
+    if (name == "tissue" || lacking.contains(name)) continue;
     if (name == "spectrum") {
       made.spectrum = spectrum_of(pixels.luminance, config.analysis);
       continue;
@@ -149,7 +163,7 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
       if (name == "gaussian") {
         return plain_gaussian(coloured(pixels, config.gaussian.colour), config.gaussian.radius, config.gaussian.sigma);
       }
-      if (name == "stain") return plain_stain(pixels.rgb, stains);
+      if (name == "stain") return plain_stain(pixels.rgb, stains.matrix, stains.from, stains.to);
       if (name == "identity") return coloured(pixels, config.identity.colour);
       throw Error("the reference has no operator " + name);
     }();

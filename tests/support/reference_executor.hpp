@@ -34,6 +34,7 @@ struct ReferenceSpectrum {
 
 struct ReferenceSlide {
   std::string failed_stage;                 ///< empty: the slide is done
+  std::string lacking_stage;                ///< the first operator that failed on a slide that is done; empty: none
   std::optional<std::int64_t> failed_tile;  ///< the first of `bad_tiles`, where the slide fails with it
   std::string cause;                        ///< of a failure that isn't a tile's, without the slide's path
   std::int64_t width = 0;                   ///< of the level, pixels

@@ -124,6 +124,18 @@ TEST_CASE("windows on a device are the host's, whatever the slides") {
     options.threads = in(1, 3);
     options.prefetch = in(0, 2);
     options.memory_mib = 1;
+    if (in(0, 2) == 0) options.shuffle = static_cast<std::uint64_t>(in(0, 1000));
+    if (in(0, 2) == 0) {
+      // Positions in any order, some of them twice.
+      for (const auto& file : options.slides) {
+        const Level level = Slide::open(file)->info().levels[0];
+        std::vector<WindowCorner>& corners = options.corners.emplace_back();
+        for (int i = in(0, 30); i > 0; --i) {
+          corners.push_back({in(0, static_cast<int>(level.width) - 1), in(0, static_cast<int>(level.height) - 1)});
+          if (in(0, 3) == 0) corners.push_back(corners.front());
+        }
+      }
+    }
     decoding(round % 3 != 0);
     REQUIRE(on_device(options) == on_host(options));
   }
@@ -161,7 +173,7 @@ TEST_CASE("windows of pixels that stand for many are made in parts where they ta
   if (gpus_or_skip() == 0) return;
   const TemporaryFolder folder;
   decoding(true);
-  write_coded_slide(folder / "wide.svs", {.coding = TileCoding::jpeg_420, .width = 7000, .height = 5000});
+  write_coded_slide(folder / "wide.svs", {.coding = TileCoding::jpeg_420, .width = 3600, .height = 2600});
   for (const double factor : {1.7, 40.25, 256.0}) {
     CAPTURE(factor);
     TileStreamOptions options;

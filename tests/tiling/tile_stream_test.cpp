@@ -10,6 +10,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "image/mask.hpp"
@@ -42,12 +43,10 @@ std::vector<Window> plain_windows(const TileStreamOptions& options) {
     const auto slide = Slide::open(options.slides[place]);
     const auto index = static_cast<std::size_t>(request.level);
     const Level& level = slide->info().levels[index];
-    const Level& finest = slide->info().levels[0];
     Pixels whole(static_cast<std::size_t>(level.width * level.height * 3));
     read_rgb(*slide, index, 0, 0, {whole.data(), level.width * 3, level.width, level.height, rgb_format},
              request.on_bad_tile);
-    const GridScale scale = {static_cast<double>(finest.width) / static_cast<double>(level.width),
-                             static_cast<double>(finest.height) / static_cast<double>(level.height)};
+    const GridScale scale = {slide->info().downsample_x(index), slide->info().downsample_y(index)};
     std::vector<Window> windows;
     for (std::int64_t y = 0; y < level.height; y += request.step.height) {
       for (std::int64_t x = 0; x < level.width; x += request.step.width) {
@@ -160,6 +159,138 @@ TEST_CASE("windows are what the whole levels have, whatever the threads and the 
   CHECK((once && again && panes));
 }
 
+TEST_CASE("listed windows come in their order, whatever the threads and the memory") {
+  const TemporaryFolder folder;
+  std::mt19937 random(11);
+  const auto in = [&](int low, int high) { return static_cast<int>(low + random_below(random, high - low + 1)); };
+  bool was_left_out = false, was_padded = false, reached_chunks = false;
+  for (int round = 0; round < 40; ++round) {
+    CAPTURE(round);
+    TileStreamOptions options;
+    options.windows.size = {in(1, 90), in(1, 90)};
+    options.windows.edge = in(0, 1) == 0 ? WindowEdge::drop : WindowEdge::pad;
+    options.windows.on_bad_tile = BadTilePolicy::white;
+    options.windows.shards = in(1, 3);
+    options.windows.shard = in(0, options.windows.shards - 1);
+    options.batch = in(1, 9);
+    options.layout = in(0, 1) == 0 ? WindowLayout::interleaved : WindowLayout::planar;
+    options.threads = in(1, 4);
+    options.prefetch = in(0, 2);
+    options.memory_mib = in(0, 1) == 0 ? 1 : 1024;
+    std::vector<Window> expected;
+    for (int i = 0; i < in(1, 3); ++i) {
+      const auto file = folder / (std::to_string(i) + ".svs");
+      write_coded_slide(file, random_coded_slide(random));
+      const auto slide = Slide::open(file);
+      const Level& level = slide->info().levels[0];
+      options.slides.push_back(file);
+      std::vector<WindowCorner>& corners = options.corners.emplace_back();
+      for (int n = in(0, 60); n > 0; --n) {
+        corners.push_back({in(0, static_cast<int>(level.width) - 1), in(0, static_cast<int>(level.height) - 1)});
+        // The same window twice, and several in a row.
+        if (in(0, 5) == 0) corners.push_back(corners.front());
+        if (in(0, 5) == 0) corners.back().y = corners.front().y;
+      }
+      // A list of one window is a grid that begins there.
+      std::vector<Window> of_slide;
+      Pixels whole(static_cast<std::size_t>(level.width * level.height * 3));
+      read_rgb(*slide, 0, 0, 0, {whole.data(), level.width * 3, level.width, level.height, rgb_format},
+               BadTilePolicy::white);
+      for (const WindowCorner& corner : corners) {
+        const Size size = options.windows.size;
+        const bool is_inside = corner.x + size.width <= level.width && corner.y + size.height <= level.height;
+        was_left_out |= !is_inside && options.windows.edge == WindowEdge::drop;
+        was_padded |= !is_inside && options.windows.edge == WindowEdge::pad;
+        if (!is_inside && options.windows.edge == WindowEdge::drop) continue;
+        Window window{Pixels(static_cast<std::size_t>(size.width * size.height * 3), options.fill), corner.x, corner.y,
+                      i};
+        for (std::int64_t at = 0; at < size.width * size.height; ++at) {
+          const std::int64_t x = corner.x + at % size.width, y = corner.y + at / size.width;
+          if (x >= level.width || y >= level.height) continue;
+          for (std::int64_t channel = 0; channel < 3; ++channel) {
+            const bool is_planar = options.layout == WindowLayout::planar;
+            window.pixels[static_cast<std::size_t>(is_planar ? channel * size.width * size.height + at
+                                                             : at * 3 + channel)] =
+                whole[static_cast<std::size_t>((y * level.width + x) * 3 + channel)];
+          }
+        }
+        of_slide.push_back(std::move(window));
+      }
+      const std::size_t n = of_slide.size();
+      const auto shard = static_cast<std::size_t>(options.windows.shard);
+      const auto shards = static_cast<std::size_t>(options.windows.shards);
+      for (std::size_t k = n * shard / shards; k < n * (shard + 1) / shards; ++k) expected.push_back(of_slide[k]);
+    }
+    TileStream stream(options);
+    CHECK(read_windows(stream, options) == expected);
+    CHECK(TileStream::count_windows(options) == std::ssize(expected));
+    reached_chunks |= std::ssize(expected) > 8 * options.batch;
+  }
+  CHECK((was_left_out && was_padded && reached_chunks));
+}
+
+TEST_CASE("a position outside of the slide is named") {
+  const TemporaryFolder folder;
+  TileStreamOptions options;
+  options.slides = {sound_slide(folder, "slide.svs")};
+  options.corners = {{{0, 0}, {384, 0}}};
+  TileStream stream(options);
+  TileBatch batch;
+  CHECK_THROWS_WITH_AS(stream.next(batch, std::chrono::seconds(60)),
+                       doctest::Contains("position 1 is (384, 0); expected one inside of 384 x 256 pixels of level 0"),
+                       SlideError);
+  options.corners.emplace_back();
+  CHECK_THROWS_WITH_AS(check_options(options), "coords holds positions for 2 slides; expected 1, one list per slide",
+                       ConfigError);
+}
+
+TEST_CASE("shuffled windows are all windows, in an order that the seed alone decides, and shards part them") {
+  const TemporaryFolder folder;
+  TileStreamOptions options;
+  for (unsigned i = 0; i < 19; ++i) {
+    options.slides.push_back(sound_slide(folder, std::to_string(i) + ".svs", i + 1));
+  }
+  options.windows.size = {48, 40};
+  options.windows.step = {70, 90};
+  options.batch = 7;
+  const std::vector<Window> in_order = plain_windows(options);
+  const auto place_of = [](const Window& window) { return std::tuple(window.slide, window.y, window.x); };
+  const auto sorted = [&](std::vector<Window> windows) {
+    std::ranges::sort(windows, {}, place_of);
+    return windows;
+  };
+  const auto read = [&](std::uint64_t seed, int threads, int shard = 0, int shards = 1) {
+    TileStreamOptions shuffled = options;
+    shuffled.shuffle = seed;
+    shuffled.threads = threads;
+    shuffled.windows.shard = shard;
+    shuffled.windows.shards = shards;
+    TileStream stream(shuffled);
+    std::vector<Window> windows = read_windows(stream, shuffled);
+    CHECK(TileStream::count_windows(shuffled) == std::ssize(windows));
+    return windows;
+  };
+  const std::vector<Window> first = read(1, 3);
+  CHECK(first != in_order);
+  CHECK(sorted(first) == sorted(in_order));
+  CHECK(read(1, 1) == first);
+  const std::vector<Window> second = read(2, 2);
+  CHECK(second != first);
+  CHECK(sorted(second) == sorted(first));
+  // Slides are mixed.
+  int changes = 0;
+  for (std::size_t i = 1; i < first.size(); ++i) changes += first[i].slide != first[i - 1].slide ? 1 : 0;
+  CHECK(changes > std::ssize(first) / 2);
+  // Each rank has every third.
+  std::vector<Window> together;
+  for (int shard = 0; shard < 3; ++shard) {
+    const std::vector<Window> part = read(1, 2, shard, 3);
+    CHECK(std::abs(std::ssize(part) - std::ssize(first) / 3) <= 2);
+    together.insert(together.end(), part.begin(), part.end());
+  }
+  CHECK(sorted(together) == sorted(first));
+}
+
 TEST_CASE("a tile is decoded once, or with little memory once for each row of windows") {
   const TemporaryFolder folder;
   TileStreamOptions options;
@@ -187,7 +318,7 @@ TEST_CASE("only windows that are tissue, and no tile that they don't touch") {
   CodedSlide description = {
       .coding = TileCoding::rgb, .width = 512, .height = 512, .tile_width = 64, .tile_height = 64};
   TestTiff tiff;
-  tiff.directories.push_back(coded_level(description, 512, 512, 1));
+  tiff.directories.push_back(coded_level(description, false, 1));
   auto& tiles = tiff.directories[0].tiles;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const bool tissue = i % 8 >= 2 && i % 8 < 5 && i / 8 >= 3 && i / 8 < 6;
@@ -248,17 +379,17 @@ TEST_CASE("a resolution is a level of that pixel size, or made from the next fin
   write_coded_slide(file, {.coding = TileCoding::rgb, .width = 400, .height = 200, .mpp = 0.5, .levels = 2});
   const SlideInfo info = Slide::open(file)->info();
   const auto chosen = [&](double mpp) {
-    const Resolution resolution = choose_resolution(info, 0, mpp);
+    const Resolution resolution = choose_resolution(info, 0, mpp, "");
     return std::pair(resolution.level, resolution.factor);
   };
   CHECK(chosen(1.01) == std::pair<std::size_t, std::int64_t>(1, 65536));
   CHECK(chosen(0.495) == std::pair<std::size_t, std::int64_t>(0, 65536));
   CHECK(chosen(0.75) == std::pair<std::size_t, std::int64_t>(0, 98304));
   CHECK(chosen(3.0) == std::pair<std::size_t, std::int64_t>(1, 196608));
-  CHECK_THROWS_WITH_AS(choose_resolution(info, 0, 0.4), doctest::Contains("slide.svs: tiles at 0.4"), SlideError);
-  CHECK_THROWS_WITH_AS(choose_resolution(info, 0, 500.0), doctest::Contains("256 times as coarse"), SlideError);
-  CHECK(choose_resolution(info, 1, {}).level == 1);
-  CHECK_THROWS_WITH_AS(choose_resolution(info, 2, {}), doctest::Contains("has no level 2; its levels are 0 to 1"),
+  CHECK_THROWS_WITH_AS(choose_resolution(info, 0, 0.4, ""), doctest::Contains("slide.svs: tiles at 0.4"), SlideError);
+  CHECK_THROWS_WITH_AS(choose_resolution(info, 0, 500.0, ""), doctest::Contains("256 times as coarse"), SlideError);
+  CHECK(choose_resolution(info, 1, {}, "").level == 1);
+  CHECK_THROWS_WITH_AS(choose_resolution(info, 2, {}, ""), doctest::Contains("has no level 2; its levels are 0 to 1"),
                        SlideError);
 }
 
@@ -272,7 +403,7 @@ TEST_CASE("windows and regions of another resolution are parts of the level's re
         file,
         {.coding = TileCoding::rgb, .width = 413, .height = 301, .tile_width = 64, .tile_height = 48, .mpp = 0.5});
     const auto slide = Slide::open(file);
-    const Resolution resolution = choose_resolution(slide->info(), 0, mpp);
+    const Resolution resolution = choose_resolution(slide->info(), 0, mpp, "");
     std::vector<std::uint8_t> level(413 * 301 * 3);
     read_rgb(*slide, 0, 0, 0, {level.data(), 413 * 3, 413, 301, rgb_format});
     const Size size = resolution.size_of(slide->info().levels[0]);

@@ -46,9 +46,10 @@ struct Sums {
 };
 
 HWY_INLINE hn::Vec<Int32> plus_products(hn::Vec<Int32> sum, hn::Vec<Int16> a, hn::Vec<Int16> b) {
+  // Rearranged sums can't be accumulated to: on Arm their lanes are in another order.
   auto odd = hn::Zero(d32);
-  const auto even = hn::ReorderWidenMulAccumulate(d32, a, b, sum, odd);
-  return hn::RearrangeToOddPlusEven(even, odd);
+  const auto even = hn::ReorderWidenMulAccumulate(d32, a, b, hn::Zero(d32), odd);
+  return hn::Add(sum, hn::RearrangeToOddPlusEven(even, odd));
 }
 
 HWY_INLINE void add_products(Sums& sums, hn::Vec<Int16> first, hn::Vec<Int16> second, hn::Vec<Int16> weights) {

@@ -1,7 +1,7 @@
 #include "operators/gaussian/gaussian_operator.hpp"
 
+#include "operators/common/image_operator.hpp"
 #include "operators/gaussian/gaussian.hpp"
-#include "operators/image_operator.hpp"
 
 namespace slidestream::operators {
 namespace {

@@ -1,6 +1,6 @@
 #include "operators/identity/identity_operator.hpp"
 
-#include "operators/image_operator.hpp"
+#include "operators/common/image_operator.hpp"
 
 namespace slidestream::operators {
 namespace {

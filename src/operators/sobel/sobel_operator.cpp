@@ -1,6 +1,6 @@
 #include "operators/sobel/sobel_operator.hpp"
 
-#include "operators/image_operator.hpp"
+#include "operators/common/image_operator.hpp"
 #include "operators/sobel/sobel.hpp"
 
 namespace slidestream::operators {

@@ -75,12 +75,12 @@ std::vector<Product> SpectrumOperator::products() const {
   return {{"distribution", Product::Kind::sums, {}}, {"map", Product::Kind::field, {SampleType::float32, 2}}};
 }
 
+bool SpectrumOperator::looks_at_small_level() const { return split_of(analysis_).statistic != nullptr; }
+
 std::shared_ptr<const SlideParameters> SpectrumOperator::prepare(const SlideContext& context) const {
-  if (split_of(analysis_).statistic == nullptr) return nullptr;
+  if (!looks_at_small_level()) return nullptr;
   const SlideInfo& info = context.slide.info();
-  const Level& level = info.levels.at(context.level);
-  const GridScale scale = {static_cast<double>(info.levels[0].width) / static_cast<double>(level.width),
-                           static_cast<double>(info.levels[0].height) / static_cast<double>(level.height)};
+  const GridScale scale = {info.downsample_x(context.level), info.downsample_y(context.level)};
   return std::make_shared<WindowClasses>(*prepare_mask(context, config_), scale, footprint(), config_.tissue.share);
 }
 

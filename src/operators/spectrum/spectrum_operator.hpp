@@ -22,6 +22,7 @@ class SpectrumOperator final : public Operator {
   bool computes_on_gpus() const override { return true; }
   /// Where windows are split, `WindowClasses` of the slide's mask; else null.
   std::shared_ptr<const SlideParameters> prepare(const SlideContext& context) const override;
+  bool looks_at_small_level() const override;
   std::string host_description() const override;
   std::unique_ptr<HostKernel> host_kernel() const override;
 

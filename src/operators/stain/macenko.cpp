@@ -15,33 +15,35 @@ constexpr double least_density = 0.15;
 constexpr double low_percentile = 0.01;
 constexpr double high_percentile = 0.99;
 constexpr double largest_entry = 1024.0;
+constexpr int least_background = 170;
+constexpr std::int64_t least_background_pixels = 1000;
 
 using Symmetric = std::array<Density, 3>;
 
-/// OD of every sample.
-const std::array<double, 256>& densities() {
-  static const std::array<double, 256> table = [] {
-    std::array<double, 256> made{};
-    for (std::size_t v = 0; v < made.size(); ++v) made[v] = -std::log(static_cast<double>(v + 1) / 255.0);
-    return made;
-  }();
-  return table;
+/// OD of every sample, by channel.
+using DensityTables = std::array<std::array<double, 256>, 3>;
+
+DensityTables densities(const WhitePoint& white) {
+  DensityTables tables{};
+  for (std::size_t j = 0; j < 3; ++j) {
+    for (std::size_t v = 0; v < white[j]; ++v) {
+      tables[j][v] = -std::log(static_cast<double>(v + 1) / static_cast<double>(white[j] + 1));
+    }
+  }
+  return tables;
 }
 
 double dot(const Density& a, const Density& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/// Calls `use` with the density of every pixel that counts, row by row.
-template <class Use>
-void each_stained(const ConstHostView& rgb, const Mask& tissue, const Use& use) {
-  const std::array<double, 256>& density = densities();
-  for (std::int64_t y = 0; y < tissue.size.height; ++y) {
-    const auto* pixel = rgb.row<const std::uint8_t>(y);
-    for (const std::uint8_t is_tissue : tissue.row(y)) {
-      const Density od = {density[pixel[0]], density[pixel[1]], density[pixel[2]]};
-      if (is_tissue != 0 && od[0] >= least_density && od[1] >= least_density && od[2] >= least_density) use(od);
-      pixel += 3;
-    }
+/// Densities of the pixels that count, in their order.
+std::vector<Density> stained_densities(std::span<const std::uint8_t> rgb, const WhitePoint& white) {
+  const DensityTables tables = densities(white);
+  std::vector<Density> stained;
+  for (std::size_t i = 0; i + 2 < rgb.size(); i += 3) {
+    const Density od = {tables[0][rgb[i]], tables[1][rgb[i + 1]], tables[2][rgb[i + 2]]};
+    if (od[0] >= least_density && od[1] >= least_density && od[2] >= least_density) stained.push_back(od);
   }
+  return stained;
 }
 
 /// Of at least one value, which are put into another order. Position q (n - 1), linear between neighbours.
@@ -114,32 +116,66 @@ std::array<Density, 2> pseudoinverse(const std::array<Density, 2>& colours) {
 }  // namespace
 
 const StainBasis& published_stains() {
-  static const StainBasis published = {{{{0.5626, 0.7201, 0.4062}, {0.2159, 0.8012, 0.5581}}}, {1.9705, 1.0308}};
+  static const StainBasis published = {
+      {{{0.5626, 0.7201, 0.4062}, {0.2159, 0.8012, 0.5581}}}, {1.9705, 1.0308}, usual_white};
   return published;
 }
 
-StainBasis fit_stains(const ConstHostView& rgb, const Mask& tissue) {
+WhitePoint measure_white(const ConstHostView& rgb, const Mask& tissue) {
   if (rgb.format != rgb_format || rgb.rect != Rect{0, 0, tissue.size.width, tissue.size.height}) {
-    throw std::invalid_argument("stains are fitted to RGB of the mask's size");
+    throw std::invalid_argument("white is measured on RGB of the mask's size");
   }
-  std::int64_t count = 0;
-  Density mean{};
-  each_stained(rgb, tissue, [&](const Density& od) {
-    ++count;
-    for (std::size_t j = 0; j < 3; ++j) mean[j] += od[j];
-  });
+  std::array<std::array<std::int64_t, 256>, 3> counts{};
+  std::int64_t others = 0;
+  std::int64_t pure = 0;
+  for (std::int64_t y = 0; y < tissue.size.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    for (const std::uint8_t is_tissue : tissue.row(y)) {
+      const auto [least, most] = std::minmax({pixel[0], pixel[1], pixel[2]});
+      if (is_tissue == 0 && least == 255) {
+        ++pure;
+      } else if (is_tissue == 0 && least >= least_background) {
+        ++others;
+        for (std::size_t j = 0; j < 3; ++j) ++counts[j][pixel[j]];
+      }
+      pixel += 3;
+    }
+  }
+  if (others < least_background_pixels) {
+    if (others + pure < least_background_pixels) return usual_white;
+    for (auto& of_channel : counts) of_channel[255] += pure;
+    others += pure;
+  }
+  WhitePoint white{};
+  for (std::size_t j = 0; j < 3; ++j) {
+    std::int64_t below = 0;
+    std::size_t v = 0;
+    while ((below += counts[j][v]) < (others + 1) / 2) ++v;
+    white[j] = static_cast<std::uint8_t>(v);
+  }
+  return white;
+}
+
+StainBasis fit_stains(std::span<const std::uint8_t> rgb, const WhitePoint& white) {
+  const std::vector<Density> stained = stained_densities(rgb, white);
+  const std::int64_t count = std::ssize(stained);
   if (count < least_stained_pixels) {
-    throw Error("only " + std::to_string(count) + " stained pixels of tissue in the small level; stains need " +
+    throw Error("only " + std::to_string(count) +
+                " stained pixels of tissue in the blocks that were looked at; stains need " +
                 std::to_string(least_stained_pixels));
+  }
+  Density mean{};
+  for (const Density& od : stained) {
+    for (std::size_t j = 0; j < 3; ++j) mean[j] += od[j];
   }
   for (double& entry : mean) entry /= static_cast<double>(count);
   Symmetric covariance{};
-  each_stained(rgb, tissue, [&](const Density& od) {
+  for (const Density& od : stained) {
     const Density off = {od[0] - mean[0], od[1] - mean[1], od[2] - mean[2]};
     for (std::size_t i = 0; i < 3; ++i) {
       for (std::size_t j = i; j < 3; ++j) covariance[i][j] += off[i] * off[j];
     }
-  });
+  }
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t j = i; j < 3; ++j) covariance[j][i] = covariance[i][j] /= static_cast<double>(count - 1);
   }
@@ -147,9 +183,9 @@ StainBasis fit_stains(const ConstHostView& rgb, const Mask& tissue) {
 
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(count));
-  each_stained(rgb, tissue,
-               [&](const Density& od) { values.push_back(std::atan2(dot(od, axes[1]), dot(od, axes[0]))); });
+  for (const Density& od : stained) values.push_back(std::atan2(dot(od, axes[1]), dot(od, axes[0])));
   StainBasis found;
+  found.white = white;
   for (std::size_t i = 0; i < 2; ++i) {
     const double angle = percentile(values, i == 0 ? low_percentile : high_percentile);
     for (std::size_t j = 0; j < 3; ++j) {
@@ -161,7 +197,7 @@ StainBasis fit_stains(const ConstHostView& rgb, const Mask& tissue) {
   const std::array<Density, 2> amounts = pseudoinverse(found.colours);
   for (std::size_t i = 0; i < 2; ++i) {
     values.clear();
-    each_stained(rgb, tissue, [&](const Density& od) { values.push_back(dot(amounts[i], od)); });
+    for (const Density& od : stained) values.push_back(dot(amounts[i], od));
     found.maxima[i] = percentile(values, high_percentile);
     if (!(found.maxima[i] > 0.0)) throw Error("the slide has only one of the two stains");
   }
@@ -183,6 +219,10 @@ StainMatrix stain_matrix(const StainBasis& slide, const StainBasis& reference, S
     }
   }
   return matrix;
+}
+
+StainMap stain_map(const StainBasis& slide, const StainBasis& reference, StainOutput output) {
+  return {stain_matrix(slide, reference, output), slide.white, reference.white};
 }
 
 }  // namespace slidestream::operators

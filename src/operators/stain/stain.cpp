@@ -1,40 +1,41 @@
 #include "operators/stain/stain.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace slidestream::operators {
 
-const std::array<std::int32_t, 256>& log_samples() {
-  static const std::array<std::int32_t, 256> table = [] {
-    std::array<std::int32_t, 256> made{};
-    for (std::size_t v = 0; v < made.size(); ++v) {
-      made[v] = static_cast<std::int32_t>(std::nearbyint(65536.0 * std::log(static_cast<double>(v + 1) / 255.0)));
-    }
-    return made;
-  }();
+std::array<std::int32_t, 256> log_samples(std::uint8_t white) {
+  std::array<std::int32_t, 256> table{};
+  for (std::size_t v = 0; v < white; ++v) {
+    const double share = static_cast<double>(v + 1) / static_cast<double>(white + 1);
+    table[v] = static_cast<std::int32_t>(std::nearbyint(65536.0 * std::log(share)));
+  }
   return table;
 }
 
-const std::vector<std::uint8_t>& exp_samples() {
-  static const std::vector<std::uint8_t> table = [] {
-    std::vector<std::uint8_t> made;
-    do {
-      const double argument = -static_cast<double>(made.size()) / (1 << exp_steps);
-      made.push_back(static_cast<std::uint8_t>(std::floor(255.0 * std::exp(argument) + 0.5)));
-    } while (made.back() != 0);
-    return made;
-  }();
+ExpTable exp_samples(std::uint8_t white) {
+  const auto sample = [&](std::int32_t step) {
+    const double value = (white + 1.0) * std::exp(-static_cast<double>(step) / (1 << exp_steps)) - 0.5;
+    return static_cast<std::uint8_t>(std::clamp(std::floor(value), 0.0, 255.0));
+  };
+  ExpTable table;
+  while (sample(-table.first) < 255) ++table.first;
+  do {
+    table.entries.push_back(sample(static_cast<std::int32_t>(table.entries.size()) - table.first));
+  } while (table.entries.back() != 0);
   return table;
 }
 
-Stain::Stain(const StainMatrix& matrix) : matrix_(matrix), products_(3 * 256) {
-  const std::array<std::int32_t, 256>& logs = log_samples();
+Stain::Stain(const StainMap& map) : map_(map), products_(3 * 256) {
+  for (std::size_t c = 0; c < 3; ++c) exponentials_[c] = exp_samples(map.to[c]);
   for (std::size_t j = 0; j < 3; ++j) {
+    const std::array<std::int32_t, 256> logs = log_samples(map.from[j]);
     for (std::size_t v = 0; v < 256; ++v) {
       Products& products = products_[j * 256 + v];
-      // Negated, as the table of exp goes, and with the rounding in one of them.
+      // Negated, as tables of exp go, and with what sums begin with in one of them.
       for (std::size_t c = 0; c < 3; ++c) {
-        products[c] = -std::int64_t{matrix[c][j]} * logs[v] + (j == 0 ? half_stain_step : 0);
+        products[c] = -std::int64_t{map.matrix[c][j]} * logs[v] + (j == 0 ? stain_start(exponentials_[c]) : 0);
       }
     }
   }
@@ -43,8 +44,12 @@ Stain::Stain(const StainMatrix& matrix) : matrix_(matrix), products_(3 * 256) {
 void Stain::run(const HostView& out, const ConstHostView& in) const {
   if (out.format != rgb_format) throw std::invalid_argument("stains are normalised in RGB");
   require_input(out, in, {}, rgb_format);
-  const std::uint8_t* exponentials = exp_samples().data();
-  const auto last = static_cast<std::int32_t>(exp_samples().size()) - 1;
+  std::array<const std::uint8_t*, 3> exponentials{};
+  std::array<std::int32_t, 3> last{};
+  for (std::size_t c = 0; c < 3; ++c) {
+    exponentials[c] = exponentials_[c].entries.data();
+    last[c] = static_cast<std::int32_t>(exponentials_[c].entries.size()) - 1;
+  }
   const Products* red = products_.data();
   const Products* green = red + 256;
   const Products* blue = green + 256;
@@ -56,7 +61,7 @@ void Stain::run(const HostView& out, const ConstHostView& in) const {
       const Products& g = green[from[1]];
       const Products& b = blue[from[2]];
       for (std::size_t c = 0; c < 3; ++c) {
-        to[c] = exponentials[exp_entry(r[c] + g[c] + b[c], last)];
+        to[c] = exponentials[c][exp_entry(r[c] + g[c] + b[c], last[c])];
       }
     }
   }

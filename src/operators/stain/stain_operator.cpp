@@ -1,11 +1,13 @@
 #include "operators/stain/stain_operator.hpp"
 
+#include <array>
 #include <mutex>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
 
-#include "operators/image_operator.hpp"
+#include "operators/common/image_operator.hpp"
+#include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/preparation.hpp"
 
 namespace slidestream::operators {
@@ -14,7 +16,23 @@ namespace {
 StainBasis stains_of(const SlideContext& context, const Config& config) {
   Preparation& preparation = Preparation::of(context, config);
   const auto mask = preparation.mask();
-  return fit_stains(preparation.image().view(), *mask);
+  WhitePoint white = usual_white;
+  if (config.stain.white.empty()) {
+    white = measure_white(preparation.image().view(), *mask);
+  } else {
+    for (std::size_t j = 0; j < white.size(); ++j) white[j] = static_cast<std::uint8_t>(config.stain.white.at(j));
+  }
+  return fit_stains(stained_blocks(context.slide, context.mpp, *mask, config.stain.mpp, config.decode.on_bad_tile),
+                    white);
+}
+
+std::shared_ptr<const Slide> open_reference(const Config& config) {
+  return Slide::open(config.stain.reference, {.max_pixels = config.input.max_pixels,
+                                              .max_tiles = config.input.max_tiles,
+                                              .retries = config.input.retries,
+                                              .mpp_default = config.input.mpp_default,
+                                              .channel = config.input.channel,
+                                              .openslide = config.input.openslide});
 }
 
 /// What slides are normalised to. A slide is looked at once a run: all slides fail with the one cause.
@@ -35,8 +53,8 @@ class Reference {
   void look() {
     const std::string& path = config_.stain.reference;
     try {
-      const auto slide = Slide::open(path, {.max_pixels = config_.input.max_pixels, .retries = config_.input.retries});
-      stains_ = stains_of({*slide, 0, path, slide->info().mpp}, config_);
+      const auto slide = open_reference(config_);
+      stains_ = stains_of({*slide, 0, path, slide->info().mean_mpp()}, config_);
     } catch (const SlideError& error) {
       failure_ = error.what();
     } catch (const Error& error) {
@@ -59,10 +77,11 @@ class StainOperator final : public ImageOperator {
 
   std::shared_ptr<const SlideParameters> prepare(const SlideContext& context) const override {
     const StainBasis& reference = reference_->stains();
-    return std::make_shared<StainParameters>(
-        stain_matrix(stains_of(context, config_), reference, config_.stain.output));
+    const StainBasis own = stains_of(context, config_);
+    return std::make_shared<StainParameters>(stain_map(own, reference, config_.stain.output), own);
   }
 
+  bool looks_at_small_level() const override { return true; }
   bool computes_on_gpus() const override { return true; }
   std::string host_description() const override { return "tables"; }
   std::unique_ptr<HostKernel> host_kernel() const override {
@@ -77,6 +96,29 @@ class StainOperator final : public ImageOperator {
 };
 
 }  // namespace
+
+std::vector<NamedValue> StainParameters::values() const {
+  constexpr std::array<const char*, 3> channels = {"red", "green", "blue"};
+  constexpr std::array<const char*, 2> stains = {"hematoxylin", "eosin"};
+  std::vector<NamedValue> values;
+  for (std::size_t j = 0; j < 3; ++j)
+    values.push_back({std::string("stain.white_") + channels[j], static_cast<double>(slide_.white[j])});
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string stain = std::string("stain.") + stains[i] + "_";
+    for (std::size_t j = 0; j < 3; ++j) values.push_back({stain + channels[j], slide_.colours[i][j]});
+    values.push_back({stain + "maximum", slide_.maxima[i]});
+  }
+  return values;
+}
+
+void check_stain_reference(const Config& config) {
+  if (!config.operators.runs("stain") || config.stain.reference.empty()) return;
+  try {
+    open_reference(config);
+  } catch (const Error& error) {
+    throw ConfigError(std::string("stain.reference: ") + error.what());
+  }
+}
 
 std::shared_ptr<const Operator> make_stain_operator(const Config& config) {
   return std::make_shared<StainOperator>(config);

@@ -6,68 +6,45 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "operators/tissue/geojson_reader.hpp"
 
 namespace slidestream::operators {
 namespace {
 
-using Json = nlohmann::json;
-
-/// Collections in collections are followed this far.
-constexpr int max_depth = 16;
-
 /// Coordinates beyond this are nonsense, and no longer exact.
 constexpr double max_coordinate = 1e12;
+
+/// More rows of the mask than edges of all outlines cross together take minutes to draw.
+constexpr std::uint64_t most_crossings = std::uint64_t{1} << 32;
 
 /// What is wrong, without the file's name.
 [[noreturn]] void fail(const std::string& cause) { throw Error(cause); }
 
-/// A value that must be there, and be an array.
-const Json& array_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_array()) fail(std::string("\"") + key + "\" is missing or no array");
-  return *found;
-}
-
-std::string type_of(const Json& object) {
-  if (!object.is_object()) fail("an object with a \"type\" was expected");
-  const auto type = object.find("type");
-  if (type == object.end() || !type->is_string()) fail("an object has no \"type\"");
-  return type->get<std::string>();
-}
-
-/// Draws polygons into a mask.
-class Painter {
+/// Draws polygons into a mask, and counts what has no area.
+class Painter final : public GeometrySink {
  public:
-  explicit Painter(Mask& mask) : mask_(mask), crossings_(static_cast<std::size_t>(mask.size.height)) {}
+  explicit Painter(Mask& mask) : mask_(mask) {}
 
-  void paint(const Json& polygon) {
-    if (!polygon.is_array()) fail("a polygon's coordinates are no array of rings");
-    first_row_ = mask_.size.height;
-    end_row_ = 0;
-    for (const Json& ring : polygon) {
-      if (!ring.is_array() || ring.size() < 4) fail("a ring has fewer than four positions");
-      Point before = point_of(ring.back());
-      for (const Json& position : ring) {
-        const Point point = point_of(position);
-        add_edge(before, point);
-        before = point;
-      }
-    }
-    for (std::int64_t y = first_row_; y < end_row_; ++y) {
-      std::vector<double>& of_row = crossings_[static_cast<std::size_t>(y)];
-      std::sort(of_row.begin(), of_row.end());
-      const auto row = mask_.row(y);
-      for (std::size_t i = 0; i + 1 < of_row.size(); i += 2) {
-        std::fill(row.begin() + first_centre(of_row[i], mask_.size.width),
-                  row.begin() + first_centre(of_row[i + 1], mask_.size.width), std::uint8_t{1});
-      }
-      of_row.clear();
+  void polygons(const GeoCoordinates& coordinates, bool multiple) override {
+    check(coordinates, multiple ? 4 : 3);
+    ++areas_;
+    std::size_t ring = 0;
+    for (const std::size_t end : coordinates.polygons) {
+      paint(coordinates, ring, end);
+      ring = end;
     }
   }
+  void flat() override { ++flat_; }
+
+  std::size_t areas_seen() const { return areas_; }
+  std::size_t flat_seen() const { return flat_; }
 
  private:
   /// In mask pixels.
@@ -75,16 +52,33 @@ class Painter {
     double x = 0.0;
     double y = 0.0;
   };
+  /// Where an edge crosses the centres of a row: the first pixel behind it.
+  struct Crossing {
+    std::int32_t row = 0;
+    std::int32_t column = 0;
+  };
 
-  Point point_of(const Json& position) const {
-    if (!position.is_array() || position.size() < 2 || !position[0].is_number() || !position[1].is_number()) {
+  /// `depth` is that of positions.
+  static void check(const GeoCoordinates& coordinates, int depth) {
+    const int found = coordinates.depth;
+    const auto is_empty = [&](int at) { return (coordinates.empty >> at & 1U) != 0; };
+    if (found == depth - 3 && found > 0) fail("a polygon's coordinates are no array of rings");
+    if (found == depth - 2 || is_empty(depth - 1)) fail("a ring has fewer than four positions");
+    if ((found != 0 && found != depth) || !coordinates.are_sound || is_empty(depth)) {
       fail("a position is not two numbers");
     }
-    const Point point{position[0].get<double>(), position[1].get<double>()};
-    if (!(std::abs(point.x) <= max_coordinate) || !(std::abs(point.y) <= max_coordinate)) {
+    std::size_t first = 0;
+    for (const std::size_t end : coordinates.rings) {
+      if (end - first < 4) fail("a ring has fewer than four positions");
+      first = end;
+    }
+  }
+
+  Point point_of(const GeoPosition& position) const {
+    if (!(std::abs(position.x) <= max_coordinate) || !(std::abs(position.y) <= max_coordinate)) {
       fail("a position is out of range");
     }
-    return {point.x / mask_.scale.x, point.y / mask_.scale.y};
+    return {position.x / mask_.scale.x, position.y / mask_.scale.y};
   }
 
   /// The first pixel of an axis whose centre is at `edge` or beyond.
@@ -92,76 +86,135 @@ class Painter {
     return static_cast<std::int64_t>(std::clamp(std::ceil(edge - 0.5), 0.0, static_cast<double>(size)));
   }
 
-  /// Notes where the edge crosses the rows' centres; one of its ends belongs to it.
-  void add_edge(Point from, Point to) {
-    if (from.y > to.y) std::swap(from, to);
-    const std::int64_t begin = first_centre(from.y, mask_.size.height);
-    const std::int64_t end = first_centre(to.y, mask_.size.height);
-    if (begin >= end) return;
-    const double slope = (to.x - from.x) / (to.y - from.y);
-    for (std::int64_t y = begin; y < end; ++y) {
-      crossings_[static_cast<std::size_t>(y)].push_back(from.x + (static_cast<double>(y) + 0.5 - from.y) * slope);
+  /// Calls `see` with the ends of each edge of the rings [ring, end), the upper one first, and the rows whose centres
+  /// it crosses; one of its ends belongs to it.
+  template <class See>
+  void for_edges(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, const See& see) const {
+    for (; ring < end; ++ring) {
+      const auto at = [&](std::size_t i) { return coordinates.positions.begin() + static_cast<std::ptrdiff_t>(i); };
+      const auto first = at(ring == 0 ? 0 : coordinates.rings[ring - 1]);
+      const auto last = at(coordinates.rings[ring]);
+      Point before = point_of(*(last - 1));
+      for (auto position = first; position != last; ++position) {
+        const Point point = point_of(*position);
+        const bool down = before.y <= point.y;
+        const Point& from = down ? before : point;
+        const Point& to = down ? point : before;
+        const std::int64_t first_row = first_centre(from.y, mask_.size.height);
+        const std::int64_t end_row = first_centre(to.y, mask_.size.height);
+        if (first_row < end_row) see(from, to, first_row, end_row);
+        before = point;
+      }
     }
-    first_row_ = std::min(first_row_, begin);
-    end_row_ = std::max(end_row_, end);
+  }
+
+  template <class See>
+  void for_crossings(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, const See& see) const {
+    for_edges(coordinates, ring, end, [&](const Point& from, const Point& to, std::int64_t first, std::int64_t last) {
+      const double slope = (to.x - from.x) / (to.y - from.y);
+      for (std::int64_t y = first; y < last; ++y) {
+        see(y, first_centre(from.x + (static_cast<double>(y) + 0.5 - from.y) * slope, mask_.size.width));
+      }
+    });
+  }
+
+  /// Its crossings are sorted where they are few, and else counted, even or odd, in an image of the mask's size.
+  void paint(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end) {
+    std::uint64_t crossings = 0;
+    std::int64_t first_row = mask_.size.height;
+    std::int64_t end_row = 0;
+    for_edges(coordinates, ring, end, [&](const Point&, const Point&, std::int64_t first, std::int64_t last) {
+      crossings += static_cast<std::uint64_t>(last - first);
+      first_row = std::min(first_row, first);
+      end_row = std::max(end_row, last);
+    });
+    crossings_ += crossings;
+    if (crossings_ > most_crossings) fail("its edges cross more rows of pixels than can be drawn");
+    const std::int64_t area = std::max<std::int64_t>(0, end_row - first_row) * mask_.size.width;
+    if (crossings <= static_cast<std::uint64_t>(area) / 8) {
+      paint_sorted(coordinates, ring, end, crossings);
+    } else {
+      paint_counted(coordinates, ring, end, first_row, end_row);
+    }
+  }
+
+  void paint_sorted(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, std::size_t count) {
+    sorted_.clear();
+    sorted_.reserve(count);
+    for_crossings(coordinates, ring, end, [this](std::int64_t y, std::int64_t x) {
+      sorted_.push_back({static_cast<std::int32_t>(y), static_cast<std::int32_t>(x)});
+    });
+    std::sort(sorted_.begin(), sorted_.end(), [](const Crossing& a, const Crossing& b) {
+      return a.row != b.row ? a.row < b.row : a.column < b.column;
+    });
+    // Rings are closed: every row is crossed an even number of times.
+    for (std::size_t i = 0; i + 1 < sorted_.size(); i += 2) {
+      const auto row = mask_.row(sorted_[i].row);
+      std::fill(row.begin() + sorted_[i].column, row.begin() + sorted_[i + 1].column, std::uint8_t{1});
+    }
+  }
+
+  void paint_counted(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, std::int64_t first_row,
+                     std::int64_t end_row) {
+    const std::int64_t pitch = mask_.size.width + 1;
+    odd_.resize(static_cast<std::size_t>(pitch * mask_.size.height));
+    for_crossings(coordinates, ring, end,
+                  [&](std::int64_t y, std::int64_t x) { odd_[static_cast<std::size_t>(y * pitch + x)] ^= 1; });
+    for (std::int64_t y = first_row; y < end_row; ++y) {
+      const auto odd = odd_.begin() + y * pitch;
+      std::uint8_t inside = 0;
+      std::uint8_t* pixel = mask_.row(y).data();
+      for (std::int64_t x = 0; x < mask_.size.width; ++x, ++pixel) {
+        inside ^= odd[x];
+        *pixel |= inside;
+      }
+      std::fill(odd, odd + pitch, std::uint8_t{0});
+    }
   }
 
   Mask& mask_;
-  std::vector<std::vector<double>> crossings_;  ///< of the polygon being drawn, by row
-  std::int64_t first_row_ = 0;                  ///< that have any
-  std::int64_t end_row_ = 0;
+  std::size_t areas_ = 0;
+  std::size_t flat_ = 0;
+  std::uint64_t crossings_ = 0;    ///< of all polygons
+  std::vector<Crossing> sorted_;   ///< of the polygon being drawn
+  std::vector<std::uint8_t> odd_;  ///< whether an odd number of its crossings is there; all 0 between polygons
 };
 
-void paint_geometry(Painter& painter, const Json& object, int depth) {
-  if (depth > max_depth) fail("collections inside collections go too deep");
-  const std::string type = type_of(object);
-  if (type == "FeatureCollection") {
-    for (const Json& feature : array_of(object, "features")) paint_geometry(painter, feature, depth + 1);
-  } else if (type == "GeometryCollection") {
-    for (const Json& geometry : array_of(object, "geometries")) paint_geometry(painter, geometry, depth + 1);
-  } else if (type == "Feature") {
-    const auto geometry = object.find("geometry");
-    if (geometry == object.end()) fail("a feature has no \"geometry\"");
-    if (!geometry->is_null()) paint_geometry(painter, *geometry, depth + 1);
-  } else if (type == "Polygon") {
-    painter.paint(array_of(object, "coordinates"));
-  } else if (type == "MultiPolygon") {
-    for (const Json& polygon : array_of(object, "coordinates")) painter.paint(polygon);
-  } else {
-    const bool plain = !type.empty() && type.size() <= 32 && std::all_of(type.begin(), type.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-    fail("a geometry of type " + (plain ? type : std::string("unknown")) + "; Polygon and MultiPolygon can be read");
-  }
-}
-
-}  // namespace
-
-Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0) {
+/// `source` is what nlohmann's parser reads: text, or a stream.
+template <class Source>
+Mask read_mask(Source&& source, std::string_view name, Size size, GridScale scale, Size level0, std::size_t* ignored) {
   Mask mask = empty_mask(size, scale, level0);
   try {
-    const Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded()) fail("is not JSON");
     Painter painter(mask);
-    paint_geometry(painter, json, 0);
+    GeoJsonReader reader(painter);
+    if (!nlohmann::json::sax_parse(std::forward<Source>(source), &reader)) fail("is not JSON");
+    if (painter.areas_seen() == 0 && painter.flat_seen() > 0) {
+      fail("it holds points and lines alone; Polygon and MultiPolygon can be read");
+    }
+    if (ignored != nullptr) *ignored = painter.flat_seen();
   } catch (const Error& error) {
     throw SlideError(std::string(name) + ": not usable as tissue outlines: " + error.what());
   }
   return mask;
 }
 
-Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0) {
+}  // namespace
+
+Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0,
+                       std::size_t* ignored) {
+  return read_mask(text, name, size, scale, level0, ignored);
+}
+
+Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0,
+                       std::size_t* ignored) {
   std::error_code failed;
   const std::uintmax_t bytes = std::filesystem::file_size(path, failed);
   if (failed) throw SlideError(path.string() + ": can't be read: " + failed.message());
   if (bytes > max_geojson_bytes)
     throw SlideError(path.string() + ": tissue outlines of more than 256 MiB are not read");
-  std::string text(static_cast<std::size_t>(bytes), '\0');
   std::ifstream file(path, std::ios::binary);
-  if (!file || !file.read(text.data(), static_cast<std::streamsize>(text.size()))) {
-    throw SlideError(path.string() + ": can't be read: " + std::strerror(errno));
-  }
-  return mask_from_geojson(text, path.string(), size, scale, level0);
+  if (!file) throw SlideError(path.string() + ": can't be read: " + std::strerror(errno));
+  return read_mask(file, path.string(), size, scale, level0, ignored);
 }
 
 }  // namespace slidestream::operators

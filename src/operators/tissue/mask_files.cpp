@@ -26,8 +26,9 @@ void write_or_remove(const std::filesystem::path& file, const Write& write) {
 
 }  // namespace
 
-void write_outlines(const Mask& mask, const std::filesystem::path& file) {
-  const std::string text = geojson_of(mask);
+void write_outlines(const Mask& mask, const std::filesystem::path& file, const std::optional<double>& mpp,
+                    double simplify) {
+  const std::string text = geojson_of(mask, mpp, simplify);
   write_or_remove(file, [&] {
     PartialFile partial(file);
     partial.write(0, std::as_bytes(std::span(text)));
@@ -36,12 +37,13 @@ void write_outlines(const Mask& mask, const std::filesystem::path& file) {
 }
 
 void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
-                const std::optional<double>& mpp) {
+                const std::optional<double>& mpp, const std::optional<double>& mpp_y) {
   ImageDescription description;
   description.name = name;
   description.size = mask.size;
   description.format = luminance_format;
   if (mpp) description.mpp = *mpp * mask.scale.x;
+  if (mpp_y) description.mpp_y = *mpp_y * mask.scale.y;
   description.channel_names = {"tissue"};
   description.labels = true;
   ImageOptions options;

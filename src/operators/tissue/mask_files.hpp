@@ -13,12 +13,14 @@
 namespace slidestream::operators {
 
 /// Its outlines as GeoJSON (`geojson_of`).
-void write_outlines(const Mask& mask, const std::filesystem::path& file);
+void write_outlines(const Mask& mask, const std::filesystem::path& file, const std::optional<double>& mpp,
+                    double simplify);
 
 /// The mask as an OME-TIFF of labels, 0 and 1, one level.
 /// \param name of the image
-/// \param mpp micrometres a pixel of level 0 of the slide, where known
+/// \param mpp micrometres per pixel of level 0 of the slide, where known
+/// \param mpp_y the same down, where pixels aren't square
 void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
-                const std::optional<double>& mpp);
+                const std::optional<double>& mpp, const std::optional<double>& mpp_y = std::nullopt);
 
 }  // namespace slidestream::operators

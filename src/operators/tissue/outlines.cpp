@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "operators/tissue/components.hpp"
+#include "operators/tissue/simplify.hpp"
 
 namespace slidestream::operators {
 namespace {
@@ -65,17 +66,6 @@ class Tracer {
   std::vector<std::uint8_t> seen_;
 };
 
-/// Twice the area, above 0 when it goes clockwise as one sees the image.
-std::int64_t doubled_area(const Ring& ring) {
-  std::int64_t area = 0;
-  for (std::size_t i = 0; i < ring.size(); ++i) {
-    const Corner& from = ring[i];
-    const Corner& to = ring[(i + 1) % ring.size()];
-    area += from.x * to.y - to.x * from.y;
-  }
-  return area;
-}
-
 /// Without the corners that lie on a straight line.
 Ring without_straight_corners(const Ring& line) {
   Ring ring;
@@ -121,9 +111,26 @@ void append_number(std::string& text, double value) {
 
 }  // namespace
 
+std::int64_t doubled_area(const Ring& ring) {
+  std::int64_t area = 0;
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    const Corner& from = ring[i];
+    const Corner& to = ring[(i + 1) % ring.size()];
+    area += from.x * to.y - to.x * from.y;
+  }
+  return area;
+}
+
 std::vector<Outline> find_outlines(const Mask& mask) {
   const Components components = find_components(mask, 1, Connectivity::four);
+  // Runs are the same, whatever touches.
+  const Components regions = find_components(mask, 1, Connectivity::eight);
   std::vector<Outline> outlines(components.list.size());
+  for (std::size_t i = 0; i < components.runs.size(); ++i) {
+    Outline& outline = outlines[components.runs[i].component];
+    outline.region = regions.runs[i].component;
+    outline.pixels = components.list[components.runs[i].component].pixels;
+  }
   Tracer tracer(mask);
   for (const MaskRun& run : components.runs) {
     for (std::int64_t x = run.begin; x < run.end; ++x) {
@@ -141,7 +148,33 @@ std::vector<Outline> find_outlines(const Mask& mask) {
   return outlines;
 }
 
-std::string geojson_of(const Mask& mask) {
+std::int64_t count_corners(const Mask& mask) {
+  const auto width = static_cast<std::size_t>(mask.size.width);
+  const std::vector<std::uint8_t> none(width);
+  std::int64_t corners = 0;
+  for (std::int64_t y = 0; y <= mask.size.height; ++y) {
+    const auto row = [&](std::int64_t number) {
+      return number < 0 || number == mask.size.height ? none.data()
+                                                      : mask.pixels.data() + static_cast<std::size_t>(number) * width;
+    };
+    const std::uint8_t* const above = row(y - 1);
+    const std::uint8_t* const below = row(y);
+    bool left_above = false;
+    bool left_below = false;
+    for (std::size_t x = 0; x <= width; ++x) {
+      const bool right_above = x < width && above[x] != 0;
+      const bool right_below = x < width && below[x] != 0;
+      // A line turns where one or three of the four pixels are tissue, and two lines where two are across a corner.
+      const int tissue = left_above + left_below + right_above + right_below;
+      corners += tissue % 2 + (tissue == 2 && left_above == right_below ? 2 : 0);
+      left_above = right_above;
+      left_below = right_below;
+    }
+  }
+  return corners;
+}
+
+std::string geojson_of(const Mask& mask, const std::optional<double>& mpp, double simplify) {
   std::string text = R"({"type":"FeatureCollection","features":[)";
   const auto append_ring = [&](const Ring& ring) {
     text += '[';
@@ -157,17 +190,44 @@ std::string geojson_of(const Mask& mask) {
     }
     text += ']';
   };
-  bool first = true;
-  for (const Outline& outline : find_outlines(mask)) {
-    text += first ? "\n" : ",\n";
-    first = false;
-    text += R"({"type":"Feature","geometry":{"type":"Polygon","coordinates":[)";
+  const auto append_polygon = [&](const Outline& outline) {
+    text += '[';
     append_ring(outline.outer);
     for (const Ring& hole : outline.holes) {
       text += ',';
       append_ring(hole);
     }
-    text += R"(]},"properties":{"objectType":"annotation","classification":{"name":"Tissue"}}})";
+    text += ']';
+  };
+  std::vector<Outline> outlines = find_outlines(mask);
+  simplify_outlines(outlines, simplify);
+  // Regions in the order of their first pixels, as outlines are.
+  std::vector<std::vector<const Outline*>> regions;
+  for (const Outline& outline : outlines) {
+    regions.resize(std::max(regions.size(), outline.region + 1));
+    regions[outline.region].push_back(&outline);
+  }
+  bool first = true;
+  for (const std::vector<const Outline*>& parts : regions) {
+    text += first ? "\n" : ",\n";
+    first = false;
+    const bool is_one = parts.size() == 1;
+    text += std::string(R"({"type":"Feature","geometry":{"type":")") + (is_one ? "Polygon" : "MultiPolygon") +
+            R"(","coordinates":)" + (is_one ? "" : "[");
+    std::int64_t pixels = 0;
+    for (const Outline* part : parts) {
+      if (part != parts.front()) text += ',';
+      append_polygon(*part);
+      pixels += part->pixels;
+    }
+    text += is_one ? "" : "]";
+    text += R"(},"properties":{"objectType":"annotation","classification":{"name":"Tissue"},"measurements":{)";
+    if (mpp) {
+      text += R"("Area um^2":)";
+      append_number(text, static_cast<double>(pixels) * *mpp * mask.scale.x * *mpp * mask.scale.y);
+      text += ',';
+    }
+    text += R"("Mask pixels":)" + std::to_string(pixels) + "}}}";
   }
   text += "\n]}\n";
   return text;

@@ -38,7 +38,8 @@ HWY_INLINE hn::Vec<Quarter> saturations(hn::Vec<Quarter> largest, hn::Vec<Quarte
   const auto scaled = hn::Sub(hn::ShiftLeft<8>(difference), difference);
   const auto dividend = hn::ConvertTo(df, hn::Add(scaled, hn::ShiftRight<1>(high)));
   const auto divisor = hn::ConvertTo(df, hn::Max(high, hn::Set(d32, 1)));
-  return hn::DemoteTo(quarter, hn::ConvertTo(d32, hn::Div(dividend, divisor)));
+  const auto quotient = hn::ConvertTo(d32, hn::Div(dividend, divisor));
+  return hn::DemoteTo(quarter, hn::IfThenElseZero(hn::Gt(high, hn::Set(d32, most_black)), quotient));
 }
 
 /// All of `n` pixels or none; returns how many.
@@ -84,7 +85,8 @@ void saturation(const HostView& out, const ConstHostView& in) {
     auto* to = out.row<std::uint8_t>(y);
     for (std::size_t x = HWY_DYNAMIC_DISPATCH(SaturationRow)(to, from, width); x < width; ++x) {
       const auto [smallest, largest] = std::minmax({from[3 * x], from[3 * x + 1], from[3 * x + 2]});
-      to[x] = static_cast<std::uint8_t>(largest == 0 ? 0 : (255 * (largest - smallest) + largest / 2) / largest);
+      to[x] =
+          static_cast<std::uint8_t>(largest <= most_black ? 0 : (255 * (largest - smallest) + largest / 2) / largest);
     }
   }
 }

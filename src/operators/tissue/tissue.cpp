@@ -45,16 +45,6 @@ std::uint8_t median_of_nine(std::uint8_t a, std::uint8_t b, std::uint8_t c, std:
   return e;
 }
 
-/// Sets the components that `chosen` names to `value`.
-template <class Chosen>
-void set_components(Mask& mask, const Components& components, std::uint8_t value, const Chosen& chosen) {
-  for (const MaskRun& run : components.runs) {
-    if (!chosen(components.list[run.component])) continue;
-    const auto row = mask.row(run.y);
-    std::fill(row.begin() + run.begin, row.begin() + run.end, value);
-  }
-}
-
 }  // namespace
 
 void median3x3(const HostView& out, const ConstHostView& in) {
@@ -111,6 +101,28 @@ int otsu_threshold(const std::array<std::uint64_t, 256>& histogram) {
   return best;
 }
 
+namespace {
+
+/// Clears nearly black pixels, as borders of scans have them, and those beside them: these may be mixed with black, and
+/// dark colours are saturated by little.
+void clear_black(std::vector<std::uint8_t>& values, const ConstHostView& rgb) {
+  const Size size = rgb.image;
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    for (std::int64_t x = 0; x < size.width; ++x, pixel += 3) {
+      if (std::max({pixel[0], pixel[1], pixel[2]}) > most_black) continue;
+      const std::int64_t left = std::max<std::int64_t>(x - 1, 0);
+      const std::int64_t right = std::min(x + 2, size.width);
+      for (std::int64_t row = std::max<std::int64_t>(y - 1, 0); row < std::min(y + 2, size.height); ++row) {
+        const auto at = values.begin() + row * size.width;
+        std::fill(at + left, at + right, std::uint8_t{0});
+      }
+    }
+  }
+}
+
+}  // namespace
+
 Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, const std::optional<double>& mpp,
                  const TissueRule& rule) {
   const Size size = rgb.image;
@@ -123,23 +135,26 @@ Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, 
     return HostView{reinterpret_cast<std::byte*>(of.data()), size.width, rgb.rect, size, luminance_format};
   };
   saturation(view(values), rgb);
+  clear_black(values, rgb);
   median3x3(view(mask.pixels), view(values));
+  std::vector<std::uint8_t>().swap(values);
   std::array<std::uint64_t, 256> histogram{};
   for (const std::uint8_t value : mask.pixels) ++histogram[value];
-  const int threshold = std::max(otsu_threshold(histogram), least_threshold);
+  const int threshold = rule.threshold > 0 ? rule.threshold : std::max(otsu_threshold(histogram), least_threshold);
   for (std::uint8_t& pixel : mask.pixels) pixel = pixel > threshold ? 1 : 0;
 
-  const double side = mpp.value_or(assumed_mpp);
-  const double pixel_um2 = side * scale.x * side * scale.y;
+  // Without a pixel size holes of any size are filled, and specks stay.
+  const double pixel_um2 = mpp ? *mpp * scale.x * *mpp * scale.y : std::numeric_limits<double>::infinity();
   const auto area = [&](const Component& component) { return static_cast<double>(component.pixels) * pixel_um2; };
-  const auto fill_holes = [&](const auto& small_enough) {
-    set_components(mask, find_components(mask, 0, Connectivity::four), 1,
-                   [&](const Component& hole) { return !hole.at_border && small_enough(area(hole)); });
+  const auto fill_holes = [&] {
+    if (rule.filled_um2 <= 0.0) return;
+    flip_components(mask, 0, Connectivity::four,
+                    [&](const Component& hole) { return !hole.at_border && (!mpp || area(hole) <= rule.filled_um2); });
   };
-  fill_holes([&](double um2) { return um2 <= rule.filled_um2; });
-  set_components(mask, find_components(mask, 1, Connectivity::eight), 0,
-                 [&](const Component& speck) { return area(speck) < rule.least_um2; });
-  fill_holes([&](double um2) { return um2 < rule.least_um2; });
+  fill_holes();
+  flip_components(mask, 1, Connectivity::eight, [&](const Component& speck) { return area(speck) < rule.least_um2; });
+  fill_holes();
+  clear_black(mask.pixels, rgb);
   return mask;
 }
 

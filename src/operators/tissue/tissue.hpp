@@ -15,9 +15,9 @@
 
 namespace slidestream::operators {
 
-/// S = (255 (max - min) + max / 2) / max of a pixel's red, green, blue, in integers; 0 where max = 0. 0 is grey, 255
-/// pure. \param out one channel of uint8 \param in RGB; holds `out.rect`. Host memory; thread-safe. \throws
-/// std::invalid_argument when the views don't fit
+/// S = (255 (max - min) + max / 2) / max of a pixel's red, green, blue, in integers; 0 where max <= 3: of what is
+/// nearly black (borders of scans) the colour is noise. 0 is grey, 255 pure. \param out one channel of uint8 \param in
+/// RGB; holds `out.rect`. Host memory; thread-safe. \throws std::invalid_argument when the views don't fit
 void saturation(const HostView& out, const ConstHostView& in);
 
 /// The fifth of the nine values around each pixel of an image of one 8-bit channel. Beyond the edges: mirrored with the
@@ -31,23 +31,27 @@ void median3x3(const HostView& out, const ConstHostView& in);
 /// histogram how often each value occurs; at most 2^27 in all
 int otsu_threshold(const std::array<std::uint64_t, 256>& histogram);
 
+/// Pixels whose samples are all at most this are black.
+inline constexpr int most_black = 3;
+
 /// Thresholds below this are noise of the scanner on glass.
 inline constexpr int least_threshold = 15;
 
 struct TissueRule {
-  double least_um2 = 16384.0;  ///< specks and holes smaller than this (256 pixels of 8 um) are dropped
-  /// Holes up to this size are filled as well: all of them.
+  double least_um2 = 16384.0;  ///< specks of tissue smaller than this (256 pixels of 8 um) are dropped
+  /// Holes up to this size are filled. The default fills all, 0 none.
   double filled_um2 = std::numeric_limits<double>::infinity();
+  int threshold = 0;  ///< t, 1 to 254; 0: Otsu's, at least `least_threshold`
 };
 
-/// Saturation, 3 x 3 median, Otsu's threshold t, at least 15; tissue where S > t. Background that is enclosed by tissue
-/// (4-connected, not at the image's edge) is filled. Then specks of tissue (8-connected) smaller than `least_um2` are
-/// dropped, and holes (4-connected) smaller than that. An image of one saturation is all tissue where that is above 15,
-/// else none.
-/// \param rgb the whole small level, host memory
-/// \param scale level 0 pixels a pixel of it
-/// \param mpp micrometres a pixel of level 0; where it isn't known, 0.25 is taken: the small level is then about 8 um
-/// \throws std::invalid_argument when the view isn't the whole image in RGB
+/// Saturation, 0 within one pixel of what is nearly black (`most_black`), 3 x 3 median, Otsu's threshold t, at least
+/// 15; tissue where S > t. Holes, background that tissue encloses (4-connected, not at the image's edge), are filled up
+/// to `filled_um2`. Then specks of tissue (8-connected) smaller than `least_um2` are dropped, and holes filled again,
+/// as they may have held specks. What is within one pixel of nearly black ones is taken out at the end. An image of one
+/// saturation is all tissue where that is above t, else none. \param rgb the whole small level, host memory \param
+/// scale level 0 pixels a pixel of it \param mpp micrometres per pixel of level 0; where it isn't known, the rules in
+/// um^2 are off: all holes are filled unless `filled_um2` is 0, and no speck is dropped \throws std::invalid_argument
+/// when the view isn't the whole image in RGB
 Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, const std::optional<double>& mpp,
                  const TissueRule& rule = {});
 

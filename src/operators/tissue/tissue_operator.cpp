@@ -1,6 +1,8 @@
 #include "operators/tissue/tissue_operator.hpp"
 
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
@@ -8,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "operators/tissue/components.hpp"
 #include "operators/tissue/mask_files.hpp"
+#include "operators/tissue/outlines.hpp"
 #include "operators/tissue/preparation.hpp"
 
 namespace slidestream::operators {
@@ -26,21 +30,44 @@ std::string name_of(const std::filesystem::path& file) {
 
 class TissueParameters final : public SlideParameters {
  public:
-  TissueParameters(std::shared_ptr<const Mask> mask, std::optional<double> mpp) : mask_(std::move(mask)), mpp_(mpp) {}
+  TissueParameters(const Mask& mask, std::int64_t corners, const SlideInfo& info, double simplify,
+                   Admission::Take admit)
+      : mask_(std::make_shared<const PackedMask>(mask)),
+        share_(tissue_share(mask)),
+        bytes_(writing_bytes(mask.pixels.size(), count_runs(mask, 1), static_cast<std::uint64_t>(corners))),
+        mpp_(info.mpp),
+        mpp_y_(info.mpp_y),
+        mean_mpp_(info.mean_mpp()),
+        simplify_(simplify),
+        admit_(std::move(admit)) {}
 
-  std::vector<NamedValue> values() const override { return {{"tissue.share", tissue_share(*mask_)}}; }
+  std::vector<NamedValue> values() const override { return {{"tissue.share", share_}}; }
 
   std::vector<PreparedFile> files() const override {
-    const auto outlines = [mask = mask_](const std::filesystem::path& file) { write_outlines(*mask, file); };
-    const auto labels = [mask = mask_, mpp = mpp_](const std::filesystem::path& file) {
-      write_mask(*mask, file, name_of(file), mpp);
+    // Until they are written, and that is when the images are whole, the mask takes a bit a pixel.
+    const auto admitted = [admit = admit_, bytes = bytes_] {
+      return admit ? admit(bytes) : std::shared_ptr<const void>();
+    };
+    const auto outlines = [mask = mask_, mpp = mean_mpp_, simplify = simplify_, admitted](const auto& file) {
+      const auto memory = admitted();
+      write_outlines(mask->unpack(), file, mpp, simplify);
+    };
+    const auto labels = [mask = mask_, mpp = mpp_, mpp_y = mpp_y_, admitted](const auto& file) {
+      const auto memory = admitted();
+      write_mask(mask->unpack(), file, name_of(file), mpp, mpp_y);
     };
     return {{"outlines", std::string(outlines_suffix), outlines}, {"mask", std::string(mask_suffix), labels}};
   }
 
  private:
-  std::shared_ptr<const Mask> mask_;
+  std::shared_ptr<const PackedMask> mask_;
+  double share_;
+  std::uint64_t bytes_;  ///< that writing takes
   std::optional<double> mpp_;
+  std::optional<double> mpp_y_;
+  std::optional<double> mean_mpp_;
+  double simplify_;
+  Admission::Take admit_;
 };
 
 /// There are no pixels for it.
@@ -64,9 +91,17 @@ class TissueOperator final : public Operator {
     return {{"outlines", Product::Kind::file, {}}, {"mask", Product::Kind::file, luminance_format}};
   }
   bool reads_pixels() const override { return false; }
+  bool looks_at_small_level() const override { return true; }
 
   std::shared_ptr<const SlideParameters> prepare(const SlideContext& context) const override {
-    return std::make_shared<TissueParameters>(prepare_mask(context, config_), context.mpp);
+    const std::shared_ptr<const Mask> mask = prepare_mask(context, config_);
+    const std::int64_t corners = count_corners(*mask);
+    if (corners > most_outline_corners) {
+      throw Error("the outlines of its mask have " + std::to_string(corners) + " corners, more than " +
+                  std::to_string(most_outline_corners) + "; raise tissue.min_um2 and tissue.hole_um2");
+    }
+    return std::make_shared<TissueParameters>(*mask, corners, context.slide.info(), config_.tissue.simplify_px,
+                                              Preparation::of(context, config_).admission().write);
   }
 
   std::string host_description() const override { return "small level"; }

@@ -7,6 +7,9 @@
   const pictures = data.pictures || {};
   const count = (columns.path || []).length;
   const unit = data.value ? data.value.unit : '';
+  const figures = data.figures || {};
+  // Runs that analysed no spectra have neither windows nor distances.
+  const spectrum = runs.some((run) => run.spectrum);
 
   // Small helpers
 
@@ -30,6 +33,7 @@
   const fixed = (value, digits) => isNumber(value) ?
     value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }) : '–';
   const measured = (value) => fixed(value, unit === 'dB' || Math.abs(value) < 1000 ? 2 : 0);
+  const unknown = 'not known';
   const withUnit = (text) => unit && text !== '–' ? `${text} ${unit}` : text;
 
   function short(value, always) {
@@ -52,6 +56,22 @@
   const fileName = (path) => path.slice(path.replace(/\/+$/, '').lastIndexOf('/') + 1) || path;
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const some = (things, one, more) => `${grouped(things)} ${things === 1 ? one : more}`;
+
+  /** A name that loses its middle where there is no room for it: what tells it from others is mostly at its ends. */
+  function named(text) {
+    const end = Math.min(14, Math.floor(text.length / 2));
+    return make('span', { class: 'named' }, make('span', { class: 'start' }, text.slice(0, text.length - end)), make('span', {}, text.slice(text.length - end)));
+  }
+
+  /** The last part of an address, as text. */
+  function linkName(address) {
+    const name = fileName(address);
+    try {
+      return decodeURIComponent(name);
+    } catch (error) {
+      return name; // bytes that aren't UTF-8
+    }
+  }
 
   function bytesOf(text) {
     const binary = atob(text);
@@ -152,6 +172,7 @@
   function marks(i) {
     const found = [];
     if (!isDone(i)) found.push(make('span', { class: 'mark bad' }, 'failed'));
+    else if (columns.error[i]) found.push(make('span', { class: 'mark bad' }, 'an operator failed'));
     if (columns.bad[i] > 0) found.push(make('span', { class: 'mark bad' }, `${grouped(columns.bad[i])} bad`));
     if (columns.missing[i] > 0) found.push(make('span', { class: 'mark' }, `${grouped(columns.missing[i])} missing`));
     if (isOutlier(i)) found.push(make('span', { class: 'mark out' }, 'outlier'));
@@ -185,16 +206,20 @@
     add('Pixels', short(pixels));
     const artifacts = sum(runs.map((run) => run.artifacts));
     if (artifacts) add('Files made', grouped(artifacts), `${short(sum(runs.map((run) => run.artifact_bytes)), true)}B`);
-    add('Windows', short(all.windows));
-    if (all.windows) {
+    if (spectrum) add('Windows', short(data.windows));
+    if (all) {
       add('Mean', measured(all.mean), unit);
       add('Standard deviation', measured(all.std), unit);
-      add('Median', measured(all.percentiles['50']), unit);
-      add('5 to 95 %', `${fixed(all.percentiles['5'], 1)} – ${fixed(all.percentiles['95'], 1)}`, unit);
+      // Among values outside of the histogram's range a percentile isn't known.
+      const [low, median, high] = ['5', '50', '95'].map((p) => all.percentiles[p]);
+      add('Median', isNumber(median) ? measured(median) : unknown, isNumber(median) ? unit : '');
+      const ends = [low, high].map((value) => isNumber(value) ? fixed(value, 1) : unknown);
+      const both = isNumber(low) && isNumber(high);
+      add('5 to 95 %', !isNumber(low) && !isNumber(high) ? unknown : ends.join(both ? ' – ' : ' to '), isNumber(high) ? unit : '', both ? null : 'words');
     }
     if (runs.length === 1 && isNumber(runs[0].seconds)) add('Last run took', seconds(runs[0].seconds));
     const notes = [];
-    if (all.clipped > 0) notes.push(`${some(all.clipped, 'value lies', 'values lie')} outside the histogram's range.`);
+    if (all && all.clipped > 0) notes.push(`${some(all.clipped, 'value lies', 'values lie')} outside the histogram's range.`);
     for (const [i, run] of runs.entries()) {
       if (run.interrupted === true) notes.push(`${runNames[i]} was interrupted.`);
     }
@@ -216,15 +241,15 @@
     const found = [{ id: 'all', name: runs.length > 1 ? 'all slides of all runs' : 'all slides', shares: data.all.shares, area: true }];
     let next = 0;
     if (compare === 'runs') {
-      runs.forEach((run, i) => found.push({ id: `run ${i}`, name: runNames[i], shares: run.statistics.shares, line: lineOf(next++) }));
+      runs.forEach((run, i) => run.statistics && found.push({ id: `run ${i}`, name: runNames[i], shares: run.statistics.shares, line: lineOf(next++) }));
     } else if (compare === 'cohorts') {
-      data.cohorts.groups.forEach((group, i) => found.push({ id: `cohort ${i}`, name: group.name || '(none)',
+      data.cohorts.groups.forEach((group, i) => group.shares && found.push({ id: `cohort ${i}`, name: group.name || '(none)',
         shares: group.shares, line: lineOf(next++) }));
     }
     for (const i of pinned) {
       found.push({ id: `slide ${i}`, name: fileName(columns.path[i]), shares: columns.shares[i], line: lineOf(next++), slide: i });
     }
-    if (selected >= 0 && count > 1 && !pinned.has(selected) && isDone(selected)) {
+    if (selected >= 0 && count > 1 && !pinned.has(selected) && columns.shares[selected]) {
       found.push({ id: 'selected', name: `selected: ${fileName(columns.path[selected])}`, shares: columns.shares[selected],
         line: { colour: style('--ink'), dash: [] } });
     }
@@ -251,7 +276,7 @@
       ctx.save();
       ctx.font = `12px ${getComputedStyle(document.body).fontFamily}`;
       ctx.textAlign = 'center';
-      for (const p of ['5', '50', '95']) {
+      for (const p of ['5', '50', '95'].filter((one) => isNumber(data.all.percentiles[one]))) {
         const x = scales.x.getPixelForValue(data.all.percentiles[p]);
         ctx.strokeStyle = style('--soft');
         ctx.setLineDash([2, 4]);
@@ -267,7 +292,7 @@
   };
 
   function drawChart() {
-    if (!data.axis || !data.axis.steps) return;
+    if (!data.all || !data.axis.steps) return;
     const { low, step, steps } = data.axis;
     const logarithmic = document.querySelector('input[name=scale]:checked').value === 'logarithmic';
     const title = (text) => ({ display: true, text, color: style('--soft') });
@@ -321,7 +346,7 @@
         legend.querySelectorAll('button')[shown.indexOf(line)]?.focus();
       };
       return make('li', {}, make('button', { type: 'button', 'aria-pressed': String(!muted.has(line.id)), title: line.name, onclick: toggle },
-        swatch, make('span', {}, line.name)));
+        swatch, named(line.name)));
     }));
   }
 
@@ -329,12 +354,12 @@
     const kinds = ['1', '5', '25', '50', '75', '95', '99'];
     const names = ['Slides', 'Mean', 'Std', ...kinds.map((p) => p === '50' ? 'Median' : `${p} %`)];
     const head = make('tr', {}, make('th', { scope: 'col' }, unit ? `in ${unit}` : ''), ...names.map((name) => make('th', { scope: 'col', class: 'number' }, name)));
-    const row = (name, slides, found) => make('tr', {}, make('th', { scope: 'row', title: name }, name),
+    const row = (name, slides, found) => make('tr', {}, make('th', { scope: 'row', title: name }, named(name)),
       ...[grouped(slides), ...[found.mean, found.std, ...kinds.map((p) => found.percentiles[p])].map(measured)]
         .map((text) => make('td', { class: 'number' }, text)));
-    const rows = [row('all slides', runs.reduce((sum, run) => sum + run.done, 0), data.all)];
-    if (compare === 'runs') runs.forEach((run, i) => rows.push(row(runNames[i], run.done, run.statistics)));
-    if (compare === 'cohorts') data.cohorts.groups.forEach((group) => rows.push(row(group.name || '(none)', group.slides, group)));
+    const rows = [row('all slides', runs.reduce((sum, run) => sum + (run.spectrum ? run.done : 0), 0), data.all)];
+    if (compare === 'runs') runs.forEach((run, i) => run.statistics && rows.push(row(runNames[i], run.done, run.statistics)));
+    if (compare === 'cohorts') data.cohorts.groups.forEach((group) => group.shares && rows.push(row(group.name || '(none)', group.slides, group)));
     byId('percentiles').replaceChildren(make('thead', {}, head), make('tbody', {}, ...rows));
   }
 
@@ -342,9 +367,10 @@
     byId('distribution-lead').textContent =
       `How often each magnitude occurs among the ${short(data.all.values)} coefficients of all windows: ${data.value.name.replaceAll(' ', '\u00a0')}, in steps of ${tickText(data.axis.step)}${unit ? ` ${unit}` : ''}.`;
     const choices = [['nothing', 'Nothing']];
-    if (runs.length > 1) choices.push(['runs', 'Runs']);
-    if (data.cohorts) choices.push(['cohorts', data.cohorts.column]);
-    compare = data.cohorts ? 'cohorts' : runs.length > 1 ? 'runs' : 'nothing';
+    if (runs.filter((run) => run.statistics).length > 1) choices.push(['runs', 'Runs']);
+    if (data.cohorts && data.cohorts.groups.some((group) => group.shares)) choices.push(['cohorts', data.cohorts.column]);
+    // The most telling comparison that there is.
+    compare = choices[choices.length - 1][0];
     if (choices.length > 1) {
       for (const [value, name] of choices) {
         byId('compare').append(make('label', {}, make('input', { type: 'radio', name: 'compare', value, checked: value === compare,
@@ -408,17 +434,55 @@
 
   const figureText = (value) => Number.isInteger(value) ? grouped(value) : fixed(value, 2);
 
+  // What operators found of slides: shares, stains, numbers of tiles. Their figures have a dot in their names.
+
+  const foundNames = Object.keys(figures).filter((name) => name.includes('.'));
+  const isShare = (name) => /\.(share|clamped|class_\d+)$/.test(name);
+  const isOfStain = (name) => /_(red|green|blue|maximum)$/.test(name);
+  const foundText = (name, value) => !isNumber(value) ? '–' : isShare(name) ? `${fixed(value * 100, 2)}\u00a0%` : Number.isInteger(value) ? grouped(value) : fixed(value, 4);
+  /** For people: "tissue share", "class 0", "white red". */
+  const foundLabel = (name) => name.replace(/^.*\.(?=class_|white_)/, '').replace(/[._]/g, ' ');
+  const foundOf = foundNames.map((name) => [name, new Map(figures[name])]);
+  const found = new Map(foundOf);
+  const foundAt = (name, i) => found.get(name).get(i);
+
+  function findings() {
+    const groups = data.cohorts ? data.cohorts.groups.map((_, k) => [cohortName(k), (i) => columns.cohort[i] === k]) :
+      runs.map((_, k) => [runNames[k], (i) => columns.run[i] === k]);
+    const rows = foundOf.map(([name, values]) => {
+      const cells = [];
+      for (const [, isIn] of groups) {
+        const numbers = [...values].filter(([i]) => isIn(i)).map(([, value]) => value);
+        const mean = numbers.length ? numbers.reduce((sum, value) => sum + value, 0) / numbers.length : null;
+        const low = numbers.reduce((least, value) => Math.min(least, value), Infinity);
+        const high = numbers.reduce((most, value) => Math.max(most, value), -Infinity);
+        if (groups.length === 1) cells.push(grouped(numbers.length), foundText(name, mean), foundText(name, low), foundText(name, high));
+        else cells.push(foundText(name, mean));
+      }
+      return make('tr', {}, make('th', { scope: 'row' }, name), ...cells.map((text) => make('td', { class: 'number' }, text)));
+    });
+    const titles = groups.length === 1 ? ['Slides', 'Mean', 'Lowest', 'Highest'] : groups.map(([name]) => name);
+    const head = make('tr', {}, make('th', { scope: 'col' }, ''), ...titles.map((name) => make('th', { scope: 'col', class: 'number' }, name)));
+    byId('findings-lead').textContent = groups.length === 1 ? 'Figures of the operators, over slides.' : 'Means over slides of the operators\' figures.';
+    byId('findings-table').append(make('thead', {}, head), make('tbody', {}, ...rows));
+    show('findings', 'Findings');
+  }
+
   // The table of slides: only the rows that can be seen are in the document.
 
   const fields = [
-    { key: 'pin', name: '', title: 'In the chart', width: 36 },
-    { key: 'path', name: 'Slide', text: (i) => fileName(columns.path[i]), value: (i) => fileName(columns.path[i]).toLowerCase() },
-    { key: 'run', name: 'Run', width: 110, when: runs.length > 1, wide: true, text: (i) => runNames[columns.run[i]], value: (i) => columns.run[i] },
+    { key: 'pin', name: '', title: 'In the chart', width: 36, when: spectrum },
+    { key: 'path', name: 'Slide', text: (i) => named(fileName(columns.path[i])), value: (i) => fileName(columns.path[i]).toLowerCase(), least: 220 },
+    { key: 'run', name: 'Run', width: 110, when: runs.length > 1, wide: true, text: (i) => named(runNames[columns.run[i]]), value: (i) => columns.run[i] },
     { key: 'cohort', name: data.cohorts ? data.cohorts.column : '', width: 100, when: !!data.cohorts, wide: true,
       text: (i) => columns.cohort[i] === null ? '–' : cohortName(columns.cohort[i]), value: (i) => columns.cohort[i] },
-    { key: 'mean', name: 'Mean', title: unit, width: 72, number: true, result: true, text: (i) => measured(columns.mean[i]) },
-    { key: 'std', name: 'Std', title: unit, width: 68, number: true, result: true, wide: true, text: (i) => measured(columns.std[i]) },
-    { key: 'distance', name: 'Distance', title: `Wasserstein distance to the run's histogram${unit ? `, ${unit}` : ''}`, width: 86, number: true, result: true, wide: true,
+    ...foundNames.map((name, k) => ({ key: `figure ${k}`, name: foundLabel(name), title: name, width: Math.max(96, Math.round(foundLabel(name).length * 7.2) + 30), number: true, result: true,
+      wide: k > 0 || spectrum, screen: k > 2 || spectrum, value: (i) => foundAt(name, i), text: (i) => foundText(name, foundAt(name, i)) })),
+    { key: 'files', name: 'Files', width: 68, when: !spectrum, number: true, result: true, value: (i) => columns.files[i].length,
+      text: (i) => grouped(columns.files[i].length) },
+    { key: 'mean', name: 'Mean', title: unit, when: spectrum, width: 72, number: true, result: true, text: (i) => measured(columns.mean[i]) },
+    { key: 'std', name: 'Std', title: unit, when: spectrum, width: 68, number: true, result: true, wide: true, text: (i) => measured(columns.std[i]) },
+    { key: 'distance', name: 'Distance', when: spectrum, title: `Wasserstein distance to the run's histogram${unit ? `, ${unit}` : ''}`, width: 86, number: true, result: true, wide: true,
       text: (i) => measured(columns.distance[i]) },
     { key: 'seconds', name: 'Time', width: 84, number: true, wide: true, result: true, text: (i) => seconds(columns.seconds[i]) },
     { key: 'marks', name: 'Marks', width: 152, value: (i) => (isDone(i) ? 0 : 1e15) + columns.bad[i] * 1e6 + columns.missing[i] * 1e2 + (isOutlier(i) ? 1 : 0) },
@@ -430,7 +494,8 @@
   let haystack = null;
   let printing = false;
   const narrow = matchMedia('(max-width: 600px)');
-  const visibleFields = () => fields.filter((field) => !(field.wide && narrow.matches));
+  // Paper can't be scrolled sideways, and a phone's screen has no room.
+  const visibleFields = () => fields.filter((field) => !(field.wide && narrow.matches) && !(field.screen && printing));
 
   function find() {
     const words = byId('search').value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -462,16 +527,22 @@
     }).map(([, i]) => i);
   }
 
+  const classOf = (field) => field.number ? 'number' : field.key === 'path' ? 'name' : null;
+
   function drawHead() {
+    const widthOf = (field) => narrow.matches && field.key === 'marks' ? 104 : field.width;
     byId('columns').replaceChildren(...visibleFields().map((field) => {
       const column = make('col');
-      if (field.width) column.style.width = `${narrow.matches && field.key === 'marks' ? 104 : field.width}px`;
+      if (field.width) column.style.width = `${widthOf(field)}px`;
       return column;
     }));
+    // The column without a width takes what the others leave, and not less than names need: beyond that the table scrolls sideways.
+    const least = visibleFields().reduce((sum, field) => sum + (widthOf(field) || (narrow.matches ? 120 : field.least)), 0);
+    byId('table').style.minWidth = `${least}px`;
     byId('head').replaceChildren(make('tr', {}, ...visibleFields().map((field) => {
       if (field.key === 'pin') return make('th', { scope: 'col' }, make('span', { class: 'unseen' }, field.title));
       const sorted = sortKey === field.key ? (sortDown ? 'descending' : 'ascending') : null;
-      return make('th', { scope: 'col', class: field.number ? 'number' : null, 'aria-sort': sorted },
+      return make('th', { scope: 'col', class: classOf(field), 'aria-sort': sorted },
         make('button', { type: 'button', title: field.title, onclick: () => {
           sortDown = sortKey === field.key ? !sortDown : field.number === true || field.key === 'marks';
           sortKey = field.key;
@@ -489,7 +560,7 @@
     let told = false;
     for (const field of visibleFields()) {
       if (field.key === 'pin') {
-        const box = isDone(i) ? make('input', { type: 'checkbox', tabindex: '-1', 'aria-label': `Show ${fileName(columns.path[i])} in the chart`,
+        const box = columns.shares[i] ? make('input', { type: 'checkbox', tabindex: '-1', 'aria-label': `Show ${fileName(columns.path[i])} in the chart`,
           onclick: (event) => { event.stopPropagation(); pin(i); } }) : null;
         if (box) box.checked = pinned.has(i);
         cells.push(make('td', { class: 'pin' }, box));
@@ -497,10 +568,10 @@
         if (!told || !narrow.matches) cells.push(make('td', {}, ...marks(i)));
       } else if (field.result && !isDone(i)) {
         // The reason takes the place of the results.
-        if (!told) cells.push(make('td', { class: 'error', colspan: visibleFields().filter((one) => one.result || (narrow.matches && one.key === 'marks')).length, title: columns.error[i] }, columns.error[i]));
+        if (!told) cells.push(make('td', { class: 'error', colspan: visibleFields().filter((one) => one.result || (narrow.matches && one.key === 'marks')).length, title: columns.error[i] }, named(columns.error[i])));
         told = true;
       } else {
-        cells.push(make('td', { class: field.number ? 'number' : null, title: field.key === 'path' ? columns.path[i] : null }, field.text(i)));
+        cells.push(make('td', { class: classOf(field), title: field.key === 'path' ? columns.path[i] : null }, field.text(i)));
       }
     }
     return make('tr', { class: 'row', id: `row-${i}`, 'aria-selected': String(i === selected), 'aria-rowindex': place + 2,
@@ -533,7 +604,7 @@
   }
 
   function pin(i) {
-    if (!isDone(i)) return;
+    if (!columns.shares[i]) return;
     if (pinned.has(i)) pinned.delete(i);
     else pinned.add(i);
     drawRows(true);
@@ -573,7 +644,8 @@
 
   function table() {
     const choices = [['all', 'All slides'], ['done', 'Done'], ['failed', 'Failed'], ['marked', 'With missing or bad tiles'],
-      ['outlier', 'Outliers'], ['pinned', 'In the chart']];
+      ...(spectrum ? [['outlier', 'Outliers'], ['pinned', 'In the chart']] : [])];
+    byId('pin-hint').hidden = !spectrum;
     byId('filter').append(...choices.map(([value, name]) => make('option', { value }, name)));
     byId('search').addEventListener('input', find);
     byId('filter').addEventListener('change', find);
@@ -654,6 +726,38 @@
     return box;
   }
 
+  const swatch = (rgb) => {
+    const box = make('i', { class: 'swatch' });
+    box.style.background = css(rgb);
+    return box;
+  };
+
+  /** Files that were made of a slide, with pictures where there are some. */
+  function filesOf(i) {
+    const shown = new Map((pictures.made || [])[i] || []);
+    return make('ul', { class: 'files' }, ...columns.files[i].map(([maker, product, address, size], k) => {
+      const name = linkName(address);
+      const picture = shown.has(k) ? make('img', { alt: `${maker} ${product} of ${fileName(columns.path[i])}` }) : null;
+      if (picture) picture.src = `data:image/jpeg;base64,${shown.get(k)}`;
+      return make('li', {}, make('a', { href: address, title: name }, picture, named(name)), make('span', { class: 'quiet' }, `${maker} ${product}, ${short(size, true)}B`));
+    }));
+  }
+
+  /** The stains that were found of a slide, each with its colour: light that passes it at an optical density of 1. */
+  function stainsOf(i) {
+    const stains = [...new Set(foundNames.filter((name) => /_maximum$/.test(name)).map((name) => name.replace(/_maximum$/, '')))]
+      .filter((name) => isNumber(foundAt(`${name}_maximum`, i)));
+    if (stains.length === 0) return null;
+    const parts = ['red', 'green', 'blue'];
+    const head = make('tr', {}, ...['Stain', 'Red', 'Green', 'Blue', 'Maximum'].map((name, k) => make('th', { scope: 'col', class: k ? 'number' : null }, name)));
+    const rows = stains.map((name) => {
+      const vector = parts.map((part) => foundAt(`${name}_${part}`, i));
+      return make('tr', {}, make('th', { scope: 'row' }, swatch(vector.map((od) => Math.round(255 * Math.exp(-od)))), name.slice(name.indexOf('.') + 1)),
+        ...[...vector, foundAt(`${name}_maximum`, i)].map((value) => make('td', { class: 'number' }, fixed(value, 3))));
+    });
+    return make('table', { class: 'plain' }, make('thead', {}, head), make('tbody', {}, ...rows));
+  }
+
   function layerControls(i) {
     const bar = make('div');
     const refresh = () => {
@@ -687,7 +791,7 @@
     const thumbnail = (pictures.thumbnails || [])[i];
     const map = (pictures.maps || [])[i];
     const parts = [make('h3', {}, fileName(columns.path[i])), make('p', { class: 'path' }, columns.path[i]), make('div', {}, ...marks(i))];
-    if (!isDone(i)) parts.push(make('p', { class: 'error' }, columns.error[i]));
+    if (columns.error[i]) parts.push(make('p', { class: 'error' }, columns.error[i]));
     if (thumbnail || map) parts.push(stage(i, thumbnail, map));
     if (!thumbnail) parts.push(make('p', { class: 'absent' }, `No thumbnail: ${(pictures.absent || [])[i] || 'not made'}.`));
     let refresh = null;
@@ -695,35 +799,49 @@
       const [controls, bar, draw] = layerControls(i);
       parts.push(controls, bar);
       refresh = draw;
-    } else if (isDone(i)) {
+    } else if (isDone(i) && runs[columns.run[i]].spectrum) {
       parts.push(make('p', { class: 'absent' }, runs[columns.run[i]].settings.output.maps === 'none' ?
         'No map: the run made none (--maps npy or tiff).' : 'No map: none is there, or no room for it in this file.'));
     }
     const values = make('dl', { class: 'values' });
     const add = (name, value) => values.append(make('div', {}, make('dt', {}, name), make('dd', {}, value)));
-    if (isDone(i)) {
+    if (isNumber(columns.mean[i])) {
       add('Mean', withUnit(measured(columns.mean[i])));
       add('Std', withUnit(measured(columns.std[i])));
       add('5 %', withUnit(measured(columns.p05[i])));
       add('Median', withUnit(measured(columns.p50[i])));
       add('95 %', withUnit(measured(columns.p95[i])));
       add('Distance', withUnit(measured(columns.distance[i])));
-      add('Windows', grouped(columns.windows[i]));
-      add('Time', seconds(columns.seconds[i]));
     }
+    if (isNumber(columns.windows[i])) add('Windows', grouped(columns.windows[i]));
+    addFindings(i, add);
+    if (isDone(i)) add('Time', seconds(columns.seconds[i]));
     if (isNumber(columns.width[i])) add('Size', `${columns.width[i]} × ${columns.height[i]}`);
     if (isNumber(columns.mpp[i])) add('Pixel', `${columns.mpp[i]} µm`);
     if (columns.codec[i]) add('Codec', `${columns.codec[i]}, ${columns.colour[i]}`);
     if (columns.clipped[i] > 0) add('Clipped', grouped(columns.clipped[i]));
-    for (const [name, known] of Object.entries(data.figures)) {
+    for (const [name, known] of Object.entries(figures).filter(([name]) => !found.has(name))) {
       const one = known.find(([slide]) => slide === i);
       if (one) add(name.replaceAll('_', ' '), figureText(one[1]));
     }
     if (data.cohorts) add(data.cohorts.column, columns.cohort[i] === null ? '–' : cohortName(columns.cohort[i]));
     if (runs.length > 1) add('Run', runNames[columns.run[i]]);
     parts.push(values);
+    const stains = stainsOf(i);
+    if (stains) parts.push(stains);
+    if (columns.files[i].length) parts.push(make('h4', {}, 'Files'), filesOf(i));
     panel.replaceChildren(...parts);
     if (refresh) refresh();
+  }
+
+  /** What operators found of a slide, but for stains. */
+  function addFindings(i, add) {
+    for (const name of foundNames) {
+      const value = foundAt(name, i);
+      if (!isNumber(value) || (isOfStain(name) && !name.includes('.white_'))) continue;
+      const label = /\.class_(\d+)$/.exec(name);
+      add(label ? make('span', {}, swatch(data.class_colours[label[1] % data.class_colours.length]), foundLabel(name)) : foundLabel(name), foundText(name, value));
+    }
   }
 
   // Outliers
@@ -731,7 +849,7 @@
   function outliers() {
     const most = 15;
     const far = [];
-    for (let i = 0; i < count; ++i) if (isDone(i)) far.push(i);
+    for (let i = 0; i < count; ++i) if (isNumber(columns.distance[i])) far.push(i);
     if (far.length < 2) return;
     far.sort((a, b) => columns.distance[b] - columns.distance[a] || a - b);
     const number = far.filter(isOutlier).length;
@@ -759,7 +877,7 @@
           select(i, true);
           byId('slides').scrollIntoView();
           byId('grid').focus({ preventScroll: true });
-        } }, fileName(columns.path[i])), track, make('span', { class: 'amount' }, withUnit(measured(columns.distance[i]))));
+        } }, named(fileName(columns.path[i]))), track, make('span', { class: 'amount' }, withUnit(measured(columns.distance[i]))));
     }));
     show('outliers', 'Outliers');
   }
@@ -777,7 +895,8 @@
   function sweep(found) {
     // A base off the grid would add a row and a column for itself.
     const regular = found.points.filter((point) => !point.base);
-    const onGrid = (point) => !point.base || !regular.length || point.values.every((value, k) => regular.some((one) => one.values[k] === value));
+    const onGrid = (point) => !point.base || !regular.length || found.keys.length === 1 ||
+      point.values.every((value, k) => regular.some((one) => one.values[k] === value));
     const points = found.points.filter(onGrid);
     const valuesOf = found.keys.map((_, k) => {
       const all = [...new Set(points.map((point) => point.values[k]))];
@@ -826,12 +945,14 @@
         make('select', { onchange: (event) => { fixedAt.set(k, event.target.value); draw(); } }, ...valuesOf[k].map((value) => make('option', { value }, value))))));
     }
     draw();
-    const best = points.find((point) => point.seconds === low);
+    // The base counts even where it is off the grid, and so not in the heat map.
+    const measuredPoints = found.points.filter((point) => isNumber(point.seconds));
+    const best = measuredPoints.reduce((least, point) => (point.seconds < least.seconds ? point : least));
     const base = found.points.find((point) => point.base && isNumber(point.seconds));
     const named = (point) => found.keys.map((key, k) => `${key} = ${point.values[k]}`).join(', ');
     box.append(holder, make('div', { class: 'heat-legend' }, scaleBar(low, high, 'seconds a run, median; yellow is faster', true)),
-      make('p', {}, 'Fastest: ', make('strong', {}, named(best)), `, ${seconds(low)}` +
-        (high > low ? `; the slowest takes ${fixed(high / low, 2)} times as long.` : '.') +
+      make('p', {}, 'Fastest: ', make('strong', {}, named(best)), `, ${seconds(best.seconds)}` +
+        (high > best.seconds ? `; the slowest takes ${fixed(high / best.seconds, 2)} times as long.` : '.') +
         (base === best ? ' It is the base.' : base ? ` The base (${named(base)}${points.includes(base) ? ', dashed' : ''}) takes ${seconds(base.seconds)}.` : '')));
     if (found.verdict) box.append(make('p', {}, verdict(found.verdict, found.points[found.verdict.winner] === best ? '' : named(found.points[found.verdict.winner]))));
     return box;
@@ -924,17 +1045,18 @@
 
   const title = runs.length ? runNames.join(', ') : (data.sweeps || []).map((one) => fileName(one.folder)).join(', ');
   document.title = title ? `${title} – slidestream report` : 'slidestream report';
-  byId('subtitle').textContent = title;
+  byId('subtitle').replaceChildren(named(title));
   byId('subtitle').title = [...runs.map((run) => run.folder), ...(data.sweeps || []).map((one) => one.folder)].join('\n');
   byId('made').textContent = `Made ${data.created} by slidestream ${data.version}. ` +
-    (runs.length ? `Thumbnails are luminance, at most 256 pixels a side; thumbnails and maps are made coarser where that keeps this file under ${fixed(data.limit / 1e6, 0)} MB. ` : '') +
+    (runs.length ? `Thumbnails are at most 256 pixels a side; they and maps are made coarser where that keeps this file under ${fixed(data.limit / 1e6, 0)} MB. ` : '') +
     'Charts by Chart.js (MIT licence).';
 
   const redraws = [];
   if (runs.length) {
     overview();
-    if (data.all.values > 0) distribution();
-    if (data.all.values > 0) redraws.push(...further());
+    if (data.all) distribution();
+    if (data.all) redraws.push(...further());
+    if (foundNames.length) findings();
     if (count > 0) {
       table();
       selected = order[0];
@@ -942,7 +1064,7 @@
       drawRows(true);
       outliers();
     }
-    if (data.all.values > 0) redraws.push(drawChart);
+    if (data.all) redraws.push(drawChart);
   }
   if ((data.sweeps || []).length) {
     byId('sweep-list').append(...data.sweeps.map(sweep));
@@ -958,7 +1080,10 @@
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   const forPrint = (on) => {
     printing = on;
-    if (count > 0) drawRows(true);
+    if (count > 0) {
+      drawHead();
+      drawRows(true);
+    }
     redraw();
   };
   addEventListener('beforeprint', () => forPrint(true));

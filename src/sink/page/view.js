@@ -103,6 +103,62 @@
   const tiles = new Tiles({ tileSize: image.tile, minNativeZoom: 0, maxNativeZoom: whole, bounds, noWrap: true });
   tiles.on("tileunload", (event) => { missing.delete(event.tile); say(); });
 
+  // Light or dark as the system is, until somebody chooses.
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = null;
+  const isDark = () => chosen === null ? dark.matches : chosen;
+  const paint = () => { document.documentElement.dataset.theme = isDark() ? "dark" : "light"; };
+  dark.addEventListener("change", paint);
+  paint();
+
+  const toggleFull = () => {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else document.documentElement.requestFullscreen().catch(() => {}); // the browser may refuse
+  };
+  const buttons = L.control({ position: "topright" });
+  buttons.onAdd = () => {
+    const bar = L.DomUtil.create("div", "leaflet-bar");
+    const add = (id, title, drawing, act) => {
+      const button = L.DomUtil.create("button", "", bar);
+      Object.assign(button, { id, type: "button", title, onclick: act });
+      button.setAttribute("aria-label", title);
+      button.innerHTML = `<svg viewBox="0 0 18 18" aria-hidden="true"><path d="${drawing}"/></svg>`;
+    };
+    if (document.fullscreenEnabled) add("full", "Full screen (f)", "M2 6V2h4M12 2h4v4M16 12v4h-4M6 16H2v-4", toggleFull);
+    add("whole", "The whole image (0)", "M2 4h14v10H2z", () => fit());
+    add("theme", "Light or dark (d)", "M9 2a7 7 0 1 0 7 8 5 5 0 0 1-7-8z", () => { chosen = !isDark(); paint(); });
+    L.DomEvent.disableClickPropagation(bar);
+    return bar;
+  };
+  buttons.addTo(map);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const id = { f: "full", 0: "whole", d: "theme" }[event.key];
+    if (id) document.getElementById(id)?.click();
+  });
+
+  // How long a line is in the tissue, where the image says how large its pixels are.
+  function measure() {
+    const micrometres = image.mpp * 2 ** (whole - map.getZoom()); // per pixel of the screen
+    const most = micrometres * 150;
+    const power = 10 ** Math.floor(Math.log10(most));
+    const length = [5, 2, 1].find((n) => n * power <= most) * power;
+    const text = length >= 1000 ? `${length / 1000} mm` : `${Number(length.toPrecision(1))} µm`;
+    document.querySelector("#scale div").style.width = `${length / micrometres}px`;
+    document.querySelector("#scale span").textContent = text;
+  }
+  if (image.mpp > 0) {
+    const scale = L.control({ position: "bottomright" });
+    scale.onAdd = () => {
+      const element = L.DomUtil.create("div");
+      element.id = "scale";
+      element.append(document.createElement("span"), document.createElement("div"));
+      return element;
+    };
+    scale.addTo(map);
+    map.on("zoom", measure);
+  }
+
   const control = L.control({ position: "bottomleft" });
   control.onAdd = () => {
     const element = L.DomUtil.create("div");
@@ -151,10 +207,23 @@
   // Where nothing is there yet the image's place is grey.
   map.createPane("ground").style.zIndex = 100; // below the tiles
   L.rectangle(bounds, { pane: "ground", renderer: L.svg({ pane: "ground", padding: 1 }), stroke: false, interactive: false,
-                        fillColor: "#e5e7eb", fillOpacity: 1 }).addTo(map);
+                        className: "ground", fillOpacity: 1 }).addTo(map);
 
   tiles.addTo(map);
-  map.fitBounds(bounds);
+  // The whole image fills the window, also when that changes, until somebody moves it. After that zooms are levels' own.
+  let fits = true;
+  let fitting = false;
+  function fit() {
+    fitting = true;
+    map.options.zoomSnap = 0;
+    map.fitBounds(bounds, { animate: false });
+    map.options.zoomSnap = 1;
+    fitting = false;
+    fits = true;
+  }
+  map.on("movestart zoomstart", () => { fits = fits && fitting; });
+  map.on("resize", () => { if (fits) fit(); });
+  fit();
   map.setMaxBounds(bounds.pad(0.5));
   say();
   function later() {
@@ -162,5 +231,5 @@
     setTimeout(() => { tryAgain(); later(); }, 1000 * seconds);
   }
   later();
-  window.view = { map, tiles, missing, tryAgain };
+  window.view = { map, tiles, missing, tryAgain, fit };
 })();

@@ -27,16 +27,22 @@ namespace slidestream::cuda {
 
 namespace {
 
-/// threadIdx and its like: only .x is used.
-template <unsigned (*value)()>
+unsigned no_number() { return 0; }
+unsigned one_block() { return 1; }
+
+/// threadIdx and its like. Blocks lie in a row.
+template <unsigned (*value)(), unsigned (*below)()>
 struct BuiltIn {
+  template <unsigned (*number)()>
   struct Component {
-    operator unsigned() const { return value(); }  // NOLINT: converts as the original does
-  } x;
+    operator unsigned() const { return number(); }  // NOLINT: converts as the original does
+  };
+  Component<value> x;
+  Component<below> y;
 };
-constexpr BuiltIn<test::emulator::thread> threadIdx;
-constexpr BuiltIn<test::emulator::block> blockIdx;
-constexpr BuiltIn<test::emulator::blocks> gridDim;
+constexpr BuiltIn<test::emulator::thread, no_number> threadIdx;
+constexpr BuiltIn<test::emulator::block, no_number> blockIdx;
+constexpr BuiltIn<test::emulator::blocks, one_block> gridDim;
 
 void __syncwarp() { test::emulator::synchronise_warp(); }
 void __syncthreads() { test::emulator::synchronise_block(); }
@@ -72,14 +78,14 @@ float __shfl_sync(unsigned, float value, int lane) {
 }
 /// From `distance` lanes before or behind, within groups of `width` lanes; the lane's own at the group's end.
 template <class T>
-T __shfl_up_sync(unsigned, T value, unsigned distance, int width) {
+T __shfl_up_sync(unsigned, T value, unsigned distance, int width = 32) {
   const unsigned lane = threadIdx.x % 32, first = lane / static_cast<unsigned>(width) * static_cast<unsigned>(width);
   const bool inside = lane >= first + distance;
   return std::bit_cast<T>(
       test::emulator::value_of_lane(std::bit_cast<unsigned>(value), inside ? lane - distance : lane));
 }
 template <class T>
-T __shfl_down_sync(unsigned, T value, unsigned distance, int width) {
+T __shfl_down_sync(unsigned, T value, unsigned distance, int width = 32) {
   const unsigned lane = threadIdx.x % 32, first = lane / static_cast<unsigned>(width) * static_cast<unsigned>(width);
   const bool inside = lane + distance < first + static_cast<unsigned>(width);
   return std::bit_cast<T>(
@@ -102,6 +108,10 @@ unsigned atomicAdd(unsigned* at, unsigned value) { return std::exchange(*at, *at
 template <class T>
 T min(T a, T b) {
   return b < a ? b : a;
+}
+template <class T>
+T max(T a, T b) {
+  return a < b ? b : a;
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "support/made_up_gpus.hpp"
+
 /// \file
 /// What tests ask of the CUDA runtime that stands in for the real one. It ends the program, with a line that says why,
 /// when the rules are broken that a real one may leave unsaid: an asynchronous copy of host memory that isn't pinned,
@@ -35,14 +37,6 @@ cudaError_t fake_timed_launch(cudaStream_t stream, double seconds, std::function
 
 /// Streams sleep a moment before whatever they do. At first where $SLIDESTREAM_TEST_SEED is set.
 void fake_dawdle(bool on);
-
-/// Whether the decoders of JPEG and JPEG 2000 decode, with the device's own code on the host. At first they vouch for
-/// no tile, so that the CPU's decoder gets them all: another way through the graph, and a quicker one. Where
-/// $MADE_UP_GPU is set they decode at first.
-void fake_decoding(bool on);
-
-/// Pixels that were made of areas of rows, so far.
-std::size_t fake_areas();
 
 /// Devices that are found, by the memory that is free on each. At first there are two of 4 GiB. No device has a context
 /// then, whatever was before.

@@ -1,0 +1,66 @@
+# shellcheck shell=bash
+# What the scripts that build for tests have in common; to be sourced in the repository's root.
+
+jobs="$(nproc)"
+configure_options=()
+# Objects are found again by another clone of the same sources, precompiled headers or not.
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
+
+# step NAME: begins a step, and says what the one before it took.
+step_name=
+step() {
+  if [[ -n "$step_name" ]]; then printf -- '-- %s: %d s\n' "$step_name" "$((SECONDS - step_since))"; fi
+  step_name="$1" step_since="$SECONDS"
+  if [[ -n "$1" ]]; then printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; fi
+}
+
+# configure PRESET [OPTION...]: as a build for tests that keeps no option of an earlier one. Says which GPUs it is for.
+configure() {
+  cmake --preset "$1" -DBUILD_TESTING=ON "${configure_options[@]}" "${@:2}" >"build/$1.log" 2>&1 ||
+    { cat "build/$1.log" >&2; return 1; }
+  grep -h -A 5 '^CMake Warning' "build/$1.log" || true
+  sed -n 's/^-- slidestream: \(CPU.*\)/For \1/p' "build/$1.log"
+}
+# build PRESET [TARGET...]: says on a terminal how far it is.
+build() {
+  if [[ -t 1 ]]; then
+    NINJA_STATUS='[%f of %t, %e s] ' ninja -C "build/$1" -j "$jobs" "${@:2}"
+  else
+    ninja -C "build/$1" -j "$jobs" --quiet "${@:2}"
+  fi
+}
+
+# test_programs PRESET FOLDER...: the test programs of folders below tests/ that a configured build has.
+test_programs() {
+  local folder
+  for folder in "${@:2}"; do
+    ninja -C "build/$1" -t targets all | sed -n "s,^tests/$folder/\([a-z0-9_]*_test\): CXX_EXECUTABLE_LINKER.*,\1,p"
+  done | sort -u
+}
+# Names of the tests within one process, as a regular expression for CTest: doctest programs and their cases.
+in_process='^[a-z0-9_]+_test:'
+# run_tests PRESET LOG [OPTION...]: the tests of a build, one more at a time than there are cores, as many wait for a disk
+# or for a time to pass. Prints those that fail and the five slowest; all that CTest prints is in build/LOG.log.
+run_tests() {
+  local log="build/$2.log" status=0
+  ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j "$((jobs + 1))" "${@:3}" </dev/null >"$log" 2>&1 ||
+    status=$?
+  if ((status != 0)); then grep -v ' Passed \| Start  *[0-9]*:' "$log" || true; fi
+  sed -n '/^[0-9]*% tests passed/p' "$log"
+  echo 'Slowest:'
+  sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*.* \([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | head -n 5 | sed 's/^/  /'
+  return "$status"
+}
+# run_system_tests PRESET LOG [OPTION...]: the tests labelled `system`, which need servers, browsers, disks or kills. Each may
+# fail once. Names those that did; more than two of them are a failure.
+run_system_tests() {
+  local unsteady
+  run_tests "$1" "$2" -L system --repeat until-pass:2 "${@:3}" || return
+  unsteady="$(sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*\*\*\*.*/\1/p' "build/$2.log" | grep -v -F -x \
+    -f <(sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*\*\*\*Skipped.*/\1/p' "build/$2.log") | sort -u)" || true
+  [[ -n "$unsteady" ]] || return 0
+  printf 'Unsteady: failed once and then passed:\n%s\n' "$unsteady"
+  (($(wc -l <<<"$unsteady") <= 2))
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Checks that sources which builds compile several at a time (CMAKE_UNITY_BUILD) compile alone, too: each includes what
+it uses. `check-units.py BUILD_DIR...`
+
+Goes by the builds' compile_commands.json, of one build after the other, and doesn't look at a source twice. The compiler
+makes no code. Prints what it says of each source that fails, and exits 1 when there is any.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+
+def flags_of(command):
+    """What decides how a source is read: definitions, folders of headers, the language."""
+    words = shlex.split(command)
+    kept = []
+    for i, word in enumerate(words):
+        if re.match(r"-[DI].|-std=", word):
+            kept.append(word)
+        elif word == "-isystem":
+            kept += [word, words[i + 1]]
+    return kept
+
+
+def units_of(build):
+    """Sources that are compiled together with others there: file and flags."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = pathlib.Path(entry["file"])
+        if re.fullmatch(r"unity_\d+_cxx\.cxx", file.name):
+            for source in re.findall(r'^#include "(.*)"$', file.read_text(), re.M):
+                yield source, flags_of(entry["command"])
+
+
+def check(source, flags):
+    done = subprocess.run([os.environ.get("CLANG", "clang++"), "-fsyntax-only", "-w", *flags, source], capture_output=True, text=True)
+    return source, done.returncode, done.stderr
+
+
+def main(builds):
+    units = {}
+    for build in builds:
+        for source, flags in units_of(pathlib.Path(build)):
+            # Their own definitions, which CMake gives to a source alone, keep a source out of what is compiled together.
+            units.setdefault(source, flags)
+    if not units:
+        print(f"check-units.py: no build of {', '.join(builds)} compiles sources together", file=sys.stderr)
+        return 1
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        for source, status, said in threads.map(lambda unit: check(*unit), units.items()):
+            if status != 0:
+                failed += 1
+                print(f"{source} doesn't compile alone:\n{said}")
+    print(f"{len(units)} sources, {failed} of which don't compile alone")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} BUILD_DIR...")
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,68 @@
+#include "cli/terminate_handler.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string_view>
+
+#include "cli/command.hpp"
+#include "cli/shortage.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+/// A line that is put together without memory from the heap.
+class Line {
+ public:
+  void add(std::string_view text) noexcept {
+    const std::size_t count = text.size() < room() ? text.size() : room();
+    std::memcpy(bytes_.data() + size_, text.data(), count);
+    size_ += count;
+  }
+  void write() noexcept {
+    bytes_[size_++] = '\n';
+    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, bytes_.data(), size_);
+  }
+
+ private:
+  std::size_t room() const noexcept { return bytes_.size() - 1 - size_; }
+
+  std::array<char, 1024> bytes_{};
+  std::size_t size_ = 0;
+};
+
+[[noreturn]] void on_terminate() noexcept {
+  Line line;
+  int status = exit_some_failed;
+  line.add("error: ");
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    line.add("internal error: terminated");
+  } catch (const std::bad_alloc&) {
+    line.add(memory_shortage);
+    status = exit_usage;
+  } catch (const std::exception& error) {
+    if (is_thread_shortage(error)) {
+      line.add(thread_shortage);
+      status = exit_usage;
+    } else {
+      line.add("internal error: ");
+      line.add(error.what());
+    }
+  } catch (...) {
+    line.add("internal error: an unknown exception");
+  }
+  line.write();
+  ::_exit(status);
+}
+
+}  // namespace
+
+void set_terminate_handler() noexcept { std::set_terminate(on_terminate); }
+
+}  // namespace slidestream::cli

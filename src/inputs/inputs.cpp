@@ -1,0 +1,212 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <iostream>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <system_error>
+#include <unordered_map>
+
+#include "config/manifest.hpp"
+#include "config/read_file.hpp"
+#include "config/suggest.hpp"
+#include "config/toml_text.hpp"
+#include "inputs/folder.hpp"
+#include "slide/formats.hpp"
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Above the list of any archive.
+constexpr std::size_t largest_list = std::size_t{1} << 30;
+
+std::string read_stream(std::istream& in) {
+  std::string text;
+  char buffer[65536];
+  while (in.read(buffer, sizeof buffer), in.gcount() > 0) text.append(buffer, static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+/// The file behind a path, for telling whether two paths name the same slide: absolute and without links, also while
+/// the file, folders above it or what a link leads to aren't there.
+std::string identity(const std::string& path) {
+  constexpr int most_links = 40;
+  std::error_code code;
+  const fs::path whole = fs::absolute(path, code);
+  if (code) return fs::path(path).lexically_normal().string();
+  fs::path found = whole.root_path();
+  // What is left to be looked at; the next comes last.
+  std::vector<fs::path> left;
+  const auto push = [&left](const fs::path& parts) {
+    const std::vector<fs::path> names(parts.begin(), parts.end());
+    left.insert(left.end(), names.rbegin(), names.rend());
+  };
+  push(whole.relative_path());
+  int links = 0;
+  while (!left.empty()) {
+    const fs::path name = std::move(left.back());
+    left.pop_back();
+    if (name.empty() || name == ".") continue;
+    if (name == "..") {
+      found = found.parent_path();
+      continue;
+    }
+    const fs::path target = ++links <= most_links ? fs::read_symlink(found / name, code) : fs::path();
+    if (target.empty() || code) {
+      --links;
+      found /= name;
+    } else {
+      if (target.is_absolute()) found = target.root_path();
+      push(target.relative_path());
+    }
+  }
+  return found.string();
+}
+
+class Expander {
+ public:
+  void add_input(const std::string& input) {
+    if (input == "-") {
+      add_entries(list_entries(read_stream(std::cin)), "standard input", {});
+    } else if (is_folder(input) || !(has_suffix(input, ".list") || has_suffix(input, ".csv"))) {
+      add_path(input);
+    } else {
+      const std::string text = read_file(input, largest_list, FileOrigin::given);
+      add_entries(has_suffix(input, ".list") ? list_entries(text) : csv_entries(text, input, inputs_.warnings), input,
+                  fs::path(input).parent_path());
+    }
+  }
+
+  static bool exists(const std::string& path) {
+    std::error_code code;
+    // What can't be asked is for the opening to say.
+    return path.empty() || fs::exists(fs::symlink_status(path, code)) || code.value() != ENOENT;
+  }
+
+  ExpandedInputs take() { return std::move(inputs_); }
+
+ private:
+  /// Linux's PATH_MAX.
+  static constexpr std::size_t longest_path = 4096;
+
+  /// Which suffixes a folder without slides has, the most frequent first.
+  static std::string others_text(const FolderContents& contents) {
+    constexpr std::size_t most_named = 5;
+    std::vector<std::pair<std::string, std::size_t>> others(contents.other_suffixes.begin(),
+                                                            contents.other_suffixes.end());
+    if (others.empty()) return {};
+    std::ranges::stable_sort(others, std::ranges::greater{}, &std::pair<std::string, std::size_t>::second);
+    std::string text;
+    for (std::size_t i = 0; i < std::min(others.size(), most_named); ++i) {
+      text += (text.empty() ? "" : ", ") + std::to_string(others[i].second) + " " +
+              (others[i].first.empty() ? "without a suffix" : one_line(others[i].first));
+    }
+    if (others.size() > most_named) text += ", and others";
+    return ": its files are " + text + "; slides end in " + suffixes_text();
+  }
+  static std::string suffixes_text() {
+    std::vector<std::string_view> all;
+    for (const SlideFormat& format : slide_formats())
+      all.insert(all.end(), format.suffixes.begin(), format.suffixes.end());
+    std::string text;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      text += (i == 0 ? "" : i + 1 < all.size() ? ", " : " or ") + std::string(all[i]);
+    }
+    return text;
+  }
+  static bool is_folder(const std::string& path) {
+    std::error_code code;
+    return fs::is_directory(path, code);
+  }
+
+  void add_entries(const std::vector<ManifestLine>& entries, const std::string& origin, const fs::path& base) {
+    if (entries.empty()) inputs_.warnings.push_back(origin + ": names no slide");
+    for (const ManifestLine& entry : entries) {
+      const std::string place = origin + ":" + std::to_string(entry.line);
+      if (entry.path.empty()) throw ConfigError(place + ": the path is empty");
+      // The system ends a path at a NUL: it would be another file's.
+      if (entry.path.find('\0') != std::string::npos) throw ConfigError(place + ": a NUL byte; expected a text file");
+      if (entry.path.size() > longest_path) {
+        throw ConfigError(place + ": " + std::to_string(entry.path.size()) + " bytes; no path is as long");
+      }
+      const std::string path = (base / entry.path).string();
+      if (entry.may_be_header && !has_slide_suffix(path) && !exists(path)) {
+        throw ConfigError(place + ": no column is called path, and " + one_line(entry.path) +
+                          " isn't there; name the column of the slides path");
+      }
+      mpp_ = entry.mpp;
+      place_ = place;
+      add_path(path);
+      mpp_ = 0.0;
+    }
+  }
+
+  void add_path(const std::string& path) {
+    if (path.empty()) throw ConfigError("a slide's path is empty");
+    // Any file of a slide of several names it.
+    if (!is_folder(path)) return add_slide(files_of_slide(path).front().string());
+    FolderContents contents = slides_in_folder(path);
+    for (std::string& warning : contents.warnings) inputs_.warnings.push_back(std::move(warning));
+    if (contents.slides.empty())
+      inputs_.warnings.push_back(one_line(path) + ": a folder without slides" + others_text(contents));
+    for (const std::string& slide : contents.slides) add_slide(slide);
+  }
+
+  void add_slide(const std::string& path) {
+    std::string canonical = identity(path);
+    const auto [first, is_new] = first_names_.try_emplace(file_key(path, canonical), path);
+    if (is_new) {
+      if (mpp_ > 0.0) inputs_.mpp.emplace(path, mpp_);
+      inputs_.slides.push_back(path);
+      inputs_.canonical.push_back(std::move(canonical));
+    } else {
+      check_same_mpp(first->second);
+      inputs_.warnings.push_back(path + ": named before" +
+                                 (first->second == path ? std::string() : " as " + first->second) + ", counted once");
+    }
+  }
+
+  /// \throws ConfigError where this line gives another pixel size than an earlier one
+  void check_same_mpp(const std::string& first) {
+    if (mpp_ == 0.0) return;
+    const auto [before, is_new] = inputs_.mpp.emplace(first, mpp_);
+    if (is_new || before->second == mpp_) return;
+    throw ConfigError(place_ + ": mpp is " + to_toml_number(mpp_) + " for " + one_line(first) + ", and was " +
+                      to_toml_number(before->second) + " in an earlier line");
+  }
+
+  /// What two names of one file have in common: the path behind links, and of hard links the file's number.
+  static std::string file_key(const std::string& path, const std::string& canonical) {
+    struct ::stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink < 2) return canonical;
+    // No absolute path begins so.
+    return "file " + std::to_string(status.st_dev) + " " + std::to_string(status.st_ino);
+  }
+
+  ExpandedInputs inputs_;
+  double mpp_ = 0.0;                                          ///< of the line that is being added; 0: it doesn't say
+  std::string place_;                                         ///< of that line
+  std::unordered_map<std::string, std::string> first_names_;  ///< by `file_key`
+};
+
+}  // namespace
+
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
+  Expander expander;
+  // One of several that isn't there is a slide that fails. Where nothing is there, the command line has a slip.
+  const auto is_there = [](const std::string& input) { return input == "-" || Expander::exists(input); };
+  if (!inputs.empty() && std::ranges::none_of(inputs, is_there)) {
+    throw ConfigError(one_line(inputs.front()) + ": " +
+                      std::make_error_code(std::errc::no_such_file_or_directory).message() +
+                      (inputs.size() > 1 ? "; the other inputs aren't there either" : ""));
+  }
+  for (const std::string& input : inputs) expander.add_input(input);
+  return expander.take();
+}
+
+}  // namespace slidestream

@@ -1,0 +1,48 @@
+#include "operators/common/tile_grid.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <slidestream/error.hpp>
+
+namespace slidestream::operators {
+
+TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,
+                   StitchEdge edge) {
+  TileGrid grid;
+  Size input = level;
+  if (tiles.mpp) {
+    if (!mpp) throw Error("the network's tiles are of a resolution, and the slide's isn't known; set input.mpp");
+    grid.factor = area_factor(*tiles.mpp, *mpp);
+    if (grid.factor != 65536) input = AreaResampler::size_of(level, grid.factor);
+    if (input.width < 1 || input.height < 1) throw Error("the slide is smaller than a pixel of the network's tiles");
+  }
+  grid.stitch = plan_stitching(input, tiles.side, tiles.overlap, scale, edge);
+  return grid;
+}
+
+bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, const GridScale& level, double share) {
+  const Rect rect = grid.stitch.input_of(grid.stitch.tile(tile));
+  const Size input = grid.stitch.input;
+  const Rect inside = {rect.x, rect.y, std::min(rect.width, input.width - rect.x),
+                       std::min(rect.height, input.height - rect.y)};
+  const double pixel = static_cast<double>(grid.factor) / 65536.0;
+  return mask.is_tissue(inside, {level.x * pixel, level.y * pixel}, share);
+}
+
+void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info) {
+  if (tiles.mpp) info.require_square_pixels("model.mpp", "set input.mpp to take them as square");
+}
+
+std::array<std::int64_t, 2> level0_corner(const Rect& tile, const GridScale& pixel) {
+  const auto rounded = [](std::int64_t at, double scale) {
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(at) * scale + 0.5));
+  };
+  return {rounded(tile.x, pixel.x), rounded(tile.y, pixel.y)};
+}
+
+std::optional<double> level0_magnification(const SlideInfo& info) {
+  if (info.magnification) return *info.magnification;
+  return info.mpp && !info.mpp_y ? std::optional(10.0 / *info.mpp) : std::nullopt;
+}
+
+}  // namespace slidestream::operators

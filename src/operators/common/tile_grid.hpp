@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <slidestream/network.hpp>
+#include <slidestream/slide.hpp>
+#include <slidestream/stitch.hpp>
+
+#include "image/mask.hpp"
+
+namespace slidestream::operators {
+
+/// Where a network's tiles lie in a level of a slide.
+struct TileGrid {
+  std::int64_t factor = 65536;  ///< pixels of the level that a pixel of the tiles stands for, times 65,536
+  StitchPlan stitch;
+};
+
+/// \param mpp  micrometres a pixel of the level, where known. \param scale  as `plan_stitching` has it.
+/// \throws Error where the tiles' resolution can't be made of the level.
+TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,
+                   StitchEdge edge);
+
+/// Whether enough of a tile is tissue, as far as it lies inside the slide. \param level  pixels of level 0 a pixel of
+/// the level.
+bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, const GridScale& level, double share);
+
+/// \throws SlideError if the tiles have a resolution, and the slide's pixels aren't square.
+void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info);
+
+/// The top left corner of a tile in pixels of level 0, rounded half up. \param pixel  pixels of level 0 per pixel of
+/// the tile.
+std::array<std::int64_t, 2> level0_corner(const Rect& tile, const GridScale& pixel);
+
+/// Magnification of level 0: what the slide says, else that of 1 micrometre a pixel being 10 x. None where pixels
+/// aren't square and the slide doesn't say.
+std::optional<double> level0_magnification(const SlideInfo& info);
+
+}  // namespace slidestream::operators

@@ -1,0 +1,141 @@
+#include "operators/stain/stained_blocks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <slidestream/stitch.hpp>
+#include <utility>
+
+#include "image/block_means.hpp"
+#include "image/small_level.hpp"
+#include "operators/tissue/tissue.hpp"
+
+namespace slidestream::operators {
+
+namespace {
+
+constexpr std::int64_t one = 65536;
+/// Pixels of level 0 along a micrometre, for slides that don't say.
+constexpr double assumed_pixels = 4.0;
+
+/// A block in RGB, and memory to make it in.
+struct StainedBlock {
+  std::vector<std::uint8_t> rows;    ///< the level's pixels
+  std::vector<std::uint8_t> pixels;  ///< the block's
+  std::vector<std::uint8_t> black;   ///< by pixel of the block: 1 where it isn't looked at
+};
+
+/// Finds the block's pixels that hold nearly black ones of the level, and those that touch such pixels.
+/// \param from  where the block's rows lie in the level
+void find_black(StainedBlock& made, const SmallLevel& source, const Rect& block, const Rect& from) {
+  made.black.assign(static_cast<std::size_t>(block.width * block.height), 0);
+  // From the first to behind the last pixel, relative to the block's first.
+  const auto reach = [&source](std::int64_t at, std::int64_t begin, std::int64_t count) {
+    const std::int64_t halved = at >> source.halvings;
+    const std::int64_t first = halved * one / source.factor - 1 - begin;
+    const std::int64_t behind = ((halved + 1) * one - 1) / source.factor + 2 - begin;
+    return std::pair(std::clamp<std::int64_t>(first, 0, count), std::clamp<std::int64_t>(behind, 0, count));
+  };
+  const std::uint8_t* pixel = made.rows.data();
+  for (std::int64_t y = from.y; y < from.y + from.height; ++y) {
+    for (std::int64_t x = from.x; x < from.x + from.width; ++x, pixel += 3) {
+      if (std::max({pixel[0], pixel[1], pixel[2]}) > most_black) continue;
+      const auto [left, right] = reach(x, block.x, block.width);
+      const auto [top, bottom] = reach(y, block.y, block.height);
+      for (std::int64_t row = top; row < bottom; ++row) {
+        std::fill_n(made.black.begin() + row * block.width + left, right - left, std::uint8_t{1});
+      }
+    }
+  }
+}
+
+/// Reads one block.
+void read_block(const Slide& slide, const SmallLevel& source, const Rect& block, BadTilePolicy on_bad_tile,
+                StainedBlock& made) {
+  std::vector<std::uint8_t>& rows = made.rows;
+  std::vector<std::uint8_t>& pixels = made.pixels;
+  const Level& level = slide.info().levels[source.level];
+  pixels.resize(static_cast<std::size_t>(block.width * block.height * 3));
+  const bool resampled = source.factor != one;
+  // In halved pixels, then in the level's.
+  const Rect area = resampled ? AreaResampler::source_of(block, source.factor) : block;
+  const std::int64_t side = std::int64_t{1} << source.halvings;
+  const Rect from = {area.x * side, area.y * side, std::min(area.width * side, level.width - area.x * side),
+                     std::min(area.height * side, level.height - area.y * side)};
+  rows.resize(static_cast<std::size_t>(from.width * from.height * 3));
+  read_rgb(slide, source.level, from.x, from.y, {rows.data(), from.width * 3, from.width, from.height, rgb_format},
+           on_bad_tile);
+  find_black(made, source, block, from);
+  BlockMeans means({from.width, from.height}, source.halvings);
+  std::optional<AreaResampler> resampler;
+  if (resampled)
+    resampler.emplace(BlockMeans::size_of({level.width, level.height}, source.halvings), source.factor, block);
+  std::vector<std::uint8_t> mean(static_cast<std::size_t>(area.width * 3));
+  std::uint8_t* to = pixels.data();
+  for (std::int64_t y = 0; y < from.height; ++y) {
+    if (!means.add(mean.data(), rows.data() + y * from.width * 3)) continue;
+    if (!resampler) std::copy(mean.begin(), mean.end(), to);
+    if (!resampler || resampler->add(to, mean.data())) to += block.width * 3;
+  }
+}
+
+SmallLevel source_of_blocks(const SlideInfo& info, const std::optional<double>& mpp, double target) {
+  return choose_reduction(info, mpp ? target / *mpp : target * assumed_pixels);
+}
+
+}  // namespace
+
+std::uint64_t stained_blocks_bytes(const SlideInfo& info, const std::optional<double>& mpp, double target) {
+  // Colours and densities, in buffers that double, and what is sorted.
+  constexpr std::int64_t of_pixel = 3 * (3 + 24) + 8;
+  const SmallLevel source = source_of_blocks(info, mpp, target);
+  const Level& level = info.levels[source.level];
+  const Size image = source.size;
+  const std::int64_t pixels =
+      std::min(image.width * image.height, most_stained_blocks * stained_block_side * stained_block_side);
+  const std::int64_t places = (image.width / stained_block_side + 1) * (image.height / stained_block_side + 1);
+  const double pixel = std::ldexp(static_cast<double>(source.factor) / one, source.halvings);
+  const double side = static_cast<double>(stained_block_side + 2) * pixel;
+  const auto rows = static_cast<std::int64_t>(std::min(side, static_cast<double>(level.width)) *
+                                              std::min(side, static_cast<double>(level.height)));
+  return static_cast<std::uint64_t>(of_pixel * pixels + 6 * static_cast<std::int64_t>(sizeof(Rect)) * places +
+                                    3 * (rows + pixels));
+}
+
+std::vector<std::uint8_t> stained_blocks(const Slide& slide, const std::optional<double>& mpp, const Mask& tissue,
+                                         double target, BadTilePolicy on_bad_tile) {
+  const SmallLevel source = source_of_blocks(slide.info(), mpp, target);
+  const Size image = source.size;
+  const GridScale scale = source.scale;
+  const MaskTable table(tissue);
+  std::vector<Rect> some;
+  std::vector<Rect> half;
+  for (std::int64_t y = 0; y < image.height; y += stained_block_side) {
+    for (std::int64_t x = 0; x < image.width; x += stained_block_side) {
+      const Rect block = {x, y, std::min(stained_block_side, image.width - x),
+                          std::min(stained_block_side, image.height - y)};
+      if (table.is_tissue(block, scale, 0.0)) some.push_back(block);
+      if (table.is_tissue(block, scale, 0.5)) half.push_back(block);
+    }
+  }
+  const std::vector<Rect>& candidates = std::ssize(half) >= most_stained_blocks ? half : some;
+  const std::int64_t taken = std::min(std::ssize(candidates), most_stained_blocks);
+  std::vector<std::uint8_t> stained;
+  StainedBlock made;
+  for (std::int64_t i = 0; i < taken; ++i) {
+    const Rect& block = candidates[static_cast<std::size_t>((2 * i + 1) * std::ssize(candidates) / (2 * taken))];
+    read_block(slide, source, block, on_bad_tile, made);
+    for (std::int64_t y = 0; y < block.height; ++y) {
+      for (std::int64_t x = 0; x < block.width; ++x) {
+        // A single pixel is what the mask is under its middle.
+        if (!table.is_tissue({block.x + x, block.y + y, 1, 1}, scale, 0.0)) continue;
+        if (made.black[static_cast<std::size_t>(y * block.width + x)] != 0) continue;
+        const std::uint8_t* const from = made.pixels.data() + 3 * (y * block.width + x);
+        stained.insert(stained.end(), from, from + 3);
+      }
+    }
+  }
+  return stained;
+}
+
+}  // namespace slidestream::operators

@@ -1,0 +1,214 @@
+#include "operators/tissue/geojson_reader.hpp"
+
+#include <algorithm>
+#include <slidestream/error.hpp>
+
+namespace slidestream::operators {
+namespace {
+
+/// Collections in collections are followed this far.
+constexpr std::size_t max_depth = 16;
+/// Arrays in coordinates are, too: those of a MultiPolygon's positions are four deep.
+constexpr std::size_t max_array_depth = 8;
+
+[[noreturn]] void fail_reading(const std::string& cause) { throw Error(cause); }
+
+[[noreturn]] void fail_of_missing(const char* key) {
+  fail_reading(std::string("\"") + key + "\" is missing or no array");
+}
+
+/// Whether geometries of this type have no area.
+bool is_flat(const std::string& type) {
+  return type == "Point" || type == "MultiPoint" || type == "LineString" || type == "MultiLineString";
+}
+
+}  // namespace
+
+bool GeoJsonReader::is_node_expected() const {
+  if (other_depth_ > 0 || !children_.empty()) return false;
+  return nodes_.empty() || nodes_.back().is_in_list || nodes_.back().next == Member::geometry;
+}
+
+bool GeoJsonReader::scalar(bool is_null) {
+  if (!children_.empty()) {
+    ++children_.back();
+    coordinates_.are_sound = false;
+    return true;
+  }
+  if (is_node_expected()) {
+    const bool no_geometry = is_null && !nodes_.empty() && !nodes_.back().is_in_list;
+    if (!no_geometry) fail_reading("an object with a \"type\" was expected");
+    nodes_.back().has_geometry = true;
+  }
+  return true;
+}
+
+bool GeoJsonReader::boolean(bool /*value*/) { return scalar(false); }
+
+bool GeoJsonReader::number_float(number_float_t value, const string_t& /*text*/) { return number(value); }
+
+bool GeoJsonReader::binary(binary_t& /*value*/) { return scalar(false); }
+
+bool GeoJsonReader::number(double value) {
+  if (children_.empty()) return scalar(false);
+  ++children_.back();
+  const int depth = static_cast<int>(children_.size());
+  if (coordinates_.depth == 0) coordinates_.depth = depth;
+  if (coordinates_.depth != depth) coordinates_.are_sound = false;
+  if (numbers_ == 0) position_.x = value;
+  if (numbers_ == 1) position_.y = value;
+  ++numbers_;
+  return true;
+}
+
+bool GeoJsonReader::string(string_t& value) {
+  const bool is_member = other_depth_ == 0 && children_.empty() && !nodes_.empty() && !nodes_.back().is_in_list;
+  if (is_member && nodes_.back().next == Member::type) {
+    nodes_.back().has_type = true;
+    nodes_.back().type = value.substr(0, 64);
+    return true;
+  }
+  return scalar(false);
+}
+
+bool GeoJsonReader::start_object(std::size_t /*size*/) {
+  if (!children_.empty()) {
+    ++children_.back();
+    coordinates_.are_sound = false;
+    ++other_depth_;
+  } else if (is_node_expected()) {
+    if (nodes_.size() > max_depth) fail_reading("collections inside collections go too deep");
+    if (!nodes_.empty()) {
+      if (!nodes_.back().is_in_list) nodes_.back().has_geometry = true;
+      // There is one place for coordinates.
+      nodes_.back().has_coordinates = false;
+    }
+    nodes_.emplace_back();
+  } else {
+    ++other_depth_;
+  }
+  return true;
+}
+
+bool GeoJsonReader::key(string_t& value) {
+  if (other_depth_ > 0) return true;
+  Node& node = nodes_.back();
+  node.next = value == "type"          ? Member::type
+              : value == "coordinates" ? Member::coordinates
+              : value == "geometry"    ? Member::geometry
+              : value == "features"    ? Member::features
+              : value == "geometries"  ? Member::geometries
+                                       : Member::other;
+  return true;
+}
+
+bool GeoJsonReader::end_object() {
+  if (other_depth_ > 0) {
+    --other_depth_;
+    return true;
+  }
+  const Node node = std::move(nodes_.back());
+  nodes_.pop_back();
+  end_node(node);
+  coordinates_ = {};
+  return true;
+}
+
+bool GeoJsonReader::start_array(std::size_t /*size*/) {
+  if (other_depth_ > 0) {
+    ++other_depth_;
+    return true;
+  }
+  if (!children_.empty()) {
+    start_coordinates_array();
+    return true;
+  }
+  if (is_node_expected()) fail_reading("an object with a \"type\" was expected");
+  Node& node = nodes_.back();
+  switch (node.next) {
+    case Member::coordinates:
+      coordinates_ = {};
+      node.has_coordinates = true;
+      children_.push_back(0);
+      break;
+    case Member::features:
+      node.has_features = true;
+      node.is_in_list = true;
+      break;
+    case Member::geometries:
+      node.has_geometries = true;
+      node.is_in_list = true;
+      break;
+    default:
+      ++other_depth_;
+  }
+  return true;
+}
+
+bool GeoJsonReader::end_array() {
+  if (other_depth_ > 0) {
+    --other_depth_;
+  } else if (!children_.empty()) {
+    end_coordinates_array();
+  } else {
+    nodes_.back().is_in_list = false;
+  }
+  return true;
+}
+
+void GeoJsonReader::start_coordinates_array() {
+  if (children_.size() == max_array_depth) fail_reading("arrays inside coordinates go too deep");
+  ++children_.back();
+  children_.push_back(0);
+}
+
+void GeoJsonReader::end_coordinates_array() {
+  const int depth = static_cast<int>(children_.size());
+  const bool is_empty = children_.back() == 0;
+  children_.pop_back();
+  if (is_empty) {
+    coordinates_.empty |= 1U << depth;
+  } else if (depth == coordinates_.depth) {
+    if (numbers_ < 2) coordinates_.are_sound = false;
+    if (coordinates_.positions.size() == most_positions) {
+      fail_reading("a geometry has more than " + std::to_string(most_positions) + " positions");
+    }
+    coordinates_.positions.push_back(position_);
+  } else if (depth == coordinates_.depth - 1) {
+    coordinates_.rings.push_back(coordinates_.positions.size());
+  } else if (depth == coordinates_.depth - 2) {
+    coordinates_.polygons.push_back(coordinates_.rings.size());
+  }
+  numbers_ = 0;
+}
+
+void GeoJsonReader::end_node(const Node& node) {
+  if (!node.has_type) fail_reading("an object has no \"type\"");
+  const std::string& type = node.type;
+  if (type == "FeatureCollection" && !node.has_features) fail_of_missing("features");
+  if (type == "GeometryCollection" && !node.has_geometries) fail_of_missing("geometries");
+  if (type == "Feature" && !node.has_geometry) fail_reading("a feature has no \"geometry\"");
+  // What lies in them was taken for what it says it is.
+  if ((node.has_features && type != "FeatureCollection") || (node.has_geometries && type != "GeometryCollection") ||
+      (node.has_geometry && type != "Feature")) {
+    fail_reading("an object of another type holds \"features\", \"geometries\" or a \"geometry\"");
+  }
+  if (type == "FeatureCollection" || type == "GeometryCollection" || type == "Feature") return;
+  if (is_flat(type)) return sink_.flat();
+  if (type == "Polygon" || type == "MultiPolygon") {
+    if (!node.has_coordinates) fail_of_missing("coordinates");
+    return sink_.polygons(coordinates_, type == "MultiPolygon");
+  }
+  const bool plain = !type.empty() && type.size() <= 32 && std::all_of(type.begin(), type.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  fail_reading("a geometry of type " + (plain ? type : std::string("unknown")) +
+               "; Polygon and MultiPolygon can be read");
+}
+
+bool GeoJsonReader::parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                                const nlohmann::detail::exception& /*error*/) {
+  return false;
+}
+
+}  // namespace slidestream::operators

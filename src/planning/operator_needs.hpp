@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slidestream/config.hpp>
+#include <slidestream/operator.hpp>
+
+#include "planning/strip_plan.hpp"
+
+/// \file
+/// What the planner knows of operators. No state: every function is thread-safe.
+
+namespace slidestream {
+
+using Operators = std::vector<std::shared_ptr<const Operator>>;
+
+/// What the planner has to know of them.
+std::vector<OperatorNeeds> needs_of(const Operators& operators);
+
+/// Those that the level's pixels pass by.
+Operators readers_of(const Operators& operators);
+
+/// The image that an operator makes; null where it makes none.
+std::optional<Product> image_of(const Operator& op);
+
+/// What an operator's kernel makes a pixel of: of its image, or of the rows that its network's tiles are cut from. Null
+/// where it makes neither.
+std::optional<PixelFormat> band_format_of(const Operator& op);
+
+/// The place of the spectrum among operators; none where it doesn't run.
+std::optional<std::size_t> place_of_spectrum(const Operators& operators);
+
+/// One clause naming an operator or setting that keeps a run off GPUs; empty: GPUs compute all operators.
+std::string why_not_on_gpus(const Config& config, const Operators& operators);
+
+}  // namespace slidestream

@@ -1,0 +1,55 @@
+#include "slide/channels.hpp"
+
+#include <algorithm>
+
+#include "slide/file.hpp"
+
+namespace slidestream {
+namespace {
+
+constexpr std::size_t most_named = 8;
+
+/// " (DAPI, FITC)" or nothing.
+std::string names_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) text += (i == 0 ? " (" : ", ") + names[i];
+  if (names.empty()) return text;
+  return text + (names.size() > most_named ? ", ...)" : ")");
+}
+
+std::string range_text(std::size_t count) { return count == 1 ? "0" : "0 to " + std::to_string(count - 1); }
+
+}  // namespace
+
+std::vector<std::string> channel_names(const Channels& channels) {
+  if (channels.count == 1 || channels.names.size() == channels.count) return channels.names;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < channels.count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+std::size_t chosen_channel(const std::filesystem::path& path, const Channels& channels, const OpenOptions& options) {
+  const std::string several = std::to_string(channels.count) + " channels" + names_text(channels.names);
+  const std::string held =
+      channels.held == channels.count
+          ? ""
+          : ", of which the file holds the first" + (channels.held == 1 ? "" : " " + std::to_string(channels.held));
+  const std::string key = options.channel_name;
+  if (options.channel < 0) {
+    if (channels.count == 1) return 0;
+    throw_slide_error(path, "has " + several +
+                                (channels.rgb && channels.held > 1 ? ", the first three of them RGB" : "") + held +
+                                "; set " + key + " to choose one, " + range_text(channels.held));
+  }
+  const auto chosen = static_cast<std::size_t>(options.channel);
+  if (channels.count == 1 && channels.rgb) {
+    throw_slide_error(path, key + " is " + std::to_string(options.channel) + ", but its pixels are RGB; leave it out");
+  }
+  if (chosen >= channels.held) {
+    throw_slide_error(path, key + " is " + std::to_string(options.channel) + "; it has " +
+                                (channels.count == 1 ? std::string("one channel, 0") : several + held));
+  }
+  return chosen;
+}
+
+}  // namespace slidestream

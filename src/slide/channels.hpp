@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+/// \file
+/// Slides of several channels. One channel is read, as grey, and `OpenOptions::channel` says which: without it such a
+/// slide is refused, so that no channel is lost without a word.
+
+namespace slidestream {
+
+/// What a slide has several of.
+struct Channels {
+  std::size_t count = 1;           ///< from 0 on; of planes in several depths or times all of them
+  std::size_t held = 1;            ///< the first of them, which lie in this file
+  std::vector<std::string> names;  ///< as many, or none
+  bool rgb = false;                ///< red, green and blue are the first three, or the only channel's pixels
+};
+
+/// Names as a slide lists them: its own, or numbers.
+std::vector<std::string> channel_names(const Channels& channels);
+
+/// The number of the channel that is read. \throws SlideError where there are several and `options.channel` is -1, or
+/// where it is none of them
+std::size_t chosen_channel(const std::filesystem::path& path, const Channels& channels, const OpenOptions& options);
+
+}  // namespace slidestream

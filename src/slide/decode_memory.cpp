@@ -1,0 +1,88 @@
+#include "slide/decode_memory.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "slide/jpeg2000_decoder.hpp"
+#include "slide/jpeg_decoder.hpp"
+
+namespace slidestream {
+
+DecodeMemory::Lease::~Lease() {
+  if (memory_ != nullptr) memory_->give_back(bytes_);
+}
+
+DecodeMemory::Lease::Lease(Lease&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+DecodeMemory::Lease& DecodeMemory::Lease::operator=(Lease&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+DecodeMemory::Lease DecodeMemory::take(std::uint64_t bytes, const std::function<bool()>& give_up) {
+  constexpr auto between_questions = std::chrono::milliseconds(50);
+  std::unique_lock lock(mutex_);
+  const std::uint64_t ticket = next_ticket_++;
+  bool gave_up = false;
+  // One that gives up keeps its turn, so that no turn is left out.
+  while (served_ != ticket || (!gave_up && bytes > size_ - taken_)) {
+    changed_.wait_for(lock, between_questions);
+    gave_up = gave_up || (give_up && give_up());
+  }
+  ++served_;
+  if (!gave_up) taken_ += bytes;
+  lock.unlock();
+  changed_.notify_all();
+  return gave_up ? Lease() : Lease(*this, bytes);
+}
+
+void DecodeMemory::give_back(std::uint64_t bytes) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_ -= bytes;
+  }
+  changed_.notify_all();
+}
+
+std::uint64_t table_bytes(const Slide& slide) noexcept {
+  std::uint64_t tiles = 0;
+  for (const LevelCoding& coding : impl_of(slide).codings) tiles += coding.tiles.capacity();
+  return tiles * sizeof(TileRange) + impl_of(slide).container->kept_bytes();
+}
+
+std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept {
+  constexpr std::uint64_t state = std::uint64_t{1} << 20;  // of a codec, whatever the tile
+  const auto samples = static_cast<std::uint64_t>(coding.samples);
+  const auto width = static_cast<std::uint64_t>(coded.tile_width);
+  const std::uint64_t pixels = width * static_cast<std::uint64_t>(coded.tile_height);
+  const std::uint64_t tile = pixels * samples;
+  switch (coded.codec) {
+    case Codec::none:
+      return 0;
+    case Codec::jpeg:
+      return sequential_jpeg_bytes(width, samples);
+    case Codec::jpeg2000:
+      return jpeg2000_bytes(pixels * samples, 0) + state;
+    case Codec::jpegls:  // components one after the other, and side by side
+      return 2 * tile + state;
+    case Codec::lzw:
+    case Codec::deflate:
+    case Codec::packbits:
+      return tile + state;
+    case Codec::zstd:  // its window, and the dictionary of LZMA, hold no more than was decoded
+    case Codec::lzma:
+      return 2 * tile + state;
+    case Codec::webp:  // a picture of its own, and 32 bits per pixel where it is lossless
+      return 2 * tile + 4 * pixels + 2 * state;
+    case Codec::openslide:  // words of its pixels; words and compressed bytes of a tile of the file
+      return 4 * pixels + 7 * std::max(pixels, coding.pixels_behind) + state;
+    case Codec::lerc:  // a picture of its own, a mask, and what was compressed once more
+      return 6 * tile + state;
+  }
+  return 6 * tile + state;
+}
+
+}  // namespace slidestream

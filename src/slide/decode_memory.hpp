@@ -1,0 +1,63 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <slidestream/slide.hpp>
+
+#include "slide/level_coding.hpp"
+
+namespace slidestream {
+
+/// Memory that decoders take for tiles, or what small levels take, bounded over all threads of a run. A thread holds
+/// one lease at a time, and works while it holds it, so that those who wait are served in the end. Thread-safe.
+class DecodeMemory {
+ public:
+  explicit DecodeMemory(std::uint64_t bytes) : size_(bytes) {}
+  DecodeMemory(const DecodeMemory&) = delete;
+  DecodeMemory& operator=(const DecodeMemory&) = delete;
+
+  /// Memory that belongs to its holder.
+  class Lease {
+   public:
+    Lease() = default;
+    ~Lease();
+    Lease(Lease&& other) noexcept;
+    Lease& operator=(Lease&& other) noexcept;
+    /// Whether it is one.
+    explicit operator bool() const noexcept { return memory_ != nullptr; }
+
+   private:
+    friend class DecodeMemory;
+    Lease(DecodeMemory& memory, std::uint64_t bytes) : memory_(&memory), bytes_(bytes) {}
+    DecodeMemory* memory_ = nullptr;
+    std::uint64_t bytes_ = 0;
+  };
+
+  std::uint64_t size() const noexcept { return size_; }
+
+  /// Takes `bytes`, at most `size()`, when those who asked before have theirs. None when `give_up`, which
+  /// is asked while it waits and may be empty, says so.
+  Lease take(std::uint64_t bytes, const std::function<bool()>& give_up);
+
+ private:
+  void give_back(std::uint64_t bytes) noexcept;
+
+  const std::uint64_t size_;
+  std::mutex mutex_;  ///< of what follows
+  std::condition_variable changed_;
+  std::uint64_t taken_ = 0;
+  std::uint64_t next_ticket_ = 0;
+  std::uint64_t served_ = 0;  ///< tickets before this one have their memory, or gave up
+};
+
+/// The most that decoding one tile of a level takes on the CPU, in bytes, besides its compressed bytes and the pixels
+/// that are asked for. Of JPEG it is that of sequential tiles, and of JPEG 2000 that of usual code-blocks: decoders
+/// look at the tile's own header.
+std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept;
+
+/// Memory of an open slide's tables of tiles, and of what its container keeps, in bytes.
+std::uint64_t table_bytes(const Slide& slide) noexcept;
+
+}  // namespace slidestream

@@ -1,0 +1,475 @@
+#include "slide/dicom/dicom_container.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <slidestream/error.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "slide/dicom/frames.hpp"
+#include "slide/dicom/instance.hpp"
+#include "slide/dicom/series.hpp"
+#include "slide/icc_profile.hpp"
+#include "slide/jpegls_decoder.hpp"
+#include "slide/level_factor.hpp"
+#include "slide/open_budget.hpp"
+#include "slide/pixel_size.hpp"
+#include "slide/tile_limits.hpp"
+
+namespace slidestream {
+
+namespace {
+
+using dicom::Instance;
+
+struct Syntax {
+  std::string_view uid;
+  Codec codec;
+};
+constexpr std::array syntaxes = {
+    Syntax{"1.2.840.10008.1.2", Codec::none},
+    Syntax{"1.2.840.10008.1.2.1", Codec::none},
+    Syntax{"1.2.840.10008.1.2.4.50", Codec::jpeg},
+    Syntax{"1.2.840.10008.1.2.4.90", Codec::jpeg2000},  // lossless
+    Syntax{"1.2.840.10008.1.2.4.91", Codec::jpeg2000},
+    Syntax{"1.2.840.10008.1.2.4.201", Codec::jpeg2000},  // HTJ2K: lossless, so with RPCL, any
+    Syntax{"1.2.840.10008.1.2.4.202", Codec::jpeg2000},
+    Syntax{"1.2.840.10008.1.2.4.203", Codec::jpeg2000},
+    Syntax{"1.2.840.10008.1.2.4.80", Codec::jpegls},  // lossless
+    Syntax{"1.2.840.10008.1.2.4.81", Codec::jpegls},
+};
+
+/// One file of a series, opened.
+struct OpenFile {
+  std::unique_ptr<File> file;
+  std::string name;  ///< in errors
+  Instance instance;
+};
+
+class DicomContainer final : public Container {
+ public:
+  /// Where a level's ICC profile lies.
+  struct Profile {
+    const File* file = nullptr;
+    std::uint64_t at = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  void add_profile(Profile profile) { profiles_.push_back(profile); }
+  void add_associated(std::shared_ptr<const Slide> image) { associated_.push_back(std::move(image)); }
+
+  IccProfile icc_profile(std::size_t level) const override {
+    const Profile& own = profiles_.at(level);
+    const Profile& profile = own.bytes == 0 ? profiles_.front() : own;
+    if (profile.bytes == 0) return {};
+    // Odd profiles have a byte that makes them even: a profile says its size itself.
+    return read_icc_profile(*profile.file, profile.at, profile.bytes);
+  }
+
+  /// Levels are what their files say they are: one may be marked wrong.
+  bool guesses_levels() const noexcept override { return true; }
+  void make_associated(std::size_t level) override {
+    profiles_.erase(profiles_.begin() + static_cast<std::ptrdiff_t>(level));
+    associated_.push_back(nullptr);
+  }
+
+  AssociatedImage read_associated(std::size_t index, const std::string& name) const override {
+    if (associated_.at(index) == nullptr) throw SlideError(name + " isn't like the slide, and isn't shown");
+    const Slide& image = *associated_.at(index);
+    const Level& level = image.info().levels.front();
+    const auto fail = [&](const std::string& cause) {
+      throw_slide_error(image.info().path, "the associated image " + name + " can't be read: " + cause);
+    };
+    if (static_cast<std::uint64_t>(level.width) > most_associated_pixels / static_cast<std::uint64_t>(level.height)) {
+      fail("it has " + std::to_string(level.width) + " x " + std::to_string(level.height) +
+           " pixels; expected 1 to 2^26");
+    }
+    AssociatedImage read;
+    read.size = {level.width, level.height};
+    read.pixels.resize(static_cast<std::size_t>(3 * level.width * level.height));
+    read_rgb(image, 0, 0, 0, {read.pixels.data(), 3 * level.width, level.width, level.height, rgb_format});
+    return read;
+  }
+
+ private:
+  std::vector<Profile> profiles_;
+  std::vector<std::shared_ptr<const Slide>> associated_;  ///< null: a level that wasn't like the slide
+};
+
+/// Values with their places in the files.
+class Refusal {
+ public:
+  explicit Refusal(const OpenFile& file) : file_(file) {}
+  [[noreturn]] void operator()(const std::string& cause) const { throw_slide_error(file_.name, cause); }
+  void require(std::int64_t value, std::int64_t only, const char* element) const {
+    if (value != only) {
+      (*this)(std::string(element) + " " + std::to_string(value) +
+              " isn't supported; supported: " + std::to_string(only));
+    }
+  }
+  void require_positive(std::int64_t value, const char* element) const {
+    if (value <= 0) (*this)(std::string(element) + " is missing, or 0");
+  }
+
+ private:
+  const OpenFile& file_;
+};
+
+Codec codec_of(const Instance& instance, const Refusal& refuse) {
+  const auto found = std::ranges::find(syntaxes, std::string_view(instance.transfer_syntax), &Syntax::uid);
+  if (found == syntaxes.end()) {
+    refuse("TransferSyntaxUID (0002,0010) " + without_control_characters(instance.transfer_syntax) +
+           " isn't supported; supported: uncompressed, JPEG baseline, JPEG 2000, HTJ2K, JPEG-LS");
+  }
+  if (found->codec == Codec::jpegls && !decodes_jpegls()) {
+    refuse("TransferSyntaxUID (0002,0010) is JPEG-LS, and this program was built without CharLS");
+  }
+  if ((found->codec == Codec::none) == instance.is_encapsulated()) {
+    refuse("PixelData (7FE0,0010) isn't coded as TransferSyntaxUID (0002,0010) says");
+  }
+  return found->codec;
+}
+
+/// PhotometricInterpretation alone says what components of JPEG and of samples are; a codestream of JPEG 2000 says it
+/// itself.
+Colour colour_of(const Instance& instance, Codec codec, const Refusal& refuse) {
+  const std::string& says = instance.photometric;
+  if (instance.samples == 1) {
+    if (says == "MONOCHROME2") return Colour::grey;
+    if (says == "MONOCHROME1") return Colour::grey_inverted;
+  } else if (instance.samples == 3) {
+    if (codec == Codec::jpeg2000 && says.starts_with("YBR_")) return Colour::rgb;
+    if (says == "RGB") return Colour::rgb;
+    if (says == "YBR_FULL" || (says == "YBR_FULL_422" && codec == Codec::jpeg)) return Colour::ycbcr;
+  }
+  refuse("PhotometricInterpretation (0028,0004) " + without_control_characters(says) + " with " +
+         std::to_string(instance.samples) + " samples of " + name(codec) + " isn't supported");
+}
+
+void check_samples(const Instance& instance, Codec codec, const Refusal& refuse) {
+  refuse.require(instance.bits_allocated, 8, "BitsAllocated (0028,0100)");
+  refuse.require(instance.bits_stored, 8, "BitsStored (0028,0101)");
+  refuse.require(instance.is_signed, 0, "PixelRepresentation (0028,0103)");
+  if (codec == Codec::none && instance.samples > 1) {
+    refuse.require(instance.planar, 0, "PlanarConfiguration (0028,0006)");
+  }
+  refuse.require(instance.focal_planes, 1, "the number of focal planes");
+  refuse.require(instance.optical_paths, 1, "the number of optical paths");
+}
+
+/// What an instance says of its image's size and coding.
+Level level_of(const OpenFile& file, const OpenOptions& options) {
+  const Instance& instance = file.instance;
+  const Refusal refuse(file);
+  if (!instance.pixels) refuse("PixelData (7FE0,0010) is missing");
+  Level level;
+  level.codec = codec_of(instance, refuse);
+  check_samples(instance, level.codec, refuse);
+  level.colour = colour_of(instance, level.codec, refuse);
+  refuse.require_positive(instance.width, "TotalPixelMatrixColumns (0048,0006)");
+  refuse.require_positive(instance.height, "TotalPixelMatrixRows (0048,0007)");
+  refuse.require_positive(instance.tile_width, "Columns (0028,0011)");
+  refuse.require_positive(instance.tile_height, "Rows (0028,0010)");
+  refuse.require_positive(instance.frames, "NumberOfFrames (0028,0008)");
+  level.width = instance.width;
+  level.height = instance.height;
+  level.tile_width = instance.tile_width;
+  level.tile_height = instance.tile_height;
+  if (level.width > options.max_pixels / level.height) {
+    refuse("TotalPixelMatrixColumns x TotalPixelMatrixRows " + std::to_string(level.width) + " x " +
+           std::to_string(level.height) + " is more than input.max_pixels " + std::to_string(options.max_pixels));
+  }
+  const auto pixels = static_cast<std::uint64_t>(level.tile_width * level.tile_height);
+  if (pixels > most_tile_bytes / static_cast<std::uint64_t>(instance.samples) ||
+      ((level.codec == Codec::jpeg2000 || level.codec == Codec::jpegls) && pixels > most_jpeg2000_tile_pixels)) {
+    refuse("Columns x Rows " + std::to_string(level.tile_width) + " x " + std::to_string(level.tile_height) +
+           " isn't supported; supported: up to 2^30 bytes when decoded, and 2^26 pixels with JPEG 2000 or JPEG-LS");
+  }
+  level.columns = (level.width + level.tile_width - 1) / level.tile_width;
+  level.rows = (level.height + level.tile_height - 1) / level.tile_height;
+  return level;
+}
+
+/// Reads one image: its level, and where its tiles lie.
+class ImageReader {
+ public:
+  ImageReader(Slide::Impl& slide, const OpenOptions& options, OpenBudget& budget)
+      : slide_(slide), options_(options), budget_(budget) {}
+
+  /// \param files  of the image, in order; they go to the slide
+  void read(const std::vector<OpenFile*>& files) {
+    level_ = level_of(*files.front(), options_);
+    budget_.take_level(static_cast<std::uint64_t>(level_.columns) * static_cast<std::uint64_t>(level_.rows));
+    coding_.samples = static_cast<int>(files.front()->instance.samples);
+    coding_.in_items = files.front()->instance.is_encapsulated();
+    coding_.tiles.resize(static_cast<std::size_t>(level_.columns * level_.rows));
+    std::int64_t before = 0;
+    for (OpenFile* file : files) {
+      check_part(*file, before);
+      add_frames(*file);
+      before += file->instance.frames;
+    }
+    const Instance& first = files.front()->instance;
+    if (first.organisation == "TILED_FULL" && before != level_.columns * level_.rows) {
+      Refusal{*files.front()}("NumberOfFrames (0028,0008) is " + std::to_string(before) + " in all parts, and " +
+                              std::to_string(level_.columns) + " x " + std::to_string(level_.rows) +
+                              " tiles are TILED_FULL");
+    }
+    if (!slide_.info.levels.empty()) {
+      level_.downsample = level_factor(slide_.info.levels.front().width, level_.width);
+    }
+    slide_.info.levels.push_back(level_);
+    slide_.codings.push_back(std::move(coding_));
+  }
+
+ private:
+  void check_part(const OpenFile& file, std::int64_t before) const {
+    const Refusal refuse(file);
+    const Level own = level_of(file, options_);
+    if (own.width != level_.width || own.height != level_.height || own.tile_width != level_.tile_width ||
+        own.tile_height != level_.tile_height || own.codec != level_.codec || own.colour != level_.colour) {
+      refuse("isn't coded like the part of its image before it");
+    }
+    if (file.instance.frames_before != before) {
+      refuse("ConcatenationFrameOffsetNumber (0020,9228) is " + std::to_string(file.instance.frames_before) +
+             ", and the parts before have " + std::to_string(before) + " frames");
+    }
+    if (file.instance.frames > options_.max_tiles) {
+      refuse("NumberOfFrames (0028,0008) " + std::to_string(file.instance.frames) + " is above input.max_tiles " +
+             std::to_string(options_.max_tiles));
+    }
+  }
+
+  /// Where frame `index` of an instance belongs.
+  std::int64_t tile_of(const OpenFile& file, std::int64_t index) const {
+    const Instance& instance = file.instance;
+    if (instance.organisation == "TILED_FULL") return instance.frames_before + index;
+    if (instance.positions.empty()) return 0;
+    const auto [column, row] = instance.positions[static_cast<std::size_t>(index)];
+    const std::int64_t x = column - 1;
+    const std::int64_t y = row - 1;
+    if (x < 0 || y < 0 || x >= level_.width || y >= level_.height || x % level_.tile_width != 0 ||
+        y % level_.tile_height != 0) {
+      Refusal{file}("frame " + std::to_string(index + 1) + " is at column " + std::to_string(column) + ", row " +
+                    std::to_string(row) + ", which isn't on the grid of tiles");
+    }
+    return y / level_.tile_height * level_.columns + x / level_.tile_width;
+  }
+
+  void add_frames(OpenFile& file) {
+    const Instance& instance = file.instance;
+    const Refusal refuse(file);
+    const bool is_full = instance.organisation == "TILED_FULL";
+    // A single tile can only be at one place.
+    const bool is_single = instance.positions.empty() && instance.frames == 1 && coding_.tiles.size() == 1;
+    if (!is_full && !is_single && static_cast<std::int64_t>(instance.positions.size()) != instance.frames) {
+      refuse("PerFrameFunctionalGroupsSequence (5200,9230) describes " + std::to_string(instance.positions.size()) +
+             " frames, and NumberOfFrames (0028,0008) is " + std::to_string(instance.frames));
+    }
+    if (is_full && instance.frames > level_.columns * level_.rows - instance.frames_before) {
+      refuse("NumberOfFrames (0028,0008) is " + std::to_string(instance.frames) + ", and the image has " +
+             std::to_string(level_.columns) + " x " + std::to_string(level_.rows) + " tiles");
+    }
+    dicom::Reader reader(*file.file, file.name, budget_);
+    std::vector<TileRange> ranges = frame_ranges(reader, instance);
+    const std::uint64_t size = file.file->size();
+    const std::uint64_t begin = slide_.files.add(std::move(file.file));
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      TileRange& range = ranges[i];
+      const bool is_inside = range.offset <= size && range.length <= size - range.offset;
+      // What lies outside its own file must not be found in the next one.
+      range.offset = is_inside ? begin + range.offset : nowhere;
+      coding_.tiles[static_cast<std::size_t>(tile_of(file, static_cast<std::int64_t>(i)))] = range;
+    }
+  }
+
+  /// In no file.
+  static constexpr std::uint64_t nowhere = std::uint64_t{1} << 62;
+
+  Slide::Impl& slide_;
+  const OpenOptions& options_;
+  OpenBudget& budget_;
+  Level level_;
+  LevelCoding coding_;
+};
+
+class SeriesOpener {
+ public:
+  SeriesOpener(Slide::Impl& slide, const OpenOptions& options)
+      : slide_(slide), options_(options), path_(slide.info.path) {}
+
+  void open(std::unique_ptr<File> named) {
+    const dicom::Series found = dicom::series_of(path_, options_.give_up);
+    const std::vector<dicom::SeriesFile>& series = found.files;
+    if (!found.unreadable.empty()) {
+      slide_.info.warnings.push_back(
+          "files of its folder can't be read, and may be levels of it: " + std::to_string(found.unreadable.size()) +
+          ", the first " + without_control_characters(found.unreadable.front()));
+    }
+    if (series.size() > most_files) {
+      throw_slide_error(path_, "its series has " + std::to_string(series.size()) + " files; supported are up to " +
+                                   std::to_string(most_files));
+    }
+    std::uint64_t size = 0;
+    for (const dicom::SeriesFile& each : series) {
+      OpenFile& file = files_.emplace_back();
+      const bool is_named = each.path == path_;
+      file.file = is_named ? std::move(named) : std::make_unique<File>(each.path, opening_retries(), options_.give_up);
+      file.name = is_named ? path_.string() : path_.string() + ": " + each.path.filename().string();
+      size += file.file->size();
+    }
+    OpenBudget budget(path_, size, options_);
+    sort_out(series.front().series, budget);
+    read_levels(budget);
+    read_associated(budget);
+    slide_.info.format = "dicom";
+    slide_.info.container = "DICOM";
+    slide_.container = std::move(container_);
+  }
+
+ private:
+  /// Each has a descriptor while the slide is open.
+  static constexpr std::size_t most_files = 256;
+
+  int opening_retries() const noexcept { return options_.retry_opening ? options_.retries : 0; }
+
+  /// Reads the files, and says which are for what.
+  void sort_out(const std::string& series, OpenBudget& budget) {
+    std::map<std::string, std::uint64_t> seen;  // bytes of the file, by SOPInstanceUID
+    for (OpenFile& file : files_) {
+      dicom::Reader reader(*file.file, file.name, budget);
+      file.instance = read_instance(reader, dicom::Part::whole);
+      const Instance& instance = file.instance;
+      if (instance.sop_instance.empty()) reader.refuse("SOPInstanceUID (0008,0018) is missing");
+      // A file that was replaced meanwhile is of another series.
+      if (instance.series != series) continue;
+      const auto [same, is_new] = seen.emplace(instance.sop_instance, file.file->size());
+      if (!is_new && same->second != file.file->size()) {
+        reader.refuse("another file of its folder has its SOPInstanceUID (0008,0018), and isn't a copy of it");
+      }
+      if (!is_new) continue;
+      if (instance.flavour() == "VOLUME") {
+        levels_.push_back(&file);
+      } else if (const char* name = associated_name(instance.flavour())) {
+        associated_.emplace_back(name, &file);
+      }
+    }
+    std::ranges::stable_sort(associated_, {}, [](const auto& image) { return std::string_view(image.first); });
+    if (levels_.empty()) throw_slide_error(path_, "its series has no image of flavour VOLUME (ImageType (0008,0008))");
+  }
+
+  static const char* associated_name(const std::string& flavour) {
+    if (flavour == "LABEL") return "label";
+    if (flavour == "OVERVIEW") return "macro";
+    return flavour == "THUMBNAIL" ? "thumbnail" : nullptr;
+  }
+
+  void read_levels(OpenBudget& budget) {
+    for (const std::vector<OpenFile*>& image : images()) {
+      const Instance& instance = image.front()->instance;
+      if (slide_.info.levels.empty()) {
+        const auto micrometres = [](const std::optional<double>& mm) {
+          return mm ? std::optional<double>(*mm * 1000.0) : std::nullopt;
+        };
+        set_pixel_size(slide_.info, micrometres(instance.mm_x), micrometres(instance.mm_y));
+        slide_.info.magnification = instance.magnification;
+      }
+      container_->add_profile({image.front()->file.get(), instance.icc_at, instance.icc_bytes});
+      ImageReader(slide_, options_, budget).read(image);
+    }
+  }
+
+  /// The levels' files, image by image, the largest image first.
+  std::vector<std::vector<OpenFile*>> images() const {
+    std::map<std::string, std::vector<OpenFile*>> by_image;
+    for (OpenFile* file : levels_) {
+      const Instance& instance = file->instance;
+      by_image[instance.concatenation.empty() ? "file " + instance.sop_instance : instance.concatenation].push_back(
+          file);
+    }
+    std::vector<std::vector<OpenFile*>> images;
+    for (auto& [uid, files] : by_image) {
+      std::ranges::sort(files, {}, [](const OpenFile* file) { return file->instance.part; });
+      check_parts(files);
+      images.push_back(std::move(files));
+    }
+    const auto size_of = [](const std::vector<OpenFile*>& image) {
+      return std::pair(-image.front()->instance.width, -image.front()->instance.height);
+    };
+    std::ranges::sort(images, {}, size_of);
+    const auto twice = std::ranges::adjacent_find(images, {}, size_of);
+    if (twice != images.end()) {
+      const Instance& instance = twice->front()->instance;
+      throw_slide_error(path_, "its series has two images of " + std::to_string(instance.width) + " x " +
+                                   std::to_string(instance.height) + " pixels");
+    }
+    return images;
+  }
+
+  static void check_parts(const std::vector<OpenFile*>& files) {
+    const Instance& first = files.front()->instance;
+    if (first.concatenation.empty()) return;
+    std::int64_t expected = 1;
+    for (const OpenFile* file : files) {
+      if (file->instance.part != expected++) {
+        Refusal{*file}("part " + std::to_string(expected - 1) + " of its concatenation is missing");
+      }
+    }
+    if (first.parts != 0 && first.parts != static_cast<std::int64_t>(files.size())) {
+      Refusal{*files.back()}("its concatenation has " + std::to_string(first.parts) + " parts, and " +
+                             std::to_string(files.size()) + " are there");
+    }
+  }
+
+  /// One that is damaged is no reason to refuse the slide.
+  void read_associated(OpenBudget& budget) {
+    for (const auto& [name, file] : associated_) {
+      auto image = std::make_unique<Slide::Impl>(options_);
+      image->info.path = path_;
+      image->info.format = "dicom";
+      image->container = std::make_unique<DicomContainer>();
+      try {
+        ImageReader(*image, options_, budget).read({file});
+      } catch (const StoppedError&) {
+        throw;
+      } catch (const StorageError&) {
+        throw;
+      } catch (const SlideError& error) {
+        slide_.info.warnings.push_back("the image " + std::string(name) +
+                                       " can't be read: " + without_path(error.what()));
+        continue;
+      }
+      image->coded = image->info.levels;
+      image->files.set_retries(options_.retries);
+      slide_.info.associated.emplace_back(name);
+      container_->add_associated(make_slide(std::move(image)));
+    }
+  }
+
+  std::string without_path(std::string text) const {
+    const std::string prefix = path_.string() + ": ";
+    if (text.starts_with(prefix)) text.erase(0, prefix.size());
+    return text;
+  }
+
+  Slide::Impl& slide_;
+  const OpenOptions& options_;
+  const std::filesystem::path path_;
+  std::vector<OpenFile> files_;
+  std::vector<OpenFile*> levels_;
+  std::vector<std::pair<const char*, OpenFile*>> associated_;
+  std::unique_ptr<DicomContainer> container_ = std::make_unique<DicomContainer>();
+};
+
+}  // namespace
+
+bool is_dicom(std::span<const std::byte> first, const File&) { return dicom::has_prefix(first); }
+
+void open_dicom(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions& options) {
+  SeriesOpener(slide, options).open(std::move(file));
+}
+
+}  // namespace slidestream

@@ -1,0 +1,208 @@
+#include "slide/dicom/folder_heads.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <slidestream/error.hpp>
+#include <utility>
+
+#include "slide/dicom/instance.hpp"
+
+namespace slidestream::dicom {
+
+namespace {
+
+namespace fs = std::filesystem;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr const char* whole_slide_class = "1.2.840.10008.5.1.4.1.1.77.1.6";
+constexpr const char* suffix = ".dcm";
+
+/// The coarsest steps in which file systems keep times.
+constexpr auto settling = std::chrono::seconds(2);
+
+std::atomic<std::uint64_t> count_of_heads{0};
+
+std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+bool begins_like_dicom(const fs::path& path) {
+  const File file(path);
+  std::array<std::byte, first_bytes> first;
+  return has_prefix(std::span(first).first(file.read_some(0, first)));
+}
+
+/// Tells when a stamp has been there for so long that a later change gives another one. A file's time may be ahead of
+/// the clock for ever, for it may be another machine's: then it is what this process has seen that counts.
+class Settling {
+ public:
+  /// Before what has the stamp is read. \returns whether what is read then is good as long as the stamp is
+  bool note(const Stamp& stamp) {
+    const auto now = SteadyClock::now();
+    if (!seen_ || stamp != stamp_) seen_ = now;
+    stamp_ = stamp;
+    const std::int64_t wall =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    const std::int64_t enough = std::chrono::nanoseconds(settling).count();
+    return now - *seen_ > settling || wall - stamp.changed > enough;
+  }
+
+ private:
+  Stamp stamp_;
+  std::optional<SteadyClock::time_point> seen_;
+};
+
+/// What is remembered of one folder.
+class KnownFolder {
+ public:
+  std::shared_ptr<const FolderHeads> read(const fs::path& folder, const std::function<bool()>& give_up) {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    while (!lock.try_lock_for(std::chrono::milliseconds(20))) {
+      if (give_up && give_up()) throw_stopped(folder, "was being listed");
+    }
+    const std::optional<Stamp> stamp = stamp_of(folder);
+    if (stamp && listed_ != nullptr && is_settled_ && *stamp == stamp_) return listed_;
+    is_settled_ = false;
+    const bool settles = stamp && settling_.note(*stamp);
+    listed_ = list(folder, give_up);
+    if (stamp) stamp_ = *stamp;
+    // What couldn't be looked at is tried again.
+    is_settled_ = settles && listed_->fault == nullptr && std::ranges::all_of(known_, &Head::is_settled, head_of);
+    return listed_;
+  }
+
+  std::size_t size() const noexcept { return size_.load(); }
+
+ private:
+  struct Known {
+    Head head;
+    Settling settling;
+    std::uint64_t round = 0;  ///< that it was listed in last
+  };
+  static const Head& head_of(const std::pair<const std::string, Known>& entry) { return entry.second.head; }
+
+  std::shared_ptr<const FolderHeads> list(const fs::path& folder, const std::function<bool()>& give_up) {
+    auto found = std::make_shared<FolderHeads>();
+    ++round_;
+    std::error_code code;
+    fs::directory_iterator entries(folder, code);
+    for (; !code && entries != fs::directory_iterator(); entries.increment(code)) {
+      if (give_up && give_up()) throw_stopped(folder, "was being listed");
+      const fs::path& path = entries->path();
+      const std::string name = path.filename().string();
+      std::error_code ignored;
+      const bool is_named_so = has_suffix(name, suffix);
+      if (name.starts_with('.') || (has_slide_suffix(name) && !is_named_so) || !entries->is_regular_file(ignored)) {
+        continue;
+      }
+      add(*found, path, name, give_up);
+    }
+    if (code) throw_system_error(folder, "can't be listed", code.value());
+    std::erase_if(known_, [this](const auto& entry) { return entry.second.round != round_; });
+    size_ = known_.size();
+    std::ranges::sort(found->heads, {}, &std::pair<std::string, Head>::first);
+    return found;
+  }
+
+  void add(FolderHeads& found, const fs::path& path, const std::string& name, const std::function<bool()>& give_up) {
+    Known& known = known_[name];
+    known.round = round_;
+    const std::optional<Stamp> stamp = stamp_of(path);
+    if (!stamp || !known.head.is_settled || *stamp != known.head.stamp) {
+      known.head = {};
+      const bool settles = stamp && known.settling.note(*stamp);
+      if (stamp) known.head.stamp = *stamp;
+      try {
+        if (has_suffix(name, suffix) || begins_like_dicom(path)) known.head.file = read_head(path, give_up);
+        known.head.is_settled = settles;
+      } catch (const StoppedError&) {
+        throw;
+      } catch (const StorageError&) {
+        if (found.fault == nullptr) found.fault = std::current_exception();
+        known.head.is_unreadable = has_suffix(name, suffix);
+      } catch (const SlideError&) {
+        known.head.is_unreadable = has_suffix(name, suffix);
+        known.head.is_settled = settles;
+      }
+      if (known.head.file) known.head.file->path = name;
+    }
+    if (known.head.file || known.head.is_unreadable) found.heads.emplace_back(name, known.head);
+  }
+
+  std::timed_mutex mutex_;  ///< of what follows, without `size_`
+  Stamp stamp_;
+  Settling settling_;
+  bool is_settled_ = false;
+  std::shared_ptr<const FolderHeads> listed_;
+  std::map<std::string, Known> known_;
+  std::uint64_t round_ = 0;
+  std::atomic<std::size_t> size_{0};
+};
+
+/// The folders that were read. Bounded: a run may have many.
+class KnownFolders {
+ public:
+  std::shared_ptr<KnownFolder> at(const fs::path& folder) {
+    std::error_code code;
+    const fs::path key = fs::absolute(folder, code);
+    const std::lock_guard lock(mutex_);
+    if (const auto known = folders_.find(key); known != folders_.end()) return known->second;
+    std::size_t files = 0;
+    for (const auto& [path, known] : folders_) files += known->size();
+    if (folders_.size() >= most_folders || files > most_files) folders_.clear();
+    return folders_[key] = std::make_shared<KnownFolder>();
+  }
+
+ private:
+  static constexpr std::size_t most_folders = 1024;
+  static constexpr std::size_t most_files = std::size_t{1} << 16;
+  std::mutex mutex_;
+  std::map<fs::path, std::shared_ptr<KnownFolder>> folders_;
+};
+
+KnownFolders& known_folders() {
+  static KnownFolders all;
+  return all;
+}
+
+}  // namespace
+
+std::optional<Stamp> stamp_of(const fs::path& path) {
+  struct ::stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return Stamp{static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
+               static_cast<std::int64_t>(status.st_size), nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+const Head* FolderHeads::find(const std::string& name) const {
+  const auto found = std::ranges::lower_bound(heads, name, {}, &std::pair<std::string, Head>::first);
+  return found != heads.end() && found->first == name ? &found->second : nullptr;
+}
+
+std::optional<SeriesFile> read_head(const fs::path& path, const std::function<bool()>& give_up) {
+  constexpr double most_seconds = 1.0;
+  ++count_of_heads;
+  OpenOptions options;
+  options.give_up = give_up;
+  const File file(path);
+  OpenBudget budget(file.path(), file.size(), options, most_seconds);
+  Reader reader(file, path.string(), budget, OpenBudget::most_entries);
+  const Instance instance = read_instance(reader, Part::series);
+  if (instance.sop_class != whole_slide_class) return std::nullopt;
+  if (instance.series.empty()) reader.refuse("SeriesInstanceUID (0020,000E) is missing");
+  const bool is_level = instance.flavour() == "VOLUME";
+  return SeriesFile{path, instance.series, is_level ? instance.width : 0, instance.frames_before};
+}
+
+std::shared_ptr<const FolderHeads> heads_of(const fs::path& folder, const std::function<bool()>& give_up) {
+  return known_folders().at(folder)->read(folder, give_up);
+}
+
+std::uint64_t heads_read() noexcept { return count_of_heads.load(); }
+
+}  // namespace slidestream::dicom

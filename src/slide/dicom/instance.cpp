@@ -1,0 +1,230 @@
+#include "slide/dicom/instance.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace slidestream::dicom {
+
+namespace {
+
+constexpr std::uint64_t preamble_bytes = 128;
+constexpr const char* prefix = "DICM";
+
+constexpr const char* implicit_syntax = "1.2.840.10008.1.2";
+constexpr const char* deflated_syntax = "1.2.840.10008.1.2.1.99";
+constexpr const char* big_endian_syntax = "1.2.840.10008.1.2.2";
+
+constexpr Tag per_frame_groups = 0x52009230;
+
+class InstanceReader {
+ public:
+  InstanceReader(Reader& reader, Part part) : reader_(reader), part_(part) {}
+
+  Instance read() {
+    if (!has_prefix(reader_.bytes(0, preamble_bytes + 4))) {
+      reader_.refuse("isn't a DICOM file: byte 128 isn't the beginning of DICM");
+    }
+    const std::uint64_t behind = read_meta();
+    if (instance_.transfer_syntax == deflated_syntax || instance_.transfer_syntax == big_endian_syntax) {
+      reader_.refuse("TransferSyntaxUID (0002,0010) " + instance_.transfer_syntax + " isn't supported");
+    }
+    const Extent all{behind, reader_.file().size(), instance_.transfer_syntax == implicit_syntax, false};
+    reader_.read_data_set(all, [this](const Element& element) { return take(element); });
+    return std::move(instance_);
+  }
+
+ private:
+  /// The group of elements about the file, which is explicit. \returns where the next group begins
+  std::uint64_t read_meta() {
+    return reader_.read_group(preamble_bytes + 4, 2, [this](const Element& element) -> std::uint64_t {
+      if (element.tag == 0x00020010) instance_.transfer_syntax = reader_.text(element, "TransferSyntaxUID");
+      return 0;
+    });
+  }
+
+  std::int64_t number(const Element& element, const char* keyword) { return reader_.unsigned_value(element, keyword); }
+
+  std::uint64_t take(const Element& element) {
+    Instance& to = instance_;
+    if (part_ == Part::series && element.tag >= per_frame_groups) return Reader::stop;
+    switch (element.tag) {
+      case 0x00080008:
+        to.image_type = reader_.texts(element, "ImageType");
+        return 0;
+      case 0x00080016:
+        to.sop_class = reader_.text(element, "SOPClassUID");
+        return 0;
+      case 0x00080018:
+        to.sop_instance = reader_.text(element, "SOPInstanceUID");
+        return 0;
+      case 0x0020000E:
+        to.series = reader_.text(element, "SeriesInstanceUID");
+        return 0;
+      case 0x00209161:
+        to.concatenation = reader_.text(element, "ConcatenationUID");
+        return 0;
+      case 0x00209162:
+        to.part = number(element, "InConcatenationNumber");
+        return 0;
+      case 0x00209163:
+        to.parts = number(element, "InConcatenationTotalNumber");
+        return 0;
+      case 0x00209228:
+        to.frames_before = number(element, "ConcatenationFrameOffsetNumber");
+        return 0;
+      case 0x00209311:
+        to.organisation = reader_.text(element, "DimensionOrganizationType");
+        return 0;
+      case 0x00280002:
+        to.samples = number(element, "SamplesPerPixel");
+        return 0;
+      case 0x00280004:
+        to.photometric = reader_.text(element, "PhotometricInterpretation");
+        return 0;
+      case 0x00280006:
+        to.planar = number(element, "PlanarConfiguration");
+        return 0;
+      case 0x00280008:
+        to.frames = reader_.integer_text(element, "NumberOfFrames");
+        return 0;
+      case 0x00280010:
+        to.tile_height = number(element, "Rows");
+        return 0;
+      case 0x00280011:
+        to.tile_width = number(element, "Columns");
+        return 0;
+      case 0x00280100:
+        to.bits_allocated = number(element, "BitsAllocated");
+        return 0;
+      case 0x00280101:
+        to.bits_stored = number(element, "BitsStored");
+        return 0;
+      case 0x00280103:
+        to.is_signed = number(element, "PixelRepresentation");
+        return 0;
+      case 0x00480006:
+        to.width = number(element, "TotalPixelMatrixColumns");
+        return 0;
+      case 0x00480007:
+        to.height = number(element, "TotalPixelMatrixRows");
+        return 0;
+      case 0x00480105:
+        return read_optical_paths(element);
+      case 0x00480303:
+        to.focal_planes = number(element, "TotalPixelMatrixFocalPlanes");
+        return 0;
+      case 0x52009229:
+        return reader_.read_items(element, [this](const Extent& item) {
+          return reader_.read_data_set(item, [this](const Element& inside) { return take_shared(inside); });
+        });
+      case per_frame_groups:
+        return read_frames(element);
+      case 0x7FE00001:
+        to.offsets = element;
+        return 0;
+      case 0x7FE00002:
+        to.lengths = element;
+        return 0;
+      case pixel_data_tag:
+        to.pixels = element;
+        return Reader::stop;
+      default:
+        return 0;
+    }
+  }
+
+  std::uint64_t read_optical_paths(const Element& sequence) {
+    instance_.optical_paths = 0;
+    return reader_.read_items(sequence, [this](const Extent& item) {
+      ++instance_.optical_paths;
+      return reader_.read_data_set(item, [this](const Element& element) -> std::uint64_t {
+        if (element.tag == 0x00282000 && instance_.icc_bytes == 0) {
+          instance_.icc_at = element.value_at;
+          instance_.icc_bytes = element.length;
+        } else if (element.tag == 0x00480112) {
+          const std::vector<double> power = reader_.decimal_texts(element, "ObjectiveLensPower");
+          if (power.front() > 0.0) instance_.magnification = power.front();
+        }
+        return 0;
+      });
+    });
+  }
+
+  /// PixelMeasuresSequence, of the functional groups that all frames share.
+  std::uint64_t take_shared(const Element& element) {
+    if (element.tag != 0x00289110) return 0;
+    return reader_.read_items(element, [this](const Extent& item) {
+      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
+        if (inside.tag != 0x00280030) return 0;
+        // Between rows, then between columns (PS3.3, 10.7.1.3).
+        const std::vector<double> spacing = reader_.decimal_texts(inside, "PixelSpacing");
+        if (spacing.size() != 2) reader_.refuse(inside, "PixelSpacing", "has no two values");
+        if (spacing[0] > 0.0 && spacing[1] > 0.0) {
+          instance_.mm_y = spacing[0];
+          instance_.mm_x = spacing[1];
+        }
+        return 0;
+      });
+    });
+  }
+
+  /// PerFrameFunctionalGroupsSequence. Of frames that go row by row it says nothing new.
+  std::uint64_t read_frames(const Element& sequence) {
+    if (instance_.organisation == "TILED_FULL") return 0;
+    return reader_.read_items(sequence, [this](const Extent& item) {
+      column_ = row_ = 0;
+      has_position_ = false;
+      const std::uint64_t end =
+          reader_.read_data_set(item, [this](const Element& inside) { return take_of_frame(inside); });
+      if (!has_position_) {
+        reader_.refuse("frame " + std::to_string(instance_.positions.size() + 1) +
+                       " has no PlanePositionSlideSequence (0048,021A)");
+      }
+      instance_.positions.emplace_back(column_, row_);
+      return end;
+    });
+  }
+
+  std::uint64_t take_of_frame(const Element& element) {
+    if (element.tag != 0x0048021A) return 0;
+    return reader_.read_items(element, [this](const Extent& item) {
+      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
+        if (inside.tag == 0x0048021E) {
+          column_ = reader_.signed_value(inside, "ColumnPositionInTotalImagePixelMatrix");
+          has_position_ = true;
+        } else if (inside.tag == 0x0048021F) {
+          row_ = reader_.signed_value(inside, "RowPositionInTotalImagePixelMatrix");
+        } else if (inside.tag == 0x0040074A) {
+          note_depth(reader_.text(inside, "ZOffsetInSlideCoordinateSystem"));
+        }
+        return 0;
+      });
+    });
+  }
+
+  /// Frames at several depths are several focal planes, whatever the rest says.
+  void note_depth(const std::string& depth) {
+    if (first_depth_ && *first_depth_ != depth)
+      instance_.focal_planes = std::max<std::int64_t>(instance_.focal_planes, 2);
+    if (!first_depth_) first_depth_ = depth;
+  }
+
+  Reader& reader_;
+  const Part part_;
+  Instance instance_;
+  std::int64_t column_ = 0;  ///< of the frame that is read
+  std::int64_t row_ = 0;
+  bool has_position_ = false;
+  std::optional<std::string> first_depth_;
+};
+
+}  // namespace
+
+bool has_prefix(std::span<const std::byte> first) noexcept {
+  return first.size() >= preamble_bytes + 4 && std::memcmp(first.data() + preamble_bytes, prefix, 4) == 0;
+}
+
+Instance read_instance(Reader& reader, Part part) { return InstanceReader(reader, part).read(); }
+
+}  // namespace slidestream::dicom

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "slide/dicom/data_set.hpp"
+
+namespace slidestream::dicom {
+
+/// What is read of one file of a series. Nothing of it is about a patient.
+struct Instance {
+  std::string transfer_syntax;
+  std::string sop_class;
+  std::string sop_instance;
+  std::string series;
+  std::vector<std::string> image_type;
+  std::string organisation;  ///< "TILED_FULL", "TILED_SPARSE", or empty
+
+  // Parts of an image that several files hold.
+  std::string concatenation;       ///< UID; empty: the file is the whole image
+  std::int64_t part = 1;           ///< from 1
+  std::int64_t parts = 0;          ///< 0: it doesn't say
+  std::int64_t frames_before = 0;  ///< frames in the parts before
+
+  std::int64_t width = 0;  ///< of the image, pixels; 0: it doesn't say
+  std::int64_t height = 0;
+  std::int64_t tile_width = 0;
+  std::int64_t tile_height = 0;
+  std::int64_t frames = 1;
+  std::int64_t samples = 0;
+  std::int64_t bits_allocated = 0;
+  std::int64_t bits_stored = 0;
+  std::int64_t planar = 0;
+  std::int64_t is_signed = 0;
+  std::string photometric;
+  std::int64_t focal_planes = 1;
+  std::int64_t optical_paths = 1;
+  std::optional<double> mm_x;  ///< size of a pixel, millimetres
+  std::optional<double> mm_y;
+  std::optional<double> magnification;
+  std::uint64_t icc_at = 0;
+  std::uint64_t icc_bytes = 0;  ///< 0: no profile
+
+  /// Column and row of each frame's first pixel in the image, from 1; empty unless the frames say them.
+  std::vector<std::pair<std::int64_t, std::int64_t>> positions;
+
+  std::optional<Element> offsets;  ///< the extended offset table
+  std::optional<Element> lengths;
+  std::optional<Element> pixels;
+
+  /// "VOLUME", "LABEL", ...; empty: it doesn't say.
+  std::string flavour() const { return image_type.size() > 2 ? image_type[2] : std::string(); }
+  bool is_encapsulated() const noexcept { return pixels && pixels->length == undefined_length; }
+};
+
+/// What a file's instance is to be read for.
+enum class Part {
+  series,  ///< which series and image it is of: all before the frames' own descriptions
+  whole,
+};
+
+/// Whether a file begins as DICOM files do: "DICM" at byte 128.
+bool has_prefix(std::span<const std::byte> first) noexcept;
+
+/// Reads a file. \throws SlideError that names the element and what is wrong with it; what the reader's budget does
+Instance read_instance(Reader& reader, Part part);
+
+}  // namespace slidestream::dicom

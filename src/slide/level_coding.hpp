@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <slidestream/slide.hpp>
+#include <span>
+#include <vector>
+
+#include "slide/slide_files.hpp"
+
+/// \file
+/// What readers and decoders of tiles must know of a slide beyond `SlideInfo`, whatever its container.
+
+namespace slidestream {
+
+/// How the tiles of a level are coded, and where they lie.
+struct LevelCoding {
+  int samples = 1;                     ///< per pixel, interleaved; those beyond the colour's are ignored
+  int first_sample = 0;                ///< the one that is read as grey, where the samples are channels
+  std::size_t channels = 1;            ///< that the samples are
+  std::vector<TileRange> tiles;        ///< row by row
+  std::vector<std::byte> jpeg_tables;  ///< tables that every JPEG tile shares; empty: none
+  /// Each range holds items of DICOM's encapsulated pixels (PS3.5, A.4), whose values joined are the tile.
+  bool in_items = false;
+  /// Pixels of a tile of the file that OpenSlide decodes for one of ours; 0: it doesn't say.
+  std::uint64_t pixels_behind = 0;
+};
+
+/// Of a level of the slide. \throws std::out_of_range for no such level
+const LevelCoding& coding_of(const Slide& slide, std::size_t level);
+
+/// The files that the slide's tiles lie in.
+const SlideFiles& files_of(const Slide& slide) noexcept;
+
+/// The coded bytes of a tile, where they are one piece of what was read of its range; else none.
+std::span<const std::byte> coded_piece(const LevelCoding& coding, std::span<const std::byte> range) noexcept;
+
+/// The same for every tile: several pieces are copied to `joined`, and given from there. \throws TileError when the
+/// range doesn't hold what it should
+std::span<const std::byte> coded_bytes(const LevelCoding& coding, std::span<const std::byte> range,
+                                       std::vector<std::byte>& joined);
+
+}  // namespace slidestream

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <slidestream/slide.hpp>
+
+#include "slide/open_budget.hpp"
+
+namespace slidestream {
+
+/// Whether a level shows what a larger one shows: the places of the smaller one with the most contrast are compared
+/// with the means of the pixels that they cover in the larger one, by correlation or by difference. Labels and macro
+/// images of the slide's shape aren't like it. A level of one colour shows nothing, and is. Places where tiles of the
+/// larger level are missing or damaged are left out; a level that can be compared nowhere isn't like it.
+///
+/// All tiles of the smaller level are looked at, or, where its size is that of a level to the pixel (a half, a quarter,
+/// ...) or more than 2^23 pixels, eight at most; and six places of the larger one, mostly a tile each. Levels of less
+/// than 2^10 pixels, or of a millionth of the larger one's, on which no label can be read, are like it; levels with
+/// tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling thread.
+/// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
+bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
+
+}  // namespace slidestream

@@ -1,0 +1,476 @@
+#include "slide/openslide/openslide_container.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <slidestream/error.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "config/suggest.hpp"
+#include "slide/decode_memory.hpp"
+#include "slide/formats.hpp"
+#include "slide/icc_profile.hpp"
+#include "slide/level_factor.hpp"
+#include "slide/open_budget.hpp"
+#include "slide/openslide/kinds.hpp"
+#include "slide/openslide/library.hpp"
+#include "slide/pixel_size.hpp"
+#include "slide/pixels.hpp"
+#include "slide/tiff/tiff_container.hpp"
+#include "slide/tile_job.hpp"
+#include "slide/tile_limits.hpp"
+
+namespace slidestream {
+
+namespace {
+
+using openslide::Functions;
+using openslide::Handle;
+using openslide::Library;
+
+/// About the side of what is read at a time, where the file's own tiles have a known size.
+constexpr std::int64_t usual_tile = 512;
+/// And where they have not, or are larger: of large pieces fewer of the file's tiles are decoded twice.
+constexpr std::int64_t largest_tile = 1024;
+
+/// What all handles of a slide keep of decoded tiles together, in bytes, but for files with larger tiles: two of those.
+constexpr std::size_t least_cache = std::size_t{32} << 20;
+/// Pixels of the largest tile of a file.
+constexpr std::uint64_t most_pixels_behind = std::uint64_t{1} << 28;
+
+/// What is there where a slide has no pixels.
+struct Background {
+  std::uint8_t red = 255;
+  std::uint8_t green = 255;
+  std::uint8_t blue = 255;
+};
+
+/// Of samples that are multiplied by their alpha already.
+std::uint8_t over(std::uint32_t sample, std::uint32_t alpha, std::uint32_t background) noexcept {
+  return static_cast<std::uint8_t>(std::min<std::uint32_t>(255, sample + (background * (255 - alpha) + 127) / 255));
+}
+
+/// RGB of `count` pixels as the library gives them: words of alpha, red, green, blue, from the highest byte on.
+void to_rgb(std::uint8_t* to, const std::uint32_t* from, std::int64_t count, const Background& background) noexcept {
+  for (std::int64_t i = 0; i < count; ++i, to += 3) {
+    const std::uint32_t pixel = from[i];
+    const std::uint32_t alpha = pixel >> 24;
+    if (alpha == 255) {
+      to[0] = static_cast<std::uint8_t>(pixel >> 16);
+      to[1] = static_cast<std::uint8_t>(pixel >> 8);
+      to[2] = static_cast<std::uint8_t>(pixel);
+    } else {
+      to[0] = over(pixel >> 16 & 255, alpha, background.red);
+      to[1] = over(pixel >> 8 & 255, alpha, background.green);
+      to[2] = over(pixel & 255, alpha, background.blue);
+    }
+  }
+}
+
+template <class Number>
+std::optional<Number> number_of(const std::string& text, int base = 10) {
+  Number value{};
+  std::from_chars_result result{};
+  if constexpr (std::is_floating_point_v<Number>) {
+    result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (!std::isfinite(value) || value <= 0) return std::nullopt;
+  } else {
+    result = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  }
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Background background_of(const Handle& handle) {
+  const std::string text = handle.property("openslide.background-color");
+  const auto value = text.size() == 6 ? number_of<std::uint32_t>(text, 16) : std::nullopt;
+  if (!value) return {};
+  return {static_cast<std::uint8_t>(*value >> 16), static_cast<std::uint8_t>(*value >> 8),
+          static_cast<std::uint8_t>(*value)};
+}
+
+/// A level's place in the library's coordinates, which are pixels of level 0.
+struct Scale {
+  double downsample = 1.0;
+
+  /// Whether every pixel of the level begins at a whole pixel of level 0: then any rectangle gives the same pixels.
+  bool is_exact() const noexcept { return downsample == std::floor(downsample); }
+  std::int64_t at_level_0(std::int64_t pixel) const noexcept {
+    return std::llround(static_cast<double>(pixel) * downsample);
+  }
+};
+
+/// Handles of one slide. One serves one thread at a time, so there come to be as many as threads decode at once. In a
+/// child of a fork none is kept: its lock may be held by a thread of the parent, and files have positions.
+class Handles {
+ public:
+  Handles(std::shared_ptr<const Library> library, const std::filesystem::path& path, int descriptor)
+      : library_(std::move(library)), path_(path), descriptor_(descriptor) {}
+  ~Handles() {
+    if (process_ != ::getpid()) {
+      for (std::unique_ptr<Handle>& handle : free_) static_cast<void>(handle.release());
+      return;
+    }
+    free_.clear();
+    if (cache_ != nullptr) library_->functions().cache_release(cache_);
+  }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+
+  const Library& library() const noexcept { return *library_; }
+
+  /// While the slide is opened: the cache of all handles, of which `first` is the only one.
+  void set_cache(std::size_t bytes, const Handle& first) {
+    cache_bytes_ = bytes;
+    if (!library_->has_caches()) return;
+    cache_ = library_->functions().cache_create(bytes);
+    library_->functions().set_cache(first.get(), cache_);
+  }
+  std::size_t cache_bytes() const noexcept { return cache_bytes_; }
+
+  /// \throws Error when it can't be opened again
+  std::unique_ptr<Handle> take() {
+    if (process_ == ::getpid()) {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        std::unique_ptr<Handle> handle = std::move(free_.back());
+        free_.pop_back();
+        return handle;
+      }
+    }
+    check_file();
+    auto handle = std::make_unique<Handle>(library_, path_);
+    if (cache_ != nullptr && process_ == ::getpid()) library_->functions().set_cache(handle->get(), cache_);
+    return handle;
+  }
+
+  void give_back(std::unique_ptr<Handle> handle) {
+    if (process_ != ::getpid()) return;
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(handle));
+  }
+
+ private:
+  /// The library opens by name, and the name may be another file's by now.
+  void check_file() const {
+    struct ::stat opened {};
+    struct ::stat named {};
+    if (::fstat(descriptor_, &opened) != 0 || ::stat(path_.c_str(), &named) != 0 || opened.st_dev != named.st_dev ||
+        opened.st_ino != named.st_ino) {
+      throw Error("the file was replaced");
+    }
+  }
+
+  const std::shared_ptr<const Library> library_;
+  const std::filesystem::path path_;
+  const int descriptor_;
+  const pid_t process_ = ::getpid();
+  openslide::Cache* cache_ = nullptr;
+  std::size_t cache_bytes_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Handle>> free_;  // guarded by mutex_
+};
+
+class OpenSlideContainer final : public Container {
+  /// What `work` makes with a handle, which is kept unless it failed. \throws SlideError where there is none
+  template <class Work>
+  auto with_handle(const Work& work) const {
+    std::unique_ptr<Handle> handle;
+    try {
+      handle = handles_.take();
+    } catch (const Error& error) {
+      throw_slide_error(path_, handles_.library().name() + ": " + error.what());
+    }
+    auto result = work(*handle);
+    if (handle->error().empty()) handles_.give_back(std::move(handle));
+    return result;
+  }
+
+ public:
+  OpenSlideContainer(std::shared_ptr<const Library> library, const File& file)
+      : path_(file.path()), handles_(std::move(library), file.path(), file.descriptor()) {}
+
+  Handles& handles() noexcept { return handles_; }
+  void set_background(const Background& background) { background_ = background; }
+  void add_level(Scale scale) { scales_.push_back(scale); }
+
+  IccProfile icc_profile(std::size_t) const override {
+    return with_handle([](const Handle& handle) -> IccProfile {
+      const Functions& call = handle.call();
+      if (call.get_icc_profile_size == nullptr) return {};
+      const std::int64_t size = call.get_icc_profile_size(handle.get());
+      if (size <= 0) return {};
+      if (std::string fault = icc_size_fault(static_cast<std::uint64_t>(size)); !fault.empty()) {
+        IccProfile profile;
+        profile.fault = std::move(fault);
+        return profile;
+      }
+      std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+      call.read_icc_profile(handle.get(), bytes.data());
+      if (std::string error = handle.error(); !error.empty()) {
+        IccProfile profile;
+        profile.fault = std::move(error);
+        return profile;
+      }
+      return checked_icc_profile(std::move(bytes));
+    });
+  }
+
+  AssociatedImage read_associated(std::size_t, const std::string& name) const override {
+    return with_handle([&](const Handle& handle) {
+      const auto fail = [&](const std::string& cause) {
+        throw_slide_error(path_, "the associated image " + one_line(name) + " can't be read: " + cause);
+      };
+      const Functions& call = handle.call();
+      std::int64_t width = 0;
+      std::int64_t height = 0;
+      call.get_associated_image_dimensions(handle.get(), name.c_str(), &width, &height);
+      if (width <= 0 || height <= 0 ||
+          static_cast<std::uint64_t>(width) > most_associated_pixels / static_cast<std::uint64_t>(height)) {
+        fail("it has " + std::to_string(width) + " x " + std::to_string(height) + " pixels; expected 1 to 2^26");
+      }
+      std::vector<std::uint32_t> pixels(static_cast<std::size_t>(width * height));
+      call.read_associated_image(handle.get(), name.c_str(), pixels.data());
+      if (const std::string error = handle.error(); !error.empty()) fail(error);
+      AssociatedImage image;
+      image.size = {width, height};
+      image.pixels.resize(3 * pixels.size());
+      to_rgb(image.pixels.data(), pixels.data(), width * height, {});
+      return image;
+    });
+  }
+
+  std::uint64_t kept_bytes() const noexcept override { return handles_.cache_bytes(); }
+
+  void decode(const TileJob& job, std::span<const std::byte>, TileScratch& scratch) const override {
+    const DecodeMemory::Lease memory =
+        memory_for(job, decoding_bytes(job.slide.coded_level(job.level_index), job.coding));
+    const Level& level = job.level;
+    const Scale& scale = scales_[job.level_index];
+    // Where pixels of the level lie between pixels of level 0, a tile has but one beginning.
+    const std::int64_t skip_x = scale.is_exact() ? job.from_x : 0;
+    const std::int64_t skip_y = scale.is_exact() ? job.from_y : 0;
+    const std::int64_t width = std::min(job.from_x + job.out.width, job.demand.inside_width) - skip_x;
+    const std::int64_t height = std::min(job.from_y + job.out.height, job.demand.inside_height) - skip_y;
+    if (width > 0 && height > 0) {
+      const std::int64_t x = scale.at_level_0(job.index % level.columns * level.tile_width + skip_x);
+      const std::int64_t y = scale.at_level_0(job.index / level.columns * level.tile_height + skip_y);
+      // A row of RGB behind the pixels.
+      const auto pixels = static_cast<std::size_t>(width * height);
+      const std::size_t bytes = 4 * pixels + static_cast<std::size_t>(3 * width);
+      if (bytes > scratch.capacity) {
+        scratch.samples = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        scratch.capacity = bytes;
+      }
+      auto* const argb = reinterpret_cast<std::uint32_t*>(scratch.samples.get());
+      auto* const rgb = reinterpret_cast<std::uint8_t*>(argb + pixels);
+      read(argb, x, y, job.level_index, width, height);
+      for (std::int64_t row = job.from_y - skip_y; row < height; ++row) {
+        const std::int64_t left = job.from_x - skip_x;
+        if (width <= left) break;
+        to_rgb(rgb, argb + row * width + left, width - left, background_);
+        interleaved_to_pixels(job.row(skip_y + row), rgb, width - left, 3, Colour::rgb, job.out.format);
+        if (std::uint8_t* to = job.luminance_row(skip_y + row)) {
+          interleaved_to_pixels(to, rgb, width - left, 3, Colour::rgb, luminance_format);
+        }
+      }
+    }
+    whiten_beyond(job, job.demand.inside_width, job.demand.inside_height);
+  }
+
+ private:
+  /// \throws TileError with the library's words; the handle isn't used again then
+  void read(std::uint32_t* to, std::int64_t x, std::int64_t y, std::size_t level, std::int64_t width,
+            std::int64_t height) const {
+    try {
+      std::unique_ptr<Handle> handle = handles_.take();
+      handle->call().read_region(handle->get(), to, x, y, static_cast<std::int32_t>(level), width, height);
+      if (const std::string error = handle->error(); !error.empty()) throw Error(error);
+      handles_.give_back(std::move(handle));
+    } catch (const Error& error) {
+      throw TileError(handles_.library().name() + ": " + error.what());
+    }
+  }
+
+  const std::filesystem::path path_;
+  mutable Handles handles_;
+  Background background_;
+  std::vector<Scale> scales_;
+};
+
+/// Reads what a slide is from an open handle.
+class Opener {
+ public:
+  Opener(Slide::Impl& slide, const Handle& handle, const OpenOptions& options)
+      : slide_(slide), handle_(handle), options_(options), path_(slide.info.path) {}
+
+  void read(OpenSlideContainer& container) {
+    const OpenBudget budget(path_, 0, options_);
+    read_levels(container);
+    container.handles().set_cache(std::max<std::size_t>(least_cache, 8 * most_behind_), handle_);
+    budget.check();
+    const auto number = [&](const char* name) { return number_of<double>(handle_.property(name)); };
+    set_pixel_size(slide_.info, number("openslide.mpp-x"), number("openslide.mpp-y"));
+    slide_.info.magnification = number("openslide.objective-power");
+    slide_.info.format = handle_.property("openslide.vendor");
+    container.set_background(background_of(handle_));
+    read_names();
+    if (const std::string error = handle_.error(); !error.empty()) throw Error(error);
+  }
+
+ private:
+  void read_levels(OpenSlideContainer& container) {
+    const Functions& call = handle_.call();
+    const std::int32_t count = call.get_level_count(handle_.get());
+    if (count <= 0) throw Error(handle_.error().empty() ? "the slide has no level" : handle_.error());
+    OpenBudget budget(path_, 0, options_);
+    for (std::int32_t i = 0; i < count; ++i) {
+      Level level;
+      call.get_level_dimensions(handle_.get(), i, &level.width, &level.height);
+      if (level.width <= 0 || level.height <= 0) {
+        throw Error("level " + std::to_string(i) + " has " + std::to_string(level.width) + " x " +
+                    std::to_string(level.height) + " pixels");
+      }
+      if (level.width > options_.max_pixels / level.height) {
+        throw Error("level " + std::to_string(i) + " of " + std::to_string(level.width) + " x " +
+                    std::to_string(level.height) + " pixels is more than input.max_pixels " +
+                    std::to_string(options_.max_pixels));
+      }
+      const std::string of_level = "openslide.level[" + std::to_string(i) + "].tile-";
+      const std::int64_t own_width = own_side(of_level + "width");
+      const std::int64_t own_height = own_side(of_level + "height");
+      const std::uint64_t behind = static_cast<std::uint64_t>(own_width) * static_cast<std::uint64_t>(own_height);
+      if (behind > most_pixels_behind) {
+        throw Error("level " + std::to_string(i) + " is in tiles of " + std::to_string(own_width) + " x " +
+                    std::to_string(own_height) + " pixels; supported are up to 2^28");
+      }
+      most_behind_ = std::max<std::size_t>(most_behind_, behind);
+      level.tile_width = tile_side(own_width);
+      level.tile_height = tile_side(own_height);
+      level.columns = (level.width + level.tile_width - 1) / level.tile_width;
+      level.rows = (level.height + level.tile_height - 1) / level.tile_height;
+      level.codec = Codec::openslide;
+      level.colour = Colour::rgb;
+      budget.take_level(static_cast<std::uint64_t>(level.columns) * static_cast<std::uint64_t>(level.rows));
+      if (!slide_.info.levels.empty()) {
+        level.downsample = level_factor(slide_.info.levels.front().width, level.width);
+      }
+      LevelCoding coding;
+      coding.samples = 3;
+      coding.pixels_behind = behind;
+      // The library reads tiles itself. One byte of the file stands for each, so that every tile is a tile of a file.
+      coding.tiles.assign(static_cast<std::size_t>(level.columns * level.rows), {1, 1});
+      const double downsample = call.get_level_downsample(handle_.get(), i);
+      if (!(downsample >= 1.0)) throw Error("level " + std::to_string(i) + " has no downsampling factor");
+      container.add_level({downsample});
+      slide_.info.levels.push_back(level);
+      slide_.codings.push_back(std::move(coding));
+    }
+  }
+
+  /// Of the file's tiles; 0: not known. Larger than any level may be: the largest number whose square fits.
+  std::int64_t own_side(const std::string& property) const {
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    return std::clamp<std::int64_t>(number_of<std::int64_t>(handle_.property(property)).value_or(0), 0, most);
+  }
+
+  /// As many whole tiles of the file as make about `usual_tile`, so that none is decoded twice.
+  static std::int64_t tile_side(std::int64_t side) {
+    if (side <= 0 || side > largest_tile) return largest_tile;
+    return side * std::max<std::int64_t>(1, (usual_tile + side / 2) / side);
+  }
+
+  void read_names() {
+    constexpr std::size_t most_properties = 4096;
+    constexpr std::size_t most_images = 64;
+    constexpr std::size_t most_value = 1024;
+    const Functions& call = handle_.call();
+    const char* const* name = call.get_property_names(handle_.get());
+    for (std::size_t i = 0; name != nullptr && *name != nullptr && i < most_properties; ++name, ++i) {
+      if (std::string_view(*name).starts_with("openslide.")) continue;
+      slide_.info.properties[*name] = handle_.property(*name).substr(0, most_value);
+    }
+    const char* const* image = call.get_associated_image_names(handle_.get());
+    for (std::size_t i = 0; image != nullptr && *image != nullptr && i < most_images; ++image, ++i) {
+      slide_.info.associated.emplace_back(*image);
+    }
+  }
+
+  Slide::Impl& slide_;
+  const Handle& handle_;
+  const OpenOptions& options_;
+  const std::filesystem::path& path_;
+  std::size_t most_behind_ = 0;  ///< pixels of the largest tile of the file
+};
+
+/// Bytes of all files of the slide.
+std::uint64_t size_of_files(const std::filesystem::path& path) {
+  std::uint64_t bytes = 0;
+  for (const std::filesystem::path& file : openslide::files_of(path)) {
+    std::error_code code;
+    const std::uintmax_t size = std::filesystem::file_size(file, code);
+    if (!code) bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool is_for_openslide(std::span<const std::byte> first, const File& file) {
+  return openslide::kind_of(first, file) != nullptr;
+}
+
+void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions& options) {
+  std::array<std::byte, first_bytes> first;
+  const openslide::Kind* kind = openslide::kind_of(std::span(first).first(file->read_some(0, first)), *file);
+  const std::filesystem::path path = file->path();
+  const std::string is_kind = kind == nullptr ? "" : std::string("is ") + kind->name + ", which OpenSlide reads: ";
+  std::shared_ptr<const Library> library;
+  std::string fault;
+  if (options.openslide == "never") {
+    fault = "input.openslide is \"never\"";
+  } else {
+    try {
+      library = Library::load(options.openslide);
+    } catch (const ConfigError& error) {
+      fault = error.what();
+    }
+  }
+  if (library == nullptr) {
+    if (kind != nullptr) throw_slide_error(path, is_kind + fault);
+    return open_tiff(slide, std::move(file), options);
+  }
+  const char* vendor = library->functions().detect_vendor(path.c_str());
+  const bool is_for_tiff = vendor == nullptr || std::string_view(vendor) == "generic-tiff";
+  if (is_for_tiff && (kind == nullptr || kind->is_tiff)) return open_tiff(slide, std::move(file), options);
+  if (file->size() < 2) throw_slide_error(path, "has " + std::to_string(file->size()) + " bytes");
+  try {
+    auto container = std::make_unique<OpenSlideContainer>(library, *file);
+    std::unique_ptr<Handle> handle = container->handles().take();
+    Opener(slide, *handle, options).read(*container);
+    container->handles().give_back(std::move(handle));
+    slide.info.container = "OpenSlide";
+    slide.info.library = library->name() + ", " + library->file();
+    slide.info.file_size = size_of_files(path);
+    slide.files.add(std::move(file));
+    slide.container = std::move(container);
+  } catch (const SlideError&) {
+    throw;
+  } catch (const Error& error) {
+    throw_slide_error(path, is_kind + library->name() + ": " + error.what());
+  }
+}
+
+}  // namespace slidestream

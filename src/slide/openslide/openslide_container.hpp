@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "slide/slide_impl.hpp"
+
+namespace slidestream {
+
+/// Whether only OpenSlide reads the file, as far as that is known without it.
+bool is_for_openslide(std::span<const std::byte> first, const File& file);
+
+/// Opens a slide through OpenSlide (`OpenOptions::openslide`). What it doesn't recognise either goes to the reader of
+/// TIFF, which says what is wrong.
+void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions& options);
+
+}  // namespace slidestream

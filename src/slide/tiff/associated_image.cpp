@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "slide/file.hpp"
+#include "slide/tiff/level_tags.hpp"
+#include "slide/tiff/tiff_container.hpp"
+#include "slide/tile_limits.hpp"
+
+namespace slidestream {
+
+namespace {
+
+/// For each single allocation of libtiff: a strip is at most as large as the image.
+constexpr std::uint64_t most_allocated = 4 * most_associated_pixels;
+/// Its directory, and strips that are as large as its pixels at most.
+constexpr std::uint64_t most_read_for_image = TiffFile::most_directory_bytes + 2 * most_allocated;
+
+/// libtiff's reader of any image as RGBA, with its state.
+class RgbaReader {
+ public:
+  RgbaReader(TiffFile& tiff, std::string& cause) {
+    std::array<char, 1024> text{};
+    is_open_ =
+        TIFFRGBAImageOK(tiff.get(), text.data()) == 1 && TIFFRGBAImageBegin(&image_, tiff.get(), 1, text.data()) == 1;
+    if (is_open_) image_.req_orientation = ORIENTATION_TOPLEFT;
+    if (!is_open_) cause = text.data();
+  }
+  ~RgbaReader() {
+    if (is_open_) TIFFRGBAImageEnd(&image_);
+  }
+  RgbaReader(const RgbaReader&) = delete;
+  RgbaReader& operator=(const RgbaReader&) = delete;
+
+  bool is_open() const { return is_open_; }
+  std::uint64_t width() const { return image_.width; }
+  std::uint64_t height() const { return image_.height; }
+  bool read(std::vector<std::uint32_t>& to) {
+    return TIFFRGBAImageGet(&image_, to.data(), image_.width, image_.height) == 1;
+  }
+
+ private:
+  TIFFRGBAImage image_{};
+  bool is_open_ = false;
+};
+
+}  // namespace
+
+AssociatedImage TiffContainer::read_associated(std::size_t index, const std::string& name) const {
+  const auto fail = [&](const std::string& cause) {
+    throw_slide_error(file_.path(), "the associated image " + name + " can't be read: " + cause);
+  };
+  TiffFile tiff(file_, most_allocated, most_read_for_image);
+  if (!tiff.set_directory(associated_.at(index))) fail(tiff.message());
+  std::uint16_t compression = 0;
+  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_COMPRESSION, &compression);
+  // Other codecs may end the process, as libjbig does where memory is short.
+  if (compression != COMPRESSION_JPEG && !codec_of_libtiff(compression)) {
+    fail("its compression " + std::to_string(compression) + " isn't supported");
+  }
+  std::string cause;
+  RgbaReader reader(tiff, cause);
+  if (!reader.is_open()) fail(tiff.message().empty() ? cause : tiff.message());
+  if (reader.width() == 0 || reader.height() == 0 || reader.width() > most_associated_pixels / reader.height()) {
+    fail("it has " + std::to_string(reader.width()) + " x " + std::to_string(reader.height()) +
+         " pixels; expected 1 to 2^26");
+  }
+  std::vector<std::uint32_t> samples(reader.width() * reader.height());
+  if (!reader.read(samples)) fail(tiff.message().empty() ? "its samples are damaged" : tiff.message());
+  AssociatedImage image;
+  image.size = {static_cast<std::int64_t>(reader.width()), static_cast<std::int64_t>(reader.height())};
+  image.pixels.reserve(3 * samples.size());
+  for (const std::uint32_t sample : samples) {
+    // libtiff multiplies colours by their opacity.
+    const std::uint32_t transparent = 255 - TIFFGetA(sample);
+    for (const std::uint32_t colour : {TIFFGetR(sample), TIFFGetG(sample), TIFFGetB(sample)}) {
+      image.pixels.push_back(static_cast<std::uint8_t>(std::min<std::uint32_t>(colour + transparent, 255)));
+    }
+  }
+  return image;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "slide/level_coding.hpp"
+#include "slide/open_budget.hpp"
+#include "slide/tiff/raw_directory.hpp"
+
+namespace slidestream {
+
+/// The codec of a tile that libtiff decodes, by its tag Compression, but for JPEG. Nothing where it is none of those
+/// that are supported, whatever libtiff was built with.
+std::optional<Codec> codec_of_libtiff(std::uint64_t compression) noexcept;
+
+/// Reads and checks everything about the level of one directory.
+/// \throws SlideError that names the tag, its value, and what is supported; what `budget` does.
+void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
+                const OpenOptions& options, Level& level, LevelCoding& coding);
+
+}  // namespace slidestream

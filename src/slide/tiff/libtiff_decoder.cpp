@@ -1,0 +1,81 @@
+#include <slidestream/error.hpp>
+#include <string>
+#include <utility>
+
+#include "slide/decode_memory.hpp"
+#include "slide/tiff/tiff_container.hpp"
+#include "slide/tile_job.hpp"
+#include "slide/uncompressed.hpp"
+
+namespace slidestream {
+namespace {
+
+/// Bytes of a tile up to which a thread keeps its buffer, and libtiff its codec, for the next tile: 1024 x 1024 in RGB.
+constexpr std::size_t most_kept = std::size_t{3} << 20;
+
+/// A handle from the level's pool; it goes back when it has done its work, and is closed when that threw.
+class Lease {
+ public:
+  Lease(const File& file, const TiffContainer::LevelPlace& level, std::uint64_t largest_allocation)
+      : pool_(*level.pool), handle_(pool_.take(file, level.directory, largest_allocation)) {}
+  TiffFile& operator*() const noexcept { return *handle_; }
+  void give_back() { pool_.give_back(std::move(handle_)); }
+
+ private:
+  TiffPool& pool_;
+  std::unique_ptr<TiffFile> handle_;
+};
+
+}  // namespace
+
+std::unique_ptr<TiffFile> TiffPool::take(const File& file, std::uint64_t directory_offset,
+                                         std::uint64_t largest_allocation) {
+  if (process_ == ::getpid()) {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<TiffFile> handle = std::move(free_.back());
+      free_.pop_back();
+      return handle;
+    }
+  }
+  auto handle = std::make_unique<TiffFile>(file, largest_allocation);
+  if (!handle->set_directory(directory_offset)) throw TileError("libtiff: " + handle->message());
+  return handle;
+}
+
+void TiffPool::give_back(std::unique_ptr<TiffFile> handle) {
+  if (process_ != ::getpid()) return;
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(handle));
+}
+
+void TiffContainer::decode(const TileJob& job, std::span<const std::byte> bytes, TileScratch& scratch) const {
+  const DecodeMemory::Lease memory =
+      memory_for(job, decoding_bytes(job.slide.coded_level(job.level_index), job.coding));
+  const std::size_t size = needed_sample_bytes(job);
+  // What is kept between tiles no lease counts.
+  const bool is_large = size > most_kept;
+  std::unique_ptr<std::byte[]> own;
+  if (is_large) {
+    own = std::make_unique_for_overwrite<std::byte[]>(size);
+  } else if (size > scratch.capacity) {
+    scratch.samples = std::make_unique_for_overwrite<std::byte[]>(size);
+    scratch.capacity = size;
+  }
+  std::byte* const samples = is_large ? own.get() : scratch.samples.get();
+  // The codecs hold a tile or two at most, besides tables of their own.
+  const std::uint64_t tile_bytes =
+      static_cast<std::uint64_t>(job.level.tile_width * job.level.tile_height * job.coding.samples);
+  Lease handle(file_, levels_[job.level_index], 4 * tile_bytes + (std::uint64_t{1} << 26));
+  TiffFile& tiff = *handle;
+  tiff.clear_message();
+  // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
+  void* input = const_cast<std::byte*>(bytes.data());
+  const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(job.index), input,
+                                          static_cast<tmsize_t>(bytes.size()), samples, static_cast<tmsize_t>(size));
+  if (done != 1) throw TileError("libtiff: " + tiff.message());
+  if (!is_large) handle.give_back();
+  write_interleaved(job, samples);
+}
+
+}  // namespace slidestream

@@ -1,0 +1,40 @@
+#include "slide/tiff/tiff_container.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "slide/icc_profile.hpp"
+
+namespace slidestream {
+
+bool is_tiff(std::span<const std::byte> first, const File&) {
+  using Start = std::array<unsigned char, 4>;
+  constexpr std::array<Start, 4> starts = {Start{'I', 'I', '*', 0}, Start{'M', 'M', 0, '*'}, Start{'I', 'I', '+', 0},
+                                           Start{'M', 'M', 0, '+'}};
+  return first.size() >= 4 && std::ranges::any_of(starts, [&first](const Start& start) {
+           return std::memcmp(first.data(), start.data(), start.size()) == 0;
+         });
+}
+
+IccProfile TiffContainer::icc_profile(std::size_t level) const {
+  constexpr std::array<std::uint16_t, 2> byte_types = {1, 7};  // BYTE, UNDEFINED
+  const RawEntry& own = levels_.at(level).icc;
+  const RawEntry& entry = own.count == 0 ? levels_.front().icc : own;
+  if (entry.count == 0) return {};
+  if (entry.type != byte_types[0] && entry.type != byte_types[1]) {
+    IccProfile profile;
+    profile.fault = "the ICC profile has type " + std::to_string(entry.type) + ", supported are BYTE and UNDEFINED";
+    return profile;
+  }
+  return read_icc_profile(file_, entry.value_at, entry.count);
+}
+
+void TiffContainer::make_associated(std::size_t level) {
+  associated_.push_back(levels_.at(level).directory);
+  levels_.erase(levels_.begin() + static_cast<std::ptrdiff_t>(level));
+}
+
+}  // namespace slidestream

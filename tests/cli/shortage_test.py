@@ -1,0 +1,100 @@
+"""Few threads and little memory: `PIPELINE=path/to/pipeline FEW_THREADS_LIBRARY=path/to/library shortage_test.py [CLASS ...]`.
+
+Under every limit the program does its work, or ends with status 2 and one line: it never ends by a signal, and never hangs."""
+
+import os
+import resource
+import subprocess
+import unittest
+
+from program_test import ENVIRONMENT, PIPELINE, Case
+
+LIBRARY = os.environ.get("FEW_THREADS_LIBRARY", "")
+
+
+class Shortage(Case):
+    def setUp(self):
+        super().setUp()
+        self.input = self.slide()
+        self.turn = 0
+
+    def commands(self):
+        """Arguments by name; each wants a folder or a file of its own behind them."""
+        return {"spectrum": [self.input, "--out"],
+                "image": ["convert", self.input, "--tile", 128, "--to", "ome-zarr", "--out"],
+                "synth": ["synth", "--size", "600x400", "--threads", 4, "--out"]}
+
+    def begin(self, command, *, threads, **options):
+        self.turn += 1
+        out = self.folder / f"{self.turn}.svs" if command[0] == "synth" else self.folder / str(self.turn)
+        words = [PIPELINE, *map(str, command), str(out)]
+        if command[0] != "synth":
+            words += ["--threads", str(threads), "--set", "pipeline.memory_mib=64"]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
+
+    def assertEndsWell(self, result, what):
+        errors = [line for line in result.stderr.splitlines() if "error:" in line]
+        told = f"{what}: status {result.returncode}\n{result.stderr}"
+        self.assertIn(result.returncode, (0, 2), told)
+        self.assertEqual(len(errors), int(result.returncode == 2), told)
+        self.assertNotIn("internal", result.stderr, told)
+
+
+class FewThreads(Shortage):
+    def run_with(self, command, threads, few):
+        report = self.folder / "report"
+        report.unlink(missing_ok=True)
+        result = self.begin(command, threads=threads, env={**ENVIRONMENT, "LD_PRELOAD": LIBRARY, "FEW_THREADS": few,
+                                                           "FEW_THREADS_REPORT": str(report)})
+        return result, [int(word) for word in report.read_text().split()] if report.exists() else None
+
+    def test_at_every_limit(self):
+        for name, command in self.commands().items():
+            result, counts = self.run_with(command, 4, "count")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertGreater(counts[1], 0)
+            for most in range(counts[1] + 1):
+                result, _ = self.run_with(command, 4, f"most:{most}")
+                self.assertEndsWell(result, f"{name}, at most {most} of {counts[1]}")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_at_every_start(self):
+        for name, command in self.commands().items():
+            _, counts = self.run_with(command, 4, "count")
+            for number in range(1, counts[0] + 1):
+                result, _ = self.run_with(command, 4, f"at:{number}")
+                self.assertEndsWell(result, f"{name}, start {number} of {counts[0]}")
+
+    def test_many_threads_are_asked_for(self):
+        command = self.commands()["spectrum"]
+        fewer = 0
+        for most in (6, 12, 17, 24, 33, 60):
+            result, _ = self.run_with(command, 64, f"most:{most}")
+            self.assertEndsWell(result, f"64, at most {most}")
+            if result.returncode == 0:
+                self.assertIn("the system doesn't let 64 threads compute", result.stderr)
+                fewer += 1
+        self.assertGreater(fewer, 2)
+
+
+class LittleMemory(Shortage):
+    def test_at_every_limit_of_address_space(self):
+        for name, command in self.commands().items():
+            mib, done = 16, 0
+            while done < 3:
+                limit = int(mib) << 20
+                result = self.begin(command, threads=2, env=ENVIRONMENT,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+                what = f"{name}, {int(mib)} MiB"
+                # Before the program begins the loader has its own words.
+                if result.returncode == 127:
+                    self.assertIn("error while loading shared libraries", result.stderr, what)
+                else:
+                    self.assertEndsWell(result, what)
+                done += result.returncode == 0
+                mib *= 1.08
+                self.assertLess(mib, 16384, what)
+
+
+if __name__ == "__main__":
+    unittest.main()

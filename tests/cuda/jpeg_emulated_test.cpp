@@ -1,0 +1,175 @@
+// The kernels that make RGB and luminance of decoded components, thread by thread on the host: for machines without a
+// GPU.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "cuda/jpeg/host_decoder.hpp"
+#include "cuda/jpeg_tiles.hpp"
+
+// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "cuda/emulator/device_words.hpp"
+// One block runs at a time.
+#undef __shared__
+#define __shared__ static
+// Before the kernels.
+#include "cuda/jpeg/convert.cuh"
+#pragma GCC diagnostic pop
+
+namespace slidestream::test {
+namespace {
+
+using namespace slidestream::cuda;
+
+constexpr std::uint8_t untouched = 0xA5;
+
+template <OctetKind kind, bool with_luminance>
+void emulate(const JpegDeviceBatch& device) {
+  for (unsigned tile = 0; tile < device.tile_count; ++tile) {
+    emulator::run_block(tile, device.tile_count, 32 * stretch_warps, [&] { convert<kind, with_luminance>(device); });
+  }
+}
+
+template <bool with_luminance>
+void emulate_all(const JpegDeviceBatch& device, std::uint32_t kinds) {
+  const auto has = [kinds](OctetKind kind) { return (kinds >> static_cast<unsigned>(kind) & 1U) != 0; };
+  if (has(OctetKind::none)) emulate<OctetKind::none, with_luminance>(device);
+  if (has(OctetKind::h2v2)) emulate<OctetKind::h2v2, with_luminance>(device);
+  if (has(OctetKind::h2v1)) emulate<OctetKind::h2v1, with_luminance>(device);
+  if (has(OctetKind::full)) emulate<OctetKind::full, with_luminance>(device);
+  if (has(OctetKind::full_rgb)) emulate<OctetKind::full_rgb, with_luminance>(device);
+  if (has(OctetKind::grey)) emulate<OctetKind::grey, with_luminance>(device);
+}
+
+/// Parts of tiles, each with a place of its own in one plane: RGB, then its luminance.
+class Scene {
+ public:
+  explicit Scene(bool with_luminance)
+      : limits_{.tiles = 500, .compressed_bytes = 64U << 20, .format = rgb_format, .component_bytes = 64U << 20},
+        upload_((JpegBatch::upload_bytes(with(limits_, with_luminance)) + 63) / 64),
+        batch_(with(limits_, with_luminance), std::as_writable_bytes(std::span(upload_))) {}
+
+  /// \param aligned  as whole rows of a slide lie: else at any address, from any column on
+  void add(const NamedTile& tile, bool aligned, std::mt19937& random) {
+    const auto below = [&random](int n) { return static_cast<std::uint32_t>(random() % static_cast<unsigned>(n)); };
+    JpegPlacement placement;
+    placement.from_x = aligned ? 0 : below(tile.width);
+    placement.from_y = below(tile.height);
+    placement.width = static_cast<std::uint32_t>(tile.width) - placement.from_x;
+    placement.width -= below(static_cast<int>(placement.width));
+    placement.height = static_cast<std::uint32_t>(tile.height) - placement.from_y;
+    placement.height -= below(static_cast<int>(placement.height));
+    placement.pitch = (3 * placement.width + 40) / 16 * 16 + (aligned ? 0 : 1 + below(40));
+    placement.offset = plane_bytes_ + (aligned ? 0 : 1 + below(15));
+    // Luminance may lie anywhere, too.
+    placement.luminance_pitch = (placement.width + 15) / 8 * 8 + (random() % 3 == 0 ? below(8) : 0);
+    placement.luminance_offset =
+        placement.offset + std::size_t{placement.pitch} * placement.height + (random() % 3 == 0 ? below(8) : 0);
+    const std::size_t end = placement.luminance_offset + std::size_t{placement.luminance_pitch} * placement.height;
+    plane_bytes_ = (end + 64) / 16 * 16;
+    // Every other grey tile is of a slide whose grey is inverted.
+    const bool inverted = tile.name.starts_with("grey") && batch_.tiles() % 2 == 0;
+    REQUIRE(batch_.add(tile.bytes, compressed_.size(), {},
+                       whole_tile(inverted ? Colour::grey_inverted : tile.colour, tile.width, tile.height, rgb_format),
+                       placement) == JpegReason::none);
+    compressed_.insert(compressed_.end(), tile.bytes.begin(), tile.bytes.end());
+  }
+
+  std::uint32_t kinds() const { return batch_.octet_kinds(); }
+
+  /// The plane as the host's decoder fills it, and as the kernels do, of the same components.
+  std::pair<std::vector<std::uint8_t>, std::vector<std::uint8_t>> run(bool with_luminance) {
+    batch_.finish(1000);
+    const auto* tiles = reinterpret_cast<const JpegDeviceTile*>(batch_.upload().data() + batch_.layout().tiles);
+    std::vector<std::uint8_t> expected(plane_bytes_ + 64, untouched);
+    std::vector<std::uint8_t> found = expected;
+    std::vector<uint4> components(limits_.component_bytes / sizeof(uint4));
+    auto* const samples = reinterpret_cast<std::uint8_t*>(components.data());
+    HostJpegDecoder decoder;
+    for (std::uint32_t i = 0; i < batch_.tiles(); ++i) {
+      REQUIRE(decoder.decode(expected.data(), batch_, i, compressed_) == JpegReason::none);
+      std::ranges::copy(decoder.components(), samples + std::size_t{64} * tiles[i].first_block);
+    }
+    // A tile that was given back is left alone.
+    std::vector<std::uint32_t> verdicts(batch_.tiles(), 0);
+    JpegDeviceBatch device{};
+    device.codings = reinterpret_cast<const JpegCoding*>(batch_.upload().data() + batch_.layout().codings);
+    device.tiles = tiles;
+    device.components = samples;
+    device.plane = found.data();
+    device.verdicts = verdicts.data();
+    device.tile_count = batch_.tiles();
+    if (with_luminance) {
+      device.luminance =
+          reinterpret_cast<const JpegDeviceLuminance*>(batch_.upload().data() + batch_.layout().luminance);
+      emulate_all<true>(device, kinds());
+    } else {
+      emulate_all<false>(device, kinds());
+    }
+    return {std::move(expected), std::move(found)};
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  static JpegBatchLimits with(JpegBatchLimits limits, bool luminance) {
+    limits.with_luminance = luminance;
+    return limits;
+  }
+
+  JpegBatchLimits limits_;
+  std::vector<Line> upload_;
+  JpegBatch batch_;
+  std::vector<std::byte> compressed_;
+  std::size_t plane_bytes_ = 0;
+};
+
+void check(bool with_luminance) {
+  std::vector<NamedTile> tiles = tiles_of_every_kind();
+  for (NamedTile& tile : tiles_for_rgb()) tiles.push_back(std::move(tile));
+  std::mt19937 random(7);
+  Scene scene(with_luminance);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    scene.add(tiles[i], true, random);
+    if (i % 4 == 0) scene.add(tiles[i], false, random);
+  }
+  REQUIRE(scene.kinds() == 0x3F);  // every kind is there
+  const auto [expected, found] = scene.run(with_luminance);
+  const auto [a, b] = std::ranges::mismatch(expected, found);
+  CHECK_MESSAGE(a == expected.end(), "byte ", a - expected.begin());
+}
+
+}  // namespace
+
+TEST_CASE("RGB of components, emulated, is the host's, and nothing else is written") { check(false); }
+
+TEST_CASE("luminance beside RGB, emulated, is the host's, and nothing else is written") { check(true); }
+
+TEST_CASE("luminance of four pixels at a time is the formula's, for every sample") {
+  std::mt19937 random(3);
+  for (std::uint32_t first = 0; first < 256; ++first) {
+    std::uint32_t words[3] = {first | (255 - first) << 8 | 0xFF0000U, static_cast<std::uint32_t>(random()),
+                              static_cast<std::uint32_t>(random())};
+    std::ranges::rotate(words, words + first % 3);
+    std::uint32_t pixels[3];
+    interleave(words[0], words[1], words[2], pixels);
+    const std::uint32_t four = luminance_of_four(words[0], words[1], words[2]);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(pixels);
+    for (unsigned i = 0; i < 4; ++i) {
+      const auto sample = [&](std::size_t c) { return words[c] >> 8 * i & 255U; };
+      CHECK((four >> 8 * i & 255U) == luminance(sample(0), sample(1), sample(2)));
+      for (std::size_t c = 0; c < 3; ++c) CHECK(bytes[3 * i + c] == sample(c));
+    }
+  }
+}
+
+}  // namespace slidestream::test

@@ -1,0 +1,102 @@
+// What decoding takes is bounded over all threads.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "slide/decode_memory.hpp"
+#include "slide/test_images.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+/// One tile, with these bytes.
+TestTiff tiff_of(std::uint16_t compression, const Bytes& tile, std::uint32_t side) {
+  TestTiff tiff;
+  tiff.directories = {tiled_directory(side, side, side, side, 1)};
+  tiff.directories[0].set_short(259, compression);
+  tiff.directories[0].tiles = {tile};
+  return tiff;
+}
+
+std::string error_of_reading(const Slide& slide) {
+  try {
+    read_level(slide);
+    return "";
+  } catch (const SlideError& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("leases are never more than the memory, and all are served") {
+  DecodeMemory memory(10);
+  std::atomic<std::uint64_t> taken{0}, most{0}, served{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (std::uint64_t i = 0; i < 200; ++i) {
+        const std::uint64_t bytes = 1 + (i * 7 + thread) % 10;
+        const DecodeMemory::Lease lease = memory.take(bytes, {});
+        CHECK(static_cast<bool>(lease));
+        const std::uint64_t now = taken += bytes;
+        for (std::uint64_t before = most; now > before && !most.compare_exchange_weak(before, now);) {
+        }
+        ++served;
+        taken -= bytes;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(served == 1600);
+  CHECK(most <= 10);
+  CHECK(most > 5);
+}
+
+TEST_CASE("whoever waits can give up, and those behind have their turn") {
+  DecodeMemory memory(10);
+  DecodeMemory::Lease all = memory.take(10, {});
+  std::atomic<bool> give_up{false};
+  std::atomic<int> has{-1};
+  std::thread impatient([&] { has = static_cast<bool>(memory.take(5, [&] { return give_up.load(); })) ? 1 : 0; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK(has == -1);
+  give_up = true;
+  impatient.join();
+  CHECK(has == 0);
+  all = {};
+  CHECK(static_cast<bool>(memory.take(10, {})));
+}
+
+TEST_CASE("a tile that takes more than all of the memory fails with its name") {
+  const TemporaryFolder folder;
+  OpenOptions options;
+  options.decode_memory = std::make_shared<DecodeMemory>(mib);
+  // Deflate's smallest stream: it would fail later.
+  const TestTiff tiff = tiff_of(8, Bytes(100), 2048);
+  const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()), options);
+  CHECK(decoding_bytes(slide->coded_level(0), coding_of(*slide, 0)) == 5 * mib);
+  CHECK(error_of_reading(*slide).find("level 0 tile 0 takes 5 MiB to decode, and decoding may take 1 MiB; raise "
+                                      "pipeline.memory_mib") != std::string::npos);
+  options.decode_memory = std::make_shared<DecodeMemory>(5 * mib);
+  const auto other = Slide::open(folder.write("slide.tif", tiff.bytes()), options);
+  CHECK(error_of_reading(*other).find("libtiff") != std::string::npos);
+}
+
+TEST_CASE("tables of an open slide are counted") {
+  TestTiff tiff;
+  tiff.directories = {tiled_directory(640, 640, 64, 64, 1)};
+  tiff.directories[0].tiles.assign(100, Bytes());
+  const TemporaryFolder folder;
+  CHECK(table_bytes(*Slide::open(folder.write("slide.tif", tiff.bytes()))) == 1600);
+}

@@ -1,0 +1,113 @@
+// What belongs to a slide of several files, where some of them can't be read or aren't what they say.
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <slidestream/error.hpp>
+#include <string>
+
+#include "slide/dicom_pictures.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace slidestream::test {
+
+namespace {
+
+Picture quarter(const Picture& picture) {
+  Picture small = cut(picture, 0, 0, picture.width / 2, picture.height / 2);
+  for (int y = 0; y < small.height; ++y) {
+    for (int x = 0; x < small.width; ++x) {
+      for (int s = 0; s < small.samples; ++s) {
+        const auto at = [&](int dx, int dy) {
+          return int{
+              picture
+                  .data[static_cast<std::size_t>(((2 * y + dy) * picture.width + 2 * x + dx) * picture.samples + s)]};
+        };
+        small.data[static_cast<std::size_t>((y * small.width + x) * small.samples + s)] =
+            static_cast<std::uint8_t>((at(0, 0) + at(1, 0) + at(0, 1) + at(1, 1)) / 4);
+      }
+    }
+  }
+  return small;
+}
+
+fs::path write_two_levels(const TemporaryFolder& folder) {
+  const Picture picture = make_stained_picture(512, 384, 3);
+  folder.write("level-1.dcm", make_dicom(quarter(picture), {.instance = "1.2.3.2"}).encode());
+  return folder.write("level-0.dcm", make_dicom(picture).encode());
+}
+
+}  // namespace
+
+TEST_CASE("DICOM: an image marked VOLUME that shows something else is no level") {
+  const TemporaryFolder folder;
+  const fs::path path = write_two_levels(folder);
+  CHECK(Slide::open(path)->info().levels.size() == 2);
+  Picture label = make_picture(128, 96, 3, 9);
+  for (std::size_t i = 0; i < label.data.size(); ++i) label.data[i] = i / 24 % 3 == 0 ? 0 : 255;
+  folder.write("label.dcm", make_dicom(label, {.codec = Codec::none, .instance = "1.2.3.9"}).encode());
+  const auto slide = Slide::open(path);
+  CHECK(slide->info().levels.size() == 2);
+  CHECK(slide->info().associated == std::vector<std::string>{"image of 128 x 96"});
+  CHECK(slide->info().warnings ==
+        std::vector<std::string>{"the image of 128 x 96 pixels isn't like the slide: it is no level"});
+  CHECK_THROWS_AS(slide->read_associated(0), SlideError);
+}
+
+TEST_CASE("DICOM: files of the folder that can't be read are told of") {
+  const TemporaryFolder folder;
+  write_two_levels(folder);
+  const Bytes whole = make_dicom(make_stained_picture(512, 384, 3)).encode();
+  folder.write("level-0.dcm", Bytes(whole.begin(), whole.begin() + 200));
+  const auto slide = Slide::open(folder.path() / "level-1.dcm");
+  CHECK(
+      slide->info().warnings ==
+      std::vector<std::string>{"files of its folder can't be read, and may be levels of it: 1, the first level-0.dcm"});
+}
+
+// UBSan looks at objects through a pipe, and without a descriptor finds fault with them.
+#ifndef SLIDESTREAM_SANITIZED
+TEST_CASE("DICOM: too few descriptors never lose a level") {
+  const TemporaryFolder folder;
+  write_two_levels(folder);
+  ::rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  int refused = 0;
+  int opened = 0;
+  for (::rlim_t limit = 3; limit < 40 && opened < 3; ++limit) {
+    const ::rlimit tight = {limit, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &tight) == 0);
+    std::size_t levels = 0;
+    bool passes = false;
+    try {
+      levels = Slide::open(folder.path() / "level-1.dcm")->info().levels.size();
+    } catch (const StorageError&) {
+      passes = true;
+    }
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CAPTURE(limit);
+    if (passes) {
+      ++refused;
+    } else {
+      CHECK(levels == 2);
+      ++opened;
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(opened == 3);
+}
+#endif
+
+TEST_CASE("DICOM: a file with the instance number of another is its copy, or refused") {
+  const TemporaryFolder folder;
+  const fs::path path = write_two_levels(folder);
+  const Bytes other = make_dicom(make_stained_picture(512, 384, 8)).encode();
+  folder.write("copy.dcm", make_dicom(make_stained_picture(512, 384, 3)).encode());
+  CHECK(Slide::open(path)->info().levels.size() == 2);
+  folder.write("copy.dcm", other);
+  CHECK(
+      open_error(path).find("another file of its folder has its SOPInstanceUID (0008,0018), and isn't a copy of it") !=
+      std::string::npos);
+}
+
+}  // namespace slidestream::test

@@ -1,0 +1,122 @@
+// Opening a slide is bounded over all its directories, and can be given up. tests/cli/hostile_test.py has files from
+// outside.
+#include <doctest/doctest.h>
+
+#include <ctime>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+
+#include "slide/test_images.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+TestDirectory level_of(std::uint32_t side) {
+  TestDirectory directory = tiled_directory(side, side, 64, 64, 1);
+  const std::size_t tiles = ((side + 63) / 64) * std::size_t{(side + 63) / 64};
+  directory.tiles.assign(tiles, Bytes());  // white
+  return directory;
+}
+
+TestDirectory with_unknown_tags(std::uint16_t count) {
+  TestDirectory directory = level_of(64);
+  for (std::uint16_t tag = 0; tag < count; ++tag) directory.set_short(static_cast<std::uint16_t>(40000 + tag), 1);
+  return directory;
+}
+
+std::string error_of(const TestTiff& tiff, const OpenOptions& options = {}) {
+  const TemporaryFolder folder;
+  return open_error(folder.write("slide.tif", tiff.bytes()), options);
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace
+
+TEST_CASE("directories, their entries and levels are counted over the whole file") {
+  TestTiff tiff;
+  tiff.directories.assign(4097, stripped_directory(1, 1, 1, 1));
+  // The first is larger: images of one size are channels.
+  tiff.directories.front() = stripped_directory(2, 2, 2, 1);
+  for (TestDirectory& directory : tiff.directories) directory.tiles = {Bytes()};
+  CHECK(contains(error_of(tiff), "has more than 4096 directories"));
+  tiff.directories.pop_back();
+  CHECK(error_of(tiff).empty());
+
+  tiff.directories.assign(1, with_unknown_tags(1020));
+  CHECK(contains(error_of(tiff), " entries, supported are 1 to 1024"));
+  tiff.directories.assign(140, with_unknown_tags(1000));
+  CHECK(contains(error_of(tiff), "its directories have more than 131072 entries together"));
+
+  tiff.directories.clear();
+  for (std::uint32_t number = 0; number < 65; ++number) tiff.directories.push_back(level_of(20000 / (number + 1)));
+  CHECK(contains(error_of(tiff), "has more than 64 levels"));
+  tiff.directories.pop_back();
+  CHECK(error_of(tiff).empty());
+}
+
+TEST_CASE("tiles are counted over all levels") {
+  TestTiff tiff;
+  tiff.directories = {level_of(640), level_of(320)};
+  OpenOptions options;
+  options.max_tiles = 125;
+  CHECK(error_of(tiff, options).empty());
+  options.max_tiles = 124;
+  CHECK(contains(error_of(tiff, options), "its levels have 125 tiles or more, which is above input.max_tiles 124"));
+}
+
+TEST_CASE("of a description 4 MiB are read") {
+  TestTiff tiff;
+  tiff.directories = {level_of(64)};
+  tiff.directories[0].set_text(270, std::string(std::size_t{5} << 20, 'x'));
+  const TemporaryFolder folder;
+  const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()));
+  CHECK(slide->info().properties.at("description").size() == std::size_t{4} << 20);
+}
+
+TEST_CASE("descriptions give a thousand properties at most, in linear time") {
+  TestTiff tiff;
+  tiff.directories = {level_of(64)};
+  std::string text = "Aperio\n";
+  for (int i = 0; i < 400'000; ++i) text += "|" + std::to_string(i) + "=1";
+  tiff.directories[0].set_text(270, text);
+  const TemporaryFolder folder;
+  double begin = processor_seconds();
+  CHECK(Slide::open(folder.write("slide.tif", tiff.bytes()))->info().properties.size() <= 1000);
+  text = "<OME >";
+  while (text.size() < std::size_t{4} << 20) text += "<M K=\"\">";
+  tiff.directories[0].set_text(270, text + "</M>");
+  CHECK(Slide::open(folder.write("slide.tif", tiff.bytes()))->info().properties.size() == 1);  // its first line
+  text = "<OME >";
+  for (int i = 0; text.size() < std::size_t{4} << 20; ++i) text += "<M K=\"" + std::to_string(i) + "\">";
+  tiff.directories[0].set_text(270, text + "</M>");
+  CHECK(Slide::open(folder.write("slide.tif", tiff.bytes()))->info().properties.size() <= 2);
+  CHECK(processor_seconds() - begin < 10);
+}
+
+TEST_CASE("opening ends when the caller gives it up") {
+  TestTiff tiff;
+  tiff.directories.assign(50, level_of(64));
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("slide.tif", tiff.bytes());
+  OpenOptions options;
+  int asked = 0;
+  options.give_up = [&asked] { return ++asked == 20; };
+  std::string text;
+  try {
+    Slide::open(path, options);
+  } catch (const StoppedError& error) {
+    text = error.what();
+  }
+  CHECK(text == path.string() + ": was being opened when the run gave it up");
+  CHECK(asked == 20);
+}
