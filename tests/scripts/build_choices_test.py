@@ -91,6 +91,13 @@ class Usage(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""), script)
             self.assertIn("usage: ", done.stderr)
 
+    def test_checks_of_unknown_things_start_nothing(self):
+        for words, said in ((["check.sh"], "usage: "), (["check.sh", "nowhere"], "tests/nowhere/CMakeLists.txt is missing"),
+                            (["check-deep.sh", "everything"], "no part is called everything; there are slow ")):
+            done = subprocess.run([ROOT / "scripts" / words[0], *words[1:]], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(said, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -106,7 +106,7 @@ COMMANDS = {
             "not: " + GPU + ", nvJPEG2000 and nvImageCodec",
     },
     "CONTRIBUTING.md": {
-        "cmake --preset dev -DBUILD_TESTING=ON && ninja -C build/dev operators_kernels_test": "not: a build of its own takes minutes",
+        "scripts/check.sh operators": "not: a build of its own takes minutes",
         'build/dev/tests/operators/operators_kernels_test -tc="sobel*"': "not: the build above",
         "scripts/quickstart.sh --cuda": "not: README.md's without the option is run, kernels are by its preset",
         "scripts/test.sh --cuda": "not: this test is part of it",
