@@ -50,7 +50,7 @@ run_tests() {
   if ((status != 0)); then grep -v ' Passed \| Start  *[0-9]*:' "$log" || true; fi
   sed -n '/^[0-9]*% tests passed/p' "$log"
   echo 'Slowest:'
-  sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*.* \([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | head -n 5 | sed 's/^/  /'
+  sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*.* \([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | sed -n '1,5s/^/  /p'
   return "$status"
 }
 # run_system_tests PRESET LOG [OPTION...]: the tests labelled `system`, which need servers, browsers, disks or kills. Each may

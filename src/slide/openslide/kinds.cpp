@@ -140,6 +140,8 @@ const Kind* kind_of(std::span<const std::byte> first, const File& file) {
   if (is_tiff(first, file)) {
     try {
       return kind_of_tiff(first, file);
+    } catch (const StorageError&) {
+      throw;
     } catch (const SlideError&) {
       return nullptr;  // Whoever reads TIFF says what is wrong.
     }
