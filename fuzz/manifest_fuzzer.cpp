@@ -37,7 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     std::vector<std::string> warnings;
-    check(slidestream::csv_entries(text, "fuzz.csv", warnings), text);
+    const auto is_slide = [](const std::string& cell) { return cell.ends_with(".svs"); };
+    check(slidestream::csv_entries(text, "fuzz.csv", is_slide, warnings), text);
   } catch (const slidestream::ConfigError& error) {
     const std::string_view message = error.what();
     require(!message.empty() && message.find_first_of("\r\n") == std::string_view::npos);

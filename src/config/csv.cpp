@@ -14,7 +14,8 @@ namespace {
 
 class CsvParser {
  public:
-  CsvParser(std::string_view text, std::string_view origin) : text_(text), origin_(origin) {}
+  CsvParser(std::string_view text, std::string_view origin, char separator)
+      : text_(text), origin_(origin), separator_(separator) {}
 
   std::vector<CsvRecord> parse() {
     std::vector<CsvRecord> records;
@@ -34,19 +35,25 @@ class CsvParser {
     throw ConfigError(origin_ + ":" + std::to_string(line) + ": " + what);
   }
 
+  [[noreturn]] void fail_after_quote() const {
+    const char* wanted = separator_ == ';' ? "semicolon" : separator_ == '\t' ? "tab" : "comma";
+    throw ConfigError(origin_ + ":" + std::to_string(line_) + ": text after a closing quote; expected a " + wanted +
+                      " or a new line");
+  }
+
   CsvRecord next_record() {
     CsvRecord record;
     record.line = line_;
     do {
       record.fields.push_back(at('"') ? quoted_field() : plain_field());
-    } while (at(',') && ++at_ > 0);
+    } while (at(separator_) && ++at_ > 0);
     skip_line_end();
     return record;
   }
 
   std::string plain_field() {
     const std::size_t begin = at_;
-    while (!at_line_end() && text_[at_] != ',') ++at_;
+    while (!at_line_end() && text_[at_] != separator_) ++at_;
     return std::string(text_.substr(begin, at_ - begin));
   }
 
@@ -62,7 +69,7 @@ class CsvParser {
       if (text_[at_] == '\n') ++line_;
       field += text_[at_];
     }
-    if (!at_line_end() && text_[at_] != ',') fail(line_, "text after a closing quote; expected a comma or a new line");
+    if (!at_line_end() && text_[at_] != separator_) fail_after_quote();
     return field;
   }
 
@@ -76,6 +83,7 @@ class CsvParser {
 
   std::string_view text_;
   std::string origin_;
+  char separator_;
   std::size_t at_ = 0;
   std::size_t line_ = 1;
 };
@@ -110,8 +118,8 @@ std::string_view without_bom(std::string_view text) {
   return text;
 }
 
-std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin) {
-  return CsvParser(without_bom(text), origin).parse();
+std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin, char separator) {
+  return CsvParser(without_bom(text), origin, separator).parse();
 }
 
 std::string spreadsheet_text(std::string_view text) {

@@ -15,9 +15,10 @@ struct CsvRecord {
 };
 
 /// Splits RFC 4180 text into records: quoted fields may hold commas, doubled quotes and line ends; records end in LF,
-/// CRLF or CR; a byte order mark is skipped, and so are empty lines. `origin` is what errors call the text.
+/// CRLF or CR; a byte order mark is skipped, and so are empty lines. `origin` is what errors call the text, and
+/// `separator` stands in place of the comma.
 /// \throws ConfigError for a quote that isn't closed, or text after a closing quote.
-std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin);
+std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin, char separator = ',');
 
 /// A header's cell as columns are told apart: small letters, without spaces around it.
 std::string column_name(std::string_view cell);

@@ -1,27 +1,27 @@
 #include "config/manifest.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <slidestream/error.hpp>
-#include <system_error>
 
 #include "config/csv.hpp"
+#include "config/positive_number.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream {
 
 namespace {
 
+constexpr std::array<std::string_view, 5> slide_columns = {"path", "wsi", "slide", "filename", "file"};
+
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
 
 /// 0 for an empty cell. \throws ConfigError naming `place`
 double mpp_of(std::string_view text, const std::string& place) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return 0.0;
-  text = text.substr(first, text.find_last_not_of(" \t") - first + 1);
-  double mpp = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mpp);
-  if (error != std::errc() || end != text.data() + text.size() || !(mpp >= 0.001 && mpp <= 1000.0)) {
+  text = trimmed(text);
+  if (text.empty()) return 0.0;
+  const double mpp = positive_number(text).value_or(0.0);
+  if (!(mpp >= 0.001 && mpp <= 1000.0)) {
     throw ConfigError(place + ": mpp is '" + one_line(text) + "'; expected 0.001 to 1000, or nothing");
   }
   return mpp;
@@ -51,14 +51,54 @@ std::vector<ManifestLine> list_entries(std::string_view text) {
   return entries;
 }
 
+char list_separator(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+  const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
+  // A quote that ends in a later line says nothing of the header.
+  if (std::ranges::count(first, '"') % 2 != 0) return ',';
+  for (const char separator : {',', ';', '\t'}) {
+    if (first.find(separator) == std::string_view::npos) continue;
+    try {
+      const std::vector<CsvRecord> records = parse_csv(first, "", separator);
+      if (records.empty()) break;
+      const auto& header = records.front().fields;
+      if (slide_column(header) || find_column(header, "mpp")) return separator;
+    } catch (const ConfigError&) {
+      // Not by this separator; what is wrong is said where the whole text is read.
+    }
+  }
+  return ',';
+}
+
+std::optional<std::size_t> slide_column(const std::vector<std::string>& header) {
+  for (const std::string_view name : slide_columns) {
+    if (const auto found = find_column(header, name)) return found;
+  }
+  return std::nullopt;
+}
+
 std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& origin,
+                                      const std::function<bool(const std::string&)>& is_slide,
                                       std::vector<std::string>& warnings) {
-  std::vector<CsvRecord> records = parse_csv(text, origin);
+  std::vector<CsvRecord> records = parse_csv(text, origin, list_separator(without_bom(text)));
   if (records.empty()) return {};
   const auto& header = records.front().fields;
-  const auto named = find_column(header, "path");
-  const bool has_header = named.has_value();
-  const std::size_t column = named.value_or(0);
+  const auto named = slide_column(header);
+  const bool has_header = named || std::ranges::none_of(header, [&](const std::string& cell) {
+                            return is_slide(cell) || positive_number(cell).has_value();
+                          });
+  std::size_t column = named.value_or(0);
+  if (has_header && !named && records.size() > 1) {
+    const auto& fields = records[1].fields;
+    const auto found = std::ranges::find_if(fields, is_slide);
+    if (found != fields.end()) column = static_cast<std::size_t>(found - fields.begin());
+  }
+  if (has_header && column < header.size() && column_name(header[column]) != slide_columns.front()) {
+    warnings.push_back(
+        origin + ": " +
+        (named ? "the slides are those of column '" : "no column is called path; the slides are those of '") +
+        one_line(header[column]) + "'");
+  }
   const auto mpp = has_header ? find_column(header, "mpp") : std::nullopt;
   if (has_header && !mpp) warn_of_slips(header, origin, "mpp", warnings);
   std::vector<ManifestLine> entries;
@@ -71,7 +111,6 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
     }
     ManifestLine entry{record.line, std::move(record.fields[column])};
     if (mpp && *mpp < record.fields.size()) entry.mpp = mpp_of(record.fields[*mpp], place);
-    entry.may_be_header = !has_header && i == 0;
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,19 +11,28 @@ namespace slidestream {
 
 /// One line of a manifest that names a slide.
 struct ManifestLine {
-  std::size_t line = 0;        ///< from 1
-  std::string path;            ///< as it stands there
-  double mpp = 0.0;            ///< micrometres per pixel of level 0; 0: the line doesn't say
-  bool may_be_header = false;  ///< the first line of CSV without a column `path`
+  std::size_t line = 0;  ///< from 1
+  std::string path;      ///< as it stands there
+  double mpp = 0.0;      ///< micrometres per pixel of level 0; 0: the line doesn't say
 };
 
 /// Of a text with a path a line: blank lines and comments (`#`) are left out.
 std::vector<ManifestLine> list_entries(std::string_view text);
 
-/// Of CSV: the column `path`, or the first where there is no such header; with a header the column `mpp`, too, where it
-/// has one. Columns are found as by `find_column`; one whose name is nearly one of these adds a warning.
+/// What separates columns, by the first line: a semicolon or tab where that makes a column that is known, else a comma.
+char list_separator(std::string_view text);
+
+/// The column of a header that names slides: path, wsi, slide, filename or file, the first of these, as by
+/// `find_column`.
+std::optional<std::size_t> slide_column(const std::vector<std::string>& header);
+
+/// Of CSV: the column of `slide_column`. A first line without one is a header, too, if none of its cells is a slide by
+/// `is_slide` or a number: then the first column counts whose next cell is a slide, else the first. Without a header
+/// the first column does. With a header the column `mpp` counts, where there is one. Warnings say which column was
+/// taken, unless it is called path, and name a column that was nearly called mpp.
 /// \throws ConfigError naming `origin` and the line.
 std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& origin,
+                                      const std::function<bool(const std::string&)>& is_slide,
                                       std::vector<std::string>& warnings);
 
 }  // namespace slidestream

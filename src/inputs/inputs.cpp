@@ -77,8 +77,16 @@ class Expander {
       add_path(input);
     } else {
       const std::string text = read_file(input, largest_list, FileOrigin::given);
-      add_entries(has_suffix(input, ".list") ? list_entries(text) : csv_entries(text, input, inputs_.warnings), input,
-                  fs::path(input).parent_path());
+      const fs::path base = fs::path(input).parent_path();
+      const auto is_slide = [&base](const std::string& cell) {
+        // Neither a path nor something to ask the system about.
+        if (cell.empty() || cell.size() > longest_path || cell.find('\0') != std::string::npos) return !cell.empty();
+        const std::string path = (base / cell).string();
+        return has_slide_suffix(path) || exists(path);
+      };
+      add_entries(
+          has_suffix(input, ".list") ? list_entries(text) : csv_entries(text, input, is_slide, inputs_.warnings), input,
+          base);
     }
   }
 
@@ -135,10 +143,6 @@ class Expander {
         throw ConfigError(place + ": " + std::to_string(entry.path.size()) + " bytes; no path is as long");
       }
       const std::string path = (base / entry.path).string();
-      if (entry.may_be_header && !has_slide_suffix(path) && !exists(path)) {
-        throw ConfigError(place + ": no column is called path, and " + one_line(entry.path) +
-                          " isn't there; name the column of the slides path");
-      }
       mpp_ = entry.mpp;
       place_ = place;
       add_path(path);

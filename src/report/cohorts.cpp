@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "config/csv.hpp"
+#include "config/manifest.hpp"
 #include "config/suggest.hpp"
 #include "report/text_file.hpp"
 
@@ -13,7 +14,8 @@ namespace slidestream::report {
 
 Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   namespace fs = std::filesystem;
-  const std::vector<CsvRecord> records = parse_csv(read_text_file(manifest), manifest);
+  const std::string text = read_text_file(manifest);
+  const std::vector<CsvRecord> records = parse_csv(text, manifest, list_separator(without_bom(text)));
   if (records.empty())
     throw ConfigError(manifest + ": is empty; expected a header with the column " + one_line(column));
   const std::vector<std::string>& header = records.front().fields;
@@ -21,7 +23,7 @@ Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   if (!wanted) {
     throw ConfigError(manifest + ": has no column '" + one_line(column) + "'" + did_you_mean(column, header));
   }
-  const std::size_t path_at = find_column(header, "path").value_or(0);
+  const std::size_t path_at = slide_column(header).value_or(0);
   const std::size_t cohort_at = *wanted;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const std::vector<std::string>& fields = records[i].fields;

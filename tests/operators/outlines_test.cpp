@@ -199,6 +199,12 @@ TEST_CASE("Polygons and multipolygons are read wherever they may stand") {
   CHECK(drawn(R"({"type":"FeatureCollection","features":[)" + feature + R"(,{"type":"Feature","geometry":null}]})") ==
         expected);
   CHECK(drawn(R"({"type":"GeometryCollection","geometries":[)" + geometry + "]}") == expected);
+  // A bare list, as QuPath writes it.
+  const std::string point = R"({"type":"Feature","geometry":{"type":"Point","coordinates":[8,8]}})";
+  CHECK(drawn("[" + feature + "," + point + "]") == expected);
+  CHECK(drawn("[" + feature + "]") == expected);
+  CHECK(drawn("[" + geometry + "]") == expected);
+  CHECK(drawn("[]")[0] == "..........");
 }
 
 TEST_CASE("Rings of a polygon count even and odd, polygons add up") {
@@ -241,9 +247,15 @@ TEST_CASE("Points and lines among outlines are ignored and counted") {
 
 TEST_CASE("What isn't outlines is refused in one line that names the file") {
   const std::string before = "a.geojson: not usable as tissue outlines: ";
-  CHECK(error_of("") == before + "is not JSON");
-  CHECK(error_of("{") == before + "is not JSON");
-  CHECK(error_of("[]") == before + "an object with a \"type\" was expected");
+  CHECK(error_of("") == before + "is not JSON: wrong at line 1, column 1, where it ends");
+  CHECK(error_of("{") == before + "is not JSON: wrong at line 1, column 2, where it ends");
+  CHECK(error_of("[[]]") == before + "an object with a \"type\" was expected");
+  CHECK(error_of("[3]") == before + "an object with a \"type\" was expected");
+  CHECK(error_of("3") == before + "an object with a \"type\" was expected");
+  CHECK(error_of("{\"type\":\n \"Feature\",}") == before + "is not JSON: wrong at line 2, column 12");
+  CHECK(error_of("[{\"type\":\"Feature\",\"geometry\":null}\n") ==
+        before + "is not JSON: wrong at line 2, column 1, where it ends");
+  CHECK(error_of("[]]").starts_with(before + "is not JSON: wrong at line 1, column 3"));
   CHECK(error_of("{}") == before + "an object has no \"type\"");
   CHECK(error_of(R"({"type":7})") == before + "an object has no \"type\"");
   CHECK(error_of(R"({"type":"LineString","coordinates":[]})") ==
@@ -332,5 +344,5 @@ TEST_CASE("Outlines are read from a file, and a file that can't be is named") {
                        (missing + ": can't be read: No such file or directory").c_str(), SlideError);
   std::ofstream(path) << "rubbish";
   CHECK_THROWS_WITH_AS(read_geojson_mask(path, ten, {1.0, 1.0}, ten),
-                       (path + ": not usable as tissue outlines: is not JSON").c_str(), SlideError);
+                       (path + ": not usable as tissue outlines: is not JSON: wrong at line 1, column 1").c_str(), SlideError);
 }

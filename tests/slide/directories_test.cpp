@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-
 #include <cmath>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
@@ -47,7 +46,7 @@ class Fixture {
 TEST_CASE_FIXTURE(Fixture, "levels are the tiled directories of level 0's shape, largest first") {
   tiff.directories = {level(1000, 600), strips(100, 60), level(250, 150),
                       level(500, 301),  level(500, 400),  // another shape
-                      level(1100, 660),                   // not smaller
+                      level(1000, 500),                   // not smaller
                       level(500, 301),                    // one of these sizes is there already
                       strips(30, 30)};
   CHECK(sizes(open()->info()) == "1000x600 500x301 250x150 ");
@@ -55,9 +54,12 @@ TEST_CASE_FIXTURE(Fixture, "levels are the tiled directories of level 0's shape,
   CHECK(open()->info().associated.size() == 5);
 }
 
-TEST_CASE_FIXTURE(Fixture, "level 0 is the first tiled directory even if it isn't the first or largest") {
-  tiff.directories = {strips(2000, 1200), level(500, 300), level(1000, 600), level(250, 150)};
-  CHECK(sizes(open()->info()) == "500x300 250x150 ");
+TEST_CASE_FIXTURE(Fixture, "level 0 is the largest directory, wherever it stands") {
+  tiff.directories = {level(500, 300), level(1000, 600), level(250, 150)};
+  CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
+  // Also where it has strips.
+  tiff.directories.insert(tiff.directories.begin() + 1, strips(2000, 1200));
+  CHECK(sizes(open()->info()) == "2000x1200 1000x600 500x300 250x150 ");
 }
 
 TEST_CASE_FIXTURE(Fixture, "small levels may be off by 2 pixels, and thin slides by any share") {
@@ -65,9 +67,9 @@ TEST_CASE_FIXTURE(Fixture, "small levels may be off by 2 pixels, and thin slides
   CHECK(sizes(open()->info()) == "9000x100 141x3 70x1 ");
 }
 
-TEST_CASE_FIXTURE(Fixture, "without tiled directories the first is the only level") {
+TEST_CASE_FIXTURE(Fixture, "without tiled directories the largest is the only level") {
   tiff.directories = {strips(100, 60), strips(200, 120), strips(50, 30)};
-  CHECK(sizes(open()->info()) == "100x60 ");
+  CHECK(sizes(open()->info()) == "200x120 ");
   CHECK_FALSE(open()->info().levels[0].tiled);
 }
 
@@ -204,23 +206,30 @@ TEST_CASE_FIXTURE(Fixture, "label, macro and thumbnail are never levels") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "names of images that are no levels are words in any case") {
-  for (const char* text : {"Label", "LABEL", "Aperio Image Library\r\nLabel 500x300", "slide macro", "Overview: 1",
-                           "the barcode", "Thumbnail", "a-label-b", "Macro\n"}) {
+  for (const char* text :
+       {"Label", "LABEL", "Aperio Image Library\r\nLabel 500x300", "Aperio\nmacro of this|MPP = 1", "Overview: 1",
+        "Barcode image", "Thumbnail", "label 500x300|AppMag = 20", "Macro\n", "Scanner 2.0\nlabel 500x300"}) {
     CAPTURE(text);
     tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
     tiff.directories[1].set_text(270, text);
     CHECK(sizes(open()->info()) == "1000x600 250x150 ");
   }
-  for (const char* text :
-       {"labelled", "Aperio Image Library\r\n500x300 (64x64)|Title = label", "<OME><Label/></OME>", ""}) {
+  for (const char* text : {"labelled", "Aperio Image Library\r\n500x300 (64x64)|Title = label", "<OME><Label/></OME>",
+                           "", "a-label-b", "macrophages, CD68", "macro phages", "label-free", "Label free imaging",
+                           "slide with a macro", "Aperio Image Library\r\nmacrophages 500x300",
+                           "Aperio Image Library\r\n500x300 label", "Aperio label", "two\nlines\nlabel"}) {
     CAPTURE(text);
     tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
     tiff.directories[1].set_text(270, text);
     CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
   }
-  // The slide itself may be described by any words.
-  tiff.directories[0].set_text(270, "scanned with a label");
-  CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
+  // The slide itself may be described by any words, and smaller levels repeat them.
+  for (const char* text : {"macro", "label 1000x600", "Aperio Image Library\r\nmacro 1000x600"}) {
+    CAPTURE(text);
+    for (TestDirectory& directory : tiff.directories) directory.set_text(270, text);
+    CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
+    CHECK(open()->info().associated.empty());
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "masks, macro images and what Aperio calls reduced are no levels by their types") {
@@ -383,10 +392,17 @@ TEST_CASE_FIXTURE(Fixture, "Aperio descriptions give properties, mpp and magnifi
 
 TEST_CASE_FIXTURE(Fixture, "nonsense in descriptions is no number") {
   tiff.directories = {level(100, 60)};
-  for (const char* text : {"nan", "-0.5", "0", "inf", "1e999", "0.5um", ""}) {
-    tiff.directories[0].set_text(270, std::string("Aperio\n|MPP = ") + text + "|AppMag = " + text);
-    CHECK_FALSE(open()->info().mpp.has_value());
-    CHECK_FALSE(open()->info().magnification.has_value());
+  for (const std::string text :
+       {"nan", "-0.5", "0", "inf", "1e999", "0.5um", "0.5 mm", "1,000.5", "0,2,5", "++1", ""}) {
+    tiff.directories[0].set_text(270, "Aperio\n|MPP = " + text + "|AppMag = " + text);
+    const SlideInfo info = open()->info();
+    CHECK_FALSE(info.mpp.has_value());
+    CHECK_FALSE(info.magnification.has_value());
+    const auto said = [&](const char* key) {
+      return std::string(key) + " is '" + text + "', no positive number: it is passed over";
+    };
+    CHECK(info.warnings ==
+          (text.empty() ? std::vector<std::string>() : std::vector<std::string>{said("AppMag"), said("MPP")}));
   }
 }
 
@@ -394,7 +410,9 @@ TEST_CASE_FIXTURE(Fixture, "OME-TIFF gives its pixel size, plain TIFF its resolu
   tiff.directories = {level(100, 60)};
   tiff.directories[0].set_text(270,
                                "<?xml version=\"1.0\"?><OME xmlns=\"x\"><Objective NominalMagnification=\"20\"/>"
-                               "<Pixels PhysicalSizeX=\"250\" PhysicalSizeXUnit=\"nm\" SizeX=\"100\"/></OME>");
+                               "<Pixels PhysicalSizeX=\"250\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"0.25\" "
+                               "SizeX=\"100\"/></OME>");
+  CHECK(open()->info().warnings.empty());
   CHECK(open()->info().format == "ome-tiff");
   CHECK(open()->info().mpp.value() == doctest::Approx(0.25));
   CHECK(open()->info().magnification.value() == doctest::Approx(20.0));
@@ -437,7 +455,6 @@ TEST_CASE_FIXTURE(Fixture, "Pixels that aren't square have two sizes, of 1 % and
     CHECK(square.mean_mpp() == square.mpp);
     CHECK(refusal(square).empty());
   }
-  CHECK_FALSE(ome("PhysicalSizeY=\"0.4\"").mpp.has_value());
   CHECK_FALSE(ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"1\" PhysicalSizeYUnit=\"pixel\"").mpp_y.has_value());
 
   tiff.directories[0].remove(270).set(282, rational, {20000}).set(283, rational, {10000}).set_short(296, 3);

@@ -16,8 +16,8 @@ namespace slidestream::operators {
 inline constexpr std::uintmax_t max_geojson_bytes = std::uintmax_t{1} << 28;
 
 /// A mask of this size from GeoJSON (RFC 7946) in pixels of level 0: Polygon and MultiPolygon, alone, as Feature, or in
-/// a FeatureCollection or GeometryCollection. A mask pixel is tissue where its centre lies in a polygon, by the
-/// even-odd rule over that polygon's rings (on a left or upper edge: inside); polygons add up. Features without a
+/// a FeatureCollection, GeometryCollection or bare list. A mask pixel is tissue where its centre lies in a polygon, by
+/// the even-odd rule over that polygon's rings (on a left or upper edge: inside); polygons add up. Features without a
 /// geometry are passed over, and points and lines are ignored; what reaches beyond the slide is cut off. \param text
 /// the JSON \param name stands before the cause in errors: the file's path \param ignored  gets the number of points
 /// and lines \throws SlideError "NAME: cause" when it isn't that, has other geometries, or points and lines alone

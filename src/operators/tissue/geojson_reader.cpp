@@ -123,7 +123,14 @@ bool GeoJsonReader::start_array(std::size_t /*size*/) {
     start_coordinates_array();
     return true;
   }
-  if (is_node_expected()) fail_reading("an object with a \"type\" was expected");
+  if (is_node_expected()) {
+    if (!nodes_.empty()) fail_reading("an object with a \"type\" was expected");
+    // A bare list of features, as QuPath writes it.
+    nodes_.emplace_back();
+    nodes_.back().is_in_list = true;
+    nodes_.back().is_bare_list = true;
+    return true;
+  }
   Node& node = nodes_.back();
   switch (node.next) {
     case Member::coordinates:
@@ -152,6 +159,7 @@ bool GeoJsonReader::end_array() {
     end_coordinates_array();
   } else {
     nodes_.back().is_in_list = false;
+    if (nodes_.back().is_bare_list) nodes_.pop_back();
   }
   return true;
 }
@@ -207,8 +215,16 @@ void GeoJsonReader::end_node(const Node& node) {
 }
 
 bool GeoJsonReader::parse_error(std::size_t /*position*/, const std::string& /*token*/,
-                                const nlohmann::detail::exception& /*error*/) {
-  return false;
+                                const nlohmann::detail::exception& error) {
+  // "[...] parse error at line 1, column 2: what nobody here wrote"
+  const std::string text = error.what();
+  constexpr const char* before = "parse error at ";
+  const std::size_t at = text.find(before);
+  const std::size_t place = at == std::string::npos ? text.size() : at + std::string(before).size();
+  const std::string where = text.substr(place, text.find(':', place) - place);
+  const bool is_cut = text.find("unexpected end of input") != std::string::npos;
+  fail_reading("is not JSON" + (where.starts_with("line ") ? ": wrong at " + where : std::string()) +
+               (is_cut ? ", where it ends" : ""));
 }
 
 }  // namespace slidestream::operators

@@ -14,10 +14,10 @@
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "config/positive_number.hpp"
 #include "config/suggest.hpp"
 #include "slide/decode_memory.hpp"
 #include "slide/formats.hpp"
@@ -79,16 +79,10 @@ void to_rgb(std::uint8_t* to, const std::uint32_t* from, std::int64_t count, con
   }
 }
 
-template <class Number>
-std::optional<Number> number_of(const std::string& text, int base = 10) {
-  Number value{};
-  std::from_chars_result result{};
-  if constexpr (std::is_floating_point_v<Number>) {
-    result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (!std::isfinite(value) || value <= 0) return std::nullopt;
-  } else {
-    result = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  }
+template <class Whole>
+std::optional<Whole> number_of(const std::string& text, int base = 10) {
+  Whole value{};
+  const std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
   return value;
 }
@@ -321,7 +315,7 @@ class Opener {
     read_levels(container);
     container.handles().set_cache(std::max<std::size_t>(least_cache, 8 * most_behind_), handle_);
     budget.check();
-    const auto number = [&](const char* name) { return number_of<double>(handle_.property(name)); };
+    const auto number = [&](const char* name) { return positive_number(handle_.property(name)); };
     set_pixel_size(slide_.info, number("openslide.mpp-x"), number("openslide.mpp-y"));
     slide_.info.magnification = number("openslide.objective-power");
     slide_.info.format = handle_.property("openslide.vendor");

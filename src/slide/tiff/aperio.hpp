@@ -1,33 +1,24 @@
 #pragma once
 
-#include <cstddef>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "slide/tiff/pixel_sizes.hpp"
 
 namespace slidestream {
 
-/// Fills format, properties, mpp and magnification from level 0's ImageDescription: Aperio's "key = value" pairs
-/// between bars, or OME-XML. Text that is neither gives the description's first line only.
-void read_description(std::string_view description, SlideInfo& info);
+/// Fills format, properties and magnification from an ImageDescription that is no OME-XML: Aperio's "key = value" pairs
+/// between bars; of another program's text MPP and AppMag, wherever such a list stands. Returns the pixel size.
+SaidPixelSize read_description(std::string_view description, SlideInfo& info);
 
-/// Planes of pixels that OME-XML declares for its first image.
-struct OmePlanes {
-  std::size_t count = 1;           ///< of all channels, depths and times
-  std::vector<std::string> names;  ///< of the channels; empty where not all have one
-};
-
-/// One plane for what is no OME-XML. \param samples  per pixel of the image, for a text that doesn't say how many
-/// belong to a channel
-OmePlanes ome_planes(std::string_view description, std::size_t samples);
-
-/// Which of a file's images a description belongs to. The first is the slide in nearly all files, whose description may
-/// hold any word: there the name has to come first.
-enum class DescriptionPlace { first_image, further_image };
+/// The name in a text that calls an image label, macro, overview, barcode or thumbnail, in any case, and says nothing
+/// else but its size; empty for any other text.
+std::string name_of_associated_in(std::string_view text);
 
 /// The name that an ImageDescription gives to an image that is no level: label, macro, overview, barcode or thumbnail,
-/// as a word in any case; empty when it gives none. XML and what stands behind Aperio's first bar aren't looked at.
-std::string associated_name(std::string_view description, DescriptionPlace place);
+/// in any case; empty when it gives none. In Aperio's text it is the first word of the second line, and in another one
+/// what `name_of_associated_in` finds in the first or second line. XML isn't looked at.
+std::string associated_name(std::string_view description);
 
 }  // namespace slidestream

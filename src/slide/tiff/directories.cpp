@@ -1,16 +1,19 @@
 #include "slide/tiff/tiff_container.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
 #include "slide/channels.hpp"
 #include "slide/level_factor.hpp"
 #include "slide/open_budget.hpp"
-#include "slide/pixel_size.hpp"
 #include "slide/tiff/aperio.hpp"
 #include "slide/tiff/level_tags.hpp"
+#include "slide/tiff/ome_xml.hpp"
+#include "slide/tiff/pixel_sizes.hpp"
+#include "slide/tiff/pyramid.hpp"
 #include "slide/tiff/raw_directory.hpp"
 
 namespace slidestream {
@@ -29,6 +32,9 @@ struct Candidate {
   bool tiled = false;
   bool reduced = false;    ///< NewSubfileType says that it is a smaller version of another image
   std::string associated;  ///< "label", "macro", "thumbnail", ... where the directory says so
+  std::string says_so;     ///< the description with that name, unless its type says it
+
+  ImageSize size() const { return {width, height}; }
 };
 
 /// Of a description that says only what the image is.
@@ -47,27 +53,15 @@ class DirectoryReader {
   void read() {
     slide_.info.container = raw_.big() ? "BigTIFF" : "TIFF";
     std::vector<Candidate> main = main_directories();
-    const auto is_level = [](const Candidate& c) { return c.tiled && c.associated.empty(); };
-    const auto first_tiled = std::find_if(main.begin(), main.end(), is_level);
-    const bool tiled = first_tiled != main.end();
-    const std::size_t first = tiled ? static_cast<std::size_t>(first_tiled - main.begin()) : 0;
-    const std::vector<std::size_t> planes = same_size(main, main[first]);
-    const std::size_t plane = choose_plane(main, planes);
+    read_ome(main);
+    const std::size_t first = first_plane(main);
+    name_slide(main, first);
+    const std::vector<std::size_t> planes = planes_of(main, first);
+    const std::size_t plane = choose_plane(planes);
     const std::size_t base = planes[plane];
     if (slide_is_aperios(main[base])) name_reduced(main, base);
-
-    std::vector<const Candidate*> levels{&main[base]};
-    std::vector<Candidate> subs;
-    if (tiled) {
-      for (const Candidate& other : main) {
-        if (is_level(other) && is_of_plane(main, other, plane, planes.size())) levels.push_back(&other);
-      }
-      subs = sub_directories(main[base].raw);
-      for (const Candidate& sub : subs) {
-        if (is_level(sub)) levels.push_back(&sub);
-      }
-      keep_pyramid(levels);
-    }
+    const std::vector<Candidate> subs = sub_directories(main[base].raw);
+    const std::vector<const Candidate*> levels = levels_of(main, subs, base, plane, planes.size());
     for (const Candidate* level : levels) add_level(level->raw);
     name_associated(main, levels, planes);
     // The first plane's text is about all of them.
@@ -76,17 +70,19 @@ class DirectoryReader {
 
  private:
   /// Faults don't matter here: only levels are held to what is supported.
-  Candidate examine(RawDirectory directory, DescriptionPlace place) {
+  Candidate examine(RawDirectory directory, bool is_first) {
     Candidate result;
     result.tiled = directory.has_tiles();
     result.width = raw_.number(directory, TIFFTAG_IMAGEWIDTH).value_or(0);
     result.height = raw_.number(directory, TIFFTAG_IMAGELENGTH).value_or(0);
     const std::uint64_t type = raw_.number(directory, TIFFTAG_SUBFILETYPE).value_or(0);
     result.reduced = (type & FILETYPE_REDUCEDIMAGE) != 0;
-    result.associated = associated_name(raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, most_of_associated), place);
+    std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, most_of_associated);
+    result.associated = associated_name(text);
+    if (!result.associated.empty()) result.says_so = std::move(text);
     if (result.associated.empty() && (type & macro_bit) != 0) result.associated = "macro";
     // A file may be a mask and nothing else.
-    const bool is_mask = (type & mask_bit) != 0 && place == DescriptionPlace::further_image;
+    const bool is_mask = (type & mask_bit) != 0 && !is_first;
     if (result.associated.empty() && is_mask) result.associated = "mask";
     result.raw = std::move(directory);
     return result;
@@ -96,10 +92,117 @@ class DirectoryReader {
     std::vector<Candidate> result;
     for (RawDirectory& directory : raw_.main_chain()) {
       seen_.insert(directory.offset);
-      const DescriptionPlace place = result.empty() ? DescriptionPlace::first_image : DescriptionPlace::further_image;
-      result.push_back(examine(std::move(directory), place));
+      result.push_back(examine(std::move(directory), result.empty()));
     }
     return result;
+  }
+
+  std::string text_of(const Candidate& candidate) const {
+    return raw_.text(candidate.raw, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
+  }
+
+  /// OME-XML stands in the first directory. Where it doesn't, one in the largest describes the slide, but numbers of
+  /// directories in it are of another file.
+  void read_ome(const std::vector<Candidate>& main) {
+    const std::string name = file_.path().filename().string();
+    for (const std::size_t at : {std::size_t{0}, largest(main)}) {
+      const std::string text = text_of(main[at]);
+      if (text.find('<') == std::string::npos) continue;
+      std::vector<std::uint64_t> samples;
+      for (const Candidate& candidate : main) {
+        samples.push_back(raw_.number(candidate.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1));
+      }
+      ome_ = read_ome_xml(text, samples, name, slide_.info);
+      if (!ome_) continue;
+      has_places_ = at == 0;
+      for (const OmeImage& image : ome_->images) claimed_.insert(image.directories.begin(), image.directories.end());
+      return;
+    }
+  }
+
+  const OmeImage* ome_image() const { return ome_ ? ome_->slide_image() : nullptr; }
+
+  /// The directory of level 0, or of its first plane.
+  std::size_t first_plane(const std::vector<Candidate>& main) {
+    const OmeImage* image = ome_image();
+    if (image == nullptr || !has_places_) return largest(main);
+    const auto text = [](const ImageSize& s) { return std::to_string(s.width) + " x " + std::to_string(s.height); };
+    if (image->directories.empty() || image->directories.front() == OmeImage::nowhere) {
+      has_places_ = false;
+      // Other planes of it may be here.
+      if (image->directories.empty()) slide_.info.warnings.push_back("the image that its OME-XML declares isn't there");
+      return largest(main);
+    }
+    const std::size_t said = image->directories.front();
+    const bool has_size = image->width > 0 && image->height > 0;
+    const ImageSize size{image->width, image->height};
+    const auto is_of_size = [&](const Candidate& c) { return c.width == size.width && c.height == size.height; };
+    if (!has_size || is_of_size(main[said])) return said;
+    const auto other = std::ranges::find_if(main, is_of_size);
+    const std::string contradiction = "its OME-XML says " + text(size) + " pixels, and directory " +
+                                      std::to_string(said) + " has " + text(main[said].size());
+    if (other == main.end()) {
+      slide_.info.warnings.push_back(contradiction + ": the directory counts");
+      return said;
+    }
+    has_places_ = false;
+    const auto at = static_cast<std::size_t>(other - main.begin());
+    slide_.info.warnings.push_back(contradiction + ": directory " + std::to_string(at) + ", which has them, is read");
+    return at;
+  }
+
+  /// The largest image, whatever it says of itself; of equals one that says nothing, then one with tiles, then the
+  /// first. Beside tiles, strips with another image's name are none, and in Aperio's files no strips are.
+  std::size_t largest(const std::vector<Candidate>& main) {
+    const bool has_tiles =
+        std::ranges::any_of(main, [](const Candidate& c) { return c.tiled && c.associated.empty(); });
+    const bool is_aperios = has_tiles && slide_is_aperios(main.front());
+    const auto rank = [&](const Candidate& c) {
+      const bool is_candidate = c.tiled || !has_tiles || (c.associated.empty() && !is_aperios);
+      const double area = static_cast<double>(c.width) * static_cast<double>(c.height);
+      return std::tuple(is_candidate, area, c.associated.empty(), c.tiled);
+    };
+    const auto found =
+        std::ranges::max_element(main, [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+    return static_cast<std::size_t>(found - main.begin());
+  }
+
+  /// The slide is nothing else; and words that it has itself, repeated in another directory, say nothing of that one.
+  void name_slide(std::vector<Candidate>& main, std::size_t first) {
+    main[first].associated.clear();
+    const std::string own = raw_.text(main[first].raw, TIFFTAG_IMAGEDESCRIPTION, most_of_associated);
+    for (Candidate& candidate : main) {
+      if (!candidate.says_so.empty() && candidate.says_so == own) candidate.associated.clear();
+    }
+    if (ome_ == std::nullopt || !has_places_) return;
+    for (const OmeImage& image : ome_->images) {
+      if (image.associated.empty()) continue;
+      for (const std::size_t at : image.directories) {
+        if (at < main.size() && at != first) main[at].associated = image.associated;
+      }
+    }
+  }
+
+  bool is_claimed(std::size_t directory) const { return has_places_ && claimed_.contains(directory); }
+
+  /// Directories of the planes of level 0.
+  std::vector<std::size_t> planes_of(const std::vector<Candidate>& main, std::size_t first) {
+    std::vector<std::size_t> same = same_size(main, main[first]);
+    const OmeImage* image = ome_image();
+    if (image == nullptr || !has_places_ || !image->is_placed) return same;
+    std::vector<std::size_t> planes;
+    for (const std::size_t at : image->directories) {
+      const bool is_next = at < main.size() && main[at].width == main[first].width &&
+                           main[at].height == main[first].height && std::ranges::find(planes, at) == planes.end();
+      if (!is_next) break;
+      planes.push_back(at);
+    }
+    std::erase_if(same, [this](std::size_t at) { return is_claimed(at); });
+    if (!same.empty()) {
+      slide_.info.warnings.push_back("its OME-XML doesn't name " + std::to_string(same.size()) +
+                                     " of its images of the slide's size: they aren't read");
+    }
+    return planes;
   }
 
   /// Numbers of the directories that are as large as `one`. Those that say that they are reduced images or masks are
@@ -118,12 +221,13 @@ class DirectoryReader {
   }
 
   /// Which of the planes of level 0 is read. \throws SlideError where there are several and none is chosen
-  std::size_t choose_plane(const std::vector<Candidate>& main, const std::vector<std::size_t>& planes) {
-    const Candidate& first = main[planes.front()];
-    const std::uint64_t samples = raw_.number(first.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1);
-    OmePlanes declared = ome_planes(raw_.text(first.raw, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description),
-                                    std::max<std::uint64_t>(samples, 1));
-    Channels channels{std::max(planes.size(), declared.count), planes.size(), std::move(declared.names)};
+  std::size_t choose_plane(const std::vector<std::size_t>& planes) {
+    const OmeImage* declared = ome_image();
+    Channels channels{planes.size(), planes.size(), {}};
+    if (declared != nullptr) {
+      channels.count = std::max(planes.size(), declared->planes);
+      channels.names = declared->channels;
+    }
     if (channels.count == 1) return 0;
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     slide_.info.channels = channel_names(channels);
@@ -156,45 +260,62 @@ class DirectoryReader {
     for (const std::uint64_t offset : raw_.values(*entry, "SubIFDs")) {
       // One that comes again is no other level.
       if (!seen_.insert(offset).second) continue;
-      result.push_back(examine(raw_.directory(offset), DescriptionPlace::further_image));
+      result.push_back(examine(raw_.directory(offset), false));
     }
     return result;
   }
 
-  /// Leaves the first, and those that are smaller versions of it, largest first, the first of equals.
-  static void keep_pyramid(std::vector<const Candidate*>& levels) {
-    const Candidate& base = *levels.front();
+  static bool is_level(const Candidate& candidate) { return candidate.tiled && candidate.associated.empty(); }
+
+  /// Level 0 and what is smaller, largest first. SubIFDs are levels; where there are none, images of the main chain are
+  /// that no image of the OME-XML claims, and that have sizes of one pyramid.
+  std::vector<const Candidate*> levels_of(const std::vector<Candidate>& main, const std::vector<Candidate>& subs,
+                                          std::size_t base, std::size_t plane, std::size_t planes) {
+    std::vector<const Candidate*> levels = reductions(main[base], subs);
+    std::vector<const Candidate*> others;
+    std::vector<ImageSize> sizes;
+    for (std::size_t i = 0; i < main.size(); ++i) {
+      if (i == base || !is_level(main[i]) || is_claimed(i) || !is_of_plane(main, main[i], plane, planes)) continue;
+      others.push_back(&main[i]);
+      sizes.push_back(main[i].size());
+    }
+    for (const std::size_t i : pyramid_below(main[base].size(), sizes)) {
+      if (subs.empty() || levels.empty()) continue;
+      warn_of_image(*others[i], "has the size of a level, but the slide's levels are SubIFDs: it is no level");
+    }
+    if (levels.empty()) {
+      for (const std::size_t i : pyramid_below(main[base].size(), sizes)) levels.push_back(others[i]);
+    }
+    levels.insert(levels.begin(), &main[base]);
+    for (const Candidate* other : others) {
+      const bool is_small = static_cast<double>(other->width) * static_cast<double>(other->height) <
+                            static_cast<double>(main[base].width) * static_cast<double>(main[base].height) / 4.0;
+      if (is_small || std::ranges::find(levels, other) != levels.end()) continue;
+      warn_of_image(*other, "is no level of the slide: it isn't read");
+    }
+    return levels;
+  }
+
+  void warn_of_image(const Candidate& image, const std::string& what) {
+    slide_.info.warnings.push_back("the image of " + std::to_string(image.width) + " x " +
+                                   std::to_string(image.height) + " pixels " + what);
+  }
+
+  /// Those that are smaller versions of the slide, largest first, the first of equals.
+  static std::vector<const Candidate*> reductions(const Candidate& base, const std::vector<Candidate>& subs) {
     std::vector<const Candidate*> smaller;
-    std::copy_if(levels.begin() + 1, levels.end(), std::back_inserter(smaller),
-                 [&base](const Candidate* c) { return is_reduction(base, *c); });
+    for (const Candidate& sub : subs) {
+      if (is_level(sub) && is_reduction(base.size(), sub.size())) smaller.push_back(&sub);
+    }
     const auto key = [](const Candidate* c) { return std::pair(c->width, c->height); };
-    std::stable_sort(smaller.begin(), smaller.end(), [&](auto* a, auto* b) { return key(a) > key(b); });
+    std::ranges::stable_sort(smaller, [&](auto* a, auto* b) { return key(a) > key(b); });
     const auto end = std::unique(smaller.begin(), smaller.end(), [&](auto* a, auto* b) { return key(a) == key(b); });
-    levels.resize(1);
-    levels.insert(levels.end(), smaller.begin(), end);
-  }
-
-  static bool is_reduction(const Candidate& base, const Candidate& other) {
-    if (other.width == 0 || other.height == 0 || other.width >= base.width || other.height >= base.height) return false;
-    const auto real = [](std::uint64_t n) { return static_cast<double>(n); };
-    const double aspect = real(base.width) / real(base.height);
-    const auto close = [](double found, double expected) {
-      return std::abs(found - expected) <= std::max(2.0, 0.02 * expected);
-    };
-    const bool same_shape =
-        close(real(other.height), real(other.width) / aspect) || close(real(other.width), real(other.height) * aspect);
-    return same_shape && (has_whole_factor(base.width, other.width) || has_whole_factor(base.height, other.height));
-  }
-
-  /// Whether pixels of the smaller one are 2, 3, ... of the larger one's, but for 2 pixels or a share of its rest.
-  static bool has_whole_factor(std::uint64_t larger, std::uint64_t smaller) {
-    const auto real = [](std::uint64_t n) { return static_cast<double>(n); };
-    const double factor = std::max(2.0, std::round(real(larger) / real(smaller)));
-    return std::abs(real(smaller) * factor - real(larger)) <= std::max(2.0 * factor, 0.02 * real(larger));
+    smaller.erase(end, smaller.end());
+    return smaller;
   }
 
   bool slide_is_aperios(const Candidate& base) {
-    return raw_.text(base.raw, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description).starts_with("Aperio");
+    return raw_.text(base.raw, TIFFTAG_IMAGEDESCRIPTION, most_of_associated).starts_with("Aperio");
   }
 
   /// Aperio marks its label and macro image as reduced, and no level. Other programs that keep Aperio's description
@@ -246,22 +367,10 @@ class DirectoryReader {
   }
 
   void describe(const RawDirectory& directory) {
-    read_description(raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description), slide_.info);
-    if (!slide_.info.mpp && slide_.info.format == "tiff") {
-      set_pixel_size(slide_.info, mpp_by_resolution(directory, TIFFTAG_XRESOLUTION),
-                     mpp_by_resolution(directory, TIFFTAG_YRESOLUTION));
-    }
-  }
-
-  /// Plain TIFF: from XResolution or YResolution. Above 20 um per pixel it is a printing resolution, which says nothing
-  /// of the slide.
-  std::optional<double> mpp_by_resolution(const RawDirectory& directory, std::uint16_t tag) const {
-    const std::optional<float> resolution = raw_.real(directory, tag);
-    const std::uint64_t unit = raw_.number(directory, TIFFTAG_RESOLUTIONUNIT).value_or(RESUNIT_INCH);
-    if (!resolution || (unit != RESUNIT_INCH && unit != RESUNIT_CENTIMETER)) return std::nullopt;
-    const double mpp = (unit == RESUNIT_INCH ? 25400.0 : 10000.0) / static_cast<double>(*resolution);
-    if (!(mpp > 0.0 && mpp <= 20.0)) return std::nullopt;
-    return mpp;
+    const std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
+    const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, slide_.info);
+    settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description",
+                      size_by_resolution(raw_, directory, text));
   }
 
   Slide::Impl& slide_;
@@ -271,6 +380,9 @@ class DirectoryReader {
   OpenBudget budget_;
   RawTiff raw_;
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
+  std::optional<OmeXml> ome_;
+  bool has_places_ = false;                  ///< the directories that it names are this file's
+  std::unordered_set<std::size_t> claimed_;  ///< those that any of its images names
 };
 
 }  // namespace

@@ -1,0 +1,322 @@
+#include "slide/tiff/ome_xml.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <pugixml.hpp>
+
+#include "config/positive_number.hpp"
+#include "config/suggest.hpp"
+#include "slide/number_text.hpp"
+#include "slide/tiff/aperio.hpp"
+
+namespace slidestream {
+namespace {
+
+constexpr std::size_t most_ome_properties = 1000;
+constexpr std::size_t most_dimension = 65536;
+/// Directories that all images together name.
+constexpr std::size_t most_named_directories = std::size_t{1} << 17;
+
+/// A name without its prefix.
+std::string_view local(const char* name) {
+  const std::string_view whole = name;
+  const std::size_t colon = whole.find(':');
+  return colon == std::string_view::npos ? whole : whole.substr(colon + 1);
+}
+
+bool is_named(const pugi::xml_node& node, std::string_view name) {
+  return node.type() == pugi::node_element && local(node.name()) == name;
+}
+
+pugi::xml_node child_of(const pugi::xml_node& node, std::string_view name) {
+  return node.find_child([name](const pugi::xml_node& child) { return is_named(child, name); });
+}
+
+/// Empty where there is none.
+std::string_view attribute_of(const pugi::xml_node& node, std::string_view name) {
+  for (const pugi::xml_attribute& attribute : node.attributes()) {
+    if (local(attribute.name()) == name) return attribute.value();
+  }
+  return {};
+}
+
+bool has_attribute(const pugi::xml_node& node, std::string_view name) {
+  return !node.find_attribute([name](const pugi::xml_attribute& a) { return local(a.name()) == name; }).empty();
+}
+
+/// All elements of a tree, in their order, without recursion.
+template <class See>
+void for_each_element(const pugi::xml_node& root, const See& see) {
+  for (pugi::xml_node node = root; node;) {
+    if (node.type() == pugi::node_element) see(node);
+    pugi::xml_node next = node.first_child();
+    while (!next && node && node != root) {
+      next = node.next_sibling();
+      if (!next) node = node.parent();
+    }
+    node = next;
+  }
+}
+
+/// A whole number from 1 to 65,536; anything else is 1.
+std::size_t dimension(std::string_view text) {
+  const double value = positive_number(text).value_or(1.0);
+  return value >= 1.0 && value <= static_cast<double>(most_dimension) ? static_cast<std::size_t>(value) : 1;
+}
+
+/// A whole number, 0 where it is none.
+std::uint64_t whole(std::string_view text) {
+  const double value = positive_number(text).value_or(0.0);
+  return value < 1e15 ? static_cast<std::uint64_t>(value) : 0;
+}
+
+struct ObjectiveOfXml {
+  std::string_view id;
+  std::string_view instrument;
+  std::string_view magnification;
+};
+
+class OmeReader {
+ public:
+  OmeReader(const pugi::xml_node& root, const std::vector<std::uint64_t>& samples, const std::string& file_name,
+            SlideInfo& info)
+      : root_(root), samples_(samples), file_name_(file_name), info_(info), uuid_(attribute_of(root, "UUID")) {}
+
+  OmeXml read() {
+    std::vector<pugi::xml_node> nodes;
+    for (const pugi::xml_node& child : root_.children()) {
+      if (is_named(child, "Image")) nodes.push_back(child);
+    }
+    // Pixels without an Image around them are written, too.
+    if (nodes.empty() && child_of(root_, "Pixels")) nodes.push_back(root_);
+    for (const pugi::xml_node& node : nodes) result_.images.push_back(image_of(node));
+    const auto found =
+        std::ranges::find_if(result_.images, [](const OmeImage& image) { return image.associated.empty(); });
+    if (found != result_.images.end()) result_.slide = static_cast<std::size_t>(found - result_.images.begin());
+    read_properties(nodes);
+    if (nodes.empty()) {
+      info_.warnings.push_back(child_of(root_, "BinaryOnly") ? "its OME-XML lies in another file, which isn't read"
+                                                             : "its OME-XML declares no image");
+      return std::move(result_);
+    }
+    count_images();
+    read_pixel_size(child_of(nodes[result_.slide], "Pixels"));
+    read_magnification(nodes[result_.slide]);
+    return std::move(result_);
+  }
+
+ private:
+  OmeImage image_of(const pugi::xml_node& node) {
+    OmeImage image;
+    image.name = node == root_ ? std::string_view() : attribute_of(node, "Name");
+    image.associated = name_of_associated_in(image.name);
+    const pugi::xml_node pixels = child_of(node, "Pixels");
+    image.width = whole(attribute_of(pixels, "SizeX"));
+    image.height = whole(attribute_of(pixels, "SizeY"));
+    std::vector<pugi::xml_node> data;
+    std::size_t channels = 0;
+    bool one_sample_each = true;
+    for (const pugi::xml_node& child : pixels.children()) {
+      if (is_named(child, "TiffData")) data.push_back(child);
+      if (!is_named(child, "Channel")) continue;
+      ++channels;
+      one_sample_each = one_sample_each && dimension(attribute_of(child, "SamplesPerPixel")) == 1;
+      if (const std::string_view name = attribute_of(child, "Name"); !name.empty() && channels <= most_ome_properties) {
+        image.channels.emplace_back(name);
+      }
+    }
+    if (image.channels.size() != channels) image.channels.clear();
+    const std::size_t first = data.empty() ? next_ : static_cast<std::size_t>(whole(attribute_of(data[0], "IFD")));
+    const std::size_t samples = first < samples_.size() ? std::max<std::size_t>(1, samples_[first]) : 1;
+    const std::size_t declared = dimension(attribute_of(pixels, "SizeC"));
+    // Samples of one directory, each called a channel.
+    if (channels == samples && samples > 1 && one_sample_each && declared == samples) {
+      channels = 1;
+      image.channels.clear();
+    }
+    if (channels == 0) channels = std::max<std::size_t>(1, declared / samples);
+    const std::size_t depths = dimension(attribute_of(pixels, "SizeZ"));
+    const std::size_t times = dimension(attribute_of(pixels, "SizeT"));
+    image.planes = channels * depths * times;
+    place(image, data, channels, depths, times, attribute_of(pixels, "DimensionOrder"));
+    return image;
+  }
+
+  /// Which directories an image's planes are.
+  void place(OmeImage& image, const std::vector<pugi::xml_node>& data, std::size_t channels, std::size_t depths,
+             std::size_t times, std::string_view order) {
+    const auto put = [&](std::size_t plane, std::size_t directory) {
+      if (plane >= image.planes || directory >= samples_.size() || ++named_ > most_named_directories) return false;
+      if (image.directories.size() <= plane) image.directories.resize(plane + 1, OmeImage::nowhere);
+      image.directories[plane] = directory;
+      next_ = std::max(next_, directory + 1);
+      return true;
+    };
+    const bool says_nothing =
+        data.empty() || (data.size() == 1 && !has_attribute(data[0], "IFD") && !has_attribute(data[0], "PlaneCount"));
+    if (says_nothing) {
+      if (!data.empty() && !is_here(data[0], data)) return;
+      for (std::size_t plane = 0, at = next_; put(plane, at); ++plane, ++at) continue;
+      return;
+    }
+    image.is_placed = true;
+    for (const pugi::xml_node& part : data) {
+      if (!is_here(part, data)) continue;
+      const std::uint64_t first = whole(attribute_of(part, "IFD"));
+      const std::uint64_t count = has_attribute(part, "PlaneCount") ? whole(attribute_of(part, "PlaneCount"))
+                                  : has_attribute(part, "IFD")      ? 1
+                                                                    : image.planes;
+      const std::size_t plane = plane_number(part, channels, depths, times, order);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        if (!put(plane + static_cast<std::size_t>(i), static_cast<std::size_t>(first + i))) break;
+      }
+    }
+  }
+
+  static std::size_t plane_number(const pugi::xml_node& part, std::size_t channels, std::size_t depths,
+                                  std::size_t times, std::string_view order) {
+    if (order.size() != 5) order = "XYCZT";
+    std::size_t number = 0;
+    std::size_t stride = 1;
+    for (const char axis : order.substr(2)) {
+      const std::size_t size = axis == 'C' ? channels : axis == 'Z' ? depths : times;
+      const std::string key = std::string("First") + axis;
+      number += stride * std::min<std::size_t>(whole(attribute_of(part, key)), size - 1);
+      stride *= size;
+    }
+    return number;
+  }
+
+  /// Whether a part of an image lies in this file.
+  bool is_here(const pugi::xml_node& part, const std::vector<pugi::xml_node>& data) const {
+    const pugi::xml_node uuid = child_of(part, "UUID");
+    if (!uuid) return true;
+    const std::string_view own = trimmed(uuid_);
+    if (!own.empty() && !trimmed(uuid.child_value()).empty()) return trimmed(uuid.child_value()) == own;
+    const std::string_view name = attribute_of(uuid, "FileName");
+    if (name == file_name_) return true;
+    // A file that was renamed.
+    return std::ranges::all_of(
+        data, [&](const pugi::xml_node& other) { return attribute_of(child_of(other, "UUID"), "FileName") == name; });
+  }
+
+  void count_images() {
+    const auto area = [](const OmeImage& i) { return static_cast<double>(i.width) * static_cast<double>(i.height); };
+    const auto slides = std::ranges::count_if(result_.images, [](const OmeImage& i) { return i.associated.empty(); });
+    if (slides < 2) return;
+    const OmeImage& chosen = result_.images[result_.slide];
+    const bool is_largest = std::ranges::all_of(
+        result_.images, [&](const OmeImage& i) { return !i.associated.empty() || area(i) <= area(chosen); });
+    info_.warnings.push_back("holds " + std::to_string(result_.images.size()) + " images, and one is read" +
+                             (is_largest ? "" : ", the first, which isn't the largest"));
+  }
+
+  /// What the slide's image is called, who made it, and the pairs of map annotations: <M K="key">value</M>.
+  void read_properties(const std::vector<pugi::xml_node>& images) {
+    const auto set = [this](std::string_view key, std::string_view value) {
+      if (!value.empty()) info_.properties.insert_or_assign(std::string(key), std::string(value));
+    };
+    set("creator", attribute_of(root_, "Creator"));
+    if (!images.empty() && images[result_.slide] != root_) set("name", attribute_of(images[result_.slide], "Name"));
+    for_each_element(root_, [this](const pugi::xml_node& node) {
+      if (!is_named(node, "M") || info_.properties.size() >= most_ome_properties) return;
+      const std::string_view key = attribute_of(node, "K");
+      if (!key.empty()) info_.properties.insert_or_assign(std::string(key), std::string(trimmed(node.child_value())));
+    });
+  }
+
+  void read_pixel_size(const pugi::xml_node& pixels) {
+    const auto along = [&](const std::string& name) -> std::optional<double> {
+      const std::optional<double> size = said_number(attribute_of(pixels, name), name, info_);
+      if (!size) return std::nullopt;
+      const std::string_view unit = attribute_of(pixels, name + "Unit");
+      const std::optional<double> micrometres = micrometres_of(unit);
+      if (!micrometres) {
+        info_.warnings.push_back(name + "Unit is '" + one_line(unit) + "', no unit of length: " + name +
+                                 " is passed over");
+        return std::nullopt;
+      }
+      return said_pixel_size(*size * *micrometres, name, info_);
+    };
+    const std::optional<double> x = along("PhysicalSizeX");
+    result_.pixel_size = {x, along("PhysicalSizeY")};
+  }
+
+  static std::string_view magnification_of(const pugi::xml_node& objective) {
+    for (const char* name : {"NominalMagnification", "CalibratedMagnification"}) {
+      if (const std::string_view value = attribute_of(objective, name); !value.empty()) return value;
+      // Before 2012 it was an element.
+      if (const pugi::xml_node element = child_of(objective, name)) return element.child_value();
+    }
+    return {};
+  }
+
+  void read_magnification(const pugi::xml_node& image) {
+    std::vector<ObjectiveOfXml> objectives;
+    for_each_element(root_, [&](const pugi::xml_node& node) {
+      if (!is_named(node, "Objective")) return;
+      objectives.push_back({attribute_of(node, "ID"), attribute_of(node.parent(), "ID"), magnification_of(node)});
+    });
+    std::string_view id;
+    for (const char* name : {"ObjectiveSettings", "ObjectiveRef", "ObjectiveSettingsRef"}) {
+      if (id.empty()) id = attribute_of(child_of(image, name), "ID");
+    }
+    const auto keep = [&](auto&& is_meant) {
+      if (std::ranges::any_of(objectives, is_meant)) std::erase_if(objectives, std::not_fn(is_meant));
+    };
+    if (!id.empty()) {
+      std::erase_if(objectives, [&](const ObjectiveOfXml& o) { return o.id != id; });
+      if (objectives.empty()) {
+        info_.warnings.push_back("ObjectiveSettings names '" + one_line(id) + "', which its OME-XML doesn't have");
+        return;
+      }
+    } else if (const std::string_view instrument = attribute_of(child_of(image, "InstrumentRef"), "ID");
+               !instrument.empty()) {
+      keep([&](const ObjectiveOfXml& o) { return o.instrument == instrument; });
+    }
+    if (objectives.empty()) return;
+    const std::string_view first = objectives.front().magnification;
+    if (std::ranges::any_of(objectives, [&](const ObjectiveOfXml& o) { return o.magnification != first; })) {
+      info_.warnings.push_back("its OME-XML lists " + std::to_string(objectives.size()) +
+                               " objectives and doesn't say which is the slide's");
+      return;
+    }
+    info_.magnification = said_number(first, "NominalMagnification", info_);
+  }
+
+  const pugi::xml_node root_;
+  const std::vector<std::uint64_t>& samples_;
+  const std::string& file_name_;
+  SlideInfo& info_;
+  const std::string_view uuid_;
+  OmeXml result_;
+  std::size_t next_ = 0;   ///< directory behind those that images before were found to have
+  std::size_t named_ = 0;  ///< directories, by all images
+};
+
+}  // namespace
+
+std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
+                                   const std::string& file_name, SlideInfo& info) {
+  const std::size_t begin = description.find('<');
+  if (begin == std::string_view::npos || description.find("OME") == std::string_view::npos) return std::nullopt;
+  // A byte order mark, blanks, and a line of somebody else's before it.
+  const std::string_view text = description.substr(begin);
+  pugi::xml_document document;
+  const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size());
+  const pugi::xml_node root = document.document_element();
+  if (!is_named(root, "OME")) return std::nullopt;
+  info.format = "ome-tiff";
+  if (!parsed) {
+    info.warnings.push_back("its OME-XML is damaged at byte " +
+                            std::to_string(begin + static_cast<std::size_t>(parsed.offset)) + " (" +
+                            parsed.description() + "): nothing of it is used");
+    OmeXml damaged;
+    damaged.is_damaged = true;
+    return damaged;
+  }
+  return OmeReader(root, samples, file_name, info).read();
+}
+
+}  // namespace slidestream

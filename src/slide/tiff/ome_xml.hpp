@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slide/tiff/pixel_sizes.hpp"
+
+namespace slidestream {
+
+/// An image that OME-XML declares.
+struct OmeImage {
+  std::string name;
+  std::uint64_t width = 0;  ///< 0: it doesn't say
+  std::uint64_t height = 0;
+  std::size_t planes = 1;             ///< of all channels, depths and times
+  std::vector<std::string> channels;  ///< their names; empty where not all have one
+  /// Directories of this file's main chain, by the number of the plane; none is `nowhere`.
+  std::vector<std::size_t> directories;
+  bool is_placed = false;  ///< it says which directories those are, instead of being the next ones
+  std::string associated;  ///< "label", "macro", ... where it is called so
+
+  static constexpr auto nowhere = static_cast<std::size_t>(-1);
+};
+
+/// What is used of an OME-XML text.
+struct OmeXml {
+  std::vector<OmeImage> images;
+  std::size_t slide = 0;  ///< of the images: the first that isn't called label and the like, else the first
+  SaidPixelSize pixel_size;
+  bool is_damaged = false;  ///< then nothing of it is used
+
+  /// The slide's image; null where there is none.
+  const OmeImage* slide_image() const noexcept { return images.empty() ? nullptr : &images[slide]; }
+};
+
+/// Reads a description that is OME-XML, whatever prefix its names have: format, properties and magnification go into
+/// `info`, and what is doubtful into its warnings. None, and nothing written, for another text.
+/// \param samples  per pixel of each directory of the main chain
+/// \param file_name  of the slide, for planes in several files
+std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
+                                   const std::string& file_name, SlideInfo& info);
+
+}  // namespace slidestream

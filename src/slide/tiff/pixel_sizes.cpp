@@ -1,0 +1,95 @@
+#include "slide/tiff/pixel_sizes.hpp"
+
+#include <tiff.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "config/positive_number.hpp"
+#include "slide/number_text.hpp"
+#include "slide/pixel_size.hpp"
+
+namespace slidestream {
+namespace {
+
+constexpr double most_by_resolution = 20.0;
+constexpr double most_contradiction = 0.02;
+constexpr std::uint64_t unit_millimetre = 4;  // of no standard, but written
+constexpr std::uint64_t unit_micrometre = 5;
+
+/// Micrometres of the unit that ImageJ's description names.
+std::optional<double> unit_of_imagej(std::string_view description) {
+  if (!description.starts_with("ImageJ=")) return std::nullopt;
+  constexpr std::string_view key = "\nunit=";
+  const std::size_t at = description.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view unit = description.substr(at + key.size());
+  const std::string_view name = trimmed(unit.substr(0, unit.find('\n')));
+  return name.empty() ? std::nullopt : micrometres_of(name);
+}
+
+std::optional<double> unit_of(std::uint64_t unit, std::string_view description) {
+  switch (unit) {
+    case RESUNIT_NONE:
+      return unit_of_imagej(description);
+    case RESUNIT_INCH:
+      return 25400.0;
+    case RESUNIT_CENTIMETER:
+      return 10000.0;
+    case unit_millimetre:
+      return 1000.0;
+    case unit_micrometre:
+      return 1.0;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string size_text(const std::optional<double>& x, const std::optional<double>& y) {
+  std::ostringstream text;
+  if (x) text << *x;
+  if (x && y && *x != *y) text << " x ";
+  if (y && (!x || *x != *y)) text << *y;
+  return text.str();
+}
+
+bool are_apart(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b && std::abs(*a - *b) > most_contradiction * std::min(*a, *b);
+}
+
+}  // namespace
+
+SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description) {
+  const std::optional<double> unit =
+      unit_of(raw.number(directory, TIFFTAG_RESOLUTIONUNIT).value_or(RESUNIT_INCH), description);
+  const auto along = [&](std::uint16_t tag) -> std::optional<double> {
+    const std::optional<float> resolution = raw.real(directory, tag);
+    if (!unit || !resolution) return std::nullopt;
+    const double size = *unit / static_cast<double>(*resolution);
+    if (!(size > 0.0 && size <= most_by_resolution)) return std::nullopt;
+    return size;
+  };
+  return {along(TIFFTAG_XRESOLUTION), along(TIFFTAG_YRESOLUTION)};
+}
+
+void settle_pixel_size(SlideInfo& info, const SaidPixelSize& text, std::string_view place, const SaidPixelSize& tags) {
+  const auto chosen = [&](const SaidPixelSize& said, std::string_view from) {
+    if (said.x.has_value() != said.y.has_value()) {
+      info.warnings.push_back(std::string(from) + " says the size of pixels only " + (said.x ? "across" : "down") +
+                              ", " + size_text(said.x, said.y) + " micrometres: they are taken for square");
+    }
+    set_pixel_size(info, said.x ? said.x : said.y, said.x ? said.y : std::nullopt);
+  };
+  if (!text.x && !text.y) return chosen(tags, "the resolution");
+  chosen(text, place);
+  if (are_apart(text.x, tags.x) || are_apart(text.y, tags.y)) {
+    info.warnings.push_back(std::string(place) + " says " + size_text(text.x, text.y) +
+                            " micrometres per pixel, and the resolution " + size_text(tags.x, tags.y) + ": " +
+                            std::string(place) + " counts");
+  }
+}
+
+}  // namespace slidestream

@@ -1,0 +1,230 @@
+"""Slides and lists as other programs write them: `PIPELINE=path other_programs_test.py [CLASS ...]`. Files are made with
+tifffile, which is also what pixels are compared with."""
+
+import json
+import os
+import struct
+import sys
+import unittest
+
+from convert_test import DISTRIBUTION, Case, info, run
+
+try:
+    import numpy
+    import tifffile
+except ImportError:
+    if sys.executable != DISTRIBUTION and os.path.exists(DISTRIBUTION) and "OTHER_PROGRAMS" not in os.environ:
+        os.execve(DISTRIBUTION, [DISTRIBUTION, "-B", *sys.argv], {**os.environ, "OTHER_PROGRAMS": "1"})
+    numpy = None
+
+TILED = {"tile": (128, 128), "photometric": "rgb", "compression": "deflate", "metadata": None, "software": None}
+HALF_MICROMETRE = {"resolution": (20000, 20000), "resolutionunit": "CENTIMETER"}
+OME = '<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06">'
+
+
+def picture(height, width):
+    """Blobs on glass whose halves are the same at half the size."""
+    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float32)
+    image = numpy.full((height, width, 3), 242, numpy.uint8)
+    for cy, cx, radius, colour in ((0.3, 0.3, 0.2, (214, 120, 170)), (0.6, 0.5, 0.25, (120, 70, 150)),
+                                   (0.5, 0.8, 0.15, (190, 90, 140))):
+        image[(y - cy * height) ** 2 + (x - cx * width) ** 2 < (radius * height) ** 2] = colour
+    return image
+
+
+def half(image):
+    image = image[: image.shape[0] // 2 * 2, : image.shape[1] // 2 * 2].astype(numpy.uint16)
+    return ((image[::2, ::2] + image[1::2, ::2] + image[::2, 1::2] + image[1::2, 1::2] + 2) // 4).astype(numpy.uint8)
+
+
+def plain(height, width, colour=(20, 120, 230)):
+    image = numpy.full((height, width, 3), colour, numpy.uint8)
+    image[:, ::7] = 250
+    return image
+
+
+def ome_image(number, name, shape, attributes="", before=""):
+    return (f'<Image ID="Image:{number}" Name="{name}">{before}<Pixels ID="Pixels:{number}" DimensionOrder="XYCZT" '
+            f'Type="uint8" SizeX="{shape[1]}" SizeY="{shape[0]}" SizeC="3" SizeZ="1" SizeT="1" {attributes}>'
+            f'<Channel ID="Channel:{number}:0" SamplesPerPixel="3"/><TiffData IFD="{number}" PlaneCount="1"/></Pixels>'
+            "</Image>")
+
+
+@unittest.skipIf(numpy is None, "SKIPPED: NumPy and tifffile aren't there")
+class Files(Case):
+    def written(self, name, *images):
+        """Each image is (pixels, options); SubIFDs are counted by `subifds`."""
+        file = self.folder / name
+        with tifffile.TiffWriter(file) as tif:
+            for pixels, options in images:
+                tif.write(pixels, **TILED, **options)
+        return file
+
+    def sizes(self, file):
+        return [(level["width"], level["height"]) for level in info(file)["levels"]]
+
+
+class Structure(Files):
+    def test_a_label_and_a_macro_image_as_further_images_of_ome_tiff(self):
+        image = picture(1000, 1000)
+        label, macro = plain(125, 122), plain(107, 320)
+        xml = OME + "".join(ome_image(i, name, pixels.shape) for i, (name, pixels) in
+                            enumerate((("slide", image), ("label", label), ("macro", macro)))) + "</OME>"
+        file = self.written("label.ome.tif", (image, {"subifds": 2, "description": xml.encode()}),
+                            (half(image), {"subfiletype": 1}), (half(half(image)), {"subfiletype": 1}), (label, {}),
+                            (macro, {}))
+        self.assertEqual(self.sizes(file), [(1000, 1000), (500, 500), (250, 250)])
+        self.assertEqual(info(file)["associated"], ["label", "macro"])
+        self.assertEqual(self.shares(file, picture(250, 250)), self.shares_of_pixels(picture(250, 250)))
+
+    def test_a_tiled_thumbnail_of_another_scale(self):
+        image = picture(1024, 1024)
+        levels = [(image, HALF_MICROMETRE), (half(image), {"subfiletype": 1}), (half(half(image)), {"subfiletype": 1})]
+        thumbnail = (plain(130, 130), {"subfiletype": 1})
+        for name, images in (("last", [*levels, thumbnail]), ("first", [thumbnail, *levels])):
+            with self.subTest(name):
+                file = self.written(f"{name}.tif", *images)
+                self.assertEqual(self.sizes(file), [(1024, 1024), (512, 512), (256, 256)])
+                self.assertEqual(len(info(file)["associated"]), 1)
+                self.assertAlmostEqual(info(file)["mpp"], 0.5)
+                self.assertEqual(self.shares(file, picture(256, 256)), self.shares_of_pixels(picture(256, 256)))
+
+    def test_words_of_aperio_in_other_places(self):
+        image = picture(512, 512)
+        smaller = [(half(image), {"subfiletype": 1}), (half(half(image)), {"subfiletype": 1})]
+        for text in ("macrophages, CD68", "CD68, macrophages", "macro", "Label-free"):
+            with self.subTest(text):
+                file = self.written("words.tif", (image, {"description": text, **HALF_MICROMETRE}), *smaller)
+                self.assertEqual(self.sizes(file), [(512, 512), (256, 256), (128, 128)])
+                self.assertAlmostEqual(info(file)["mpp"], 0.5)
+        file = self.written("real.tif", (image, {"description": "CD68"}), smaller[0],
+                            (plain(128, 128), {"subfiletype": 1, "description": "label 128x128"}),
+                            (plain(100, 250), {"subfiletype": 9, "description": "macro 250x100"}))
+        self.assertEqual(self.sizes(file), [(512, 512), (256, 256)])
+        self.assertEqual(info(file)["associated"], ["label", "macro"])
+
+    def shares(self, file, like):
+        """Pixels of each colour in the smallest level, as the program writes it."""
+        out = self.folder / (file.name + ".out.tif")
+        self.assertDone(run("convert", file, "--out", out, "--compression", "deflate", "--level",
+                            len(info(file)["levels"]) - 1))
+        pixels = tifffile.imread(out)
+        self.assertEqual(pixels.shape, like.shape)
+        return self.shares_of_pixels(pixels)
+
+    @staticmethod
+    def shares_of_pixels(pixels):
+        return [round(float((numpy.abs(pixels.astype(int) - colour).max(axis=2) < 9).mean()), 1)
+                for colour in ((242, 242, 242), (120, 70, 150), (20, 120, 230))]
+
+
+class PixelSizes(Files):
+    def test_several_objectives(self):
+        instrument = ('<Instrument ID="Instrument:0"><Objective ID="Objective:0:0" NominalMagnification="2.0"/>'
+                      '<Objective ID="Objective:0:1" NominalMagnification="20.0"/></Instrument>')
+        image, overview = picture(256, 256), plain(50, 100)
+        xml = OME + instrument + ome_image(
+            0, "slide", image.shape, 'PhysicalSizeX="0.5" PhysicalSizeY="0.5"',
+            '<InstrumentRef ID="Instrument:0"/><ObjectiveSettings ID="Objective:0:1"/>') + ome_image(
+                1, "overview", overview.shape, 'PhysicalSizeX="0.016" PhysicalSizeXUnit="mm" PhysicalSizeY="0.016" '
+                'PhysicalSizeYUnit="mm"', '<ObjectiveSettings ID="Objective:0:0"/>') + "</OME>"
+        file = self.written("objectives.ome.tif", (image, {"description": xml.encode()}), (overview, {}))
+        self.assertEqual((info(file)["mpp"], info(file)["magnification"]), (0.5, 20.0))
+        # Written so, too.
+        out = self.folder / "out.ome.tif"
+        self.assertDone(run("convert", file, "--out", out))
+        self.assertEqual((info(out)["mpp"], info(out)["magnification"]), (0.5, 20.0))
+
+    def test_spellings_of_ome_xml(self):
+        image = picture(128, 128)
+        def size(unit, value="0.25"):
+            return (f'PhysicalSizeX="{value}" PhysicalSizeXUnit="{unit}" PhysicalSizeY="{value}" '
+                    f'PhysicalSizeYUnit="{unit}"')
+        texts = {unit: OME + ome_image(0, "a", image.shape, size(unit)) + "</OME>"
+                 for unit in ("\u00b5m", "&#181;m", "&#xB5;m", "&#956;m")}
+        texts["metres"] = OME + ome_image(0, "a", image.shape, size("m", "2.5E-7")) + "</OME>"
+        texts["no unit"] = OME + ome_image(0, "a", image.shape, 'PhysicalSizeX="0.25" PhysicalSizeY="0.25"') + "</OME>"
+        texts["apostrophes"] = texts["\u00b5m"].replace('"', "'")
+        texts["prefix"] = texts["\u00b5m"].replace("<", "<ome:").replace("<ome:/", "</ome:").replace(
+            "<ome:?", "<?").replace("xmlns=", "xmlns:ome=")
+        for name, text in texts.items():
+            with self.subTest(name):
+                file = self.written("spelling.ome.tif", (image, {"description": text.encode()}))
+                self.assertAlmostEqual(info(file)["mpp"], 0.25)
+                self.assertEqual(run("info", file).stderr, "")
+
+    def test_a_list_of_keys_that_isn_t_aperios_with_tags_out_of_order(self):
+        image = picture(600, 800)
+        for mpp in ("0.257290", "0,257290"):
+            images = [(level, {"description": f"Motic V1.0.0 \n800x600 [0,0 {level.shape[1]}x{level.shape[0]}] "
+                               f"[128x128] JPEG/RGB Q = 75|AppMag = 40|MPP = {mpp}"})
+                      for level in (image, half(image), half(half(image)))]
+            file = self.written("motic.svs", *images)
+            data = bytearray(file.read_bytes())
+            at, = struct.unpack_from("<I", data, 4)
+            while at:
+                count, = struct.unpack_from("<H", data, at)
+                entries = [bytes(data[at + 2 + 12 * i:at + 14 + 12 * i]) for i in range(count)]
+                data[at + 2:at + 2 + 12 * count] = b"".join(reversed(entries))
+                at, = struct.unpack_from("<I", data, at + 2 + 12 * count)
+            file.write_bytes(data)
+            self.assertEqual(len(self.sizes(file)), 3)
+            self.assertAlmostEqual(info(file)["mpp"], 0.25729)
+            self.assertEqual(info(file)["magnification"], 40)
+
+    def test_what_can_t_be_read_or_contradicts_gets_a_line(self):
+        image = picture(128, 128)
+        file = self.written("a.svs", (image, {"description": "Aperio\n|MPP = 0.25um|AppMag = 20"}))
+        self.assertOneLine(run("info", file), 0, f"{file}: MPP is '0.25um', no positive number: it is passed over")
+        text = OME + ome_image(0, "a", image.shape, 'PhysicalSizeX="0.25" PhysicalSizeY="0.25"') + "</OME>"
+        file = self.written("b.ome.tif", (image, {"description": text.encode(), **HALF_MICROMETRE}))
+        self.assertOneLine(run("info", file), 0, f"{file}: OME-XML says 0.25 micrometres per pixel, and the resolution "
+                           "0.5: OME-XML counts")
+
+
+class Outlines(Files):
+    RING = [[100, 100], [600, 100], [600, 500], [100, 500], [100, 100]]
+    FEATURE = {"type": "Feature", "id": "d0852662", "geometry": {"type": "Polygon", "coordinates": [RING]},
+               "properties": {"objectType": "annotation", "classification": {"name": "Tumor", "color": [200, 0, 0]}}}
+    POINT = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [50, 60]}}
+
+    def analysed(self, text):
+        file = self.written("slide.tif", (picture(800, 1000), HALF_MICROMETRE))
+        file.with_suffix(".geojson").write_text(text)
+        return run(file, "--out", self.out, "--operators", "tissue", "--set", "tissue.source=geojson", "--set",
+                   "output.overwrite=true")
+
+    def test_a_bare_list_and_points_beside_polygons(self):
+        for name, content in (("collection", {"type": "FeatureCollection", "features": [self.FEATURE]}),
+                              ("list", [self.FEATURE]), ("one", self.FEATURE), ("point", [self.FEATURE, self.POINT])):
+            with self.subTest(name):
+                self.out = self.folder / name
+                result = self.assertDone(self.analysed(json.dumps(content)))
+                self.assertEqual("points and lines of its outlines are ignored, as they have no area: 1" in
+                                 result.stderr, name == "point", result.stderr)
+                self.assertAlmostEqual(float(self.rows()[0]["tissue.share"]), 0.25, 2)
+
+    def test_what_isn_t_json_is_named_with_its_place(self):
+        text = json.dumps([self.FEATURE], indent=1)
+        result = self.analysed(text[: text.index("classification")])
+        self.assertEqual(result.returncode, 1, result.stderr)
+        line = text[: text.index("classification")].count("\n") + 1
+        self.assertIn(f"slide.geojson: not usable as tissue outlines: is not JSON: wrong at line {line}, column ",
+                      result.stderr)
+        self.assertIn("where it ends", result.stderr)
+
+
+class Lists(Files):
+    def test_a_list_as_trident_writes_it(self):
+        self.written("a.tif", (picture(128, 128), {}))
+        for text in ("wsi,mpp\na.tif,0.5\n", "wsi;mpp\na.tif;0,5\n", "wsi\tmpp\na.tif\t0.5\n"):
+            with self.subTest(text):
+                table = self.folder / "list.csv"
+                table.write_text(text)
+                result = self.assertDone(run("info", table))
+                self.assertIn(f"{table}: the slides are those of column 'wsi'", result.stderr)
+                self.assertIn("a.tif", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

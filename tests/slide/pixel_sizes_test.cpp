@@ -1,0 +1,264 @@
+// Pixel sizes and magnifications as other programs write them: the rules of docs/formats.md, a row each.
+
+#include <doctest/doctest.h>
+
+#include <slidestream/slide.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "config/positive_number.hpp"
+#include "slide/number_text.hpp"
+#include "slide/test_images.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+class Fixture {
+ public:
+  Fixture() {
+    tiff.directories = {tiled_directory(100, 60, 64, 64, 1)};
+    tiff.directories[0].tiles.assign(2, Bytes(64 * 64));
+  }
+  SlideInfo described(const std::string& text) {
+    tiff.directories[0].set_text(270, text);
+    return Slide::open(folder.write("slide.tif", tiff.bytes()))->info();
+  }
+  /// The pixels' element has these attributes; `before` and `inside` stand before it and in its image.
+  SlideInfo ome(const std::string& attributes, const std::string& before = "", const std::string& inside = "") {
+    return described("<?xml version=\"1.0\" encoding=\"UTF-8\"?><OME xmlns=\"x\">" + before +
+                     "<Image ID=\"Image:0\" Name=\"a\">" + inside + "<Pixels SizeX=\"100\" SizeY=\"60\" " + attributes +
+                     "><TiffData IFD=\"0\"/></Pixels></Image></OME>");
+  }
+  /// Resolution tags: pixels per unit. 1 is no unit, 2 inch, 3 centimetre.
+  void resolution(std::uint64_t x, std::uint64_t y, std::uint64_t unit) {
+    tiff.directories[0].set(282, rational, {x}).set(283, rational, {y}).set_short(296, unit);
+  }
+
+  TemporaryFolder folder;
+  TestTiff tiff;
+};
+
+std::string size(const std::string& value, const std::string& unit) {
+  return "PhysicalSizeX=\"" + value + "\" PhysicalSizeXUnit=\"" + unit + "\" PhysicalSizeY=\"" + value +
+         "\" PhysicalSizeYUnit=\"" + unit + "\"";
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "all units of length of OME's schema are known, however they are spelt") {
+  for (const auto& value_and_unit : std::vector<std::pair<std::string, std::string>>{{"0.25", "\xC2\xB5m"},
+                                                                                     {"0.25", "&#181;m"},
+                                                                                     {"0.25", "&#xB5;m"},
+                                                                                     {"0.25", "&#956;m"},
+                                                                                     {"0.25", "\xCE\xBCm"},
+                                                                                     {"0.25", "\xB5m"},
+                                                                                     {"0.25", "um"},
+                                                                                     {"0.25", "micron"},
+                                                                                     {"0.25", ""},
+                                                                                     {"0,25", ""},
+                                                                                     {"+0.25", ""},
+                                                                                     {" 2.5E-1 ", ""},
+                                                                                     {"2.5E-7", "m"},
+                                                                                     {"2.5E-6", "dm"},
+                                                                                     {"2.5E-5", "cm"},
+                                                                                     {"2.5E-4", "mm"},
+                                                                                     {"250", "nm"},
+                                                                                     {"250000", "pm"},
+                                                                                     {"2.5E8", "fm"},
+                                                                                     {"2.5E11", "am"},
+                                                                                     {"2500", "&#197;"},
+                                                                                     {"2.5E-10", "km"},
+                                                                                     {"9.84251968503937e-06", "in"},
+                                                                                     {"0.00984251968503937", "thou"},
+                                                                                     {"0.000708661417322835", "pt"}}) {
+    CAPTURE(value_and_unit.first);
+    CAPTURE(value_and_unit.second);
+    const SlideInfo info = ome(size(value_and_unit.first, value_and_unit.second));
+    CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
+    CHECK_FALSE(info.mpp_y.has_value());
+    CHECK(info.warnings.empty());
+  }
+  for (const char* unit : {"pixel", "reference frame", "furlong"}) {
+    const SlideInfo info = ome(size("0.25", unit));
+    CHECK_FALSE(info.mpp.has_value());
+    CHECK(info.warnings.size() == 2);
+    CHECK(info.warnings[0] ==
+          "PhysicalSizeXUnit is '" + std::string(unit) + "', no unit of length: PhysicalSizeX is passed over");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "OME-XML is read whatever its prefixes, quotes, comments and sections") {
+  const std::string pixels = "SizeX='100' SizeY='60' PhysicalSizeX = '0.25'\n PhysicalSizeY\t=\t'0.25'";
+  for (const std::string& text :
+       {"<ome:OME xmlns:ome='x'><ome:Image ID='Image:0'><ome:Pixels " + pixels + "/></ome:Image></ome:OME>",
+        "\xEF\xBB\xBF<?xml version='1.0'?><!-- <OME> PhysicalSizeX='9' --><OME xmlns='x'><Image><Pixels " + pixels +
+            "/></Image></OME>",
+        "<!DOCTYPE OME [<!ENTITY a 'b'>]><OME><Image><Description><![CDATA[<Pixels PhysicalSizeX='9'/>]]>"
+        "</Description><Pixels " +
+            pixels + "></Pixels></Image></OME>",
+        "\n\n<OME\n>\n<Image\n>\n<Pixels\n" + pixels + "\n/>\n</Image\n></OME>"}) {
+    CAPTURE(text);
+    const SlideInfo info = described(text);
+    CHECK(info.format == "ome-tiff");
+    CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
+    CHECK(info.warnings.empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "OME-XML that is damaged is passed over, and a line says where") {
+  resolution(20000, 20000, 3);
+  for (const char* text :
+       {"<OME xmlns=\"x\"><Image><Pixels PhysicalSizeX=\"0.25\" PhysicalSizeY=\"0.25\"></Image></OME>",
+        "<OME><Image><Pixels PhysicalSizeX=\"0.25", "<OME><Image", "<OME xmlns=\"x"}) {
+    CAPTURE(text);
+    const SlideInfo info = described(text);
+    CHECK(info.format == "ome-tiff");
+    CHECK(info.mpp.value() == doctest::Approx(0.5));
+    REQUIRE(info.warnings.size() == 1);
+    CHECK(info.warnings[0].starts_with("its OME-XML is damaged at byte "));
+    CHECK(info.warnings[0].ends_with(": nothing of it is used"));
+  }
+  CHECK(described("<OME><BinaryOnly MetadataFile=\"a.companion.ome\" UUID=\"b\"/></OME>").warnings ==
+        Lines{"its OME-XML lies in another file, which isn't read"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "the slide's Image has its own size and objective") {
+  const std::string objectives =
+      "<Instrument ID=\"Instrument:0\"><Objective ID=\"Objective:0:0\" NominalMagnification=\"2.0\"/><Objective "
+      "ID=\"Objective:0:1\" NominalMagnification=\"20.0\"/></Instrument><Instrument ID=\"Instrument:1\"><Objective "
+      "ID=\"Objective:1:0\" NominalMagnification=\"40\"/></Instrument>";
+  const std::string pixels = "PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.5\"";
+  SlideInfo info = ome(pixels, objectives, "<ObjectiveSettings ID=\"Objective:0:1\"/>");
+  CHECK(info.mpp.value() == 0.5);
+  CHECK(info.magnification.value() == 20.0);
+  CHECK(ome(pixels, objectives, "<InstrumentRef ID=\"Instrument:1\"/>").magnification.value() == 40.0);
+  CHECK(ome(pixels, objectives, "<ObjectiveRef ID=\"Objective:0:0\"/>").magnification.value() == 2.0);
+
+  info = ome(pixels, objectives, "<InstrumentRef ID=\"Instrument:0\"/>");
+  CHECK_FALSE(info.magnification.has_value());
+  CHECK(info.warnings == Lines{"its OME-XML lists 2 objectives and doesn't say which is the slide's"});
+  info = ome(pixels, objectives, "<ObjectiveSettings ID=\"Objective:9\"/>");
+  CHECK_FALSE(info.magnification.has_value());
+  CHECK(info.warnings == Lines{"ObjectiveSettings names 'Objective:9', which its OME-XML doesn't have"});
+  info = ome(pixels, "<Instrument><Objective NominalMagnification=\"20x\"/></Instrument>");
+  CHECK(info.warnings == Lines{"NominalMagnification is '20x', no positive number: it is passed over"});
+  CHECK(ome(pixels, "<Instrument><Objective><NominalMagnification>20</NominalMagnification></Objective></Instrument>")
+            .magnification.value() == 20.0);
+
+  // A label before it, with a size of its own.
+  info = described(
+      "<OME><Image Name=\"label\"><Pixels PhysicalSizeX=\"16\" PhysicalSizeY=\"16\"><TiffData IFD=\"1\"/></Pixels>"
+      "</Image><Image Name=\"a\"><Pixels SizeX=\"100\" SizeY=\"60\" PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.5\">"
+      "<TiffData IFD=\"0\"/></Pixels></Image></OME>");
+  CHECK(info.mpp.value() == 0.5);
+  CHECK(info.properties.at("name") == "a");
+  CHECK(info.warnings.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "one size alone, absurd sizes, and sizes that differ") {
+  const auto only = [](const char* from, const char* along) {
+    return std::string(from) + " says the size of pixels only " + along +
+           ", 0.25 micrometres: they are taken for square";
+  };
+  for (const char* axis : {"X", "Y"}) {
+    const SlideInfo info = ome("PhysicalSize" + std::string(axis) + "=\"0.25\"");
+    CHECK(info.mpp.value() == 0.25);
+    CHECK_FALSE(info.mpp_y.has_value());
+    CHECK(info.warnings == Lines{only("OME-XML", *axis == 'X' ? "across" : "down")});
+  }
+  const SlideInfo apart = ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"0.5\"");
+  CHECK(apart.mpp.value() == 0.25);
+  CHECK(apart.mpp_y.value() == 0.5);
+  CHECK(apart.warnings.empty());
+
+  const SlideInfo metres = ome(size("0.25", "m"));
+  CHECK_FALSE(metres.mpp.has_value());
+  CHECK(metres.warnings.front() ==
+        "PhysicalSizeX is 250000 micrometres, no size of a slide's pixel: it is passed over");
+  for (const char* value : {"0", "-1", "nan", "inf", "1e-9", "1e9", "1.2.3", "a"}) {
+    const SlideInfo info = ome(size(value, ""));
+    CHECK_FALSE(info.mpp.has_value());
+    CHECK(info.warnings.size() == 2);
+  }
+  CHECK(described("Aperio\n|MPP = 4000").warnings ==
+        Lines{"MPP is 4000 micrometres, no size of a slide's pixel: it is passed over"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OME-TIFF and in Aperio's files, too") {
+  for (const char* text :
+       {"", "<OME><Image><Pixels SizeX=\"100\" SizeY=\"60\"/></Image></OME>", "Aperio\n|AppMag = 20"}) {
+    CAPTURE(text);
+    resolution(20000, 20000, 3);
+    CHECK(described(text).mpp.value() == doctest::Approx(0.5));
+    resolution(50800, 50800, 2);
+    CHECK(described(text).mpp.value() == doctest::Approx(0.5));
+    tiff.directories[0].remove(296);  // inch
+    CHECK(described(text).mpp.value() == doctest::Approx(0.5));
+    resolution(20000, 10000, 3);
+    CHECK(described(text).mpp_y.value() == doctest::Approx(1.0));
+    // Without a unit, of a printer, and of no size.
+    for (const auto& [pixels, unit] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+             {20000, 1}, {20000, 9}, {300, 2}, {72, 2}, {118, 3}, {0, 3}}) {
+      resolution(pixels, pixels, unit);
+      CHECK_FALSE(described(text).mpp.has_value());
+      CHECK(described(text).warnings.empty());
+    }
+  }
+  // ImageJ has its unit in the text.
+  resolution(4, 4, 1);
+  CHECK(described("ImageJ=1.53t\nunit=micron\n").mpp.value() == doctest::Approx(0.25));
+  CHECK(described("ImageJ=1.53t\nunit=\\u00B5m\n").mpp.value() == doctest::Approx(0.25));
+  CHECK_FALSE(described("ImageJ=1.53t\nunit=pixel\n").mpp.has_value());
+}
+
+TEST_CASE_FIXTURE(Fixture, "where text and resolution differ, the text counts, and a line says so") {
+  resolution(20000, 20000, 3);
+  SlideInfo info = ome(size("0.25", ""));
+  CHECK(info.mpp.value() == 0.25);
+  CHECK(info.warnings == Lines{"OME-XML says 0.25 micrometres per pixel, and the resolution 0.5: OME-XML counts"});
+  info = described("Aperio\n|MPP = 0.25");
+  CHECK(info.mpp.value() == 0.25);
+  CHECK(info.warnings ==
+        Lines{"the description says 0.25 micrometres per pixel, and the resolution 0.5: the description counts"});
+  CHECK(ome(size("0.505", "")).warnings.empty());
+  // What can't be used doesn't go before what can.
+  info = ome(size("0.25", "pixel"));
+  CHECK(info.mpp.value() == doctest::Approx(0.5));
+}
+
+TEST_CASE_FIXTURE(Fixture, "lists of keys are read wherever they stand, with decimal commas") {
+  for (const char* text :
+       {"Motic V1.0.0 \n1600x1200 [0,0 1600x1200] [256x256] JPEG/RGB Q = 75|AppMag = 40|MPP = 0.257290",
+        "Aperio Image Library v12\r\n100x60 (64x64)|AppMag = 40|MPP = 0,257290|Date = 1,2",
+        "AppMag = 40 MPP = 0.257290", "Scanner;AppMag=40;MPP=0.257290;", "MPP = 0.257290\r\nAppMag = 40\r\n",
+        "XMPP = 9|COMPPMPP = 8|MPP = 0.257290|AppMag = 40"}) {
+    CAPTURE(text);
+    const SlideInfo info = described(text);
+    CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25729));
+    CHECK(info.magnification.value_or(0.0) == 40.0);
+    CHECK(info.warnings.empty());
+  }
+  CHECK(described("Motic|MPP = 0.25").format == "tiff");
+  CHECK(described("Motic|MPP = 0.25|User = x").properties.count("User") == 0);
+  const SlideInfo twice = described("Aperio\n|MPP = 0.25|MPP = 0.5");
+  CHECK(twice.mpp.value() == 0.25);
+  CHECK(twice.warnings == Lines{"MPP stands twice in the description, and differs: the first counts"});
+  CHECK(described("Aperio\n|MPP = 0.25|MPP = 0.25").warnings.empty());
+  CHECK_FALSE(described("MPP 0.25").mpp.has_value());
+}
+
+TEST_CASE("one reader for all numbers") {
+  CHECK(positive_number("0,2500").value() == 0.25);
+  CHECK(positive_number(" +4e1 ").value() == 40.0);
+  for (const char* text :
+       {"", " ", "1,2,3", "1.234,5", "1,234.5", "0", "-1", "+-1", "++1", "nan", "inf", "0x10", "1 2", "1m"}) {
+    CHECK_FALSE(positive_number(text).has_value());
+  }
+  CHECK_FALSE(positive_number(std::string(65, '1')).has_value());
+  CHECK(positive_number(std::string(64, '1')).has_value());
+}

@@ -1,0 +1,287 @@
+// Which directory of a TIFF file is what: the rules of docs/formats.md, and files that contradict themselves.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+#include "slide/test_images.hpp"
+#include "slide/tiff/pyramid.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::uint32_t slide_width = 1600;
+
+/// What is seen at a pixel of an image whose pixels are `factor` of the slide's: blobs of the slide.
+std::uint8_t slide_at(std::int64_t x, std::int64_t y, double factor) {
+  const auto at = [factor](std::int64_t i) {
+    return static_cast<std::int64_t>((static_cast<double>(i) + 0.5) * factor);
+  };
+  const std::int64_t across = at(x) / 200;
+  const std::int64_t down = at(y) / 200;
+  return static_cast<std::uint8_t>(40 + (across * 53 + down * 97) % 180);
+}
+
+/// Something else: dark signs on white paper.
+std::uint8_t label_at(std::int64_t x, std::int64_t y) { return y / 8 % 3 == 1 && (x / 3 + y / 5) % 3 == 0 ? 20 : 250; }
+
+/// An image that shows the slide, in tiles of `side`.
+TestDirectory view(std::uint32_t width, std::uint32_t height, bool of_slide = true, std::uint32_t side = 64) {
+  TestDirectory directory = tiled_directory(width, height, side, side, 1);
+  const double factor = static_cast<double>(slide_width) / width;
+  for (std::uint32_t top = 0; top < height; top += side) {
+    for (std::uint32_t left = 0; left < width; left += side) {
+      Bytes tile(std::size_t{side} * side);
+      for (std::uint32_t i = 0; i < side * side; ++i) {
+        const std::int64_t x = left + i % side;
+        const std::int64_t y = top + i / side;
+        tile[i] = static_cast<std::byte>(of_slide ? slide_at(x, y, factor) : label_at(x, y));
+      }
+      directory.tiles.push_back(std::move(tile));
+    }
+  }
+  return directory;
+}
+
+TestDirectory label(std::uint32_t width, std::uint32_t height) { return view(width, height, false); }
+
+TestDirectory strips(std::uint32_t width, std::uint32_t height) {
+  TestDirectory directory = stripped_directory(width, height, height, 1);
+  directory.tiles = {Bytes(std::size_t{width} * height, std::byte{99})};
+  return directory;
+}
+
+std::string image(int number, std::uint32_t width, std::uint32_t height, const std::string& name,
+                  const std::string& data = "") {
+  return "<Image ID=\"Image:" + std::to_string(number) + "\" Name=\"" + name + "\"><Pixels SizeX=\"" +
+         std::to_string(width) + "\" SizeY=\"" + std::to_string(height) +
+         "\" SizeC=\"1\" SizeZ=\"1\" SizeT=\"1\" DimensionOrder=\"XYCZT\"><Channel ID=\"c\" SamplesPerPixel=\"1\"/>" +
+         data + "</Pixels></Image>";
+}
+
+std::string tiff_data(int directory) {
+  return "<TiffData IFD=\"" + std::to_string(directory) + "\" PlaneCount=\"1\"/>";
+}
+
+class Fixture {
+ public:
+  std::shared_ptr<const Slide> open() { return Slide::open(folder.write("slide.tif", tiff.bytes())); }
+  std::string error() { return open_error(folder.write("slide.tif", tiff.bytes())); }
+  void describe(const std::string& images) {
+    tiff.directories[0].set_text(270, "<?xml version=\"1.0\"?><OME xmlns=\"x\">" + images + "</OME>");
+  }
+
+  /// Levels' sizes, and behind a bar the associated images' names.
+  std::string found() {
+    const SlideInfo info = open()->info();
+    std::string text;
+    for (const Level& l : info.levels) text += std::to_string(l.width) + "x" + std::to_string(l.height) + " ";
+    text += "|";
+    for (const std::string& name : info.associated) text += " " + name;
+    return text;
+  }
+  Lines warnings() { return open()->info().warnings; }
+
+  TemporaryFolder folder;
+  TestTiff tiff;
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a thumbnail of another scale that is tiled like a level is none, wherever it stands") {
+  const std::vector<TestDirectory> pyramid = {view(1600, 960), view(800, 480), view(400, 240)};
+  for (std::size_t place = 0; place <= 3; ++place) {
+    CAPTURE(place);
+    for (const TestDirectory& thumbnail : {label(210, 120), label(210, 126), view(210, 126), view(320, 192)}) {
+      tiff.directories = pyramid;
+      tiff.directories.insert(tiff.directories.begin() + static_cast<std::ptrdiff_t>(place), thumbnail);
+      for (const std::uint64_t type : {0, 1}) {
+        tiff.directories[place].set(254, long_, {type});
+        CHECK(found() == "1600x960 800x480 400x240 | image " + std::to_string(place));
+        CHECK(warnings().empty());
+      }
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "levels of plain TIFF are found by their sizes, whatever their order and types") {
+  const std::vector<TestDirectory> pyramid = {view(1600, 960), view(800, 480), view(400, 240), view(200, 120)};
+  std::vector<std::size_t> order = {0, 1, 2, 3};
+  do {
+    tiff.directories.clear();
+    for (const std::size_t i : order) tiff.directories.push_back(pyramid[i]);
+    CHECK(found() == "1600x960 800x480 400x240 200x120 |");
+    // Types that are wrong: the slide is called reduced, and no level is.
+    for (std::size_t i = 0; i < 4; ++i) tiff.directories[i].set(254, long_, {order[i] == 0 ? 1U : 0U});
+    CHECK(found() == "1600x960 800x480 400x240 200x120 |");
+  } while (std::next_permutation(order.begin(), order.end()));
+  // The largest is the slide even if it is called a mask or a macro image.
+  for (const std::uint64_t type : {4, 8, 9}) {
+    tiff.directories = pyramid;
+    tiff.directories[0].set(254, long_, {type});
+    CHECK(found() == "1600x960 800x480 400x240 200x120 |");
+    std::swap(tiff.directories[0], tiff.directories[2]);
+    CHECK(found() == "1600x960 800x480 400x240 200x120 |");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a mask as large as the slide isn't the slide") {
+  tiff.directories = {view(1600, 960), view(1600, 960), view(800, 480)};
+  tiff.directories[0].set(254, long_, {4});
+  std::swap(tiff.directories[0], tiff.directories[2]);
+  CHECK(found() == "1600x960 800x480 | mask");
+}
+
+TEST_CASE_FIXTURE(Fixture, "strips of another image that are larger than the slide's tiles aren't the slide") {
+  tiff.directories = {view(400, 240), strips(1280, 430), strips(1024, 768)};
+  tiff.directories[0].set_text(270, "Aperio Image Library v1\r\n400x240 (64x64)|MPP = 0.25");
+  tiff.directories[1].set_text(270, "Aperio Image Library v1\r\nmacro 1280x430");
+  CHECK(found() == "400x240 | macro image 2");
+  tiff.directories[0].remove(270);
+  tiff.directories.pop_back();
+  CHECK(found() == "400x240 | macro");
+}
+
+TEST_CASE_FIXTURE(Fixture, "tiles may differ between levels") {
+  tiff.directories = {view(1600, 960, true, 64), view(800, 480, true, 128), view(400, 240, true, 32)};
+  CHECK(found() == "1600x960 800x480 400x240 |");
+  const auto slide = open();
+  for (std::size_t level = 0; level < 3; ++level) {
+    const std::vector<std::uint8_t> pixels = read_level(*slide, level);
+    const std::int64_t width = slide->info().levels[level].width;
+    for (std::size_t i = 0; i < pixels.size(); i += 997) {
+      const auto at = static_cast<std::int64_t>(i);
+      REQUIRE(pixels[i] ==
+              slide_at(at % width, at / width, static_cast<double>(slide_width) / static_cast<double>(width)));
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "of two pyramids in one file the larger is read, and a line names the other") {
+  tiff.directories = {label(1200, 960), label(600, 480), label(300, 240),
+                      view(1600, 960),  view(800, 480),  view(400, 240)};
+  CHECK(found() == "1600x960 800x480 400x240 | image 0 image 1 image 2");
+  CHECK(warnings() == Lines{"the image of 1200 x 960 pixels is no level of the slide: it isn't read"});
+  // Of one size they may be channels: one has to be chosen.
+  tiff.directories = {label(1600, 960), label(800, 480), view(1600, 960), view(800, 480)};
+  CHECK(error().ends_with("has 2 channels; set input.channel to choose one, 0 to 1"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "beside SubIFDs no image of the main chain is a level") {
+  tiff.directories = {view(1600, 960), view(200, 120), label(400, 240)};
+  tiff.directories[0].subs = {view(800, 480)};
+  CHECK(found() == "1600x960 800x480 | image 1 image 2");
+  const std::string told = " pixels has the size of a level, but the slide's levels are SubIFDs: it is no level";
+  CHECK(warnings() == Lines{"the image of 400 x 240" + told, "the image of 200 x 120" + told});
+  // SubIFDs that are no levels leave them.
+  tiff.directories[0].subs = {view(333, 480)};
+  CHECK(found().starts_with("1600x960 200x120 |"));
+  // SubIFDs of an image that isn't the slide are none of it.
+  tiff.directories = {label(210, 120), view(1600, 960)};
+  tiff.directories[0].subs = {view(800, 480)};
+  CHECK(found() == "1600x960 | image 0");
+}
+
+TEST_CASE_FIXTURE(Fixture, "in OME-TIFF an image that another Image claims is no level") {
+  tiff.directories = {view(1600, 960), label(400, 240), label(200, 120), view(800, 480)};
+  describe(image(0, 1600, 960, "a", tiff_data(0)) + image(1, 400, 240, "label image", tiff_data(1)) +
+           image(2, 200, 120, "b", tiff_data(2)));
+  CHECK(found() == "1600x960 800x480 | label image 2");
+  CHECK(warnings() == Lines{"holds 3 images, and one is read"});
+  // Without TiffData images follow each other.
+  describe(image(0, 1600, 960, "a") + image(1, 400, 240, "label") + image(2, 200, 120, "macro"));
+  CHECK(found() == "1600x960 800x480 | label macro");
+  CHECK(warnings().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "in OME-TIFF the first Image that isn't called a label is the slide") {
+  tiff.directories = {label(400, 240), view(800, 480), view(1600, 960)};
+  describe(image(0, 400, 240, "label image", tiff_data(0)) + image(1, 800, 480, "a", tiff_data(1)) +
+           image(2, 1600, 960, "b", tiff_data(2)));
+  CHECK(found() == "800x480 | label image 2");
+  CHECK(warnings() == Lines{"holds 3 images, and one is read, the first, which isn't the largest"});
+  // TiffData says which directory that is, in any order.
+  tiff.directories = {view(1600, 960), label(400, 240), view(800, 480)};
+  describe(image(0, 800, 480, "a", tiff_data(2)) + image(1, 400, 240, "label", tiff_data(1)) +
+           image(2, 1600, 960, "b", tiff_data(0)));
+  CHECK(found() == "800x480 | image 0 label");
+}
+
+TEST_CASE_FIXTURE(Fixture, "where OME-XML and a directory's size differ, the size counts, and a line says so") {
+  // A thumbnail was put in front, and the numbers weren't changed.
+  tiff.directories = {label(210, 120), view(1600, 960), view(800, 480)};
+  describe(image(0, 1600, 960, "a", tiff_data(0)));
+  CHECK(found() == "1600x960 800x480 | image 0");
+  CHECK(warnings() == Lines{"its OME-XML says 1600 x 960 pixels, and directory 0 has 210 x 120: directory 1, which has "
+                            "them, is read"});
+  tiff.directories = {view(1600, 960), view(800, 480)};
+  describe(image(0, 1601, 960, "a", tiff_data(0)));
+  CHECK(found() == "1600x960 800x480 |");
+  CHECK(warnings() ==
+        Lines{"its OME-XML says 1601 x 960 pixels, and directory 0 has 1600 x 960: the directory counts"});
+  describe(image(0, 1600, 960, "a", tiff_data(7)));
+  CHECK(found() == "1600x960 800x480 |");
+  CHECK(warnings() == Lines{"the image that its OME-XML declares isn't there"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "planes come in the order that OME-XML gives them, and others are named") {
+  tiff.directories = {view(400, 240), view(400, 240), view(400, 240)};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (Bytes& tile : tiff.directories[i].tiles) std::ranges::fill(tile, static_cast<std::byte>(10 * (i + 1)));
+  }
+  const std::string pixels =
+      "<Image><Pixels SizeX=\"400\" SizeY=\"240\" SizeC=\"2\" DimensionOrder=\"XYCZT\"><Channel Name=\"a\"/><Channel "
+      "Name=\"b\"/><TiffData FirstC=\"1\" IFD=\"0\"/><TiffData FirstC=\"0\" IFD=\"2\"/></Pixels></Image>";
+  describe(pixels);
+  const auto path = folder.write("slide.tif", tiff.bytes());
+  for (int channel = 0; channel < 2; ++channel) {
+    const auto slide = Slide::open(path, {.channel = channel});
+    CHECK(read_level(*slide).front() == (channel == 0 ? 30 : 10));
+    CHECK(slide->info().channels == Lines{"a", "b"});
+    CHECK(slide->info().warnings == Lines{"its OME-XML doesn't name 1 of its images of the slide's size: they aren't "
+                                          "read"});
+  }
+  // A plane that lies in another file isn't this file's next directory.
+  describe(
+      "<Image><Pixels SizeX=\"400\" SizeY=\"240\" SizeC=\"2\"><Channel/><Channel/><TiffData FirstC=\"0\" IFD=\"1\">"
+      "<UUID FileName=\"slide.tif\">urn:uuid:1</UUID></TiffData><TiffData FirstC=\"1\" IFD=\"0\"><UUID "
+      "FileName=\"other.tif\">urn:uuid:2</UUID></TiffData></Pixels></Image>");
+  CHECK(error().ends_with("has 2 channels, of which the file holds the first; set input.channel to choose one, 0"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "samples of one directory that OME-XML calls channels are one image") {
+  tiff.directories = {tiled_directory(100, 60, 64, 64, 3)};
+  tiff.directories[0].tiles.assign(2, Bytes(64 * 64 * 3));
+  describe(
+      "<Image><Pixels SizeX=\"100\" SizeY=\"60\" SizeC=\"3\"><Channel/><Channel/><Channel/><TiffData "
+      "IFD=\"0\"/></Pixels></Image>");
+  CHECK(found() == "100x60 |");
+}
+
+TEST_CASE("levels are the longest pyramid among images that say nothing of themselves") {
+  const auto chosen = [](const ImageSize& base, const std::vector<ImageSize>& images) {
+    std::string text;
+    for (const std::size_t i : pyramid_below(base, images)) text += std::to_string(images[i].width) + " ";
+    return text;
+  };
+  CHECK(chosen({4096, 4096}, {{520, 520}, {2048, 2048}, {585, 585}, {1024, 1024}}) == "2048 1024 ");
+  CHECK(chosen({4000, 4000}, {{490, 500}, {1280, 430}}).empty());
+  CHECK(chosen({46000, 32914}, {{11500, 8228}, {2875, 2057}, {1437, 1028}}) == "11500 2875 1437 ");
+  CHECK(chosen({9000, 100}, {{70, 1}, {141, 3}}) == "141 70 ");
+  CHECK(chosen({6000, 6000}, {{2000, 2000}, {3000, 3000}}) == "3000 ");
+  CHECK(chosen({6000, 6000}, {{6000, 6000}, {0, 0}, {3000, 6000}}).empty());
+}
+
+TEST_CASE("a SubIFD may be off by 2 %") {
+  CHECK(is_reduction({4096, 4096}, {2040, 2040}));
+  CHECK_FALSE(has_size_of_level({4096, 4096}, {2040, 2040}));
+  CHECK_FALSE(is_reduction({4096, 4096}, {2048, 1500}));
+}
