@@ -18,6 +18,7 @@
 #include "cli/table.hpp"
 #include "config/printable.hpp"
 #include "config/suggest.hpp"
+#include "slide/openslide/second_opinion.hpp"
 
 namespace slidestream::cli {
 
@@ -28,6 +29,7 @@ using Json = nlohmann::ordered_json;
 struct InfoOptions {
   std::vector<std::string> inputs;
   bool json = false;
+  bool check = false;
 };
 
 template <class T>
@@ -166,6 +168,14 @@ std::shared_ptr<const Slide> open_to_show(const std::string& path) {
   }
 }
 
+/// A line a slide. Returns whether it was read and doesn't differ.
+bool check_slide(const std::string& path) {
+  const auto slide = open_to_show(path);
+  const SecondOpinion opinion = second_opinion(*slide, OpenOptions{}.openslide);
+  std::cout << printable(path) << ": " << printable(opinion.text) << std::endl;
+  return opinion.verdict != SecondOpinion::Verdict::differs;
+}
+
 int show_info(const InfoOptions& options) {
   bool some_failed = false;
   std::vector<std::string> slides;
@@ -187,6 +197,10 @@ int show_info(const InfoOptions& options) {
   bool first = true;
   for (const std::string& path : inputs.slides) {
     try {
+      if (options.check) {
+        if (!check_slide(path)) some_failed = true;
+        continue;
+      }
       const auto slide = open_to_show(path);
       for (const std::string& warning : slide->info().warnings) spdlog::warn("{}: {}", path, warning);
       if (const std::string found = patient_properties(slide->info()); !found.empty()) {
@@ -198,6 +212,8 @@ int show_info(const InfoOptions& options) {
         std::cout << (first ? "" : "\n") << info_text(*slide, style);
         first = false;
       }
+    } catch (const ConfigError&) {
+      throw;
     } catch (const Error& error) {
       spdlog::error("{}", error.what());
       some_failed = true;
@@ -218,10 +234,16 @@ void add_info_command(CLI::App& app, Action& action) {
   command->add_option("slides", options->inputs, "Slides, folders, .list or .csv files")
       ->type_name("SLIDE|DIR|LIST|-")
       ->required();
-  command->add_flag("--json", options->json, "As JSON: an object for one slide, a list of them for several");
+  CLI::Option* json =
+      command->add_flag("--json", options->json, "As JSON: an object for one slide, a list of them for several");
+  command
+      ->add_flag("--check", options->check,
+                 "Compare with OpenSlide: levels, mpp, a hundred regions; a line a slide, status 1 for a difference")
+      ->excludes(json);
   command->footer(
       "Examples:\n"
       "  pipeline info slide.svs\n"
+      "  pipeline info --check slides/\n"
       "  pipeline info --json slide.svs | jq .levels");
   command->callback([&action, options] { action = [options] { return show_info(*options); }; });
 }

@@ -348,5 +348,41 @@ class Untrusted(Case):
             self.assertNotIn("OpenSlide", results[0].stderr)
 
 
+class Check(Case):
+    """`info --check`."""
+
+    def slide(self, name, *options):
+        path = self.folder / name
+        self.assertDone(self.run_with(None, "synth", "--out", path, "--size", "1500x1100", "--tile", "256", *options))
+        return path
+
+    def test_both_agree(self):
+        for name, options in (("jpeg.svs", ["--codec", "jpeg420"]), ("rgb.svs", ["--codec", "rgb"]),
+                              ("jpeg2000.svs", ["--codec", "jpeg2000"])):
+            with self.subTest(name):
+                path = self.slide(name, *options)
+                self.assertRegex(self.assertDone(self.pipeline("info", "--check", path)).stdout,
+                                 rf"^{path}: agrees with OpenSlide 4\.[0-9.]+: \d levels, (mpp, )?100 regions\n$")
+
+    def test_a_difference_gives_a_line_and_a_status(self):
+        good, path = self.slide("a.svs"), self.folder / "b.tif"
+        # What OpenSlide reads by its tags, and OME-XML says otherwise.
+        xml = ('<OME><Image><Pixels SizeX="512" SizeY="512" PhysicalSizeX="0.25" PhysicalSizeY="0.25">'
+               '<TiffData IFD="0"/></Pixels></Image></OME>')
+        tifffile.imwrite(path, openslide_files.picture(512, 512), tile=(256, 256), photometric="rgb", metadata=None,
+                         resolution=(20000, 20000), resolutionunit="CENTIMETER", description=xml)
+        result = self.pipeline("info", "--check", path, good)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        lines = result.stdout.splitlines()
+        self.assertRegex(lines[0], rf"^{path}: differs from OpenSlide 4\S+: mpp is 0.25 here, 0.5 there$")
+        self.assertIn("agrees with", lines[1])
+        self.assertEqual(len(lines), 2)
+
+    def test_without_openslide(self):
+        result = self.run_with("/nowhere/libopenslide.so", "info", "--check", self.slide("a.svs"))
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -222,7 +222,8 @@ bool GeoJsonReader::parse_error(std::size_t /*position*/, const std::string& /*t
   const std::size_t at = text.find(before);
   const std::size_t place = at == std::string::npos ? text.size() : at + std::string(before).size();
   const std::string where = text.substr(place, text.find(':', place) - place);
-  const bool is_cut = text.find("unexpected end of input") != std::string::npos;
+  const bool is_cut = text.find("unexpected end of input") != std::string::npos ||
+                      text.find("missing closing quote") != std::string::npos;
   fail_reading("is not JSON" + (where.starts_with("line ") ? ": wrong at " + where : std::string()) +
                (is_cut ? ", where it ends" : ""));
 }
