@@ -257,6 +257,23 @@ TEST_CASE_FIXTURE(Fixture, "planes come in the order that OME-XML gives them, an
   CHECK(error().ends_with("has 2 channels, of which the file holds the first; set input.channel to choose one, 0"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "numbers in OME-XML that no file has cost nothing") {
+  tiff.directories = {view(400, 240), view(400, 240)};
+  const auto declare = [&](const std::string& sizes, const std::string& data) {
+    describe("<Image><Pixels SizeX=\"400\" SizeY=\"240\" " + sizes + ">" + data + "</Pixels></Image>");
+  };
+  declare("SizeC=\"65536\" SizeZ=\"65536\" SizeT=\"65536\"", "");
+  CHECK(error().ends_with("its OME-XML declares 281474976710656 planes, supported are up to 65536"));
+  declare("SizeC=\"1\"", "<TiffData IFD=\"0\" PlaneCount=\"999999999999\"/>");
+  CHECK(found() == "400x240 | image 1");
+  declare("SizeC=\"60000\"", "<TiffData FirstC=\"59999\" IFD=\"1\"/>");
+  CHECK(error().ends_with(" to choose one, 0 to 1"));
+  std::string many;
+  for (int i = 0; i < 3000; ++i) many += "<Image><Pixels SizeC=\"9\"><TiffData PlaneCount=\"9\"/></Pixels></Image>";
+  describe(many);
+  CHECK(error().ends_with("set input.channel to choose one, 0 to 1"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "samples of one directory that OME-XML calls channels are one image") {
   tiff.directories = {tiled_directory(100, 60, 64, 64, 3)};
   tiff.directories[0].tiles.assign(2, Bytes(64 * 64 * 3));

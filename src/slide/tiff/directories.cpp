@@ -20,6 +20,7 @@ namespace slidestream {
 namespace {
 
 constexpr std::uint64_t most_sub_directories = 4096;
+constexpr std::size_t most_planes = std::size_t{1} << 16;
 /// Of NewSubfileType. Masks are no images, and Aperio marks its macro image by a bit of its own.
 constexpr std::uint64_t mask_bit = FILETYPE_MASK;
 constexpr std::uint64_t macro_bit = 8;
@@ -229,6 +230,10 @@ class DirectoryReader {
       channels.names = declared->channels;
     }
     if (channels.count == 1) return 0;
+    if (channels.count > most_planes) {
+      throw_slide_error(file_.path(), "its OME-XML declares " + std::to_string(channels.count) +
+                                          " planes, supported are up to " + std::to_string(most_planes));
+    }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     slide_.info.channels = channel_names(channels);
     // Planes are what is chosen from, not the samples of their pixels.
@@ -290,7 +295,10 @@ class DirectoryReader {
     for (const Candidate* other : others) {
       const bool is_small = static_cast<double>(other->width) * static_cast<double>(other->height) <
                             static_cast<double>(main[base].width) * static_cast<double>(main[base].height) / 4.0;
-      if (is_small || std::ranges::find(levels, other) != levels.end()) continue;
+      // Those of the slide's size were counted before.
+      const bool is_counted =
+          ome_image() != nullptr && other->width == main[base].width && other->height == main[base].height;
+      if (is_small || is_counted || std::ranges::find(levels, other) != levels.end()) continue;
       warn_of_image(*other, "is no level of the slide: it isn't read");
     }
     return levels;

@@ -147,7 +147,9 @@ class OmeReader {
   void place(OmeImage& image, const std::vector<pugi::xml_node>& data, std::size_t channels, std::size_t depths,
              std::size_t times, std::string_view order) {
     const auto put = [&](std::size_t plane, std::size_t directory) {
-      if (plane >= image.planes || directory >= samples_.size() || ++named_ > most_named_directories) return false;
+      // A plane whose number is beyond the file's directories comes behind some that aren't here.
+      if (plane >= std::min(image.planes, samples_.size()) || directory >= samples_.size()) return false;
+      if (++named_ > most_named_directories) return false;
       if (image.directories.size() <= plane) image.directories.resize(plane + 1, OmeImage::nowhere);
       image.directories[plane] = directory;
       next_ = std::max(next_, directory + 1);
