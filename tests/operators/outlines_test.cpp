@@ -344,5 +344,6 @@ TEST_CASE("Outlines are read from a file, and a file that can't be is named") {
                        (missing + ": can't be read: No such file or directory").c_str(), SlideError);
   std::ofstream(path) << "rubbish";
   CHECK_THROWS_WITH_AS(read_geojson_mask(path, ten, {1.0, 1.0}, ten),
-                       (path + ": not usable as tissue outlines: is not JSON: wrong at line 1, column 1").c_str(), SlideError);
+                       (path + ": not usable as tissue outlines: is not JSON: wrong at line 1, column 1").c_str(),
+                       SlideError);
 }

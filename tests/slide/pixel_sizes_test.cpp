@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <memory>
+#include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <tuple>
@@ -18,15 +21,19 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+TestDirectory level(std::uint32_t width, std::uint32_t height) {
+  TestDirectory directory = tiled_directory(width, height, 64, 64, 1);
+  directory.tiles.assign(std::size_t{(width + 63) / 64} * ((height + 63) / 64), Bytes(64 * 64));
+  return directory;
+}
+
 class Fixture {
  public:
-  Fixture() {
-    tiff.directories = {tiled_directory(100, 60, 64, 64, 1)};
-    tiff.directories[0].tiles.assign(2, Bytes(64 * 64));
-  }
+  Fixture() { tiff.directories = {level(100, 60)}; }
+  std::shared_ptr<const Slide> open() { return Slide::open(folder.write("slide.tif", tiff.bytes())); }
   SlideInfo described(const std::string& text) {
     tiff.directories[0].set_text(270, text);
-    return Slide::open(folder.write("slide.tif", tiff.bytes()))->info();
+    return open()->info();
   }
   /// The pixels' element has these attributes; `before` and `inside` stand before it and in its image.
   SlideInfo ome(const std::string& attributes, const std::string& before = "", const std::string& inside = "") {
@@ -49,6 +56,92 @@ std::string size(const std::string& value, const std::string& unit) {
 }
 
 }  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "Aperio descriptions give properties, mpp and magnification") {
+  tiff.directories[0].set_text(270,
+                               "Aperio Image Library v11\r\n100x60 (64x64) J2K/KDU Q=70|AppMag = 40|MPP = 0.2523|"
+                               "Empty = |no pair|Title = a = b ");
+  const SlideInfo info = open()->info();
+  CHECK(info.format == "aperio");
+  CHECK(info.mpp.value() == doctest::Approx(0.2523));
+  CHECK(info.magnification.value() == doctest::Approx(40.0));
+  CHECK(info.properties.at("description") == "Aperio Image Library v11");
+  CHECK(info.properties.at("Empty").empty());
+  CHECK(info.properties.at("Title") == "a = b");
+  CHECK(info.properties.count("no pair") == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "nonsense in descriptions is no number") {
+  for (const std::string text :
+       {"nan", "-0.5", "0", "inf", "1e999", "0.5um", "0.5 mm", "1,000.5", "0,2,5", "++1", ""}) {
+    tiff.directories[0].set_text(270, "Aperio\n|MPP = " + text + "|AppMag = " + text);
+    const SlideInfo info = open()->info();
+    CHECK_FALSE(info.mpp.has_value());
+    CHECK_FALSE(info.magnification.has_value());
+    const auto said = [&](const char* key) {
+      return std::string(key) + " is '" + text + "', no positive number: it is passed over";
+    };
+    CHECK(info.warnings ==
+          (text.empty() ? std::vector<std::string>() : std::vector<std::string>{said("AppMag"), said("MPP")}));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "OME-TIFF gives its pixel size, plain TIFF its resolution") {
+  tiff.directories[0].set_text(270,
+                               "<?xml version=\"1.0\"?><OME xmlns=\"x\"><Objective NominalMagnification=\"20\"/>"
+                               "<Pixels PhysicalSizeX=\"250\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"0.25\" "
+                               "SizeX=\"100\"/></OME>");
+  CHECK(open()->info().warnings.empty());
+  CHECK(open()->info().format == "ome-tiff");
+  CHECK(open()->info().mpp.value() == doctest::Approx(0.25));
+  CHECK(open()->info().magnification.value() == doctest::Approx(20.0));
+
+  tiff.directories[0].remove(270).set(282, rational, {20000}).set_short(296, 3);
+  CHECK(open()->info().format == "tiff");
+  CHECK(open()->info().mpp.value() == doctest::Approx(0.5));
+  tiff.directories[0].set(282, rational, {300}).set_short(296, 2);  // a printer's
+  CHECK_FALSE(open()->info().mpp.has_value());
+}
+
+TEST_CASE_FIXTURE(Fixture, "Pixels that aren't square have two sizes, of 1 % and less one") {
+  tiff.directories.push_back(level(50, 31));
+  const auto ome = [&](const std::string& sizes) {
+    tiff.directories[0].set_text(270,
+                                 "<?xml version=\"1.0\"?><OME xmlns=\"x\"><Pixels " + sizes + " SizeX=\"1\"/></OME>");
+    return open()->info();
+  };
+  const SlideInfo info = ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"400\" PhysicalSizeYUnit=\"nm\"");
+  CHECK(info.mpp.value() == doctest::Approx(0.25));
+  CHECK(info.mpp_y.value() == doctest::Approx(0.4));
+  CHECK(info.mean_mpp().value() == doctest::Approx(std::sqrt(0.1)));
+  CHECK(info.downsample_x(1) == 2.0);
+  CHECK(info.downsample_y(1) == doctest::Approx(60.0 / 31.0));
+  const auto refusal = [](const SlideInfo& of) -> std::string {
+    try {
+      of.require_square_pixels("model.mpp", "set input.mpp");
+    } catch (const SlideError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(
+      refusal(info).ends_with(": its pixels aren't square, 0.25 x 0.4 micrometres, and model.mpp needs one size for "
+                              "both directions; set input.mpp"));
+  for (const char* near : {"0.25", "0.2524", "0.2476"}) {
+    const SlideInfo square = ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"" + std::string(near) + "\"");
+    CHECK(square.mpp.value() == doctest::Approx(0.25));
+    CHECK_FALSE(square.mpp_y.has_value());
+    CHECK(square.mean_mpp() == square.mpp);
+    CHECK(refusal(square).empty());
+  }
+  CHECK_FALSE(ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"1\" PhysicalSizeYUnit=\"pixel\"").mpp_y.has_value());
+
+  tiff.directories[0].remove(270).set(282, rational, {20000}).set(283, rational, {10000}).set_short(296, 3);
+  CHECK(open()->info().mpp.value() == doctest::Approx(0.5));
+  CHECK(open()->info().mpp_y.value() == doctest::Approx(1.0));
+  tiff.directories[0].set(283, rational, {20000});
+  CHECK_FALSE(open()->info().mpp_y.has_value());
+}
 
 TEST_CASE_FIXTURE(Fixture, "all units of length of OME's schema are known, however they are spelt") {
   for (const auto& value_and_unit : std::vector<std::pair<std::string, std::string>>{{"0.25", "\xC2\xB5m"},
