@@ -190,6 +190,20 @@ TEST_CASE_FIXTURE(Fixture, "beside SubIFDs no image of the main chain is a level
   CHECK(found() == "1600x960 | image 0");
 }
 
+TEST_CASE_FIXTURE(Fixture, "a level that stands among the SubIFDs and in the main chain is one level") {
+  tiff.directories = {view(1600, 960), view(800, 480)};
+  tiff.directories[0].subs = {view(800, 480)};
+  const std::size_t tiles = tiff.directories[1].tiles.size();
+  CHECK(warnings().size() == 2);
+  // The main chain's directory gets the places of the other one's tiles, which are the file's first.
+  std::vector<std::uint64_t> offsets(tiles);
+  for (std::size_t i = 0; i < tiles; ++i) offsets[i] = 8 + i * 64 * 64;
+  tiff.directories[1].set(324, long_, offsets).set(325, long_, std::vector<std::uint64_t>(tiles, 64 * 64));
+  tiff.directories[1].tiles.clear();
+  CHECK(found() == "1600x960 800x480 |");
+  CHECK(warnings().empty());
+}
+
 TEST_CASE_FIXTURE(Fixture, "in OME-TIFF an image that another Image claims is no level") {
   tiff.directories = {view(1600, 960), label(400, 240), label(200, 120), view(800, 480)};
   describe(image(0, 1600, 960, "a", tiff_data(0)) + image(1, 400, 240, "label image", tiff_data(1)) +

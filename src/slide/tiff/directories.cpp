@@ -281,6 +281,11 @@ class DirectoryReader {
     std::vector<ImageSize> sizes;
     for (std::size_t i = 0; i < main.size(); ++i) {
       if (i == base || !is_level(main[i]) || is_claimed(i) || !is_of_plane(main, main[i], plane, planes)) continue;
+      const auto is_same = [&](const Candidate* level) { return are_same(*level, main[i]); };
+      if (std::ranges::any_of(levels, is_same)) {
+        copies_.insert(i);
+        continue;
+      }
       others.push_back(&main[i]);
       sizes.push_back(main[i].size());
     }
@@ -302,6 +307,12 @@ class DirectoryReader {
       warn_of_image(*other, "is no level of the slide: it isn't read");
     }
     return levels;
+  }
+
+  /// Whether two directories have the same tiles.
+  bool are_same(const Candidate& a, const Candidate& b) const {
+    const auto first_tile = [this](const Candidate& c) { return raw_.number(c.raw, TIFFTAG_TILEOFFSETS).value_or(0); };
+    return a.width == b.width && a.height == b.height && first_tile(a) != 0 && first_tile(a) == first_tile(b);
   }
 
   void warn_of_image(const Candidate& image, const std::string& what) {
@@ -365,7 +376,7 @@ class DirectoryReader {
     for (std::size_t i = 0; i < main.size(); ++i) {
       const auto same = [&](const Candidate* level) { return level->raw.offset == main[i].raw.offset; };
       if (std::any_of(levels.begin(), levels.end(), same)) continue;
-      if (std::find(planes.begin(), planes.end(), i) != planes.end()) continue;
+      if (copies_.contains(i) || std::find(planes.begin(), planes.end(), i) != planes.end()) continue;
       std::string name = main[i].associated;
       // Aperio puts its thumbnail second, without saying so.
       if (name.empty()) name = i == 1 && !main[i].tiled ? "thumbnail" : "image " + std::to_string(i);
@@ -390,6 +401,7 @@ class DirectoryReader {
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
   std::optional<OmeXml> ome_;
   bool has_places_ = false;                  ///< the directories that it names are this file's
+  std::unordered_set<std::size_t> copies_;   ///< of the main chain, whose tiles a level among the SubIFDs has, too
   std::unordered_set<std::size_t> claimed_;  ///< those that any of its images names
 };
 
