@@ -139,7 +139,7 @@ class CellGrid {
   double side_;  ///< pixels of the smaller level
 };
 
-/// Those with the most contrast.
+/// Those with the most contrast; where none has any, some that are spread over all.
 std::vector<Cell> choose_cells(const std::vector<Part>& parts, const CellGrid& across, const CellGrid& down) {
   std::vector<Cell> cells;
   for (const Part& part : parts) {
@@ -153,6 +153,12 @@ std::vector<Cell> choose_cells(const std::vector<Part>& parts, const CellGrid& a
         cells.push_back(cell);
       }
     }
+  }
+  if (std::ranges::none_of(cells, [](const Cell& cell) { return cell.contrast > 0; })) {
+    const std::size_t spread = std::min(most_cells, cells.size());
+    for (std::size_t i = 0; i < spread; ++i) cells[i] = cells[cells.size() * (2 * i + 1) / (2 * spread)];
+    cells.resize(spread);
+    return cells;
   }
   const auto count = std::min(most_tried_cells, cells.size());
   std::partial_sort(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(count), cells.end(),
@@ -221,9 +227,11 @@ bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, co
   const std::vector<Part> parts = read_parts(slide, level, is_sampled ? sampled : pixels, budget);
   Pairs pairs;
   std::size_t compared = 0;
-  for (const Cell& cell : choose_cells(parts, {large.tile_width, factor_x}, {large.tile_height, factor_y})) {
-    // What is of one colour shows nothing.
-    if (cell.contrast == 0) {
+  const std::vector<Cell> cells = choose_cells(parts, {large.tile_width, factor_x}, {large.tile_height, factor_y});
+  // Of one colour: it shows nothing but that.
+  const bool is_plain = cells.empty() || cells.front().contrast == 0;
+  for (const Cell& cell : cells) {
+    if (cell.contrast == 0 && !is_plain) {
       if (compared == 0) return true;
       break;
     }
@@ -255,7 +263,7 @@ bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, co
       }
     }
   }
-  return pairs.size() > 0 && pairs.are_alike();
+  return pairs.size() == 0 ? is_plain : pairs.are_alike();
 }
 
 }  // namespace slidestream

@@ -9,8 +9,9 @@ namespace slidestream {
 
 /// Whether a level shows what a larger one shows: the places of the smaller one with the most contrast are compared
 /// with the means of the pixels that they cover in the larger one, by correlation or by difference. Labels and macro
-/// images of the slide's shape aren't like it. A level of one colour shows nothing, and is. Places where tiles of the
-/// larger level are missing or damaged are left out; a level that can be compared nowhere isn't like it.
+/// images of the slide's shape aren't like it. A level of one colour is like it where that is the larger one's. Places
+/// where tiles of the larger level are missing or damaged are left out; a level that can be compared nowhere isn't like
+/// it, unless it is of one colour.
 ///
 /// All tiles of the smaller level are looked at, or, where its size is that of a level to the pixel (a half, a quarter,
 /// ...) or more than 2^23 pixels, eight at most; and six places of the larger one, mostly a tile each. Levels of less

@@ -133,6 +133,22 @@ TEST_CASE_FIXTURE(Fixture, "levels of plain TIFF are found by their sizes, whate
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "an image of one colour is a level only where the slide has that colour") {
+  const auto plain = [](std::uint32_t width, std::uint32_t height, int colour) {
+    TestDirectory directory = view(width, height);
+    for (Bytes& tile : directory.tiles) std::ranges::fill(tile, static_cast<std::byte>(colour));
+    return directory;
+  };
+  tiff.directories = {view(1600, 960), plain(400, 240, 20), view(800, 480)};
+  CHECK(found() == "1600x960 800x480 | image of 400 x 240");
+  CHECK(warnings() == Lines{"the image of 400 x 240 pixels isn't like the slide: it is no level"});
+  tiff.directories = {plain(1600, 960, 240), plain(800, 480, 241), plain(400, 240, 239)};
+  CHECK(found() == "1600x960 800x480 400x240 |");
+  // Where nothing is, nothing differs.
+  for (Bytes& tile : tiff.directories[0].tiles) tile.clear();
+  CHECK(found() == "1600x960 800x480 400x240 |");
+}
+
 TEST_CASE_FIXTURE(Fixture, "a mask as large as the slide isn't the slide") {
   tiff.directories = {view(1600, 960), view(1600, 960), view(800, 480)};
   tiff.directories[0].set(254, long_, {4});
