@@ -297,14 +297,21 @@ class DirectoryReader {
       for (const std::size_t i : pyramid_below(main[base].size(), sizes)) levels.push_back(others[i]);
     }
     levels.insert(levels.begin(), &main[base]);
+    std::vector<const Candidate*> unread;
     for (const Candidate* other : others) {
       const bool is_small = static_cast<double>(other->width) * static_cast<double>(other->height) <
                             static_cast<double>(main[base].width) * static_cast<double>(main[base].height) / 4.0;
       // Those of the slide's size were counted before.
       const bool is_counted =
           ome_image() != nullptr && other->width == main[base].width && other->height == main[base].height;
-      if (is_small || is_counted || std::ranges::find(levels, other) != levels.end()) continue;
-      warn_of_image(*other, "is no level of the slide: it isn't read");
+      if (!is_small && !is_counted && std::ranges::find(levels, other) == levels.end()) unread.push_back(other);
+    }
+    // A line for all of them: there may be thousands.
+    if (!unread.empty()) {
+      const std::size_t more = unread.size() - 1;
+      warn_of_image(*unread.front(),
+                    "is no level of the slide: it isn't read" +
+                        (more == 0 ? std::string() : ", nor " + std::to_string(more) + " more so large"));
     }
     return levels;
   }
