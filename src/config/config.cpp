@@ -5,6 +5,7 @@
 #include <slidestream/error.hpp>
 
 #include "config/keys.hpp"
+#include "config/positive_number.hpp"
 #include "config/read_file.hpp"
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
@@ -147,12 +148,6 @@ std::optional<ConfigValue> value_of(KeyKind kind, const toml::node& node) {
       return range_of(node);
   }
   return std::nullopt;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 /// A list with each element cut at its commas.
