@@ -1,5 +1,8 @@
+#include <cstddef>
 #include <slidestream/error.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -39,6 +42,19 @@ std::filesystem::path checked_folder(const std::filesystem::path& file) {
   return folder_of(file);
 }
 
+/// A profile as a segment of a JPEG file (ICC.1:2022, B.4); empty for none, or one that is too large.
+std::vector<std::byte> profile_segment(std::span<const std::byte> profile) {
+  constexpr std::string_view begin("\xFF\xE2\0\0ICC_PROFILE\0\1\1", 18);  // the first part of one
+  std::vector<std::byte> segment;
+  if (profile.empty() || profile.size() > most_dzi_profile) return segment;
+  for (const char c : begin) segment.push_back(static_cast<std::byte>(c));
+  segment.insert(segment.end(), profile.begin(), profile.end());
+  const std::size_t length = segment.size() - 2;  // without the marker
+  segment[2] = static_cast<std::byte>(length >> 8);
+  segment[3] = static_cast<std::byte>(length & 0xFF);
+  return segment;
+}
+
 class DziSink final : public OrderedSink {
  public:
   DziSink(const std::filesystem::path& file, const ImageDescription& description, const ImageOptions& options)
@@ -46,7 +62,8 @@ class DziSink final : public OrderedSink {
         options_(options),
         format_(description.format),
         partial_(partial_name(file)),
-        folder_(checked_folder(file), folder_of(partial_)) {
+        folder_(checked_folder(file), folder_of(partial_)),
+        profile_(profile_segment(description.icc)) {
     const std::string xml = dzi_xml(layout());
     const std::string page =
         view_page(layout(), description, folder_of(file).filename().string(), folder_of(partial_).filename().string());
@@ -71,7 +88,7 @@ class DziSink final : public OrderedSink {
       // The other way round than everywhere else: 0 is the smallest level.
       folder_.write(std::to_string(layout().levels() - 1 - tile.level) + "/" + std::to_string(tile.index.column) + "_" +
                         std::to_string(tile.index.row) + ".jpg",
-                    tile.tile.bytes);
+                    profile_.empty() ? tile.tile.bytes : with_profile(tile.tile.bytes));
     }
     return folder_.bytes() - before;
   }
@@ -85,10 +102,21 @@ class DziSink final : public OrderedSink {
   }
 
  private:
+  /// A tile with the profile behind its JFIF header, which comes first. Valid until the next call of the thread.
+  std::span<const std::byte> with_profile(std::span<const std::byte> tile) const {
+    constexpr std::ptrdiff_t jfif_end = 2 + 18;
+    thread_local std::vector<std::byte> made;
+    made.assign(tile.begin(), tile.begin() + jfif_end);
+    made.insert(made.end(), profile_.begin(), profile_.end());
+    made.insert(made.end(), tile.begin() + jfif_end, tile.end());
+    return made;
+  }
+
   ImageOptions options_;
   PixelFormat format_;
-  std::filesystem::path partial_;  ///< name of the description until it is published
-  PartialFolder folder_;           ///< whoever drains, and `publish`
+  std::filesystem::path partial_;   ///< name of the description until it is published
+  PartialFolder folder_;            ///< whoever drains, and `publish`
+  std::vector<std::byte> profile_;  ///< the segment of each tile that has it; empty: none
   std::uint64_t xml_bytes_ = 0;
   std::uint64_t page_bytes_ = 0;
 };

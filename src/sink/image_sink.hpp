@@ -154,9 +154,13 @@ std::unique_ptr<ImageSink> make_ome_tiff_sink(const std::filesystem::path& file,
 std::unique_ptr<ImageSink> make_ome_zarr_sink(const std::filesystem::path& file, const ImageDescription& description,
                                               const ImageOptions& options);
 
+/// The largest ICC profile that each Deep Zoom tile gets: tiles of 256 x 256 pixels are about as large.
+inline constexpr std::size_t most_dzi_profile = 16384;
+
 /// A pyramid as JPEG files in the folder NAME_files beside the Deep Zoom image NAME.dzi, with NAME.view.html, a page
 /// that shows them. Until they are published the names are NAME.partial_files and so on, the page can be opened, and
-/// files appear whole. \param options  levels down to one pixel. \throws OutputError, ConfigError.
+/// files appear whole. An ICC profile of up to `most_dzi_profile` bytes is in each tile.
+/// \param options  levels down to one pixel. \throws OutputError, ConfigError.
 std::unique_ptr<ImageSink> make_dzi_sink(const std::filesystem::path& file, const ImageDescription& description,
                                          const ImageOptions& options);
 

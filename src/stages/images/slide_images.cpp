@@ -125,6 +125,15 @@ IccProfile profile_of(const RunContext& context, const SlideRun& slide) {
   return profile;
 }
 
+/// Says where a profile doesn't get into an image, whose colours may then look different.
+void warn_of_profile(const RunContext& context, const SlideRun& slide, const ImageDescription& description,
+                     ImageFormat format) {
+  if (format != ImageFormat::dzi || description.icc.size() <= most_dzi_profile || !context.on_message) return;
+  context.on_message(slide.path + ": the ICC profile of " + std::to_string(description.icc.size()) +
+                     " bytes isn't put into Deep Zoom tiles, which take up to " + std::to_string(most_dzi_profile) +
+                     "; colours may look different");
+}
+
 /// Size and digest of a file or folder that has its final name.
 void measure(Artifact& artifact, const std::filesystem::path& path) {
   const auto content = path_content(path);
@@ -319,6 +328,7 @@ void SlideImages::begin(RunContext& context, const SlideRun& slide, const ImageN
         describe(context, slide, maker, *product, names.name, network ? &*network : nullptr, parameters);
     if (product->format == rgb_format) description.icc = profile.bytes;
     const ImageOptions options = options_for(context.config, *product, *slide.slide, slide.level);
+    warn_of_profile(context, slide, description, options.format);
     if (traits_of(options.format).needs_pixel_size && !description.mpp) {
       throw SlideError(slide.path + ": " + name_of(options.format) +
                        " can't do without the size of a pixel, which the slide doesn't say; set input.mpp_default");
