@@ -81,9 +81,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::int64_t more[][2] = {{0, 0}, {1, 0}, {1, 1}, {-1, -1}};
   const auto& across = more[data[0] >> 2 & 3U];
   const auto& down = more[data[0] >> 4 & 3U];
-  const TileDemand demand{colours[data[0] & 3U],   header.width + across[0],
-                          header.height + down[0], header.width + across[1],
-                          header.height + down[1], (data[0] & 0x80U) != 0 ? rgb_format : luminance_format};
+  const TileDemand demand{colours[data[0] & 3U],
+                          header.width + across[0],
+                          header.height + down[0],
+                          header.width + across[1],
+                          header.height + down[1],
+                          (data[0] & 0x80U) != 0 ? rgb_format : luminance_format,
+                          size % 2 != 0};
   if (demand.width < 1 || demand.height < 1) return 0;
   if (decoder.decode(bytes, references, demand) != cuda::JpegReason::none) return 0;
   require(decode_on_cpu(bytes, tables, demand, pixels));

@@ -166,6 +166,8 @@ const char* describe(JpegReason reason) noexcept {
       return "not 8 bits";
     case JpegReason::components:
       return "components";
+    case JpegReason::colours:
+      return "contradictory colours";
     case JpegReason::sampling:
       return "sampling factors";
     case JpegReason::several_scans:
@@ -219,6 +221,7 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
   header.component_count = 0;
   header.restart_interval = 0;
   header.tables = tables;
+  header.marks = {};
   SegmentReader reader(bytes);
   if (!reader.starts_with_soi()) return JpegReason::not_a_jpeg;
   while (true) {
@@ -232,6 +235,7 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
     }
     std::span<const std::byte> content;
     if (!reader.segment(content)) return JpegReason::damaged_header;
+    if (skipped) header.marks.add_segment(marker, content);
     if (marker == dht && !read_huffman_tables(content, header.tables)) return JpegReason::damaged_header;
     if (marker == dqt && !read_quantisation_tables(content, header.tables)) return JpegReason::damaged_header;
     if (marker == dri) {
@@ -254,13 +258,24 @@ JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableRefe
                            const TileDemand& demand, JpegHeader& header, PixelsOf& pixels_of) noexcept {
   const JpegReason reason = parse_jpeg_header(bytes, tables, header);
   if (reason != JpegReason::none) return reason;
-  const FrameVerdict verdict = judge_frame(demand, {header.width, header.height, header.component_count});
+  CodedFrame frame{header.width, header.height, header.component_count};
+  frame.marks = header.marks;
+  if (header.component_count == 3) {
+    frame.marks.add_components([&header](std::size_t i) { return header.components[i].id; },
+                               [&header](std::size_t i) {
+                                 const JpegComponent& component = header.components[i];
+                                 return component.horizontal << 4 | component.vertical;
+                               });
+  }
+  const FrameVerdict verdict = judge_frame(demand, frame);
   pixels_of = verdict.pixels;
   switch (verdict.fault) {
     case FrameFault::components:
       return JpegReason::components;
     case FrameFault::size:
       return JpegReason::size;
+    case FrameFault::colour:
+      return JpegReason::colours;
     case FrameFault::none:
       break;
   }

@@ -23,6 +23,7 @@ enum class JpegReason : std::uint32_t {
   other_coding,    ///< progressive, lossless, hierarchical, arithmetic
   precision,       ///< not 8 bits
   components,      ///< neither one nor three, or not what the slide's colour asks for
+  colours,         ///< what the tag and the tile say of colours can't be told apart
   sampling,        ///< luminance isn't the component sampled most densely; RGB with subsampling
   several_scans,   ///< the first scan doesn't hold all components
   missing_table,   ///< libjpeg-turbo would take its default tables
@@ -73,6 +74,7 @@ struct JpegHeader {
   std::uint32_t restart_interval = 0;         ///< MCUs; 0: none
   std::size_t scan_offset = 0;                ///< where the scan's data begin
   JpegTableReferences tables;
+  JpegMarks marks;  ///< what the segments of applications say
 };
 
 /// Parses a tile's bytes up to the scan's data. `tables` are those of the level, or none. Reads nothing outside

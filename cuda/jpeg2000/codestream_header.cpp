@@ -313,8 +313,10 @@ std::span<const std::byte> find_jpeg2000_codestream(std::span<const std::byte> b
   const bool sound = for_each_box(reader, [&](std::uint32_t type, const Reader& contents) {
     if (type == box("jp2c") && found.size() == 0) found = contents;
     if (type != box("jp2h")) return true;
-    return for_each_box(contents, [&plain](std::uint32_t inner, const Reader&) {
+    return for_each_box(contents, [&plain](std::uint32_t inner, const Reader& box_contents) {
+      constexpr std::uint32_t sycc = 18;  // ISO/IEC 15444-1, table I.10
       plain = plain && inner != box("pclr") && inner != box("cmap") && inner != box("cdef");
+      if (inner == box("colr") && box_contents.u8(0) == 1 && box_contents.u32(3) == sycc) plain = false;
       return true;
     });
   });
@@ -374,11 +376,19 @@ Jpeg2000Reason parse_jpeg2000_header(std::span<const std::byte> bytes, Jpeg2000H
 
 Jpeg2000Reason judge_jpeg2000(const Jpeg2000Parameters& parameters, const TileDemand& demand,
                               PixelsOf& pixels_of) noexcept {
-  const CodedFrame frame{parameters.width, parameters.height, parameters.component_count,
-                         parameters.colour_transform && !parameters.components[0].reversible};
+  const auto& parts = parameters.components;
+  const auto differs = [&parts](std::size_t i) { return parts[i].dx != parts[0].dx || parts[i].dy != parts[0].dy; };
+  const bool apart = parameters.component_count >= 3 && (differs(1) || differs(2));
+  const CodedFrame frame{parameters.width,
+                         parameters.height,
+                         parameters.component_count,
+                         parameters.colour_transform && !parts[0].reversible,
+                         parameters.colour_transform,
+                         apart && !parameters.colour_transform};
   const FrameVerdict verdict = judge_frame(demand, frame);
   if (verdict.fault == FrameFault::components) return Reason::components;
   if (verdict.fault == FrameFault::size) return Reason::size;
+  if (verdict.fault == FrameFault::colour) return Reason::components;
   pixels_of = verdict.pixels;
   return Reason::none;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <slidestream/error.hpp>
 #include <string_view>
+#include <utility>
 
 namespace slidestream {
 
@@ -88,9 +89,11 @@ bool is_frame(unsigned marker) {
   return marker >= sof0 && marker <= sof15 && marker != dht && marker != jpg && marker != dac;
 }
 
+/// Bytes of a frame's header before its first component.
+constexpr std::size_t before_components = 6;
+
 JpegFrame frame_of(unsigned marker, std::span<const std::byte> content) {
   const auto at = [content](std::size_t i) { return std::to_integer<unsigned>(content[i]); };
-  constexpr std::size_t before_components = 6;
   if (content.size() < before_components || content.size() != before_components + 3 * at(5)) {
     throw TileError("the header of the JPEG frame doesn't add up");
   }
@@ -107,6 +110,13 @@ JpegFrame frame_of(unsigned marker, std::span<const std::byte> content) {
   return frame;
 }
 
+void add_components(JpegMarks& marks, const JpegFrame& frame, std::span<const std::byte> content) {
+  if (frame.components != 3) return;
+  marks.add_components(
+      [content](std::size_t i) { return std::to_integer<unsigned>(content[before_components + 3 * i]); },
+      [&frame](std::size_t i) { return std::pair(frame.sampling[i].horizontal, frame.sampling[i].vertical); });
+}
+
 }  // namespace
 
 JpegContent append_picture(std::vector<std::byte>& to, std::span<const std::byte> stream) {
@@ -117,6 +127,7 @@ JpegContent append_picture(std::vector<std::byte>& to, std::span<const std::byte
     throw TileError("it doesn't begin as a JPEG does");
   }
   reader.marker();
+  bool scanned = false;
   std::size_t kept_from = 0;  // of the stream: what is before is in `to`, or left out
   const auto keep = [&](std::size_t end) {
     const auto part = stream.subspan(kept_from, end - kept_from);
@@ -136,7 +147,12 @@ JpegContent append_picture(std::vector<std::byte>& to, std::span<const std::byte
     }
     found.quantisation = found.quantisation || marker == dqt;
     found.huffman = found.huffman || marker == dht;
-    if (is_frame(marker)) found.frame = frame_of(marker, content);
+    if (!scanned) found.marks.add_segment(marker, content);
+    if (is_frame(marker)) {
+      found.frame = frame_of(marker, content);
+      add_components(found.marks, found.frame, content);
+    }
+    scanned = scanned || marker == sos;
     if (marker == sos) reader.pass_coded_data();
   }
   keep(reader.at());

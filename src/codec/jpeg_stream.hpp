@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "codec/jpeg_marks.hpp"
+
 /// \file
 /// The segments of a JPEG stream, for putting it into another file without what isn't picture.
 
@@ -36,6 +38,7 @@ struct JpegContent {
   JpegFrame frame;            ///< without components where there is none: a stream of tables
   bool quantisation = false;  ///< it brings quantisation tables
   bool huffman = false;       ///< it brings Huffman tables
+  JpegMarks marks;            ///< what is said of its colours before its first scan
 };
 
 /// Appends the stream to `to` without what isn't picture: comments, the data of applications, and what follows its end.

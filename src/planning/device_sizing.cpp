@@ -161,7 +161,7 @@ bool takes_jpeg2000(const DeviceWork& work, const Slide& slide, std::size_t leve
     for (std::size_t k = 0; k < plane_count; ++k) {
       if (work.pixel_bytes[k] == 0) continue;
       PixelsOf pixels = PixelsOf::first;
-      const TileDemand demand = demand_for(level, index, plane_formats[k]);
+      const TileDemand demand = demand_for(level, false, index, plane_formats[k]);
       if (cuda::judge_jpeg2000(header.parameters, demand, pixels) != Jpeg2000Reason::none) return false;
       components = std::max(components, cuda::components_for(pixels));
     }

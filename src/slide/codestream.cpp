@@ -77,7 +77,14 @@ void check_channels(std::span<const std::byte> definitions) {
   }
 }
 
-std::span<const std::byte> find_codestream(std::span<const std::byte> bytes) {
+/// Whether a JP2 file's box of colours says sYCC (ISO/IEC 15444-1, I.5.3.3).
+bool says_ycbcr(std::span<const std::byte> colours) {
+  constexpr unsigned enumerated = 1, sycc = 18;
+  const Reader reader(colours);
+  return reader.u8(0) == enumerated && reader.u32(3) == sycc;
+}
+
+std::span<const std::byte> find_codestream(std::span<const std::byte> bytes, Codestream& stream) {
   const Reader reader(bytes);
   if (bytes.size() >= 4 && reader.u16(0) == soc && reader.u16(2) == siz) return bytes;
   constexpr std::array<std::uint32_t, 3> signature{12, box("jP  "), 0x0D0A870A};
@@ -85,9 +92,10 @@ std::span<const std::byte> find_codestream(std::span<const std::byte> bytes) {
                       reader.u32(8) == signature[2];
   if (!is_jp2) throw TileError("the data begin neither like a JPEG 2000 codestream nor like a JP2 file");
   std::span<const std::byte> found;
-  const auto header_box = [](std::uint32_t type, std::span<const std::byte> contents) {
+  const auto header_box = [&stream](std::uint32_t type, std::span<const std::byte> contents) {
     if (type == box("pclr")) throw TileError("the JP2 file has a palette, which isn't supported");
     if (type == box("cdef")) check_channels(contents);
+    if (type == box("colr") && says_ycbcr(contents)) stream.jp2_says_ycbcr = true;
   };
   for_each_box(bytes, [&](std::uint32_t type, std::span<const std::byte> contents) {
     if (type == box("jp2h")) for_each_box(contents, header_box);
@@ -267,7 +275,7 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
 
 Codestream parse_codestream(std::span<const std::byte> bytes) {
   Codestream stream;
-  stream.bytes = find_codestream(bytes);
+  stream.bytes = find_codestream(bytes, stream);
   const Reader reader(stream.bytes);
   if (reader.u16(0) != soc || reader.u16(2) != siz) throw TileError("the JPEG 2000 codestream doesn't begin with SIZ");
   const std::uint64_t tiles = read_size(reader, 2, stream);

@@ -23,8 +23,17 @@ struct Codestream {
   std::uint32_t height = 0;
   std::vector<Component> components;
   bool irreversible_colour_transform = false;  ///< components 0 to 2 are Y, Cb and Cr
+  bool jp2_says_ycbcr = false;                 ///< so is what the JP2 file calls its colours
   std::uint64_t work_bytes = 0;   ///< about what a decoder takes for tiles, precincts, code-blocks and layers
   bool colour_transform = false;  ///< of components 0 to 2, of either kind, in some tile
+
+  /// Whether components 0 to 2 are there and have different sampling.
+  bool sampled_apart() const noexcept {
+    const auto differs = [this](std::size_t i) {
+      return components[i].dx != components[0].dx || components[i].dy != components[0].dy;
+    };
+    return components.size() >= 3 && (differs(1) || differs(2));
+  }
 };
 
 /// Precincts, and code-blocks, of all components that a codestream may have: a decoder allocates one to two KiB for

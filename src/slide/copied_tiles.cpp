@@ -46,7 +46,19 @@ bool sampling_fits(const JpegFrame& frame, Colour colour) {
   return all_alike(1) && fits(frame.sampling[0].horizontal) && fits(frame.sampling[0].vertical);
 }
 
-void check_frame(const JpegFrame& frame, const Level& level) {
+/// What a tile's components are, for whoever reads it out of the file that it is copied to, as well: that one counts
+/// the markers, whatever the source does. \throws TileError
+Colour colour_of_copy(const JpegContent& content, Colour tag, bool tiles_say_colour) {
+  if (content.frame.components != 3) return tag;
+  const std::optional<Colour> colour = tiles_say_colour ? colour_of_jpeg(tag, content.marks) : tag;
+  if (!colour) throw TileError("what its colours are can't be told from PhotometricInterpretation and its markers");
+  if (colour_of_jpeg(*colour, content.marks) != colour) {
+    throw TileError("its markers contradict PhotometricInterpretation");
+  }
+  return *colour;
+}
+
+void check_frame(const JpegFrame& frame, const Level& level, Colour colour) {
   if (!frame.baseline) throw TileError("it isn't baseline JPEG");
   if (frame.precision != 8) throw TileError("it has " + std::to_string(frame.precision) + " bits a sample");
   if (frame.width != level.tile_width || frame.height != level.tile_height) {
@@ -56,7 +68,7 @@ void check_frame(const JpegFrame& frame, const Level& level) {
   if (frame.components != (level.colour == Colour::grey ? 1 : 3)) {
     throw TileError("it has " + std::to_string(frame.components) + " components");
   }
-  if (!sampling_fits(frame, level.colour)) throw TileError("its components are sampled as TIFF doesn't have it");
+  if (!sampling_fits(frame, colour)) throw TileError("its components are sampled as TIFF doesn't have it");
 }
 
 /// What tiles like this one need.
@@ -71,11 +83,14 @@ CopiedLevel level_like(const Slide& slide, std::size_t index, const TileRange& r
   const LevelCoding& coding = coding_of(slide, index);
   std::vector<std::byte> joined;
   const JpegContent content = append_picture(picture, coded_bytes(coding, bytes, joined));
-  check_frame(content.frame, level);
+  const Colour colour = colour_of_copy(content, level.colour, coding.tiles_say_colour);
+  check_frame(content.frame, level, colour);
   copied.frame = content.frame;
-  copied.ycbcr = level.colour == Colour::ycbcr;
+  copied.ycbcr = colour == Colour::ycbcr;
+  copied.tag = level.colour;
+  copied.tiles_say_colour = coding.tiles_say_colour;
   if (!coding.jpeg_tables.empty()) append_picture(copied.tables, coding.jpeg_tables);
-  copied.white = make_white_tile(copied.tables, picture, content, level.colour);
+  copied.white = make_white_tile(copied.tables, picture, content, colour);
   return copied;
 }
 
@@ -121,6 +136,8 @@ void append_copied_tile(std::vector<std::byte>& to, const CopiedLevel& level, co
   std::vector<std::byte> joined;
   const JpegContent content = append_picture(to, coded_bytes(coding, range, joined));
   if (content.frame != level.frame) throw TileError("it isn't coded like the slide's first one");
+  const bool ycbcr = colour_of_copy(content, level.tag, level.tiles_say_colour) == Colour::ycbcr;
+  if (ycbcr != level.ycbcr) throw TileError("its colours aren't coded like those of the slide's first one");
 }
 
 }  // namespace slidestream

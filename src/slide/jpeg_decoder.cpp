@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <slidestream/error.hpp>
+#include <string>
+#include <utility>
 
 #include "slide/jpeg_session.hpp"
 #include "slide/luminance.hpp"
@@ -55,6 +57,18 @@ bool read_tables(JpegSession& session, std::span<const std::byte> tables) {
   if (jpeg_read_header(&session.decompressor, FALSE) != JPEG_HEADER_TABLES_ONLY) session.fail("it holds an image");
   if (!tables_are_codes(session.decompressor)) session.fail("a Huffman table holds more codes than fit");
   return true;
+}
+
+/// What the header that libjpeg has read says of colours.
+JpegMarks marks_of(const jpeg_decompress_struct& jpeg) {
+  JpegMarks marks;
+  marks.jfif = jpeg.saw_JFIF_marker != FALSE;
+  if (jpeg.saw_Adobe_marker != FALSE) marks.set_adobe(jpeg.Adobe_transform);
+  if (jpeg.num_components != 3) return marks;
+  marks.add_components(
+      [&jpeg](std::size_t i) { return jpeg.comp_info[i].component_id; },
+      [&jpeg](std::size_t i) { return std::pair(jpeg.comp_info[i].h_samp_factor, jpeg.comp_info[i].v_samp_factor); });
+  return marks;
 }
 
 /// What libjpeg is told that the components of a frame are, and what it is asked for.
@@ -277,8 +291,13 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   if (!read_jpeg_frame(session, bytes)) throw TileError(session.message);
   const jpeg_decompress_struct& jpeg = session.decompressor;
   const int components = jpeg.num_components;
-  const PixelsOf pixels_of =
-      check_frame(job, {jpeg.image_width, jpeg.image_height, static_cast<std::size_t>(components)}, "JPEG frame");
+  CodedFrame frame{jpeg.image_width, jpeg.image_height, static_cast<std::size_t>(components)};
+  frame.marks = marks_of(jpeg);
+  const PixelsOf pixels_of = check_frame(job, frame, "JPEG frame");
+  // Four components are inks for most writers of JPEG: that they are colours and alpha the slide must say, too.
+  if (job.demand.tiles_say_colour && components == 4 && job.coding.samples != components) {
+    throw TileError("the JPEG frame has 4 components, and SamplesPerPixel says " + std::to_string(job.coding.samples));
+  }
   const DecodeMemory::Lease memory =
       memory_for(job, sequential_jpeg_bytes(jpeg.image_width, static_cast<std::uint64_t>(components)) +
                           (jpeg_has_multiple_scans(&session.decompressor) == TRUE ? coefficient_bytes(jpeg) : 0));

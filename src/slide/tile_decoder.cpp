@@ -13,6 +13,30 @@
 
 namespace slidestream {
 
+namespace {
+
+/// What of a frame speaks of colours, and against what the tag says.
+std::string marks_text(const CodedFrame& frame) {
+  const JpegMarks& marks = frame.marks;
+  std::string text;
+  const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", its ") + what; };
+  if (marks.jfif) add("JFIF header YCbCr");
+  if (marks.adobe != JpegMarks::no_adobe) {
+    const bool inks = frame.components == 4;
+    add(std::string("Adobe marker ") + (inks               ? "four inks"
+                                        : marks.adobe == 0 ? "RGB"
+                                        : marks.adobe == 1 ? "YCbCr"
+                                                           : "YCCK"));
+  }
+  if (marks.called_rgb) add("components' names RGB");
+  if (marks.sampled_apart) add("components' sampling YCbCr");
+  if (frame.ycbcr_is_coded) add("JP2 file YCbCr");
+  if (frame.rgb_is_coded) add("component transform RGB");
+  return text;
+}
+
+}  // namespace
+
 PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* coded) {
   const FrameVerdict verdict = judge_frame(job.demand, frame);
   switch (verdict.fault) {
@@ -23,6 +47,10 @@ PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* co
       throw TileError("decodes to " + std::to_string(frame.width) + " x " + std::to_string(frame.height) +
                       " pixels, expected " + std::to_string(job.demand.width) + " x " +
                       std::to_string(job.demand.height));
+    case FrameFault::colour:
+      throw TileError("its colours can't be told: PhotometricInterpretation says " +
+                      std::string(job.demand.colour == Colour::rgb ? "RGB" : "YCbCr") + ", the " + coded + "'s " +
+                      marks_text(frame));
     case FrameFault::none:
       break;
   }
@@ -116,10 +144,11 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
   const LevelCoding& coding = impl_of(slide).codings[level_index];
   const std::span<const std::byte> coded = coded_bytes(coding, bytes, impl_->joined);
   if (coded.empty()) throw TileError("has no bytes");
-  const TileJob job{slide,     level_index,    level,
-                    coding,    index,          demand_for(slide.coded_level(level_index), index, out.format),
-                    from_x,    from_y,         out,
-                    luminance, &impl_of(slide)};
+  const TileJob job{
+      slide,     level_index,    level,
+      coding,    index,          demand_for(slide.coded_level(level_index), coding.tiles_say_colour, index, out.format),
+      from_x,    from_y,         out,
+      luminance, &impl_of(slide)};
   switch (level.codec) {
     case Codec::jpeg:
       return impl_->jpeg.decode(job, coded);

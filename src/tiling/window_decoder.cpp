@@ -232,7 +232,8 @@ void WindowDecoder::Impl::read() {
     const cuda::JpegLevelTables tables(coding.jpeg_tables);
     finish(*jpeg, [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
                       const cuda::JpegPlacement& placement) {
-      return jpeg->add(bytes, offset, tables, demand_for(level(), index), placement) == cuda::JpegReason::none;
+      return jpeg->add(bytes, offset, tables, demand_for(level(), coding.tiles_say_colour, index), placement) ==
+             cuda::JpegReason::none;
     });
     jpeg->finish(jpeg_decoder->lanes());
     return;
@@ -246,7 +247,7 @@ void WindowDecoder::Impl::read() {
   }
   finish(*jpeg2000, [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
                         const cuda::JpegPlacement& placement) {
-    return jpeg2000->add(bytes, offset, demand_for(level(), index), placement) == cuda::Jpeg2000Reason::none;
+    return jpeg2000->add(bytes, offset, demand_for(level(), false, index), placement) == cuda::Jpeg2000Reason::none;
   });
 }
 

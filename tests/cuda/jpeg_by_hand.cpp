@@ -154,6 +154,13 @@ Bytes adobe_marker(int transform) {
   return segment;
 }
 
+Bytes jfif_header() {
+  constexpr unsigned bytes[] = {0xFF, 0xE0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
+  Bytes segment;
+  for (const unsigned byte : bytes) segment.push_back(static_cast<std::byte>(byte));
+  return segment;
+}
+
 }  // namespace
 
 const std::vector<JpegSampling>& jpeg_samplings() {
@@ -198,6 +205,7 @@ Bytes make_jpeg(const JpegByHand& options) {
   const JpegSampling& wanted = jpeg_samplings()[options.sampling];
   const bool coded = can_be_coded(wanted, options.ids.size());
   std::vector<Bytes> made;
+  if (options.jfif) made.push_back(jfif_header());
   if (options.adobe >= 0) made.push_back(adobe_marker(options.adobe));
   for (Bytes& segment : jpeg_segments(code(options, coded ? wanted : jpeg_samplings()[0]))) {
     if (!keeps(options.tables, marker_of(segment))) continue;
@@ -235,6 +243,7 @@ std::string describe(const JpegByHand& options) {
     const auto& [h, v] = jpeg_samplings()[options.sampling].factors[i];
     text += ' ' + std::to_string(h) + 'x' + std::to_string(v);
   }
+  text += options.jfif ? ", JFIF" : "";
   return text + ", Adobe " + std::to_string(options.adobe) + ", tables " + places[static_cast<int>(options.tables)];
 }
 

@@ -42,6 +42,7 @@ struct JpegByHand {
   JpegProcess process = JpegProcess::baseline;
   JpegTables tables = JpegTables::inside;
   int adobe = -1;  ///< the transform that an Adobe marker names; -1: no marker
+  bool jfif = false;
   int restart_interval = 0;
 };
 

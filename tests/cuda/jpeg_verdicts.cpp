@@ -83,6 +83,36 @@ bool fits(Colour colour, std::size_t components) {
   return components != 2;
 }
 
+/// What three components are by the tag, or by what the tile says where that counts: nothing where it can't be told.
+/// Said once more, as a table.
+std::optional<Colour> told(const JpegByHand& options, Colour tag) {
+  const bool rgb_names = options.ids[0] == 'R', jfif_names = options.ids[0] == 1;
+  const auto& factors = jpeg_samplings()[options.sampling].factors;
+  const bool apart = factors[0] != factors[1] || factors[0] != factors[2];
+  switch (options.adobe) {
+    case 0:
+      return options.jfif || apart ? std::nullopt : std::optional(Colour::rgb);
+    case 1:
+      return rgb_names ? std::nullopt : std::optional(Colour::ycbcr);
+    case 2:
+      return std::nullopt;
+    default:
+      break;
+  }
+  if (options.jfif) return rgb_names ? std::nullopt : std::optional(Colour::ycbcr);
+  if (rgb_names) return tag == Colour::rgb && !apart ? std::optional(Colour::rgb) : std::nullopt;
+  if (tag == Colour::rgb && apart) return jfif_names ? std::optional(Colour::ycbcr) : std::nullopt;
+  return tag;
+}
+
+/// What components are for the slide; nothing where the tile must be refused.
+std::optional<Colour> colour_for(const JpegByHand& options, const TileDemand& demand) {
+  const bool grey = demand.colour == Colour::grey || demand.colour == Colour::grey_inverted;
+  if (grey || !demand.tiles_say_colour || options.ids.size() < 3) return demand.colour;
+  if (options.ids.size() == 3) return told(options, demand.colour);
+  return std::nullopt;  // four components: `samples` isn't theirs here
+}
+
 bool is_ordinary(const JpegByHand& options, Colour colour, bool distinct) {
   const std::size_t components = options.ids.size();
   const bool coding = options.process == JpegProcess::baseline || options.process == JpegProcess::extended;
@@ -119,17 +149,24 @@ void add_combinations(std::vector<Case>& cases, JpegTables tables, std::size_t s
         for (options.sampling = 0; options.sampling < jpeg_samplings().size(); ++options.sampling) {
           for (options.adobe = -1; options.adobe <= 2; ++options.adobe) {
             options.restart_interval = static_cast<int>(number % 3);
+            options.jfif = number / 8 % 5 == 4;
             std::optional<Bytes> made;
-            for (const Colour colour : colours) {
-              if (number++ % step != 0) continue;
-              if (!made) made = make_jpeg(options);
-              const bool distinct = ids != doubled || components == 1;
-              const bool ordinary = is_ordinary(options, colour, distinct);
-              const Expected on_cpu = ordinary || is_known(options, colour, distinct) ? Expected::accepted
-                                      : !fits(colour, components)                     ? Expected::refused
-                                                                                      : Expected::anything;
-              add_whole(cases, {describe(options), *made, whole_tile(colour, options.width, options.height), ordinary,
-                                on_cpu});
+            for (const Colour tag : colours) {
+              for (const bool tiles_say : {false, true}) {
+                if (number++ % step != 0) continue;
+                if (!made) made = make_jpeg(options);
+                TileDemand demand = whole_tile(tag, options.width, options.height);
+                demand.tiles_say_colour = tiles_say;
+                const std::optional<Colour> colour = colour_for(options, demand);
+                const bool distinct = ids != doubled || components == 1;
+                const bool ordinary = colour && is_ordinary(options, *colour, distinct);
+                const bool known = colour && is_known(options, *colour, distinct);
+                const Expected on_cpu = ordinary || known                   ? Expected::accepted
+                                        : !colour || !fits(tag, components) ? Expected::refused
+                                                                            : Expected::anything;
+                const char* named = tiles_say ? ", tiles say" : "";
+                add_whole(cases, {describe(options) + named, *made, demand, ordinary, on_cpu});
+              }
             }
           }
         }
@@ -185,6 +222,7 @@ JpegByHand random_ordinary(std::mt19937& random, JpegTables tables) {
   if (random() % 3 == 0) options.ids = {1};
   options.sampling = random() % 9;
   options.adobe = static_cast<int>(random() % 4) - 1;
+  options.jfif = random() % 4 == 0;
   options.restart_interval = static_cast<int>(random() % 3);
   return options;
 }
@@ -268,8 +306,9 @@ void check_header_mutants(const GpuWay& decode, const PixelFormat& format, std::
       for (int i = 0; i < 8; ++i) {
         const Colour colour =
             options.ids.size() == 3 && i % 2 == 0 ? Colour::ycbcr : colours[random() % colours.size()];
-        add_whole(cases, {"mutant of " + describe(options), mutate_header(made, random),
-                          whole_tile(colour, options.width, options.height)});
+        TileDemand demand = whole_tile(colour, options.width, options.height);
+        demand.tiles_say_colour = i % 4 < 2;
+        add_whole(cases, {"mutant of " + describe(options), mutate_header(made, random), demand});
       }
     }
     const Bytes tables = make_jpeg_tables(place);

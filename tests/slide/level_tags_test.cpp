@@ -51,7 +51,25 @@ TEST_CASE("what isn't supported is refused with the tag's name and value") {
   check([](Dir d) { d.remove(262); }, "PhotometricInterpretation is missing");
   check([](Dir d) { d.set_short(259, 6); }, "Compression 6");
   check([](Dir d) { d.set_short(259, 12345); }, "Compression 12345");
-  check([](Dir d) { d.set_short(274, 6); }, "");  // orientation is ignored
+  check([](Dir d) { d.set_short(274, 6); },
+        "Orientation 6 isn't supported; supported: 1, the first pixel at the upper");
+  check([](Dir d) { d.set(258, short_, {8, 8, 16}); }, "BitsPerSample 16");
+  check([](Dir d) { d.set(258, short_, {}); }, "BitsPerSample has no value that can be read");
+  check([](Dir d) { d.set(339, short_, {1, 1, 2}); }, "SampleFormat 2");
+  check([](Dir d) { d.set_short(284, 2); }, "", 1);  // of one sample both are the same
+}
+
+TEST_CASE("a predictor is refused where the codec has none, or no such one") {
+  const auto predictor = [](std::uint64_t compression, std::uint64_t value) {
+    return [=](Dir d) { d.set_short(259, compression).set_short(317, value); };
+  };
+  check(predictor(1, 1), "");
+  check(predictor(1, 2), "Predictor 2 isn't supported with compression none; supported: 1 none");
+  check(predictor(32773, 2), "Predictor 2 isn't supported with compression packbits; supported: 1 none");
+  check(predictor(5, 2), "");
+  check(predictor(8, 2), "");
+  check(predictor(8, 3), "Predictor 3 isn't supported; supported: 1 none, 2 horizontal");
+  check(predictor(5, 34892), "Predictor 34892 isn't supported");
 }
 
 TEST_CASE("samples and colour must agree") {

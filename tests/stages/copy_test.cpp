@@ -14,6 +14,7 @@
 #include "sink/file_digest.hpp"
 #include "sink/image_sink.hpp"
 #include "slide/copied_tiles.hpp"
+#include "slide/marked_jpeg.hpp"
 #include "support/copied_images.hpp"
 #include "support/pipeline_runs.hpp"
 
@@ -214,7 +215,12 @@ TEST_CASE("a slide whose tiles don't fit is refused in one line before anything 
   CHECK(four(test::encode_jpeg(picture, {.arithmetic = true})) == begin + "tile 0: it isn't baseline JPEG");
   CHECK(four(test::encode_jpeg(test::cut(picture, 0, 0, 64, 48))) ==
         begin + "tile 0: it has 64 x 48 pixels, not 64 x 64");
-  CHECK(four(test::encode_jpeg(picture), 2) == begin + "tile 0: its components are sampled as TIFF doesn't have it");
+  CHECK(four(test::encode_jpeg(picture, {.chroma_horizontal = 2})) ==
+        begin + "tile 0: its components are sampled as TIFF doesn't have it");
+  const std::string unclear =
+      begin + "tile 0: what its colours are can't be told from PhotometricInterpretation and its markers";
+  CHECK(four(test::with_identifiers(test::encode_jpeg(picture), "RGB"), 2) == unclear);
+  CHECK(four(test::with_jfif(test::with_adobe(test::encode_jpeg(picture), 0)), 2) == unclear);
   CHECK(four({}) == begin + "none of them is there");
 }
 
@@ -240,6 +246,36 @@ TEST_CASE("a tile that isn't coded like the first one fails the slide, with its 
     REQUIRE(std::ranges::count(pixels.begin() + static_cast<std::ptrdiff_t>(y * 384),
                                pixels.begin() + static_cast<std::ptrdiff_t>(y * 384 + 192), 255) == 192);
   }
+}
+
+TEST_CASE("a copy's tag is what the tiles' own markers say, and all of its tiles are of one kind") {
+  const test::TemporaryFolder folder;
+  const test::Picture picture = test::make_stained_picture(64, 64, 3);
+  const Bytes jfif = test::with_jfif(test::encode_jpeg(picture));
+  const Bytes adobe = test::with_adobe(test::encode_jpeg(picture, {.coding = test::JpegOptions::Coding::rgb}), 0);
+  struct Kind {
+    const Bytes& tile;
+    std::uint64_t tag;
+    Colour colour;
+  };
+  int number = 0;
+  for (const auto& [tile, tag, colour] :
+       {Kind{jfif, 2, Colour::ycbcr}, {jfif, 6, Colour::ycbcr}, {adobe, 2, Colour::rgb}, {adobe, 6, Colour::rgb}}) {
+    const Config config = config_of_copies(folder, "out" + std::to_string(number++));
+    // One is missing, and becomes a white one.
+    const std::string slide = slide_of(folder, {tile, tile, {}, tile}, tag);
+    test::require_done(run(config, {slide}));
+    const auto image = Slide::open(image_of(config, slide));
+    CHECK(image->info().levels[0].colour == colour);
+    CHECK((tile_of(*image, 0, 0) == tile));
+    CHECK((test::read_level_rgb(*image) == test::read_level_rgb(*Slide::open(slide))));
+  }
+  // RGB without a marker among them: its frame is the same, its colours aren't.
+  const Bytes even = test::encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
+  const std::string mixed = slide_of(folder, {test::with_jfif(even), even, even, even}, 2);
+  CHECK(
+      cause(config_of_copies(folder, "mixed"), mixed) ==
+      "encode: tile 1 (column 1, row 0) can't be copied: its colours aren't coded like those of the slide's first one");
 }
 
 TEST_CASE("an image that isn't whole has the slide's tiles and white ones, and is read") {

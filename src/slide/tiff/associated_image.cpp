@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <slidestream/error.hpp>
 #include <string>
+#include <vector>
 
+#include "codec/jpeg_stream.hpp"
 #include "slide/file.hpp"
 #include "slide/tiff/level_tags.hpp"
 #include "slide/tiff/tiff_container.hpp"
@@ -44,6 +48,61 @@ class RgbaReader {
   bool is_open_ = false;
 };
 
+/// What a JPEG strip or tile of the image is, by its header; nothing where that says nothing, or libtiff says more.
+std::optional<JpegContent> content_of(const File& file, TiffFile& tiff, std::uint32_t index) {
+  const std::uint64_t offset = TIFFGetStrileOffset(tiff.get(), index);
+  const std::uint64_t length = TIFFGetStrileByteCount(tiff.get(), index);
+  if (length == 0 || length > most_allocated || !file.contains(offset, length)) return {};
+  std::vector<std::byte> bytes(length), picture;
+  file.read(offset, bytes);
+  try {
+    const JpegContent content = append_picture(picture, bytes);
+    return content.frame.components == 3 ? std::optional(content) : std::nullopt;
+  } catch (const TileError&) {
+    return {};
+  }
+}
+
+/// libtiff takes the components of a JPEG for what the tag says. Where the JPEG says something else, the tag is changed
+/// for this handle. \returns why that can't be told; empty: it can.
+std::string correct_colours(const File& file, TiffFile& tiff) {
+  std::uint16_t compression = 0, photometric = 0;
+  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_COMPRESSION, &compression);
+  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_PHOTOMETRIC, &photometric);
+  if (compression != COMPRESSION_JPEG || (photometric != PHOTOMETRIC_RGB && photometric != PHOTOMETRIC_YCBCR))
+    return {};
+  const Colour tag = photometric == PHOTOMETRIC_RGB ? Colour::rgb : Colour::ycbcr;
+  const bool tiled = TIFFIsTiled(tiff.get()) != 0;
+  const std::uint32_t count = tiled ? TIFFNumberOfTiles(tiff.get()) : TIFFNumberOfStrips(tiff.get());
+  std::optional<JpegContent> first;
+  std::optional<Colour> colour;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::optional<JpegContent> content = content_of(file, tiff, i);
+    if (!content) continue;
+    const std::optional<Colour> own = colour_of_jpeg(tag, content->marks);
+    if (!own) return "its colours can't be told from PhotometricInterpretation and the JPEG's markers";
+    if (colour && *colour != *own) return "its parts have different colours by the JPEG's markers";
+    if (!first) first = content;
+    colour = own;
+  }
+  if (!colour || *colour == tag) return {};
+  const bool ycbcr = *colour == Colour::ycbcr;
+  TIFFSetField(tiff.get(), TIFFTAG_PHOTOMETRIC, ycbcr ? PHOTOMETRIC_YCBCR : PHOTOMETRIC_RGB);
+  if (ycbcr) {
+    const JpegFrame::Component& densest = first->frame.sampling.front();
+    TIFFSetField(tiff.get(), TIFFTAG_YCBCRSUBSAMPLING, densest.horizontal, densest.vertical);
+  }
+  return {};
+}
+
+/// libtiff mirrors an image whose first pixel is at another corner, and doesn't turn one.
+std::string fault_of_orientation(TiffFile& tiff) {
+  std::uint16_t orientation = ORIENTATION_TOPLEFT;
+  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &orientation);
+  if (orientation >= ORIENTATION_TOPLEFT && orientation <= ORIENTATION_BOTLEFT) return {};
+  return "its Orientation " + std::to_string(orientation) + " isn't supported; supported: 1 to 4";
+}
+
 }  // namespace
 
 AssociatedImage TiffContainer::read_associated(std::size_t index, const std::string& name) const {
@@ -58,6 +117,8 @@ AssociatedImage TiffContainer::read_associated(std::size_t index, const std::str
   if (compression != COMPRESSION_JPEG && !codec_of_libtiff(compression)) {
     fail("its compression " + std::to_string(compression) + " isn't supported");
   }
+  if (const std::string fault = fault_of_orientation(tiff); !fault.empty()) fail(fault);
+  if (const std::string fault = correct_colours(file_, tiff); !fault.empty()) fail(fault);
   std::string cause;
   RgbaReader reader(tiff, cause);
   if (!reader.is_open()) fail(tiff.message().empty() ? cause : tiff.message());

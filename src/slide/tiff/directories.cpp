@@ -362,7 +362,7 @@ class DirectoryReader {
   void add_level(const RawDirectory& directory) {
     Level level;
     LevelCoding coding;
-    read_level(raw_, budget_, directory, file_, options_, level, coding);
+    read_level(raw_, budget_, directory, file_, options_, level, coding, slide_.info.warnings);
     TiffContainer::LevelPlace place;
     place.directory = directory.offset;
     if (const RawEntry* icc = directory.find(TIFFTAG_ICCPROFILE)) place.icc = *icc;

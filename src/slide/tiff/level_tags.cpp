@@ -1,9 +1,11 @@
 #include "slide/tiff/level_tags.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "slide/channels.hpp"
 #include "slide/jpeg_decoder.hpp"
@@ -63,7 +65,31 @@ class Tags {
       refuse(std::string(name) + " has " + std::to_string(entry->count) + " values, supported are up to " +
              std::to_string(most_values_of_samples));
     }
-    return raw_.values(*entry, name);
+    std::vector<std::uint64_t> values = raw_.values(*entry, name);
+    if (values.empty()) refuse(std::string(name) + " has no value that can be read");
+    return values;
+  }
+
+  /// Rational numbers; none where the tag is missing or has fewer.
+  std::vector<float> reals(std::uint16_t tag, unsigned count) const {
+    constexpr std::uint64_t rational_bytes = 8;
+    std::vector<float> values;
+    const RawEntry* entry = directory_.find(tag);
+    if (entry == nullptr || entry->type != TIFF_RATIONAL || entry->count < count) return values;
+    RawDirectory one;
+    one.entries = {*entry};
+    for (unsigned i = 0; i < count; ++i) {
+      const std::optional<float> value = raw_.real(one, tag);
+      if (!value) return {};
+      values.push_back(*value);
+      one.entries.front().value_at += rational_bytes;
+    }
+    return values;
+  }
+
+  bool is_aperios() const {
+    constexpr std::string_view maker = "Aperio";
+    return raw_.text(directory_, TIFFTAG_IMAGEDESCRIPTION, maker.size()) == maker;
   }
 
  private:
@@ -126,7 +152,8 @@ Colour colour_of(const Tags& tags, Codec codec, std::uint64_t compression, std::
     case PHOTOMETRIC_MINISWHITE:
       return Colour::grey_inverted;
     case PHOTOMETRIC_RGB:
-      return compression == compression_jpeg2000_ycbcr ? Colour::ycbcr : Colour::rgb;
+      // Aperio's 33003 is YCbCr, whatever its tag says. Of other writers that number says less than the tag.
+      return compression == compression_jpeg2000_ycbcr && tags.is_aperios() ? Colour::ycbcr : Colour::rgb;
     case PHOTOMETRIC_YCBCR:
       if (compression == compression_jpeg2000 || compression == compression_jpeg2000_rgb) return Colour::rgb;
       if (codec == Codec::jpeg || codec == Codec::jpeg2000) return Colour::ycbcr;
@@ -170,7 +197,12 @@ void check_samples(const Tags& tags, const OpenOptions& options, Level& level, L
     const std::uint64_t value = tags.number_or(only, tag, name);
     if (value != only) tags.refuse(name, value, supported);
   };
-  require(TIFFTAG_PLANARCONFIG, "PlanarConfiguration", PLANARCONFIG_CONTIG, "1 contiguous");
+  // One sample a pixel is the same in both ways.
+  if (tags.number_or(1, TIFFTAG_SAMPLESPERPIXEL, "SamplesPerPixel") != 1) {
+    require(TIFFTAG_PLANARCONFIG, "PlanarConfiguration", PLANARCONFIG_CONTIG, "1 contiguous");
+  }
+  require(TIFFTAG_ORIENTATION, "Orientation", ORIENTATION_TOPLEFT,
+          "1, the first pixel at the upper left; turn the image and write it again");
   require(TIFFTAG_FILLORDER, "FillOrder", FILLORDER_MSB2LSB, "1");
   require(TIFFTAG_IMAGEDEPTH, "ImageDepth", 1, "1");
   require(TIFFTAG_TILEDEPTH, "TileDepth", 1, "1");
@@ -266,19 +298,57 @@ void read_jpeg_tables(const Tags& tags, const RawTiff& raw, const RawDirectory& 
   if (!damage.empty()) tags.refuse("JPEGTables is damaged: " + damage);
 }
 
+/// Codecs without a predictor leave samples as they are, whatever the tag says: then nobody knows what was meant.
+void check_predictor(const Tags& tags, Codec codec) {
+  const std::uint64_t predictor = tags.number_or(PREDICTOR_NONE, TIFFTAG_PREDICTOR, "Predictor");
+  // JPEG and JPEG 2000 predict by themselves.
+  if (predictor == PREDICTOR_NONE || codec == Codec::jpeg || codec == Codec::jpeg2000) return;
+  const bool has_one = codec == Codec::lzw || codec == Codec::deflate || codec == Codec::zstd || codec == Codec::lzma;
+  if (!has_one) {
+    tags.refuse("Predictor " + std::to_string(predictor) + " isn't supported with compression " + name(codec) +
+                "; supported: 1 none");
+  }
+  if (predictor != PREDICTOR_HORIZONTAL) tags.refuse("Predictor", predictor, "1 none, 2 horizontal");
+}
+
+/// Says which tags would change colours, were they applied. libjpeg takes JFIF's YCbCr for granted, and so do readers.
+void warn_of_colours(const Tags& tags, const Level& level, std::vector<std::string>& warnings) {
+  const auto warn = [&](const std::string& tag) {
+    std::string warning = tag + " isn't applied; colours may look different";
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
+  };
+  const std::vector<float> range = tags.reals(TIFFTAG_REFERENCEBLACKWHITE, 6);
+  bool full = true;
+  for (std::size_t i = 0; i < range.size(); i += 2) {
+    const bool is_centre = i > 0 && range[i] == 128.0F;
+    full = full && (range[i] == 0.0F || is_centre) && range[i + 1] == 255.0F;
+  }
+  if (!full) warn("ReferenceBlackWhite, another range of samples than 0 to 255,");
+  if (level.colour != Colour::ycbcr) return;
+  const std::vector<float> weights = tags.reals(TIFFTAG_YCBCRCOEFFICIENTS, 3);
+  constexpr float jfif_red = 0.299F, close = 0.001F;
+  if (!weights.empty() && std::abs(weights[0] - jfif_red) > close) {
+    warn("YCbCrCoefficients, other weights than 0.299, 0.587, 0.114,");
+  }
+}
+
 /// Whether tiles of the level are decoded through a libtiff handle.
 bool is_libtiffs(Codec codec) { return codec != Codec::none && codec != Codec::jpeg && codec != Codec::jpeg2000; }
 
 }  // namespace
 
 void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
-                const OpenOptions& options, Level& level, LevelCoding& coding) {
+                const OpenOptions& options, Level& level, LevelCoding& coding, std::vector<std::string>& warnings) {
   const Tags tags(raw, directory, file);
   const std::uint64_t compression = tags.number_or(COMPRESSION_NONE, TIFFTAG_COMPRESSION, "Compression");
   level.codec = codec_of(tags, compression);
   const std::uint64_t photometric = tags.number(TIFFTAG_PHOTOMETRIC, "PhotometricInterpretation");
   level.colour = colour_of(tags, level.codec, compression, photometric);
+  coding.tiles_say_colour =
+      level.codec == Codec::jpeg && (level.colour == Colour::rgb || level.colour == Colour::ycbcr);
   check_samples(tags, options, level, coding);
+  check_predictor(tags, level.codec);
+  warn_of_colours(tags, level, warnings);
   read_geometry(tags, directory.has_tiles(), options, level);
   check_tile_size(tags, level, coding);
   read_tile_ranges(tags, raw, budget, directory, level, coding);

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "slide/level_coding.hpp"
 #include "slide/open_budget.hpp"
@@ -13,9 +15,10 @@ namespace slidestream {
 /// that are supported, whatever libtiff was built with.
 std::optional<Codec> codec_of_libtiff(std::uint64_t compression) noexcept;
 
-/// Reads and checks everything about the level of one directory.
+/// Reads and checks everything about the level of one directory. Tags that change what pixels look like, and that no
+/// reader here applies, become `warnings`.
 /// \throws SlideError that names the tag, its value, and what is supported; what `budget` does.
 void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
-                const OpenOptions& options, Level& level, LevelCoding& coding);
+                const OpenOptions& options, Level& level, LevelCoding& coding, std::vector<std::string>& warnings);
 
 }  // namespace slidestream

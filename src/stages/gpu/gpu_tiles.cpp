@@ -163,13 +163,15 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
   jpeg2000_.reset();
   if (!jpeg_) jpeg_.emplace(jpeg_limits(limits_), upload_);
   const Level& level = level_of(batch);
-  const cuda::JpegLevelTables tables(coding_of(batch).jpeg_tables);
+  const LevelCoding& coding = coding_of(batch);
+  const cuda::JpegLevelTables tables(coding.jpeg_tables);
   const std::size_t there = batch.bytes_on_device ? header_bytes(batch) : SIZE_MAX;
   describe_coded(batch, *jpeg_,
                  [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
                      const cuda::JpegPlacement& placement) {
                    return jpeg_->add_front(bytes.first(std::min(bytes.size(), there)), bytes.size(), offset, tables,
-                                           demand_for(level, index), placement) == cuda::JpegReason::none;
+                                           demand_for(level, coding.tiles_say_colour, index),
+                                           placement) == cuda::JpegReason::none;
                  });
   jpeg_->finish(jpeg_decoder_->lanes());
 }
@@ -181,7 +183,7 @@ void SlotDecoder::describe_jpeg2000(Batch& batch) {
   describe_coded(batch, *jpeg2000_,
                  [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
                      const cuda::JpegPlacement& placement) {
-                   return jpeg2000_->add(bytes, offset, demand_for(level, index), placement) ==
+                   return jpeg2000_->add(bytes, offset, demand_for(level, false, index), placement) ==
                           cuda::Jpeg2000Reason::none;
                  });
 }
@@ -198,7 +200,7 @@ void SlotDecoder::describe_plain(Batch& batch) {
     const bool missing = tile.source == BatchTile::Source::missing;
     const bool whole =
         tile.source == BatchTile::Source::file &&
-        tile.length >= least_uncompressed_bytes(demand_for(level, tile.index), static_cast<int>(layout.samples));
+        tile.length >= least_uncompressed_bytes(demand_for(level, false, tile.index), static_cast<int>(layout.samples));
     if (!missing && !whole) {
       flag(batch, i);
       continue;

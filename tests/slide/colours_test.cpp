@@ -1,0 +1,364 @@
+// What tags and tiles say of colours: the rows of the table in docs/formats.md.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codec/ycbcr.hpp"
+#include "slide/marked_jpeg.hpp"
+#include "slide/test_images.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+using Coding = JpegOptions::Coding;
+using Pixels = std::vector<std::uint8_t>;
+
+constexpr std::uint64_t rgb_tag = 2, ycbcr_tag = 6, jpeg = 7;
+constexpr std::string_view from_0("\0\1\2", 3), from_1("\1\2\3", 3), letters("RGB", 3);
+
+/// A directory of tiles of 64 x 48.
+TestDirectory directory_of(const std::vector<Bytes>& tiles, std::uint64_t photometric, std::uint64_t compression = jpeg,
+                           int samples = 3) {
+  const auto across = static_cast<std::uint32_t>(tiles.size());
+  TestDirectory directory = tiled_directory(64 * across, 48, 64, 48, samples);
+  directory.set_short(259, compression).set_short(262, photometric);
+  directory.tiles = tiles;
+  return directory;
+}
+
+struct File {
+  explicit File(TestDirectory only) { tiff.directories = {std::move(only)}; }
+  std::filesystem::path write() const { return folder.write("slide.tif", tiff.bytes()); }
+  Pixels read(std::size_t level = 0) const { return read_level_rgb(*Slide::open(write()), level); }
+  std::string error() const {
+    const std::string text = read_error(write());
+    CHECK(text.find('\n') == std::string::npos);
+    return text;
+  }
+  TemporaryFolder folder;
+  TestTiff tiff;
+};
+
+/// Y, Cb and Cr of each pixel as RGB, by libjpeg's formula.
+Pixels converted(const Picture& picture) {
+  Pixels pixels;
+  for (std::size_t i = 0; i + 2 < picture.data.size(); i += 3) {
+    const Rgb rgb = ycbcr_to_rgb(picture.data[i], picture.data[i + 1], picture.data[i + 2]);
+    pixels.insert(pixels.end(), {rgb.red, rgb.green, rgb.blue});
+  }
+  return pixels;
+}
+
+enum class Is { rgb, ycbcr, refused };
+
+struct Row {
+  const char* what;
+  std::uint64_t tag;
+  bool jfif;
+  int adobe;  ///< -1: no marker
+  std::string_view identifiers;
+  bool subsampled;
+  Is is;
+};
+
+constexpr Row rows[] = {
+    {"nothing but the tag", rgb_tag, false, -1, from_1, false, Is::rgb},
+    {"nothing but the tag, Aperio's identifiers", rgb_tag, false, -1, from_0, false, Is::rgb},
+    {"the identifiers agree", rgb_tag, false, -1, letters, false, Is::rgb},
+    {"nothing but the tag", ycbcr_tag, false, -1, from_1, false, Is::ycbcr},
+    {"nothing but the tag", ycbcr_tag, false, -1, from_0, true, Is::ycbcr},
+    {"JFIF against RGB, as QuPath and Bio-Formats wrote", rgb_tag, true, -1, from_1, true, Is::ycbcr},
+    {"JFIF against RGB", rgb_tag, true, -1, from_1, false, Is::ycbcr},
+    {"JFIF agrees", ycbcr_tag, true, -1, from_1, true, Is::ycbcr},
+    {"Adobe's YCbCr against RGB", rgb_tag, false, 1, from_1, false, Is::ycbcr},
+    {"Adobe's YCbCr and JFIF against RGB", rgb_tag, true, 1, from_1, true, Is::ycbcr},
+    {"Adobe's YCbCr agrees", ycbcr_tag, false, 1, from_0, true, Is::ycbcr},
+    {"Adobe's RGB agrees", rgb_tag, false, 0, letters, false, Is::rgb},
+    {"Adobe's RGB agrees", rgb_tag, false, 0, from_1, false, Is::rgb},
+    {"Adobe's RGB against YCbCr", ycbcr_tag, false, 0, letters, false, Is::rgb},
+    {"Adobe's marker without meaning, as none", rgb_tag, false, 77, from_1, false, Is::rgb},
+    {"sampling and identifiers against RGB", rgb_tag, false, -1, from_1, true, Is::ycbcr},
+    {"sampling alone against RGB", rgb_tag, false, -1, from_0, true, Is::refused},
+    {"identifiers against YCbCr", ycbcr_tag, false, -1, letters, false, Is::refused},
+    {"sampling against identifiers", rgb_tag, false, -1, letters, true, Is::refused},
+    {"JFIF against identifiers", rgb_tag, true, -1, letters, false, Is::refused},
+    {"Adobe's RGB against JFIF", rgb_tag, true, 0, from_1, false, Is::refused},
+    {"Adobe's RGB against sampling", ycbcr_tag, false, 0, from_1, true, Is::refused},
+    {"Adobe's YCCK of three components", ycbcr_tag, false, 2, from_1, false, Is::refused},
+};
+
+/// A tile as the row has it, and the same without its marks.
+std::pair<Bytes, Bytes> tiles_of(const Row& row, const Picture& picture) {
+  const int factor = row.subsampled ? 2 : 1;
+  const Bytes bare = encode_jpeg(picture, {.horizontal = factor, .vertical = factor});
+  Bytes tile = with_identifiers(bare, row.identifiers);
+  if (row.adobe >= 0) tile = with_adobe(tile, row.adobe);
+  if (row.jfif) tile = with_jfif(tile);
+  return {tile, bare};
+}
+
+}  // namespace
+
+TEST_CASE("JPEG: markers and sampling overrule the tag, and what can't be told apart is refused") {
+  const Picture picture = make_stained_picture(64, 48, 1);
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    CAPTURE(row.tag);
+    const auto [tile, bare] = tiles_of(row, picture);
+    const File file(directory_of({tile}, row.tag));
+    if (row.is == Is::refused) {
+      const std::string error = file.error();
+      CAPTURE(error);
+      CHECK(
+          error.find("level 0 tile 0 (column 0, row 0): its colours can't be told: PhotometricInterpretation says ") !=
+          std::string::npos);
+      continue;
+    }
+    CHECK(file.read() == decode_jpeg_rgb(bare, row.is == Is::rgb).data);
+    const auto slide = Slide::open(file.write());
+    const Pixels luminance = read_level(*slide);
+    CHECK(luminance == (row.is == Is::rgb ? formula(decode_jpeg_components(bare)) : decode_jpeg_grey(bare).data));
+  }
+}
+
+TEST_CASE("JPEG: a refusal names the tag and what is against it") {
+  const Picture picture = make_stained_picture(64, 48, 1);
+  const auto error = [](const Bytes& tile, std::uint64_t tag) { return File(directory_of({tile}, tag)).error(); };
+  const Bytes even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1}), apart = encode_jpeg(picture);
+  CHECK(error(with_identifiers(apart, from_0), rgb_tag)
+            .ends_with("PhotometricInterpretation says RGB, the JPEG frame's components' sampling YCbCr"));
+  CHECK(error(with_identifiers(even, letters), ycbcr_tag)
+            .ends_with("PhotometricInterpretation says YCbCr, the JPEG frame's components' names RGB"));
+  CHECK(error(with_jfif(with_adobe(even, 0)), rgb_tag)
+            .ends_with("says RGB, the JPEG frame's JFIF header YCbCr, its Adobe marker RGB"));
+}
+
+TEST_CASE("JPEG: tiles of a level and levels of a slide may say different things") {
+  const Picture picture = make_stained_picture(64, 48, 2);
+  const Bytes rgb = encode_jpeg(picture, {.coding = Coding::rgb}), ycbcr = with_jfif(encode_jpeg(picture));
+  const Pixels left = decode_jpeg_rgb(rgb, true).data, right = decode_jpeg_rgb(ycbcr).data;
+  for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) {
+    // RGB without a mark is what the tag says; Adobe's marker says it for itself.
+    const Bytes first = tag == rgb_tag ? with_identifiers(rgb, from_0) : with_adobe(rgb, 0);
+    const Pixels both = File(directory_of({first, ycbcr}, tag)).read();
+    for (std::size_t y = 0; y < 48; ++y) {
+      const auto row = both.begin() + static_cast<std::ptrdiff_t>(y * 384);
+      CHECK(std::equal(row, row + 192, left.begin() + static_cast<std::ptrdiff_t>(y * 192)));
+      CHECK(std::equal(row + 192, row + 384, right.begin() + static_cast<std::ptrdiff_t>(y * 192)));
+    }
+  }
+}
+
+TEST_CASE("JPEG: markers among the tables that tiles share say nothing") {
+  const Picture picture = make_stained_picture(64, 48, 3);
+  const JpegOptions options{.horizontal = 1, .vertical = 1, .without_tables = true};
+  const Bytes tile = encode_jpeg(picture, options);
+  File file(directory_of({tile}, rgb_tag));
+  file.tiff.directories[0].set_bytes(347, with_adobe(with_jfif(encode_jpeg_tables(options)), 1));
+  const Bytes whole = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
+  CHECK(file.read() == decode_jpeg_rgb(whole, true).data);
+}
+
+TEST_CASE("JPEG: four components are colours and alpha where the slide says so, and inks where Adobe's marker does") {
+  const Picture picture = make_picture(64, 48, 4, 4);
+  const Bytes tile = encode_jpeg(picture, {.coding = Coding::unknown});
+  CHECK(File(directory_of({tile}, rgb_tag, jpeg, 4)).read() == rgb_of(decode_jpeg_components(tile)));
+  CHECK(File(directory_of({tile}, rgb_tag)).error().find("4 components, and SamplesPerPixel says 3") !=
+        std::string::npos);
+  for (const int transform : {0, 2}) {
+    CHECK(File(directory_of({with_adobe(tile, transform)}, rgb_tag, jpeg, 4))
+              .error()
+              .ends_with("PhotometricInterpretation says RGB, the JPEG frame's Adobe marker four inks"));
+  }
+}
+
+TEST_CASE("tags that say how YCbCr is sampled count for nothing: the frame does") {
+  const Picture picture = make_stained_picture(64, 48, 5);
+  const Bytes tile = encode_jpeg(picture);
+  const Pixels expected = decode_jpeg_rgb(tile).data;
+  for (const std::uint64_t factor : {1, 2, 4}) {
+    File file(directory_of({tile}, ycbcr_tag));
+    file.tiff.directories[0].set(530, short_, {factor, factor}).set_short(531, factor == 2 ? 2 : 1);
+    CHECK(file.read() == expected);
+    CHECK(Slide::open(file.write())->info().warnings.empty());
+  }
+}
+
+TEST_CASE("another range and other weights of YCbCr than JFIF's are told") {
+  const Picture picture = make_stained_picture(64, 48, 6);
+  const Bytes tile = encode_jpeg(picture);
+  const auto warnings = [&](std::uint16_t tag, const std::vector<std::uint64_t>& numbers) {
+    File file(directory_of({tile}, ycbcr_tag));
+    file.tiff.directories[0].set(tag, rational, numbers);
+    const auto slide = Slide::open(file.write());
+    CHECK(read_level_rgb(*slide) == decode_jpeg_rgb(tile).data);
+    return slide->info().warnings;
+  };
+  CHECK(warnings(532, {0, 255, 128, 255, 128, 255}).empty());
+  CHECK(warnings(532, {0, 255, 0, 255, 0, 255}).empty());
+  CHECK(warnings(532, {16, 235, 128, 240, 128, 240}).at(0).starts_with("ReferenceBlackWhite"));
+  CHECK(warnings(529, {1, 0, 0}).at(0).starts_with("YCbCrCoefficients"));
+}
+
+TEST_CASE("JPEG 2000: the component transform makes RGB, whatever compression and tag say") {
+  const Picture picture = make_picture(64, 48, 3, 7);
+  for (const bool irreversible : {false, true}) {
+    const Bytes tile = encode_jpeg2000(picture, {.irreversible = irreversible});
+    const Picture decoded = decode_jpeg2000_rgb(tile);
+    for (const std::uint64_t compression : {33003, 33004, 33005, 34712}) {
+      for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) {
+        CAPTURE(compression);
+        CAPTURE(tag);
+        const File file(directory_of({tile}, tag, compression));
+        CHECK(file.read() == decoded.data);
+        const Pixels luminance = irreversible ? decode_jpeg2000_component(tile, 0).data : formula(decoded);
+        CHECK(read_level(*Slide::open(file.write())) == luminance);
+      }
+    }
+  }
+}
+
+TEST_CASE("JPEG 2000 without a component transform: sampling, then the compression of Aperio, then the tag") {
+  const Picture picture = make_picture(64, 48, 3, 8);
+  const Bytes tile = encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false});
+  const auto read = [](const Bytes& bytes, std::uint64_t tag, std::uint64_t compression, bool aperio = false) {
+    File file(directory_of({bytes}, tag, compression));
+    if (aperio) file.tiff.directories[0].set_text(270, "Aperio Image Library v12.0.15 \r\n64x48 J2K/YUV16 Q=70");
+    return file.read();
+  };
+  CHECK(read(tile, ycbcr_tag, 33003) == converted(picture));
+  CHECK(read(tile, rgb_tag, 33003) == picture.data);
+  CHECK(read(tile, rgb_tag, 33003, true) == converted(picture));
+  CHECK(read(tile, ycbcr_tag, 33003, true) == converted(picture));
+  CHECK(read(tile, ycbcr_tag, 34712) == converted(picture));
+  CHECK(read(tile, rgb_tag, 34712) == picture.data);
+  for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) CHECK(read(tile, tag, 33005) == picture.data);
+  // What is sampled apart is no RGB.
+  Picture repeated = picture;
+  for (std::size_t i = 3; i < repeated.data.size(); i += 6) {
+    repeated.data[i + 1] = repeated.data[i - 2];
+    repeated.data[i + 2] = repeated.data[i - 1];
+  }
+  const Bytes apart = encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false, .chroma_dx = 2});
+  for (const std::uint64_t compression : {33003, 33004, 33005, 34712}) {
+    for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) CHECK(read(apart, tag, compression) == converted(repeated));
+  }
+}
+
+TEST_CASE("JPEG 2000: a JP2 file that says sYCC overrules the tag, and is refused with a component transform") {
+  const Picture picture = make_picture(64, 48, 3, 9);
+  const auto as_sycc = [](Bytes file) {
+    const Bytes box = bytes_of({"colr\1\0\0\0\0\0\x10", 11});
+    const auto found = std::search(file.begin(), file.end(), box.begin(), box.end());
+    REQUIRE(found != file.end());
+    found[10] = std::byte{18};
+    return file;
+  };
+  const Bytes plain = encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false, .jp2 = true});
+  CHECK(File(directory_of({plain}, rgb_tag, 34712)).read() == picture.data);
+  CHECK(File(directory_of({as_sycc(plain)}, rgb_tag, 34712)).read() == converted(picture));
+  const Bytes transformed = encode_jpeg2000(picture, {.irreversible = false, .jp2 = true});
+  CHECK(File(directory_of({as_sycc(transformed)}, rgb_tag, 34712)).error().find("its colours can't be told") !=
+        std::string::npos);
+}
+
+TEST_CASE("an image beside the slide has the colours that its JPEG says, or is refused") {
+  const Picture picture = make_stained_picture(64, 48, 10);
+  const auto beside = [&](const Bytes& strip, std::uint64_t tag) {
+    File file(directory_of({encode_jpeg(picture)}, ycbcr_tag));
+    TestDirectory other = stripped_directory(64, 48, 48, 3).set_short(259, jpeg).set_short(262, tag);
+    other.set_text(270, "label");
+    other.tiles = {strip};
+    file.tiff.directories.push_back(other);
+    return Slide::open(file.write())->read_associated(0).pixels;
+  };
+  const Bytes even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
+  const Bytes apart = encode_jpeg(picture);
+  CHECK(beside(even, rgb_tag) == decode_jpeg_rgb(even, true).data);
+  CHECK(beside(with_jfif(even), rgb_tag) == decode_jpeg_rgb(even).data);
+  CHECK(beside(with_jfif(apart), rgb_tag) == decode_jpeg_rgb(apart).data);
+  CHECK(beside(with_adobe(even, 0), ycbcr_tag) == decode_jpeg_rgb(even, true).data);
+  CHECK_THROWS_WITH_AS(beside(with_jfif(with_adobe(even, 0)), rgb_tag),
+                       doctest::Contains("label can't be read: its colours can't be told"), SlideError);
+}
+
+TEST_CASE("an Orientation that isn't 1 is refused by name, for every image that is used") {
+  const auto level = [](std::uint32_t width, std::uint32_t height) {
+    TestDirectory directory = tiled_directory(width, height, 64, 64, 3);
+    directory.tiles.assign((width + 63) / 64 * ((height + 63) / 64), Bytes(64 * 64 * 3, std::byte{200}));
+    return directory;
+  };
+  for (const std::uint64_t orientation : {0, 2, 3, 4, 5, 6, 7, 8, 9}) {
+    const std::string expected = "Orientation " + std::to_string(orientation) + " isn't supported; supported: 1,";
+    for (const bool of_smaller : {false, true}) {
+      File file(level(128, 128));
+      file.tiff.directories.push_back(level(64, 64));
+      file.tiff.directories[of_smaller ? 1 : 0].set_short(274, orientation);
+      CHECK(file.error().find(expected) != std::string::npos);
+    }
+    File file(level(128, 128));
+    file.tiff.directories[0].subs = {level(64, 64).set_short(274, orientation)};
+    CHECK(file.error().find(expected) != std::string::npos);
+  }
+  File upright(level(128, 128).set_short(274, 1));
+  CHECK(upright.error().empty());
+}
+
+TEST_CASE(
+    "an image beside the slide is mirrored as its Orientation says, and refused where it would have to be turned") {
+  const Picture picture = make_picture(30, 20, 3, 11);
+  for (std::uint64_t orientation = 1; orientation <= 8; ++orientation) {
+    CAPTURE(orientation);
+    File file(directory_of({encode_jpeg(make_stained_picture(64, 48, 12))}, ycbcr_tag));
+    TestDirectory other = stripped_directory(30, 20, 20, 3).set_short(274, orientation);
+    other.tiles = {to_bytes(picture)};
+    file.tiff.directories.push_back(other);
+    const auto slide = Slide::open(file.write());
+    if (orientation > 4) {
+      CHECK_THROWS_WITH_AS(slide->read_associated(0),
+                           doctest::Contains(("its Orientation " + std::to_string(orientation)).c_str()), SlideError);
+      continue;
+    }
+    Pixels expected;
+    for (int y = 0; y < 20; ++y) {
+      for (int x = 0; x < 30; ++x) {
+        const bool right = orientation == 2 || orientation == 3, bottom = orientation >= 3;
+        const std::uint8_t* from = picture.at(right ? 29 - x : x, bottom ? 19 - y : y);
+        expected.insert(expected.end(), from, from + 3);
+      }
+    }
+    CHECK(slide->read_associated(0).pixels == expected);
+  }
+}
+
+TEST_CASE("levels may have tiles of other sizes and another compression than level 0") {
+  const Picture large = make_stained_picture(128, 96, 13), small = reduced(large, 2);
+  File file(tiled_directory(128, 96, 64, 48, 3));
+  for (const int y : {0, 48}) {
+    for (const int x : {0, 64}) file.tiff.directories[0].tiles.push_back(to_bytes(cut(large, x, y, 64, 48)));
+  }
+  TestDirectory level = tiled_directory(64, 48, 32, 16, 3).set_short(259, jpeg);
+  Pixels expected(64 * 48 * 3);
+  for (int y = 0; y < 48; y += 16) {
+    for (int x = 0; x < 64; x += 32) {
+      const Bytes tile = with_jfif(encode_jpeg(cut(small, x, y, 32, 16), {.quality = 95}));
+      level.tiles.push_back(tile);
+      const Picture decoded = decode_jpeg_rgb(tile);
+      for (int row = 0; row < 16; ++row) {
+        std::copy_n(decoded.at(0, row), 32 * 3, expected.begin() + ((y + row) * 64 + x) * 3);
+      }
+    }
+  }
+  file.tiff.directories.push_back(level);
+  CHECK(file.read(0) == large.data);
+  CHECK(file.read(1) == expected);
+}
