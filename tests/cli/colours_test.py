@@ -1,0 +1,198 @@
+"""Slides as other programs write their colours: `PIPELINE=path colours_test.py [CLASS ...]`."""
+
+import io
+import struct
+import unittest
+
+from convert_test import Case, run
+
+try:
+    import numpy
+    import tifffile
+    from PIL import Image, ImageCms, features
+except ImportError:
+    numpy = None
+
+from tagged_tiff import SHORT, UNDEFINED, Directory, write
+
+RGB, YCBCR, GREY = 2, 6, 1
+JPEG, JPEG2000_YCBCR = 7, 33003
+SIDE = 256
+ADOBE_RGB = b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0"
+
+
+def picture(height, width):
+    """Pink and violet patches on nearly white glass."""
+    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float32)
+    image = numpy.full((height, width, 3), 242, numpy.float32)
+    for cy, cx, r, colour in ((0.3, 0.3, 0.2, (214, 120, 170)), (0.6, 0.5, 0.25, (120, 70, 150)), (0.4, 0.8, 0.15, (190, 90, 140))):
+        image[((y / height - cy) ** 2 + (x / width - cx) ** 2) < r * r] = colour
+    return numpy.clip(image + (14 * numpy.sin(x / 7) * numpy.cos(y / 9))[..., None], 0, 255).astype(numpy.uint8)
+
+
+def tiles(image):
+    for y in range(0, image.shape[0], SIDE):
+        for x in range(0, image.shape[1], SIDE):
+            part = image[y:y + SIDE, x:x + SIDE]
+            tile = numpy.full((SIDE, SIDE, *image.shape[2:]), 255, numpy.uint8)
+            tile[:part.shape[0], :part.shape[1]] = part
+            yield tile
+
+
+def coded(tile, *arguments, **options):
+    out = io.BytesIO()
+    Image.fromarray(tile).save(out, *arguments, **options)
+    return out.getvalue()
+
+
+def joined(parts, height, width):
+    """Tiles as the whole image."""
+    parts = iter(parts)
+    rows = [numpy.concatenate([next(parts) for _ in range(0, width, SIDE)], axis=1) for _ in range(0, height, SIDE)]
+    return numpy.concatenate(rows)[:height, :width]
+
+
+def ome(channels, planes=""):
+    return ('<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0"><Pixels '
+            'ID="Pixels:0" DimensionOrder="XYCZT" Type="uint8" SizeX="700" SizeY="600" SizeC="3" SizeZ="1" SizeT="1" '
+            f'PhysicalSizeX="0.5" PhysicalSizeY="0.5">{channels}{planes}</Pixels></Image></OME>')
+
+
+ONE_CHANNEL = ome('<Channel ID="Channel:0:0" SamplesPerPixel="3"/>')
+
+
+@unittest.skipUnless(numpy, "no NumPy, Pillow or tifffile")
+class Colours(Case):
+    def setUp(self):
+        super().setUp()
+        self.image = picture(600, 700)
+
+    def pixels(self, slide, *options, fails=None):
+        """Of a conversion without loss, as tifffile reads them."""
+        out = self.folder / "converted.ome.tif"
+        out.unlink(missing_ok=True)
+        result = run("convert", slide, out, "--compression", "none", *options)
+        if fails is not None:
+            self.assertNotEqual(result.returncode, 0)
+            self.assertFalse(out.exists())
+            lines = [line for line in result.stderr.splitlines() if fails in line]
+            self.assertTrue(lines and slide.name in lines[0], result.stderr)
+            return None
+        self.assertDone(result)
+        return tifffile.TiffFile(out).pages[0].asarray()
+
+    def jfif(self, photometric, **options):
+        stored = [coded(tile, "JPEG", quality=90, **options) for tile in tiles(self.image)]
+        slide = write(self.folder / "jfif.ome.tif", Directory(700, 600, stored, photometric=photometric, compression=JPEG,
+                                                              description=ONE_CHANNEL))
+        return slide, stored
+
+    def test_jfif_tiles_under_a_tag_that_says_rgb(self):
+        for photometric in RGB, YCBCR:
+            slide, stored = self.jfif(photometric, subsampling=2)
+            decoded = joined((numpy.asarray(Image.open(io.BytesIO(tile))) for tile in stored), 600, 700)
+            found = self.pixels(slide)
+            self.assertLess(numpy.abs(found.astype(int) - decoded).max(), 3)
+            self.assertLess(numpy.abs(found.astype(int) - self.image).mean(), 4)
+            self.assertDone(run("convert", slide, self.folder / "copy.ome.tif", "--compression", "copy"))
+            with tifffile.TiffFile(self.folder / "copy.ome.tif") as copy:
+                page = copy.pages[0]
+                self.assertEqual((page.photometric, page.tags[530].value), (YCBCR, (2, 2)))
+                copy.filehandle.seek(page.dataoffsets[0])
+                self.assertEqual(copy.filehandle.read(page.databytecounts[0]).rstrip(b"\0"), stored[0].rstrip(b"\0"))
+            self.assertTrue((self.pixels(self.folder / "copy.ome.tif") == found).all())
+            (self.folder / "copy.ome.tif").unlink()
+
+    def test_rgb_tiles_with_adobes_marker(self):
+        # Pillow takes red, green and blue for Y, Cb and Cr, and leaves them as they are.
+        as_ycbcr = [Image.merge("YCbCr", Image.fromarray(tile).split()) for tile in tiles(self.image)]
+        stored = []
+        for tile in as_ycbcr:
+            out = io.BytesIO()
+            tile.save(out, "JPEG", quality=90, subsampling=0)
+            stored.append(out.getvalue()[:2] + ADOBE_RGB + out.getvalue()[2 + 18:])
+        for photometric in RGB, YCBCR:
+            slide = write(self.folder / "adobe.tif", Directory(700, 600, stored, photometric=photometric, compression=JPEG))
+            self.assertLess(numpy.abs(self.pixels(slide).astype(int) - self.image).mean(), 4)
+
+    def test_contradictory_marks_are_refused(self):
+        slide, stored = self.jfif(RGB, subsampling=2)
+        marked = [tile[:2] + ADOBE_RGB + tile[2:] for tile in stored]
+        write(slide, Directory(700, 600, marked, compression=JPEG, description=ONE_CHANNEL))
+        self.pixels(slide, fails="PhotometricInterpretation says RGB, the JPEG frame's JFIF header YCbCr, its Adobe marker RGB")
+
+    def test_jpeg_2000(self):
+        if not features.check("jpg_2000"):
+            self.skipTest("this Pillow has no JPEG 2000")
+
+        def slide(image, transform, photometric, description):
+            stored = [coded(tile, "JPEG2000", no_jp2=True, mct=transform, irreversible=False) for tile in tiles(image)]
+            return write(self.folder / "slide.ome.tif", Directory(700, 600, stored, photometric=photometric,
+                                                                  compression=JPEG2000_YCBCR, description=description))
+        for transform in 1, 0:
+            with self.subTest(transform=transform):
+                self.assertTrue((self.pixels(slide(self.image, transform, RGB, ONE_CHANNEL)) == self.image).all())
+        ycbcr = numpy.asarray(Image.fromarray(self.image).convert("YCbCr"))
+        aperio = "Aperio Image Library v12.0.15 \r\n700x600 [0,0 700x600] (256x256) J2K/YUV16 Q=70|AppMag = 20|MPP = 0.5"
+        for photometric in RGB, YCBCR:
+            found = self.pixels(slide(ycbcr, 0, photometric, aperio)).astype(int)
+            self.assertLess(numpy.abs(found - self.image).max(), 4)
+
+    def test_orientation(self):
+        for value in range(1, 9):
+            slide = write(self.folder / "turned.tif",
+                          Directory(700, 600, map(numpy.ndarray.tobytes, tiles(self.image))).set(274, SHORT, value))
+            if value == 1:
+                self.assertTrue((self.pixels(slide) == self.image).all())
+                continue
+            self.pixels(slide, fails=f"Orientation {value} isn't supported")
+            self.assertOneLine(run("info", slide), 1, "turned.tif", f"Orientation {value}")
+
+    def planes(self, image, names):
+        channels = "".join(f'<Channel ID="Channel:0:{i}" Name="{name}" SamplesPerPixel="1"/>' for i, name in enumerate(names))
+        pages = [Directory(700, 600, (tile.tobytes() for tile in tiles(image[..., i])), samples=1, photometric=GREY,
+                           **({"description": ome(channels)} if i == 0 else {})) for i in range(len(names))]
+        return write(self.folder / "planes.ome.tif", *pages)
+
+    def test_colours_as_grey_planes(self):
+        slide = self.planes(self.image, ["Red", "Green", "Blue"])
+        self.pixels(slide, fails="has 3 channels (Red, Green, Blue); set input.channel to choose one, 0 to 2")
+        for channel in range(3):
+            found = self.pixels(slide, "-s", f"input.channel={channel}", "-s", "identity.colour=luminance")
+            self.assertTrue((found == self.image[..., channel]).all())
+
+
+def profile(size):
+    """Of sRGB, with a text that makes it so large."""
+    made = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes().ljust(size, b"\0")
+    return struct.pack(">I", len(made)) + made[4:]
+
+
+@unittest.skipUnless(numpy, "no NumPy, Pillow or tifffile")
+class DeepZoomProfile(Case):
+    def tiles(self, icc):
+        image = picture(300, 280)
+        stored = (tile.tobytes() for tile in tiles(image))
+        slide = write(self.folder / "slide.tif", Directory(280, 300, stored).set(34675, UNDEFINED, icc))
+        result = self.assertDone(run("convert", slide, "--to", "dzi", "--out", self.out))
+        made = sorted((self.out / "images").glob("slide.identity_files/*/*.jpg"))
+        self.assertGreater(len(made), 10)
+        return [Image.open(each) for each in made], result.stderr
+
+    def test_each_tile_has_it(self):
+        icc = profile(0)
+        found, messages = self.tiles(icc)
+        for tile in found:
+            self.assertEqual(tile.info["icc_profile"], icc)
+            self.assertEqual(tile.info["jfif"], 0x101)
+            tile.load()
+        self.assertNotIn("ICC", messages)
+
+    def test_a_large_one_is_left_out_and_told(self):
+        found, messages = self.tiles(profile(20000))
+        self.assertTrue(all("icc_profile" not in tile.info for tile in found))
+        self.assertEqual(messages.count("the ICC profile of 20000 bytes isn't put into Deep Zoom tiles"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
