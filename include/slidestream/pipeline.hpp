@@ -69,6 +69,9 @@ class RunControl {
   /// thread after `image_name`. An exception fails the slide. If empty, files are in subfolders of `output.dir`, and
   /// images are in `images`.
   std::function<std::filesystem::path(const std::string& path, const std::string& name)> image_file;
+  /// Called with the path of each file or folder of a slide before it is begun, after `image_file`. Called from any
+  /// thread. An exception fails the slide. May be empty.
+  std::function<void(const std::filesystem::path& file)> check_file;
   /// Called when a slide is done or failed, in the order in which slides end. One thread makes all calls, one at a
   /// time, before `run_pipeline` returns. A call may block. If it blocks long, the run waits, because results keep
   /// their slots. A call may move `map` and `sums` out of the result.

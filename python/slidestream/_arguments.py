@@ -27,7 +27,7 @@ def one_line(text: str) -> str:
 
 
 # Options of the program that take no value.
-_FLAGS = ("fresh", "retry-failed")
+_FLAGS = ("fresh", "retry-failed", "overwrite")
 
 
 def in_python(text: str) -> str:

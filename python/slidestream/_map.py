@@ -193,6 +193,7 @@ def map(
     progress: bool = False,
     fresh: bool = False,
     retry_failed: bool = False,
+    overwrite: bool = False,
     max_failures: Union[int, str, None] = None,
     shard: Optional[Tuple[int, int]] = None,
     shard_by: str = "path",
@@ -243,7 +244,7 @@ def map(
         framework: Whose arrays the function gets. Default: ``"torch"`` for a ``torch.nn.Module`` (which is called
             without gradients), else ``"numpy"``. Memory is shared, on the host.
         name: Of the function, in results; a run in a folder only goes on with one of the same name. Default: its own.
-        config, on_progress, progress, fresh, retry_failed, max_failures, shard, shard_by: As in ``run``.
+        config, on_progress, progress, fresh, retry_failed, overwrite, max_failures, shard, shard_by: As in ``run``.
         **sections: A dict of keys for each section of the configuration, such as ``image={"quality": 90}`` and
             ``stitch={"weights": "cosine"}``.
 
@@ -323,8 +324,8 @@ def map(
     )
     work = start(
         inputs, ["model"], None if to_file else out, file=out if to_file else None, calls=calls, config=config,
-        fresh=fresh, retry_failed=retry_failed, max_failures=max_failures, shard=shard, shard_by=shard_by, metrics=None,
-        trace=None, sections={**sections, "model": model},
+        fresh=fresh, retry_failed=retry_failed, overwrite=overwrite, max_failures=max_failures, shard=shard, shard_by=shard_by,
+        metrics=None, trace=None, sections={**sections, "model": model},
     )
     errors: Dict[str, Exception] = {}
     looked = 0

@@ -199,6 +199,7 @@ def start(
     config: Union[Path, Mapping[str, Any], None],
     fresh: bool,
     retry_failed: bool,
+    overwrite: bool,
     max_failures: Union[int, str, None],
     shard: Optional[Tuple[int, int]],
     shard_by: str,
@@ -236,6 +237,7 @@ def start(
         file="" if file is None else path_text(file),
         fresh=flag("fresh", fresh),
         retry_failed=flag("retry_failed", retry_failed),
+        overwrite=flag("overwrite", overwrite),
         max_failures="" if max_failures is None else plain_text("max_failures", str(max_failures)),
         shard="" if shard is None else f"{part + 1}/{parts}",
         shard_by=choice("shard_by", shard_by, ("path", "size")),
@@ -255,6 +257,7 @@ def run(
     progress: bool = False,
     fresh: bool = False,
     retry_failed: bool = False,
+    overwrite: bool = False,
     max_failures: Union[int, str, None] = None,
     shard: Optional[Tuple[int, int]] = None,
     shard_by: str = "path",
@@ -287,7 +290,8 @@ def run(
         progress: Shows a bar, on standard error or in a notebook: tqdm's, where it is installed.
         fresh: Moves an earlier run in the folder aside.
         retry_failed: Tries slides again that failed in an earlier run.
-        max_failures: Stops when so many slides failed, or such a share (``"5%"``).
+        overwrite: Replaces files that are there and that this program didn't write. Without it they are refused.
+        max_failures: Ends the run when so many slides failed, or such a share (``"5%"``).
         shard: (i, n): does the i-th of n parts of the slides, from 0 (the program's ``--shard i+1/n``).
         shard_by: ``"path"`` or ``"size"``.
         metrics: A file for Prometheus, ``.prom``, kept up to date while the run goes on.
@@ -302,8 +306,8 @@ def run(
     """
     check_progress(on_progress, progress)
     work = start(
-        slides, operators, out, config=config, fresh=fresh, retry_failed=retry_failed, max_failures=max_failures,
-        shard=shard, shard_by=shard_by, metrics=metrics, trace=trace, sections=sections,
+        slides, operators, out, config=config, fresh=fresh, retry_failed=retry_failed,
+        overwrite=overwrite, max_failures=max_failures, shard=shard, shard_by=shard_by, metrics=metrics, trace=trace, sections=sections,
     )
     wait_for(work, on_progress, progress)
     return RunResult(outcome_of(work))

@@ -464,30 +464,31 @@ void bind_run(nb::module_& module) {
       },
       nb::arg("level"), "The least level of messages that are kept, as `logging` counts.");
   nb::class_<Run>(module, "Run")
-      .def(
-          nb::new_([](const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& config_file,
-                      const std::vector<std::string>& settings, const std::filesystem::path& out,
-                      const std::filesystem::path& file, bool fresh, bool retry_failed, const std::string& max_failures,
-                      const std::string& shard, const std::string& shard_by, const std::filesystem::path& metrics,
-                      const std::filesystem::path& trace, const std::shared_ptr<Calls>& calls) {
-            cli::RunOptions options;
-            for (const std::filesystem::path& input : inputs) options.inputs.push_back(input.string());
-            options.config_file = config_file.string();
-            options.settings = settings;
-            options.out = out.string();
-            options.file = file.string();
-            options.fresh = fresh;
-            options.retry_failed = retry_failed;
-            options.max_failures = max_failures;
-            options.shard = shard;
-            options.shard_by = shard_by;
-            options.metrics = metrics.string();
-            options.trace = trace.string();
-            return of_this_process<Run>(std::move(options), calls);
-          }),
-          nb::kw_only(), nb::arg("inputs"), nb::arg("config_file"), nb::arg("settings"), nb::arg("out"),
-          nb::arg("file"), nb::arg("fresh"), nb::arg("retry_failed"), nb::arg("max_failures"), nb::arg("shard"),
-          nb::arg("shard_by"), nb::arg("metrics"), nb::arg("trace"), nb::arg("calls").none())
+      .def(nb::new_([](const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& config_file,
+                       const std::vector<std::string>& settings, const std::filesystem::path& out,
+                       const std::filesystem::path& file, bool fresh, bool retry_failed, bool overwrite,
+                       const std::string& max_failures, const std::string& shard, const std::string& shard_by,
+                       const std::filesystem::path& metrics, const std::filesystem::path& trace,
+                       const std::shared_ptr<Calls>& calls) {
+             cli::RunOptions options;
+             for (const std::filesystem::path& input : inputs) options.inputs.push_back(input.string());
+             options.config_file = config_file.string();
+             options.settings = settings;
+             options.out = out.string();
+             options.file = file.string();
+             options.fresh = fresh;
+             options.retry_failed = retry_failed;
+             options.overwrite = overwrite;
+             options.max_failures = max_failures;
+             options.shard = shard;
+             options.shard_by = shard_by;
+             options.metrics = metrics.string();
+             options.trace = trace.string();
+             return of_this_process<Run>(std::move(options), calls);
+           }),
+           nb::kw_only(), nb::arg("inputs"), nb::arg("config_file"), nb::arg("settings"), nb::arg("out"),
+           nb::arg("file"), nb::arg("fresh"), nb::arg("retry_failed"), nb::arg("overwrite"), nb::arg("max_failures"),
+           nb::arg("shard"), nb::arg("shard_by"), nb::arg("metrics"), nb::arg("trace"), nb::arg("calls").none())
       .def("stop", &Run::stop)
       .def("abort", &Run::abort)
       .def("wait", &Run::wait, nb::arg("milliseconds"))

@@ -8,6 +8,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/network.hpp>
 
+#include "cli/own_files.hpp"
 #include "sink/image_formats.hpp"
 
 namespace slidestream::cli {
@@ -79,7 +80,8 @@ std::string output_name(const std::string& file) {
   return features_file(file).value_or(std::filesystem::path(file).filename().string());
 }
 
-void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides) {
+void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides,
+                       bool overwrite) {
   const std::filesystem::path path = file;
   const ImageFormatTraits& format = traits_of(config.image.format);
   std::error_code code;
@@ -111,6 +113,7 @@ void check_output_file(const std::string& file, const Config& config, const std:
                       "; name a folder for them with --out");
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
+  check_target(path, overwrite);
   if (features) return;
   if (format.is_folder && std::filesystem::exists(status)) {
     throw ConfigError(file + ": it is there already, and isn't a folder");

@@ -27,6 +27,8 @@ std::optional<std::string> features_file(const std::string& file);
 std::string output_name(const std::string& file);
 
 /// Whether what one slide comes to can be written to that file, or folder, with those settings. \throws ConfigError.
-void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides);
+/// \param overwrite  a file that this program didn't write may be replaced.
+void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides,
+                       bool overwrite);
 
 }  // namespace slidestream::cli

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "cli/own_files.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "report/report.hpp"
@@ -22,6 +23,7 @@ namespace {
 struct Options {
   report::ReportOptions report;
   double most_megabytes = 20.0;
+  bool overwrite = false;
 };
 
 int write(Options options) {
@@ -29,6 +31,7 @@ int write(Options options) {
   if (wanted.manifest.empty() != wanted.cohort.empty()) {
     throw ConfigError("--manifest and --cohort belong together: the file, and its column to compare by");
   }
+  check_target(wanted.html, options.overwrite);
   wanted.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
   wanted.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 16U));
   auto told = std::chrono::steady_clock::now();
@@ -75,6 +78,7 @@ void add_report_command(CLI::App& app, Action& action) {
       ->type_name("MB")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
+  command->add_flag("--overwrite", options->overwrite, "Replace a file that is there and is no such page");
   command->footer(
       "Thumbnails are made from the slides' files where those are still there.\n\n"
       "Examples:\n"

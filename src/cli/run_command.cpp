@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <future>
 #include <iostream>
 #include <optional>
@@ -28,14 +27,16 @@
 #include "cli/dry_run.hpp"
 #include "cli/image_file.hpp"
 #include "cli/logging.hpp"
+#include "cli/own_files.hpp"
 #include "cli/progress.hpp"
 #include "cli/progress_file.hpp"
 #include "cli/report.hpp"
+#include "cli/run_inputs.hpp"
 #include "cli/signals.hpp"
 #include "cli/tracing.hpp"
 #include "config/toml_text.hpp"
 #include "ledger/fingerprint.hpp"
-#include "ledger/schema.hpp"
+#include "ledger/map_files.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream::cli {
@@ -70,53 +71,6 @@ void print_report(const std::string& text) {
   std::cout << text << std::flush;
   // A reader that went away doesn't want it: the results are written.
   if (!std::cout && errno == EPIPE) std::cout.clear();
-}
-
-/// Takes inputs out that look like slides. \returns how many.
-std::size_t leave_out(ExpandedInputs& inputs, const std::function<bool(const std::string&)>& is_none) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
-    if (is_none(inputs.canonical[i])) continue;
-    if (i != kept) {
-      inputs.slides[kept] = std::move(inputs.slides[i]);
-      inputs.canonical[kept] = std::move(inputs.canonical[i]);
-    }
-    ++kept;
-  }
-  const std::size_t left_out = inputs.slides.size() - kept;
-  inputs.slides.resize(kept);
-  inputs.canonical.resize(kept);
-  return left_out;
-}
-
-/// Of an image that isn't whole, white tiles stand for those that aren't there yet.
-void leave_out_partial_images(ExpandedInputs& inputs) {
-  const std::size_t left_out = leave_out(inputs, [](const std::string& slide) {
-    const std::string name = std::filesystem::path(slide).filename().string();
-    return name.ends_with(".partial.ome.tif") || name.ends_with(".partial.ome.tiff");
-  });
-  if (left_out == 0) return;
-  inputs.warnings.push_back(std::to_string(left_out) + (left_out == 1 ? " image" : " images") +
-                            " named .partial.ome.tif among the inputs: not whole, and left out");
-}
-
-/// A results folder among the inputs holds maps and images of earlier runs, which look like slides.
-void leave_out_results(const Config& config, ExpandedInputs& inputs) {
-  std::error_code code;
-  const std::filesystem::path out = std::filesystem::weakly_canonical(config.output.dir, code);
-  const auto is_result = [&out](const std::string& slide) {
-    const std::filesystem::path folder = std::filesystem::path(slide).parent_path();
-    if (folder.filename() != "maps" && folder.filename() != "images") return false;
-    const std::filesystem::path above = folder.parent_path();
-    return above == out || (above.parent_path() == out && above.filename().string().starts_with("earlier-"));
-  };
-  // Without a ledger nobody made results there.
-  if (!std::filesystem::exists(out / ledger_name, code)) return;
-  const std::size_t left_out = leave_out(inputs, is_result);
-  if (left_out > 0) {
-    inputs.warnings.push_back(out.string() + ": " + std::to_string(left_out) +
-                              " maps and images of an earlier run lie among the inputs and are left out");
-  }
 }
 
 /// Whether the file is to be in that folder, which may not be there yet.
@@ -269,7 +223,7 @@ struct Controls {
   std::optional<SignalScope> signals;
 };
 
-int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options,
+int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options, const FolderGuard& guard,
                std::future<std::shared_ptr<Woken>>& waking) {
   EmbeddedRun* const embedded = options.embedded;
   Controls controls(embedded);
@@ -290,6 +244,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   ProgressFile progress_file(progress_file_of(config.output.dir), [&] { return archive.owns_folder(); });
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
+  control.check_file = [&](const std::filesystem::path& file) { guard.check_file(file); };
   std::atomic<std::uint64_t> files{0};
   control.on_slide = [&](SlideResult& slide) {
     if (embedded != nullptr && embedded->aborted && !slide.done) return;
@@ -413,7 +368,8 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
     spdlog::warn("interrupted: {} isn't written", options.file);
     return 128 + signal;
   }
-  return done && complete ? exit_done : exit_some_failed;
+  if (!complete) return exit_ended_early;
+  return done ? exit_done : exit_some_failed;
 }
 
 }  // namespace
@@ -457,23 +413,22 @@ int run(const RunOptions& options) {
   std::future<std::shared_ptr<Woken>> waking = options.dry_run ? std::future<std::shared_ptr<Woken>>() : wake(config);
   std::optional<SignalScope> signals;
   if (options.embedded == nullptr) signals.emplace();
-  ExpandedInputs inputs = expand_inputs(config.input.slides);
+  const ExpandedInputs inputs = inputs_of_run(config, options.file.empty());
   config.input.slide_mpp = inputs.mpp;
-  leave_out_partial_images(inputs);
-  if (options.file.empty()) leave_out_results(config, inputs);
-  for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
-  if (inputs.slides.empty())
-    throw ConfigError("no slide in " + config.input.slides.front() +
-                      (config.input.slides.size() > 1 ? " and the other inputs" : ""));
-  if (!options.file.empty()) check_output_file(options.file, config, inputs.slides);
+  if (!options.file.empty()) check_output_file(options.file, config, inputs.slides, options.overwrite);
   if (options.dry_run) return dry_run(config, inputs, options);
   check_runnable(config);
   if (options.embedded != nullptr) {
     options.embedded->config = config;
     if (options.embedded->in_memory) return run_in_memory(config, inputs.slides, *options.embedded);
   }
+  if (!options.trace.empty()) check_target(options.trace, options.overwrite);
+  if (!options.metrics.empty()) check_target(options.metrics, options.overwrite);
+  const FolderGuard guard(config, options.overwrite, options.fresh);
+  if (options.file.empty()) guard.check_names(map_files(config, inputs.slides));
   if (!options.file.empty()) {
     if (!options.trace.empty()) check_trace_file(options.trace);
+    check_target(progress_file_beside(options.file), options.overwrite);
     AtomicFile::check(options.file);
     return run_to_file(config, inputs.slides.front(), options, waking);
   }
@@ -482,7 +437,7 @@ int run(const RunOptions& options) {
   prepare_output(config);
   if (!options.metrics.empty()) AtomicFile::check(options.metrics);
   if (trace_among_results) check_trace_file(options.trace);
-  return run_slides(config, inputs, options, waking);
+  return run_slides(config, inputs, options, guard, waking);
 }
 
 }  // namespace slidestream::cli

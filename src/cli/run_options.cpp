@@ -89,6 +89,8 @@ void add_run_options(CLI::App& app, RunOptions& options, std::span<const KeyOpti
       ->type_name("FILE.json")
       ->check(json_file)
       ->group(group);
+  app.add_flag("--overwrite", options.overwrite, "Replace files that are there and that this program didn't write")
+      ->group(group);
   add_archive_options(app, options);
   app.add_flag("--print-config", options.print_config, "Write the effective configuration, every key explained")
       ->group(group);

@@ -52,6 +52,7 @@ struct RunOptions {
   std::string metrics;
   bool fresh = false;
   bool retry_failed = false;
+  bool overwrite = false;  ///< files that this program didn't write may be replaced
   bool print_config = false;
   bool dry_run = false;
   std::string assume_gpu;  ///< a GPU's model that a dry run takes for granted

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/own_files.hpp"
 #include "cli/run_options.hpp"
 #include "cli/signals.hpp"
 #include "cli/table.hpp"
@@ -188,6 +189,9 @@ void conclude(const Sweep& sweep, const std::filesystem::path& folder) {
 int sweep_slides(const SweepCommandOptions& options) {
   const SweepOptions wanted = sweep_options(options);
   const std::string& folder = options.run.out;
+  // An earlier table is read, and refused where it is no sweep's.
+  if (options.fresh) check_target(std::filesystem::path(folder) / "sweep.csv", options.run.overwrite);
+  check_target(std::filesystem::path(folder) / "tuned.toml", options.run.overwrite);
   if (options.fresh) remove_earlier(folder);
   Display display(options.run.quiet, options.run.log_json);
   const Sweep* shown = nullptr;
@@ -262,6 +266,8 @@ void add_sweep_command(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "What the order of the runs is drawn by")->type_name("N");
   command->add_flag("--overlap", options->overlap, "Record each run, for how well GPUs were kept busy");
   command->add_flag("--fresh", options->fresh, "Forget what an earlier sweep left in the folder");
+  command->add_flag("--overwrite", options->run.overwrite,
+                    "Replace files that are there and that no sweep wrote; with --fresh");
   command->add_flag("-q,--quiet", options->run.quiet, "No table while it runs");
   command->footer(
       "The runs of all combinations follow each other in rounds, each in another order, so that drift hits all alike. "

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "cli/command.hpp"
+#include "cli/own_files.hpp"
 #include "config/printable.hpp"
 #include "synth/synth.hpp"
 
@@ -85,7 +86,8 @@ std::string bytes_text(std::uint64_t bytes) {
   return text;
 }
 
-int write_slide(const std::string& file, const SynthOptions& options) {
+int write_slide(const std::string& file, const SynthOptions& options, bool overwrite) {
+  check_folder_target(file, overwrite);
   const auto begin = std::chrono::steady_clock::now();
   const SynthSummary summary = write_synthetic_slide(file, options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
@@ -103,6 +105,7 @@ void add_synth_command(CLI::App& app, Action& action) {
   struct Arguments {
     std::string file;
     SynthOptions options;
+    bool overwrite = false;
   };
   const auto arguments = std::make_shared<Arguments>();
   SynthOptions& options = arguments->options;
@@ -111,7 +114,7 @@ void add_synth_command(CLI::App& app, Action& action) {
       app.add_subcommand("synth", "Write a tissue-like slide of any size, for trying the program and for benchmarks");
   synth
       ->add_option("--out", arguments->file,
-                   "File to write, such as demo.svs, or folder for DICOM; replaced if it is there")
+                   "File to write, such as demo.svs, or folder for DICOM; replaced if synth made it")
       ->required()
       ->check(not_empty)
       ->type_name("FILE");
@@ -175,6 +178,7 @@ void add_synth_command(CLI::App& app, Action& action) {
   synth->add_flag("--bigtiff", options.big_tiff, "Write BigTIFF even if the file is smaller than 4 GB");
   synth->add_option("--threads", options.threads, "Threads that paint and compress; 0: one for every core")
       ->capture_default_str();
+  synth->add_flag("--overwrite", arguments->overwrite, "Replace a file that is there and that synth didn't make");
   synth->footer(
       "Examples:\n"
       "  pipeline synth --out demo.svs\n"
@@ -183,8 +187,9 @@ void add_synth_command(CLI::App& app, Action& action) {
       "      as large as a real slide: about half a gigabyte, in seconds\n"
       "  pipeline synth --out bad.svs --size 4096x4096 --defects missing=3,corrupt=2\n"
       "      for trying what happens to bad tiles");
-  synth->callback(
-      [arguments, &action] { action = [arguments] { return write_slide(arguments->file, arguments->options); }; });
+  synth->callback([arguments, &action] {
+    action = [arguments] { return write_slide(arguments->file, arguments->options, arguments->overwrite); };
+  });
 }
 
 }  // namespace slidestream::cli

@@ -108,6 +108,7 @@ void describe_coords(const Handle& coords, const FeatureDescription& about) {
   write_number(coords, "level0_width", about.level0.width);
   write_number(coords, "level0_height", about.level0.height);
   write_text(coords, "name", about.name);
+  write_text(coords, "creator", "slidestream");
   write_number(coords, "patch_level", about.level);
   write_number(coords, "custom_downsample", about.reduction);
 }

@@ -417,6 +417,7 @@ class Source final : public SourceStage {
     if (context_.emit == nullptr) return;
     ImageNames names;
     names.name = control_.image_name ? control_.image_name(run.path) : std::filesystem::path(run.path).stem().string();
+    names.check = control_.check_file;
     if (control_.image_file) {
       names.place = [this, &run](const std::string& name) { return control_.image_file(run.path, name); };
     }

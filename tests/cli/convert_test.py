@@ -235,14 +235,14 @@ class OneFile(Case):
     def test_what_was_there_is_replaced_by_a_whole_one_alone(self):
         self.file.write_bytes(b"before")
         bad = self.slide("bad", "1024x1024", "--defects", "corrupt=1")
-        self.assertEqual(run("convert", bad, self.file).returncode, 1)
+        self.assertEqual(run("convert", bad, self.file, "--overwrite").returncode, 1)
         self.assertEqual(self.file.read_bytes(), b"before")
-        process = self.start("convert", self.large_slide(), self.file)
+        process = self.start("convert", self.large_slide(), self.file, "--overwrite")
         process.kill()
         process.wait(timeout=60)
         self.assertEqual(self.file.read_bytes(), b"before")
         self.assertEqual(info(self.folder / "small.partial.ome.tif")["levels"][0]["width"], 16384)
-        self.assertDone(run("convert", self.slide(), self.file))
+        self.assertDone(run("convert", self.slide(), self.file, "--overwrite"))
         self.assertEqual(self.files(), ["small.ome.tif"])
         self.assertEqual(info(self.file)["levels"][0]["width"], 700)
 
@@ -351,7 +351,7 @@ class OneFile(Case):
     def test_storage_that_is_full(self):
         self.file.write_bytes(b"before")
         command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 200; exec "$@"', "-", PIPELINE, "convert", self.slide(), self.file,
-                   "--compression", "none"]
+                   "--overwrite", "--compression", "none"]
         result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("small.partial.ome.tif: File too large", result.stderr)

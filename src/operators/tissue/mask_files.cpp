@@ -1,5 +1,6 @@
 #include "operators/tissue/mask_files.hpp"
 
+#include <slidestream/pipeline.hpp>
 #include <span>
 #include <system_error>
 
@@ -46,6 +47,7 @@ void write_mask(const Mask& mask, const std::filesystem::path& file, const std::
   if (mpp_y) description.mpp_y = *mpp_y * mask.scale.y;
   description.channel_names = {"tissue"};
   description.labels = true;
+  description.creator = std::string("slidestream ") + version();
   ImageOptions options;
   options.compression = TileCompression::zstd;
   options.levels = 1;

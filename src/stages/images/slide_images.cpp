@@ -163,6 +163,7 @@ class Places {
       place.file = place.path.string();
     }
     check_length(place.path.filename().string());
+    if (names_.check) names_.check(place.path);
     for (const std::filesystem::path& file : {place.path, partial_name(place.path)}) {
       std::error_code ignored;
       // A folder that is written is emptied first.

@@ -42,6 +42,8 @@ struct ImageNames {
   std::string name;  ///< what all begin with
   /// Where the file NAME lies, which begins with `name`; empty: in `output.dir`/images, which is made.
   std::function<std::filesystem::path(const std::string& name)> place = {};
+  /// Throws for a file that mustn't be written; may be empty.
+  std::function<void(const std::filesystem::path& file)> check = {};
 };
 
 /// Where the tiles of an operator's network lie in a slide that is described. \throws Error where they can't be made of

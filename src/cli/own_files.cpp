@@ -1,0 +1,265 @@
+#include "cli/own_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <slidestream/error.hpp>
+#include <string_view>
+#include <system_error>
+
+#include "config/suggest.hpp"
+#include "ledger/database.hpp"
+#include "ledger/schema.hpp"
+#include "sink/view_page.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+/// The first bytes of a file; fewer where it ends or can't be read.
+std::string first_bytes(const fs::path& file, std::size_t most) {
+  std::error_code code;
+  // Opening a FIFO would wait for its other end.
+  if (!fs::is_regular_file(file, code)) return {};
+  std::ifstream in(file, std::ios::binary);
+  std::string bytes(most, '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(most));
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return bytes;
+}
+
+/// The description of a TIFF's first image.
+class TiffDescription {
+ public:
+  explicit TiffDescription(const fs::path& file) : in_(file, std::ios::binary) {}
+
+  std::string text() {
+    const std::string head = bytes_at(0, 16);
+    if (head.size() < 16) return {};
+    little_ = head.starts_with("II");
+    if (!little_ && !head.starts_with("MM")) return {};
+    const std::uint64_t kind = number(head, 2, 2);
+    if (kind != 42 && kind != 43) return {};
+    big_ = kind == 43;
+    return big_ ? description(number(head, 8, 8)) : description(number(head, 4, 4));
+  }
+
+ private:
+  static constexpr std::uint64_t description_tag = 270;
+  static constexpr std::uint64_t most_entries = 4096;
+  static constexpr std::uint64_t most_text = std::uint64_t{1} << 20;
+
+  std::string bytes_at(std::uint64_t offset, std::uint64_t count) {
+    std::string bytes(count, '\0');
+    in_.clear();
+    in_.seekg(static_cast<std::streamoff>(offset));
+    in_.read(bytes.data(), static_cast<std::streamsize>(count));
+    if (!in_) bytes.clear();
+    return bytes;
+  }
+
+  std::uint64_t number(const std::string& bytes, std::size_t at, std::size_t size) const {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t place = at + (little_ ? size - 1 - i : i);
+      value = value << 8 | static_cast<unsigned char>(bytes[place]);
+    }
+    return value;
+  }
+
+  std::string description(std::uint64_t directory) {
+    const std::size_t count_size = big_ ? 8 : 2;
+    const std::size_t entry_size = big_ ? 20 : 12;
+    const std::size_t field = big_ ? 8 : 4;
+    const std::string count = bytes_at(directory, count_size);
+    if (count.empty()) return {};
+    const std::uint64_t entries = number(count, 0, count_size);
+    if (entries > most_entries) return {};
+    const std::string table = bytes_at(directory + count_size, entries * entry_size);
+    for (std::size_t at = 0; at + entry_size <= table.size(); at += entry_size) {
+      if (number(table, at, 2) != description_tag) continue;
+      const std::uint64_t length = std::min(number(table, at + 4, field), most_text);
+      const std::size_t value = at + 4 + field;
+      return length <= field ? table.substr(value, length) : bytes_at(number(table, value, field), length);
+    }
+    return {};
+  }
+
+  std::ifstream in_;
+  bool little_ = true;
+  bool big_ = false;
+};
+
+bool is_own_tiff(const fs::path& file) {
+  const std::string text = TiffDescription(file).text();
+  return text.find("Creator=\"slidestream ") != std::string::npos ||
+         text.find("Title = slidestream synth") != std::string::npos ||
+         text.starts_with("mean and standard deviation of every window");
+}
+
+bool is_own_page(const fs::path& file) {
+  constexpr std::size_t head = 4096;
+  return first_bytes(file, head).find("<title>slidestream report</title>") != std::string::npos || is_view_page(file);
+}
+
+bool is_own_deep_zoom(const fs::path& file) {
+  const fs::path page = file.parent_path() / (file.stem().string() + ".view.html");
+  std::error_code code;
+  return fs::exists(page, code) && is_view_page(page);
+}
+
+bool is_own_json(const fs::path& file) {
+  constexpr std::size_t head = 4096;
+  const std::string text = first_bytes(file, head);
+  return text.starts_with(R"({"displayTimeUnit":"ms","otherData":{"dropped_ranges":)") ||
+         text.find("\"slidestream\":") != std::string::npos || text.find("\"pid_space\":") != std::string::npos;
+}
+
+bool is_own_table(const fs::path& file) {
+  constexpr std::size_t head = 256;
+  const std::string text = first_bytes(file, head);
+  constexpr std::array<std::string_view, 4> headers = {"path,status,error,", "path,stage,tile,cause",
+                                                       "path,operator,product,file,", "date,version,host,processor,"};
+  return std::ranges::any_of(headers, [&text](std::string_view header) { return text.starts_with(header); });
+}
+
+/// Of .h5 the heap with the attributes' texts may lie anywhere.
+bool is_own_features(const fs::path& file) {
+  constexpr std::size_t most = std::size_t{64} << 20;
+  const std::string bytes = first_bytes(file, most);
+  return bytes.starts_with("\x89HDF") && bytes.find("slidestream") != std::string::npos;
+}
+
+bool holds(const fs::path& file, std::string_view mark) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  return first_bytes(file, most).find(mark) != std::string::npos;
+}
+
+/// Of DICOM each instance says it.
+bool is_own_folder(const fs::path& folder) {
+  if (holds(folder / ".zattrs", "\"slidestream\":") || holds(folder / "zarr.json", "\"slidestream\":")) return true;
+  std::size_t instances = 0;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
+    if (entry->path().extension() != ".dcm") continue;
+    if (!holds(entry->path(), "slidestream")) return false;
+    ++instances;
+  }
+  return instances > 0;
+}
+
+/// Whether a folder is an image of the kinds that are folders, whoever made it.
+bool holds_image(const fs::path& folder) {
+  std::error_code code;
+  return std::ranges::any_of(std::array{".zattrs", ".zgroup", "zarr.json", "level-0.dcm"},
+                             [&](const char* name) { return fs::is_regular_file(folder / name, code); });
+}
+
+struct Kind {
+  std::string_view suffix;
+  bool (*is_own)(const fs::path&);
+  bool always_says_so = false;  ///< false: a file may be this program's and not say it
+};
+
+bool is_own_metrics(const fs::path& file) { return holds(file, "slidestream_"); }
+bool is_own_settings(const fs::path& file) { return holds(file, "# The fastest of "); }
+
+constexpr std::array<Kind, 14> kinds = {{{".tif", is_own_tiff, true},
+                                         {".tiff", is_own_tiff, true},
+                                         {".btf", is_own_tiff, true},
+                                         {".svs", is_own_tiff, true},
+                                         {".html", is_own_page},
+                                         {".htm", is_own_page},
+                                         {".dzi", is_own_deep_zoom},
+                                         {".json", is_own_json},
+                                         {".csv", is_own_table},
+                                         {".h5", is_own_features},
+                                         {".prom", is_own_metrics},
+                                         {".toml", is_own_settings},
+                                         {".zarr", is_own_folder, true},
+                                         {".dicom", is_own_folder, true}}};
+
+const Kind* kind_of(const fs::path& path) {
+  const std::string name = small_letters(path.filename().string());
+  const auto* found = std::ranges::find_if(kinds, [&name](const Kind& kind) { return name.ends_with(kind.suffix); });
+  return found == kinds.end() ? nullptr : &*found;
+}
+
+std::string refusal(const fs::path& path) {
+  return one_line(path.string()) + ": is there already, and this program didn't write it; --overwrite replaces it";
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(path, code);
+}
+
+bool is_empty_file(const fs::path& path) {
+  std::error_code code;
+  return fs::is_regular_file(path, code) && fs::file_size(path, code) == 0;
+}
+
+}  // namespace
+
+bool is_own(const fs::path& path) {
+  if (is_empty_file(path)) return true;
+  const Kind* const kind = kind_of(path);
+  std::error_code code;
+  if (fs::is_directory(path, code)) return is_own_folder(path);
+  return kind != nullptr && kind->is_own(path);
+}
+
+void check_target(const fs::path& path, bool overwrite) {
+  std::error_code code;
+  // What is neither a file nor absent is refused by who writes.
+  if (overwrite || !fs::is_regular_file(path, code)) return;
+  if (!is_own(path)) throw ConfigError(refusal(path));
+}
+
+void check_folder_target(const fs::path& path, bool overwrite) {
+  std::error_code code;
+  if (overwrite || !fs::is_directory(path, code) || fs::is_empty(path, code)) return check_target(path, overwrite);
+  if (!is_own(path)) throw ConfigError(refusal(path));
+}
+
+FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
+    : folder_(config.output.dir), overwrite_(overwrite), is_ours_(!begins_anew && is_there(folder_ / ledger_name)) {
+  if (!is_ours_ || overwrite_) return;
+  try {
+    const std::unique_ptr<Database> database = open_to_read(folder_ / ledger_name);
+    Statement files(*database, "SELECT file FROM artifacts");
+    while (files.step()) made_.insert((folder_ / files.text(0)).string());
+  } catch (const Error&) {
+    // Who begins the run says what is wrong with the ledger.
+  }
+}
+
+void FolderGuard::check_names(const std::vector<std::string>& maps) const {
+  if (is_ours_) return;
+  check_target(folder_ / "progress.json", overwrite_);
+  for (const std::string& map : maps) check_target(folder_ / "maps" / map, overwrite_);
+}
+
+void FolderGuard::check_file(const fs::path& file) const {
+  std::error_code code;
+  const Kind* const kind = kind_of(file);
+  // Who writes refuses what is of another kind, and folders with other files.
+  const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
+  const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
+  if (overwrite_ || !is_alike || made_.contains(file.string()) || is_own(file)) return;
+  if (is_ours_ && (kind == nullptr || !kind->always_says_so)) return;
+  throw SlideError(refusal(file));
+}
+
+}  // namespace slidestream::cli

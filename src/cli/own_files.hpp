@@ -1,0 +1,46 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <slidestream/config.hpp>
+
+/// \file
+/// Which of the files that are to be written are there already, and whose they are.
+
+namespace slidestream::cli {
+
+/// Whether this program wrote a file or folder, by what it says of itself. False for kinds that don't say it, such as
+/// .npy. An empty file has nothing to lose and counts as its own.
+bool is_own(const std::filesystem::path& path);
+
+/// Refuses to write over what this program didn't write. \throws ConfigError with what to do.
+/// \param overwrite  whatever is there may be replaced.
+void check_target(const std::filesystem::path& path, bool overwrite);
+
+/// The same for what may also be a folder, which is replaced as a whole.
+void check_folder_target(const std::filesystem::path& path, bool overwrite);
+
+/// Looks after the files of a folder with results.
+class FolderGuard {
+ public:
+  /// \param begins_anew  the results that are there are moved aside first.
+  FolderGuard(const Config& config, bool overwrite, bool begins_anew);
+
+  /// Checks the maps with these names and the file of progress. The ledger looks after tables.
+  /// \throws ConfigError as `check_target`.
+  void check_names(const std::vector<std::string>& maps) const;
+
+  /// Checks a slide's file before it is begun. Thread-safe. \throws SlideError as `check_target`.
+  void check_file(const std::filesystem::path& file) const;
+
+ private:
+  std::filesystem::path folder_;
+  bool overwrite_;
+  bool is_ours_;  ///< it has a ledger: files that don't say whose they are count as this program's
+  std::unordered_set<std::string> made_;  ///< files that the ledger lists, whatever became of them
+};
+
+}  // namespace slidestream::cli

@@ -1,0 +1,80 @@
+#include "cli/run_inputs.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <slidestream/error.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "ledger/schema.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+/// Takes inputs out that look like slides. \returns how many.
+std::size_t leave_out(ExpandedInputs& inputs, const std::function<bool(const std::string&)>& is_none) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
+    if (is_none(inputs.canonical[i])) continue;
+    if (i != kept) {
+      inputs.slides[kept] = std::move(inputs.slides[i]);
+      inputs.canonical[kept] = std::move(inputs.canonical[i]);
+    }
+    ++kept;
+  }
+  const std::size_t left_out = inputs.slides.size() - kept;
+  inputs.slides.resize(kept);
+  inputs.canonical.resize(kept);
+  return left_out;
+}
+
+/// Of an image that isn't whole, white tiles stand for those that aren't there yet.
+void leave_out_partial_images(ExpandedInputs& inputs) {
+  const std::size_t left_out = leave_out(inputs, [](const std::string& slide) {
+    const std::string name = std::filesystem::path(slide).filename().string();
+    return name.ends_with(".partial.ome.tif") || name.ends_with(".partial.ome.tiff");
+  });
+  if (left_out == 0) return;
+  inputs.warnings.push_back(std::to_string(left_out) + (left_out == 1 ? " image" : " images") +
+                            " named .partial.ome.tif among the inputs: not whole, and left out");
+}
+
+/// A results folder among the inputs holds maps and images of earlier runs, which look like slides.
+void leave_out_results(const Config& config, ExpandedInputs& inputs) {
+  std::error_code code;
+  const std::filesystem::path out = std::filesystem::weakly_canonical(config.output.dir, code);
+  const auto is_result = [&out](const std::string& slide) {
+    const std::filesystem::path folder = std::filesystem::path(slide).parent_path();
+    if (folder.filename() != "maps" && folder.filename() != "images") return false;
+    const std::filesystem::path above = folder.parent_path();
+    return above == out || (above.parent_path() == out && above.filename().string().starts_with("earlier-"));
+  };
+  // Without a ledger nobody made results there.
+  if (!std::filesystem::exists(out / ledger_name, code)) return;
+  const std::size_t left_out = leave_out(inputs, is_result);
+  if (left_out > 0) {
+    inputs.warnings.push_back(out.string() + ": " + std::to_string(left_out) +
+                              " maps and images of an earlier run lie among the inputs and are left out");
+  }
+}
+
+}  // namespace
+
+ExpandedInputs inputs_of_run(const Config& config, bool to_folder) {
+  ExpandedInputs inputs = expand_inputs(config.input.slides);
+  leave_out_partial_images(inputs);
+  if (to_folder) leave_out_results(config, inputs);
+  for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
+  if (inputs.slides.empty()) {
+    throw ConfigError("no slide in " + config.input.slides.front() +
+                      (config.input.slides.size() > 1 ? " and the other inputs" : ""));
+  }
+  return inputs;
+}
+
+}  // namespace slidestream::cli

@@ -1,0 +1,153 @@
+"""Batches as people run them who convert archives: `PIPELINE=path/to/pipeline batch_test.py [CLASS ...]`."""
+
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import unittest
+
+from program_test import ENVIRONMENT, PIPELINE, Case, run
+
+
+def run_with(preparation, *arguments, **options):
+    """As `run`, in a process that `preparation` prepares."""
+    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=120, env=ENVIRONMENT,
+                          input="", preexec_fn=preparation, **options)
+
+
+class BatchCase(Case):
+    def folder_of(self, *names, size="384x320"):
+        """A folder with small slides of these names."""
+        folder = self.folder / "slides"
+        folder.mkdir(exist_ok=True)
+        for number, name in enumerate(names):
+            source = self.slide(f"batch-{number % 3}", size, "--seed", str(number % 3 + 1), "--tile", "128")
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, folder / name)
+        return folder
+
+    def foreign_slide(self, name):
+        """A slide that no program of ours says it made: the bytes of its description differ."""
+        file = self.folder_of(name) / name
+        content = file.read_bytes()
+        self.assertIn(b"slidestream synth", content)
+        file.write_bytes(content.replace(b"slidestream synth", b"scanner's program"))
+        return file
+
+    def assertDone(self, result):
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+
+class Targets(BatchCase):
+    """What is there already and isn't this program's is not replaced."""
+
+    REFUSAL = "is there already, and this program didn't write it; --overwrite replaces it"
+
+    def test_two_slides_are_no_slide_and_its_target(self):
+        first, second = self.foreign_slide("a.tif"), self.foreign_slide("b.tif")
+        before = second.read_bytes()
+        self.assertOneLine(run("convert", first, second), 2, f"{second}: {self.REFUSAL}")
+        self.assertEqual(second.read_bytes(), before)
+        self.assertEqual(sorted(os.listdir(first.parent)), ["a.tif", "b.tif"])
+        self.assertDone(run("convert", first, second, "--overwrite"))
+        self.assertIn(b'Creator="slidestream ', second.read_bytes())
+
+    def test_what_it_wrote_itself_is_replaced(self):
+        slide = self.folder_of("a.svs") / "a.svs"
+        for target in "one.ome.tif", "one.dzi":
+            file = self.folder / target
+            self.assertDone(run("convert", slide, file))
+            if target.endswith(".tif"):
+                self.assertDone(run("convert", slide, file, "-Q", 50))
+        # An empty file, such as mktemp makes, has nothing to lose.
+        (self.folder / "empty.ome.tif").touch()
+        self.assertDone(run("convert", slide, self.folder / "empty.ome.tif"))
+
+    def test_files_of_other_programs(self):
+        slide = self.folder_of("a.svs") / "a.svs"
+        self.assertDone(run(slide, "--out", self.out))
+        foreign = {"page.html": b"<html><title>my notes</title></html>", "trace.json": b'{"traceEvents": []}',
+                   "node.prom": b"# HELP node_load1 1m load average.\n", "made.svs": b"II*\0 something else"}
+        for name, content in foreign.items():
+            (self.folder / name).write_bytes(content)
+        file = {name: self.folder / name for name in foreign}
+        cases = [("page.html", ["report", self.out, "--html", file["page.html"]]),
+                 ("trace.json", [slide, "--out", self.folder / "2", "--trace", file["trace.json"]]),
+                 ("node.prom", [slide, "--out", self.folder / "3", "--metrics", file["node.prom"]]),
+                 ("made.svs", ["synth", "--out", file["made.svs"], "--size", "256x256"])]
+        for name, command in cases:
+            with self.subTest(name):
+                self.assertOneLine(run(*command), 2, f"{file[name]}: {self.REFUSAL}")
+                self.assertEqual(file[name].read_bytes(), foreign[name])
+                self.assertDone(run(*command, "--overwrite"))
+                self.assertNotEqual(file[name].read_bytes(), foreign[name])
+                self.assertDone(run(*command))  # its own by now
+
+    def test_a_sweeps_tables(self):
+        slide = self.folder_of("a.svs") / "a.svs"
+        self.out.mkdir()
+        for name in "sweep.csv", "tuned.toml":
+            file = self.out / name
+            file.write_text("mine\n")
+            result = run("sweep", slide, "--over", "pipeline.threads=1,2", "--repeat", 1, "--out", self.out, "--fresh")
+            self.assertOneLine(result, 2, f"{file}: {self.REFUSAL}")
+            self.assertEqual(file.read_text(), "mine\n")
+            file.unlink()
+
+    def test_a_file_among_results_fails_its_slide_alone(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        images = self.out / "images"
+        images.mkdir(parents=True)
+        other = images / "a.identity.ome.tif"
+        other.write_bytes(self.foreign_slide("c.tif").read_bytes())
+        (slides / "c.tif").unlink()
+        before = other.read_bytes()
+        result = run("convert", slides, "--out", self.out)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{other}: {self.REFUSAL}", result.stderr)
+        self.assertEqual(other.read_bytes(), before)
+        self.assertEqual([row["status"] for row in self.rows()], ["failed", "done"])
+        self.assertDone(run("convert", slides, "--out", self.out, "--retry-failed", "--overwrite"))
+        self.assertNotEqual(other.read_bytes(), before)
+
+    def test_a_folder_of_chunks_of_others(self):
+        slides = self.folder_of("a.svs")
+        image = self.out / "images/a.identity.ome.zarr"
+        (image / "0").mkdir(parents=True)
+        (image / ".zgroup").write_text('{"zarr_format": 2}')
+        (image / ".zattrs").write_text('{"multiscales": [{"version": "0.4"}]}')
+        result = run("convert", slides, "--out", self.out, "--to", "ome-zarr")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{image}: {self.REFUSAL}", result.stderr)
+        self.assertEqual((image / ".zgroup").read_text(), '{"zarr_format": 2}')
+        self.assertDone(run("convert", slides, "--out", self.out, "--to", "ome-zarr", "--retry-failed", "--overwrite"))
+
+    def test_maps_and_outlines_without_a_ledger(self):
+        slides = self.folder_of("a.svs")
+        (self.out / "maps").mkdir(parents=True)
+        (self.out / "maps/a.npy").write_bytes(b"mine")
+        self.assertOneLine(run(slides, "--out", self.out, "--maps", "npy"), 2, f"{self.out}/maps/a.npy: {self.REFUSAL}")
+        self.assertEqual((self.out / "maps/a.npy").read_bytes(), b"mine")
+        self.assertFalse((self.out / "run.sqlite").exists())
+        self.assertDone(run(slides, "--out", self.out, "--maps", "npy", "--overwrite"))
+        # The same run makes its own files again.
+        (self.out / "maps/a.npy").write_bytes(b"cut off")
+        self.assertDone(run(slides, "--out", self.out, "--maps", "npy"))
+        self.assertGreater((self.out / "maps/a.npy").stat().st_size, 100)
+        outlines = self.folder / "found/outlines/a.tissue.geojson"
+        result = self.assertDone(run("tissue", slides, "--out", self.folder / "found"))
+        outlines = next((self.folder / "found").rglob("*.geojson"))
+        place = outlines.relative_to(self.folder / "found")
+        drawn = self.folder / "drawn" / place
+        drawn.parent.mkdir(parents=True)
+        drawn.write_text('{"type": "FeatureCollection", "features": []}')
+        result = run("tissue", slides, "--out", self.folder / "drawn")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{drawn}: {self.REFUSAL}", result.stderr)
+        self.assertEqual(drawn.read_text(), '{"type": "FeatureCollection", "features": []}')
+
+
+if __name__ == "__main__":
+    unittest.main()
