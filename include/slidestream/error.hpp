@@ -58,6 +58,13 @@ class CudaError : public Error {
   using Error::Error;
 };
 
+/// A run ended before its end, for example because too many slides failed or a GPU was lost. Finished slides are kept,
+/// and the same run resumes. The program exits with status 3.
+class EndedEarlyError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// An output file or folder can't be written. The message names the path and the cause.
 class OutputError : public Error {
  public:

@@ -10,6 +10,7 @@ from slidestream._core import (
     ConfigError,
     CudaError,
     DeviceArray,
+    EndedEarlyError,
     Error,
     Level,
     OutputError,
@@ -30,6 +31,7 @@ SlideError.__doc__ = "A slide can't be read, or what was asked for can't be made
 StorageError.__doc__ = "The file system failed while a slide was read."
 TileError.__doc__ = "A tile can't be decoded. What reads slides raises a SlideError that says so."
 CudaError.__doc__ = "A GPU failed, or there is none that can be used."
+EndedEarlyError.__doc__ = "A run ended before its end, as too many slides failed or a GPU was lost. The same run does the rest."
 OutputError.__doc__ = "Results can't be written."
 
 __version__: str = _core.version()
@@ -39,6 +41,7 @@ __all__ = [
     "ConfigError",
     "CudaError",
     "DeviceArray",
+    "EndedEarlyError",
     "Error",
     "Level",
     "MapResult",

@@ -257,6 +257,7 @@ def map(
             several slides one that fails is no error: ``SlideResult.error`` says why, and ``MapResult.errors`` has
             the exception.
         OutputError: Results can't be written.
+        EndedEarlyError: The run ended before its end, as in ``run``.
     """
     layout_name = choice("layout", layout, ("nhwc", "nchw"))
     mixed = choice("batches", batches, ("slide", "mixed")) == "mixed"

@@ -301,7 +301,9 @@ def run(
     Raises:
         ConfigError: A setting is wrong; nothing was started.
         OutputError: Results can't be written.
-        Error: The run itself failed, for instance for a GPU that was lost. A slide that fails is no error:
+        EndedEarlyError: The run ended before its end: ``max_failures`` was reached, or a GPU was lost. What was done
+            is in ``out``, and the same call does the rest.
+        Error: The run itself failed. A slide that fails is no error:
             ``SlideResult.error`` says why.
     """
     check_progress(on_progress, progress)

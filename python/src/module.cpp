@@ -90,6 +90,7 @@ void bind_errors(nb::module_& module) {
   bind_error<StorageError>(module, "StorageError", slide_error);
   bind_error<TileError>(module, "TileError", error);
   bind_error<CudaError>(module, "CudaError", error);
+  bind_error<EndedEarlyError>(module, "EndedEarlyError", error);
   bind_error<OutputError>(module, "OutputError", error);
 }
 

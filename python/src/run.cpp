@@ -130,7 +130,8 @@ class Run {
     join();
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if (!embedded_.failure.empty()) throw OutputError(embedded_.failure);
-    if (!embedded_.result.failure.empty()) throw Error("the run ended early: " + embedded_.result.failure);
+    if (!embedded_.result.failure.empty()) throw EndedEarlyError("the run ended early: " + embedded_.result.failure);
+    if (!embedded_.stopped.empty()) throw EndedEarlyError(embedded_.stopped + "; the same run does the rest");
     // Names of files are relative to that folder.
     if (!to_folder()) embedded_.config.output.dir.clear();
     return std::make_shared<Outcome>(Outcome{embedded_.config, std::move(embedded_.result)});

@@ -44,10 +44,13 @@ std::string completion_script(const CLI::App& app, const std::string& shell);
 /// Exit statuses, for help and the man page.
 inline constexpr const char* exit_status_text[][2] = {
     {"0", "all slides were done"},
-    {"1", "some slides failed, or results couldn't be written; everything else is finished and written"},
+    {"1", "some slides failed, or results differ (compare, verify); everything else is finished and written"},
     {"2",
      "bad usage or configuration, or no slide: nothing was started; or the system gave too few threads or too little "
      "memory: the same command resumes"},
+    {"3",
+     "the run ended before its end (--max-failures, a full disk, a lost GPU), or something couldn't be written; the "
+     "same command does the rest"},
     {"129, 130, 143",
      "interrupted by SIGHUP, SIGINT or SIGTERM; what was done is written (a second signal stops at once)"},
 };

@@ -41,7 +41,7 @@ int merge(const MergeArguments& options) {
   for (const std::string& warning : merged.warnings) spdlog::warn("{}", warning);
   if (!merged.not_written.empty()) {
     spdlog::error("{}; all is merged, and the same command writes the files again", merged.not_written);
-    return exit_some_failed;
+    return exit_ended_early;
   }
   for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
     spdlog::error("{}: done in none of the folders", merged.missing[i]);
@@ -51,7 +51,8 @@ int merge(const MergeArguments& options) {
   }
   if (merged.twice > 0) spdlog::info("{} slides are in several folders with the same result", merged.twice);
   if (!options.quiet) std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, Style::of(1));
-  return merged.missing.empty() && merged.corpus.failed == 0 ? exit_done : exit_some_failed;
+  if (!merged.missing.empty()) return exit_ended_early;
+  return merged.corpus.failed + merged.corpus.incomplete == 0 ? exit_done : exit_some_failed;
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ void add_merge_command(CLI::App& app, Action& action) {
                     "Move an earlier run in the folder for results aside, to its earlier-N, and start anew");
   command->add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors");
   command->footer(
-      "Ends with 1 when a slide failed, or is done in none of the folders. Repeated, it replaces what it joined "
+      "Ends with 1 when a slide failed, and with 3 when one is done in none of the folders. Repeated, it replaces what "
+      "it joined "
       "before.\n\n"
       "Examples:\n"
       "  pipeline merge part-1 part-2 part-3 --out results");

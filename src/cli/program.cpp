@@ -287,6 +287,9 @@ int guarded_main(int argc, const char* const* argv) {
   } catch (const OutputError& error) {
     spdlog::error("{}", error.what());
     return exit_usage;
+  } catch (const SlideError& error) {
+    spdlog::error("{}", error.what());
+    return exit_some_failed;
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
   } catch (const std::bad_alloc&) {
@@ -299,7 +302,7 @@ int guarded_main(int argc, const char* const* argv) {
     }
     spdlog::error("internal error: {}", error.what());
   }
-  return exit_some_failed;
+  return exit_ended_early;
 }
 
 }  // namespace
@@ -312,7 +315,7 @@ int run_program(int argc, const char* const* argv) {
   errno = 0;
   if (!std::cout.flush()) {
     spdlog::error("standard output: {}", errno != 0 ? std::strerror(errno) : "can't be written");
-    return status == exit_done ? exit_some_failed : status;
+    return status == exit_done ? exit_ended_early : status;
   }
   return status;
 }

@@ -194,15 +194,16 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped);
   // A limit that is reached by the last slides has stopped nothing.
   const std::size_t left = archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
-  if (!archive.stopped().empty() && left > 0) {
-    spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
-  }
+  const bool stopped = !archive.stopped().empty() && left > 0;
+  if (stopped) spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
+  if (options.embedded != nullptr && stopped) options.embedded->stopped = archive.stopped();
   if (const int signal = signal_of(options.embedded); signal != 0) {
     spdlog::warn("interrupted: {} of {} slides done, {} failed; the same command does the rest", corpus.done,
                  archive.start().mine, corpus.failed);
     return 128 + signal;
   }
-  return complete && corpus.failed + corpus.incomplete == 0 && archive.stopped().empty() ? exit_done : exit_some_failed;
+  if (!complete || stopped) return exit_ended_early;
+  return corpus.failed + corpus.incomplete == 0 ? exit_done : exit_some_failed;
 }
 
 /// What a run is stopped by: the program that it is a part of, or signals.

@@ -42,7 +42,7 @@ void add_archive_options(CLI::App& app, RunOptions& options) {
                "Move an earlier run in the folder for results aside, to its earlier-N, and start anew")
       ->group(group);
   app.add_option("--max-failures", options.max_failures,
-                 "Stop, with status 1, when so many slides have failed since the start, or such a share of all")
+                 "Stop, with status 3, when so many slides have failed since the start, or such a share of all")
       ->type_name("N|P%")
       ->check(not_empty)
       ->group(group);

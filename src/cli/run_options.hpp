@@ -33,6 +33,7 @@ struct EmbeddedRun {
   Config config;        ///< that it ran with
   RunResult result;     ///< without slides and corpus, unless it was `in_memory`
   std::string failure;  ///< one line when results couldn't all be written; else empty
+  std::string stopped;  ///< why the run was stopped early on purpose, with slides left; else empty
 };
 
 /// What `pipeline [SLIDE ...]`, or a command that runs slides as it does, was called with.

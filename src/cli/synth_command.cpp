@@ -96,7 +96,7 @@ int write_slide(const std::string& file, const SynthOptions& options, bool overw
   std::cout << printable(file) << ": " << options.width << " x " << options.height << " pixels, " << summary.tiles
             << " tiles, " << summary.levels << (summary.levels == 1 ? " level, " : " levels, ")
             << bytes_text(summary.bytes) << (summary.big_tiff ? " (BigTIFF)" : "") << ", in " << seconds << '\n';
-  return std::cout.flush() ? exit_done : exit_some_failed;
+  return std::cout.flush() ? exit_done : exit_ended_early;
 }
 
 }  // namespace

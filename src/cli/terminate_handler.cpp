@@ -38,7 +38,7 @@ class Line {
 
 [[noreturn]] void on_terminate() noexcept {
   Line line;
-  int status = exit_some_failed;
+  int status = exit_ended_early;
   line.add("error: ");
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);

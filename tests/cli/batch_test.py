@@ -149,5 +149,59 @@ class Targets(BatchCase):
         self.assertEqual(drawn.read_text(), '{"type": "FeatureCollection", "features": []}')
 
 
+class Statuses(BatchCase):
+    """1: some slides failed, and all else is done. 3: the run ended before its end."""
+
+    def slides_with_failures(self):
+        slides = self.folder_of(*(f"{number}.svs" for number in range(6)))
+        for number in 0, 1:
+            (slides / f"{number}.svs").write_bytes(b"no slide")
+        return slides
+
+    def test_failed_slides(self):
+        result = run(self.slides_with_failures(), "--out", self.out)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(len(self.rows()), 6)
+
+    def test_a_limit_of_failures(self):
+        slides = self.slides_with_failures()
+        result = run(slides, "--out", self.out, "--max-failures", 1, "--threads", 1)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("stopped by --max-failures 1", result.stderr)
+        self.assertIn("are left", result.stderr)
+        # Without the limit, the same command does the rest.
+        self.assertEqual(run(slides, "--out", self.out).returncode, 1)
+        # A limit that the last slide reaches has stopped nothing.
+        only = self.folder / "only"
+        only.mkdir()
+        (only / "bad.svs").write_bytes(b"no slide")
+        self.assertEqual(run(only, "--out", self.folder / "b", "--max-failures", 1).returncode, 1)
+
+    def test_results_that_cannot_be_written(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        self.assertDone(run("convert", slides / "a.svs", self.folder / "a.ome.tif"))
+
+        def small_files():
+            import resource
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+        result = run_with(small_files, "convert", slides / "a.svs", self.folder / "b.ome.tif", "--compression", "none")
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertFalse((self.folder / "b.ome.tif").exists())
+
+    def test_a_merge_without_a_part(self):
+        slides = self.folder_of(*(f"{number}.svs" for number in range(6)))
+        self.assertDone(run(slides, "--out", self.folder / "1", "--shard", "1/2"))
+        result = run("merge", self.folder / "1", "--out", self.out)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("aren't done in any of the folders", result.stderr)
+
+    def test_the_documents_say_it(self):
+        self.assertRegex(run("--help").stdout, r"\n  3 +the run ended before its end")
+        root = pathlib.Path(__file__).resolve().parents[2]
+        for page in "README.md", "docs/results.md", "docs/clusters.md":
+            with self.subTest(page):
+                self.assertRegex((root / page).read_text(), r"\b3\b[^.]*ended before its end")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -180,7 +180,7 @@ class Usage(Case):
     def test_standard_output_that_is_full(self):
         with open("/dev/full", "w") as full:
             result = subprocess.run([PIPELINE, "--print-config"], stdout=full, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.returncode, 3)
         self.assertIn("standard output: No space left on device", result.stderr)
 
 
@@ -445,7 +445,7 @@ class Failures(Case):
     def test_results_that_outgrow_the_limit(self):
         """A stand-in for a full disk that needs no rights: files of limited size."""
         command = [PIPELINE, self.slide(), "--out", self.out, "--set", "analysis.bins=60000"]
-        for kib, status in (64, 2), (400, 1):
+        for kib, status in (64, 2), (400, 3):
             limited = ["bash", "-c", f'trap "" XFSZ; ulimit -f {kib}; exec "$@"', "-", *command]
             result = subprocess.run(list(map(str, limited)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
             self.assertEqual(result.returncode, status, result.stderr)
@@ -461,7 +461,7 @@ class Failures(Case):
         (self.out / "maps").mkdir()
         (self.out / "maps/small.npy").mkdir()
         result = run(self.slide(), "--out", self.out, "--maps", "npy")
-        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.returncode, 3)
         self.assertIn("maps/small.npy: Is a directory", result.stderr)
         self.assertEqual(len(self.rows()), 1)
 

@@ -118,7 +118,7 @@ class FillCase(FaultCase):
                     self.assertEqual(len(done), count)
                     self.assertSameResults(self.out, self.folder / "whole")
                 else:
-                    self.assertIn(result.returncode, (1, 2))
+                    self.assertIn(result.returncode, (2, 3))
                     lines = result.stderr.splitlines()
                     self.assertEqual(len(lines), 1)
                     self.assertRegex(lines[0], "No space left on device|database or disk is full")
@@ -174,7 +174,7 @@ class FullDiskOfResults(FillCase):
             with self.subTest(write=number, stderr=result.stderr):
                 done = self.assertLedgerIsWhole() if self.out.exists() else set()
                 if result.returncode != 0:
-                    self.assertEqual(result.returncode, 1 if done else 2)
+                    self.assertEqual(result.returncode, 3 if done else 2)
                     self.assertOneLine(result, result.returncode, str(self.out))
                 self.assertIn(len(done), (0, 4))
                 again = run(*arguments)
