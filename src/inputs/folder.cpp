@@ -3,9 +3,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <slidestream/error.hpp>
+#include <string_view>
 #include <utility>
 
 #include "slide/formats.hpp"
@@ -18,6 +21,35 @@ namespace fs = std::filesystem;
 
 using FileId = std::pair<dev_t, ino_t>;
 
+/// Whether a folder has the ledger of a run: SQLite's file with this program's number. Until a write-ahead log is
+/// folded in, the number is in the log.
+bool holds_ledger(const fs::path& folder) {
+  constexpr std::string_view magic = "SQLite format 3";
+  constexpr std::string_view application = "SlSt";
+  constexpr std::size_t application_at = 68;
+  std::error_code code;
+  // Opening a FIFO would wait for its other end.
+  if (!fs::is_regular_file(folder / "run.sqlite", code)) return false;
+  std::array<char, 100> head{};
+  std::ifstream in(folder / "run.sqlite", std::ios::binary);
+  if (!in.read(head.data(), head.size())) return false;
+  const std::string_view text(head.data(), head.size());
+  if (!text.starts_with(magic)) return false;
+  return text.substr(application_at, application.size()) == application || fs::exists(folder / "run.sqlite-wal", code);
+}
+
+/// Files below a folder that are named like slides.
+std::size_t count_slides(const fs::path& folder) {
+  std::size_t count = 0;
+  std::error_code code;
+  fs::recursive_directory_iterator entries(folder, fs::directory_options::skip_permission_denied, code);
+  for (; !code && entries != fs::recursive_directory_iterator(); entries.increment(code)) {
+    std::error_code ignored;
+    if (!entries->is_directory(ignored) && has_slide_suffix(entries->path().filename().string())) ++count;
+  }
+  return count;
+}
+
 class Walk {
  public:
   void begin(const std::string& folder) {
@@ -29,6 +61,8 @@ class Walk {
       struct ::stat status {};
       if (::stat(above.c_str(), &status) == 0) above_.emplace_back(status.st_dev, status.st_ino);
     }
+    is_results_ = holds_ledger(folder);
+    first_depth_ = above_.size() + 1;
     enter(folder);
   }
 
@@ -89,11 +123,29 @@ class Walk {
         } else {
           note_other(entries->path());
         }
+      } else if (holds_results(entries->path())) {
+        pass_over(path);
       } else if (!is_part_of_slide(path) && (!entries->is_symlink(ignored) || first_link_to(path))) {
         enter(path);
       }
     }
     if (code) give_up(folder, code);
+  }
+
+  /// Whether a folder has what a run made: images, or maps as TIFF, would be slides again. Of a folder that was named,
+  /// slides may lie beside the results.
+  bool holds_results(const fs::path& folder) const {
+    const std::string name = folder.filename().string();
+    const bool is_below_first = above_.size() == first_depth_;
+    return (is_results_ && is_below_first && (name == "images" || name == "maps")) || holds_ledger(folder);
+  }
+
+  void pass_over(const std::string& folder) {
+    const std::size_t count = count_slides(folder);
+    if (count == 0) return;
+    contents_.warnings.push_back(folder + ": has results of an earlier run; " + std::to_string(count) +
+                                 (count == 1 ? " file" : " files") +
+                                 " in it named like slides passed over; naming them, or their folder, uses them");
   }
 
   /// The number of different suffixes is bounded, whatever a folder holds.
@@ -113,8 +165,10 @@ class Walk {
   }
 
   FolderContents contents_;
-  std::vector<FileId> above_;  ///< the folders that we are in, and those above the first
-  std::set<FileId> followed_;  ///< targets of links
+  bool is_results_ = false;      ///< the first folder has a ledger
+  std::size_t first_depth_ = 0;  ///< of `above_` within the first folder
+  std::vector<FileId> above_;    ///< the folders that we are in, and those above the first
+  std::set<FileId> followed_;    ///< targets of links
 };
 
 }  // namespace

@@ -203,5 +203,42 @@ class Statuses(BatchCase):
                 self.assertRegex((root / page).read_text(), r"\b3\b[^.]*ended before its end")
 
 
+class OwnResults(BatchCase):
+    """What a run made is no slide of the next one."""
+
+    def test_results_among_slides(self):
+        slides = self.folder_of("a.svs", "b.svs", "deep/c.svs")
+        self.assertDone(run("convert", slides, "--out", slides / "converted"))
+        self.assertDone(run(slides / "a.svs", "--out", slides / "deep/maps-of-a", "--maps", "tiff"))
+        self.assertEqual(len(list((slides / "converted/images").iterdir())), 3)
+        result = self.assertDone(run(slides, "--out", self.out))
+        self.assertEqual([pathlib.Path(row["path"]).name for row in self.rows()], ["a.svs", "b.svs", "c.svs"])
+        self.assertIn(f"{slides}/converted: has results of an earlier run; 3 files in it named like slides passed over",
+                      result.stderr)
+        self.assertIn(f"{slides}/deep/maps-of-a: has results of an earlier run; 1 file in it", result.stderr)
+
+    def test_naming_them_works(self):
+        slides = self.folder_of("a.svs")
+        self.assertDone(run("convert", slides, "--out", slides / "converted"))
+        image = slides / "converted/images/a.identity.ome.tif"
+        for number, named in enumerate((image, image.parent)):
+            out = self.folder / str(number)
+            self.assertDone(run(named, "--out", out))
+            self.assertEqual([row["path"] for row in self.rows(out)], [str(image)])
+
+    def test_slides_beside_results_stay(self):
+        slides = self.folder_of("a.svs")
+        for _ in range(2):
+            result = self.assertDone(run("convert", slides, "--out", slides))
+            self.assertEqual([row["path"] for row in self.rows(slides)], [str(slides / "a.svs")])
+        self.assertIn(f"{slides}/images: has results", result.stderr)
+
+    def test_a_database_of_others_hides_nothing(self):
+        slides = self.folder_of("a.svs", "lab/b.svs")
+        (slides / "lab/run.sqlite").write_bytes(b"SQLite format 3\0" + bytes(200))
+        self.assertDone(run(slides, "--out", self.out))
+        self.assertEqual(len(self.rows()), 2)
+
+
 if __name__ == "__main__":
     unittest.main()

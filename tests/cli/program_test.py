@@ -383,7 +383,7 @@ class Results(Case):
             result = run(self.folder, "--out", self.folder, "--maps", "tiff")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual([row["path"] for row in self.rows(self.folder)], [str(self.folder / "x.svs")])
-        self.assertIn("1 maps and images of an earlier run", result.stderr)
+        self.assertIn("/maps: has results of an earlier run; 1 file in it", result.stderr)
 
     def test_clipped_values_are_told(self):
         result = run(self.slide(), "--out", self.out, "--set", "analysis.range=[20, 60]", "--quiet")
