@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
@@ -57,6 +59,28 @@ int why_no_file(const std::filesystem::path& folder) {
   return 0;
 }
 
+/// SQLite makes files that others of the group can't write. Its own files beside it get the same permissions.
+void make_by_umask(const std::filesystem::path& file) {
+  // Of a file that is there nothing may be closed: that would give up SQLite's locks.
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+/// Which of a database's files this process mustn't read or write, with its permissions; empty: none.
+std::string forbidden_file(const std::filesystem::path& file, bool to_write) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    const std::string path = file.string() + suffix;
+    struct ::stat status {};
+    if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), to_write ? R_OK | W_OK : R_OK) == 0) continue;
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(status.st_mode & 07777));
+    return path + " has the permissions " + mode + " and is of user " + std::to_string(status.st_uid) + " and group " +
+           std::to_string(status.st_gid) + "; this process is of user " + std::to_string(::geteuid()) + ", who can't " +
+           (to_write ? "write" : "read") + " it";
+  }
+  return {};
+}
+
 /// Opening a FIFO would wait for its other end.
 void check_regular(const std::filesystem::path& file) {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
@@ -82,6 +106,7 @@ void Statement::Finalise::operator()(sqlite3_stmt* statement) const noexcept { s
 Database::Database(const std::filesystem::path& file, DatabaseAccess access, std::chrono::milliseconds busy)
     : file_(file), access_(access) {
   check_regular(file);
+  if (access == DatabaseAccess::create) make_by_umask(file);
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -122,6 +147,10 @@ void Database::fail(int code) const {
   }
   if (system != 0 && (cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN)) {
     text += ": " + std::generic_category().message(system);
+  }
+  if (cause == SQLITE_READONLY || cause == SQLITE_CANTOPEN || cause == SQLITE_PERM) {
+    const bool to_write = access_ == DatabaseAccess::create || access_ == DatabaseAccess::read_write;
+    if (const std::string found = forbidden_file(file_, to_write); !found.empty()) text += ": " + found;
   }
   if (cause == SQLITE_BUSY) text += ": another process has it locked";
   if (cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB) text += remedy_for(access_);

@@ -240,5 +240,33 @@ class OwnResults(BatchCase):
         self.assertEqual(len(self.rows()), 2)
 
 
+class Permissions(BatchCase):
+    """Two people of a group work in one folder."""
+
+    def test_all_files_follow_the_umask(self):
+        slides = self.folder_of("a.svs")
+        for mask, mode in (0o002, 0o664), (0o027, 0o640):
+            out = self.folder / f"{mask:o}"
+            self.assertDone(run_with(lambda mask=mask: os.umask(mask), "convert", slides, "--out", out))
+            for file in out.rglob("*"):
+                if file.is_file():
+                    self.assertEqual(stat.S_IMODE(file.stat().st_mode), mode, file)
+
+    def test_a_ledger_that_others_own_is_named_with_its_permissions(self):
+        slides = self.folder_of("a.svs")
+        self.assertDone(run(slides, "--out", self.out))
+        ledger = self.out / "run.sqlite"
+        ledger.chmod(0o444)
+        for folder in self.folder, self.out:
+            folder.chmod(0o777)
+        other = (lambda: (os.setgid(65534), os.setuid(65534))) if os.geteuid() == 0 else None
+        if os.geteuid() == 0:
+            for file in [PIPELINE, slides / "a.svs", *pathlib.Path(PIPELINE).parents]:
+                if not os.stat(file).st_mode & 0o005:
+                    self.skipTest(f"{file} isn't for everybody, and who runs this is the superuser")
+        result = run_with(other, slides, "--out", self.out)
+        self.assertOneLine(result, 2, str(ledger), "permissions 0444", "can't write")
+
+
 if __name__ == "__main__":
     unittest.main()
