@@ -12,6 +12,7 @@ import sys
 # in. A room may include its own headers and those of the floors below it.
 FLOORS = [
     ["include"],
+    ["src/system"],
     ["src/runtime", "src/image", "src/statistics", "src/config"],
     ["src/codec", "src/libraries", "src/spectrum", "src/stitch", "cuda/networks"],
     ["src/sink", "src/slide", "cuda/jpeg", "cuda/spectrum", "cuda/tiles"],

@@ -1,5 +1,7 @@
 #include "cli/dry_run.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <iostream>
 #include <optional>
@@ -193,6 +195,24 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
   return text;
 }
 
+std::string memory_warning(const Config& config, const GroupLimits& limits) {
+  if (!limits.memory) return {};
+  Config planned = config;
+  planned.model.network = nullptr;
+  std::erase(planned.operators.run, "model");
+  if (planned.operators.run.empty()) planned.operators.run = {"spectrum"};
+  std::uint64_t bytes = 0;
+  try {
+    bytes = forecast_run(planned, {}).host_bytes();
+  } catch (const Error&) {
+    // The run itself says it.
+    return {};
+  }
+  if (bytes <= *limits.memory) return {};
+  return "this run may take " + memory_text(bytes) + " of memory, and its control group may have " +
+         memory_text(*limits.memory) + ": the system may end it; lower pipeline.memory_mib or pipeline.threads";
+}
+
 int dry_run(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
   ForecastOptions forecast_options;
   if (!options.assume_gpu.empty()) forecast_options.assumed = gpu_model(options.assume_gpu);
@@ -204,6 +224,9 @@ int dry_run(const Config& config, const ExpandedInputs& inputs, const RunOptions
   std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style) << style.bold("results")
             << "  " << results << '\n';
   if (begun && !begun->refusal.empty()) throw ConfigError(config.output.dir + ": " + begun->refusal);
+  if (const std::string warning = memory_warning(config, group_limits()); !warning.empty()) {
+    spdlog::warn("{}", warning);
+  }
   if (!forecast.fits_gpu()) {
     throw ConfigError("this configuration needs " + memory_text(forecast.gpu_bytes) +
                       " of a GPU's memory, and may take " + memory_text(forecast.gpu_allowed_bytes) +

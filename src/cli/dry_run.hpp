@@ -8,6 +8,7 @@
 
 #include "cli/run_options.hpp"
 #include "cli/terminal.hpp"
+#include "system/control_groups.hpp"
 
 namespace slidestream::cli {
 
@@ -16,6 +17,10 @@ std::string memory_text(std::uint64_t bytes);
 
 /// What a run would do, a line a subject and a row a slide.
 std::string forecast_text(const Config& config, const RunForecast& forecast, int width, const Style& style);
+
+/// A line for a run that plans more memory than its control groups let it have; empty: it fits, or nothing limits it.
+/// Networks don't count: what they take is found by running them.
+std::string memory_warning(const Config& config, const GroupLimits& limits);
 
 /// `pipeline --dry-run`: prints it. Returns 0; 1 when a slide would fail at once. \throws ConfigError when nothing
 /// would be started.

@@ -9,12 +9,12 @@
 #include <memory>
 #include <slidestream/error.hpp>
 #include <string>
-#include <thread>
 
 #include "cli/own_files.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "report/report.hpp"
+#include "system/control_groups.hpp"
 
 namespace slidestream::cli {
 
@@ -33,7 +33,7 @@ int write(Options options) {
   }
   check_target(wanted.html, options.overwrite);
   wanted.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
-  wanted.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 16U));
+  wanted.threads = std::clamp(allowed_processors(), 1, 16);
   auto told = std::chrono::steady_clock::now();
   wanted.on_thumbnail = [&told](std::size_t done, std::size_t all) {
     constexpr std::chrono::seconds pause{5};

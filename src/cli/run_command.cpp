@@ -423,6 +423,9 @@ int run(const RunOptions& options) {
     options.embedded->config = config;
     if (options.embedded->in_memory) return run_in_memory(config, inputs.slides, *options.embedded);
   }
+  if (const std::string warning = memory_warning(config, group_limits()); !warning.empty()) {
+    spdlog::warn("{}", warning);
+  }
   if (!options.trace.empty()) check_target(options.trace, options.overwrite);
   if (!options.metrics.empty()) check_target(options.metrics, options.overwrite);
   const FolderGuard guard(config, options.overwrite, options.fresh);

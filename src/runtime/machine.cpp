@@ -10,7 +10,8 @@
 #include <slidestream/error.hpp>
 #include <sstream>
 #include <string>
-#include <thread>
+
+#include "system/control_groups.hpp"
 
 namespace slidestream::runtime {
 namespace {
@@ -47,22 +48,6 @@ std::optional<std::uint64_t> number_after(const char* file, const std::string& w
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> number_in(const char* file) {
-  std::uint64_t number = 0;
-  if (std::ifstream in(file); in >> number) return number;
-  return std::nullopt;
-}
-
-/// What the control group's limit leaves, where it has one: what it caches can be given up.
-std::optional<std::uint64_t> left_of_group() {
-  const auto limit = number_in("/sys/fs/cgroup/memory.max");
-  const auto used = number_in("/sys/fs/cgroup/memory.current");
-  if (!limit || !used) return std::nullopt;
-  const std::uint64_t cache = number_after("/sys/fs/cgroup/memory.stat", "file").value_or(0);
-  const std::uint64_t held = *used - std::min(*used, cache);
-  return *limit - std::min(*limit, held);
-}
-
 bool several_nodes() {
   static const bool several = std::ifstream("/sys/devices/system/node/node1/cpulist").good();
   return several;
@@ -70,12 +55,7 @@ bool several_nodes() {
 
 }  // namespace
 
-int available_processors() noexcept {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int available_processors() noexcept { return allowed_processors(); }
 
 std::size_t resident_bytes() noexcept {
   try {
@@ -115,7 +95,7 @@ void place_on_node(std::span<std::byte> memory, int node) noexcept {
 std::optional<std::uint64_t> available_memory() {
   std::optional<std::uint64_t> available;
   if (const auto kib = number_after("/proc/meminfo", "MemAvailable:")) available = *kib << 10;
-  if (const auto left = left_of_group()) available = std::min(available.value_or(*left), *left);
+  if (const auto left = group_limits().memory_left) available = std::min(available.value_or(*left), *left);
   return available;
 }
 

@@ -7,7 +7,7 @@
 
 namespace slidestream::runtime {
 
-/// Processors that this process may use (its affinity mask), at least 1.
+/// Processors that this process may use, by its affinity mask and its control groups; at least 1.
 int available_processors() noexcept;
 
 /// Memory of this process that is in the machine's, in bytes; 0 where the system doesn't say.
@@ -20,8 +20,8 @@ void run_near_node(int node) noexcept;
 /// Asks for pages that are touched from now on to lie on a NUMA node. A wish, as above. `memory` begins at a page.
 void place_on_node(std::span<std::byte> memory, int node) noexcept;
 
-/// Memory that can still be had without swapping, by the system's account and by the limit of this process's control
-/// group; nothing where neither says.
+/// Memory that can still be had without swapping, by the system's account and by the limits of this process's control
+/// groups; nothing where neither says.
 std::optional<std::uint64_t> available_memory();
 
 /// Systems promise more memory than they have, and end who uses it. \param what  wants `bytes`, for the message

@@ -16,6 +16,7 @@
 
 #include "sink/background.hpp"
 #include "sink/file_calls.hpp"
+#include "system/control_groups.hpp"
 
 namespace slidestream {
 
@@ -62,7 +63,7 @@ bool read_unknown(int descriptor, std::uint64_t size, Blocks& blocks) {
       blocks[unknown[i]] = hash;
     }
   };
-  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+  const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(allowed_processors()), 1, 4);
   at_once(std::clamp<std::size_t>(unknown.size() / blocks_a_thread, 1, most), work);
   return all;
 }
@@ -220,7 +221,7 @@ bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& 
     }
   };
   // A file or two are read before a thread has begun.
-  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 8);
+  const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(allowed_processors()) / 2, 1, 8);
   at_once(std::clamp<std::size_t>(files.size() / 16, 1, most), work);
   return all;
 }

@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "synth/tile_encoder.hpp"
 #include "synth/tissue.hpp"
 #include "synth/workers.hpp"
+#include "system/control_groups.hpp"
 
 namespace slidestream {
 
@@ -124,7 +124,7 @@ class Writer {
         rows_(tiles_along(options.height, options.tile)),
         islands_(options.width, options.height, options.seed),
         defects_(choose_defects(options, columns_ * rows_)) {
-    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const auto cores = static_cast<std::size_t>(allowed_processors());
     const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores;
     for (std::size_t worker = 0; worker < threads; ++worker) {
       painters_.emplace_back(options.tile, options.seed);
