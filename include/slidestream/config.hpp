@@ -305,6 +305,8 @@ struct OutputConfig {
   int checkpoint_seconds = 60;
   /// Whether CSV cells are made safe for spreadsheets.
   CsvCells csv = CsvCells::plain;
+  /// Whether names of files are valid on Windows, too.
+  bool portable_names = true;
   /// SQLite's journal of `run.sqlite`.
   JournalMode journal = JournalMode::automatic;
 };

@@ -62,6 +62,12 @@ ConfigKey plain(std::string_view section, std::string_view name, KeyKind kind, S
 }
 
 template <class Section>
+ConfigKey flag(std::string_view section, std::string_view name, Section Config::*part, bool Section::*member,
+               std::string_view comment) {
+  return plain(section, name, KeyKind::flag, part, member, comment);
+}
+
+template <class Section>
 ConfigKey path(std::string_view section, std::string_view name, Section Config::*part, std::string Section::*member,
                std::string_view comment) {
   ConfigKey key = plain(section, name, KeyKind::text, part, member, comment);

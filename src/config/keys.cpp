@@ -430,6 +430,10 @@ std::vector<ConfigKey> make_keys() {
                  "Cells of the CSV files: plain (as they are), or spreadsheet (text that begins with =, +, -, @, "
                  "a tab or a return gets a ' in front, and control characters become spaces, so that a program "
                  "that computes cells shows them). Default plain.")),
+      of_machine(flag("output", "portable_names", &Config::output, &OutputConfig::portable_names,
+                      "Whether names of files are valid on Windows, too. Characters that Windows refuses become _, and "
+                      "so does a dot or space at the end; device names such as CON get a _. slides.csv has the slide's "
+                      "own path. Default true.")),
       choice("output", "journal", &Config::output, &OutputConfig::journal, journal_names,
              "How SQLite keeps run.sqlite whole: wal, rollback (for network file systems), or auto (asks the file "
              "system). Default auto."),

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "output/names.hpp"
+
 namespace slidestream {
 
 struct ManifestEntry;
@@ -12,14 +14,11 @@ struct ManifestEntry;
 /// That is the file's stem for the first slide that has it, and for the others the stem with 8 hexadecimal digits of
 /// XXH64 of the canonical path (16, and a number, where even that is taken); so for stems that end in ".partial". Each
 /// name is there once, also where a file system doesn't tell capital from small letters. `others` are names that slides
-/// outside the manifest have.
+/// outside the manifest have. \param portable  names are valid on Windows, too (`portable_name`).
 void fill_image_names(const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& others,
-                      std::vector<std::string>& names);
+                      std::vector<std::string>& names, bool portable = true);
 
 /// Whether it can be such a name: it is one in a folder.
 bool is_image_name(std::string_view name);
-
-/// A name as it is compared with others: capital letters of the Latin, Greek and Cyrillic alphabets become small ones.
-std::string folded_name(std::string_view name);
 
 }  // namespace slidestream

@@ -185,6 +185,7 @@ Ledger::Ledger(const Config& config, const Options& options)
     : hash_policy_(config.input.content_hash),
       side_inputs_(config),
       bins_(static_cast<std::size_t>(config.analysis.bins)),
+      portable_names_(config.output.portable_names),
       database_(usable_file(config), DatabaseAccess::create) {
   wal_ = set_up_writer(database_, config.output.journal) == JournalMode::wal;
   {

@@ -176,6 +176,7 @@ class Ledger {
   ContentHashPolicy hash_policy_;
   SideInputs side_inputs_;
   std::size_t bins_;
+  bool portable_names_;  ///< of files
   std::atomic<bool> lost_ = false;
   FileNumber number_;                     ///< of the ledger's file
   std::mutex names_mutex_;                ///< of `image_names_`; taken before `mutex_`

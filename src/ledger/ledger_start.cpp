@@ -243,7 +243,7 @@ std::vector<std::string> Ledger::name_images() {
     names[place] = name;
     manifest[place] = {select.text(1), select.text(2), true};
   }
-  fill_image_names(manifest, others, names);
+  fill_image_names(manifest, others, names, portable_names_);
   Statement update(database_, "UPDATE slides SET image_name = ?1 WHERE id = ?2");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     // The name is part of what a row that ended is sealed with.

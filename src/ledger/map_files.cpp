@@ -11,7 +11,7 @@ namespace slidestream {
 
 std::vector<std::string> map_files(const Config& config, const std::vector<std::string>& slides) {
   if (config.output.maps == MapFormat::none) return {};
-  std::vector<std::string> files = map_names(slides);
+  std::vector<std::string> files = map_names(slides, config.output.portable_names);
   for (std::string& file : files) file += config.output.maps == MapFormat::tiff ? ".tif" : ".npy";
   return files;
 }

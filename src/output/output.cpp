@@ -266,29 +266,26 @@ void write_results(const Config& config, const RunResult& result) {
   write_views(config, result, slides, corpus);
 }
 
-std::string file_stem(const std::string& slide, std::size_t longest) {
-  std::string stem = fs::path(slide).stem().string().substr(0, longest);
-  return stem.empty() ? "slide" : stem;
-}
-
-std::vector<std::string> map_names(const std::vector<std::string>& slides) {
+std::vector<std::string> map_names(const std::vector<std::string>& slides, bool portable) {
   // Room for a number and a suffix within the 255 bytes that file systems give a name.
   constexpr std::size_t longest = 230;
   std::vector<std::string> names;
+  // Names that differ by case alone are one file on some systems.
   std::unordered_set<std::string> taken;
   for (const std::string& slide : slides) {
-    std::string stem = file_stem(slide, longest);
-    names.push_back(stem);
-    taken.insert(std::move(stem));
+    std::string stem = file_stem(slide, longest, portable);
+    taken.insert(folded_name(stem));
+    names.push_back(std::move(stem));
   }
   std::unordered_map<std::string, std::size_t> uses;
   for (std::string& name : names) {
-    std::size_t& number = uses[name];
+    const std::string folded = folded_name(name);
+    std::size_t& number = uses[folded];
     if (++number == 1) continue;
     // The first keeps the plain name; the next take the first number that no slide's own name holds.
-    while (taken.contains(name + "-" + std::to_string(number))) ++number;
+    while (taken.contains(folded + "-" + std::to_string(number))) ++number;
+    taken.insert(folded + "-" + std::to_string(number));
     name += "-" + std::to_string(number);
-    taken.insert(name);
   }
   return names;
 }

@@ -56,6 +56,7 @@ std::string slides_csv_header(const Config& config, const std::vector<std::strin
       columns += "," + csv_field(figure.name);
   }
   for (const std::string& name : value_names) columns += "," + csv_field(name);
+  if (config.output.maps != MapFormat::none) columns += ",map";
   return columns + "\r\n";
 }
 
@@ -99,6 +100,7 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide,
     const auto found = std::ranges::find(slide.values, name, &NamedValue::name);
     record << (slide.done && found != slide.values.end() ? to_decimal(found->value) : "");
   }
+  if (config.output.maps != MapFormat::none) record << slide.map_file;
   return record.line();
 }
 

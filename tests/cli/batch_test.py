@@ -1,5 +1,6 @@
 """Batches as people run them who convert archives: `PIPELINE=path/to/pipeline batch_test.py [CLASS ...]`."""
 
+import csv
 import os
 import pathlib
 import shutil
@@ -238,6 +239,29 @@ class OwnResults(BatchCase):
         (slides / "lab/run.sqlite").write_bytes(b"SQLite format 3\0" + bytes(200))
         self.assertDone(run(slides, "--out", self.out))
         self.assertEqual(len(self.rows()), 2)
+
+
+class Names(BatchCase):
+    """Names of files on other systems."""
+
+    def test_maps_whose_names_differ_by_case(self):
+        slides = self.folder_of("1/S1.svs", "2/s1.svs")
+        self.assertDone(run(slides, "--out", self.out, "--maps", "npy"))
+        self.assertEqual(sorted(os.listdir(self.out / "maps")), ["S1.npy", "s1-2.npy"])
+        self.assertEqual([row["map"] for row in self.rows()], ["S1.npy", "s1-2.npy"])
+
+    def test_names_that_windows_cannot_have(self):
+        slides = self.folder_of("a: b?.svs", "CON.svs", "end..svs")
+        command = [slides, "--out", self.out, "--maps", "npy", "--operators", "spectrum,sobel"]
+        self.assertDone(run(*command))
+        self.assertEqual(sorted(os.listdir(self.out / "maps")), ["CON_.npy", "a_ b_.npy", "end_.npy"])
+        with open(self.out / "artifacts.csv", newline="", encoding="utf-8") as file:
+            made = {pathlib.Path(row["path"]).name: row["file"] for row in csv.DictReader(file)}
+        self.assertEqual(made, {"a: b?.svs": "images/a_ b_.sobel.ome.tif", "CON.svs": "images/CON_.sobel.ome.tif",
+                                "end..svs": "images/end_.sobel.ome.tif"})
+        as_they_are = self.folder / "as-they-are"
+        self.assertDone(run(slides, "--out", as_they_are, "--maps", "npy", "-s", "output.portable_names=false"))
+        self.assertEqual(sorted(os.listdir(as_they_are / "maps")), ["CON.npy", "a: b?.npy", "end..npy"])
 
 
 class Permissions(BatchCase):

@@ -59,6 +59,13 @@ TEST_CASE("names are told apart also where capital letters aren't") {
   CHECK(folded_name("\u00d7\u00df\u4e00 _.") == "\u00d7\u00df\u4e00 _.");
 }
 
+TEST_CASE("names are those that Windows can have, and each is there once") {
+  CHECK(names_of({"/a/x:1.svs", "/b/x?1.svs", "/c/Aux.svs", "/d/lpt\u00b2.svs", "/e/nul.b.svs", "/f/nulb.svs"}) ==
+        std::vector<std::string>{"x_1", "x_1" + digits("/b/x?1.svs"), "Aux_", "lpt\u00b2_", "nul_.b", "nulb"});
+  // What a ledger has is kept.
+  CHECK(names_of({"/a/x:1.svs"}, {"x:1"})[0] == "x:1");
+}
+
 TEST_CASE("whatever a file is called, its name is one in a folder") {
   const std::vector<std::string> paths = {"/a/.svs",
                                           "/a/..svs",
