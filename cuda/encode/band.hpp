@@ -143,7 +143,9 @@ struct GreyBand : BandSteps<thread_count, GreyMemory<thread_count>> {
   using Memory = GreyMemory<thread_count>;
   using Steps = BandSteps<thread_count, Memory>;
   static constexpr std::uint32_t threads = thread_count;
-  static constexpr std::uint32_t unit_side = 8;
+  static constexpr std::uint32_t unit_width = 8;
+  static constexpr std::uint32_t unit_height = 8;
+  static constexpr std::uint32_t blocks = 1;       ///< a unit
   static constexpr std::uint32_t units = threads;  ///< a band
   static constexpr std::uint32_t table_count = 1;
   static constexpr bool colour = false;
@@ -226,7 +228,9 @@ using ColourMemory = BandMemory<colour_threads, 2, 6 * 33, colour_threads * 64>;
 /// Of colour: 32 MCUs. Threads 0 to 63 have the upper row of their luminance blocks, 64 to 127 the lower one, then come
 /// the blocks of Cb and of Cr. Samples lie in shared memory as if the MCUs were side by side.
 struct ColourBand : BandSteps<colour_threads, ColourMemory> {
-  static constexpr std::uint32_t unit_side = 16;
+  static constexpr std::uint32_t unit_width = 16;
+  static constexpr std::uint32_t unit_height = 16;
+  static constexpr std::uint32_t blocks = 6;  ///< of a MCU
   static constexpr std::uint32_t units = colour_mcus;
   static constexpr std::uint32_t table_count = 2;
   static constexpr bool colour = true;

@@ -13,6 +13,8 @@ namespace {
 /// Blocks that a multiprocessor of a Hopper GPU holds at once: by their shared memory and 64 K registers.
 constexpr std::uint32_t grey_blocks = 5;
 constexpr std::uint32_t colour_blocks = 3;
+constexpr std::uint32_t halved_blocks = 4;
+constexpr std::uint32_t whole_colour_blocks = 5;
 
 __global__ void __launch_bounds__(TileGreyBand::threads, grey_blocks)
     encode_grey(const __grid_constant__ EncodeTask task) {
@@ -21,6 +23,14 @@ __global__ void __launch_bounds__(TileGreyBand::threads, grey_blocks)
 __global__ void __launch_bounds__(ColourBand::threads, colour_blocks)
     encode_colour(const __grid_constant__ EncodeTask task) {
   encode_tiles<ColourBand>(task);
+}
+__global__ void __launch_bounds__(HalvedBand::threads, halved_blocks)
+    encode_halved(const __grid_constant__ EncodeTask task) {
+  encode_tiles<HalvedBand>(task);
+}
+__global__ void __launch_bounds__(WholeColourBand::threads, whole_colour_blocks)
+    encode_whole_colour(const __grid_constant__ EncodeTask task) {
+  encode_tiles<WholeColourBand>(task);
 }
 __global__ void __launch_bounds__(offset_threads) offsets(const __grid_constant__ EncodeTask task) {
   sum_lengths(task);
@@ -40,11 +50,19 @@ void prepare_encode() {
                                         static_cast<int>(sizeof(TileGreyBand::Memory))));
   SLIDESTREAM_CUDA(cudaFuncSetAttribute(encode_colour, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(sizeof(ColourBand::Memory))));
+  SLIDESTREAM_CUDA(cudaFuncSetAttribute(encode_halved, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(sizeof(HalvedBand::Memory))));
+  SLIDESTREAM_CUDA(cudaFuncSetAttribute(encode_whole_colour, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(sizeof(WholeColourBand::Memory))));
 }
 
 void launch_encode(const EncodeTask& task, std::uint32_t multiprocessors, cudaStream_t stream) {
   if (task.channels == 1) {
     launch<TileGreyBand>(task, encode_grey, grey_blocks * multiprocessors, stream);
+  } else if (task.mcu_blocks == HalvedBand::blocks) {
+    launch<HalvedBand>(task, encode_halved, halved_blocks * multiprocessors, stream);
+  } else if (task.mcu_blocks == WholeColourBand::blocks) {
+    launch<WholeColourBand>(task, encode_whole_colour, whole_colour_blocks * multiprocessors, stream);
   } else {
     launch<ColourBand>(task, encode_colour, colour_blocks * multiprocessors, stream);
   }

@@ -46,6 +46,7 @@ EncodeTask make_encode_task(const JpegEncoderLimits& limits, const ConstPixelVie
   task.image_rows = static_cast<std::uint32_t>(plane.image.height);
   task.channels = static_cast<std::uint32_t>(limits.format.channels);
   task.side = limits.side;
+  task.mcu_blocks = mcu_blocks_of(limits);
   task.grid = grid_of(limits);
   task.tile_count = static_cast<std::uint32_t>(tiles.size());
   task.scratch_capacity = static_cast<std::uint32_t>(limits.scratch_bytes / BandRecord::unit_bytes);

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <slidestream/config.hpp>
 #include <slidestream/image.hpp>
 #include <span>
 
 #include "cuda/encode/band.hpp"
 #include "cuda/encode/encode_task.hpp"
+#include "cuda/encode/row_band.hpp"
 
 /// \file
 /// What an encoder is made for, and where its device memory's parts lie.
@@ -19,6 +21,7 @@ struct JpegEncoderLimits {
   std::uint32_t tiles = 0;   ///< of a batch
   std::uint32_t side = 256;  ///< of a tile in pixels: a multiple of 16, at most `most_side`
   PixelFormat format;        ///< luminance_format or rgb_format
+  ChromaSubsampling subsampling = ChromaSubsampling::s420;
   /// For the bits of a batch's tiles before they are put together: `most_scratch_bytes` for pixels of any kind; an
   /// eighth of the pixels' bytes does for slides up to quality 85.
   std::uint64_t scratch_bytes = 0;
@@ -26,14 +29,30 @@ struct JpegEncoderLimits {
 
 using TileGreyBand = GreyBand<128>;
 
+/// Calls `work` with the band of such tiles, as a value of its type.
+template <class Work>
+constexpr auto with_band(const JpegEncoderLimits& limits, const Work& work) {
+  if (limits.format.channels == 1) return work(TileGreyBand());
+  if (limits.subsampling == ChromaSubsampling::s422) return work(HalvedBand());
+  if (limits.subsampling == ChromaSubsampling::s444) return work(WholeColourBand());
+  return work(ColourBand());
+}
+
 constexpr TileGrid grid_of(const JpegEncoderLimits& limits) {
-  return limits.format.channels == 1 ? make_tile_grid(limits.side, TileGreyBand::unit_side, TileGreyBand::units)
-                                     : make_tile_grid(limits.side, ColourBand::unit_side, ColourBand::units);
+  return with_band(limits, [&limits](auto band) {
+    using Band = decltype(band);
+    return make_tile_grid(limits.side, Band::unit_width, Band::unit_height, Band::units);
+  });
+}
+
+/// Blocks of a MCU; of grey a block.
+constexpr std::uint32_t mcu_blocks_of(const JpegEncoderLimits& limits) {
+  return with_band(limits, [](auto band) { return decltype(band)::blocks; });
 }
 
 /// Blocks of 8 x 8 samples in a tile.
 constexpr std::uint64_t blocks_of(const JpegEncoderLimits& limits) {
-  return std::uint64_t{grid_of(limits).count} * (limits.format.channels == 1 ? 1 : 6);
+  return std::uint64_t{grid_of(limits).count} * mcu_blocks_of(limits);
 }
 
 /// Scratch memory that is enough whatever the pixels are.

@@ -49,8 +49,9 @@ CodingTables make_coding_tables(const JpegTableReferences& tables, const JpegCom
 
 }  // namespace
 
-EncodeTables::EncodeTables(const PixelFormat& format, int quality, int side) : luminance(), chrominance() {
-  const auto encoder = make_tile_encoder(TileCompression::jpeg, format, quality, side);
+EncodeTables::EncodeTables(const PixelFormat& format, int quality, int side, ChromaSubsampling subsampling)
+    : luminance(), chrominance() {
+  const auto encoder = make_tile_encoder(TileCompression::jpeg, format, quality, side, subsampling);
   jpeg_tables = encoder->tables();
   // A single pixel is tile enough: the encoder pads it.
   const std::byte pixel[3] = {};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <slidestream/config.hpp>
 #include <slidestream/image.hpp>
 #include <vector>
 
@@ -30,8 +31,10 @@ struct EncodeTables {
   static constexpr std::size_t most_header_bytes = 64;
 
   /// \param format  luminance_format or rgb_format. \param quality  1 to 100. \param side  of a tile.
+  /// \param subsampling  of colour.
   /// \throws Error for anything else, as the host's encoder does.
-  EncodeTables(const PixelFormat& format, int quality, int side);
+  EncodeTables(const PixelFormat& format, int quality, int side,
+               ChromaSubsampling subsampling = ChromaSubsampling::s420);
 
   std::vector<std::byte> jpeg_tables;  ///< what TIFF calls JPEGTables
   std::vector<std::byte> header;       ///< of every tile: from SOI to where the scan's data begin

@@ -16,21 +16,24 @@ struct JpegTilePosition {
   std::uint32_t y;
 };
 
-/// Blocks of a grey tile, or MCUs (16 x 16 pixels) of one in colour, row by row, and the bands that they are cut into.
+/// Blocks of a grey tile, or MCUs (16 x 16, 16 x 8 or 8 x 8 pixels) of one in colour, row by row, and the bands that
+/// they are cut into.
 struct TileGrid {
   std::uint32_t across;
-  std::uint32_t inverse;  ///< 2^32 / across, rounded up: exact for all numbers below 2^32 / across
+  std::uint32_t inverse;  ///< 2^32 / across, rounded up: exact for all numbers below 2^32 / across. 0: across is 1
   std::uint32_t count;
   std::uint32_t bands;
 
-  SLIDESTREAM_HOST_DEVICE std::uint32_t row_of(std::uint32_t number) const { return high_product(number, inverse); }
+  SLIDESTREAM_HOST_DEVICE std::uint32_t row_of(std::uint32_t number) const {
+    return across == 1 ? number : high_product(number, inverse);
+  }
 };
 
-/// `unit_side` pixels a block or MCU, `per_band` of them a band.
-constexpr TileGrid make_tile_grid(std::uint32_t side, std::uint32_t unit_side, std::uint32_t per_band) {
-  const std::uint32_t across = side / unit_side;
-  const std::uint32_t count = across * across;
-  // Of one column there is one row, and any factor gives that.
+/// `width` x `height` pixels a block or MCU, `per_band` of them a band. At least as many rows as columns.
+constexpr TileGrid make_tile_grid(std::uint32_t side, std::uint32_t width, std::uint32_t height,
+                                  std::uint32_t per_band) {
+  const std::uint32_t across = side / width;
+  const std::uint32_t count = across * (side / height);
   const std::uint32_t inverse = across == 1 ? 0 : (~0U / across) + 1;
   return {across, inverse, count, (count + per_band - 1) / per_band};
 }
@@ -60,6 +63,7 @@ struct EncodeTask {
   std::uint32_t image_rows;
   std::uint32_t channels;
   std::uint32_t side;
+  std::uint32_t mcu_blocks;  ///< of colour: 6, 4 or 3, of which two are Cb and Cr
   TileGrid grid;
   const JpegTilePosition* tiles;
   std::uint32_t tile_count;

@@ -64,4 +64,20 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t downsampled(const std::int32_t (&upper)[4]
   return static_cast<std::uint32_t>((-3 - first) >> 2) | static_cast<std::uint32_t>((-2 - second) >> 2) << 8;
 }
 
+/// Two samples, in the lowest bytes, of 4 that are negated: (a + b) >> 1 of the first two, (a + b + 1) >> 1 of the
+/// second (jcsample.c: h2v1_downsample).
+SLIDESTREAM_HOST_DEVICE std::uint32_t halved(const std::int32_t (&row)[4]) {
+  const std::int32_t first = (row[0] >> 16) + (row[1] >> 16);
+  const std::int32_t second = (row[2] >> 16) + (row[3] >> 16);
+  return static_cast<std::uint32_t>((-2 - first) >> 1) | static_cast<std::uint32_t>((-1 - second) >> 1) << 8;
+}
+
+/// The bytes of four samples that are negated.
+SLIDESTREAM_HOST_DEVICE std::uint32_t chrominance_bytes(const std::int32_t (&row)[4]) {
+  std::uint32_t bytes = 0;
+  SLIDESTREAM_UNROLL
+  for (int i = 0; i < 4; ++i) bytes |= static_cast<std::uint32_t>(-1 - (row[i] >> 16)) << 8 * i;
+  return bytes;
+}
+
 }  // namespace slidestream::cuda

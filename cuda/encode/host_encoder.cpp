@@ -1,6 +1,8 @@
 #include "cuda/encode/host_encoder.hpp"
 
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -82,19 +84,21 @@ class HostBand {
 
 EncodeTables make_tables(const JpegEncoderLimits& limits, int quality) {
   require_sound(limits);
-  return {limits.format, quality, static_cast<int>(limits.side)};
+  return {limits.format, quality, static_cast<int>(limits.side), limits.subsampling};
 }
 
 }  // namespace
 
 struct HostJpegEncoder::Work {
   Work(const JpegEncoderLimits& limits, const EncodeTables& tables) : scratch(limits_of_band(limits)) {
-    if (limits.format.channels == 1) {
-      grey = std::make_unique<HostBand<TileGreyBand>>(tables);
-    } else {
-      colour = std::make_unique<HostBand<ColourBand>>(tables);
-    }
+    encode = with_band(limits, [&](auto kind) {
+      const auto band = std::make_shared<HostBand<decltype(kind)>>(tables);
+      return std::function<void(const EncodeTask&, std::vector<std::byte>&)>(
+          [this, band](const EncodeTask& task, std::vector<std::byte>& to) { band->encode(task, scratch, to); });
+    });
   }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
 
   /// Words for a band of a single tile.
   static std::size_t limits_of_band(JpegEncoderLimits limits) {
@@ -103,8 +107,7 @@ struct HostJpegEncoder::Work {
   }
 
   std::vector<std::uint32_t> scratch;
-  std::unique_ptr<HostBand<TileGreyBand>> grey;
-  std::unique_ptr<HostBand<ColourBand>> colour;
+  std::function<void(const EncodeTask& task, std::vector<std::byte>& to)> encode;
 };
 
 HostJpegEncoder::HostJpegEncoder(const JpegEncoderLimits& limits, int quality)
@@ -122,11 +125,7 @@ std::vector<std::byte> HostJpegEncoder::encode(const ConstPixelView<MemorySpace:
       make_encode_task(limits_, {plane.data, plane.pitch, plane.rect, plane.image, plane.format}, {&tile, 1});
   task.tiles = &tile;
   std::vector<std::byte> bytes = tables_.header;
-  if (work_->grey) {
-    work_->grey->encode(task, work_->scratch, bytes);
-  } else {
-    work_->colour->encode(task, work_->scratch, bytes);
-  }
+  work_->encode(task, bytes);
   bytes.push_back(stuffed_byte);
   bytes.push_back(std::byte{0xD9});
   return bytes;

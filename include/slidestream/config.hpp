@@ -40,6 +40,7 @@ enum class FeatureFormat { h5, pt, both };
 enum class MapFormat { none, npy, tiff };
 enum class ContentHashPolicy { none, changed, always };
 enum class ImageFormat { automatic, none, ome_tiff, ome_zarr, dzi, dicom };
+enum class ChromaSubsampling { s420, s422, s444 };
 enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4, copy };
 enum class CopyLevels { exact, shrink_on_load };
 enum class StitchWeights { tent, cosine, none };
@@ -265,6 +266,8 @@ struct ImageConfig {
   CopyLevels copy_levels = CopyLevels::exact;
   /// Quality of JPEG, 1 to 100.
   int quality = 85;
+  /// Resolution of JPEG's colour differences. Key values "4:2:0", "4:2:2", "4:4:4".
+  ChromaSubsampling subsampling = ChromaSubsampling::s420;
   /// Side of the square tiles, in pixels: a multiple of 16, 16 to 4096; 0: automatic.
   int tile = 0;
   /// Levels of the pyramid; 0: down to one tile.

@@ -19,9 +19,11 @@ namespace slidestream::cli {
 
 namespace {
 
-constexpr std::array<KeyOption, 5> key_options = {{
+constexpr std::array<KeyOption, 6> key_options = {{
     {"--compression", "image", "compression", "How tiles are compressed"},
     {"-Q,--quality", "image", "quality", "Quality of JPEG, 1 to 100"},
+    {"--subsampling", "image", "subsampling",
+     "Resolution of JPEG's colour differences, whatever the quality; default 4:2:0"},
     {"--tile", "image", "tile", "Side of the tiles in pixels, a multiple of 16"},
     {"--levels", "image", "levels", "Levels that are written, 0 for all down to one tile"},
     {"--level", "input", "level", "Level of the slide that is converted, 0 for full resolution"},

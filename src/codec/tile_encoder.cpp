@@ -74,12 +74,23 @@ class PlainEncoder final : public TileEncoder {
   WholeTile whole_;
 };
 
-JpegColour colour_of(PixelFormat format) { return format.channels == 1 ? JpegColour::grey : JpegColour::ycbcr_420; }
+JpegColour colour_of(PixelFormat format, ChromaSubsampling subsampling) {
+  if (format.channels == 1) return JpegColour::grey;
+  switch (subsampling) {
+    case ChromaSubsampling::s422:
+      return JpegColour::ycbcr_422;
+    case ChromaSubsampling::s444:
+      return JpegColour::ycbcr_444;
+    case ChromaSubsampling::s420:
+      break;
+  }
+  return JpegColour::ycbcr_420;
+}
 
 class JpegTileEncoder final : public TileEncoder {
  public:
-  JpegTileEncoder(PixelFormat format, int quality, int side)
-      : whole_(format, side), compressor_(colour_of(format), quality, side) {}
+  JpegTileEncoder(PixelFormat format, int quality, int side, ChromaSubsampling subsampling)
+      : whole_(format, side), compressor_(colour_of(format, subsampling), quality, side) {}
 
   std::vector<std::byte> tables() override {
     const auto bytes = compressor_.tables();
@@ -98,7 +109,8 @@ class JpegTileEncoder final : public TileEncoder {
 
 class JpegFileEncoder final : public TileEncoder {
  public:
-  JpegFileEncoder(PixelFormat format, int quality, int side) : compressor_(colour_of(format), quality, side) {}
+  JpegFileEncoder(PixelFormat format, int quality, int side, ChromaSubsampling subsampling)
+      : compressor_(colour_of(format, subsampling), quality, side) {}
 
   std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) override {
     rows_.clear();
@@ -149,19 +161,21 @@ bool can_encode(TileCompression compression, PixelFormat format) noexcept {
   return format.sample == SampleType::uint8 && (format.channels == 1 || format.channels == 3);
 }
 
-std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side) {
+std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side,
+                                               ChromaSubsampling subsampling) {
   if (!can_encode(compression, format)) throw Error("JPEG tiles hold 1 or 3 channels of 8 bits, nothing else");
   if (compression == TileCompression::blosc_lz4) throw Error("blosc holds single planes");
   const bool jpeg = compression == TileCompression::jpeg || compression == TileCompression::copy;
-  if (jpeg) return std::make_unique<JpegTileEncoder>(format, quality, side);
+  if (jpeg) return std::make_unique<JpegTileEncoder>(format, quality, side, subsampling);
   if (compression == TileCompression::zstd) return std::make_unique<ZstdEncoder>(format, side);
   return std::make_unique<PlainEncoder>(format, side);
 }
 
-std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side) {
+std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side,
+                                                    ChromaSubsampling subsampling) {
   if (!can_encode(TileCompression::jpeg, format))
     throw Error("JPEG files hold 1 or 3 channels of 8 bits, nothing else");
-  return std::make_unique<JpegFileEncoder>(format, quality, side);
+  return std::make_unique<JpegFileEncoder>(format, quality, side, subsampling);
 }
 
 }  // namespace slidestream

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <slidestream/config.hpp>
 #include <slidestream/image.hpp>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace slidestream {
 
 enum class TileCompression {
   none,
-  jpeg,       ///< 8-bit samples, 1 or 3 channels; abbreviated streams, colour as YCbCr 4:2:0
+  jpeg,       ///< 8-bit samples, 1 or 3 channels; abbreviated streams, colour as YCbCr
   zstd,       ///< a frame of libzstd at level 3
   blosc_lz4,  ///< a buffer of libblosc (LZ4 at level 5, bytes of wide samples shuffled); planes alone
   copy,       ///< level 0 has the JPEG tiles of another file; the others as `jpeg`
@@ -37,10 +38,13 @@ class TileEncoder {
   virtual std::vector<std::byte> encode(const ConstPixelView<MemorySpace::host>& tile) = 0;
 };
 
-/// \param quality  of JPEG, 1 to 100. \param side  of a tile in pixels. \throws Error for what can't be encoded so.
-std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side);
+/// \param quality  of JPEG, 1 to 100. \param side  of a tile in pixels. \param subsampling  of JPEG in colour.
+/// \throws Error for what can't be encoded so.
+std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side,
+                                               ChromaSubsampling subsampling = ChromaSubsampling::s420);
 
 /// An encoder of tiles as JPEG files, each with its tables and as large as its part of the image. As above otherwise.
-std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side);
+std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side,
+                                                    ChromaSubsampling subsampling = ChromaSubsampling::s420);
 
 }  // namespace slidestream

@@ -222,6 +222,7 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> image_names = {"auto", "none", "ome-tiff", "ome-zarr", "dzi", "dicom"};
   static const std::vector<std::string> copy_level_names = {"exact", "shrink-on-load"};
   static const std::vector<std::string> compression_names = {"auto", "jpeg", "none", "zstd", "blosc-lz4", "copy"};
+  static const std::vector<std::string> subsampling_names = {"4:2:0", "4:2:2", "4:4:4"};
   static const std::vector<std::string> weight_names = {"tent", "cosine", "none"};
   static const std::vector<std::string> edge_names = {"auto", "shift", "mirror"};
   static const std::vector<std::string> stitch_mode_names = {"strict", "lenient"};
@@ -386,6 +387,9 @@ std::vector<ConfigKey> make_keys() {
              "and close to the others; for convert, or identity alone). Default exact."),
       integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100,
               "Quality of JPEG, 1 to 100. Default 85."),
+      choice("image", "subsampling", &Config::image, &ImageConfig::subsampling, subsampling_names,
+             "Resolution of the colour differences of JPEG in colour: 4:2:0 (half across and down), 4:2:2 (half "
+             "across) or 4:4:4 (full). Grey has none, and copied tiles keep theirs. Default 4:2:0."),
       tile_key(),
       integer("image", "levels", &Config::image, &ImageConfig::levels, 0, 32,
               "Levels of the pyramid, each half as wide and high as the one before; 0 means down to one tile. Default "

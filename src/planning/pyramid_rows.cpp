@@ -35,7 +35,8 @@ std::int64_t published_rows(const PyramidLayout& layout, int level, std::int64_t
 }  // namespace
 
 std::int64_t DeviceImage::encoded_tile_bytes() const noexcept {
-  const std::int64_t part = options.quality > high_quality ? 1 : format.channels == 1 ? 2 : 4;
+  const bool halved = format.channels == 3 && options.subsampling == ChromaSubsampling::s420;
+  const std::int64_t part = options.quality > high_quality ? 1 : halved ? 4 : 2;
   return raw_tile_bytes() / part + static_cast<std::int64_t>(2 * cuda::EncodeTables::most_header_bytes);
 }
 
@@ -44,6 +45,7 @@ cuda::JpegEncoderLimits DeviceImage::encoder_limits(std::size_t tiles) const noe
   limits.tiles = static_cast<std::uint32_t>(tiles);
   limits.side = static_cast<std::uint32_t>(options.tile);
   limits.format = format;
+  limits.subsampling = options.subsampling;
   limits.scratch_bytes =
       tiles * (static_cast<std::uint64_t>(encoded_tile_bytes()) + cuda::grid_of(limits).bands * band_bytes);
   return limits;

@@ -34,7 +34,7 @@ struct DeviceImage {
            (format.channels == 1 || !traits_of(options.format).has_planes);
   }
   std::int64_t raw_tile_bytes() const noexcept { return std::int64_t{options.tile} * options.tile * pixel_bytes(); }
-  /// Room for a tile of JPEG on an average: half of a grey one's pixels, a quarter of a coloured one's, and as much as
+  /// Room for a tile of JPEG on an average: half of the pixels, a quarter of coloured ones of 4:2:0, and as much as
   /// pixels where the quality is above 90. A run of tiles that takes more leaves the device as rows.
   std::int64_t encoded_tile_bytes() const noexcept;
   /// For runs of so many tiles.

@@ -83,7 +83,8 @@ class DicomSink final : public OrderedSink {
   }
 
   std::unique_ptr<TileEncoder> make_encoder() const override {
-    return make_tile_encoder(options_.compression, description_.format, options_.quality, layout().tile());
+    return make_tile_encoder(options_.compression, description_.format, options_.quality, layout().tile(),
+                             options_.subsampling);
   }
 
   void discard() noexcept override { folder_.discard(); }
@@ -122,7 +123,9 @@ class DicomSink final : public OrderedSink {
     made.file = name_of_level(level);
     made.level.level = level;
     made.level.jpeg = jpeg_;
-    made.level.photometric = !colour ? "MONOCHROME2" : ycbcr ? "YBR_FULL_422" : "RGB";
+    const bool halved =
+        copied != nullptr ? copied->frame.sampling[0].horizontal > 1 : options_.subsampling != ChromaSubsampling::s444;
+    made.level.photometric = !colour ? "MONOCHROME2" : !ycbcr ? "RGB" : halved ? "YBR_FULL_422" : "YBR_FULL";
     made.level.frames = static_cast<std::uint64_t>(layout().tiles(level));
     made.level.copied = copied != nullptr;
     made.marks_rgb = jpeg_ && colour && !ycbcr;

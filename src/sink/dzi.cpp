@@ -76,7 +76,7 @@ class DziSink final : public OrderedSink {
   }
 
   std::unique_ptr<TileEncoder> make_encoder() const override {
-    return make_jpeg_file_encoder(format_, options_.quality, options_.tile);
+    return make_jpeg_file_encoder(format_, options_.quality, options_.tile, options_.subsampling);
   }
 
   void discard() noexcept override { folder_.discard(); }

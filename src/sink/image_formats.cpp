@@ -130,6 +130,7 @@ ImageOptions image_options(const ImageConfig& config, const PixelFormat& pixels,
   options.format = config.format == ImageFormat::automatic ? traits.format : config.format;
   options.compression = compression_of(config, format);
   options.quality = config.quality;
+  options.subsampling = config.subsampling;
   options.tile = config.tile == 0 ? traits.tile : config.tile;
   options.levels = config.levels;
   options.zarr_version = config.zarr_version;

@@ -48,7 +48,8 @@ struct ImageDescription {
 struct ImageOptions {
   ImageFormat format = ImageFormat::ome_tiff;
   TileCompression compression = TileCompression::none;
-  int quality = 85;  ///< of JPEG, 1 to 100
+  int quality = 85;                                         ///< of JPEG, 1 to 100
+  ChromaSubsampling subsampling = ChromaSubsampling::s420;  ///< of JPEG in colour
   /// With `copy`: what level 0's tiles are, which come from elsewhere and are never encoded.
   CopiedLevelPtr copied = nullptr;
   int tile = 256;  ///< side in pixels, a multiple of 16, 16 to 4096

@@ -79,11 +79,11 @@ class OmeTiffSink final : public OrderedSink {
       : OrderedSink(file, PyramidLayout(description.size, options.tile, options.levels)),
         compression_(options.compression),
         format_(description.format),
-        quality_(options.quality) {
+        quality_(options.quality),
+        subsampling_(options.subsampling) {
     const auto encoder = make_encoder();
     const Placeholder placeholder = make_placeholder(description, options, *encoder);
-    TiffHead head =
-        make_tiff_head(layout(), description, compression_, encoder->tables(), placeholder, options.copied.get());
+    TiffHead head = make_tiff_head(layout(), description, options, encoder->tables(), placeholder);
     tables_ = std::move(head.levels);
     for (const TileTables& level : tables_) {
       zeros_.resize(std::max<std::size_t>(zeros_.size(), level.placeholder_length + 1));
@@ -93,7 +93,7 @@ class OmeTiffSink final : public OrderedSink {
   }
 
   std::unique_ptr<TileEncoder> make_encoder() const override {
-    return make_tile_encoder(compression_, format_, quality_, layout().tile());
+    return make_tile_encoder(compression_, format_, quality_, layout().tile(), subsampling_);
   }
 
   void discard() noexcept override { file_->discard(); }
@@ -189,6 +189,7 @@ class OmeTiffSink final : public OrderedSink {
   TileCompression compression_;
   PixelFormat format_;
   int quality_;
+  ChromaSubsampling subsampling_;
   std::optional<PartialFile> file_;  ///< always there; whoever drains, and `publish`
   std::vector<TileTables> tables_;
   std::vector<std::byte> zeros_;

@@ -124,16 +124,30 @@ Bytes fraction(double number) {
                            static_cast<std::uint32_t>(denominator)});
 }
 
+/// Of luminance, where the colour differences have 1 and 1.
+JpegFrame::Component sampling_of(ChromaSubsampling subsampling) {
+  switch (subsampling) {
+    case ChromaSubsampling::s422:
+      return {2, 1};
+    case ChromaSubsampling::s444:
+      return {1, 1};
+    case ChromaSubsampling::s420:
+      break;
+  }
+  return {2, 2};
+}
+
 class HeadMaker {
  public:
-  HeadMaker(const PyramidLayout& layout, const ImageDescription& description, TileCompression compression,
-            const Bytes& tables, const Placeholder& placeholder, const CopiedLevel* copied)
+  HeadMaker(const PyramidLayout& layout, const ImageDescription& description, const ImageOptions& options,
+            const Bytes& tables, const Placeholder& placeholder)
       : layout_(layout),
         description_(description),
-        compression_(compression),
+        compression_(options.compression),
+        subsampling_(options.subsampling),
         tables_(tables),
         placeholder_(placeholder),
-        copied_(copied) {}
+        copied_(options.copied.get()) {}
 
   TiffHead make() {
     const int levels = layout_.levels();
@@ -205,7 +219,7 @@ class HeadMaker {
     const Bytes& tables = copied != nullptr ? copied->tables : tables_;
     if (!tables.empty()) made.add(jpeg_tables, undefined, tables.size(), tables);
     if (ycbcr) {
-      const JpegFrame::Component first = copied != nullptr ? copied->frame.sampling[0] : JpegFrame::Component{2, 2};
+      const JpegFrame::Component first = copied != nullptr ? copied->frame.sampling[0] : sampling_of(subsampling_);
       made.add(ycbcr_sub_sampling, short_type, 2,
                bytes_of_numbers({std::uint16_t{first.horizontal}, std::uint16_t{first.vertical}}));
     }
@@ -311,6 +325,7 @@ class HeadMaker {
   const PyramidLayout& layout_;
   const ImageDescription& description_;
   TileCompression compression_;
+  ChromaSubsampling subsampling_;
   const Bytes& tables_;
   const Placeholder& placeholder_;
   const CopiedLevel* copied_;
@@ -321,10 +336,9 @@ class HeadMaker {
 
 }  // namespace
 
-TiffHead make_tiff_head(const PyramidLayout& layout, const ImageDescription& description, TileCompression compression,
-                        const std::vector<std::byte>& tables, const Placeholder& placeholder,
-                        const CopiedLevel* copied) {
-  return HeadMaker(layout, description, compression, tables, placeholder, copied).make();
+TiffHead make_tiff_head(const PyramidLayout& layout, const ImageDescription& description, const ImageOptions& options,
+                        const std::vector<std::byte>& tables, const Placeholder& placeholder) {
+  return HeadMaker(layout, description, options, tables, placeholder).make();
 }
 
 }  // namespace slidestream

@@ -34,9 +34,8 @@ struct Placeholder {
 
 /// Little-endian BigTIFF. The main chain holds level 0, then each other level; level 0's SubIFDs are directories of the
 /// other levels once more, with the same tables: some readers look for levels in one place, some in the other.
-/// \param tables  JPEGTables; empty: none. \param copied  what level 0's tiles are; null: like the others.
-TiffHead make_tiff_head(const PyramidLayout& layout, const ImageDescription& description, TileCompression compression,
-                        const std::vector<std::byte>& tables, const Placeholder& placeholder,
-                        const CopiedLevel* copied);
+/// \param tables  JPEGTables; empty: none.
+TiffHead make_tiff_head(const PyramidLayout& layout, const ImageDescription& description, const ImageOptions& options,
+                        const std::vector<std::byte>& tables, const Placeholder& placeholder);
 
 }  // namespace slidestream

@@ -1,13 +1,17 @@
 """Batches as people run them who convert archives: `PIPELINE=path/to/pipeline batch_test.py [CLASS ...]`."""
 
 import csv
+import json
 import os
 import pathlib
 import shutil
 import stat
 import subprocess
+import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sink"))
+from big_tiff import BigTiff  # noqa: E402
 from program_test import ENVIRONMENT, PIPELINE, Case, run
 
 
@@ -15,6 +19,10 @@ def run_with(preparation, *arguments, **options):
     """As `run`, in a process that `preparation` prepares."""
     return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=120, env=ENVIRONMENT,
                           input="", preexec_fn=preparation, **options)
+
+
+def run_json(*arguments):
+    return json.loads(run(*arguments).stdout)
 
 
 class BatchCase(Case):
@@ -262,6 +270,56 @@ class Names(BatchCase):
         as_they_are = self.folder / "as-they-are"
         self.assertDone(run(slides, "--out", as_they_are, "--maps", "npy", "-s", "output.portable_names=false"))
         self.assertEqual(sorted(os.listdir(as_they_are / "maps")), ["CON.npy", "a: b?.npy", "end..npy"])
+
+
+class Subsampling(BatchCase):
+    """How exactly JPEG keeps colour."""
+
+    def test_a_slide_with_whole_colour_keeps_it(self):
+        slide = self.slide("whole-colour", "512x384", "--codec", "jpeg444", "--quality", 95)
+        exact = self.pixels(slide)
+        worst = {}
+        for value in "4:2:0", "4:2:2", "4:4:4":
+            file = self.folder / f"{value.replace(':', '')}.ome.tif"
+            self.assertDone(run("convert", slide, file, "-Q", 100, "--subsampling", value))
+            worst[value] = self.difference(self.pixels(file), exact)
+            level, = run_json("info", "--json", file)["levels"][:1]
+            self.assertEqual((level["width"], level["height"]), (512, 384))
+        self.assertLessEqual(worst["4:4:4"], 4)
+        self.assertGreater(worst["4:2:2"], worst["4:4:4"])
+        self.assertGreater(worst["4:2:0"], worst["4:4:4"])
+        # The default is what it was.
+        (self.folder / "default").mkdir()
+        self.assertDone(run("convert", slide, self.folder / "default/420.ome.tif", "-Q", 100))
+        self.assertEqual((self.folder / "default/420.ome.tif").read_bytes(), (self.folder / "420.ome.tif").read_bytes())
+
+    def test_formats_say_it(self):
+        slide = self.slide("whole-colour", "512x384", "--codec", "jpeg444", "--quality", 95)
+        for value, factors in (("4:2:2", (2, 1)), ("4:4:4", (1, 1))):
+            file = self.folder / "a.ome.tif"
+            self.assertDone(run("convert", slide, file, "--subsampling", value))
+            with BigTiff(file) as tiff:
+                pages = tiff.chain
+            self.assertEqual({page["subsampling"] for page in pages}, {factors})
+            folder = self.folder / value[-1]
+            folder.mkdir()
+            self.assertDone(run("convert", slide, folder / "a.dicom", "--subsampling", value))
+            head = (folder / "a.dicom/level-0.dcm").read_bytes()[:4096]
+            self.assertEqual(b"YBR_FULL_422" in head, value == "4:2:2")
+            self.assertIn(b"YBR_FULL", head)
+        self.assertOneLine(run("convert", slide, file, "--subsampling", "4:1:1"), 2, "image.subsampling", "4:2:0, 4:2:2 or 4:4:4")
+        self.assertRegex(run("convert", "--help").stdout, r"(?s)--subsampling.*default\s+4:2:0")
+
+    def pixels(self, file):
+        """Level 0 of an image, tile by tile."""
+        plain = self.folder / "plain.ome.tif"
+        self.assertDone(run("convert", file, plain, "--compression", "none", "--levels", 1))
+        with BigTiff(plain) as tiff:
+            return b"".join(data for _, data in tiff.tiles(0))
+
+    @staticmethod
+    def difference(one, other):
+        return max(map(abs, map(int.__sub__, one, other)))
 
 
 class Permissions(BatchCase):

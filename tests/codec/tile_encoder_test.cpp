@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -36,7 +37,7 @@ WholeImage padded(const WholeImage& tile, int side) {
 }
 
 /// The whole image as a stream of its own with libjpeg's defaults, but for the JFIF header.
-Bytes plain_jpeg(const WholeImage& image, int quality) {
+Bytes plain_jpeg(const WholeImage& image, int quality, ChromaSubsampling subsampling = ChromaSubsampling::s420) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -51,6 +52,10 @@ Bytes plain_jpeg(const WholeImage& image, int quality) {
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, quality, TRUE);
   info.write_JFIF_header = FALSE;
+  if (image.format.channels == 3) {
+    info.comp_info[0].h_samp_factor = subsampling == ChromaSubsampling::s444 ? 1 : 2;
+    info.comp_info[0].v_samp_factor = subsampling == ChromaSubsampling::s420 ? 2 : 1;
+  }
   jpeg_start_compress(&info, TRUE);
   for (std::int64_t y = 0; y < image.size.height; ++y) {
     auto* row = reinterpret_cast<JSAMPROW>(const_cast<std::byte*>(image.rows(y, 1).data));
@@ -114,6 +119,28 @@ TEST_CASE("JPEG tiles are what libjpeg-turbo writes with its defaults, with the 
     CHECK(segments_of(tables).tables == segments_of(expected).tables);
     CHECK(segments_of(tables).others.empty());
     CHECK(encoder->tables() == tables);
+  }
+}
+
+TEST_CASE("the colour differences of JPEG have the resolution that is asked for, in tiles and in files") {
+  std::mt19937 random(3);
+  constexpr std::array all = {ChromaSubsampling::s420, ChromaSubsampling::s422, ChromaSubsampling::s444};
+  for (int round = 0; round < 24; ++round) {
+    const ChromaSubsampling subsampling = all[static_cast<std::size_t>(round % 3)];
+    const PixelFormat format = round % 4 == 3 ? luminance_format : rgb_format;
+    const int side = 16 * (1 + static_cast<int>(random() % 4));
+    const auto inside = [&] { return 1 + static_cast<int>(random() % static_cast<unsigned>(side)); };
+    const WholeImage tile = test::noise_image({inside(), inside()}, format, random);
+    CAPTURE(round);
+    const auto encoder = make_tile_encoder(TileCompression::jpeg, format, 90, side, subsampling);
+    const Bytes expected = plain_jpeg(padded(tile, side), 90, subsampling);
+    CHECK(segments_of(encoder->encode(tile.rows(0, tile.size.height))).others == segments_of(expected).others);
+    CHECK(segments_of(encoder->tables()).tables == segments_of(expected).tables);
+    const auto files = make_jpeg_file_encoder(format, 90, side, subsampling);
+    const Segments found = segments_of(files->encode(tile.rows(0, tile.size.height)));
+    const Segments whole = segments_of(plain_jpeg(tile, 90, subsampling));
+    CHECK(found.tables == whole.tables);
+    CHECK(found.others.back() == whole.others.back());  // behind the JFIF header
   }
 }
 

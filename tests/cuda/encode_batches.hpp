@@ -47,23 +47,27 @@ using EncodeBatch = std::function<EncodedBatch(
     const cuda::JpegEncoderLimits& limits, int quality, const PixelImage& image,
     const std::vector<cuda::JpegTilePosition>& tiles, std::size_t capacity, std::size_t shift)>;
 
-inline cuda::JpegEncoderLimits encoder_limits(std::uint32_t side, const PixelFormat& format, std::size_t tiles) {
-  cuda::JpegEncoderLimits limits{.tiles = static_cast<std::uint32_t>(tiles), .side = side, .format = format};
+inline cuda::JpegEncoderLimits encoder_limits(std::uint32_t side, const PixelFormat& format, std::size_t tiles,
+                                              ChromaSubsampling subsampling = ChromaSubsampling::s420) {
+  cuda::JpegEncoderLimits limits{
+      .tiles = static_cast<std::uint32_t>(tiles), .side = side, .format = format, .subsampling = subsampling};
   limits.scratch_bytes = cuda::most_scratch_bytes(limits);
   return limits;
 }
 
 /// All tiles of an image are libjpeg-turbo's, and nothing else is written.
 inline void check_encoded(const EncodeBatch& encode, const PixelImage& image, std::uint32_t side, int quality,
-                          std::size_t shift) {
+                          std::size_t shift, ChromaSubsampling subsampling = ChromaSubsampling::s420) {
+  CAPTURE(static_cast<int>(subsampling));
   CAPTURE(side);
   CAPTURE(quality);
   CAPTURE(image.image.width);
   CAPTURE(image.image.height);
   CAPTURE(image.format.channels);
-  const auto encoder = make_tile_encoder(TileCompression::jpeg, image.format, quality, static_cast<int>(side));
+  const auto encoder =
+      make_tile_encoder(TileCompression::jpeg, image.format, quality, static_cast<int>(side), subsampling);
   const std::vector<cuda::JpegTilePosition> tiles = tile_grid(image.image, side);
-  const cuda::JpegEncoderLimits limits = encoder_limits(side, image.format, tiles.size());
+  const cuda::JpegEncoderLimits limits = encoder_limits(side, image.format, tiles.size(), subsampling);
   const std::size_t capacity = tiles.size() * cuda::most_tile_bytes(limits);
   const EncodedBatch batch = encode(limits, quality, image, tiles, capacity, shift);
   CHECK(batch.offsets[0] == 0);
@@ -84,8 +88,9 @@ inline void check_any_encoded(const EncodeBatch& encode, int runs, int blocks, s
     const Size size = random_size(random, sides * side);
     const Content content = all_contents[random() % std::size(all_contents)];
     CAPTURE(static_cast<int>(content));
+    constexpr ChromaSubsampling all[] = {ChromaSubsampling::s420, ChromaSubsampling::s422, ChromaSubsampling::s444};
     check_encoded(encode, image_to_encode(random, size, format, content, random() % 9), side,
-                  static_cast<int>(1 + random_below(random, 100)), random() % 16);
+                  static_cast<int>(1 + random_below(random, 100)), random() % 16, all[run / 2 % 3]);
   }
 }
 

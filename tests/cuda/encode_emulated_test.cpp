@@ -30,7 +30,7 @@ void execute(unsigned blocks, unsigned threads, const Kernel& kernel) {
 /// \param shift  of the output from a multiple of 16 bytes.
 test::EncodedBatch encode(const JpegEncoderLimits& limits, int quality, const test::PixelImage& image,
                           const std::vector<JpegTilePosition>& tiles, std::size_t capacity, std::size_t shift) {
-  const EncodeTables tables(limits.format, quality, static_cast<int>(limits.side));
+  const EncodeTables tables(limits.format, quality, static_cast<int>(limits.side), limits.subsampling);
   const CodingTables coding[2] = {tables.luminance, tables.chrominance};
   const ConstHostView view = image.view();
   EncodeTask task = make_encode_task(limits, {view.data, view.pitch, view.rect, view.image, view.format}, tiles);
@@ -57,11 +57,10 @@ test::EncodedBatch encode(const JpegEncoderLimits& limits, int quality, const te
   task.output = reinterpret_cast<std::uint8_t*>(batch.output.data()) + test::encoded_border + shift;
   task.output_capacity = capacity;
   const auto count = static_cast<unsigned>(tiles.size());
-  if (limits.format.channels == 1) {
-    execute(std::min(count, 3U), TileGreyBand::threads, [&] { encode_tiles<TileGreyBand>(task); });
-  } else {
-    execute(std::min(count, 3U), ColourBand::threads, [&] { encode_tiles<ColourBand>(task); });
-  }
+  with_band(limits, [&](auto kind) {
+    using Band = decltype(kind);
+    execute(std::min(count, 3U), Band::threads, [&] { encode_tiles<Band>(task); });
+  });
   execute(1, offset_threads, [&] { sum_lengths(task); });
   const auto warps = static_cast<unsigned>(bands.size());
   execute((warps + pack_warps - 1) / pack_warps, 32 * pack_warps, [&] { pack_bands(task); });

@@ -21,14 +21,17 @@ std::mt19937 seeded(unsigned seed) {
 }
 
 /// Every tile of a grid over the image.
-void check_image(const test::PixelImage& image, std::uint32_t side, int quality) {
+void check_image(const test::PixelImage& image, std::uint32_t side, int quality,
+                 ChromaSubsampling subsampling = ChromaSubsampling::s420) {
   CAPTURE(side);
+  CAPTURE(static_cast<int>(subsampling));
   CAPTURE(quality);
   CAPTURE(image.image.width);
   CAPTURE(image.image.height);
   CAPTURE(image.format.channels);
-  const auto encoder = make_tile_encoder(TileCompression::jpeg, image.format, quality, static_cast<int>(side));
-  cuda::HostJpegEncoder host({.tiles = 1, .side = side, .format = image.format}, quality);
+  const auto encoder =
+      make_tile_encoder(TileCompression::jpeg, image.format, quality, static_cast<int>(side), subsampling);
+  cuda::HostJpegEncoder host({.tiles = 1, .side = side, .format = image.format, .subsampling = subsampling}, quality);
   CHECK(std::ranges::equal(host.tables(), encoder->tables()));
   for (const cuda::JpegTilePosition at : test::tile_grid(image.image, side)) {
     CAPTURE(at.x);
@@ -60,6 +63,33 @@ TEST_CASE("tiles of the GPU's encoder are libjpeg-turbo's for images, tiles and 
     CAPTURE(static_cast<int>(content));
     check_image(test::image_to_encode(random, size, format, content, random() % 9), side,
                 static_cast<int>(1 + test::random_below(random, 100)));
+  }
+}
+
+TEST_CASE("tiles of the GPU's encoder are libjpeg-turbo's for every resolution of colour") {
+  std::mt19937 random = seeded(6);
+  for (const ChromaSubsampling subsampling : {ChromaSubsampling::s422, ChromaSubsampling::s444}) {
+    for (int run = 0; run < 40; ++run) {
+      const auto side = static_cast<std::uint32_t>(16 * (1 + test::random_below(random, 12)));
+      const Size size = test::random_size(random, 2 * side);
+      const Content content = test::all_contents[random() % std::size(test::all_contents)];
+      CAPTURE(static_cast<int>(content));
+      const int quality = run < 4 ? 1 + 33 * run : static_cast<int>(1 + test::random_below(random, 100));
+      check_image(test::image_to_encode(random, size, rgb_format, content, random() % 9), side, quality, subsampling);
+    }
+    for (const std::uint32_t side : {16U, 256U, 1024U}) {
+      const Size size{side + 3, side};
+      check_image(test::image_to_encode(random, size, rgb_format, Content::few, 0), side, 75, subsampling);
+      if (side < 1024) {
+        check_image(test::image_to_encode(random, size, rgb_format, Content::extreme, 0), side, 100, subsampling);
+      }
+    }
+    const cuda::JpegEncoderLimits limits{.tiles = 1, .side = 64, .format = rgb_format, .subsampling = subsampling};
+    cuda::HostJpegEncoder host(limits, 100);
+    const auto image = test::image_to_encode(random, {64, 64}, rgb_format, Content::noise, 0);
+    const std::size_t bytes = host.encode(image.view(), {0, 0}).size();
+    CHECK(bytes <= cuda::most_tile_bytes(limits));
+    CHECK(bytes <= cuda::most_scratch_bytes(limits));
   }
 }
 

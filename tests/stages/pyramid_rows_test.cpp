@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "operators/registry.hpp"
 #include "planning/pyramid_rows.hpp"
 
 using namespace slidestream;
@@ -24,6 +25,23 @@ DeviceImage random_image(std::mt19937& random) {
 }
 
 }  // namespace
+
+TEST_CASE("the device encodes colour of every resolution") {
+  Config config;
+  config.operators.run = {"identity"};
+  config.image.format = ImageFormat::ome_tiff;
+  for (const PixelColour colour : {PixelColour::rgb, PixelColour::luminance}) {
+    config.identity.colour = colour;
+    for (const ChromaSubsampling subsampling :
+         {ChromaSubsampling::s420, ChromaSubsampling::s422, ChromaSubsampling::s444}) {
+      config.image.subsampling = subsampling;
+      const std::vector<DeviceImage> images = device_images(config, operators::make_operators(config));
+      REQUIRE(images.size() == 1);
+      CHECK(images[0].is_encoded);
+      CHECK(images[0].encoder_limits(4).subsampling == subsampling);
+    }
+  }
+}
 
 TEST_CASE("batches of any height publish every tile once, in the order of publishing, from rows that they have") {
   std::mt19937 random(1);

@@ -352,7 +352,7 @@ void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts,
 
 JpegEncoder::JpegEncoder(const JpegEncoderLimits& limits, int quality, std::span<std::byte> device)
     : limits_((require_sound(limits), limits)),
-      tables_(limits.format, quality, static_cast<int>(limits.side)),
+      tables_(limits.format, quality, static_cast<int>(limits.side), limits.subsampling),
       memory_(limits),
       device_(device.data()) {
   if (device.size() < memory_.size) throw std::length_error("too little device memory for a JPEG encoder");
