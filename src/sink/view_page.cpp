@@ -28,6 +28,22 @@ std::string html_text(std::string_view text) {
   return safe;
 }
 
+/// A name as a part of a URL, byte by byte: those that aren't UTF-8, too.
+std::string url_text(std::string_view name) {
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~";
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string text;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (plain.find(c) != std::string_view::npos) {
+      text += c;
+    } else {
+      text += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return text;
+}
+
 /// JSON that may stand in a script.
 std::string script_text(const nlohmann::ordered_json& json) {
   std::string safe;
@@ -45,10 +61,10 @@ std::string script_text(const nlohmann::ordered_json& json) {
 
 std::string view_page(const PyramidLayout& layout, const ImageDescription& description, const std::string& folder,
                       const std::string& partial_folder) {
-  nlohmann::ordered_json image = {{"name", description.name},        {"width", layout.size(0).width},
-                                  {"height", layout.size(0).height}, {"tile", layout.tile()},
-                                  {"levels", layout.levels()},       {"folder", folder},
-                                  {"partial", partial_folder}};
+  nlohmann::ordered_json image = {{"name", description.name},           {"width", layout.size(0).width},
+                                  {"height", layout.size(0).height},    {"tile", layout.tile()},
+                                  {"levels", layout.levels()},          {"folder", url_text(folder)},
+                                  {"partial", url_text(partial_folder)}};
   if (description.mpp) image["mpp"] = *description.mpp;
   const std::vector<std::pair<std::string_view, std::string>> parts = {
       {"@title@",

@@ -76,6 +76,22 @@ class Dzi(Case):
         self.assertIn("Redistribution and use in source and binary forms", page)
 
 
+    def test_names_of_any_bytes_are_percent_encoded_in_the_page(self):
+        for name, encoded in ((b"M\xfcller", "M%FCller"), ("M\u00fcller".encode(), "M%C3%BCller"), (b"a #1%?&b", "a%20%231%25%3F%26b"),
+                              (b"</script>'\"\\"[2:], "script%3E%27%22%5C")):
+            file = self.folder / (os.fsdecode(name) + ".dzi")
+            write(file, 300, 200, "to=dzi", "compression=jpeg")
+            page = file.with_name(file.stem + ".view.html").read_bytes().decode()  # UTF-8, whatever the name
+            what = json.loads(page.split('id="what">')[1].split("</script>")[0])
+            self.assertEqual((what["folder"], what["partial"]), (f"{encoded}_files", f"{encoded}.partial_files"))
+
+
+# Twenty odd names, as bytes: not UTF-8, of several scripts, with what has a meaning in URLs, HTML or JSON.
+ODD_NAMES = [b"M\xfcller", b"\xff\xfe", b"caf\xe9 \x80", b"\xe2\x82", b"\xc3\xbc ber", b"a b", b"a#b", b"a%41", b"100%", b"a?b=c", b"a&amp;b",
+             b"<i>", b"'q' \"q\"", b"back\\slash", b"+plus+", b"semi;colon", b"tab\there", b"line\nbreak", b"\xe7\x97\x85\xe7\x90\x86",
+             b"\xf0\x9f\x94\xac", b"a.partial.view", b"\xef\xbf\xbd", b"%FC", b"{}[]|^`~"]
+
+
 @unittest.skipUnless(find_browser(), "no Chromium")
 class Page(Case):
     def setUp(self):
@@ -131,6 +147,15 @@ class Page(Case):
         self.browser.evaluate("document.querySelector('.leaflet-control-zoom-in').click()")
         self.wait("Number.isInteger(view.map.getZoom())")
         self.assertEqual(self.browser.complaints(), [])
+
+    def test_images_with_odd_names_are_shown(self):
+        for name in ODD_NAMES:
+            with self.subTest(name):
+                file = self.folder / (os.fsdecode(name) + ".dzi")
+                write(file, 300, 200, "to=dzi", "compression=jpeg")
+                self.browser.open(file.with_name(file.stem + ".view.html"))
+                self.wait("view.missing.size === 0 && document.querySelectorAll('#image img').length > 0")
+                self.assertEqual(self.browser.complaints(), [])
 
     def test_no_seams_between_tiles(self):
         write(self.folder / "a.dzi", 1000, 700, "to=dzi", "compression=jpeg", "save=" + str(self.folder / "pixels.raw"))

@@ -9,12 +9,13 @@
   const bounds = L.latLngBounds(map.unproject([0, image.height], whole), map.unproject([image.width, 0], whole));
 
   // Under its partial name the page belongs to an image that is being written. Then its tiles' folder is renamed.
-  let folder = /\.partial\.view\.html$/.test(decodeURIComponent(location.pathname)) ? image.partial : image.folder;
+  // Names of folders are percent-encoded already: they may have bytes that no text has.
+  let folder = /\.partial\.view\.html$/.test(location.pathname) ? image.partial : image.folder;
   let tries = 0;
   let known = null; // a tile that was there
   const missing = new Set();
 
-  const path = (place) => `${encodeURIComponent(folder)}/${place}.jpg${tries ? `?${tries}` : ""}`;
+  const path = (place) => `${folder}/${place}.jpg${tries ? `?${tries}` : ""}`;
 
   const Tiles = L.GridLayer.extend({
     createTile(coords, done) {
@@ -184,7 +185,7 @@
   }
 
   // Made last, and so a sign of a whole image, unless an earlier one has that name.
-  const last = () => `${encodeURIComponent(image.folder)}/0/0_0.jpg?${tries}`;
+  const last = () => `${image.folder}/0/0_0.jpg?${tries}`;
   let wasThere = null; // not known yet
   if (folder !== image.folder) probe(last(), () => { wasThere = true; }, () => { wasThere = false; });
 
