@@ -27,6 +27,7 @@
 #include "cli/sweep_command.hpp"
 #include "cli/synth_command.hpp"
 #include "cli/terminate_handler.hpp"
+#include "cli/verify_command.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream::cli {
@@ -105,6 +106,7 @@ class Program {
     add_status_command(app_, action_);
     add_sweep_command(app_, action_);
     add_synth_command(app_, action_);
+    add_verify_command(app_, action_);
     add_completion_command();
     set_help_format(app_, tasks_text);
   }

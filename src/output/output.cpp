@@ -300,23 +300,31 @@ bool is_whole_map(const Config& config, const WindowMap& map, const fs::path& fi
   return fs::file_size(file, code) == bytes;
 }
 
-std::string write_map(const Config& config, const SlideResult& slide, const std::string& name) {
-  const fs::path folder = fs::path(config.output.dir) / "maps";
-  make_folder(folder);
+std::vector<std::byte> map_bytes(const Config& config, const SlideResult& slide) {
   const WindowMap& map = slide.map;
-  const fs::path path = folder / (name + (config.output.maps == MapFormat::tiff ? ".tif" : ".npy"));
-  AtomicFile file(path);
   if (config.output.maps == MapFormat::tiff) {
     const auto step = [&](const std::optional<double>& mpp) {
       return mpp ? std::optional<double>(*mpp * config.analysis.stride) : std::nullopt;
     };
     const auto down = std::ranges::find(slide.values, "mpp_y", &NamedValue::name);
-    file.write(tiff_bytes(map, step(slide.mpp),
-                          down == slide.values.end() ? std::nullopt : step(std::optional<double>(down->value))));
-  } else {
-    file.write(npy_header("f4", {static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns), 2}));
-    file.write(std::as_bytes(std::span(map.values)));
+    return tiff_bytes(map, step(slide.mpp),
+                      down == slide.values.end() ? std::nullopt : step(std::optional<double>(down->value)));
   }
+  const std::string header =
+      npy_header("f4", {static_cast<std::uint64_t>(map.rows), static_cast<std::uint64_t>(map.columns), 2});
+  const auto head = std::as_bytes(std::span(header));
+  const auto values = std::as_bytes(std::span(map.values));
+  std::vector<std::byte> bytes(head.begin(), head.end());
+  bytes.insert(bytes.end(), values.begin(), values.end());
+  return bytes;
+}
+
+std::string write_map(const Config& config, const SlideResult& slide, const std::string& name) {
+  const fs::path folder = fs::path(config.output.dir) / "maps";
+  make_folder(folder);
+  const fs::path path = folder / (name + (config.output.maps == MapFormat::tiff ? ".tif" : ".npy"));
+  AtomicFile file(path);
+  file.write(map_bytes(config, slide));
   file.commit();
   return path.string();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -66,6 +67,9 @@ std::uint64_t bytes_of(const std::vector<Artifact>& artifacts);
 /// @throws OutputError  A file can't be written. The message names the first one and the cause.
 void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
                  const std::function<void()>& before_each = {});
+
+/// The bytes of a slide's map, as `write_map` writes them. \throws OutputError where it is too large for its format.
+std::vector<std::byte> map_bytes(const Config& config, const SlideResult& slide);
 
 /// Whether the file is a map of that many windows, of the kind that `write_map` writes, and nothing of it is cut off.
 bool is_whole_map(const Config& config, const WindowMap& map, const std::filesystem::path& file);

@@ -322,6 +322,66 @@ class Subsampling(BatchCase):
         return max(map(abs, map(int.__sub__, one, other)))
 
 
+class Verify(BatchCase):
+    """Files of a run against the digests of its ledger."""
+
+    def setUp(self):
+        super().setUp()
+        slides = self.folder_of("a.svs", "b.svs")
+        self.assertDone(run(slides, "--out", self.out, "--operators", "spectrum,identity,tissue", "--maps", "tiff",
+                            "-s", "image.format=ome-zarr"))
+        self.made = sorted(path.relative_to(self.out) for path in self.out.rglob("*") if path.is_file())
+
+    def verify(self, *options):
+        return run("verify", self.out, *options)
+
+    def test_what_is_as_written(self):
+        result = self.assertDone(self.verify())
+        self.assertRegex(result.stdout, r"^(\d+) of \1 files of 2 slides are as written\n$")
+        self.assertEqual(result.stderr, "")
+        self.assertEqual(self.assertDone(self.verify("--quiet", "--jobs", 3)).stdout, "")
+        self.assertEqual(sorted(path.relative_to(self.out) for path in self.out.rglob("*") if path.is_file()), self.made)
+
+    def test_each_kind_of_damage_is_one_line(self):
+        outlines = next(self.out.rglob("a.tissue.geojson"))
+        chunk = max((self.out / "images/b.identity.ome.zarr/0").rglob("0"), key=lambda path: path.stat().st_size)
+        map_file = self.out / "maps/b.tif"
+        for file, part in ((outlines, "has the digest "), (chunk, "has the digest "), (map_file, "isn't what was written")):
+            with self.subTest(file.name):
+                content = file.read_bytes()
+                file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+                result = self.verify()
+                named = self.out / "images/b.identity.ome.zarr" if file == chunk else file
+                self.assertOneLine(result, 1, f"{named}: {part}")
+                file.write_bytes(content[:-1])
+                self.assertOneLine(self.verify(), 1, f"{named}: ")
+                file.write_bytes(content)
+        outlines.unlink()
+        self.assertOneLine(self.verify(), 1, f"{outlines}: is missing")
+
+    def test_an_interrupted_verification_goes_on(self):
+        # What it left: a file that was found in order. It isn't read again, so that what came over it isn't seen.
+        outlines = next(self.out.rglob("a.tissue.geojson"))
+        with open(self.out / "artifacts.csv", newline="", encoding="utf-8") as file:
+            rows = {row["file"]: row for row in csv.DictReader(file)}
+        name = str(outlines.relative_to(self.out))
+        about = outlines.stat()
+        content = outlines.read_bytes()
+        outlines.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        os.utime(outlines, ns=(about.st_atime_ns, about.st_mtime_ns))
+        record = self.out / "verify.partial.list"
+        record.write_text(f"{about.st_size} {about.st_mtime_ns // 10**9}.{about.st_mtime_ns % 10**9} {rows[name]['digest']} {name}\n")
+        result = self.assertDone(self.verify())
+        self.assertIn("1 files were verified before an interruption", result.stderr)
+        self.assertFalse(record.exists())
+        # From the beginning, it is.
+        self.assertOneLine(self.verify(), 1, f"{outlines}: has the digest ")
+
+    def test_a_folder_without_a_run(self):
+        (self.folder / "empty").mkdir()
+        self.assertEqual(run("verify", self.folder / "empty").returncode, 2)
+
+
 class Permissions(BatchCase):
     """Two people of a group work in one folder."""
 

@@ -20,7 +20,7 @@ DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", *
 BEGINS = (r"(?:pipeline|slidestream-submit|cmake|ninja|ctest|python3|taskset|scp|ssh|sbatch|scancel|nsys|ncu"
           r"|(?:scripts|build|bench|bin)/\S+|\w+_bench) +[^ :]")
 # A name in a sentence, not a command; a form with a place for the reader's own words.
-NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|info|convert|stain|tissue|features|segment)|scripts/\S+")
+NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|verify|info|convert|stain|tissue|features|segment)|scripts/\S+")
 FORM = re.compile(r"(?:^|[ ./])[A-Z]{3,}(?![a-z0-9_.]*\.(?:md|toml))")
 
 # Where a command is run: in a folder with what the page names (page), in a fresh clone (clone; cuda where there is
@@ -76,6 +76,7 @@ COMMANDS = {
             "pipeline compare slidestream-out denser",
             "pipeline report many --html report.html",
             "pipeline status many",
+            "pipeline verify many",
             "pipeline --help")},
     },
     "docs/clusters.md": {

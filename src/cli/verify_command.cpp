@@ -1,0 +1,243 @@
+#include "cli/verify_command.hpp"
+
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cli/signals.hpp"
+#include "cli/terminal.hpp"
+#include "config/printable.hpp"
+#include "ledger/database.hpp"
+#include "ledger/schema.hpp"
+#include "ledger/versions.hpp"
+#include "output/text.hpp"
+#include "output/views.hpp"
+#include "report/run_reader.hpp"
+#include "sink/background.hpp"
+#include "sink/file_digest.hpp"
+#include "system/control_groups.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct VerifyOptions {
+  std::string folder;
+  int jobs = 0;
+  bool quiet = false;
+};
+
+/// A file, or a folder of files, of a slide that is done.
+struct Product {
+  std::string file;  ///< as the ledger has it
+  PathContent written;
+};
+
+/// A slide's map, whose values the ledger has.
+struct Map {
+  std::int64_t id = 0;
+  SlideResult slide;
+};
+
+/// What an interrupted verification has found in order. Each line is a size, a time, a digest and a file.
+class Record {
+ public:
+  explicit Record(const fs::path& folder) : path_(folder / "verify.partial.list") {
+    std::ifstream in(path_);
+    std::string line;
+    while (std::getline(in, line)) {
+      std::istringstream fields(line);
+      std::string size, time, digest, file;
+      if (fields >> size >> time >> digest && fields.get() == ' ' && std::getline(fields, file)) {
+        known_[file] = size + " " + time + " " + digest;
+      }
+    }
+  }
+
+  /// Whether the file was found in order, and is as it was then.
+  bool has(const fs::path& path, const Product& product) const {
+    const auto found = known_.find(product.file);
+    return found != known_.end() && found->second == state_of(path, product);
+  }
+
+  /// Thread-safe.
+  void add(const fs::path& path, const Product& product) {
+    // A name with a line break would be two lines.
+    if (product.file.find('\n') != std::string::npos) return;
+    const std::string line = state_of(path, product) + " " + product.file + "\n";
+    const std::lock_guard lock(mutex_);
+    if (!out_.is_open()) out_.open(path_, std::ios::app);
+    out_ << line << std::flush;
+  }
+
+  void remove() noexcept {
+    std::error_code ignored;
+    out_.close();
+    fs::remove(path_, ignored);
+  }
+
+ private:
+  static std::string state_of(const fs::path& path, const Product& product) {
+    struct ::stat about {};
+    if (::stat(path.c_str(), &about) != 0) return {};
+    const auto bytes =
+        S_ISDIR(about.st_mode) ? path_bytes(path) : std::optional(static_cast<std::uint64_t>(about.st_size));
+    return std::to_string(bytes.value_or(0)) + " " + std::to_string(about.st_mtim.tv_sec) + "." +
+           std::to_string(about.st_mtim.tv_nsec) + " " + to_hexadecimal(product.written.digest);
+  }
+
+  fs::path path_;
+  std::unordered_map<std::string, std::string> known_;  ///< what stands before a file, by file
+  std::mutex mutex_;
+  std::ofstream out_;  ///< guarded by mutex_
+};
+
+/// What differs; empty: nothing.
+std::string difference_of(const fs::path& path, const Product& product) {
+  const auto bytes = path_bytes(path);
+  if (!bytes) return "is missing, or can't be read";
+  if (*bytes != product.written.bytes) {
+    return "has " + std::to_string(*bytes) + " bytes, and had " + std::to_string(product.written.bytes);
+  }
+  const auto found = path_content(path);
+  if (!found) return "can't be read";
+  if (found->digest == product.written.digest) return {};
+  return "has the digest " + to_hexadecimal(found->digest) + ", and had " + to_hexadecimal(product.written.digest);
+}
+
+std::string difference_of(report::RunReader& reader, Config config, Map& map, const fs::path& path) {
+  if (!reader.read_map(map.id, map.slide.map)) return "can't be compared: the ledger's values of it are damaged";
+  config.output.maps = path.extension() == ".tif" ? MapFormat::tiff : MapFormat::npy;
+  const std::vector<std::byte> expected = map_bytes(config, map.slide);
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return "is missing, or can't be read";
+  std::vector<char> found(expected.size() + 1);
+  in.read(found.data(), static_cast<std::streamsize>(found.size()));
+  const auto bytes = static_cast<std::size_t>(in.gcount());
+  const bool same = bytes == expected.size() &&
+                    std::equal(expected.begin(), expected.end(), reinterpret_cast<const std::byte*>(found.data()));
+  return same ? std::string() : "isn't what was written";
+}
+
+/// \throws ConfigError where another version's digests are of another kind.
+void check_version(const fs::path& ledger) {
+  const std::unique_ptr<Database> database = open_to_read(ledger);
+  Statement version(*database, "PRAGMA user_version");
+  const std::int64_t number = version.step() ? version.integer(0) : 0;
+  if (number == current_ledger_version) return;
+  throw ConfigError(ledger.string() +
+                    ": another version of the program wrote it, whose digests are of another kind; "
+                    "verify it with that version");
+}
+
+int verify(const VerifyOptions& options) {
+  const fs::path folder = options.folder;
+  check_version(folder / ledger_name);
+  report::RunReader reader(folder);
+  std::vector<Product> products;
+  std::vector<Map> maps;
+  std::size_t slides = 0;
+  reader.for_each([&](const report::LedgerSlide& slide) {
+    if (!slide.result.done) return;
+    ++slides;
+    for (const Artifact& artifact : slide.result.artifacts) {
+      products.push_back({artifact.file, {artifact.bytes, artifact.digest}});
+    }
+    if (slide.result.map_file.empty()) return;
+    maps.push_back({slide.id, slide.result});
+    maps.back().slide.sums = {};
+  });
+  RunControl control;
+  const SignalScope signals(control);
+  Record record(folder);
+  std::atomic<std::size_t> differing{0};
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> known{0};
+  std::atomic<std::size_t> looked{0};
+  const int jobs = options.jobs > 0 ? options.jobs : std::clamp(allowed_processors(), 1, 8);
+  at_once(std::clamp<std::size_t>(products.size(), 1, static_cast<std::size_t>(jobs)), [&] {
+    for (std::size_t i = next++; i < products.size() && !control.stop_requested(); i = next++) {
+      const fs::path path = folder / products[i].file;
+      ++looked;
+      if (record.has(path, products[i])) {
+        ++known;
+        continue;
+      }
+      const std::string difference = difference_of(path, products[i]);
+      if (difference.empty()) {
+        record.add(path, products[i]);
+      } else {
+        ++differing;
+        spdlog::error("{}: {}", path.string(), difference);
+      }
+    }
+  });
+  for (Map& map : maps) {
+    if (control.stop_requested()) break;
+    const fs::path path = folder / "maps" / map.slide.map_file;
+    ++looked;
+    const std::string difference = difference_of(reader, reader.config(), map, path);
+    map.slide.map = {};
+    if (difference.empty()) continue;
+    ++differing;
+    spdlog::error("{}: {}", path.string(), difference);
+  }
+  const std::size_t all = products.size() + maps.size();
+  if (looked < all) {
+    spdlog::warn("interrupted: {} of {} files were looked at; the same command does the rest", looked.load(), all);
+    return 128 + std::max(1, SignalScope::received());
+  }
+  record.remove();
+  if (known > 0) spdlog::info("{} files were verified before an interruption", known.load());
+  if (const std::uint64_t left = reader.unfinished(); left > 0) {
+    spdlog::warn("{} slides aren't done: nothing of them was verified", left);
+  }
+  if (!options.quiet) {
+    std::cout << count_text(all - differing) << " of " << count_text(all) << (all == 1 ? " file" : " files") << " of "
+              << count_text(slides) << (slides == 1 ? " slide is" : " slides are") << " as written\n";
+  }
+  return differing > 0 ? exit_some_failed : exit_done;
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App* command = app.add_subcommand("verify", "Compare the files of a run with what was written");
+  command->add_option("folder", options->folder, "Folder with results")->type_name("DIR")->required()->check(not_empty);
+  command->add_option("-j,--jobs", options->jobs, "Files that are read at a time; 0: a few")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
+  command->add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors");
+  command->footer(
+      "Reads every file of a slide that is done, and compares its digest with the ledger's, and maps with the "
+      "ledger's\n"
+      "values. Ends with 1 when a file differs or is missing. The same command goes on after an interruption, with "
+      "what\n"
+      "verify.partial.list in the folder has.\n\n"
+      "Examples:\n"
+      "  pipeline verify results\n"
+      "  pipeline verify results --jobs 16");
+  command->callback([&action, options] { action = [options] { return verify(*options); }; });
+}
+
+}  // namespace slidestream::cli
