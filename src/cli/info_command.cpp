@@ -188,7 +188,14 @@ int show_info(const InfoOptions& options) {
       some_failed = true;
     }
   }
-  if (slides.empty()) return exit_some_failed;
+  // Whatever fails, there is one document.
+  const auto print = [&options](const Json& json) {
+    if (options.json) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  };
+  if (slides.empty()) {
+    print(options.inputs.size() == 1 ? Json() : Json::array());
+    return exit_some_failed;
+  }
   const ExpandedInputs inputs = expand_inputs(slides);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty()) throw ConfigError("no slide in " + slides.front());
@@ -219,10 +226,8 @@ int show_info(const InfoOptions& options) {
       some_failed = true;
     }
   }
-  if (options.json && !all.empty()) {
-    const Json& shown = inputs.slides.size() == 1 ? all.front() : all;
-    std::cout << shown.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  }
+  const bool is_one = inputs.slides.size() == 1 && options.inputs.size() == 1;
+  print(!is_one ? all : all.empty() ? Json() : all.front());
   return some_failed ? exit_some_failed : exit_done;
 }
 
@@ -235,7 +240,8 @@ void add_info_command(CLI::App& app, Action& action) {
       ->type_name("SLIDE|DIR|LIST|-")
       ->required();
   CLI::Option* json =
-      command->add_flag("--json", options->json, "As JSON: an object for one slide, a list of them for several");
+      command->add_flag("--json", options->json,
+                        "As JSON: an object for one slide, null if it can't be read; a list for several");
   command
       ->add_flag("--check", options->check,
                  "Compare with OpenSlide: levels, mpp, a hundred regions; a line a slide, status 1 for a difference")

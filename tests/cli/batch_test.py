@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -380,6 +381,45 @@ class Verify(BatchCase):
     def test_a_folder_without_a_run(self):
         (self.folder / "empty").mkdir()
         self.assertEqual(run("verify", self.folder / "empty").returncode, 2)
+
+
+class Json(BatchCase):
+    """Commands for programs: one strict document each."""
+
+    def document(self, *arguments, status=0):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, status, result.stderr)
+        strict = subprocess.run([sys.executable, "-m", "json.tool"], input=result.stdout, capture_output=True, text=True, check=False)
+        self.assertEqual(strict.returncode, 0, strict.stderr)
+        for word in "NaN", "Infinity":
+            self.assertNotIn(word, result.stdout)
+        return json.loads(result.stdout)
+
+    def keys_of(self, command):
+        """Keys that docs/results.md names."""
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/results.md").read_text()
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{command} --json`"))
+        return set(re.findall(r"`(\w+)`", row.split("|")[2]))
+
+    def test_each_command(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        (slides / "bad.svs").write_bytes(b"no slide")
+        for out in self.out, self.folder / "2":
+            self.assertEqual(run(slides, "--out", out).returncode, 1)
+        one = self.document("info", "--json", slides / "a.svs")
+        self.assertEqual(set(one), self.keys_of("info"))
+        self.assertEqual(len(self.document("info", "--json", slides, status=1)), 2)
+        self.assertIsNone(self.document("info", "--json", slides / "bad.svs", status=1))
+        self.assertEqual(self.document("info", "--json", slides / "bad.svs", slides / "bad.svs", status=1), [])
+        self.assertEqual(set(self.document("status", "--json", self.out)), self.keys_of("status"))
+        compared = self.document("compare", "--json", self.out, self.folder / "2", "--tolerance", 0, status=1)
+        self.assertEqual(set(compared), self.keys_of("compare"))
+
+    def test_names_that_are_no_text(self):
+        slides = self.folder_of(os.fsdecode(b"M\xfcller.svs"))
+        self.assertDone(run(slides, "--out", self.out))
+        self.assertEqual(self.document("status", "--json", self.out)["done"], 1)
+        self.document("info", "--json", slides)
 
 
 class Permissions(BatchCase):
