@@ -1,0 +1,124 @@
+"""The recipes for workflow engines in docs/clusters.md: `PIPELINE=path recipes_test.py [CLASS ...]`. Snakemake is asked
+for where it is: SNAKEMAKE, or on the PATH."""
+
+import csv
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import textwrap
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PIPELINE = os.environ["PIPELINE"]
+SNAKEMAKE = os.environ.get("SNAKEMAKE") or shutil.which("snakemake")
+# What the program ends with, and what an engine is told.
+STATUSES = {0: 0, 1: 0, 2: 2, 3: 3, 137: 137, 143: 143}
+
+
+def block(language):
+    """The recipe in that language."""
+    found, = re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs/clusters.md").read_text(), re.S)
+    return found
+
+
+def scripts(recipe):
+    return [textwrap.dedent(script) for script in re.findall(r'"""\n(.*?)"""', recipe, re.S)]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.bin = self.folder / "bin"
+        self.bin.mkdir()
+        self.environment = {**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}"}
+
+    def program(self, text):
+        """What `pipeline` is in a recipe."""
+        file = self.bin / "pipeline"
+        file.write_text("#!/bin/bash\n" + text)
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+
+class Scripts(Case):
+    """What a recipe makes of each status."""
+
+    def assertStatuses(self, script):
+        for status, told in STATUSES.items():
+            with self.subTest(status):
+                self.program(f"exit {status}\n")
+                # As both engines run it.
+                result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=self.environment, check=False)
+                self.assertEqual(result.returncode, told)
+
+    def test_nextflow(self):
+        found = scripts(block("nextflow"))
+        self.assertEqual(len(found), 2)
+        for script in found:
+            # Groovy's own variables have no backslash in front; nested ones are the merge's folders.
+            script = re.sub(r"(?<!\\)\$\{parts.*?\.join\(' '\)\}", "a b", script)
+            self.assertStatuses(re.sub(r"(?<!\\)\$\{[^}]*\}", "x", script).replace("\\$", "$"))
+
+    def test_snakemake(self):
+        found = scripts(block("snakemake"))
+        self.assertEqual(len(found), 2)
+        for script in found:
+            self.assertStatuses(re.sub(r"\{[A-Za-z.]+\}", "x", script))
+
+
+class Snakemake(Case):
+    def setUp(self):
+        if not SNAKEMAKE:
+            print("SKIPPED: no snakemake")
+            self.skipTest("no snakemake")
+        super().setUp()
+        slides = []
+        for number in range(5):
+            slide = self.folder / f"{number}.svs"
+            subprocess.run([PIPELINE, "synth", "--out", slide, "--size", "256x256", "--seed", str(number)], check=True,
+                           stdout=subprocess.DEVNULL)
+            slides.append(str(slide))
+        (self.folder / "4.svs").write_bytes(b"no slide")
+        (self.folder / "cohort.list").write_text("\n".join(slides) + "\n")
+        self.out = self.folder / "results"
+        recipe = block("snakemake").replace("/data/cohort.list", str(self.folder / "cohort.list"))
+        recipe = recipe.replace("/data/results", str(self.out)).replace("SHARDS = 16", "SHARDS = 3")
+        (self.folder / "Snakefile").write_text(recipe)
+
+    def snakemake(self):
+        return subprocess.run([SNAKEMAKE, "--cores", "1", "--nocolor", "--snakefile", self.folder / "Snakefile"], cwd=self.folder,
+                              env=self.environment, capture_output=True, text=True, check=False)
+
+    def rows(self):
+        with open(self.out / "slides.csv", newline="", encoding="utf-8") as file:
+            return [row["status"] for row in csv.DictReader(file)]
+
+    def test_failed_slides_are_no_reason_to_stop(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"])
+
+    def test_a_run_that_ended_early_is_tried_again_and_never_taken_for_done(self):
+        count = self.folder / "count"
+        # The first two starts of each shard end early.
+        self.program(f'if [[ $1 == merge ]]; then exec {PIPELINE} "$@"; fi\n'
+                     f'echo "$3" >>{count}; if (($(grep -c -F -x "$3" {count}) < 3)); then exit 3; fi\nexec {PIPELINE} "$@"\n')
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(self.rows()), 5)
+        self.assertEqual(len(count.read_text().split()), 9)
+        shutil.rmtree(self.out)
+        self.program(f'if [[ $1 == merge ]]; then exec {PIPELINE} "$@"; fi\nexit 3\n')
+        self.assertNotEqual(self.snakemake().returncode, 0)
+        self.assertFalse((self.out / "slides.csv").exists())
+        self.assertEqual(list((self.out / "done").glob("*")) if (self.out / "done").exists() else [], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
