@@ -494,7 +494,7 @@ class Owners(ArchiveCase):
                     self.assertEqual(run(self.slide(), "--out", out).returncode, 0)
                     other = results(out)
                 _, errors = process.communicate(timeout=60)
-                self.assertEqual(process.returncode, 1)
+                self.assertEqual(process.returncode, 3)
                 lines = [line for line in errors.splitlines() if "error" in line]
                 self.assertEqual(len(lines), 1, errors)
                 self.assertIn("run.sqlite: was moved, replaced or deleted while it was in use", lines[0])
