@@ -30,6 +30,8 @@ enum class PixelColour { rgb, luminance };
 enum class SobelOutput { uint8, float32 };
 enum class StainOutput { normalised, hematoxylin, eosin };
 enum class TissueSource { automatic, geojson };
+enum class TissueMethod { automatic, otsu, fixed };
+enum class TissueInk { drop, keep };
 enum class ModelOutput { automatic, image, classes, vector };
 enum class ModelActivation { automatic, none, softmax, sigmoid };
 enum class ModelSample { automatic, uint8, uint16 };
@@ -192,12 +194,16 @@ struct TissueConfig {
   TissueSource source = TissueSource::automatic;
   /// Least share of tissue in a window that counts as tissue, 0 to 1.
   double share = 0.5;
-  /// Saturation, 1 to 254, above which a pixel is tissue; 0: Otsu's threshold, at least 15. Default 0.
+  /// How the threshold of saturation is found.
+  TissueMethod method = TissueMethod::automatic;
+  /// Saturation, 1 to 254, above which a pixel is tissue; 0: found, or 8 if `method` is fixed.
   int threshold = 0;
-  /// Specks of tissue below this area are dropped, um^2. Default 16384.
-  double min_um2 = 16384.0;
-  /// Holes of at most this area are filled, um^2; 0: none, -1: all. Default -1.
-  double hole_um2 = -1.0;
+  /// Specks of tissue below this area are dropped, um^2.
+  double min_um2 = 2048.0;
+  /// Holes of at most this area are filled, um^2; 0: none, -1: all.
+  double fill_um2 = 262144.0;
+  /// Whether strokes of a pen are no tissue.
+  TissueInk ink = TissueInk::drop;
   /// How far simplified outlines may lie from the mask's, mask pixels, 0 (as they are) to 10. Default 1.
   double simplify_px = 1.0;
 };

@@ -5,9 +5,11 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <iomanip>
 #include <list>
 #include <mutex>
 #include <new>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -396,15 +398,25 @@ class Source final : public SourceStage {
         TissueTiles{MaskTable(*operators::prepare_mask(about, context_.config)), scale});
   }
 
+  void tell_of_share(const SlideRun& run, const std::optional<double>& share) const {
+    constexpr double suspicious = 0.95;
+    if (!share || !context_.on_message || (*share > 0.0 && *share <= suspicious)) return;
+    if (*share == 0.0) return context_.on_message(run.path + ": no tissue was found");
+    std::ostringstream text;
+    text << run.path << ": " << std::fixed << std::setprecision(1) << 100.0 * *share
+         << " % of the slide are tissue; look at its mask, and set tissue.method or tissue.threshold if it is wrong";
+    context_.on_message(text.str());
+  }
+
   void tell_of_tissue(const SlideRun& run, const SlideContext& about) const {
     if (about.common->is_asked() && !about.mpp && context_.on_message) {
       const bool fits = context_.config.operators.runs("stain");
       context_.on_message(run.path +
                           ": the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "
-                          "tissue.min_um2 and tissue.hole_um2" +
+                          "tissue.min_um2 and tissue.fill_um2" +
                           (fits ? ", and stains are fitted as if 4 pixels were 1 um" : "") + "; set input.mpp");
     }
-    if (about.common->is_empty() && context_.on_message) context_.on_message(run.path + ": no tissue was found");
+    tell_of_share(run, about.common->share());
     const std::size_t ignored = about.common->ignored();
     if (ignored > 0 && context_.on_message) {
       context_.on_message(run.path + ": points and lines of its outlines are ignored, as they have no area: " +

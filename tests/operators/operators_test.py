@@ -243,15 +243,9 @@ class Stain(unittest.TestCase):
         numpy.testing.assert_allclose(self.fitted(dense)[1], maxima, rtol=1e-6)
 
 
-def tissue_mask(ndimage, rgb, pixel_um2):
-    """Straight from the definition."""
-    wide = rgb.astype(int)
-    most, least = wide.max(axis=2), wide.min(axis=2)
-    saturation = numpy.where(most <= 3, 0, (255 * (most - least) + most // 2) // numpy.maximum(most, 1))
-    black = ndimage.binary_dilation(most <= 3, numpy.ones((3, 3)))
-    saturation[black] = 0
-    saturation = ndimage.median_filter(saturation, size=3, mode="reflect")
-    counts = [int(count) for count in numpy.bincount(saturation.reshape(-1), minlength=256)]
+def otsu(values):
+    """Otsu's threshold of these values, the lowest of equals, by exact fractions."""
+    counts = [int(count) for count in numpy.bincount(values.reshape(-1), minlength=256)]
     best = (fractions.Fraction(0), 0)
     for t in range(255):
         below, above = sum(counts[: t + 1]), sum(counts[t + 1 :])
@@ -261,10 +255,67 @@ def tissue_mask(ndimage, rgb, pixel_um2):
             apart = fractions.Fraction(sum_below, below) - fractions.Fraction(sum_above, above)
             variance = below * above * apart * apart
             best = max(best, (variance, t), key=lambda entry: (entry[0], -entry[1]))
-    tissue = ndimage.binary_fill_holes(saturation > max(best[1], 15))
-    labels, count = ndimage.label(tissue, numpy.ones((3, 3)))
-    areas = ndimage.sum_labels(tissue, labels, numpy.arange(count + 1)) * pixel_um2
-    return tissue & (areas >= 16384)[labels] & ~black
+    return best[1]
+
+
+def large_enough(ndimage, mask, least):
+    labels, count = ndimage.label(mask, numpy.ones((3, 3)))
+    return mask & (ndimage.sum_labels(mask, labels, numpy.arange(count + 1)) >= least)[labels]
+
+
+def filled(ndimage, mask, most):
+    labels, count = ndimage.label(~mask)
+    sizes = numpy.bincount(labels.reshape(-1), minlength=count + 1)
+    edges = numpy.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
+    chosen = sizes <= most
+    chosen[edges] = False
+    chosen[0] = False
+    return mask | chosen[labels]
+
+
+def ink_mask(ndimage, rgb):
+    """Straight from the definition."""
+    wide = rgb.astype(int)
+    red, green, blue = wide[..., 0], wide[..., 1], wide[..., 2]
+    most, least = wide.max(axis=2), wide.min(axis=2)
+    chroma = most - least
+    saturation = (255 * chroma + most // 2) // numpy.maximum(most, 1)
+    black = (most < 100) & (chroma <= 30)
+    cold = ~black & (green > red) & (blue >= red)
+    greenish = 4 * (blue - green) <= chroma
+    colours = [black, cold & greenish & (saturation >= 40), cold & ~greenish & (saturation >= 110),
+               ~black & ~cold & (red == most) & (5 * abs(green - blue) <= chroma) & (saturation >= 150)]
+    ranges = [ndimage.maximum_filter(c, 3) - ndimage.minimum_filter(c, 3) for c in (red, green, blue)]
+    even = numpy.max(ranges, axis=0) <= 24
+    ink = numpy.zeros(most.shape, bool)
+    for colour in colours:
+        ink |= large_enough(ndimage, colour & even, 256)
+    near = ndimage.binary_dilation(ink, numpy.ones((9, 9)))
+    mixed = (green >= red) | ((most < 150) & (chroma <= 30))
+    mixed |= (red == most) & (3 * abs(green - blue) <= chroma) & (saturation >= 40)
+    return (near & mixed) | ndimage.binary_erosion(near, numpy.ones((9, 9)), border_value=1)
+
+
+def tissue_mask(ndimage, rgb, pixel_um2):
+    """Straight from the definition."""
+    wide = rgb.astype(int)
+    most, least = wide.max(axis=2), wide.min(axis=2)
+    out = ndimage.binary_dilation(most < 40, numpy.ones((3, 3))) | ink_mask(ndimage, rgb)
+    saturation = numpy.where(most <= 3, 0, (255 * (most - least) + most // 2) // numpy.maximum(most, 1))
+    saturation[out] = 0
+    saturation = ndimage.median_filter(saturation, size=3, mode="reflect")
+    counted = saturation[~out]
+    glass = int(numpy.bincount(counted, minlength=256)[: otsu(counted) + 1].argmax())
+    if glass > 24:
+        glass = 0
+    tissue = (saturation > max(glass + 8, 10)) & ~out
+    edge = tissue & ndimage.binary_dilation(~tissue, numpy.ones((3, 3)))
+    strongest = ndimage.maximum_filter(saturation, 3)
+    tissue &= ~(edge & (3 * (saturation - glass) < strongest - glass))
+    most_hole = 262144 / pixel_um2 if numpy.isfinite(pixel_um2) else numpy.inf
+    tissue = filled(ndimage, tissue, most_hole)
+    tissue = large_enough(ndimage, tissue, 2048 / pixel_um2)
+    return filled(ndimage, tissue, most_hole) & ~out
 
 
 def weights(length, factor):

@@ -213,7 +213,7 @@ def test_a_slide_without_a_pixel_size_is_told(slide, tmp_path, caplog):
     assert ss.Slide(unknown).mpp is None
     with caplog.at_level(logging.INFO, "slidestream"):
         ss.run([unknown], ["tissue"], tmp_path / "out")
-    assert "unknown.svs: the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without tissue.min_um2 and tissue.hole_um2" in caplog.text
+    assert "unknown.svs: the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without tissue.min_um2 and tissue.fill_um2" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.INFO, "slidestream"):
         ss.run([slide], ["tissue"], tmp_path / "known")
@@ -282,9 +282,9 @@ def test_settings_of_tissue(slide, tmp_path):
     usual = share("usual")
     assert share("high", threshold=254) == 0 < usual
     assert share("specks", min_um2=1e9) == 0
-    assert share("holes", hole_um2=0) <= usual
+    assert share("holes", fill_um2=0) <= usual
     assert share("exact", simplify_px=0) == usual
     sizes = [next((tmp_path / name / "images").glob("*.geojson")).stat().st_size for name in ("exact", "usual")]
     assert sizes[1] < sizes[0] / 1.5
-    with pytest.raises(ss.ConfigError, match="tissue.hole_um2 must be -1, or 0 or more"):
-        share("refused", hole_um2=-0.5)
+    with pytest.raises(ss.ConfigError, match="tissue.fill_um2 must be -1, or 0 or more"):
+        share("refused", fill_um2=-0.5)

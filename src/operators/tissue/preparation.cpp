@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <slidestream/stitch.hpp>
 #include <utility>
 
@@ -14,9 +15,11 @@ namespace {
 
 TissueRule rule_of(const TissueConfig& config) {
   TissueRule rule;
-  rule.least_um2 = config.min_um2;
-  if (config.hole_um2 >= 0.0) rule.filled_um2 = config.hole_um2;
+  rule.method = config.method;
   rule.threshold = config.threshold;
+  rule.least_um2 = config.min_um2;
+  rule.filled_um2 = config.fill_um2 < 0.0 ? std::numeric_limits<double>::infinity() : config.fill_um2;
+  rule.drops_ink = config.ink == TissueInk::drop;
   return rule;
 }
 
@@ -73,7 +76,7 @@ std::uint64_t preparation_bytes(const SlideInfo& info, const std::optional<doubl
   const bool is_level = small.halvings == 0 && small.factor == 65536;
   const std::int64_t pixels = small.size.width * small.size.height;
   const std::int64_t band = is_level ? 0 : band_rows(level, max_small_level_pixels) * level.width;
-  return buffers + static_cast<std::uint64_t>(std::max(8 * pixels, 3 * (pixels + band)));
+  return buffers + static_cast<std::uint64_t>(std::max(10 * pixels, 3 * (pixels + band)));
 }
 
 Preparation::Preparation(const SlideContext& context, const Config& config, Admission admission)
@@ -113,7 +116,7 @@ std::shared_ptr<const Mask> Preparation::mask() {
   } else {
     mask_ = std::make_shared<const Mask>(find_tissue(image().view(), small_.scale, level0, mpp_, rule_));
   }
-  is_empty_ = std::ranges::find(mask_->pixels, 1) == mask_->pixels.end();
+  share_ = tissue_share(*mask_);
   return mask_;
 }
 

@@ -46,8 +46,8 @@ struct Admission {
   std::uint64_t beside = 0;  ///< bytes that operators take beside the small level and its mask
 };
 
-/// The most bytes that reading a slide's small level and finding its tissue take: 8 per pixel, of its colours, the
-/// mask, and a table or the parts of components; or a band of the level that it is made of.
+/// The most bytes that reading a slide's small level and finding its tissue take: 10 per pixel, of its colours, three
+/// masks, and a table or the parts of components; or a band of the level that it is made of.
 std::uint64_t preparation_bytes(const SlideInfo& info, const std::optional<double>& mpp);
 
 /// A slide's small level and its mask, each read or found when it is first asked for. One thread at a time.
@@ -65,8 +65,8 @@ class Preparation {
   /// Where tissue is, as `tissue.source` says. \throws SlideError
   std::shared_ptr<const Mask> mask();
 
-  /// Whether an operator asked for the mask, and it has no tissue.
-  bool is_empty() const noexcept { return is_empty_; }
+  /// The part of the mask that is tissue; none where no operator asked for it.
+  const std::optional<double>& share() const noexcept { return share_; }
 
   /// Whether any operator asked.
   bool is_asked() const noexcept { return asked_; }
@@ -90,7 +90,7 @@ class Preparation {
   bool asked_ = false;
   std::optional<SmallImage> image_;
   std::shared_ptr<const Mask> mask_;
-  bool is_empty_ = false;
+  std::optional<double> share_;
   std::size_t ignored_ = 0;
 };
 

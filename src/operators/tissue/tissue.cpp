@@ -6,6 +6,7 @@
 
 #include "image/mirror.hpp"
 #include "operators/tissue/components.hpp"
+#include "operators/tissue/ink.hpp"
 
 namespace slidestream::operators {
 namespace {
@@ -103,20 +104,41 @@ int otsu_threshold(const std::array<std::uint64_t, 256>& histogram) {
 
 namespace {
 
-/// Clears nearly black pixels, as borders of scans have them, and those beside them: these may be mixed with black, and
-/// dark colours are saturated by little.
-void clear_black(std::vector<std::uint8_t>& values, const ConstHostView& rgb) {
-  const Size size = rgb.image;
+/// Values that are counted, by value: those of pixels that `out` doesn't hold.
+std::array<std::uint64_t, 256> count_values(const std::vector<std::uint8_t>& values, const Mask& out) {
+  std::array<std::uint64_t, 256> histogram{};
+  for (std::size_t i = 0; i < values.size(); ++i) histogram[values[i]] += out.pixels[i] == 0 ? 1 : 0;
+  return histogram;
+}
+
+/// The saturation of glass: the commonest at or below Otsu's threshold, the lowest of equals. 0 where that isn't glass.
+int saturation_of_glass(const std::array<std::uint64_t, 256>& histogram) {
+  const auto end = histogram.begin() + otsu_threshold(histogram) + 1;
+  const auto glass = static_cast<int>(std::max_element(histogram.begin(), end) - histogram.begin());
+  return glass <= most_glass ? glass : 0;
+}
+
+/// Marks what `values` has as tissue. Where `glass` is given, pixels of the edge are left out that are glass by more
+/// than two thirds, as the most saturated of their neighbours tells.
+void mark_tissue(Mask& mask, const std::vector<std::uint8_t>& values, const Mask& out, int threshold,
+                 const std::optional<int>& glass) {
+  const Size size = mask.size;
+  const auto is_above = [&](std::size_t i) { return values[i] > threshold && out.pixels[i] == 0; };
   for (std::int64_t y = 0; y < size.height; ++y) {
-    const auto* pixel = rgb.row<const std::uint8_t>(y);
-    for (std::int64_t x = 0; x < size.width; ++x, pixel += 3) {
-      if (std::max({pixel[0], pixel[1], pixel[2]}) > most_black) continue;
-      const std::int64_t left = std::max<std::int64_t>(x - 1, 0);
-      const std::int64_t right = std::min(x + 2, size.width);
-      for (std::int64_t row = std::max<std::int64_t>(y - 1, 0); row < std::min(y + 2, size.height); ++row) {
-        const auto at = values.begin() + row * size.width;
-        std::fill(at + left, at + right, std::uint8_t{0});
+    for (std::int64_t x = 0; x < size.width; ++x) {
+      const auto at = static_cast<std::size_t>(y * size.width + x);
+      if (!is_above(at)) continue;
+      bool at_edge = false;
+      int most = 0;
+      for (std::int64_t j = std::max<std::int64_t>(y - 1, 0); glass && j < std::min(y + 2, size.height); ++j) {
+        for (std::int64_t i = std::max<std::int64_t>(x - 1, 0); i < std::min(x + 2, size.width); ++i) {
+          const auto near = static_cast<std::size_t>(j * size.width + i);
+          at_edge = at_edge || !is_above(near);
+          most = std::max<int>(most, values[near]);
+        }
       }
+      const bool is_mixed = at_edge && 3 * (values[at] - *glass) < most - *glass;
+      mask.pixels[at] = is_mixed ? 0 : 1;
     }
   }
 }
@@ -129,19 +151,32 @@ Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, 
   if (rgb.rect != Rect{0, 0, size.width, size.height}) {
     throw std::invalid_argument("tissue is found on a whole level");
   }
-  Mask mask = empty_mask(size, scale, level0);
-  std::vector<std::uint8_t> values(mask.pixels.size());
+  Mask out = empty_mask(size, scale, level0);
+  if (rule.drops_ink) mark_ink(out, rgb);
+  mark_dark(out, rgb);
+  std::vector<std::uint8_t> values(out.pixels.size());
+  std::vector<std::uint8_t> medians(values.size());
   const auto view = [&](std::vector<std::uint8_t>& of) {
     return HostView{reinterpret_cast<std::byte*>(of.data()), size.width, rgb.rect, size, luminance_format};
   };
   saturation(view(values), rgb);
-  clear_black(values, rgb);
-  median3x3(view(mask.pixels), view(values));
+  // What a dark pixel has darkened has no colour, nor has ink that which counts.
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = out.pixels[i] == 0 ? values[i] : 0;
+  median3x3(view(medians), view(values));
   std::vector<std::uint8_t>().swap(values);
-  std::array<std::uint64_t, 256> histogram{};
-  for (const std::uint8_t value : mask.pixels) ++histogram[value];
-  const int threshold = rule.threshold > 0 ? rule.threshold : std::max(otsu_threshold(histogram), least_threshold);
-  for (std::uint8_t& pixel : mask.pixels) pixel = pixel > threshold ? 1 : 0;
+  const std::array<std::uint64_t, 256> histogram = count_values(medians, out);
+  const bool is_given = rule.threshold > 0 || rule.method == TissueMethod::fixed;
+  std::optional<int> glass;
+  int threshold = rule.threshold > 0 ? rule.threshold : usual_threshold;
+  if (!is_given && rule.method == TissueMethod::otsu) {
+    threshold = std::max(otsu_threshold(histogram), least_threshold);
+  } else if (!is_given) {
+    glass = saturation_of_glass(histogram);
+    threshold = std::max(*glass + above_glass, least_above_glass);
+  }
+  Mask mask = empty_mask(size, scale, level0);
+  mark_tissue(mask, medians, out, threshold, glass);
+  std::vector<std::uint8_t>().swap(medians);
 
   // Without a pixel size holes of any size are filled, and specks stay.
   const double pixel_um2 = mpp ? *mpp * scale.x * *mpp * scale.y : std::numeric_limits<double>::infinity();
@@ -154,7 +189,7 @@ Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, 
   fill_holes();
   flip_components(mask, 1, Connectivity::eight, [&](const Component& speck) { return area(speck) < rule.least_um2; });
   fill_holes();
-  clear_black(mask.pixels, rgb);
+  for (std::size_t i = 0; i < mask.pixels.size(); ++i) mask.pixels[i] = out.pixels[i] == 0 ? mask.pixels[i] : 0;
   return mask;
 }
 

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
+#include <slidestream/config.hpp>
 #include <vector>
 
 #include "image/mask.hpp"
@@ -11,7 +11,7 @@
 #include "image/views.hpp"
 
 /// \file
-/// Where tissue is, found on a small level: what is coloured, as Otsu's threshold tells it from glass.
+/// Where tissue is, found on a small level: what is more coloured than glass, and neither ink nor a frame.
 
 namespace slidestream::operators {
 
@@ -34,21 +34,40 @@ int otsu_threshold(const std::array<std::uint64_t, 256>& histogram);
 /// Pixels whose samples are all at most this are black.
 inline constexpr int most_black = 3;
 
-/// Thresholds below this are noise of the scanner on glass.
+/// Otsu's threshold is noise of the scanner on glass below this.
 inline constexpr int least_threshold = 15;
 
+/// `TissueMethod::fixed` without a threshold: that of CLAM (Lu et al., Nature Biomedical Engineering 5, 2021).
+inline constexpr int usual_threshold = 8;
+
+/// `TissueMethod::automatic`: by how much tissue is more saturated than glass, and the least threshold.
+inline constexpr int above_glass = 8;
+inline constexpr int least_above_glass = 10;
+/// Glass isn't more saturated.
+inline constexpr int most_glass = 24;
+
 struct TissueRule {
-  double least_um2 = 16384.0;  ///< specks of tissue smaller than this (256 pixels of 8 um) are dropped
-  /// Holes up to this size are filled. The default fills all, 0 none.
-  double filled_um2 = std::numeric_limits<double>::infinity();
-  int threshold = 0;  ///< t, 1 to 254; 0: Otsu's, at least `least_threshold`
+  TissueMethod method = TissueMethod::automatic;
+  int threshold = 0;          ///< t, 1 to 254; 0: what `method` says
+  double least_um2 = 2048.0;  ///< specks of tissue smaller than this (32 pixels of 8 um) are dropped
+  /// Holes up to this size (4,096 pixels) are filled, as CLAM fills them; infinite: all, 0: none.
+  double filled_um2 = 262144.0;
+  bool drops_ink = true;  ///< strokes of a pen are no tissue
 };
 
-/// Saturation, 0 within one pixel of what is nearly black (`most_black`), 3 x 3 median, Otsu's threshold t, at least
-/// 15; tissue where S > t. Holes, background that tissue encloses (4-connected, not at the image's edge), are filled up
-/// to `filled_um2`. Then specks of tissue (8-connected) smaller than `least_um2` are dropped, and holes filled again,
-/// as they may have held specks. What is within one pixel of nearly black ones is taken out at the end. An image of one
-/// saturation is all tissue where that is above t, else none. \param rgb the whole small level, host memory \param
+/// 1. What is dark (`mark_dark`), and unless the rule keeps it ink (`mark_ink`), is left out.
+/// 2. Saturation, 0 where that is, and its 3 x 3 median S.
+/// 3. The threshold t. Automatic: S of glass + 8, at least 10; glass has the commonest S at or below Otsu's threshold
+///    of what isn't left out, and 0 where that is above 24. Tissue of any strength is found so, while a threshold
+///    between two strengths would lose the weaker. Otsu: that threshold, at least 15. Fixed: 8. Or the rule's own.
+/// 4. Tissue where S > t. Automatic: but for pixels with a neighbour that isn't, where S - glass is less than a third
+/// of
+///    that of the most saturated neighbour: they are mostly glass.
+/// 5. Holes, background that tissue encloses (4-connected, not at the image's edge), are filled up to `filled_um2`.
+///    Then specks of tissue (8-connected) smaller than `least_um2` are dropped, and holes filled again, as they may
+///    have held specks. What is left out is taken out at the end.
+///
+/// Integers throughout: the mask depends on the small level alone. \param rgb the whole small level, host memory \param
 /// scale level 0 pixels a pixel of it \param mpp micrometres per pixel of level 0; where it isn't known, the rules in
 /// um^2 are off: all holes are filled unless `filled_um2` is 0, and no speck is dropped \throws std::invalid_argument
 /// when the view isn't the whole image in RGB

@@ -98,7 +98,7 @@ class TissueOperator final : public Operator {
     const std::int64_t corners = count_corners(*mask);
     if (corners > most_outline_corners) {
       throw Error("the outlines of its mask have " + std::to_string(corners) + " corners, more than " +
-                  std::to_string(most_outline_corners) + "; raise tissue.min_um2 and tissue.hole_um2");
+                  std::to_string(most_outline_corners) + "; raise tissue.min_um2 and tissue.fill_um2");
     }
     return std::make_shared<TissueParameters>(*mask, corners, context.slide.info(), config_.tissue.simplify_px,
                                               Preparation::of(context, config_).admission().write);

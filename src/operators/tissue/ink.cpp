@@ -1,0 +1,173 @@
+#include "operators/tissue/ink.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "operators/tissue/components.hpp"
+
+namespace slidestream::operators {
+namespace {
+
+constexpr int most_uneven = 24;
+constexpr std::int64_t least_ink = 256;
+constexpr std::int64_t ink_reach = 4;
+
+/// Colours of pens; 0 is none.
+enum InkColour : std::uint8_t { no_ink, green_ink, blue_ink, red_ink, black_ink, ink_colours, found_ink };
+
+struct Colour {
+  int red = 0;
+  int green = 0;
+  int blue = 0;
+  int most = 0;
+  int chroma = 0;
+  int saturation = 0;
+};
+
+Colour colour_of(const std::uint8_t* pixel) noexcept {
+  const auto [least, most] = std::minmax({pixel[0], pixel[1], pixel[2]});
+  const int chroma = most - least;
+  return {pixel[0], pixel[1], pixel[2], most, chroma, (255 * chroma + most / 2) / std::max<int>(most, 1)};
+}
+
+InkColour ink_colour(const Colour& c) noexcept {
+  if (c.most < 100 && c.chroma <= 30) return black_ink;
+  if (c.green > c.red && c.blue >= c.red) {
+    if (4 * (c.blue - c.green) <= c.chroma) return c.saturation >= 40 ? green_ink : no_ink;
+    return c.saturation >= 110 ? blue_ink : no_ink;
+  }
+  const bool is_red = c.red == c.most && 5 * std::abs(c.green - c.blue) <= c.chroma;
+  return is_red && c.saturation >= 150 ? red_ink : no_ink;
+}
+
+/// Whether a pixel beside ink may be ink that is mixed with glass.
+bool may_be_mixed(const Colour& c) noexcept {
+  if (c.green >= c.red || (c.most < 150 && c.chroma <= 30)) return true;
+  return c.red == c.most && 3 * std::abs(c.green - c.blue) <= c.chroma && c.saturation >= 40;
+}
+
+/// Whether no channel of a pixel and its neighbours inside the image differs by more than `most_uneven`.
+bool is_even(const ConstHostView& rgb, std::int64_t x, std::int64_t y) noexcept {
+  std::array<int, 3> least = {255, 255, 255};
+  std::array<int, 3> most = {0, 0, 0};
+  for (std::int64_t j = std::max<std::int64_t>(y - 1, 0); j < std::min(y + 2, rgb.image.height); ++j) {
+    const auto* const row = rgb.row<const std::uint8_t>(j);
+    for (std::int64_t i = std::max<std::int64_t>(x - 1, 0); i < std::min(x + 2, rgb.image.width); ++i) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        least[c] = std::min<int>(least[c], row[3 * i + static_cast<std::int64_t>(c)]);
+        most[c] = std::max<int>(most[c], row[3 * i + static_cast<std::int64_t>(c)]);
+      }
+    }
+  }
+  for (std::size_t c = 0; c < 3; ++c) {
+    if (most[c] - least[c] > most_uneven) return false;
+  }
+  return true;
+}
+
+/// Sets pixels to `value` that lie within `reach` columns of one that has it.
+void spread_in_row(std::span<std::uint8_t> row, std::uint8_t value, std::int64_t reach) noexcept {
+  const auto width = std::ssize(row);
+  std::int64_t done = 0;
+  for (std::int64_t x = 0; x < width;) {
+    if (row[static_cast<std::size_t>(x)] != value) {
+      ++x;
+      continue;
+    }
+    std::int64_t end = x;
+    while (end < width && row[static_cast<std::size_t>(end)] == value) ++end;
+    const std::int64_t left = std::max(x - reach, done);
+    done = std::min(end + reach, width);
+    // What follows is looked at as it was.
+    std::int64_t next = end;
+    while (next < done && row[static_cast<std::size_t>(next)] != value) ++next;
+    std::fill(row.begin() + left, row.begin() + next, value);
+    x = next;
+  }
+}
+
+/// Sets pixels to `value` that lie within a square of `reach` around one that has it.
+void spread(Mask& mask, std::uint8_t value, std::int64_t reach) {
+  for (std::int64_t y = 0; y < mask.size.height; ++y) spread_in_row(mask.row(y), value, reach);
+  // Downwards, then upwards: by column, rows until the value no longer reaches.
+  const auto pass = [&](std::int64_t first, std::int64_t step) {
+    std::vector<std::int64_t> left(static_cast<std::size_t>(mask.size.width), 0);
+    for (std::int64_t i = 0, y = first; i < mask.size.height; ++i, y += step) {
+      const auto row = mask.row(y);
+      for (std::size_t x = 0; x < row.size(); ++x) {
+        if (row[x] == value) {
+          left[x] = reach;
+        } else if (left[x] > 0) {
+          --left[x];
+          row[x] = static_cast<std::uint8_t>(value | 2);
+        }
+      }
+    }
+  };
+  pass(0, 1);
+  pass(mask.size.height - 1, -1);
+  for (std::uint8_t& pixel : mask.pixels) pixel = (pixel & 2) != 0 ? value : pixel;
+}
+
+}  // namespace
+
+void mark_dark(Mask& out, const ConstHostView& rgb) {
+  const Size size = rgb.image;
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    for (std::int64_t x = 0; x < size.width; ++x, pixel += 3) {
+      if (std::max({pixel[0], pixel[1], pixel[2]}) >= dark_below) continue;
+      const std::int64_t left = std::max<std::int64_t>(x - 1, 0);
+      const std::int64_t right = std::min(x + 2, size.width);
+      for (std::int64_t row = std::max<std::int64_t>(y - 1, 0); row < std::min(y + 2, size.height); ++row) {
+        std::fill(out.row(row).begin() + left, out.row(row).begin() + right, std::uint8_t{1});
+      }
+    }
+  }
+}
+
+void mark_ink(Mask& out, const ConstHostView& rgb) {
+  const Size size = rgb.image;
+  std::array<std::int64_t, ink_colours> counts{};
+  // Colours of even pixels, which wait there for their turn.
+  std::vector<std::uint8_t> colours(out.pixels.size());
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    for (std::int64_t x = 0; x < size.width; ++x, pixel += 3) {
+      const InkColour colour = ink_colour(colour_of(pixel));
+      if (colour == no_ink || !is_even(rgb, x, y)) continue;
+      colours[static_cast<std::size_t>(y * size.width + x)] = colour;
+      ++counts[colour];
+    }
+  }
+  if (std::ranges::none_of(counts, [](std::int64_t count) { return count >= least_ink; })) return;
+  Mask ink = empty_mask(size, out.scale, out.level0);
+  for (std::uint8_t colour = green_ink; colour < ink_colours; ++colour) {
+    if (counts[colour] < least_ink) continue;
+    for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == colour ? 1 : 0;
+    flip_components(ink, 1, Connectivity::eight, [](const Component& part) { return part.pixels < least_ink; });
+    for (std::size_t i = 0; i < colours.size(); ++i) {
+      if (ink.pixels[i] != 0) colours[i] = found_ink;
+    }
+  }
+  for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == found_ink ? 1 : 0;
+  std::vector<std::uint8_t>().swap(colours);
+  spread(ink, 1, ink_reach);
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    const auto near = ink.row(y);
+    const auto to = out.row(y);
+    for (std::size_t x = 0; x < near.size(); ++x, pixel += 3) {
+      if (near[x] != 0 && may_be_mixed(colour_of(pixel))) to[x] = 1;
+    }
+  }
+  // What is left of it is ink itself, and what lies between.
+  spread(ink, 0, ink_reach);
+  for (std::size_t i = 0; i < ink.pixels.size(); ++i) out.pixels[i] |= ink.pixels[i];
+}
+
+}  // namespace slidestream::operators

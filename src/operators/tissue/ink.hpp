@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "image/mask.hpp"
+#include "image/views.hpp"
+
+/// \file
+/// What lies on a slide's glass and is no tissue: a scanner's dark frame, and strokes of a pen.
+
+namespace slidestream::operators {
+
+/// Pixels whose samples are all below this are dark: frames and gaps of scans, even where they are tinted.
+inline constexpr int dark_below = 40;
+
+/// Marks dark pixels of an image, and their eight neighbours, which these have darkened. \param out  of the image's
+/// size; pixels are set to 1, none to 0 \param rgb  the whole image, host memory
+void mark_dark(Mask& out, const ConstHostView& rgb);
+
+/// Marks strokes of a pen as `mark_dark` marks what is dark.
+///
+/// A pixel has the colour of ink if it is green to cyan (S >= 40), a blue that has less red than green (S >= 110), a
+/// red that has neither more green nor more blue (S >= 150), or a grey below 100. Stains of tissue have none of these:
+/// hematoxylin and eosin let red and blue pass, DAB red and green (Ruifrok and Johnston, 2001). The same four colours
+/// are told apart by the pen filters of IBM's deep-histopath (2018), with bounds per channel. Ink is even besides,
+/// while tissue has grains: of a pixel and its eight neighbours no channel differs by more than 24. Regions of even
+/// pixels of one colour that have at least 256 pixels are ink. So is what lies between two of them that are at most
+/// 8 pixels apart, and within 4 pixels of ink what has its hue, however mixed with glass.
+void mark_ink(Mask& out, const ConstHostView& rgb);
+
+}  // namespace slidestream::operators

@@ -1,0 +1,151 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+
+#include "operators/tissue/ink.hpp"
+#include "operators/tissue/tissue.hpp"
+#include "random_rectangles.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+using namespace slidestream::operators;
+
+// What lies on slides: frames, ink, tissue of two strengths, clumps.
+
+namespace {
+
+Mask found_in(const PixelImage& image, const std::optional<double>& mpp, double scale, const TissueRule& rule) {
+  const auto factor = static_cast<std::int64_t>(scale);
+  return find_tissue(image.view(), {scale, scale}, {image.image.width * factor, image.image.height * factor}, mpp,
+                     rule);
+}
+
+/// Glass with noise of the scanner on it; what is drawn over it is told by `at`, null: nothing.
+template <class At>
+PixelImage slide_with(Size size, const At& at) {
+  PixelImage image(size, rgb_format);
+  std::mt19937_64 random(5);
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    for (std::int64_t x = 0; x < size.width; ++x) {
+      std::array<int, 3> colour = {242, 242, 244};
+      at(x, y, colour);
+      for (int c = 0; c < 3; ++c) {
+        const int value = colour[static_cast<std::size_t>(c)] + static_cast<int>(random() % 3) - 1;
+        image.set(x, y, c, static_cast<std::uint8_t>(std::clamp(value, 0, 255)));
+      }
+    }
+  }
+  return image;
+}
+
+using Rgb = std::array<int, 3>;
+
+constexpr Rgb strong_stain = {170, 80, 150};
+constexpr Rgb pale_stain = {240, 222, 236};  // S = 19
+
+bool in_disc(std::int64_t x, std::int64_t y, std::int64_t centre_x, std::int64_t centre_y, std::int64_t radius) {
+  const std::int64_t dx = x - centre_x;
+  const std::int64_t dy = y - centre_y;
+  return dx * dx + dy * dy < radius * radius;
+}
+
+}  // namespace
+
+TEST_CASE("A tinted dark frame is no tissue, nor is the glass that it encloses") {
+  const PixelImage image = slide_with({300, 240}, [](std::int64_t x, std::int64_t y, Rgb& colour) {
+    if (in_disc(x, y, 150, 120, 40)) colour = strong_stain;
+    if (x < 30 || y < 30 || x >= 270 || y >= 210) colour = {8, 6, 12};
+  });
+  for (const double fill : {262144.0, std::numeric_limits<double>::infinity()}) {
+    TissueRule rule;
+    rule.filled_um2 = fill;
+    const double share = tissue_share(found_in(image, 0.25, 32.0, rule));
+    CHECK(share == doctest::Approx(3.14159 * 40 * 40 / (300 * 240)).epsilon(0.01));
+  }
+}
+
+TEST_CASE("Strokes of a pen are no tissue, nor is the glass that they encircle") {
+  for (const Rgb& ink : {Rgb{20, 120, 60}, Rgb{25, 50, 150}, Rgb{190, 25, 40}, Rgb{45, 42, 48}}) {
+    const PixelImage image = slide_with({300, 240}, [&](std::int64_t x, std::int64_t y, Rgb& colour) {
+      const Rgb glass = colour;
+      if (in_disc(x, y, 150, 120, 30)) colour = strong_stain;
+      if (in_disc(x, y, 150, 120, 80) && !in_disc(x, y, 150, 120, 60)) colour = ink;
+      // Mixed with glass at its edge.
+      for (std::size_t c = 0; c < 3; ++c) {
+        if (in_disc(x, y, 150, 120, 81) && !in_disc(x, y, 150, 120, 80)) colour[c] = (glass[c] + ink[c]) / 2;
+      }
+    });
+    CAPTURE(ink[1]);
+    TissueRule rule;
+    rule.filled_um2 = std::numeric_limits<double>::infinity();
+    const double disc = 3.14159 * 30 * 30 / (300 * 240);
+    CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) == doctest::Approx(disc).epsilon(0.02));
+    rule.drops_ink = false;
+    CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) > 2.0 * disc);
+  }
+}
+
+TEST_CASE("What has a pen's colour and is small or uneven is no ink") {
+  const auto marked = [](const PixelImage& image) {
+    Mask ink = empty_mask(image.image, {}, {});
+    mark_ink(ink, image.view());
+    return tissue_share(ink);
+  };
+  const auto square = [](std::int64_t side, int uneven) {
+    return slide_with({80, 80}, [=](std::int64_t x, std::int64_t y, Rgb& colour) {
+      if (x >= 20 && y >= 20 && x < 20 + side && y < 20 + side) colour = {25, 50 + uneven * int(x % 2), 150};
+    });
+  };
+  // Without the edge, which isn't even, 16 x 16 pixels are left of 18 x 18.
+  CHECK(marked(square(18, 0)) > 0.0);
+  CHECK(marked(square(17, 0)) == 0.0);
+  CHECK(marked(square(40, 0)) > 0.2);
+  CHECK(marked(square(40, 30)) == 0.0);
+}
+
+TEST_CASE("Pale tissue is found beside strong stain") {
+  const PixelImage image = slide_with({300, 240}, [](std::int64_t x, std::int64_t y, Rgb& colour) {
+    if (in_disc(x, y, 80, 120, 50)) colour = strong_stain;
+    if (in_disc(x, y, 220, 120, 50)) colour = pale_stain;
+  });
+  TissueRule rule;
+  const double both = 2.0 * 3.14159 * 50 * 50 / (300 * 240);
+  CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) == doctest::Approx(both).epsilon(0.01));
+  rule.method = TissueMethod::fixed;
+  CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) == doctest::Approx(both).epsilon(0.01));
+  rule.method = TissueMethod::otsu;
+  CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) == doctest::Approx(both / 2.0).epsilon(0.01));
+}
+
+TEST_CASE("Clumps of 100 micrometres are tissue, dust isn't") {
+  std::int64_t drawn_pixels = 0;
+  const PixelImage image = slide_with({400, 300}, [&](std::int64_t x, std::int64_t y, Rgb& colour) {
+    if (in_disc(x % 50, y % 60, 25, 30, 6)) {
+      colour = strong_stain;
+      ++drawn_pixels;
+    }
+    if (x % 50 < 3 && y % 60 < 3) colour = {80, 60, 70};
+  });
+  const double share = tissue_share(found_in(image, 0.25, 32.0, TissueRule{}));
+  CHECK(share == doctest::Approx(static_cast<double>(drawn_pixels) / (400 * 300)).epsilon(0.05));
+}
+
+TEST_CASE("A pixel that is mostly glass is none of the edge") {
+  const auto edge_of = [](int part) {
+    return slide_with({60, 60}, [part](std::int64_t x, std::int64_t, Rgb& colour) {
+      if (x < 30) colour = strong_stain;
+      for (std::size_t c = 0; c < 3 && x == 30; ++c) colour[c] += (strong_stain[c] - colour[c]) * part / 100;
+    });
+  };
+  const auto columns = [&](int part) {
+    const Mask mask = found_in(edge_of(part), 8.0, 1.0, TissueRule{});
+    return std::count(mask.row(20).begin(), mask.row(20).end(), 1);
+  };
+  CHECK(columns(60) == 31);
+  CHECK(columns(15) == 30);
+}
