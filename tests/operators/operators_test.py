@@ -425,6 +425,19 @@ class Tissue(unittest.TestCase):
             if by == 8 and small.size > 30000:
                 self.assertGreater(made.mean(), 0.05)
 
+    def test_made_scenes(self):
+        """A frame, a pen, pale tissue and clumps: what is drawn is found, and by the definition."""
+        ndimage = needed(self, "scipy.ndimage")
+        sys.path.insert(0, str(SOURCE / "bench" / "tissue"))
+        import made_scenes
+
+        for name in ("frame, tinted", "pale beside strong", "blue strokes", "40 clumps"):
+            with self.subTest(name):
+                rgb, truth = made_scenes.make(name)
+                made = kernel(rgb, "tissue", 1, 8.0).reshape(rgb.shape[:2]).astype(bool)
+                numpy.testing.assert_array_equal(made, tissue_mask(ndimage, rgb, 64))
+                self.assertGreaterEqual((made & truth).sum() / (made | truth).sum(), 0.95)
+
     def test_outlines_are_geojson(self):
         rgb = made_up(200, 300, 7)
         made = kernel(rgb, "tissue", 16, 0.5).reshape(rgb.shape[:2])

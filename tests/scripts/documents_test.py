@@ -133,6 +133,11 @@ COMMANDS = {
         "Large": "not: 7 minutes",
         "pipeline slides/ --out edges -s operators.run=sobel -s image.format=ome-tiff": "page",
     },
+    "docs/tissue.md": {
+        "pipeline tissue slides/ -o masks": "page",
+        "/usr/bin/python3 bench/tissue/scenes.py --pipeline build/release/pipeline":
+            "not: minutes, and SciPy; tests/operators/operators_test.py has four of its scenes",
+    },
     "docs/performance.md": {
         "build/release/bench/pipeline_bench --benchmark_filter=whole_over_floor": "built",
         "pipeline synth --out headline.svs --size 65664x43264 --distinct 300": "page",
