@@ -344,9 +344,9 @@ def halved(rgb, halvings):
     return ((2 * sums + counts[..., None]) // (2 * counts[..., None])).astype(numpy.uint8)
 
 
-def nearly_black(rgb, halvings, factor):
-    """Which pixels of the halved and reduced image hold pixels of at most 3."""
-    black = rgb.max(axis=2) <= 3
+def dark(rgb, halvings, factor):
+    """Which pixels of the halved and reduced image hold pixels below 40."""
+    black = rgb.max(axis=2) < 40
     for axis in (0, 1):
         black = numpy.logical_or.reduceat(black, numpy.arange(0, black.shape[axis], 2**halvings), axis)
     if factor == 65536:
@@ -376,7 +376,7 @@ def white_of(rgb, mask):
 
 
 def stained(ndimage, rgb, black, mask, scale, pixel):
-    """Pixels of tissue in 256 blocks of 64 x 64, without those near black ones. \p scale: level 0 pixels along a pixel of
+    """Pixels of tissue in 256 blocks of 64 x 64, without those near dark ones. \p scale: level 0 pixels along a pixel of
     the mask, \p pixel: of rgb."""
     height, width = rgb.shape[:2]
     x, y = ((numpy.arange(n) + 0.5) * p // s for n, s, p in zip((width, height), scale, pixel))
@@ -494,7 +494,7 @@ class Preparation(unittest.TestCase):
                 if factor < 65536 * 1.02:
                     factor = 65536
                 pixel = tuple(factor / 65536 * whole / side for whole, side in zip(sizes[0], fine.shape[1::-1]))
-                fine, black = reduced(fine, factor), nearly_black(level, halvings, factor)
+                fine, black = reduced(fine, factor), dark(level, halvings, factor)
                 pixels = stained(ndimage, fine, black, expected, scale, pixel)
                 expected_colours, expected_maxima = macenko(pixels[None], white)
                 numpy.testing.assert_allclose(colours, expected_colours, rtol=0, atol=1e-9)

@@ -428,7 +428,7 @@ TEST_CASE("Operators of a run share the small level and its mask") {
   CHECK(prepare_mask(context, config) == mask);
 }
 
-TEST_CASE("Stains aren't fitted to nearly black pixels, nor to those beside them") {
+TEST_CASE("Stains aren't fitted to dark pixels, nor to those beside them") {
   constexpr int side = 256;
   const std::array<std::uint8_t, 3> colour = {120, 60, 150};
   struct Case {
@@ -444,7 +444,7 @@ TEST_CASE("Stains aren't fitted to nearly black pixels, nor to those beside them
     for (int i = 0; i < side * side; ++i) picture.data.insert(picture.data.end(), colour.begin(), colour.end());
     for (const int at : {57 * side + 101, 40}) {
       for (const int c : {0, 1, 2})
-        picture.data[static_cast<std::size_t>(3 * at + c)] = static_cast<std::uint8_t>(c + 1);
+        picture.data[static_cast<std::size_t>(3 * at + c)] = static_cast<std::uint8_t>(37 + c);
     }
     TestSlide slide(picture, each.mpp);
     const SlideContext context = slide.context();

@@ -8,6 +8,7 @@
 
 #include "operators/common/image_operator.hpp"
 #include "operators/stain/stained_blocks.hpp"
+#include "operators/tissue/ink.hpp"
 #include "operators/tissue/preparation.hpp"
 
 namespace slidestream::operators {
@@ -22,7 +23,16 @@ StainBasis stains_of(const SlideContext& context, const Config& config) {
   } else {
     for (std::size_t j = 0; j < white.size(); ++j) white[j] = static_cast<std::uint8_t>(config.stain.white.at(j));
   }
-  return fit_stains(stained_blocks(context.slide, context.mpp, *mask, config.stain.mpp, config.decode.on_bad_tile),
+  Mask stained = *mask;
+  if (config.tissue.source == TissueSource::geojson && config.tissue.ink == TissueInk::drop) {
+    // A mask that was found has none.
+    Mask ink = empty_mask(mask->size, mask->scale, mask->level0);
+    mark_ink(ink, preparation.image().view());
+    for (std::size_t i = 0; i < ink.pixels.size(); ++i) {
+      if (ink.pixels[i] != 0) stained.pixels[i] = 0;
+    }
+  }
+  return fit_stains(stained_blocks(context.slide, context.mpp, stained, config.stain.mpp, config.decode.on_bad_tile),
                     white);
 }
 
