@@ -63,7 +63,7 @@ def tiles_of(options):
     with h5py.File(options.coords, "r") as file:
         coords = file["coords"]
         features = file["features"][:] if "features" in file else None
-        return coords[:], int(coords.attrs["patch_size"]), int(coords.attrs["patch_size_level0"]), features
+        return coords[:], int(coords.attrs["tile_size"]), int(coords.attrs["patch_size_level0"]), features
 
 
 def make_dataset(options, corners, side, level0_side, kind):

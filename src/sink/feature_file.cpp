@@ -97,20 +97,28 @@ Handle make_dataset(const Handle& file, const char* name, hid_t type, std::array
 
 void describe_coords(const Handle& coords, const FeatureDescription& about) {
   const double factor = about.downsample * about.reduction;
-  write_number(coords, "patch_size", about.patch);
-  write_number(coords, "patch_size_level0",
-               static_cast<std::int64_t>(std::llround(static_cast<double>(about.patch) * factor)));
+  const auto scaled = [](std::int64_t pixels, double by) {
+    return static_cast<std::int64_t>(std::llround(static_cast<double>(pixels) * by));
+  };
+  // CLAM reads patch_size pixels of patch_level. TRIDENT reads patch_size level0_magnification / target_magnification
+  // pixels of level 0, or without magnifications patch_size custom_downsample pixels of patch_level.
+  write_number(coords, "patch_size", scaled(about.patch, about.reduction));
+  write_number(coords, "patch_size_level0", scaled(about.patch, factor));
   if (about.magnification) {
     write_number(coords, "level0_magnification", *about.magnification);
-    write_number(coords, "target_magnification", *about.magnification / factor);
+    write_number(coords, "target_magnification", *about.magnification / about.downsample);
+    write_number(coords, "tile_magnification", *about.magnification / factor);
   }
-  write_number(coords, "overlap", about.overlap);
+  write_number(coords, "overlap", scaled(about.overlap, about.reduction));
+  write_number(coords, "tile_size", about.patch);
+  write_number(coords, "tile_overlap", about.overlap);
+  write_number(coords, "tile_downsample", about.reduction);
   write_number(coords, "level0_width", about.level0.width);
   write_number(coords, "level0_height", about.level0.height);
   write_text(coords, "name", about.name);
   write_text(coords, "creator", "slidestream");
   write_number(coords, "patch_level", about.level);
-  write_number(coords, "custom_downsample", about.reduction);
+  write_number(coords, "custom_downsample", 1.0);
 }
 
 /// The file as bytes. It is made in memory: a file that can't be written whole stays open in the library, which

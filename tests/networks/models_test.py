@@ -80,6 +80,23 @@ class Images(Models):
         self.assertLessEqual(numpy.abs(made - mean).max(), 0.51)
 
 
+def clam_side(attributes, downsamples):
+    """Pixels of level 0 along a tile that CLAM's Whole_Slide_Bag_FP reads: patch_size pixels of patch_level."""
+    return attributes["patch_size"] * downsamples[attributes["patch_level"]]
+
+
+def trident_side(attributes):
+    """The same of TRIDENT's WSIPatcher, which has a tile resized by both magnifications."""
+    downsample = (10 / attributes["target_magnification"]) / (10 / attributes["level0_magnification"])
+    return round(attributes["patch_size"] * downsample)
+
+
+def legacy_trident_side(attributes, downsamples):
+    """The same where magnifications aren't known (WSIPatcher.from_legacy_coords)."""
+    ratio = downsamples[attributes["patch_level"]] * attributes["custom_downsample"]
+    return round(attributes["patch_size"] * ratio)
+
+
 class Bag:
     """What CLAM's Whole_Slide_Bag_FP and TRIDENT's WSIPatcher take from such a file."""
 
@@ -188,7 +205,8 @@ class Features(Models):
                 coords = dict(file["coords"].attrs)
             types.append({name: type(value) for name, value in coords.items()})
         self.assertEqual(types[0], types[1])
-        for name in ("level0_magnification", "target_magnification", "custom_downsample"):
+        for name in ("level0_magnification", "target_magnification", "tile_magnification", "custom_downsample",
+                     "tile_downsample"):
             self.assertIs(types[0].pop(name), numpy.float64, name)
         self.assertIs(types[0].pop("name"), str)
         self.assertEqual(set(types[0].values()), {numpy.int64})
@@ -241,8 +259,13 @@ class Features(Models):
         out = self.folder / "coarse"
         self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, "input.mpp=0.5", "model.mpp=0.75"))
         bag = Bag(out / "features" / "slide.h5")
-        self.assertEqual(bag.attributes["custom_downsample"], 1.5)
+        self.assertEqual(bag.attributes["tile_downsample"], 1.5)
+        self.assertEqual(bag.attributes["tile_size"], 64)
         self.assertEqual(bag.attributes["patch_size_level0"], 96)
+        # What the readers of others would take for a tile is the tile's own area.
+        self.assertEqual(clam_side(bag.attributes, [1.0]), 96)
+        self.assertEqual(trident_side(bag.attributes), 96)
+        self.assertEqual(legacy_trident_side(bag.attributes, [1.0]), 96)
         # 466 x 333 pixels: places 0, 64, ..., 448 and 0, 64, ..., 320, in pixels of level 0.
         self.assertEqual(sorted(set(bag.coords[:, 0])), [96 * i for i in range(8)])
         self.assertEqual(sorted(set(bag.coords[:, 1])), [96 * i for i in range(6)])
