@@ -113,7 +113,7 @@ void DeviceStitchBand::gather(const PixelView<MemorySpace::device>& out, void* s
   kept.sample = kept_sample(output_);
   kept.labels = output_.kind == NetworkOutput::Kind::classes;
   kept.ignore = output_.ignore;
-  kept.fill = out.format == rgb_format ? 255 : 0;
+  kept.fill = fill_of(output_, out.format);
   cuda::gather_tiles(kept, out, static_cast<cudaStream_t>(stream));
 }
 

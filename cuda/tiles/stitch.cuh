@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(stitch_threads) map_tile_values(const TileValu
     wrong = wrong || value - value != 0.0F;
     if (output.activation == NetworkActivation::softmax) value = exp_of_negative(value - largest) / sum;
     if (output.activation == NetworkActivation::sigmoid) value = sigmoid_of(value);
-    wrong = wrong || (tile.refuses_outside && (value < output.low || value > output.high));
+    wrong = wrong || (tile.refuses_outside && is_outside(value, output));
     to[channel] = static_cast<Sample>(mapped_value(value, output.low, factor, most));
   }
   if (!wrong) return;

@@ -32,7 +32,7 @@ enum class StainOutput { normalised, hematoxylin, eosin };
 enum class TissueSource { automatic, geojson };
 enum class TissueMethod { automatic, otsu, fixed };
 enum class TissueInk { drop, keep };
-enum class ModelOutput { automatic, image, classes, vector };
+enum class ModelOutput { automatic, image, classes, labels, vector };
 enum class ModelActivation { automatic, none, softmax, sigmoid };
 enum class ModelSample { automatic, uint8, uint16 };
 enum class ModelWhere { automatic, all, tissue };
@@ -230,8 +230,13 @@ struct ModelConfig {
   double scale = 0.0;
   /// Micrometres per pixel of its tiles, 0.001 to 1000; 0: open.
   double mpp = 0.0;
+  /// Largest part by which the level's pixels may be coarser or finer than `mpp` and are used unchanged, 0 to 0.25; -1:
+  /// open.
+  double mpp_tolerance = -1.0;
   /// What the network gives.
   ModelOutput output = ModelOutput::automatic;
+  /// Name of the output that is used of a network with several; empty: open.
+  std::string output_name;
   /// Function that is applied to the network's values.
   ModelActivation activation = ModelActivation::automatic;
   /// Values that become 0 and the largest sample; [0, 0]: open.

@@ -22,13 +22,14 @@ namespace slidestream {
 
 /// The tiles that a network gets.
 struct NetworkTiles {
-  int side = 0;               ///< T: side of a tile in pixels, 1 to 16,384
-  int overlap = 0;            ///< pixels that neighbours share, 0 to T / 2
-  int batch = 1;              ///< tiles per batch, from 1
-  std::optional<double> mpp;  ///< micrometres per pixel of its tiles; nullopt: the level's own pixels
-  bool tissue_only = false;   ///< it doesn't get tiles without tissue
-  double tissue_share = 0.0;  ///< with `tissue_only`: share of a tile that must be tissue; 0: any tissue
-  bool mixed = false;         ///< a batch may hold tiles of several slides
+  int side = 0;                 ///< T: side of a tile in pixels, 1 to 16,384
+  int overlap = 0;              ///< pixels that neighbours share, 0 to T / 2
+  int batch = 1;                ///< tiles per batch, from 1
+  std::optional<double> mpp;    ///< micrometres per pixel of its tiles; nullopt: the level's own pixels
+  bool tissue_only = false;     ///< it doesn't get tiles without tissue
+  double tissue_share = 0.0;    ///< with `tissue_only`: share of a tile that must be tissue; 0: any tissue
+  bool mixed = false;           ///< a batch may hold tiles of several slides
+  double mpp_tolerance = 0.02;  ///< part by which a level's pixels may differ from `mpp` and are used unchanged
 };
 
 /// A function that is applied to a network's values before they are mapped to samples.
@@ -44,22 +45,25 @@ struct NetworkOutput {
   enum class Kind {
     image,    ///< channels of pixels, blended where tiles overlap
     classes,  ///< one channel per class; after blending, the largest channel is the pixel's label
+    labels,   ///< one channel of whole numbers, each of the tile whose centre is nearest; never blended
     vector,   ///< entries that describe the whole tile
   };
 
   Kind kind = Kind::image;
-  int channels = 1;                       ///< C: 1 to 16 (image), 2 to 16 (classes), or entries of a vector
+  int channels = 1;                       ///< C: 1 to 16 (image), 2 to 16 (classes), 1 (labels), entries of a vector
   int scale = 1;                          ///< s: the values of a tile have sides of T / s
-  SampleType sample = SampleType::uint8;  ///< image: uint8 or uint16
+  SampleType sample = SampleType::uint8;  ///< image or labels: uint8 or uint16
   NetworkActivation activation = NetworkActivation::none;  ///< image or classes
-  float low = 0.0F;                                        ///< value that becomes 0
-  float high = 1.0F;                                       ///< value that becomes the largest of `sample`
-  /// Label of pixels without a computed tile: `channels` to 255.
+  float low = 0.0F;                                        ///< value that becomes 0; labels: 0
+  float high = 1.0F;  ///< value that becomes the largest of `sample`; labels: that number
+  /// Label of pixels without a computed tile: of classes `channels` to 255, of labels any of `sample`.
   int ignore = 255;
 
   /// Whether a value outside [low, high] is an error. Values of an image are clamped. Scores of classes aren't, because
-  /// clamped scores can be equal.
-  bool refuses_outside() const noexcept { return kind == Kind::classes && activation == NetworkActivation::none; }
+  /// clamped scores can be equal. Labels aren't, because they would be others.
+  bool refuses_outside() const noexcept {
+    return kind == Kind::labels || (kind == Kind::classes && activation == NetworkActivation::none);
+  }
 };
 
 /// The vectors that a network computed for a slide. They are in row order and only of the tiles that the network got.

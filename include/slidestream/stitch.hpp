@@ -30,12 +30,14 @@ struct Level;
 /// Tiles along one axis of an image. Tile i begins at i (tile - overlap); only the last tile may be moved back.
 /// Neighbours i - 1 and i are blended over `overlap` samples from i (tile - overlap) on, even if tile i was moved.
 /// Before that range tile i - 1 counts alone. Behind it tile i counts alone, up to its blend with tile i + 1.
+/// With `nearest` nothing is blended: the tile whose centre is nearest counts alone, the earlier of equals.
 struct StitchAxis {
   std::int64_t size = 1;     ///< samples of the image
   std::int64_t tile = 1;     ///< samples of a tile; more than `size` where the image is smaller
   std::int64_t overlap = 0;  ///< samples that neighbours share, 0 to tile / 2
   std::int64_t count = 1;    ///< number of tiles
   std::int64_t last = 0;     ///< first sample of the last tile
+  bool nearest = false;      ///< tiles aren't blended
 
   /// Samples from the begin of one tile to the next.
   SLIDESTREAM_STITCH constexpr std::int64_t step() const noexcept { return tile - overlap; }
@@ -46,21 +48,31 @@ struct StitchAxis {
   /// The last tile that counts at sample `x`.
   SLIDESTREAM_STITCH constexpr std::int64_t tile_at(std::int64_t x) const noexcept {
     const std::int64_t i = x / step();
-    return i < count ? i : count - 1;
+    const std::int64_t inside = i < count ? i : count - 1;
+    if (!nearest) return inside;
+    // The last tile may lie over more than the half of the one before it.
+    if (inside + 1 < count && x >= nearest_from(inside + 1)) return inside + 1;
+    return inside > 0 && x < nearest_from(inside) ? inside - 1 : inside;
+  }
+  /// First sample whose nearest centre is that of tile `i`, which isn't the first.
+  SLIDESTREAM_STITCH constexpr std::int64_t nearest_from(std::int64_t i) const noexcept {
+    return (begin(i - 1) + begin(i) + tile + 1) / 2;
   }
   /// Place of sample `x` in the blend of tile `i` with the tile before it. `i` is `tile_at(x)`.
   /// @return 0 to overlap - 1; -1 if tile i counts alone.
   SLIDESTREAM_STITCH constexpr std::int64_t blend_at(std::int64_t x, std::int64_t i) const noexcept {
     const std::int64_t t = x - i * step();
-    return i > 0 && t < overlap ? t : -1;
+    return !nearest && i > 0 && t < overlap ? t : -1;
   }
   /// Number of samples, from the first on, that need no tile behind tile `i`.
   SLIDESTREAM_STITCH constexpr std::int64_t whole_after(std::int64_t i) const noexcept {
-    return i + 1 == count ? size : (i + 1) * step();
+    if (i + 1 == count) return size;
+    return nearest ? nearest_from(i + 1) : (i + 1) * step();
   }
   /// Number of samples up to and including the last one at which tile `i` counts.
   SLIDESTREAM_STITCH constexpr std::int64_t end_of(std::int64_t i) const noexcept {
-    return i + 1 == count ? size : (i + 1) * step() + overlap;
+    if (i + 1 == count) return size;
+    return nearest ? nearest_from(i + 1) : (i + 1) * step() + overlap;
   }
 };
 
@@ -71,9 +83,11 @@ struct StitchAxis {
 /// @param tile  Samples of a tile, from 1.
 /// @param overlap  Samples that neighbours share, 0 to tile / 2.
 /// @param edge  `shift` or `mirror`.
+/// @param nearest  Tiles aren't blended.
 /// @return The tiles.
 /// @throws std::invalid_argument  A number is outside of its range.
-StitchAxis stitch_axis(std::int64_t size, std::int64_t tile, std::int64_t overlap, StitchEdge edge);
+StitchAxis stitch_axis(std::int64_t size, std::int64_t tile, std::int64_t overlap, StitchEdge edge,
+                       bool nearest = false);
 
 /// Weight of tile i at a place of its blend with tile i - 1, for `tent`. Tile i - 1 weighs 256 minus that.
 /// @param t  Place in the blend, 0 to overlap - 1.
@@ -137,9 +151,11 @@ struct StitchPlan {
 /// @param overlap  Pixels that neighbours share, 0 to side / 2: a multiple of `scale`.
 /// @param scale  Pixels per sample of the stitched image, along an axis.
 /// @param edge  `shift` or `mirror`: the place of the last tile.
+/// @param nearest  Tiles aren't blended, as for labels.
 /// @return The tiles and the size of the stitched image.
 /// @throws std::invalid_argument  A number is outside of its range.
-StitchPlan plan_stitching(Size input, std::int64_t side, std::int64_t overlap, std::int64_t scale, StitchEdge edge);
+StitchPlan plan_stitching(Size input, std::int64_t side, std::int64_t overlap, std::int64_t scale, StitchEdge edge,
+                          bool nearest = false);
 
 /// Cuts a tile from RGB in host memory. Pixels outside the image are mirrored with the edge pixel repeated, as NumPy's
 /// `symmetric` does. Thread-safe.
@@ -202,7 +218,7 @@ class StitchBand {
 
   /// Memory for the kept tiles, in bytes.
   static std::uint64_t bytes(const StitchPlan& plan, const NetworkOutput& output) noexcept;
-  /// Format of the image: the network's channels, or one 8-bit label per pixel.
+  /// Format of the image: the network's channels, or one label per pixel, of 8 bits for classes.
   static PixelFormat format(const NetworkOutput& output) noexcept;
 
   /// Whether there is room for tiles of a row.
@@ -334,13 +350,14 @@ MappedValues map_values(Sample* to, const float* values, std::int64_t pixels, co
 /// @return Statistics of the values.
 MappedValues look_at_values(const float* values, std::int64_t pixels, const NetworkOutput& output);
 
-/// Side of a target pixel in pixels of an image, times 65,536: rint(65536 target / mpp). A result within 2 % of 65,536
-/// becomes exactly 65,536. Thread-safe.
+/// Side of a target pixel in pixels of an image, times 65,536: rint(65536 target / mpp). A result within `tolerance` of
+/// 65,536 becomes exactly 65,536. Thread-safe.
 /// @param target  Micrometres per pixel that are wanted.
 /// @param mpp  Micrometres per pixel of the image.
+/// @param tolerance  A part of 1, from 0.
 /// @return 65,536 to 256 x 65,536.
 /// @throws Error  The target is finer than the image, or more than 256 times as coarse.
-std::int64_t area_factor(double target, double mpp);
+std::int64_t area_factor(double target, double mpp, double tolerance = 0.02);
 
 /// Makes an RGB image smaller, row by row. An output sample is the mean of its area, [x f, (x + 1) f) along each axis,
 /// rounded half up. f is factor / 65,536, so that the weights of pixels are integers. The output has floor(size / f)
@@ -415,13 +432,15 @@ class AreaResampler {
 };
 
 /// Chooses the level from which an image of a wanted resolution is made: the coarsest level behind `first` that is as
-/// fine as the target, within 2 %. Thread-safe.
+/// fine as the target, within `tolerance`. Thread-safe.
 /// @param levels  Levels of a slide.
 /// @param mpp  Micrometres per pixel of level 0.
 /// @param target  Micrometres per pixel that are wanted.
 /// @param first  The first level that may be chosen.
+/// @param tolerance  A part of 1, from 0.
 /// @return The chosen level; `first` if no other one is fine enough.
-std::size_t area_level(const std::vector<Level>& levels, double mpp, double target, std::size_t first = 0);
+std::size_t area_level(const std::vector<Level>& levels, double mpp, double target, std::size_t first = 0,
+                       double tolerance = 0.02);
 
 /// Resamples a whole RGB image in host memory, as `AreaResampler` does. Thread-safe.
 /// @param out  Written: the whole output, of the size `AreaResampler::size_of`.

@@ -50,7 +50,7 @@ ConfigKey coords_only_key() {
 }  // namespace
 
 std::vector<ConfigKey> model_keys() {
-  static const std::vector<std::string> output_names = {"auto", "image", "classes", "vector"};
+  static const std::vector<std::string> output_names = {"auto", "image", "classes", "labels", "vector"};
   static const std::vector<std::string> activation_names = {"auto", "none", "softmax", "sigmoid"};
   static const std::vector<std::string> sample_names = {"auto", "uint8", "uint16"};
   static const std::vector<std::string> where_names = {"auto", "all", "tissue"};
@@ -81,12 +81,19 @@ std::vector<ConfigKey> model_keys() {
       micrometres("model", "mpp", &Config::model, &ModelConfig::mpp,
                   "Micrometres a pixel of the network's tiles, 0.001 to 1000: they are made from the coarsest "
                   "level that is finer. 0 means what MODEL.toml says, else the level's own pixels. Default 0.0."),
+      real("model", "mpp_tolerance", &Config::model, &ModelConfig::mpp_tolerance, -1.0, 0.25,
+           "Largest part by which a level's pixels may differ from model.mpp and are used unchanged, 0 to 0.25; "
+           "pixels that are coarser by more fail the slide. -1 means what MODEL.toml says, else 0.02. Default -1.0."),
       choice("model", "output", &Config::model, &ModelConfig::output, output_names,
              "What the network gives: image (pixels), classes (a channel for each class, two or more; the label is the "
-             "channel "
-             "whose value is largest after blending), vector (features of the tile, for features/SLIDE.h5), or auto "
-             "(what MODEL.toml says, else by the "
-             "network's shape: N x D is vector, N x C x H x W image). Default auto."),
+             "channel whose value is largest after blending), labels (one channel of whole numbers, which are never "
+             "blended), vector (features of the tile, for features/SLIDE.h5), or auto (what MODEL.toml says, else by "
+             "the network's type and shape: whole numbers are labels, N x D is vector, N x C x H x W image). Default "
+             "auto."),
+      plain(
+          "model", "output_name", KeyKind::text, &Config::model, &ModelConfig::output_name,
+          "Name of the output that is used of a network with several; empty means what MODEL.toml says, else the only "
+          "output whose shape fits. Default \"\"."),
       choice(
           "model", "activation", &Config::model, &ModelConfig::activation, activation_names,
           "Function of the network's values, applied before they are mapped to samples: none, softmax (over a pixel's "

@@ -28,9 +28,19 @@ inline void check_stitched(const NetworkOutput& output) {
   if (output.kind == NetworkOutput::Kind::classes && (output.ignore < output.channels || output.ignore > 255)) {
     throw std::invalid_argument("the label of what isn't computed is a class, or none of 8 bits");
   }
+  if (output.kind == NetworkOutput::Kind::labels && (output.channels != 1 || output.ignore < 0)) {
+    throw std::invalid_argument("labels are one channel, and what isn't computed has a label");
+  }
   if (!(output.low < output.high) || !std::isfinite(output.high - output.low)) {
     throw std::invalid_argument("the range of a network's values is empty");
   }
+}
+
+/// Whether a value, activated, can't stand for a sample: it lies outside of the range, or is no whole number and a
+/// label.
+SLIDESTREAM_STITCH inline bool is_outside(float value, const NetworkOutput& output) {
+  return value < output.low || value > output.high ||
+         (output.kind == NetworkOutput::Kind::labels && value != rintf(value));
 }
 
 /// clamp(rint((value - low) factor)) in float32; what isn't a number becomes one that fits.
@@ -92,6 +102,12 @@ struct CountedTiles {
     all = all && samples != nullptr;
   }
 };
+
+/// A sample of an image, or a label of labels, where no tile is present.
+inline std::uint32_t fill_of(const NetworkOutput& output, const PixelFormat& format) noexcept {
+  if (output.kind == NetworkOutput::Kind::labels) return static_cast<std::uint32_t>(output.ignore);
+  return format == rgb_format ? 255 : 0;
+}
 
 template <class Sample>
 SLIDESTREAM_STITCH inline std::uint32_t blended(const CountedTiles<Sample>& tiles, int channel, std::uint32_t fill) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "cuda/networks/planes.hpp"
 #include "networks/tile_planes.hpp"
@@ -31,7 +32,7 @@ class DevicePlanes final : public TilePlanes {
         size_(size),
         pixels_(size.area * size.tiles * 3),
         planes_(size.area * size.tiles * 3 * sizeof(Sample)),
-        given_(size.values * (size.half_values ? sizeof(std::uint16_t) : sizeof(float))),
+        given_(size.values * size.value_bytes()),
         widened_(size.half_values ? size.values * sizeof(float) : 0),
         table_(table.size_bytes()) {
     // Numbers that aren't, in float32 and float16: what a network leaves out is seen.
@@ -61,6 +62,13 @@ class DevicePlanes final : public TilePlanes {
 
   void take(std::span<float> values) override {
     const rt::DeviceScope scope(gpu_);
+    if (size_.whole_values != onnx::ElementType::undefined) {
+      std::vector<std::byte> wholes(given_.bytes().size());
+      SLIDESTREAM_CUDA(
+          cudaMemcpyAsync(wholes.data(), given_.bytes().data(), wholes.size(), cudaMemcpyDeviceToHost, stream_.get()));
+      SLIDESTREAM_CUDA(cudaStreamSynchronize(stream_.get()));
+      return widen_whole(wholes, size_.whole_values, values);
+    }
     const std::byte* from = given_.bytes().data();
     if (size_.half_values) {
       from = widened_.bytes().data();

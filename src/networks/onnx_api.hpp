@@ -26,7 +26,42 @@ struct Allocator;
 struct CudaOptions;
 
 /// ONNXTensorElementDataType.
-enum class ElementType : int { undefined = 0, float32 = 1, uint8 = 2, float16 = 10 };
+enum class ElementType : int {
+  undefined = 0,
+  float32 = 1,
+  uint8 = 2,
+  int8 = 3,
+  uint16 = 4,
+  int16 = 5,
+  int32 = 6,
+  int64 = 7,
+  boolean = 9,
+  float16 = 10,
+};
+
+/// Of the types that networks give.
+constexpr std::size_t bytes_of(ElementType type) noexcept {
+  switch (type) {
+    case ElementType::int64:
+      return 8;
+    case ElementType::float32:
+    case ElementType::int32:
+      return 4;
+    case ElementType::float16:
+    case ElementType::uint16:
+    case ElementType::int16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+/// Whether its numbers are whole.
+constexpr bool is_whole(ElementType type) noexcept {
+  return type == ElementType::uint8 || type == ElementType::int8 || type == ElementType::uint16 ||
+         type == ElementType::int16 || type == ElementType::int32 || type == ElementType::int64 ||
+         type == ElementType::boolean;
+}
 
 /// ONNXType.
 enum class ValueType : int { unknown = 0, tensor = 1 };

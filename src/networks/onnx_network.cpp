@@ -1,9 +1,7 @@
 #include "networks/onnx_network.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -20,6 +18,7 @@
 
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
+#include "networks/network_shapes.hpp"
 #include "networks/normalisation.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_session.hpp"
@@ -33,12 +32,8 @@ namespace slidestream::networks {
 namespace {
 
 constexpr std::string_view cuda_provider = "CUDAExecutionProvider";
-constexpr int usual_batch = 16;
 /// Of a GPU. Two compute, so that there is work while one of them begins or ends; the third's tiles cross the bus.
 constexpr int usual_sessions = 3;
-
-/// "m.onnx: what"
-std::string of_file(const std::string& file, const std::string& what) { return file + ": " + what; }
 
 /// The GPUs that networks may run on, by what the settings allow and the machine has; none: the CPU.
 /// \throws ConfigError where the settings want what isn't there.
@@ -71,9 +66,6 @@ std::vector<Place> gpus_for(const Config& config, const OnnxRuntime& runtime) {
 #endif
 }
 
-/// Bytes as people read them.
-std::string mib_text(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
-
 std::string computed_on(const OnnxRuntime& runtime, bool on_gpus) {
   return "ONNX Runtime " + runtime.version() + (on_gpus ? ", CUDA" : ", CPU");
 }
@@ -83,193 +75,6 @@ int sessions_of(const Config& config, bool on_gpus) {
   if (on_gpus) return usual_sessions;
   return config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
 }
-
-/// While it lives, what a network computes to be looked at beforehand is interrupted once `input.max_seconds` are over.
-class TimeLimit {
- public:
-  /// \param seconds  0: none
-  TimeLimit(int seconds, std::function<void()> interrupt) : seconds_(seconds) {
-    if (seconds == 0) return;
-    thread_ = std::jthread([this, interrupt = std::move(interrupt)](const std::stop_token& ends) {
-      std::mutex mutex;
-      std::unique_lock lock(mutex);
-      std::condition_variable_any ended;
-      ended.wait_for(lock, ends, std::chrono::seconds(seconds_), [] { return false; });
-      if (ends.stop_requested()) return;
-      over_ = true;
-      interrupt();
-    });
-  }
-
-  bool is_over() const noexcept { return over_; }
-  std::string text() const { return "it takes longer than input.max_seconds = " + std::to_string(seconds_); }
-
- private:
-  int seconds_;
-  std::atomic<bool> over_ = false;
-  std::jthread thread_;
-};
-
-/// What a network takes and gives.
-struct Shapes {
-  NetworkTiles tiles;
-  NetworkOutput output;
-  /// Of a batch.
-  std::vector<std::int64_t> input_shape;
-  std::vector<std::int64_t> output_shape;
-};
-
-/// Finds it from settings and a network's own shapes. \throws ConfigError that begins with the file.
-class ShapeFinder : private Shapes {
- public:
-  ShapeFinder(const OnnxSession& session, const Config& config)
-      : file_(config.model.file), config_(config), model_(config.model), session_(session) {
-    check_type(session.input(), "takes");
-    check_type(session.output(), "gives");
-    find_tiles();
-    find_output();
-  }
-
-  const Shapes& shapes() const noexcept { return *this; }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const { throw ConfigError(of_file(file_, what)); }
-
-  void check_type(const OnnxTensor& tensor, const std::string& does) const {
-    if (tensor.type == onnx::ElementType::float32 || tensor.type == onnx::ElementType::float16) return;
-    fail("it " + does + " " + tensor.text() + "; expected float32 or float16");
-  }
-
-  /// "model.tile is 96", and where the file beside the network says so, "model.tile is 96 in m.toml".
-  std::string setting(std::string_view name) const {
-    const ConfigKey& key = *find_key("model", name);
-    const ConfigValue value = key.get(config_);
-    Config beside;
-    beside.operators.run = {"model"};
-    beside.model.file = file_;
-    read_model_file(beside);
-    const bool is_there = key.get(beside) == value && value != key.get(Config{});
-    return key.full_name() + " is " + to_toml_value(value) +
-           (is_there ? " in " + std::filesystem::path(file_).replace_extension(".toml").filename().string() : "");
-  }
-
-  /// `set` where that isn't 0, else what the shape says, else `otherwise`.
-  int number(std::string_view key, int set, std::int64_t own, int otherwise) const {
-    constexpr int most = 1 << 20;
-    const std::string takes = "it takes " + session_.input().text();
-    if (own > most) fail(takes + "; expected " + std::string(key) + " to be at most " + std::to_string(most));
-    if (set == 0) return own > 0 ? static_cast<int>(own) : otherwise;
-    if (own > 0 && own != set) fail(setting(key) + ", and " + takes);
-    return set;
-  }
-
-  void find_tiles() {
-    const std::vector<std::int64_t>& shape = session_.input().shape;
-    const std::string takes = "it takes " + session_.input().text();
-    if (shape.size() != 4 || (shape[1] >= 0 && shape[1] != 3)) {
-      fail(takes + "; expected tiles x 3 x height x width of float32 or float16");
-    }
-    if (shape[2] >= 0 && shape[3] >= 0 && shape[2] != shape[3]) fail(takes + "; expected square tiles");
-    tiles.side = number("tile", model_.tile, std::max(shape[2], shape[3]), 0);
-    if (tiles.side <= 0) fail("it takes tiles of any size: set model.tile");
-    tiles.batch = number("batch", model_.batch, shape[0], usual_batch);
-    tiles.overlap = std::max(model_.overlap, 0);
-    if (tiles.overlap > tiles.side / 2) {
-      fail(setting("overlap") + "; expected at most half of its tiles' side, " + std::to_string(tiles.side / 2));
-    }
-    if (model_.mpp > 0.0) tiles.mpp = model_.mpp;
-    tiles.tissue_only = model_.where == ModelWhere::tissue;
-    tiles.tissue_share = std::max(model_.tissue_share, 0.0);
-    tiles.mixed = model_.batches == ModelBatches::mixed;
-    input_shape = {tiles.batch, 3, tiles.side, tiles.side};
-  }
-
-  /// The shape of what it gives for a batch; where its file leaves that open, a batch of zeros tells.
-  std::vector<std::int64_t> find_output_shape() const {
-    std::vector<std::int64_t> shape = session_.output().shape;
-    if (!shape.empty() && shape[0] < 0) shape[0] = tiles.batch;
-    // Of one whose number of dimensions isn't known the library says that there are none.
-    const bool known = std::ranges::all_of(shape, [](std::int64_t side) { return side >= 0; });
-    if (known && !shape.empty()) return shape;
-    const std::size_t values = static_cast<std::size_t>(tiles.batch) * 3 * tiles.side * tiles.side;
-    const onnx::ElementType type = session_.input().type;
-    const std::size_t bytes = values * (type == onnx::ElementType::float16 ? 2 : 4);
-    const std::string batch = "a batch of " + std::to_string(tiles.batch) + " black tiles, " + mib_text(bytes);
-    const OnnxSession::Terminator runs = session_.terminator();
-    const TimeLimit limit(config_.input.max_seconds, [&] { session_.terminate(runs, true); });
-    try {
-      std::vector<std::byte> zeros(bytes);
-      const auto input = session_.tensor(zeros.data(), bytes, input_shape, type);
-      OnnxSession::Value given;
-      session_.run(input, given, runs);
-      return session_.shape_of(given);
-    } catch (const Error& error) {
-      fail("it fails on " + batch + ": " + (limit.is_over() ? limit.text() : error.what()));
-    } catch (const std::bad_alloc&) {
-      fail("there is no memory for " + batch + "; lower model.batch");
-    }
-  }
-
-  void find_output() {
-    output_shape = find_output_shape();
-    const std::string gives = "it gives " + OnnxTensor{"", session_.output().type, output_shape}.text();
-    const bool planes = output_shape.size() == 4;
-    if (!planes && output_shape.size() != 2) {
-      fail(gives + "; expected tiles x entries or tiles x channels x height x width");
-    }
-    if (output_shape[0] != tiles.batch) fail(gives + " for " + std::to_string(tiles.batch) + " tiles");
-    const bool vector = model_.output == ModelOutput::vector || (model_.output == ModelOutput::automatic && !planes);
-    if (output_shape[1] < 1 || output_shape[1] > 1 << 20) fail(gives);
-    output.channels = static_cast<int>(output_shape[1]);
-    if (vector) {
-      output.kind = NetworkOutput::Kind::vector;
-      if (model_.activation != ModelActivation::automatic && model_.activation != ModelActivation::none) {
-        fail(setting("activation") + ", and " + gives + "; features have no activation");
-      }
-      if (planes && (output_shape[2] != 1 || output_shape[3] != 1)) {
-        fail(setting("output") + ", and " + gives + "; expected tiles x entries");
-      }
-      return;
-    }
-    output.kind = model_.output == ModelOutput::classes ? NetworkOutput::Kind::classes : NetworkOutput::Kind::image;
-    if (!planes) {
-      fail(setting("output") + ", and " + gives + "; expected tiles x channels x height x width");
-    }
-    find_image(gives);
-  }
-
-  void find_image(const std::string& gives) {
-    constexpr int most_channels = 16;
-    if (output.channels > most_channels)
-      fail(gives + "; expected at most " + std::to_string(most_channels) + " channels");
-    const std::int64_t side = output_shape[2];
-    if (side != output_shape[3] || side < 1 || tiles.side % side != 0) {
-      fail(gives + "; expected squares whose side divides the tiles' " + std::to_string(tiles.side));
-    }
-    output.scale = static_cast<int>(tiles.side / side);
-    if (tiles.overlap % output.scale != 0) {
-      fail(setting("overlap") + ", and its output is " + std::to_string(output.scale) +
-           " times as small; expected a multiple of that");
-    }
-    output.sample = model_.sample == ModelSample::uint16 ? SampleType::uint16 : SampleType::uint8;
-    output.activation = model_.activation == ModelActivation::softmax   ? NetworkActivation::softmax
-                        : model_.activation == ModelActivation::sigmoid ? NetworkActivation::sigmoid
-                                                                        : NetworkActivation::none;
-    output.ignore = model_.ignore == 0 ? 255 : model_.ignore;
-    const bool has_range = model_.range != std::array<double, 2>{0.0, 0.0};
-    if (has_range && output.activation != NetworkActivation::none && model_.range != std::array<double, 2>{0.0, 1.0}) {
-      fail(setting("range") + ", and " + setting("activation") +
-           ", which gives values from 0 to 1; leave model.range out");
-    }
-    output.low = has_range ? static_cast<float>(model_.range[0]) : 0.0F;
-    output.high = has_range ? static_cast<float>(model_.range[1]) : 1.0F;
-  }
-
-  const std::string& file_;
-  const Config& config_;
-  const ModelConfig& model_;
-  const OnnxSession& session_;
-};
 
 std::size_t count_of(const std::vector<std::int64_t>& shape) {
   std::size_t count = 1;
@@ -289,8 +94,11 @@ class Session final : public NetworkSession {
     const OnnxTensor& input = session_->input();
     const OnnxTensor& output = session_->output();
     const PlanesSize size = {static_cast<std::size_t>(shapes.tiles.side) * shapes.tiles.side,
-                             static_cast<std::size_t>(shapes.tiles.batch), input.type == onnx::ElementType::float16,
-                             values_, output.type == onnx::ElementType::float16};
+                             static_cast<std::size_t>(shapes.tiles.batch),
+                             input.type == onnx::ElementType::float16,
+                             values_,
+                             output.type == onnx::ElementType::float16,
+                             onnx::is_whole(output.type) ? output.type : onnx::ElementType::undefined};
     const int gpu = session_->place().gpu;
     planes_ = gpu < 0 ? make_host_planes(normalisation, size) : make_device_planes(*normalisation, size, gpu);
     input_ = session_->tensor(planes_->data(), planes_->bytes(), shapes.input_shape, input.type, gpu >= 0);
@@ -331,8 +139,9 @@ class OnnxNetwork final : public Network {
       : file_(config.model.file),
         runtime_(std::move(runtime)),
         gpus_(gpus_for(config, *runtime_)),
-        first_(std::make_shared<OnnxSession>(runtime_, file_, gpus_.empty() ? Place{} : gpus_.front())),
-        shapes_(ShapeFinder(*first_, config).shapes()),
+        choose_([model = config.model](const auto& outputs) { return choose_output(outputs, model); }),
+        first_(std::make_shared<OnnxSession>(runtime_, file_, gpus_.empty() ? Place{} : gpus_.front(), choose_)),
+        shapes_(find_shapes(*first_, config)),
         normalisation_(std::make_shared<Normalisation>(config.model)),
         sessions_(sessions_of(config, !gpus_.empty())),
         max_seconds_(config.input.max_seconds),
@@ -361,7 +170,7 @@ class OnnxNetwork final : public Network {
     if (!gpus_.empty()) return memory;
     memory.weights = bytes_of_network(file_);
     // One more, which hasn't taken anything yet: what it takes it keeps.
-    const auto fresh = std::make_shared<const OnnxSession>(runtime_, file_, Place{});
+    const auto fresh = std::make_shared<const OnnxSession>(runtime_, file_, Place{}, choose_);
     Session session(fresh, shapes_, normalisation_, file_);
     const std::vector<std::uint8_t> black(count_of(shapes_.input_shape));
     std::vector<float> values(count_of(shapes_.output_shape));
@@ -395,7 +204,10 @@ class OnnxNetwork final : public Network {
     const NetworkOutput::Kind kind = shapes_.output.kind;
     model.output = kind == NetworkOutput::Kind::image     ? ModelOutput::image
                    : kind == NetworkOutput::Kind::classes ? ModelOutput::classes
+                   : kind == NetworkOutput::Kind::labels  ? ModelOutput::labels
                                                           : ModelOutput::vector;
+    model.output_name = first_->output().name;
+    model.mpp_tolerance = shapes_.tiles.mpp_tolerance;
     model.range = {shapes_.output.low, shapes_.output.high};
     if (model.sample == ModelSample::automatic) model.sample = ModelSample::uint8;
     if (model.activation == ModelActivation::automatic) model.activation = ModelActivation::none;
@@ -417,7 +229,7 @@ class OnnxNetwork final : public Network {
   /// Of a batch, as the network takes and gives it.
   std::size_t batch_bytes() const {
     const auto bytes_of = [](const std::vector<std::int64_t>& shape, onnx::ElementType type) {
-      return count_of(shape) * (type == onnx::ElementType::float16 ? 2 : 4);
+      return count_of(shape) * onnx::bytes_of(type);
     };
     return bytes_of(shapes_.input_shape, first_->input().type) + bytes_of(shapes_.output_shape, first_->output().type);
   }
@@ -431,13 +243,14 @@ class OnnxNetwork final : public Network {
     if (place == gpus_.end()) throw Error("internal: the network doesn't run on GPU " + std::to_string(gpu));
     if (place == gpus_.begin()) return first_;
     std::shared_ptr<const OnnxSession>& loaded = others_[place->gpu];
-    if (!loaded) loaded = std::make_shared<OnnxSession>(runtime_, file_, *place);
+    if (!loaded) loaded = std::make_shared<OnnxSession>(runtime_, file_, *place, choose_);
     return loaded;
   }
 
   std::string file_;
   std::shared_ptr<const OnnxRuntime> runtime_;
   std::vector<Place> gpus_;
+  OnnxSession::ChooseOutput choose_;
   std::shared_ptr<const OnnxSession> first_;
   Shapes shapes_;
   std::shared_ptr<const Normalisation> normalisation_;

@@ -67,7 +67,8 @@ std::string OnnxTensor::text() const {
   return (text.empty() ? "a scalar, or anything," : text) + " of " + type_name(type);
 }
 
-OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place)
+OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place,
+                         const ChooseOutput& choose)
     : runtime_(std::move(runtime)),
       place_(place),
       turns_(place.runs > 0 ? place.runs : std::counting_semaphore<>::max()) {
@@ -87,8 +88,13 @@ OnnxSession::OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::
     throw ConfigError(file + ": ONNX Runtime " + runtime_->version() + " doesn't take it: " + error.what());
   }
   try {
-    input_ = tensor_of(true);
-    output_ = tensor_of(false);
+    const std::size_t inputs = count_of(true);
+    if (inputs != 1) throw Error("it has " + std::to_string(inputs) + " inputs; expected one, the tiles");
+    input_ = tensor_of(true, 0);
+    std::vector<OnnxTensor> outputs(count_of(false));
+    if (outputs.empty()) throw Error("it has no output");
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = tensor_of(false, i);
+    output_ = outputs.at(choose ? choose(outputs) : 0);
     // The library wouldn't write it where it was asked to.
     if (input_.name == output_.name)
       throw Error("what it gives, '" + input_.name + "', is what it takes: it computes nothing");
@@ -139,7 +145,7 @@ void OnnxSession::load_channels_last(const std::string& file) {
   }
 }
 
-OnnxTensor OnnxSession::tensor_of(bool is_input) const {
+std::size_t OnnxSession::count_of(bool is_input) const {
   const onnx::Session* session = session_.get();
   std::size_t count = 0;
   if (is_input) {
@@ -147,19 +153,21 @@ OnnxTensor OnnxSession::tensor_of(bool is_input) const {
   } else {
     runtime_->call<onnx::SessionGetOutputCount>(session, &count);
   }
-  if (is_input ? count != 1 : count == 0) {
-    throw Error("it has " + std::to_string(count) + (is_input ? " inputs" : " outputs") + "; expected " +
-                (is_input ? "one, the tiles" : "one or more, of which the first counts"));
-  }
-  const auto info = is_input ? make_onnx<onnx::SessionGetInputTypeInfo, onnx::TypeInfo, onnx::ReleaseTypeInfo>(
-                                   runtime_, session, std::size_t{0})
-                             : make_onnx<onnx::SessionGetOutputTypeInfo, onnx::TypeInfo, onnx::ReleaseTypeInfo>(
-                                   runtime_, session, std::size_t{0});
+  return count;
+}
+
+OnnxTensor OnnxSession::tensor_of(bool is_input, std::size_t index) const {
+  const onnx::Session* session = session_.get();
+  const auto info =
+      is_input
+          ? make_onnx<onnx::SessionGetInputTypeInfo, onnx::TypeInfo, onnx::ReleaseTypeInfo>(runtime_, session, index)
+          : make_onnx<onnx::SessionGetOutputTypeInfo, onnx::TypeInfo, onnx::ReleaseTypeInfo>(runtime_, session, index);
   const onnx::TypeInfo* type = info.get();
   onnx::ValueType kind = onnx::ValueType::unknown;
   runtime_->call<onnx::GetOnnxTypeFromTypeInfo>(type, &kind);
-  if (kind != onnx::ValueType::tensor)
-    throw Error(std::string("its ") + (is_input ? "in" : "out") + "put is no tensor");
+  // Of the outputs others may count.
+  if (kind != onnx::ValueType::tensor && is_input) throw Error("its input is no tensor");
+  if (kind != onnx::ValueType::tensor) return {"(no tensor)", onnx::ElementType::undefined, {}};
   const onnx::TensorInfo* tensor = nullptr;
   runtime_->call<onnx::CastTypeInfoToTensorInfo>(type, &tensor);
   OnnxTensor found;
@@ -173,9 +181,9 @@ OnnxTensor OnnxSession::tensor_of(bool is_input) const {
   runtime_->call<onnx::GetAllocatorWithDefaultOptions>(&allocator);
   char* name = nullptr;
   if (is_input) {
-    runtime_->call<onnx::SessionGetInputName>(session, std::size_t{0}, allocator, &name);
+    runtime_->call<onnx::SessionGetInputName>(session, index, allocator, &name);
   } else {
-    runtime_->call<onnx::SessionGetOutputName>(session, std::size_t{0}, allocator, &name);
+    runtime_->call<onnx::SessionGetOutputName>(session, index, allocator, &name);
   }
   found.name = name;
   runtime_->call<onnx::AllocatorFree>(allocator, name);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -33,10 +34,13 @@ class OnnxSession {
  public:
   /// On GPUs a network that takes float16 is computed with channels last, where the library knows how: its kernels for
   /// that want no other order around them. Those for float32 are slower so. \throws ConfigError naming the file
-  OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place);
+  /// \param choose  which of the outputs is used, empty: the first; it may throw an Error in one line without the file
+  using ChooseOutput = std::function<std::size_t(const std::vector<OnnxTensor>& outputs)>;
+  OnnxSession(std::shared_ptr<const OnnxRuntime> runtime, const std::string& file, const Place& place,
+              const ChooseOutput& choose = {});
 
   const OnnxTensor& input() const noexcept { return input_; }
-  /// The first: others aren't asked for.
+  /// The one that was chosen: others aren't asked for.
   const OnnxTensor& output() const noexcept { return output_; }
   const Place& place() const noexcept { return place_; }
 
@@ -59,7 +63,8 @@ class OnnxSession {
  private:
   void load(const std::string& file, bool channels_last);
   void load_channels_last(const std::string& file);
-  OnnxTensor tensor_of(bool is_input) const;
+  std::size_t count_of(bool is_input) const;
+  OnnxTensor tensor_of(bool is_input, std::size_t index) const;
 
   std::shared_ptr<const OnnxRuntime> runtime_;
   Place place_;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "networks/normalisation.hpp"
+#include "networks/onnx_api.hpp"
 
 namespace slidestream::networks {
 
@@ -36,7 +37,17 @@ struct PlanesSize {
   bool half = false;       ///< the network takes float16, else float32
   std::size_t values = 0;  ///< that it gives
   bool half_values = false;
+  /// Of whole numbers that it gives instead; undefined: float32 or float16.
+  onnx::ElementType whole_values = onnx::ElementType::undefined;
+
+  std::size_t value_bytes() const noexcept {
+    if (whole_values != onnx::ElementType::undefined) return onnx::bytes_of(whole_values);
+    return half_values ? sizeof(std::uint16_t) : sizeof(float);
+  }
 };
+
+/// Whole numbers as float32. Those beyond 2^24 are rounded: they are no labels anyway.
+void widen_whole(std::span<const std::byte> from, onnx::ElementType type, std::span<float> values) noexcept;
 
 std::unique_ptr<TilePlanes> make_host_planes(std::shared_ptr<const Normalisation> normalisation,
                                              const PlanesSize& size);

@@ -39,7 +39,8 @@ NetworkPlan plan_network(const Network& network, Size level, const std::optional
   const bool image = output.kind != NetworkOutput::Kind::vector;
   NetworkPlan plan;
   const operators::TileGrid grid =
-      operators::tile_grid(tiles, level, mpp, image ? output.scale : 1, edge_of(config.edge, output));
+      operators::tile_grid(tiles, level, mpp, image ? output.scale : 1, edge_of(config.edge, output),
+                           output.kind == NetworkOutput::Kind::labels);
   plan.factor = grid.factor;
   plan.stitch = grid.stitch;
   plan.on_devices = devices && plan.factor != 65536 && plan.factor <= operators::network_halo * 65536;
@@ -110,7 +111,16 @@ void check_network(const Operator& op) {
     refuse("model.ignore is " + std::to_string(output.ignore) + ", and it has classes 0 to " +
            std::to_string(output.channels - 1) + "; expected a label above these, up to 255");
   }
-  if (output.kind == NetworkOutput::Kind::image && output.sample == SampleType::float32) {
+  const int most_label = output.sample == SampleType::uint8 ? 255 : 65535;
+  if (output.kind == NetworkOutput::Kind::labels &&
+      (output.channels != 1 || output.low != 0.0F || output.high != static_cast<float>(most_label) ||
+       output.activation != NetworkActivation::none)) {
+    refuse("labels are one channel of whole numbers, without range and activation");
+  }
+  if (output.kind == NetworkOutput::Kind::labels && (output.ignore < 0 || output.ignore > most_label)) {
+    refuse("model.ignore is " + std::to_string(output.ignore) + "; expected at most " + std::to_string(most_label));
+  }
+  if (output.kind != NetworkOutput::Kind::classes && output.sample == SampleType::float32) {
     refuse("images are of uint8 or uint16");
   }
 }
@@ -128,9 +138,9 @@ std::size_t level_of(const Config& config, const Operators& operators, const Sli
   }
   const Operators readers = readers_of(operators);
   if (readers.size() != 1 || readers.front()->network() == nullptr) return asked;
-  const std::optional<double> target = readers.front()->network()->tiles().mpp;
-  if (!target || !info.mpp) return asked;
-  return area_level(info.levels, *info.mpp, *target, asked);
+  const NetworkTiles tiles = readers.front()->network()->tiles();
+  if (!tiles.mpp || !info.mpp) return asked;
+  return area_level(info.levels, *info.mpp, *tiles.mpp, asked, tiles.mpp_tolerance);
 }
 
 }  // namespace slidestream

@@ -14,7 +14,6 @@ namespace slidestream {
 namespace {
 
 constexpr std::int64_t one = 65536;
-constexpr double as_it_is = 1311.0;  // 2 % of `one`
 constexpr std::int64_t most_factor = 256 * one;
 
 /// Samples of a row of the output that make a task.
@@ -22,9 +21,9 @@ constexpr std::int64_t part_columns = 1024;
 
 }  // namespace
 
-std::int64_t area_factor(double target, double mpp) {
+std::int64_t area_factor(double target, double mpp, double tolerance) {
   const double factor = std::rint(65536.0 * target / mpp);
-  if (std::abs(factor - 65536.0) <= as_it_is) return one;
+  if (std::abs(factor - 65536.0) <= std::rint(65536.0 * tolerance)) return one;
   if (!(factor > 65536.0)) {
     throw Error("tiles at " + std::to_string(target) + " micrometres a pixel can't be made from pixels of " +
                 std::to_string(mpp));
@@ -153,11 +152,12 @@ void AreaResampler::write(std::uint8_t* out, const Part& part) const {
   }
 }
 
-std::size_t area_level(const std::vector<Level>& levels, double mpp, double target, std::size_t first) {
+std::size_t area_level(const std::vector<Level>& levels, double mpp, double target, std::size_t first,
+                       double tolerance) {
   std::size_t chosen = first;
   for (std::size_t level = first + 1; level < levels.size(); ++level) {
     const double finer = mpp * levels[level].downsample;
-    if (finer > mpp * levels[chosen].downsample && target / finer >= 0.98) chosen = level;
+    if (finer > mpp * levels[chosen].downsample && target / finer >= 1.0 - tolerance) chosen = level;
   }
   return chosen;
 }

@@ -79,7 +79,7 @@ bool look_at(MappedValues& seen, const float* values, std::int64_t count, const 
     const float value = values[i];
     // 0 for every finite number.
     wrong |= static_cast<int>(value - value != 0.0F);
-    outside += static_cast<std::int64_t>(value < output.low || value > output.high);
+    outside += static_cast<std::int64_t>(is_outside(value, output));
     least = value < least ? value : least;
     largest = value > largest ? value : largest;
   }
@@ -205,7 +205,7 @@ void StitchBand::gather(const PixelView<MemorySpace::host>& out) const {
 template <class Sample>
 void StitchBand::gather_rows(const PixelView<MemorySpace::host>& out) const {
   const bool labels = output_.kind == NetworkOutput::Kind::classes;
-  const std::uint32_t fill = format(output_) == rgb_format ? 255 : 0;
+  const std::uint32_t fill = fill_of(output_, format(output_));
   const StitchAxis& across = plan_.x;
   const StitchAxis& down = plan_.y;
   for (std::int64_t y = out.rect.y; y < out.rect.bottom(); ++y) {
@@ -226,9 +226,8 @@ void StitchBand::gather_rows(const PixelView<MemorySpace::host>& out) const {
       const std::int64_t right = across.tile_at(x);
       const bool two = across.blend_at(x, right) >= 0;
       // Pixels that the same tiles count at.
-      const std::int64_t end = std::min(out.rect.right(), two ? right * across.step() + across.overlap
-                                                          : right + 1 == across.count ? across.size
-                                                                                      : (right + 1) * across.step());
+      const std::int64_t end =
+          std::min(out.rect.right(), two ? right * across.step() + across.overlap : across.whole_after(right));
       struct Place {
         const Sample* first;  ///< of pixel x; null where the tile is absent
         std::uint32_t down;

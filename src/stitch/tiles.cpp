@@ -10,11 +10,11 @@
 
 namespace slidestream {
 
-StitchAxis stitch_axis(std::int64_t size, std::int64_t tile, std::int64_t overlap, StitchEdge edge) {
+StitchAxis stitch_axis(std::int64_t size, std::int64_t tile, std::int64_t overlap, StitchEdge edge, bool nearest) {
   if (size < 1 || tile < 1 || overlap < 0 || overlap > tile / 2) {
     throw std::invalid_argument("tiles can't lie so: sizes are positive, and neighbours share at most half of a tile");
   }
-  StitchAxis axis = {size, tile, overlap, 1, 0};
+  StitchAxis axis = {size, tile, overlap, 1, 0, nearest};
   const auto steps_to = [&](std::int64_t way) { return way <= 0 ? 0 : (way + axis.step() - 1) / axis.step(); };
   if (edge == StitchEdge::shift) {
     axis.count = steps_to(size - tile) + 1;
@@ -61,7 +61,8 @@ std::pair<std::int64_t, std::int64_t> StitchPlan::input_rows(std::int64_t row) c
   return {std::clamp<std::int64_t>(input.height - beyond, 0, begin), input.height};
 }
 
-StitchPlan plan_stitching(Size input, std::int64_t side, std::int64_t overlap, std::int64_t scale, StitchEdge edge) {
+StitchPlan plan_stitching(Size input, std::int64_t side, std::int64_t overlap, std::int64_t scale, StitchEdge edge,
+                          bool nearest) {
   if (scale < 1 || side % scale != 0 || overlap % scale != 0) {
     throw std::invalid_argument("a tile's side and overlap must be multiples of the scale");
   }
@@ -70,8 +71,8 @@ StitchPlan plan_stitching(Size input, std::int64_t side, std::int64_t overlap, s
   plan.image = {(input.width + scale - 1) / scale, (input.height + scale - 1) / scale};
   plan.side = side;
   plan.scale = scale;
-  plan.x = stitch_axis(plan.image.width, side / scale, overlap / scale, edge);
-  plan.y = stitch_axis(plan.image.height, side / scale, overlap / scale, edge);
+  plan.x = stitch_axis(plan.image.width, side / scale, overlap / scale, edge, nearest);
+  plan.y = stitch_axis(plan.image.height, side / scale, overlap / scale, edge, nearest);
   return plan;
 }
 

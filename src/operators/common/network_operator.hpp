@@ -32,9 +32,12 @@ class NetworkOperator : public Operator {
       return {{"features", Product::Kind::field, {SampleType::float32, network_->output().channels}}};
     }
     const NetworkOutput output = network_->output();
-    const bool labels = output.kind == NetworkOutput::Kind::classes;
-    return {{labels ? "classes" : "image", Product::Kind::image, StitchBand::format(output), labels,
-             labels ? output.ignore : 0}};
+    const bool classes = output.kind == NetworkOutput::Kind::classes;
+    const bool labels = classes || output.kind == NetworkOutput::Kind::labels;
+    return {{classes  ? "classes"
+             : labels ? "labels"
+                      : "image",
+             Product::Kind::image, StitchBand::format(output), labels, labels ? output.ignore : 0}};
   }
   bool computes_on_gpus() const override { return true; }
   std::string host_description() const override { return network_->description(); }

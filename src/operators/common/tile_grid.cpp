@@ -2,21 +2,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <slidestream/error.hpp>
+#include <sstream>
 
 namespace slidestream::operators {
 
+namespace {
+
+/// \throws Error where the level's pixels are too coarse for the tiles: pixels aren't made up.
+void check_fine_enough(const NetworkTiles& tiles, double mpp) {
+  const double factor = std::rint(65536.0 * *tiles.mpp / mpp);
+  if (factor >= 65536.0 - std::rint(65536.0 * tiles.mpp_tolerance)) return;
+  std::ostringstream text;
+  text << "its pixels have " << mpp << " micrometres, " << std::setprecision(3) << 100.0 * (mpp / *tiles.mpp - 1.0)
+       << " % more than the network's " << *tiles.mpp << "; raise model.mpp_tolerance (" << tiles.mpp_tolerance
+       << ") to use them unchanged";
+  throw Error(text.str());
+}
+
+}  // namespace
+
 TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,
-                   StitchEdge edge) {
+                   StitchEdge edge, bool nearest) {
   TileGrid grid;
   Size input = level;
   if (tiles.mpp) {
     if (!mpp) throw Error("the network's tiles are of a resolution, and the slide's isn't known; set input.mpp");
-    grid.factor = area_factor(*tiles.mpp, *mpp);
+    check_fine_enough(tiles, *mpp);
+    grid.factor = area_factor(*tiles.mpp, *mpp, tiles.mpp_tolerance);
     if (grid.factor != 65536) input = AreaResampler::size_of(level, grid.factor);
     if (input.width < 1 || input.height < 1) throw Error("the slide is smaller than a pixel of the network's tiles");
   }
-  grid.stitch = plan_stitching(input, tiles.side, tiles.overlap, scale, edge);
+  grid.stitch = plan_stitching(input, tiles.side, tiles.overlap, scale, edge, nearest);
   return grid;
 }
 

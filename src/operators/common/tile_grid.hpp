@@ -18,9 +18,9 @@ struct TileGrid {
 };
 
 /// \param mpp  micrometres a pixel of the level, where known. \param scale  as `plan_stitching` has it.
-/// \throws Error where the tiles' resolution can't be made of the level.
+/// \param nearest  as `plan_stitching` has it. \throws Error where the tiles' resolution can't be made of the level.
 TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,
-                   StitchEdge edge);
+                   StitchEdge edge, bool nearest = false);
 
 /// Whether enough of a tile is tissue, as far as it lies inside the slide. \param level  pixels of level 0 a pixel of
 /// the level.

@@ -59,6 +59,7 @@ class CoordinatesOperator final : public Operator {
     tiles_.side = config.model.tile;
     tiles_.overlap = std::max(config.model.overlap, 0);
     if (config.model.mpp > 0.0) tiles_.mpp = config.model.mpp;
+    if (config.model.mpp_tolerance >= 0.0) tiles_.mpp_tolerance = config.model.mpp_tolerance;
     tiles_.tissue_only = config.model.where == ModelWhere::tissue;
     tiles_.tissue_share = std::max(config.model.tissue_share, 0.0);
   }
@@ -76,7 +77,8 @@ class CoordinatesOperator final : public Operator {
     const auto asked = static_cast<std::size_t>(config_.input.level);
     require_square_pixels(tiles_, info);
     // As for the network, where nothing else reads pixels.
-    const std::size_t from = tiles_.mpp && info.mpp ? area_level(info.levels, *info.mpp, *tiles_.mpp, asked) : asked;
+    const std::size_t from =
+        tiles_.mpp && info.mpp ? area_level(info.levels, *info.mpp, *tiles_.mpp, asked, tiles_.mpp_tolerance) : asked;
     const Level& level = info.levels[from];
     const std::optional<double> mpp = info.mpp ? std::optional(*info.mpp * level.downsample) : std::nullopt;
     const StitchEdge edge = config_.stitch.edge == StitchEdge::automatic ? StitchEdge::mirror : config_.stitch.edge;
@@ -123,7 +125,7 @@ std::shared_ptr<const Operator> make_coordinates_operator(const Config& config) 
     throw ConfigError("model.overlap is " + std::to_string(config.model.overlap) +
                       "; expected at most half of model.tile, " + std::to_string(config.model.tile / 2));
   }
-  if (config.model.output == ModelOutput::image || config.model.output == ModelOutput::classes) {
+  if (config.model.output != ModelOutput::automatic && config.model.output != ModelOutput::vector) {
     throw ConfigError(because + "model.output isn't \"vector\": an image has no file of places");
   }
   if (config.features.format != FeatureFormat::h5) {

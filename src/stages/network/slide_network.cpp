@@ -262,6 +262,11 @@ std::optional<std::string> SlideNetwork::complaint(const MappedValues& values) c
   if (values.not_finite >= 0) return called_ + " gave a value that isn't a finite number";
   if (!makes_image_ || values.sound(output_)) return std::nullopt;
   std::ostringstream text;
+  if (output_.kind == NetworkOutput::Kind::labels) {
+    text << called_ << " gave values from " << values.least << " to " << values.largest
+         << " there; labels are whole numbers from 0 to " << output_.high;
+    return text.str();
+  }
   text << called_ << " gave values from " << values.least << " to " << values.largest << " there, and " << range_name_
        << " is " << output_.low << " to " << output_.high << ": set " << activation_name_
        << " to \"softmax\" or \"sigmoid\", or " << range_name_ << " so that it holds all values";
@@ -273,6 +278,7 @@ std::vector<NamedValue> SlideNetwork::figures() const {
     return of == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(of);
   };
   if (!makes_image_) return {{"tiles", static_cast<double>(given_.size())}};
+  if (output_.kind == NetworkOutput::Kind::labels) return {};
   if (output_.kind != NetworkOutput::Kind::classes) return {{"clamped", share(clamped_, values_)}};
   // `ignore` lies behind the classes.
   const std::span<const std::int64_t> classes(labels_.data(), static_cast<std::size_t>(output_.channels));
