@@ -37,6 +37,8 @@ _OTHER_FILES = (".png", ".jpg", ".jpeg", ".jp2", ".svs", ".ndpi", ".mrxs", ".npy
 _FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
 # What values of an image stand for, by the type of its numbers: the largest is white.
 _WHITE = {"uint8": 255.0, "uint16": 65535.0}
+# The largest sample.
+_MOST = {"uint8": 255, "uint16": 65535}
 
 
 class MapResult(RunResult):
@@ -109,15 +111,16 @@ class _Function:
             return 1
         return int(values.shape[1] if self.planar else values.shape[-1])
 
-    def planes(self, values: numpy.typing.NDArray[Any], vector: bool) -> numpy.typing.NDArray[Any]:
+    def planes(self, values: numpy.typing.NDArray[Any], kind: str) -> numpy.typing.NDArray[Any]:
         """The same as batch x channels x height x width of uint8, uint16 or float32."""
+        vector = kind == "vector"
         if vector:
             values = values.reshape(len(values), -1, 1, 1)
         elif values.ndim == 3:
             values = values[:, numpy.newaxis]
         elif not self.planar:
             values = values.transpose(0, 3, 1, 2)
-        if values.dtype == bool and not vector and values.shape[1] == 1:
+        if values.dtype == bool and kind not in ("vector", "labels") and values.shape[1] == 1:
             # As scores of two classes: outside, inside.
             values = numpy.concatenate([~values, values], 1)
         if values.dtype not in (numpy.uint8, numpy.uint16, numpy.float32) or not values.dtype.isnative:
@@ -145,10 +148,19 @@ def _check_gift(values: numpy.typing.NDArray[Any], function: _Function, output: 
     if values.ndim not in (3, 4):
         raise ConfigError(f"{for_batch}; expected " + ("tiles x channels x height x width" if function.planar else
                                                        "tiles x height x width x channels"))
-    height, width = function.planes(values, False).shape[2:]
+    channels, height, width = function.planes(values, kind).shape[1:]
+    if kind == "labels" and (channels != 1 or values.dtype.kind == "f"):
+        raise ConfigError(f"{for_batch}; expected labels: one channel of whole numbers")
     if height != width or tile % height != 0:
         raise ConfigError(f"{for_batch}; expected squares whose side divides the tiles'")
     return kind
+
+
+def _check_whole(values: numpy.typing.NDArray[Any], most: int, what: str) -> None:
+    """That whole numbers are samples of the image as they are. Raises ValueError."""
+    if values.size and (values.min() < 0 or values.max() > most):
+        wider = f' (sample="uint16": 0 to {_MOST["uint16"]})' if most < _MOST["uint16"] else ""
+        raise ValueError(f"the function gave {values.dtype} from {values.min()} to {values.max()}; {what} are 0 to {most}{wider}")
 
 
 def _sets_model(file: Any) -> bool:
@@ -178,7 +190,8 @@ def map(
     batch: int = 16,
     batches: Literal["slide", "mixed"] = "slide",
     out: Path,
-    output: Optional[Literal["image", "classes", "vector"]] = None,
+    output: Optional[Literal["image", "classes", "labels", "vector"]] = None,
+    labels: bool = False,
     activation: Literal["none", "softmax", "sigmoid"] = "none",
     range: Optional[Tuple[float, float]] = None,
     sample: Optional[Literal["uint8", "uint16"]] = None,
@@ -231,11 +244,15 @@ def map(
             on where the last one stopped.
         output: ``"classes"``: of the channels the largest is a pixel's label; else told by the shape. A mask (one channel
             of bool) becomes classes, 0 and 1, which are stored without loss; where tiles overlap the weights decide.
+        labels: The same as ``output="labels"``: the function gives one channel of whole numbers, which are written as
+            they are. Where tiles overlap, a pixel has the label of the tile whose centre is nearest (of equals the
+            earlier one), and levels of the pyramid have every second pixel: labels are never averaged.
         activation: Applied to the values first: ``"softmax"`` over the channels of a pixel, ``"sigmoid"`` of each value.
             Scores of classes (logits) need one. With it ``range`` is (0, 1).
         range: Values that become 0 and the largest of ``sample``. What lies beyond is clamped in an image
             (``model.clamped`` in ``slides.csv`` says how much), and fails the slide in classes without ``activation``.
-            Default: the whole range of an array of uint8 or uint16, else (0, 1).
+            Default: the whole range of an array of uint8 or uint16, else (0, 1). Other whole numbers (int8, int32,
+            int64) are then samples as they are; what doesn't fit fails the slide.
         sample: Of the image that is written. Default: uint16 for an array of that, else uint8.
         mpp: Micrometres a pixel of the tiles, made from the next finer level; default: the level's own pixels.
         tissue: Only tiles with tissue are computed (``tissue_share`` of them at least); elsewhere an image is white (RGB of
@@ -286,37 +303,47 @@ def map(
         raise ConfigError(f"tile is {tile} and batch is {batch}; expected 1 to 8192, and 1 to 4096")
     _core.require_memory(batch * tile * tile * 3, "a batch")
     called = _Function(function, framework, layout_name)
+    if flag("labels", labels):
+        if output not in (None, "labels"):
+            raise ConfigError(f"labels is True and output {shown(output)}; leave one out")
+        output = "labels"
     black = numpy.zeros((batch, 3, tile, tile) if called.planar else (batch, tile, tile, 3), numpy.uint8)
     first = called(black)
     if output is None and first.dtype == bool and first.ndim >= 3 and called.channels(first) == 1:
         # A mask: label images are never compressed with loss, and blending decides by majority.
         output = "classes"
-    kind = _check_gift(first, called, None if output is None else choice("output", output, ("image", "classes", "vector")),
+    kind = _check_gift(first, called, None if output is None else choice("output", output, ("image", "classes", "labels", "vector")),
                        batch, tile)
-    planes = called.planes(first, kind == "vector")
+    planes = called.planes(first, kind)
     if kind == "classes" and planes.shape[1] == 1:
         raise ConfigError(f"the function gave {_shape_text(first)}: one channel, so class 0 would be everywhere; give a mask of "
                           'bool, or output="image"')
     scale = 1 if kind == "vector" else tile // planes.shape[2]
     activation = choice("activation", activation, ("none", "softmax", "sigmoid"))  # type: ignore[assignment]
     if activation != "none":
-        if kind == "vector":
-            raise ConfigError(f"activation is {shown(activation)}; features have none")
+        if kind in ("vector", "labels"):
+            raise ConfigError(f"activation is {shown(activation)}; {'features' if kind == 'vector' else 'labels'} have none")
         if range is not None and range != (0.0, 1.0):
             raise ConfigError(f"range is {range} and activation {shown(activation)}, which gives values from 0 to 1; leave range out")
         range = (0.0, 1.0)
-    guessed = range is None and kind == "image" and first.dtype.name not in _WHITE
-    if range is None:
-        range = (0.0, _WHITE.get(first.dtype.name, 1.0))
     if sample is not None:
         choice("sample", sample, ("uint8", "uint16"))
     else:
         sample = "uint16" if first.dtype.name == "uint16" else "uint8"
+    if kind == "labels" and range is not None:
+        raise ConfigError(f"range is {range}; labels have none")
+    # Whole numbers that nothing else is said of are samples as they are.
+    exact = kind == "labels" or (kind == "image" and range is None and first.dtype.kind in "iu" and first.dtype.name not in _WHITE)
+    guessed = range is None and kind == "image" and first.dtype.name not in _WHITE and not exact
+    if exact:
+        range = (0.0, float(_MOST[sample]))
+    elif range is None:
+        range = (0.0, _WHITE.get(first.dtype.name, 1.0))
     if name is None:
         named = function if hasattr(function, "__qualname__") and hasattr(function, "__module__") else type(function)
         name = f"{named.__module__}.{named.__qualname__}"
     model = {"tile": tile, "overlap": overlap, "batch": batch, "mpp": 0.0 if mpp is None else mpp,
-             "output": kind, "activation": activation, "range": list(range), "sample": sample,
+             "output": kind, "activation": activation, "range": [0.0, 0.0] if kind == "labels" else list(range), "sample": sample,
              "where": "tissue" if tissue else "all", "tissue_share": tissue_share, "batches": batches}
     calls = _core.Calls(
         tile=tile, overlap=overlap, batch=batch, mpp=mpp, tissue=tissue, mixed=mixed, planar=called.planar, kind=kind,
@@ -353,7 +380,9 @@ def map(
             # What its numbers mean was decided by the first ones' type.
             if values.shape != first.shape or values.dtype != first.dtype:
                 raise ValueError(f"the function gave {_shape_text(values)}, and {_shape_text(first)} before")
-            planes = called.planes(values, kind == "vector")
+            if exact and values.dtype != bool:
+                _check_whole(values, _MOST[sample], "labels" if kind == "labels" else "samples")
+            planes = called.planes(values, kind)
             if guessed:
                 look(values)
         except Exception as error:

@@ -192,6 +192,7 @@ void bind_map(nb::module_& module) {
                                                                  : NetworkActivation::none;
              shape.output.kind = kind == "vector"    ? NetworkOutput::Kind::vector
                                  : kind == "classes" ? NetworkOutput::Kind::classes
+                                 : kind == "labels"  ? NetworkOutput::Kind::labels
                                                      : NetworkOutput::Kind::image;
              shape.output.channels = channels;
              shape.output.scale = scale;

@@ -514,3 +514,65 @@ def test_messages_name_the_arguments_of_python(slide, tmp_path):
     with pytest.raises(ss.ConfigError, match="name another folder, or use fresh=True") as caught:
         ss.run([slide], out=tmp_path / "out", analysis={"stride": 64})
     assert "--" not in str(caught.value)
+
+
+def nearest(length, tile, overlap):
+    """For each sample the tile whose centre is nearest, the earlier of equals."""
+    centres = numpy.array(starts(length, tile, overlap)) * 2 + tile
+    return numpy.abs(centres[:, numpy.newaxis] - (2 * numpy.arange(length) + 1)).argmin(axis=0)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "bool"])
+def test_labels_are_never_blended(slide, tmp_path, dtype):
+    """Each pixel has the label of one tile, and levels have labels of level 0."""
+    given = []
+
+    def numbered(pixels):
+        if not pixels.any():
+            return numpy.zeros(pixels.shape[:3], dtype)
+        first = len(given)
+        given.extend(numpy.array([0, 2, 4])[numpy.arange(first, first + len(pixels)) % 3])
+        labels = numpy.empty(pixels.shape[:3], dtype)
+        for place, label in enumerate(given[first:]):
+            labels[place] = label if dtype != "bool" else label > 0
+        return labels
+
+    file = tmp_path / "labels.ome.tif"
+    ss.map(slide, numbered, tile=64, overlap=24, batch=1, out=file, labels=True)
+    made = ss.Slide(file)
+    found = made.read_region((0, 0), 0, made.dimensions)[..., 0]
+    width, height = made.dimensions
+    columns = len(starts(width, 64, 24))
+    tiles = nearest(height, 64, 24)[:, numpy.newaxis] * columns + nearest(width, 64, 24)
+    expected = numpy.array(given)[tiles]
+    assert numpy.array_equal(found, expected > 0 if dtype == "bool" else expected)
+    assert made.codec != "jpeg"
+    if made.level_count > 1:
+        small = made.read_region((0, 0), 1, made.level_dimensions[1])[..., 0]
+        assert numpy.array_equal(small, found[::2, ::2])
+
+
+def test_labels_that_do_not_fit_fail_the_slide(slide, tmp_path):
+    def labels_of(value):
+        return lambda pixels: numpy.where(pixels.any(axis=3), value, 0).astype("int64")
+
+    for value in (256, -1):
+        with pytest.raises(ss.SlideError, match=r"labels are 0 to 255 \(sample=\"uint16\": 0 to 65535\)"):
+            ss.map(slide, labels_of(value), tile=512, out=tmp_path / "a.ome.tif", labels=True)
+    ss.map(slide, labels_of(300), tile=512, out=tmp_path / "b.ome.tif", labels=True, sample="uint16")
+    assert set(numpy.unique(pixels_of(tmp_path / "b.ome.tif"))) <= {0, 300}
+    for more, message in (({"output": "image"}, "leave one out"), ({"range": (0, 9)}, "labels have none"),
+                          ({"activation": "sigmoid"}, "labels have none")):
+        with pytest.raises(ss.ConfigError, match=message):
+            ss.map(slide, labels_of(1), tile=512, out=tmp_path / "c.ome.tif", labels=True, **more)
+    with pytest.raises(ss.ConfigError, match="one channel of whole numbers"):
+        ss.map(slide, lambda pixels: pixels[..., 0] / 2, tile=512, out=tmp_path / "c.ome.tif", labels=True)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
+def test_whole_numbers_are_samples_as_they_are(slide, tmp_path, dtype):
+    ss.map(slide, lambda pixels: pixels.astype(dtype), tile=512, out=tmp_path / "a.ome.tif", image={"compression": "zstd"})
+    whole = ss.Slide(slide)
+    assert numpy.array_equal(pixels_of(tmp_path / "a.ome.tif"), whole.read_region((0, 0), 0, whole.dimensions))
+    with pytest.raises(ss.SlideError, match="samples are 0 to 255"):
+        ss.map(slide, lambda pixels: pixels.astype(dtype) - 1, tile=512, out=tmp_path / "b.ome.tif")
