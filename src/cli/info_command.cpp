@@ -239,9 +239,8 @@ void add_info_command(CLI::App& app, Action& action) {
   command->add_option("slides", options->inputs, "Slides, folders, .list or .csv files")
       ->type_name("SLIDE|DIR|LIST|-")
       ->required();
-  CLI::Option* json =
-      command->add_flag("--json", options->json,
-                        "As JSON: an object for one slide, null if it can't be read; a list for several");
+  CLI::Option* json = command->add_flag(
+      "--json", options->json, "As JSON: an object for one slide, null if it can't be read; a list for several");
   command
       ->add_flag("--check", options->check,
                  "Compare with OpenSlide: levels, mpp, a hundred regions; a line a slide, status 1 for a difference")

@@ -124,7 +124,8 @@ class ShapeFinder : private Shapes {
     if (model_.output == ModelOutput::labels || (model_.output == ModelOutput::automatic && whole)) {
       return find_labels(gives);
     }
-    if (whole) fail(setting("output") + ", and " + gives + "; whole numbers are labels: set model.output to \"labels\"");
+    if (whole)
+      fail(setting("output") + ", and " + gives + "; whole numbers are labels: set model.output to \"labels\"");
     if (!planes && output_shape.size() != 2) {
       fail(gives + "; expected tiles x entries or tiles x channels x height x width");
     }
