@@ -713,7 +713,7 @@ class Tracing(Case):
         command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 200; exec "$@"', "-", PIPELINE, slide, "--out", self.out, "--trace",
                    file, "--set", "pipeline.strip_height=256"]
         result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
-        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn("trace.json: File too large", result.stderr)
         self.assertEqual(self.rows()[0]["status"], "done")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["out"])

@@ -490,7 +490,7 @@ class Failures(Models):
                     file.write(bytes([first ^ 1]))
             process.send_signal(signal.SIGCONT)
             _, told = process.communicate(timeout=250)
-            self.assertEqual(process.returncode, 1, told)
+            self.assertEqual(process.returncode, 3, told)
             self.assertIn("the network's files have changed while the run was under way", told)
             self.assertEqual(self.table(out), [])
 
