@@ -208,7 +208,8 @@ class Features(Models):
         for name in ("level0_magnification", "target_magnification", "tile_magnification", "custom_downsample",
                      "tile_downsample"):
             self.assertIs(types[0].pop(name), numpy.float64, name)
-        self.assertIs(types[0].pop("name"), str)
+        for name in ("name", "creator"):
+            self.assertIs(types[0].pop(name), str, name)
         self.assertEqual(set(types[0].values()), {numpy.int64})
 
     def test_a_tensor_for_clam(self):

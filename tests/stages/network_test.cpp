@@ -322,7 +322,7 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
         network.cut.mpp = 0.25;
         config.input.mpp = 0.5;
       },
-      "can't be made from pixels of 0.500000");
+      "its pixels have 0.5 micrometres, 100 % more than the network's 0.25; raise model.mpp_tolerance (0.02)");
   fails(
       [](MadeUp&, Config& config) {
         config.stitch.memory_mib = 1;
