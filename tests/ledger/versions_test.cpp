@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 #include <slidestream/pipeline.hpp>
+#include <sstream>
+#include <string>
 
 #include "compare/compare.hpp"
 #include "ledger/fingerprint.hpp"
@@ -74,6 +76,16 @@ void make_earlier(const fs::path& file, std::int64_t version) {
                    std::string(ledger_versions()[static_cast<std::size_t>(version - 1)].indices) +
                    "; PRAGMA user_version = " + number + "; UPDATE settings SET value = '" + number +
                    "' WHERE name = 'the ledger''s version'");
+}
+
+/// A table without its last column, the names of maps, which earlier versions didn't write.
+std::string without_maps(const std::string& table) {
+  std::string kept;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) kept += line.substr(0, line.rfind(',')) + "\n";
+  CHECK(table.substr(0, table.find('\n')).ends_with(",map"));
+  CHECK(contains(table, ",s3.npy\n"));
+  return kept;
 }
 
 }  // namespace
@@ -176,7 +188,7 @@ TEST_CASE("ledgers of one earlier version are merged, and say what that version'
     CHECK(merged.corpus.done == 3);
     CHECK(merged.corpus.failed == 2);
     CHECK(merged.missing.empty());
-    CHECK(text_of(folder / "out/slides.csv") == text_of(kept(version) / "slides.csv"));
+    CHECK(without_maps(text_of(folder / "out/slides.csv")) == text_of(kept(version) / "slides.csv"));
   }
   CHECK(fs::exists(folder / "out/maps/s3.npy"));
   // Joined, they are still that version's.
@@ -288,7 +300,7 @@ TEST_CASE("damage of an earlier version's ledger is found") {
   SUBCASE("views of its own under the names of those that show it") {
     tamper(file, "CREATE VIEW slides_2 AS SELECT 1; CREATE VIEW settings_1 AS SELECT 2; CREATE VIEW sums AS SELECT 3");
     CHECK(merged().empty());
-    CHECK(text_of(folder / "out/slides.csv") == text_of(kept(version) / "slides.csv"));
+    CHECK(without_maps(text_of(folder / "out/slides.csv")) == text_of(kept(version) / "slides.csv"));
   }
 }
 
