@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <vector>
 
 #include "operators/tissue/ink.hpp"
 #include "operators/tissue/tissue.hpp"
@@ -106,6 +107,70 @@ TEST_CASE("What has a pen's colour and is small or uneven is no ink") {
   CHECK(marked(square(17, 0)) == 0.0);
   CHECK(marked(square(40, 0)) > 0.2);
   CHECK(marked(square(40, 30)) == 0.0);
+}
+
+TEST_CASE("Strokes of ink are widened, and what lies between them filled, however near they are") {
+  constexpr std::int64_t reach = 4;
+  std::mt19937_64 random(11);
+  for (int turn = 0; turn < 40; ++turn) {
+    const std::int64_t width = 40 + static_cast<std::int64_t>(random() % 60);
+    const std::int64_t height = 140;
+    // Stripes 5 to 9 pixels wide with gaps of 1 to 14. Their edges aren't even: 3 x 120 pixels are ink at least.
+    std::vector<std::uint8_t> inked(static_cast<std::size_t>(width), 0);
+    for (std::int64_t x = 1 + static_cast<std::int64_t>(random() % 6); x < width;) {
+      const std::int64_t end = x + 5 + static_cast<std::int64_t>(random() % 5);
+      if (end >= width) break;
+      std::fill(inked.begin() + x, inked.begin() + end, std::uint8_t{1});
+      x = end + 1 + static_cast<std::int64_t>(random() % 14);
+    }
+    const auto is_inked = [&](std::int64_t x, std::int64_t y) {
+      return x >= 0 && x < width && y >= 10 && y < 130 && inked[static_cast<std::size_t>(x)] != 0;
+    };
+    // Beside ink, glass of the first colour may be mixed with it and that of the second can't.
+    const bool is_mixed = turn % 2 == 0;
+    PixelImage image({width, height}, rgb_format);
+    for (std::int64_t y = 0; y < height; ++y) {
+      for (std::int64_t x = 0; x < width; ++x) {
+        const Rgb glass = {is_mixed ? 242 : 246, 242, 244};
+        const Rgb colour = is_inked(x, y) ? Rgb{25, 50, 150} : glass;
+        for (int c = 0; c < 3; ++c) image.set(x, y, c, static_cast<std::uint8_t>(colour[static_cast<std::size_t>(c)]));
+      }
+    }
+    Mask ink = empty_mask(image.image, {}, {});
+    mark_ink(ink, image.view());
+    // What a closing with a square gives, pixel by pixel. Outside of the image nothing is known.
+    const auto any = [&](std::int64_t x, std::int64_t y, std::int64_t by, const auto& holds) {
+      for (std::int64_t j = std::max<std::int64_t>(y - by, 0); j <= std::min(y + by, height - 1); ++j) {
+        for (std::int64_t i = std::max<std::int64_t>(x - by, 0); i <= std::min(x + by, width - 1); ++i) {
+          if (holds(i, j)) return true;
+        }
+      }
+      return false;
+    };
+    const auto is_edge = [&](std::int64_t x, std::int64_t y) {
+      return any(x, y, 1, [&](std::int64_t i, std::int64_t j) { return !is_inked(i, j); });
+    };
+    Mask wide = empty_mask(image.image, {}, {});
+    for (std::int64_t y = 0; y < height; ++y) {
+      for (std::int64_t x = 0; x < width; ++x) {
+        const bool near =
+            any(x, y, reach, [&](std::int64_t i, std::int64_t j) { return is_inked(i, j) && !is_edge(i, j); });
+        wide.row(y)[static_cast<std::size_t>(x)] = near ? 1 : 0;
+      }
+    }
+    std::int64_t wrong = 0;
+    for (std::int64_t y = 0; y < height; ++y) {
+      for (std::int64_t x = 0; x < width; ++x) {
+        const bool kept = !any(
+            x, y, reach, [&](std::int64_t i, std::int64_t j) { return wide.row(j)[static_cast<std::size_t>(i)] == 0; });
+        const bool near = wide.row(y)[static_cast<std::size_t>(x)] != 0;
+        const bool expected = kept || (near && (is_mixed || is_inked(x, y)));
+        wrong += (ink.row(y)[static_cast<std::size_t>(x)] != 0) != expected;
+      }
+    }
+    CAPTURE(turn);
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("Pale tissue is found beside strong stain") {

@@ -72,7 +72,7 @@ bool is_even(const ConstHostView& rgb, std::int64_t x, std::int64_t y) noexcept 
 /// Sets pixels to `value` that lie within `reach` columns of one that has it.
 void spread_in_row(std::span<std::uint8_t> row, std::uint8_t value, std::int64_t reach) noexcept {
   const auto width = std::ssize(row);
-  std::int64_t done = 0;
+  std::int64_t filled = 0;
   for (std::int64_t x = 0; x < width;) {
     if (row[static_cast<std::size_t>(x)] != value) {
       ++x;
@@ -80,13 +80,13 @@ void spread_in_row(std::span<std::uint8_t> row, std::uint8_t value, std::int64_t
     }
     std::int64_t end = x;
     while (end < width && row[static_cast<std::size_t>(end)] == value) ++end;
-    const std::int64_t left = std::max(x - reach, done);
-    done = std::min(end + reach, width);
-    // What follows is looked at as it was.
-    std::int64_t next = end;
-    while (next < done && row[static_cast<std::size_t>(next)] != value) ++next;
-    std::fill(row.begin() + left, row.begin() + next, value);
-    x = next;
+    const std::int64_t left = std::max(x - reach, filled);
+    const std::int64_t right = std::min(end + reach, width);
+    // As far as the next one that has it: what follows is looked at as it was.
+    filled = end;
+    while (filled < right && row[static_cast<std::size_t>(filled)] != value) ++filled;
+    std::fill(row.begin() + left, row.begin() + filled, value);
+    x = filled;
   }
 }
 
