@@ -10,7 +10,10 @@
 #include <ctime>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
@@ -19,8 +22,7 @@ namespace slidestream::cli {
 
 namespace {
 
-void write_to_stderr(const std::string& text) {
-  std::string_view left = text;
+void write_to_stderr(std::string_view left) {
   while (!left.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, left.data(), left.size());
     // Nobody could be told.
@@ -55,12 +57,36 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    const std::string text = (options_.json ? json_line(message) : plain_line(message)) + "\n";
-    write_to_stderr(live_.empty() ? text : "\r\x1b[K" + text + live_);
+    try {
+      const std::string text = (options_.json ? json_line(message) : plain_line(message)) + "\n";
+      write_to_stderr(live_.empty() ? text : "\r\x1b[K" + text + live_);
+    } catch (const std::bad_alloc&) {
+      write_without_memory(message);
+    }
   }
   void flush_() override {}
 
  private:
+  /// What can be said where no memory is left for a line: its beginning, and `?` for what isn't plain ASCII.
+  void write_without_memory(const spdlog::details::log_msg& message) const noexcept {
+    std::array<char, 1024> line;
+    std::size_t size = 0;
+    const auto add = [&](std::string_view text) {
+      for (const char c : text.substr(0, line.size() - size)) line[size++] = c;
+    };
+    const std::string_view level = message.level >= spdlog::level::err    ? "error"
+                                   : message.level == spdlog::level::warn ? "warning"
+                                                                          : "info";
+    add(options_.json ? R"({"level":")" : "");
+    add(options_.json || message.level >= spdlog::level::warn ? level : "");
+    add(options_.json ? R"(","message":")" : message.level >= spdlog::level::warn ? ": " : "");
+    for (const char c : std::string_view(message.payload.data(), message.payload.size()).substr(0, 900)) {
+      line[size++] = c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c;
+    }
+    add(options_.json ? "\"}\n" : "\n");
+    write_to_stderr({line.data(), size});
+  }
+
   static std::string json_line(const spdlog::details::log_msg& message) {
     const auto level = spdlog::level::to_string_view(message.level);
     const nlohmann::ordered_json json = {{"time", time_text(message.time, "%Y-%m-%dT%H:%M:%SZ")},

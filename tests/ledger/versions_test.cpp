@@ -82,9 +82,9 @@ void make_earlier(const fs::path& file, std::int64_t version) {
 std::string without_maps(const std::string& table) {
   std::string kept;
   std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) kept += line.substr(0, line.rfind(',')) + "\n";
-  CHECK(table.substr(0, table.find('\n')).ends_with(",map"));
-  CHECK(contains(table, ",s3.npy\n"));
+  for (std::string line; std::getline(lines, line);) kept += line.substr(0, line.rfind(',')) + "\r\n";
+  CHECK(table.substr(0, table.find('\n')).ends_with(",map\r"));
+  CHECK(contains(table, ",s3.npy\r\n"));
   return kept;
 }
 
