@@ -12,6 +12,7 @@
 
 #include "config/suggest.hpp"
 #include "ledger/database.hpp"
+#include "ledger/ledger.hpp"
 #include "ledger/schema.hpp"
 #include "sink/view_page.hpp"
 
@@ -234,7 +235,10 @@ void check_folder_target(const fs::path& path, bool overwrite) {
 }
 
 FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
-    : folder_(config.output.dir), overwrite_(overwrite), is_ours_(!begins_anew && is_there(folder_ / ledger_name)) {
+    : folder_(config.output.dir),
+      overwrite_(overwrite),
+      moves_maps_(begins_anew && Ledger::has_results(folder_)),
+      is_ours_(!begins_anew && is_there(folder_ / ledger_name)) {
   if (!is_ours_ || overwrite_) return;
   try {
     const std::unique_ptr<Database> database = open_to_read(folder_ / ledger_name);
@@ -248,6 +252,7 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
 void FolderGuard::check_names(const std::vector<std::string>& maps) const {
   if (is_ours_) return;
   check_target(folder_ / "progress.json", overwrite_);
+  if (moves_maps_) return;
   for (const std::string& map : maps) check_target(folder_ / "maps" / map, overwrite_);
 }
 

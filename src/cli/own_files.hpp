@@ -39,7 +39,8 @@ class FolderGuard {
  private:
   std::filesystem::path folder_;
   bool overwrite_;
-  bool is_ours_;  ///< it has a ledger: files that don't say whose they are count as this program's
+  bool moves_maps_;  ///< with other results, before the first is written
+  bool is_ours_;     ///< it has a ledger: files that don't say whose they are count as this program's
   std::unordered_set<std::string> made_;  ///< files that the ledger lists, whatever became of them
 };
 

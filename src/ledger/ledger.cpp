@@ -279,10 +279,15 @@ void Ledger::release() {
   transaction.commit();
 }
 
+bool Ledger::has_results(const fs::path& folder) {
+  std::error_code code;
+  return fs::exists(folder / ledger_name, code) || !first_result(folder).empty();
+}
+
 std::string Ledger::move_aside(const Config& config, const Options& options) {
   const fs::path folder = config.output.dir;
   std::error_code code;
-  if (!fs::exists(folder / ledger_name, code) && first_result(folder).empty()) return {};
+  if (!has_results(folder)) return {};
   refuse_if_in_use(folder / ledger_name, false);
   std::unique_ptr<Database> database;
   if (is_readable(folder / ledger_name)) {

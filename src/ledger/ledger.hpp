@@ -77,6 +77,8 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
+  /// Whether a folder has results or a ledger, which `move_aside` would move.
+  static bool has_results(const std::filesystem::path& folder);
   /// Moves what an earlier run left in `config.output.dir` into its folder `earlier-N` and returns that; empty where
   /// there was nothing. \throws ConfigError when a living process has it; OutputError.
   static std::string move_aside(const Config& config, const Options& options);
