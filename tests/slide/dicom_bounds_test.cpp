@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "slide/dicom/folder_heads.hpp"
 #include "slide/dicom_pictures.hpp"
 #include "slide/formats.hpp"
+#include "support/failing_reads.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace slidestream::test {
@@ -121,6 +123,47 @@ TEST_CASE("DICOM: a folder's files are read once, whatever its time says") {
   CHECK(dicom::heads_read() - before <= 2);
   fs::remove(folder.path() / "more.dcm");
   CHECK(files_of_slide(folder.path() / name(0)).size() == 1);
+}
+
+TEST_CASE("DICOM: a file that changes all the time, and files that come, cost slides little") {
+  const TemporaryFolder folder;
+  constexpr int slides = 40;
+  const auto name = [](int i) { return "slide-" + std::to_string(i) + ".dcm"; };
+  for (int i = 0; i < slides; ++i) {
+    const std::string series = "1.2." + std::to_string(i);
+    folder.write(name(i),
+                 make_dicom(make_picture(64, 64, 3, 1), {.series = series, .instance = series + ".1"}).encode());
+  }
+  Slide::open(folder.path() / name(0));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  Slide::open(folder.path() / name(0));
+  const std::uint64_t before = dicom::files_looked_at();
+  for (int i = 0; i < slides; ++i) {
+    std::ofstream(folder.path() / "log.txt", std::ios::app) << "a line\n";
+    CHECK(files_of_slide(folder.path() / name(i)).size() == 1);
+  }
+  // All of them when the folder changed and when that is two seconds ago, and the growing one each time.
+  CHECK(dicom::files_looked_at() - before <= 3 * slides + 2);
+}
+
+TEST_CASE("DICOM: a file that the storage refuses holds up its folder's slides for two seconds") {
+  for (const std::string refused : {"refused.dcm", "refused.bin"}) {
+    const TemporaryFolder folder;
+    const fs::path path = folder.write("sound.dcm", make_dicom(make_picture(64, 64, 3, 1)).encode());
+    folder.write(refused, make_dicom(make_picture(64, 64, 3, 1), {.series = "1.9", .instance = "1.9.1"}).encode());
+    fail_reads(refused, 1'000'000, EIO);
+    CHECK_THROWS_AS(Slide::open(path), StorageError);
+    CHECK_THROWS_AS(files_of_slide(path), StorageError);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+    const auto slide = Slide::open(path);
+    CHECK(files_of_slide(path).size() == 1);
+    CHECK((slide->info().warnings.size() == 1) == (refused == "refused.dcm"));
+    for (const std::string& line : slide->info().warnings) CHECK(line.ends_with("1, the first refused.dcm"));
+    fail_nothing();
+    // Read at last, it is another slide's.
+    CHECK(Slide::open(path)->info().warnings.empty());
+    CHECK(files_of_slide(folder.path() / refused).size() == 1);
+  }
 }
 
 TEST_CASE("DICOM: listing a folder ends when the caller gives it up") {

@@ -8,8 +8,12 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <slidestream/error.hpp>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "slide/dicom/instance.hpp"
 
@@ -27,6 +31,7 @@ constexpr const char* suffix = ".dcm";
 constexpr auto settling = std::chrono::seconds(2);
 
 std::atomic<std::uint64_t> count_of_heads{0};
+std::atomic<std::uint64_t> count_of_looks{0};
 
 std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
@@ -57,7 +62,8 @@ class Settling {
   std::optional<SteadyClock::time_point> seen_;
 };
 
-/// What is remembered of one folder.
+/// What is remembered of one folder. What a call costs besides what changed: two stamps and those of the files that
+/// changed lately, and the names where some came or went.
 class KnownFolder {
  public:
   std::shared_ptr<const FolderHeads> read(const fs::path& folder, const std::function<bool()>& give_up) {
@@ -66,14 +72,17 @@ class KnownFolder {
       if (give_up && give_up()) throw_stopped(folder, "was being listed");
     }
     const std::optional<Stamp> stamp = stamp_of(folder);
-    if (stamp && listed_ != nullptr && is_settled_ && *stamp == stamp_) return listed_;
-    is_settled_ = false;
-    const bool settles = stamp && settling_.note(*stamp);
-    listed_ = list(folder, give_up);
-    if (stamp) stamp_ = *stamp;
-    // What couldn't be looked at is tried again.
-    is_settled_ = settles && listed_->fault == nullptr && std::ranges::all_of(known_, &Head::is_settled, head_of);
-    return listed_;
+    if (!stamp || !names_are_settled_ || *stamp != stamp_) {
+      names_are_settled_ = false;
+      const bool settles = stamp && settling_.note(*stamp);
+      list(folder, give_up);
+      // A file may have taken the place of one that is known, at the same time as another for the last time now.
+      all_are_due_ = all_are_due_ || settles || !stamp || *stamp != stamp_;
+      if (stamp) stamp_ = *stamp;
+      names_are_settled_ = settles;
+    }
+    look(folder, give_up);
+    return held_;
   }
 
   std::size_t size() const noexcept { return size_.load(); }
@@ -82,64 +91,104 @@ class KnownFolder {
   struct Known {
     Head head;
     Settling settling;
-    std::uint64_t round = 0;  ///< that it was listed in last
+    std::uint64_t round = 0;                             ///< that it was listed in last
+    std::optional<SteadyClock::time_point> fails_since;  ///< the storage keeps it from being read
   };
-  static const Head& head_of(const std::pair<const std::string, Known>& entry) { return entry.second.head; }
 
-  std::shared_ptr<const FolderHeads> list(const fs::path& folder, const std::function<bool()>& give_up) {
-    auto found = std::make_shared<FolderHeads>();
+  void list(const fs::path& folder, const std::function<bool()>& give_up) {
     ++round_;
     std::error_code code;
     fs::directory_iterator entries(folder, code);
     for (; !code && entries != fs::directory_iterator(); entries.increment(code)) {
       if (give_up && give_up()) throw_stopped(folder, "was being listed");
-      const fs::path& path = entries->path();
-      const std::string name = path.filename().string();
+      const std::string name = entries->path().filename().string();
       std::error_code ignored;
       const bool is_named_so = has_suffix(name, suffix);
       if (name.starts_with('.') || (has_slide_suffix(name) && !is_named_so) || !entries->is_regular_file(ignored)) {
         continue;
       }
-      add(*found, path, name, give_up);
+      const auto [known, is_new] = known_.try_emplace(name);
+      known->second.round = round_;
+      if (is_new) unsettled_.insert(name);
     }
     if (code) throw_system_error(folder, "can't be listed", code.value());
-    std::erase_if(known_, [this](const auto& entry) { return entry.second.round != round_; });
+    const auto is_gone = [this](const auto& entry) { return entry.second.round != round_; };
+    if (std::erase_if(known_, is_gone) > 0) held_ = nullptr;
+    std::erase_if(unsettled_, [this](const std::string& name) { return !known_.contains(name); });
     size_ = known_.size();
-    std::ranges::sort(found->heads, {}, &std::pair<std::string, Head>::first);
-    return found;
   }
 
-  void add(FolderHeads& found, const fs::path& path, const std::string& name, const std::function<bool()>& give_up) {
-    Known& known = known_[name];
-    known.round = round_;
-    const std::optional<Stamp> stamp = stamp_of(path);
-    if (!stamp || !known.head.is_settled || *stamp != known.head.stamp) {
-      known.head = {};
-      const bool settles = stamp && known.settling.note(*stamp);
-      if (stamp) known.head.stamp = *stamp;
-      try {
-        if (has_suffix(name, suffix) || begins_like_dicom(path)) known.head.file = read_head(path, give_up);
-        known.head.is_settled = settles;
-      } catch (const StoppedError&) {
-        throw;
-      } catch (const StorageError&) {
-        if (found.fault == nullptr) found.fault = std::current_exception();
-        known.head.is_unreadable = has_suffix(name, suffix);
-      } catch (const SlideError&) {
-        known.head.is_unreadable = has_suffix(name, suffix);
-        known.head.is_settled = settles;
-      }
-      if (known.head.file) known.head.file->path = name;
+  /// Looks at files that changed lately. At all others, too, where one may have been replaced; in a large folder that
+  /// takes long, and a twentieth of the time is spent on it at most.
+  void look(const fs::path& folder, const std::function<bool()>& give_up) {
+    const auto begin = SteadyClock::now();
+    const bool all = all_are_due_ && begin >= next_of_all_;
+    const bool had_fault = fault_ != nullptr;
+    fault_ = nullptr;
+    if (all) {
+      for (auto& [name, known] : known_) look_at(folder, name, known, give_up);
+      const auto end = SteadyClock::now();
+      next_of_all_ = end + 20 * (end - begin);
+      all_are_due_ = false;
+    } else {
+      const std::vector<std::string> names(unsettled_.begin(), unsettled_.end());
+      for (const std::string& name : names) look_at(folder, name, known_.at(name), give_up);
     }
-    if (known.head.file || known.head.is_unreadable) found.heads.emplace_back(name, known.head);
+    if (held_ != nullptr && !had_fault && fault_ == nullptr) return;
+    auto held = std::make_shared<FolderHeads>();
+    for (const auto& [name, known] : known_) {
+      if (known.head.file || known.head.is_unreadable) held->heads.emplace_back(name, known.head);
+    }
+    held->fault = fault_;
+    held_ = std::move(held);
+  }
+
+  void look_at(const fs::path& folder, const std::string& name, Known& known, const std::function<bool()>& give_up) {
+    const fs::path path = folder / name;
+    const std::optional<Stamp> stamp = stamp_of(path);
+    ++count_of_looks;
+    if (stamp && known.head.is_settled && *stamp == known.head.stamp) return;
+    unsettled_.insert(name);
+    const Head before = std::exchange(known.head, {});
+    const bool settles = stamp && known.settling.note(*stamp);
+    if (stamp) known.head.stamp = *stamp;
+    const bool is_named_so = has_suffix(name, suffix);
+    try {
+      if (is_named_so || begins_like_dicom(path)) known.head.file = read_head(path, give_up);
+      known.head.is_settled = settles;
+      known.fails_since.reset();
+    } catch (const StoppedError&) {
+      throw;
+    } catch (const DescriptorError&) {
+      if (fault_ == nullptr) fault_ = std::current_exception();
+      known.head.is_unreadable = is_named_so;
+    } catch (const StorageError&) {
+      // It may be a level of any slide. What doesn't pass is told of, and holds up none.
+      const auto now = SteadyClock::now();
+      if (!known.fails_since) known.fails_since = now;
+      if (now - *known.fails_since < settling && fault_ == nullptr) fault_ = std::current_exception();
+      known.head.is_unreadable = is_named_so;
+    } catch (const SlideError&) {
+      known.head.is_unreadable = is_named_so;
+      known.head.is_settled = settles;
+      known.fails_since.reset();
+    }
+    if (known.head.file) known.head.file->path = name;
+    if (known.head.is_settled) unsettled_.erase(name);
+    const auto says = [](const Head& head) { return std::tuple(head.is_settled, head.is_unreadable, head.file); };
+    if (says(known.head) != says(before)) held_ = nullptr;
   }
 
   std::timed_mutex mutex_;  ///< of what follows, without `size_`
   Stamp stamp_;
   Settling settling_;
-  bool is_settled_ = false;
-  std::shared_ptr<const FolderHeads> listed_;
+  bool names_are_settled_ = false;
+  bool all_are_due_ = false;
+  SteadyClock::time_point next_of_all_;
   std::map<std::string, Known> known_;
+  std::set<std::string> unsettled_;  ///< of these names
+  std::exception_ptr fault_;         ///< of the last look
+  std::shared_ptr<const FolderHeads> held_;
   std::uint64_t round_ = 0;
   std::atomic<std::size_t> size_{0};
 };
@@ -204,5 +253,6 @@ std::shared_ptr<const FolderHeads> heads_of(const fs::path& folder, const std::f
 }
 
 std::uint64_t heads_read() noexcept { return count_of_heads.load(); }
+std::uint64_t files_looked_at() noexcept { return count_of_looks.load(); }
 
 }  // namespace slidestream::dicom

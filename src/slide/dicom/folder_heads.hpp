@@ -38,7 +38,7 @@ struct Head {
 /// What a folder has of whole-slide images.
 struct FolderHeads {
   std::vector<std::pair<std::string, Head>> heads;  ///< by name
-  std::exception_ptr fault;                         ///< of the storage, where it kept a file from being looked at
+  std::exception_ptr fault;  ///< of the storage, where it keeps a file from being looked at, for less than 2 s
 
   /// Null: the folder has no such file.
   const Head* find(const std::string& name) const;
@@ -49,11 +49,15 @@ struct FolderHeads {
 std::optional<SeriesFile> read_head(const std::filesystem::path& path, const std::function<bool()>& give_up);
 
 /// The files of a folder. Folders and files are read once per process as long as they stay as they are; what was read
-/// when `give_up` ended a call is kept for the next one. Thread-safe; of a folder one thread reads, and others wait.
+/// when `give_up` ended a call is kept for the next one. A file whose place another one took under the same name may be
+/// seen late, after twenty times what looking at the whole folder takes. Thread-safe; of a folder one thread reads, and
+/// others wait.
 /// \throws SlideError when the folder can't be listed, StorageError when that may pass
 std::shared_ptr<const FolderHeads> heads_of(const std::filesystem::path& folder, const std::function<bool()>& give_up);
 
 /// Files whose beginnings were read since the process began: for tests.
 std::uint64_t heads_read() noexcept;
+/// How often the process looked whether a file of a folder changed: for tests.
+std::uint64_t files_looked_at() noexcept;
 
 }  // namespace slidestream::dicom
