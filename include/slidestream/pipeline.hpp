@@ -72,6 +72,9 @@ class RunControl {
   /// Called with the path of each file or folder of a slide before it is begun, after `image_file`. Called from any
   /// thread. An exception fails the slide. May be empty.
   std::function<void(const std::filesystem::path& file)> check_file;
+  /// Called with a slide's path when a file of it can't be written, which ends the run. Called from any thread. It must
+  /// not throw. May be empty.
+  std::function<void(const std::string& path)> on_unwritten;
   /// Called when a slide is done or failed, in the order in which slides end. One thread makes all calls, one at a
   /// time, before `run_pipeline` returns. A call may block. If it blocks long, the run waits, because results keep
   /// their slots. A call may move `map` and `sums` out of the result.

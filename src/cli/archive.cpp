@@ -121,12 +121,16 @@ std::int64_t Archive::deaths_of(std::size_t place) const {
   return found == start_.deaths.end() ? 0 : found->second;
 }
 
+bool Archive::is_suspect(std::size_t place) const {
+  return deaths_of(place) >= deaths_of_suspect || start_.unwritten.contains(place);
+}
+
 std::vector<std::string> Archive::todo() const {
   std::vector<std::string> paths;
   paths.reserve(start_.todo.size());
   for (const std::int64_t deaths : {0, 1}) {
     for (const std::size_t place : start_.todo) {
-      if (deaths_of(place) == deaths) paths.push_back(manifest_[place].path);
+      if (deaths_of(place) == deaths && !is_suspect(place)) paths.push_back(manifest_[place].path);
     }
   }
   return paths;
@@ -135,7 +139,7 @@ std::vector<std::string> Archive::todo() const {
 std::vector<std::string> Archive::suspects() const {
   std::vector<std::string> paths;
   for (const std::size_t place : start_.todo) {
-    if (deaths_of(place) >= deaths_of_suspect) paths.push_back(manifest_[place].path);
+    if (is_suspect(place)) paths.push_back(manifest_[place].path);
   }
   return paths;
 }
@@ -192,8 +196,11 @@ void Archive::tell_start() const {
   for (const SlideResult& slide : given_up_) {
     spdlog::error("{}: {}; --retry-failed tries it again", slide.path, slide.error);
   }
-  for (const std::string& path : suspects()) {
-    spdlog::warn("{}: two processes died while they worked on it: it is tried alone, behind all others", path);
+  for (const std::size_t place : start_.todo) {
+    if (!is_suspect(place)) continue;
+    spdlog::warn("{}: {}: it is tried alone, behind all others", manifest_[place].path,
+                 deaths_of(place) >= deaths_of_suspect ? "two processes died while they worked on it"
+                                                       : "an earlier run ended as a file of it couldn't be written");
   }
   if (start_.joined && !start_.todo.empty()) {
     spdlog::warn("{}: holds joined results; with slides of its own the folders can't be joined into it again",
@@ -254,6 +261,15 @@ void Archive::slide_started(const std::string& path) noexcept {
     ledger_->started(places_.at(path));
   } catch (const std::exception& error) {
     fail(error.what());
+  }
+}
+
+void Archive::slide_unwritten(const std::string& path) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    unwritten_.insert(places_.at(path));
+  } catch (const std::exception&) {
+    // Then it is tried among the others again.
   }
 }
 
@@ -458,6 +474,7 @@ void Archive::write_files(const RunResult& run) {
   if (ledger_->is_lost()) return;
   std::string first_failure;
   try {
+    if (!unwritten_.empty()) ledger_->note_unwritten(unwritten_);
     if (failure().empty() && !write_missing_maps(config_, *ledger_, map_files_).empty()) {
       first_failure =
           ledger_->file().string() + ": damaged: a map isn't what was written; the same command does it again";

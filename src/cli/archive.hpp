@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -49,13 +50,16 @@ class Archive {
   const LedgerStart& start() const noexcept { return start_; }
   /// Paths of the slides that are to be done. Those that a process died at come last.
   std::vector<std::string> todo() const;
-  /// Paths of slides that are to be done behind all others, each alone: two processes died while they worked on it.
+  /// Paths of slides that are to be done behind all others, each alone: two processes died while they worked on it, or
+  /// a run ended as a file of it couldn't be written.
   std::vector<std::string> suspects() const;
 
   /// Connects with the run, and keeps the ledger alive and the files up to date from now on.
   void watch(RunControl& control);
   /// Before a slide is opened; any thread.
   void slide_started(const std::string& path) noexcept;
+  /// The run ends as a file of the slide can't be written; any thread.
+  void slide_unwritten(const std::string& path) noexcept;
   /// What the names of a slide's images begin with; any thread. \throws OutputError where the ledger can't keep it: the
   /// run ends, and the slide stays to be done.
   std::string image_name(const std::string& path);
@@ -92,6 +96,7 @@ class Archive {
 
   void give_up_deadly_slides();
   std::int64_t deaths_of(std::size_t place) const;
+  bool is_suspect(std::size_t place) const;
   void tell_start() const;
   void place_maps();
   bool is_unnamed(const std::string& path) const;
@@ -117,7 +122,8 @@ class Archive {
   Corpus corpus_;
   std::vector<SlideResult> first_slides_;
 
-  mutable std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;         ///< of what follows
+  std::set<std::size_t> unwritten_;  ///< places of slides that the run ended at
   std::condition_variable changed_;
   bool ended_ = false;
   std::size_t failed_ = 0;  ///< slides, before this process too

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,7 @@ struct LedgerStart {
   std::vector<std::string> other_inputs;  ///< of those whose file is the same: their outlines or mpp are others
   /// By place in the manifest: how many processes died in a row while they worked on the slide, perhaps among others.
   std::map<std::size_t, std::int64_t> deaths;
+  std::set<std::size_t> unwritten;    ///< places of slides that a run ended at, as a file of theirs couldn't be written
   std::vector<std::string> unmade;    ///< what is wrong with files that were made of slides, which are to be done again
   std::vector<std::string> vanished;  ///< paths of slides that were done and can't be looked at now
   std::vector<std::string> damaged;   ///< what is wrong with rows that can't be read; their slides are to be done
@@ -85,6 +87,10 @@ class Ledger {
 
   /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is.
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed);
+
+  /// Keeps which slides the run ended at, as a file of theirs couldn't be written: the next start has them in
+  /// `LedgerStart::unwritten`.
+  void note_unwritten(const std::set<std::size_t>& slides);
 
   /// Has a slide of the manifest done again although it was done: its map can't be read.
   void redo(std::size_t slide);
@@ -161,6 +167,8 @@ class Ledger {
                     std::optional<SlideIdentity>& now, LedgerStart& start);
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
+  std::map<std::int64_t, std::int64_t> counts_of_undone(std::string_view name);
+  void store_counts(std::string_view name, const std::map<std::int64_t, std::int64_t>& counts);
   std::map<std::int64_t, std::int64_t> count_deaths();
   void forget_image_names();
   std::vector<std::string> name_images();

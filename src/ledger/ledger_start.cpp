@@ -110,34 +110,51 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   return state;
 }
 
-/// Of each slide that isn't done by its row: how many processes died while they worked on it. One that ends properly
-/// leaves no slide running. Text in `meta`: no version of the tables knows it, and no result depends on it.
-std::map<std::int64_t, std::int64_t> Ledger::count_deaths() {
-  constexpr std::string_view name = "deaths";
-  std::map<std::int64_t, std::int64_t> before;
-  Statement stored(database_, "SELECT value FROM meta WHERE name = ?1");
-  stored.bind(1, name);
-  if (stored.step()) {
-    std::istringstream text(stored.text(0));
-    for (std::int64_t id = 0, count = 0; before.size() < most_counted && text >> id >> count;) {
-      if (count > 0) before[id] = std::min<std::int64_t>(count, most_deaths);
+/// Counts by the rows of slides, without those of slides that are done or failed. Text in `meta`: no version of the
+/// tables knows it, and no result depends on it.
+std::map<std::int64_t, std::int64_t> Ledger::counts_of_undone(std::string_view name) {
+  std::map<std::int64_t, std::int64_t> stored;
+  Statement read(database_, "SELECT value FROM meta WHERE name = ?1");
+  read.bind(1, name);
+  if (read.step()) {
+    std::istringstream text(read.text(0));
+    for (std::int64_t id = 0, count = 0; stored.size() < most_counted && text >> id >> count;) {
+      if (count > 0) stored[id] = std::min<std::int64_t>(count, most_deaths);
     }
   }
-  stored.reset();
-  std::map<std::int64_t, std::int64_t> now;
+  std::map<std::int64_t, std::int64_t> undone;
   Statement state(database_, "SELECT state FROM slides WHERE id = ?1");
-  for (const auto& [id, count] : before) {
+  for (const auto& [id, count] : stored) {
     state.bind(1, id);
-    if (state.step() && (state.text(0) == "pending" || state.text(0) == "running")) now[id] = count;
+    if (state.step() && (state.text(0) == "pending" || state.text(0) == "running")) undone[id] = count;
     state.reset();
   }
-  Statement running(database_, "SELECT id FROM slides WHERE state = 'running'");
-  while (running.step()) ++now[running.integer(0)];
+  return undone;
+}
+
+void Ledger::store_counts(std::string_view name, const std::map<std::int64_t, std::int64_t>& counts) {
   std::string text;
-  for (const auto& [id, count] : now) text += std::to_string(id) + " " + std::to_string(count) + "\n";
+  for (const auto& [id, count] : counts) text += std::to_string(id) + " " + std::to_string(count) + "\n";
   Statement store(database_, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
   store.bind(1, name).bind_blob(2, std::string_view(text)).run();
+}
+
+/// Of each slide that isn't done by its row: how many processes died while they worked on it. One that ends properly
+/// leaves no slide running.
+std::map<std::int64_t, std::int64_t> Ledger::count_deaths() {
+  std::map<std::int64_t, std::int64_t> now = counts_of_undone("deaths");
+  Statement running(database_, "SELECT id FROM slides WHERE state = 'running'");
+  while (running.step()) ++now[running.integer(0)];
+  store_counts("deaths", now);
   return now;
+}
+
+void Ledger::note_unwritten(const std::set<std::size_t>& slides) {
+  change([&] {
+    std::map<std::int64_t, std::int64_t> counts = counts_of_undone("unwritten");
+    for (const std::size_t slide : slides) ++counts[slides_.at(slide).id];
+    store_counts("unwritten", counts);
+  });
 }
 
 LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed) {
@@ -150,6 +167,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   forget_image_names();
   change([&] {
     const std::map<std::int64_t, std::int64_t> deaths = count_deaths();
+    const std::map<std::int64_t, std::int64_t> unwritten = counts_of_undone("unwritten");
     forget_manifest();
     EntryStatements with(database_, bins_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
@@ -168,6 +186,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
       } else {
         if (state == "failed" || incomplete) redo_row(slides_[i].id);
         if (const auto died = deaths.find(slides_[i].id); died != deaths.end()) start.deaths[i] = died->second;
+        if (unwritten.contains(slides_[i].id)) start.unwritten.insert(i);
         start.todo.push_back(i);
         start.todo_bytes.push_back(size);
         start.bytes_left += size;

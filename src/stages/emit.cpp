@@ -437,6 +437,8 @@ class Emit final : public EmitStage {
       images.drop();
       const auto held = images.weak_from_this().lock();
       if (networks_ != nullptr && held != nullptr) networks_->look_at(held);
+      // Where storage is full, what other slides write fails, too.
+      if (context_.on_unwritten && !context_.output_failed.load()) context_.on_unwritten(images.slide());
       context_.on_output_failure(std::current_exception());
     }
   }

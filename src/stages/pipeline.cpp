@@ -292,6 +292,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   context.fault_data = faults.data;
   if (faults.pinned_front > 0) context.pinned_front = faults.pinned_front;
   context.on_message = control.on_message;
+  context.on_unwritten = control.on_unwritten;
   context.stop_requested = [&control] { return control.stop_requested(); };
 
   if (const std::shared_ptr<Woken> woken = std::exchange(control.woken, nullptr)) {

@@ -427,6 +427,33 @@ class Deaths(ArchiveCase):
         self.assertEqual(again.returncode, 1)
         self.assertIn("skipped as failed: 1 of 7 slides; --retry-failed", again.stderr)
 
+    def test_a_slide_whose_image_cannot_be_written_stops_no_other(self):
+        slides = sorted(self.tiny_slides(5).iterdir())
+        large = self.slide("large", "4096x4096", "--distinct", "16")
+        arguments = ["convert", large, *slides, "--out", self.out, "--threads", "1", "--compression", "none"]
+
+        def start():
+            return subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 2000; exec "$0" "$@"', PIPELINE, *map(str, arguments)],
+                                  capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+
+        first = start()
+        self.assertEqual(first.returncode, 3, first.stderr)
+        self.assertEqual(self.states()[str(large)][0], "pending")
+        second = start()
+        self.assertEqual(second.returncode, 3, second.stderr)
+        self.assertIn(f"{large}: an earlier run ended as a file of it couldn't be written: it is tried alone, behind all others",
+                      second.stderr)
+        states = self.states()
+        self.assertEqual(states.pop(str(large))[0], "pending")
+        self.assertEqual({state for state, _ in states.values()}, {"done"})
+        # There is room now.
+        third = run(*arguments)
+        self.assertEqual(third.returncode, 0, third.stderr)
+        self.assertIn("it is tried alone", third.stderr)
+        again = run(*arguments)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertNotIn("it is tried alone", again.stderr)
+
     def test_a_slide_that_is_tried_alone_can_be_done(self):
         slides = sorted(self.tiny_slides(4).iterdir())
         slow = self.slide("slow", "4096x4096", "--distinct", "16")

@@ -113,6 +113,8 @@ struct RunContext {
 
   /// Called with a failure to write what was made, which ends the run and comes out of it. Any thread.
   std::function<void(const std::exception_ptr&)> on_output_failure;
+  /// Called before, with the path of the slide. May be empty.
+  std::function<void(const std::string&)> on_unwritten;
 
   /// Notes what went wrong with a slide in a stage. What a device failed with ends the run: what was finished is kept.
   void fail(const char* stage, SlideRun& slide, const std::exception_ptr& failure,
