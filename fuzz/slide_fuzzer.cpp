@@ -65,7 +65,8 @@ std::shared_ptr<const slidestream::Slide> open(const std::string& path, std::siz
     auto slide = slidestream::Slide::open(
         path, {.max_pixels = max_pixels,
                .decode_memory = std::make_shared<slidestream::DecodeMemory>(std::uint64_t{64} << 20),
-               .openslide = "never"});
+               .openslide = "never",
+               .to_srgb = size % 2 == 1});
     check();
     return slide;
   } catch (const slidestream::SlideError&) {

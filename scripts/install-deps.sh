@@ -9,7 +9,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 # To build, run and bundle, with the tests that a bundle has for GPUs, and to build the Python package.
 packages=(
   g++ cmake ninja-build pkg-config
-  libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libcharls-dev libpugixml-dev libkissfft-dev libhwy-dev
+  libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libcharls-dev libpugixml-dev liblcms2-dev libkissfft-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
   libsqlite3-dev liburing-dev libzstd-dev libblosc-dev libhdf5-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
   python3-dev python3-venv

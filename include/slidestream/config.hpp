@@ -20,6 +20,7 @@ namespace slidestream {
 class Network;
 
 enum class InputIo { automatic, posix, uring, direct, cufile };
+enum class InputColour { file, srgb };
 enum class DecodeDevice { automatic, cpu, gpu };
 enum class BadTilePolicy { fail, white };
 enum class Backend { automatic, cpu, cuda };
@@ -79,6 +80,8 @@ struct InputConfig {
   std::map<std::string, double> slide_mpp;
   /// Channel of slides that have several, from 0, read as grey; -1: such slides are refused. Default -1.
   int channel = -1;
+  /// Colours of slides with an ICC profile: as the file has them, or converted to sRGB before anything else sees them.
+  InputColour colour = InputColour::file;
   /// Where OpenSlide is for slides that have no other reader: "auto" (searched for), "never" (such slides are refused),
   /// or its library's path, or a folder with it. Default "auto".
   std::string openslide = "auto";

@@ -64,6 +64,7 @@ struct SlideInfo {
   std::optional<double> mpp_y;          ///< down, if pixels aren't square: both differ by more than 1 %
   std::optional<double> magnification;  ///< objective power; 10 / mpp if `OpenOptions` gave the mpp
   std::vector<std::string> channels;    ///< names of the channels, if the slide has several
+  bool is_srgb = false;                 ///< colours are converted from its ICC profile (`OpenOptions::to_srgb`)
   std::vector<std::string> warnings;    ///< doubts at opening, one line each, without the path
   std::map<std::string, std::string> properties;  ///< the vendor's keys and values; "description" is the first line
 
@@ -100,6 +101,7 @@ struct HostPixels {
 /// The ICC profile of a level's colours.
 struct IccProfile {
   std::vector<std::byte> bytes;  ///< unchanged from the file; empty: no usable profile
+  std::string name;              ///< what the profile calls itself, of printable ASCII; empty: it doesn't say
   std::string space;             ///< colour space of the device, such as "RGB" or "GRAY"
   std::string fault;             ///< one line that says why the profile isn't usable; else empty
 };
@@ -130,6 +132,10 @@ struct OpenOptions {
   /// else its library's path, or a folder with it.
   std::string openslide = "auto";
   const char* channel_name = "input.channel";  ///< name of `channel` in errors
+  /// Tiles are converted from the ICC profile of level 0 to sRGB: relative colorimetric, without black point
+  /// compensation. Luminance is that of converted RGB. A slide without a usable RGB profile, and a grey one, stays as
+  /// it is, with a warning. Associated images aren't converted.
+  bool to_srgb = false;
   /// Halves levels whose tiles are JPEG and have sides that are multiples of 16. Width and height are rounded up.
   /// libjpeg then decodes tiles at half size by a 4 x 4 inverse DCT. `Level::downsample` doesn't change.
   bool shrink_on_load = false;
@@ -202,9 +208,9 @@ class Slide {
 
 /// Decodes tiles to luminance or RGB. Each thread needs its own object, which keeps the codecs' state between tiles.
 ///
-/// Luminance is the codec's Y if it has one. JPEG gives the RGB of libjpeg-turbo's defaults. JPEG 2000 gives OpenJPEG's
-/// samples; components that are still YCbCr are converted by libjpeg's formula, with subsampled chroma repeated. Grey
-/// gives R = G = B.
+/// Colours are as `OpenOptions::to_srgb` says. Luminance is the codec's Y if it has one and colours aren't converted.
+/// JPEG gives the RGB of libjpeg-turbo's defaults. JPEG 2000 gives OpenJPEG's samples; components that are still YCbCr
+/// are converted by libjpeg's formula, with subsampled chroma repeated. Grey gives R = G = B.
 class TileDecoder {
  public:
   TileDecoder();

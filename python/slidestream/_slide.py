@@ -50,6 +50,8 @@ class Slide:
         mpp: Micrometres per pixel of level 0, in place of what the file says. The magnification becomes 10 / mpp.
         channel: Of a slide that has several channels the one to read, from 0, as grey (R = G = B). Without it such a
             slide raises ``SlideError``, which names its channels.
+        colour: ``"file"``: colours as they are coded; ``"srgb"``: converted from the slide's ICC profile to sRGB. A slide
+            without a usable one stays as it is: ``is_srgb`` tells. Associated images aren't converted.
         on_bad_tile: ``"fail"``: reading a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
 
     Raises:
@@ -63,15 +65,17 @@ class Slide:
         *,
         mpp: Optional[float] = None,
         channel: Optional[int] = None,
+        colour: Literal["file", "srgb"] = "file",
         on_bad_tile: OnBadTile = "fail",
     ) -> None:
         self._white = choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white"
         self._mpp = micrometres("mpp", mpp)
         self._channel = channel_number(channel)
-        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel)
+        self._srgb = choice("colour", colour, ("file", "srgb")) == "srgb"
+        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel, self._srgb)
 
     def __reduce__(self) -> Tuple[object, ...]:
-        return _open, (str(self._core.path), self._mpp, self._channel, "white" if self._white else "fail")
+        return _open, (str(self._core.path), self._mpp, self._channel, "srgb" if self._srgb else "file", "white" if self._white else "fail")
 
     def close(self) -> None:
         """Closes the file. The object can't be used afterwards; closing it again does nothing."""
@@ -98,6 +102,11 @@ class Slide:
     def format(self) -> str:
         """``"aperio"``, ``"ome-tiff"``, ``"tiff"``, ``"dicom"``, or the vendor that OpenSlide names."""
         return self._core.format
+
+    @property
+    def is_srgb(self) -> bool:
+        """Whether pixels are converted from the slide's ICC profile to sRGB (``colour="srgb"``)."""
+        return self._core.is_srgb
 
     @property
     def codec(self) -> str:
@@ -275,5 +284,5 @@ class _Closed:
         raise _core.Error(f"{self.path}: this slide was closed")
 
 
-def _open(path: str, mpp: Optional[float], channel: int, on_bad_tile: OnBadTile) -> Slide:
-    return Slide(path, mpp=mpp, channel=None if channel < 0 else channel, on_bad_tile=on_bad_tile)
+def _open(path: str, mpp: Optional[float], channel: int, colour: Literal["file", "srgb"], on_bad_tile: OnBadTile) -> Slide:
+    return Slide(path, mpp=mpp, channel=None if channel < 0 else channel, colour=colour, on_bad_tile=on_bad_tile)

@@ -218,6 +218,7 @@ def tiles(
     on_bad_tile: OnBadTile = "fail",
     slide_mpp: Optional[float] = None,
     channel: Optional[int] = None,
+    colour: Literal["file", "srgb"] = "file",
     threads: int = 0,
     prefetch: int = 2,
     memory_mib: Optional[int] = None,
@@ -260,6 +261,8 @@ def tiles(
         on_bad_tile: ``"fail"``: a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
         slide_mpp: Micrometres per pixel of level 0, in place of what the slides say.
         channel: Of slides that have several channels the one to read, from 0, as grey.
+        colour: ``"file"``: colours as they are coded; ``"srgb"``: converted from each slide's ICC profile to sRGB. A slide
+            without a usable one stays as it is (``Slide.is_srgb``). Tiles that are converted are decoded on the CPU.
         threads: That decode; 0: as many as processors that the process may use. On a GPU: that read, and wait for it,
             each a group of windows at a time; 0: at most 12.
         prefetch: Batches that are made ahead.
@@ -307,6 +310,7 @@ def tiles(
         "white": choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white",
         "slide_mpp": micrometres("slide_mpp", slide_mpp) or 0.0,
         "channel": channel_number(channel),
+        "to_srgb": choice("colour", colour, ("file", "srgb")) == "srgb",
         "corners": listed_coords,
         "shuffle": None if shuffle is None else _seed(shuffle),
     }

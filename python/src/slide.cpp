@@ -28,17 +28,18 @@ namespace slidestream::python {
 
 namespace {
 
-OpenOptions with(double mpp, int channel) {
+OpenOptions with(double mpp, int channel, bool to_srgb) {
   OpenOptions options;
   options.mpp = mpp;
   options.channel = channel;
   options.channel_name = "channel";
+  options.to_srgb = to_srgb;
   return options;
 }
 
 struct OpenSlide {
-  OpenSlide(const std::filesystem::path& path, double mpp, int channel)
-      : slide(Slide::open(path, with(mpp, channel))) {}
+  OpenSlide(const std::filesystem::path& path, double mpp, int channel, bool to_srgb)
+      : slide(Slide::open(path, with(mpp, channel, to_srgb))) {}
 
   const SlideInfo& info() const { return slide->info(); }
 
@@ -193,10 +194,11 @@ void bind_slide(nb::module_& module) {
                ")";
       });
   nb::class_<OpenSlide>(module, "OpenSlide")
-      .def(nb::init<const std::filesystem::path&, double, int>(), nb::arg("path"), nb::arg("mpp"), nb::arg("channel"),
-           nb::call_guard<Unlocked>())
+      .def(nb::init<const std::filesystem::path&, double, int, bool>(), nb::arg("path"), nb::arg("mpp"),
+           nb::arg("channel"), nb::arg("to_srgb"), nb::call_guard<Unlocked>())
       .def_prop_ro("path", [](const OpenSlide& open) { return open.info().path; })
       .def_prop_ro("format", [](const OpenSlide& open) { return open.info().format; })
+      .def_prop_ro("is_srgb", [](const OpenSlide& open) { return open.info().is_srgb; })
       .def_prop_ro("file_bytes", [](const OpenSlide& open) { return open.info().file_size; })
       .def_prop_ro("levels", [](const OpenSlide& open) { return open.info().levels; })
       .def_prop_ro("mpp", [](const OpenSlide& open) { return open.info().mpp; })

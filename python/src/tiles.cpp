@@ -80,7 +80,7 @@ void bind_tiles(nb::module_& module) {
              std::pair<std::int64_t, std::int64_t> size, std::pair<std::int64_t, std::int64_t> step, int level,
              std::optional<double> mpp, bool pad, bool tissue, double tissue_share, int shard, int shards, int batch,
              bool planar, int fill, int threads, int prefetch, int memory_mib, bool white, double slide_mpp,
-             int channel, const std::vector<Corners>& corners, std::optional<std::uint64_t> shuffle) {
+             int channel, bool to_srgb, const std::vector<Corners>& corners, std::optional<std::uint64_t> shuffle) {
             if (fill < 0 || fill > 255) throw ConfigError("fill is " + std::to_string(fill) + "; expected 0 to 255");
             TileStreamOptions options;
             options.slides = slides;
@@ -103,6 +103,7 @@ void bind_tiles(nb::module_& module) {
             options.open.mpp = slide_mpp;
             options.open.channel = channel;
             options.open.channel_name = "channel";
+            options.open.to_srgb = to_srgb;
             for (const Corners& of_slide : corners) {
               std::vector<WindowCorner>& to_slide = options.corners.emplace_back();
               const auto view = of_slide.view();
@@ -115,8 +116,8 @@ void bind_tiles(nb::module_& module) {
           nb::kw_only(), nb::arg("slides"), nb::arg("size"), nb::arg("step"), nb::arg("level"), nb::arg("mpp").none(),
           nb::arg("pad"), nb::arg("tissue"), nb::arg("tissue_share"), nb::arg("shard"), nb::arg("shards"),
           nb::arg("batch"), nb::arg("planar"), nb::arg("fill"), nb::arg("threads"), nb::arg("prefetch"),
-          nb::arg("memory_mib"), nb::arg("white"), nb::arg("slide_mpp"), nb::arg("channel"), nb::arg("corners"),
-          nb::arg("shuffle").none())
+          nb::arg("memory_mib"), nb::arg("white"), nb::arg("slide_mpp"), nb::arg("channel"), nb::arg("to_srgb"),
+          nb::arg("corners"), nb::arg("shuffle").none())
       .def("count_windows", &TileStream::count_windows, nb::call_guard<Unlocked>());
   nb::class_<TileIterator>(module, "TileIterator")
       .def(nb::init<const TileStreamOptions&, bool>(), nb::arg("options"), nb::arg("copy"))

@@ -47,7 +47,7 @@ Json level_json(const Level& level) {
 
 Json info_json(const Slide& slide) {
   const SlideInfo& info = slide.info();
-  const std::size_t icc_bytes = slide.icc_profile(0).bytes.size();
+  const IccProfile icc = slide.icc_profile(0);
   Json levels = Json::array();
   for (const Level& level : info.levels) levels.push_back(level_json(level));
   return {{"path", info.path.string()},
@@ -59,7 +59,8 @@ Json info_json(const Slide& slide) {
           {"mpp_y", optional_json(info.mpp_y ? info.mpp_y : info.mpp)},
           {"magnification", optional_json(info.magnification)},
           {"levels", std::move(levels)},
-          {"icc_bytes", icc_bytes},
+          {"icc_bytes", icc.bytes.size()},
+          {"icc_name", icc.name},
           {"channels", info.channels},
           {"associated", info.associated},
           {"properties", info.properties}};
@@ -76,7 +77,9 @@ std::string short_number(double value) {
 /// "3,144 bytes, RGB", or why it can't be used.
 std::string profile_text(const IccProfile& profile) {
   if (!profile.fault.empty()) return profile.fault;
-  return profile.bytes.empty() ? "none" : count_text(profile.bytes.size()) + " bytes, " + printable(profile.space);
+  if (profile.bytes.empty()) return "none";
+  const std::string text = count_text(profile.bytes.size()) + " bytes, " + printable(profile.space);
+  return profile.name.empty() ? text : text + ", " + printable(profile.name);
 }
 
 std::string listed(const std::vector<std::string>& names) {

@@ -456,7 +456,7 @@ DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuMode
 }
 
 bool device_decodes(const Config& config, const DeviceWork& work, const Slide& slide, std::size_t level) {
-  if (config.decode.device == DecodeDevice::cpu) return false;
+  if (config.decode.device == DecodeDevice::cpu || slide.info().is_srgb) return false;
   switch (slide.info().levels[level].codec) {
     case Codec::none:
       return true;

@@ -159,7 +159,8 @@ Rgb class_colour(int label) {
 }
 
 ColourImage read_thumbnail(const std::filesystem::path& path, int side, int channel) {
-  const auto slide = Slide::open(path, {.channel = channel});
+  // A page shows numbers as sRGB's.
+  const auto slide = Slide::open(path, {.channel = channel, .to_srgb = true});
   const std::size_t number = level_for(*slide, path, side);
   const Level& level = slide->info().levels[number];
   BoxAverage average(level.width, level.height, side);

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "colour/colour_steps.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -43,6 +45,7 @@ IccProfile checked_icc_profile(std::vector<std::byte> bytes) {
   }
   profile.space = text_at(bytes, space_at);
   profile.space.erase(profile.space.find_last_not_of(' ') + 1);
+  profile.name = profile_name(bytes);
   profile.bytes = std::move(bytes);
   return profile;
 }

@@ -90,6 +90,24 @@ void drop_unlike_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions
   }
 }
 
+/// Has tiles converted to sRGB where the slide has a profile to do it by.
+void convert_colours(const Slide& slide, Slide::Impl& impl) {
+  const auto stays = [&impl](const std::string& why) {
+    impl.info.warnings.push_back("its colours aren't converted to sRGB: " + why);
+  };
+  const Colour colour = impl.info.levels.front().colour;
+  if (colour != Colour::rgb && colour != Colour::ycbcr) return stays("it is grey");
+  const IccProfile profile = slide.icc_profile(0);
+  if (!profile.fault.empty()) return stays(profile.fault);
+  if (profile.bytes.empty()) return stays("it has no ICC profile");
+  try {
+    impl.conversion = std::make_unique<ColourConversion>(profile.bytes);
+    impl.info.is_srgb = true;
+  } catch (const Error& error) {
+    stays(error.what());
+  }
+}
+
 }  // namespace
 
 Slide::Slide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -114,6 +132,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   std::shared_ptr<const Slide> slide = make_slide(std::move(impl));
   if (opened.container->guesses_levels()) drop_unlike_levels(*slide, opened, options);
   if (options.shrink_on_load) std::ranges::for_each(opened.info.levels, shrink);
+  if (options.to_srgb) convert_colours(*slide, opened);
   opened.files.set_retries(options.retries);
   return slide;
 }

@@ -5,6 +5,7 @@
 #include <slidestream/slide.hpp>
 #include <vector>
 
+#include "colour/colour_conversion.hpp"
 #include "slide/container.hpp"
 #include "slide/level_coding.hpp"
 #include "slide/slide_files.hpp"
@@ -21,6 +22,7 @@ struct Slide::Impl {
   std::vector<Level> coded;          ///< levels as the files have them
   std::vector<LevelCoding> codings;  ///< one a level
   std::unique_ptr<Container> container;
+  std::unique_ptr<const ColourConversion> conversion;  ///< of decoded tiles; null: none
 };
 
 // For this folder alone.

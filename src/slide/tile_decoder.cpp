@@ -7,6 +7,7 @@
 #include "slide/jpeg2000_decoder.hpp"
 #include "slide/jpeg_decoder.hpp"
 #include "slide/jpegls_decoder.hpp"
+#include "slide/luminance.hpp"
 #include "slide/slide_impl.hpp"
 #include "slide/tile_job.hpp"
 #include "slide/uncompressed.hpp"
@@ -60,6 +61,7 @@ PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* co
 DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes) {
   if (job.limits == nullptr || job.limits->decode_memory == nullptr) return {};
   const Slide::Impl& slide = *job.limits;
+  bytes += job.beside;
   const auto mib = [](std::uint64_t number) { return std::to_string((number + (1U << 20) - 1) >> 20) + " MiB"; };
   if (bytes > slide.decode_memory->size()) {
     throw_slide_error(slide.info.path, "level " + std::to_string(job.level_index) + " tile " +
@@ -100,9 +102,14 @@ void whiten_beyond(const TileJob& job, std::int64_t width, std::int64_t height) 
 }
 
 struct TileDecoder::Impl {
+  void decode(const Slide& slide, std::size_t level_index, std::int64_t index, std::span<const std::byte> bytes,
+              std::int64_t from_x, std::int64_t from_y, const HostPixels& out, const HostPixels* luminance,
+              std::uint64_t beside);
+
   JpegDecoder jpeg;
   TileScratch scratch;
   std::vector<std::byte> joined;  ///< of a tile in several pieces
+  std::vector<std::uint8_t> rgb;  ///< of a tile whose luminance is that of converted colours
 };
 
 TileDecoder::TileDecoder() : impl_(std::make_unique<Impl>()) {}
@@ -124,7 +131,8 @@ void TileDecoder::decode_both(const Slide& slide, std::size_t level_index, std::
     throw std::invalid_argument("TileDecoder: not RGB and luminance of one rectangle");
   }
   // Its luminance may be a component that RGB no longer has: what the codec's own transform took in.
-  const bool apart = slide.info().levels.at(level_index).codec == Codec::jpeg2000;
+  const bool apart =
+      slide.info().levels.at(level_index).codec == Codec::jpeg2000 && impl_of(slide).conversion == nullptr;
   decode(slide, level_index, index, bytes, from_x, from_y, rgb, apart ? nullptr : &luminance);
   if (apart) decode(slide, level_index, index, bytes, from_x, from_y, luminance, nullptr);
 }
@@ -132,6 +140,28 @@ void TileDecoder::decode_both(const Slide& slide, std::size_t level_index, std::
 void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64_t index,
                          std::span<const std::byte> bytes, std::int64_t from_x, std::int64_t from_y,
                          const HostPixels& out, const HostPixels* luminance) {
+  const ColourConversion* const conversion = impl_of(slide).conversion.get();
+  if (conversion == nullptr) return impl_->decode(slide, level_index, index, bytes, from_x, from_y, out, luminance, 0);
+  HostPixels rgb = out;
+  if (out.format == luminance_format) {
+    luminance = &out;
+    rgb.format = rgb_format;
+    rgb.pitch = static_cast<std::ptrdiff_t>(rgb.row_bytes());
+    impl_->rgb.resize(rgb.row_bytes() * static_cast<std::size_t>(std::max<std::int64_t>(out.height, 0)));
+    rgb.data = impl_->rgb.data();
+  }
+  impl_->decode(slide, level_index, index, bytes, from_x, from_y, rgb, nullptr, impl_->rgb.size());
+  for (std::int64_t y = 0; y < rgb.height; ++y) {
+    std::uint8_t* const row = rgb.data + y * rgb.pitch;
+    conversion->apply(row, rgb.width);
+    if (luminance == nullptr) continue;
+    interleaved_to_luminance(luminance->data + y * luminance->pitch, row, rgb.width, 3, Colour::rgb);
+  }
+}
+
+void TileDecoder::Impl::decode(const Slide& slide, std::size_t level_index, std::int64_t index,
+                               std::span<const std::byte> bytes, std::int64_t from_x, std::int64_t from_y,
+                               const HostPixels& out, const HostPixels* luminance, std::uint64_t beside) {
   const Level& level = slide.info().levels.at(level_index);
   if (index < 0 || index >= level.columns * level.rows) throw std::out_of_range("TileDecoder: no such tile");
   const bool inside = from_x >= 0 && from_y >= 0 && out.width >= 0 && out.height >= 0 &&
@@ -142,16 +172,23 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
   }
   if (bytes.empty()) throw TileError("has no bytes");
   const LevelCoding& coding = impl_of(slide).codings[level_index];
-  const std::span<const std::byte> coded = coded_bytes(coding, bytes, impl_->joined);
+  const std::span<const std::byte> coded = coded_bytes(coding, bytes, joined);
   if (coded.empty()) throw TileError("has no bytes");
-  const TileJob job{
-      slide,     level_index,    level,
-      coding,    index,          demand_for(slide.coded_level(level_index), coding.tiles_say_colour, index, out.format),
-      from_x,    from_y,         out,
-      luminance, &impl_of(slide)};
+  const TileJob job{slide,
+                    level_index,
+                    level,
+                    coding,
+                    index,
+                    demand_for(slide.coded_level(level_index), coding.tiles_say_colour, index, out.format),
+                    from_x,
+                    from_y,
+                    out,
+                    luminance,
+                    &impl_of(slide),
+                    beside};
   switch (level.codec) {
     case Codec::jpeg:
-      return impl_->jpeg.decode(job, coded);
+      return jpeg.decode(job, coded);
     case Codec::jpeg2000:
       return decode_jpeg2000(job, coded);
     case Codec::jpegls:
@@ -159,7 +196,7 @@ void TileDecoder::decode(const Slide& slide, std::size_t level_index, std::int64
     case Codec::none:
       return decode_uncompressed(job, coded);
     default:
-      return impl_of(slide).container->decode(job, coded, impl_->scratch);
+      return impl_of(slide).container->decode(job, coded, scratch);
   }
 }
 

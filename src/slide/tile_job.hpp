@@ -24,6 +24,8 @@ struct TileJob {
   const HostPixels* luminance = nullptr;
   /// Whose memory and patience decoding has; null: no limit.
   const Slide::Impl* limits = nullptr;
+  /// Bytes that the caller has for the tile, beside what decoding it takes.
+  std::uint64_t beside = 0;
 
   /// Row `y` of the tile in `out`; null when it isn't wanted.
   std::uint8_t* row(std::int64_t y) const noexcept { return row_of(out, y); }

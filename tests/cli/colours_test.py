@@ -1,6 +1,7 @@
 """Slides as other programs write their colours: `PIPELINE=path colours_test.py [CLASS ...]`."""
 
 import io
+import json
 import struct
 import unittest
 
@@ -192,6 +193,86 @@ class DeepZoomProfile(Case):
         found, messages = self.tiles(profile(20000))
         self.assertTrue(all("icc_profile" not in tile.info for tile in found))
         self.assertEqual(messages.count("the ICC profile of 20000 bytes isn't put into Deep Zoom tiles"), 1)
+
+
+def other_profile():
+    """sRGB with the primaries of red and green changed over, as far as a third."""
+    made = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    places = {}
+    for i in range(struct.unpack_from(">I", made, 128)[0]):
+        name, offset, size = struct.unpack_from(">4sII", made, 132 + 12 * i)
+        places[name] = (offset, size)
+    red, green = (struct.unpack_from(">3i", made, places[name][0] + 8) for name in (b"rXYZ", b"gXYZ"))
+    for name, own, other in ((b"rXYZ", red, green), (b"gXYZ", green, red)):
+        struct.pack_into(">3i", made, places[name][0] + 8, *((2 * a + b) // 3 for a, b in zip(own, other)))
+    return bytes(made)
+
+
+@unittest.skipUnless(numpy, "no NumPy, Pillow or tifffile")
+class Srgb(Case):
+    """`input.colour = "srgb"`, beside Pillow's transform."""
+
+    def setUp(self):
+        super().setUp()
+        self.icc = other_profile()
+        self.image = picture(600, 700)
+        self.slide = self.write("slide.tif", self.icc)
+
+    def write(self, name, icc):
+        directory = Directory(700, 600, (tile.tobytes() for tile in tiles(self.image)))
+        return write(self.folder / name, directory.set(34675, UNDEFINED, icc) if icc else directory)
+
+    def expected(self):
+        source = ImageCms.ImageCmsProfile(io.BytesIO(self.icc))
+        return numpy.asarray(ImageCms.profileToProfile(Image.fromarray(self.image), source, ImageCms.createProfile("sRGB"),
+                                                       renderingIntent=1)).astype(int)
+
+    def test_images_have_converted_colours_and_their_profile(self):
+        file = self.folder / "made.ome.tif"
+        self.assertDone(run("convert", self.slide, file, "--compression", "zstd", "--set", "input.colour=srgb"))
+        with tifffile.TiffFile(file) as made:
+            page = made.pages[0]
+            profile = ImageCms.ImageCmsProfile(io.BytesIO(page.tags[34675].value))
+        self.assertIn("sRGB", ImageCms.getProfileDescription(profile))
+        plain = self.folder / "plain.ome.tif"
+        self.assertDone(run("convert", self.slide, plain, "--compression", "none", "--set", "input.colour=srgb"))
+        found = tifffile.imread(plain).astype(int)
+        expected = self.expected()
+        self.assertGreater(numpy.abs(expected - self.image).max(), 30)
+        # Pillow's has 8 bits on the way.
+        self.assertLessEqual(numpy.abs(found - expected).max(), 2)
+        self.assertLess((found != expected).mean(), 0.15)
+
+    def test_spectra_are_those_of_the_converted_image(self):
+        converted = self.folder / "converted.ome.tif"
+        self.assertDone(run("convert", self.slide, converted, "--compression", "none", "--set", "input.colour=srgb"))
+        means = []
+        for slide, colour in ((self.slide, "srgb"), (converted, "file"), (self.slide, "file")):
+            self.out = self.folder / f"out{len(means)}"
+            self.assertDone(run(slide, "--out", self.out, "--set", f"input.colour={colour}"))
+            means.append(self.rows()[0]["mean_db"])
+        self.assertEqual(means[0], means[1])
+        self.assertNotEqual(means[0], means[2])
+
+    def test_slides_that_stay_are_marked(self):
+        self.write("without.tif", None)
+        result = run(self.folder / "slide.tif", self.folder / "without.tif", "--out", self.out, "--set", "input.colour=srgb")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("colours aren't converted to sRGB"), 1)
+        self.assertIn("without.tif: its colours aren't converted to sRGB: it has no ICC profile", result.stderr)
+        self.assertEqual([row["srgb"] for row in self.rows()], ["1", "0"])
+        # The setting decides.
+        again = run(self.folder / "slide.tif", self.folder / "without.tif", "--out", self.out)
+        self.assertOneLine(again, 2, "input.colour")
+
+    def test_tiles_that_are_copied_stay_as_they_are(self):
+        self.assertOneLine(run("convert", self.slide, self.folder / "a.ome.tif", "--compression", "copy", "--set", "input.colour=srgb"),
+                           2, 'input.colour = "srgb" converts')
+
+    def test_the_profile_has_a_name(self):
+        shown = self.assertDone(run("info", self.slide)).stdout
+        self.assertIn("bytes, RGB, sRGB built-in", shown)
+        self.assertEqual(json.loads(run("info", "--json", self.slide).stdout)["icc_name"], "sRGB built-in")
 
 
 if __name__ == "__main__":

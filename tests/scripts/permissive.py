@@ -6,7 +6,7 @@ PERMISSIVE = {
     "libLerc": "Apache-2.0", "libaec": "BSD-2-Clause", "libcharls": "BSD-3-Clause", "libcupti": "NVIDIA's, which lets it be passed on",
     "libdeflate": "MIT", "libfmt": "MIT",
     "libgcc_s": "GPL-3 with the exception for programs that use it", "libhwy": "Apache-2.0 or BSD-3-Clause",
-    "libjpeg": "IJG, BSD-3-Clause and zlib", "libkissfft-float": "BSD-3-Clause", "liblzma": "public domain",
+    "libjpeg": "IJG, BSD-3-Clause and zlib", "libkissfft-float": "BSD-3-Clause", "liblcms2": "MIT", "liblzma": "public domain",
     "libopenjp2": "BSD-2-Clause", "libpugixml": "MIT", "libsharpyuv": "BSD-3-Clause", "libspdlog": "MIT", "libsqlite3": "public domain",
     "libsz": "BSD-2-Clause", "libstdc++": "GPL-3 with the exception for programs that use it", "libtbb": "Apache-2.0", "libtiff": "libtiff's",
     "libtomlplusplus": "MIT", "libwebp": "BSD-3-Clause",

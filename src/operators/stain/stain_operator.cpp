@@ -42,7 +42,8 @@ std::shared_ptr<const Slide> open_reference(const Config& config) {
                                               .retries = config.input.retries,
                                               .mpp_default = config.input.mpp_default,
                                               .channel = config.input.channel,
-                                              .openslide = config.input.openslide});
+                                              .openslide = config.input.openslide,
+                                              .to_srgb = config.input.colour == InputColour::srgb});
 }
 
 /// What slides are normalised to. A slide is looked at once a run: all slides fail with the one cause.

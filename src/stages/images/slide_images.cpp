@@ -19,6 +19,7 @@
 #include "sink/file_digest.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
+#include "sink/srgb_profile.hpp"
 #include "slide/copied_tiles.hpp"
 
 namespace slidestream {
@@ -115,9 +116,13 @@ IccProfile profile_of(const RunContext& context, const SlideRun& slide) {
     return product && product->format == rgb_format;
   };
   if (std::ranges::none_of(context.operators, in_colour)) return {};
+  if (slide.slide->info().is_srgb) {
+    const std::span<const std::byte> srgb = srgb_profile();
+    return {.bytes = {srgb.begin(), srgb.end()}, .name = {}, .space = "RGB", .fault = {}};
+  }
   IccProfile profile = slide.slide->icc_profile(slide.level);
   if (!profile.bytes.empty() && profile.space != "RGB") {
-    profile = {.bytes = {}, .space = {}, .fault = "the ICC profile is for other colours than RGB"};
+    profile = {.bytes = {}, .name = {}, .space = {}, .fault = "the ICC profile is for other colours than RGB"};
   }
   if (!profile.fault.empty() && context.on_message) {
     context.on_message(slide.path + ": " + profile.fault + ", and isn't kept");
@@ -217,6 +222,11 @@ std::string check_images(const Config& config, const Operators& operators) {
     }
     image_options(config.image, product->format, product->labels);
     if (const auto begin = traits_of(config.image.format).begin; begin != nullptr) line = begin(config);
+    if (config.image.compression == ImageCompression::copy && config.input.colour == InputColour::srgb) {
+      throw ConfigError(
+          "image.compression = \"copy\" takes over tiles as they are, and input.colour = \"srgb\" converts their "
+          "colours; leave one out");
+    }
     if (config.image.compression == ImageCompression::copy && op->name() != "identity") {
       throw ConfigError("image.compression = \"copy\" takes over the tiles of slides, and the operator " + op->name() +
                         " makes others; use \"auto\", or identity alone");

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace slidestream {
+
+/// A curve as a table. One that the profile has as a formula: the value at i / `intervals` for each i, and straight
+/// lines between. One that the profile has as a table: the value for each number of 16 bits, as Little CMS rounds to
+/// these.
+struct ColourCurve {
+  static constexpr int intervals = 4096;
+  static constexpr int of_16_bits = 65536;
+  std::vector<float> values;
+};
+
+/// A curve for each channel.
+struct ColourCurves {
+  std::array<ColourCurve, 3> channels;
+};
+
+/// A matrix, row by row, and what is added behind it.
+struct ColourMatrix {
+  std::array<float, 9> factors{};
+  std::array<float, 3> added{};
+};
+
+/// A grid of three values a node, the third channel varying fastest, which is interpolated by tetrahedra in integers.
+struct ColourGrid {
+  std::array<int, 3> nodes{};  ///< along each channel, 2 or more; empty `values`: there is no grid
+  std::vector<std::uint16_t> values;
+};
+
+/// What a profile does to a pixel until it is linear light of sRGB's primaries, as tables and numbers. In this order:
+/// `first`, then `grid` where there is one, then `then`, then `connection`.
+struct ColourSteps {
+  /// How the last values stand for colours.
+  enum class Connection : std::uint8_t {
+    none,  ///< they are linear light already
+    xyz,   ///< XYZ over 1 + 32767/32768
+    lab,   ///< L over 100, a and b plus 128 over 255
+  };
+
+  std::array<std::array<float, 256>, 3> first{};  ///< of each channel's 256 samples
+  ColourGrid grid;
+  std::vector<std::variant<ColourCurves, ColourMatrix>> then;
+  Connection connection = Connection::none;
+  std::array<float, 9> to_srgb{};  ///< XYZ (D50) to linear light, unless `connection` is none
+};
+
+/// What a profile calls itself: one line of printable ASCII, empty where it doesn't say or is damaged. Thread-safe.
+std::string profile_name(std::span<const std::byte> profile);
+
+/// Reads the steps of a profile: of its tag for relative colorimetric rendering where there is one (A2B1, else A2B0),
+/// else of its curves and matrix. Thread-safe.
+/// \throws Error in one line without a path: damaged; no scanner's, display's or colour space's; not of RGB to XYZ or
+/// Lab; or with steps that aren't known
+ColourSteps read_colour_steps(std::span<const std::byte> profile);
+
+/// sRGB's code of linear light, as tables. The code of y, from 0 to 1, is `guesses[int(y 4096)]`, and one more where y
+/// is not below `thresholds` there.
+struct SrgbCodes {
+  static constexpr int intervals = 4096;
+  std::array<std::int32_t, intervals + 1> guesses{};
+  std::array<float, 256> thresholds{};  ///< the least value with a higher code; of 255: infinity
+};
+const SrgbCodes& srgb_codes();
+
+}  // namespace slidestream

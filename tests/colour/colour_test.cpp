@@ -1,0 +1,137 @@
+#include "colour/colour_conversion.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+#include <slidestream/error.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "colour/colour_bound.hpp"
+#include "colour/made_profiles.hpp"
+#include "support/vector_units.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+std::string refusal(const std::vector<std::byte>& profile) {
+  try {
+    read_colour_steps(profile);
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    return error.what();
+  }
+  return "none";
+}
+
+std::vector<std::byte> with_text_at(std::vector<std::byte> profile, std::size_t at, const char* text) {
+  std::memcpy(profile.data() + at, text, 4);
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("every vector unit converts as the definition does, whatever the number of pixels") {
+  std::mt19937_64 random(7);
+  for (const MadeProfile& profile : made_profiles()) {
+    CAPTURE(profile.name);
+    const ColourConversion conversion(profile.bytes);
+    for (const std::int64_t unit : vector_units()) {
+      const ForcedTarget forced(unit);
+      CAPTURE(unit);
+      for (const std::int64_t pixels : {0, 1, 2, 7, 16, 63, 64, 65, 1000}) {
+        std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * pixels) + 8);
+        for (std::uint8_t& sample : rgb) sample = static_cast<std::uint8_t>(random());
+        std::vector<std::uint8_t> expected = rgb;
+        for (std::int64_t i = 0; i < pixels; ++i) convert_colour(conversion.steps(), expected.data() + 3 * i);
+        conversion.apply(rgb.data(), pixels);
+        CHECK(rgb == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("a sixth of the values of each channel is as Little CMS has it") {
+  for (const MadeProfile& profile : made_profiles()) {
+    CAPTURE(profile.name);
+    const Difference found = difference(profile.bytes, 6);
+    CHECK(found.most <= 1);
+    CHECK(found.differ <= found.colours / (profile.has_table ? 1'000 : 2'000));
+  }
+}
+
+TEST_CASE("sRGB stays as it is, and white stays white") {
+  const ColourConversion srgb(saved(cmsCreate_sRGBProfile()));
+  for (int value = 0; value < 256; ++value) {
+    std::array<std::uint8_t, 6> pixels{};
+    pixels.fill(static_cast<std::uint8_t>(value));
+    pixels[4] = 17;
+    const auto before = pixels;
+    srgb.apply(pixels.data(), 2);
+    CHECK(pixels == before);
+  }
+  for (const MadeProfile& profile : made_profiles()) {
+    if (profile.has_table) continue;
+    std::array<std::uint8_t, 3> white = {255, 255, 255};
+    ColourConversion(profile.bytes).apply(white.data(), 1);
+    CHECK(white == std::array<std::uint8_t, 3>{255, 255, 255});
+  }
+}
+
+TEST_CASE("what each code of linear light is follows from IEC 61966-2-1") {
+  const SrgbCodes& codes = srgb_codes();
+  const auto code_of = [&codes](float y) {
+    const std::int32_t guess = codes.guesses[static_cast<std::size_t>(y * SrgbCodes::intervals)];
+    return guess + (y >= codes.thresholds[static_cast<std::size_t>(guess)] ? 1 : 0);
+  };
+  for (int i = 0; i <= 1'000'000; ++i) {
+    const float y = static_cast<float>(i) / 1'000'000.0F;
+    const double encoded = y <= 0.0031308 ? 12.92 * y : 1.055 * std::pow(static_cast<double>(y), 1.0 / 2.4) - 0.055;
+    const double exact = 255.0 * encoded + 0.5;
+    if (std::abs(exact - std::round(exact)) < 1e-5) continue;
+    REQUIRE(code_of(y) == static_cast<int>(std::floor(exact)));
+  }
+}
+
+TEST_CASE("profiles that can't be used are refused in one line") {
+  const std::vector<std::byte> sound = made_profiles().front().bytes;
+  CHECK(refusal({}) == "the ICC profile has 0 bytes");
+  CHECK(refusal(std::vector<std::byte>(300)) == "the ICC profile is damaged");
+  CHECK(refusal(with_text_at(sound, 12, "prtr")) ==
+        "the ICC profile is neither a scanner's, a display's nor a colour space's");
+  CHECK(refusal(with_text_at(sound, 16, "GRAY")) == "the ICC profile isn't of RGB");
+  CHECK(refusal(with_text_at(sound, 20, "Luv ")) == "the ICC profile leads neither to XYZ nor to Lab");
+  CHECK(refusal(with_text_at(sound, 20, "Lab ")) == "the ICC profile has a matrix to Lab");
+  CHECK(refusal({sound.begin(), sound.begin() + 200}) != "none");
+}
+
+TEST_CASE("damaged profiles are refused or give colours") {
+  std::mt19937_64 random(3);
+  int refused = 0;
+  for (const MadeProfile& profile : made_profiles()) {
+    for (int turn = 0; turn < 200; ++turn) {
+      std::vector<std::byte> bytes = profile.bytes;
+      // Most of what is told stands at the beginning.
+      const std::size_t reach = turn % 2 == 0 ? std::min<std::size_t>(bytes.size(), 600) : bytes.size();
+      for (int change = 0; change < 4; ++change) bytes[random() % reach] = static_cast<std::byte>(random());
+      if (turn % 5 == 0) bytes.resize(128 + random() % (bytes.size() - 128));
+      try {
+        std::array<std::uint8_t, 51> pixels{};
+        for (std::uint8_t& sample : pixels) sample = static_cast<std::uint8_t>(random());
+        ColourConversion(bytes).apply(pixels.data(), 17);
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > 100);
+}
+
+TEST_CASE("a profile's own name is one line") {
+  CHECK(profile_name(saved(cmsCreate_sRGBProfile())) == "sRGB built-in");
+}
