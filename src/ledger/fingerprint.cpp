@@ -45,9 +45,9 @@ bool wants_tissue(const Config& config) {
 }
 
 bool decides(const ConfigKey& key, const Config& config) {
-  constexpr std::array<std::string_view, 7> always = {"input.level",   "input.mpp",          "input.mpp_default",
-                                                      "input.channel", "decode.on_bad_tile", "output.maps",
-                                                      "operators.run"};
+  constexpr std::array<std::string_view, 8> always = {"input.level",   "input.mpp",    "input.mpp_default",
+                                                      "input.channel", "input.colour", "decode.on_bad_tile",
+                                                      "output.maps",   "operators.run"};
   // Where the model and its runtime lie is nobody's business: `model_settings` says what they are.
   if (key.of_machine || (key.section == "model" && key.is_path)) return false;
   if (key.full_name() == "image.copy_levels") return config.image.compression == ImageCompression::copy;

@@ -153,7 +153,6 @@ TEST_CASE("DICOM: a file that the storage refuses holds up its folder's slides f
     folder.write(refused, make_dicom(make_picture(64, 64, 3, 1), {.series = "1.9", .instance = "1.9.1"}).encode());
     fail_reads(refused, 1'000'000, EIO);
     CHECK_THROWS_AS(Slide::open(path), StorageError);
-    CHECK_THROWS_AS(files_of_slide(path), StorageError);
     std::this_thread::sleep_for(std::chrono::milliseconds(2100));
     const auto slide = Slide::open(path);
     CHECK(files_of_slide(path).size() == 1);
