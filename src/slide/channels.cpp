@@ -9,10 +9,22 @@ namespace {
 
 constexpr std::size_t most_named = 8;
 
+/// A name, or its beginning. Files may have names of any length.
+std::string short_name(const std::string& name) {
+  constexpr std::size_t most_bytes = 64;
+  if (name.size() <= most_bytes) return name;
+  std::size_t end = most_bytes - 3;
+  // Not within a character of UTF-8.
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return name.substr(0, end) + "...";
+}
+
 /// " (DAPI, FITC)" or nothing.
 std::string names_text(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) text += (i == 0 ? " (" : ", ") + names[i];
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) {
+    text += (i == 0 ? " (" : ", ") + short_name(names[i]);
+  }
   if (names.empty()) return text;
   return text + (names.size() > most_named ? ", ...)" : ")");
 }

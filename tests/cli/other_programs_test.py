@@ -213,6 +213,24 @@ class Outlines(Files):
         self.assertIn("where it ends", result.stderr)
 
 
+class Shares(Files):
+    def test_a_share_of_tissue_that_is_unlikely_gets_a_line(self):
+        pink = numpy.full((1600, 1600, 3), (190, 90, 150), numpy.uint8)
+        pink[::9, ::9] += 20
+        half_pink = pink.copy()
+        half_pink[800:] = 242
+        for name, image in (("full", pink), ("half", half_pink), ("empty", numpy.full_like(pink, 242))):
+            self.written(f"{name}.tif", (image, HALF_MICROMETRE))
+        result = self.assertDone(run(*(self.folder / f"{name}.tif" for name in ("full", "half", "empty")), "--out", self.out,
+                                     "--operators", "tissue"))
+        lines = [line for line in result.stderr.splitlines() if " tissue" in line]
+        self.assertEqual(len(lines), 2, result.stderr)
+        self.assertIn("full.tif: 100.0 % of the slide are tissue; look at its mask, and set tissue.method or tissue.threshold if "
+                      "it is wrong", result.stderr)
+        self.assertIn("empty.tif: no tissue was found", result.stderr)
+        self.assertEqual([round(float(row["tissue.share"]), 1) for row in self.rows()], [1.0, 0.5, 0.0])
+
+
 class Lists(Files):
     def test_a_list_as_trident_writes_it(self):
         self.written("a.tif", (picture(128, 128), {}))

@@ -119,6 +119,14 @@ TEST_CASE_FIXTURE(Fixture, "planes of several channels are refused by name, unle
   }
   tiff.directories[0].set_text(270, four_channels);
   CHECK(error().ends_with("has 4 channels (DAPI, FITC, Cy3 & x, Cy5); set input.channel to choose one, 0 to 3"));
+  // Of a long name the beginning, without half a character.
+  std::string long_name = four_channels;
+  std::string name;
+  for (int i = 0; i < 200; ++i) name += "é";
+  long_name.replace(long_name.find("DAPI"), 4, name);
+  tiff.directories[0].set_text(270, long_name);
+  CHECK(error().find(" (" + name.substr(0, 60) + "..., FITC, ") != std::string::npos);
+  tiff.directories[0].set_text(270, four_channels);
   const auto path = folder.write("slide.tif", tiff.bytes());
   for (int channel = 0; channel < 4; ++channel) {
     const auto slide = Slide::open(path, {.channel = channel});
