@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,6 +9,14 @@
 #include "colour/colour_steps.hpp"
 
 namespace slidestream {
+
+/// Where the samples of a channel lie in a grid: the node below, in values, how far it is to the next one in 65,536ths,
+/// and what is added to get there.
+struct GridPlaces {
+  std::array<std::int32_t, 256> corner{};
+  std::array<std::int32_t, 256> rest{};
+  std::array<std::int32_t, 256> step{};
+};
 
 /// Converts 8-bit RGB of a profile's colours to sRGB: relative colorimetric, without black point compensation. All in
 /// float32 without fused multiply-add, so that every processor gives the same bits. Immutable, so thread-safe.
@@ -23,8 +32,7 @@ class ColourConversion {
 
  private:
   ColourSteps steps_;
-  ColourMatrix last_;       ///< the only matrix of a profile that has nothing else
-  bool is_matrix_ = false;  ///< it has curves and a matrix, and nothing else
+  std::array<GridPlaces, 3> places_{};  ///< of each channel, where there is a grid
 };
 
 /// The definition: one pixel, step by step.

@@ -4,6 +4,7 @@
 #include <lcms2_plugin.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -209,7 +210,7 @@ void read_stages(cmsHPROFILE profile, cmsTagSignature tag, ColourSteps& steps) {
     scale.factors = {wider, 0, 0, 0, wider, 0, 0, 0, wider};
     steps.then.emplace_back(scale);
   }
-  steps.to_srgb = rounded(xyz_to_srgb());
+  steps.to_srgb.factors = rounded(xyz_to_srgb());
 }
 
 void check_kind(cmsHPROFILE profile) {
@@ -269,6 +270,11 @@ const SrgbCodes& srgb_codes() {
       const float y = static_cast<float>(i) / SrgbCodes::intervals;
       const auto* above = std::ranges::upper_bound(made.thresholds, y);
       made.guesses[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(above - made.thresholds.begin());
+    }
+    for (std::size_t i = 0; i < made.pairs.size(); ++i) {
+      const auto guess = static_cast<std::uint32_t>(made.guesses[i]);
+      const auto bits = std::bit_cast<std::uint32_t>(made.thresholds[guess]);
+      made.pairs[i] = static_cast<std::int64_t>(std::uint64_t{bits} << 32 | guess);
     }
     return made;
   }();

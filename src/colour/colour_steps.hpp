@@ -32,8 +32,8 @@ struct ColourMatrix {
 
 /// A grid of three values a node, the third channel varying fastest, which is interpolated by tetrahedra in integers.
 struct ColourGrid {
-  std::array<int, 3> nodes{};  ///< along each channel, 2 or more; empty `values`: there is no grid
-  std::vector<std::uint16_t> values;
+  std::array<int, 3> nodes{};         ///< along each channel, 2 or more; empty `values`: there is no grid
+  std::vector<std::uint32_t> values;  ///< of 16 bits
 };
 
 /// What a profile does to a pixel until it is linear light of sRGB's primaries, as tables and numbers. In this order:
@@ -50,7 +50,7 @@ struct ColourSteps {
   ColourGrid grid;
   std::vector<std::variant<ColourCurves, ColourMatrix>> then;
   Connection connection = Connection::none;
-  std::array<float, 9> to_srgb{};  ///< XYZ (D50) to linear light, unless `connection` is none
+  ColourMatrix to_srgb;  ///< XYZ (D50) to linear light, unless `connection` is none
 };
 
 /// What a profile calls itself: one line of printable ASCII, empty where it doesn't say or is damaged. Thread-safe.
@@ -68,6 +68,8 @@ struct SrgbCodes {
   static constexpr int intervals = 4096;
   std::array<std::int32_t, intervals + 1> guesses{};
   std::array<float, 256> thresholds{};  ///< the least value with a higher code; of 255: infinity
+  /// Of each guess, in the lower half, and the bits of its threshold.
+  std::array<std::int64_t, intervals + 1> pairs{};
 };
 const SrgbCodes& srgb_codes();
 
