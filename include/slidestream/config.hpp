@@ -45,6 +45,7 @@ enum class ImageFormat { automatic, none, ome_tiff, ome_zarr, dzi, dicom };
 enum class ChromaSubsampling { s420, s422, s444 };
 enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4, copy };
 enum class CopyLevels { exact, shrink_on_load };
+enum class VolumeFusion { vote, mean, blend };
 enum class StitchWeights { tent, cosine, none };
 enum class StitchEdge { automatic, shift, mirror };
 enum class StitchMode { strict, lenient };
