@@ -21,11 +21,11 @@ FLOORS = [
     ["src/operators/spectrum", "src/operators/stain", "src/operators/model"],
     ["src/operators", "src/ledger", "cuda/operators"],
     ["src/planning"],
-    ["src/stages/run", "src/stages/network", "src/tiling", "src/volume"],
+    ["src/stages/run", "src/stages/network", "src/tiling"],
     ["src/stages/images"],
     ["src/stages/gpu"],
     ["src/stages", "src/sweep", "src/compare"],
-    ["src/report"],
+    ["src/report", "src/volume"],
     ["src/cli"],
     ["python", "examples", "fuzz"],
 ]

@@ -71,6 +71,10 @@ class GzipWriter {
     if (deflateInit2(&stream_, compression_level, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
       throw std::bad_alloc();
     }
+    // The head says whose file it is, and no time: equal samples are equal files.
+    head_.comment = reinterpret_cast<Bytef*>(comment_.data());
+    head_.os = unknown_system;
+    deflateSetHeader(&stream_, &head_);
   }
   ~GzipWriter() { deflateEnd(&stream_); }
   GzipWriter(const GzipWriter&) = delete;
@@ -99,7 +103,11 @@ class GzipWriter {
   }
 
   AtomicFile& file_;
+  static constexpr int unknown_system = 255;
+
   std::vector<std::byte> out_;
+  std::string comment_ = written_mark;
+  gz_header head_{};
   z_stream stream_{};
 };
 

@@ -48,6 +48,9 @@ class NiftiFile {
   NiftiHeader header_;
 };
 
+/// Stands in the first bytes of a file that was written, as a comment that readers pass over.
+inline constexpr const char* written_mark = "slidestream";
+
 /// Writes a gzip file with the version, size and geometry of `like`. It appears whole or not at all. Equal samples give
 /// equal bytes. \param samples  in the order x, y, z, low byte first. \throws OutputError
 void write_nifti(const std::filesystem::path& path, const NiftiHeader& like, ScalarType type, bool labels,
