@@ -9,7 +9,7 @@ import time
 import unittest
 
 # Where packages are missing this ends, or begins anew with a Python that has them.
-from volume_case import ENVIRONMENT, FRAGMENT, PIPELINE, Model, Volumes, command, network, run, settings
+from volume_case import ENVIRONMENT, FRAGMENT, PIPELINE, ROOT, Model, Volumes, command, network, run, settings
 
 import nibabel
 import numpy
@@ -353,6 +353,63 @@ class Words(Volumes):
             done = subprocess.run([command()[0], *map(str, words)], capture_output=True, text=True, timeout=100,
                                   env=ENVIRONMENT, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Documents(Volumes):
+    """What docs/volumes.md says, on a smaller head."""
+
+    COMMANDS = ("scripts/make-models.py models slant_small",
+                "pipeline synth --volume --out head.nii.gz",
+                "pipeline volume head.nii.gz --networks models/slant_small -o labels",
+                "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]")
+
+    def test_its_commands(self):
+        page = (ROOT / "docs" / "volumes.md").read_text(encoding="utf-8")
+        for line in self.COMMANDS:
+            self.assertIn(line, page)
+        here = self.folder / "here"
+        (here / "scans").mkdir(parents=True)
+        (here / "scripts").symlink_to(ROOT / "scripts")
+        (here / "pipeline").symlink_to(PIPELINE)
+        environment = {**ENVIRONMENT, "PATH": f"{here}:{ENVIRONMENT['PATH']}"}
+        # Networks and heads of the page take minutes.
+        make, synth, label, one = self.COMMANDS
+        network(here / "unet.onnx", seed=1)
+        for i in range(27):
+            network(here / "models" / "slant_small" / f"network-{i + 1:02}.onnx", seed=i)
+        sizes = " -s volume.fragment=[8,10,6] -s volume.grid="
+        for line in (synth, synth.replace("--volume", "--volume 19x23x15"), synth.replace("--volume", "--volume 20x24x16 --overwrite"),
+                     f"{synth.split('--volume')[0]}--volume 9x30x12 --seed 4 --out scans/head.nii.gz",
+                     label + sizes + "[3,3,3]", one.split(" -s")[0] + sizes + "[2,4,2]"):
+            done = subprocess.run(["bash", "-c", line], cwd=here, env=environment, capture_output=True, text=True,
+                                  timeout=250, check=False)
+            self.assertEqual(done.returncode, 0, f"{line}: {done.stderr}")
+        head = nibabel.load(here / "head.nii.gz")
+        self.assertEqual((head.shape, head.get_data_dtype()), ((16, 24, 20), numpy.int16))
+        self.assertEqual(head.header.get_zooms(), (1, 1, 1))
+        nets = sorted((here / "models" / "slant_small").iterdir())
+        numpy.testing.assert_array_equal(numpy.asarray(self.made(here / "labels", here / "head.nii.gz").dataobj).T,
+                                         Model(nets, grid=(3, 3, 3)).vote(self.values(here / "head.nii.gz")))
+
+    def test_a_head_is_the_same_every_time_and_no_other_file_is_replaced(self):
+        path = self.folder / "head.nii.gz"
+        texts = []
+        for _ in range(2):
+            done = subprocess.run([PIPELINE, "synth", "--volume", "30x40x20", "--out", str(path)], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            texts.append(path.read_bytes())
+        self.assertEqual(texts[0], texts[1])
+        samples = numpy.asarray(nibabel.load(path).dataobj)
+        # Air around, tissue within.
+        self.assertLess(samples[:2, :2, :2].max(), 50)
+        self.assertGreater(samples[10, 20, 15], 400)
+        for words, other in ((("--out", str(self.scans[0])), "didn't write it"), (("--out", "a.nii"), "must end in .nii.gz"),
+                             (("--out", "a.nii.gz", "--volume=3x4"), "isn't ZxYxX")):
+            done = subprocess.run([PIPELINE, "synth", "--volume", *words] if "=" not in words[-1] else
+                                  [PIPELINE, "synth", *words], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(other, done.stderr)
 
 
 if __name__ == "__main__":
