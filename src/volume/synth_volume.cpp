@@ -21,7 +21,7 @@ using synth::smoothstep;
 using synth::unit;
 
 constexpr std::int64_t longest_side = 4096;
-constexpr float largest = 1200.0F;
+constexpr float brightest = 1200.0F;
 
 float node(std::uint64_t salt, std::int64_t z, std::int64_t y, std::int64_t x) noexcept {
   const auto all =
@@ -101,7 +101,7 @@ void write_synthetic_volume(const std::filesystem::path& file, const Extent& siz
     std::int16_t* to = samples.data() + z * size[1] * size[2];
     for (std::int64_t y = 0; y < size[1]; ++y) {
       for (std::int64_t x = 0; x < size[2]; ++x) {
-        const float value = std::clamp(intensity({z, y, x}, size, seed), 0.0F, largest);
+        const float value = std::clamp(intensity({z, y, x}, size, seed), 0.0F, brightest);
         *to++ = static_cast<std::int16_t>(std::lrint(value));
       }
     }
