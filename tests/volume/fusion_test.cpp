@@ -160,7 +160,7 @@ TEST_CASE("classes are averaged over the fragments of a voxel") {
     const FragmentGrid grid(one.volume, one.fragment, one.grid);
     FragmentOutput output;
     output.channels = 3;
-    const Values values = random_values(grid, 3, {0, 0.25, 0.3, 0.30001F, 1}, 4);
+    const Values values = random_values(grid, 3, {0, 0.25, 0.3F, 0.30001F, 1}, 4);
     const auto fusion = make_mean(grid, output);
     put_all(*fusion, values, 5);
     const auto labels = all_planes<std::uint16_t>(*fusion, one.volume);
