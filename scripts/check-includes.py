@@ -25,7 +25,7 @@ FLOORS = [
     ["src/stages/images"],
     ["src/stages/gpu"],
     ["src/stages", "src/sweep", "src/compare"],
-    ["src/report"],
+    ["src/report", "src/volume"],
     ["src/cli"],
     ["python", "examples", "fuzz"],
 ]

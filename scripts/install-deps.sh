@@ -11,7 +11,7 @@ packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libtiff-dev libjpeg-dev libopenjp2-7-dev libcharls-dev libpugixml-dev liblcms2-dev libkissfft-dev libhwy-dev
   libconcurrentqueue-dev libspdlog-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
-  libsqlite3-dev liburing-dev libzstd-dev libblosc-dev libhdf5-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
+  libsqlite3-dev liburing-dev zlib1g-dev libzstd-dev libblosc-dev libhdf5-dev libjs-chart.js libjs-leaflet doctest-dev dpkg-dev
   python3-dev python3-venv
 )
 # To test: scripts/test.sh, .ci/run and scripts/fuzz.sh. A `?` marks what some releases have inside another package,
@@ -28,7 +28,7 @@ docs_packages=(doxygen)
 
 # NumPy comes with them.
 python_packages=(onnx==1.23.2 onnxruntime==1.32.0 h5py==3.16.0 pillow==13.0.0 opencv-python-headless==4.11.0.86
-  openslide-bin==4.0.1.2 openslide-python==1.4.7 wsidicomizer==0.26.1)
+  openslide-bin==4.0.1.2 openslide-python==1.4.7 wsidicomizer==0.26.1 nibabel==5.4.2)
 tests=
 
 for option in "$@"; do
@@ -43,7 +43,7 @@ done
 install_python_packages() {
   local python="$root/build/python"
   [[ -n "$tests" ]] || return 0
-  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2, openslide_bin, wsidicomizer' 2>/dev/null && return 0
+  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2, openslide_bin, wsidicomizer, nibabel' 2>/dev/null && return 0
   echo "Installing ${python_packages[*]} into $python"
   python3 -m venv --clear "$python" && "$python/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}" ||
     echo "install-deps.sh: PyPI's packages can't be installed; tests of networks will be skipped" >&2

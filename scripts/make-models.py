@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes small networks to try and to test with: `make-models.py DIR [NAME ...]`.
 
-Writes DIR/NAME.onnx, and NAME.toml beside those that want settings: what pixels become, what comes out. Weights are
-random, by a fixed seed: the networks compute what networks of their kind compute, and mean nothing. Needs the package
-`onnx` (pip install onnx). Without names all but the large ones are made; `make-models.py --list` says which there are.
+Writes DIR/NAME.onnx, and NAME.toml beside those that want settings: what pixels become, what comes out. Networks for
+volumes are a folder DIR/NAME with one per fragment. Weights are random, by a fixed seed: the networks compute what
+networks of their kind compute, and mean nothing. Needs the package `onnx` (pip install onnx). Without names all but the
+large ones and folders are made; `make-models.py --list` says which there are.
 """
 
 import pathlib
@@ -293,10 +294,62 @@ def endless_shape():
     return repeated(numpy.iinfo(numpy.int64).max, gives=["n", 3, "height", "width"])
 
 
+def unet3d(seed, classes=133, widths=(32, 64, 128, 256), fragment=(96, 128, 88), half=False):
+    """The 3-D U-Net of Cicek et al. (2016) with scores of classes: 19 million weights."""
+    network = Network(seed, "float16" if half else "float32")
+
+    def conv(value, channels, outputs, side=3, to=None):
+        scale = (2.0 / (channels * side ** 3)) ** 0.5
+        weights = network.random.standard_normal((outputs, channels, side, side, side)) * scale
+        bias = network.random.standard_normal(outputs) * 0.1
+        return network.add("Conv", value, network.constant(weights), network.constant(bias), to=to,
+                           kernel_shape=[side] * 3, pads=[side // 2] * 6)
+
+    def twice(value, channels, between, outputs):
+        first = network.add("Relu", conv(value, channels, between))
+        return network.add("Relu", conv(first, between, outputs))
+
+    # Intensities of a head are hundreds.
+    value = network.add("Mul", "volume", network.constant(1 / 512))
+    levels, channels = [], 1
+    for width in widths:
+        if levels:
+            value = network.add("MaxPool", levels[-1], kernel_shape=[2] * 3, strides=[2] * 3)
+        levels.append(twice(value, channels, width, 2 * width))
+        channels = 2 * width
+    value = levels.pop()
+    for width in reversed(widths[:-1]):
+        up = network.add("ConvTranspose", value, network.constant(
+            network.random.standard_normal((channels, channels, 2, 2, 2)) * (1.0 / channels) ** 0.5),
+            kernel_shape=[2] * 3, strides=[2] * 3)
+        value = twice(network.add("Concat", levels.pop(), up, axis=1), 2 * width + channels, 2 * width, 2 * width)
+        channels = 2 * width
+    conv(value, channels, classes, side=1, to="result")
+    types = (HALF, HALF) if half else (FLOAT, FLOAT)
+    return network.model("unet3d", [1, 1, *fragment], [1, classes, *fragment], types, inputs=("volume",))
+
+
+def slant():
+    """A folder of 27 3-D U-Nets for fragments of 96 x 128 x 88, with 133 classes, for `pipeline volume`. 2 GB."""
+    return (unet3d(seed) for seed in range(27))
+
+
+def slant_half():
+    """The same in float16. 1 GB."""
+    return (unet3d(seed, half=True) for seed in range(27))
+
+
+def slant_small():
+    """The same with few channels, for CPUs: 27 networks of 5 classes. 2 MB."""
+    return (unet3d(seed, classes=5, widths=(2, 4, 8)) for seed in range(27))
+
+
 SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, infinite, memory, slow, holes,
          endless, outside, itself, unranked, endless_shape, grey,
          bytes_in, oblong, inputs]
 LARGE = [resnet18, resnet18_half, unet_half]
+# Folders of networks, one per fragment.
+FOLDERS = [slant, slant_half, slant_small]
 # Files that weights lie in.
 WEIGHTS = {"outside": "filters.bin"}
 SETTINGS = {
@@ -315,10 +368,10 @@ SETTINGS = {
 
 
 def main(arguments):
-    known = {make.__name__: make for make in SMALL + LARGE}
+    known = {make.__name__: make for make in SMALL + LARGE + FOLDERS}
     if arguments == ["--list"]:
         for name, make in known.items():
-            print(f"{name:10} {make.__doc__}")
+            print(f"{name:13} {make.__doc__}")
         return 0
     if not arguments or arguments[0].startswith("-") or not known.keys() >= set(arguments[1:]):
         print("usage: make-models.py DIR [NAME ...], or --list for the names", file=sys.stderr)
@@ -326,6 +379,11 @@ def main(arguments):
     folder = pathlib.Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
     for name in arguments[1:] or [make.__name__ for make in SMALL]:
+        if known[name] in FOLDERS:
+            (folder / name).mkdir(exist_ok=True)
+            for i, model in enumerate(known[name](), 1):
+                (folder / name / f"network-{i:02}.onnx").write_bytes(model.SerializeToString(deterministic=True))
+            continue
         model = known[name]()
         if name in WEIGHTS:
             (folder / WEIGHTS[name]).unlink(missing_ok=True)

@@ -46,6 +46,7 @@ enum class ImageFormat { automatic, none, ome_tiff, ome_zarr, dzi, dicom };
 enum class ChromaSubsampling { s420, s422, s444 };
 enum class ImageCompression { automatic, jpeg, none, zstd, blosc_lz4, copy };
 enum class CopyLevels { exact, shrink_on_load };
+enum class VolumeFusion { vote, mean, blend };
 enum class StitchWeights { tent, cosine, none };
 enum class StitchEdge { automatic, shift, mirror };
 enum class StitchMode { strict, lenient };
@@ -262,6 +263,24 @@ struct ModelConfig {
   ModelBatches batches = ModelBatches::automatic;
 };
 
+/// `[volume]`: 3-D images, for `pipeline volume`. Axes are listed from the slowest in the file to the fastest: z, y, x.
+struct VolumeConfig {
+  /// Path of one network, or of a folder with one network per fragment; empty: none.
+  std::string networks;
+  /// Samples of a fragment along z, y, x.
+  std::vector<std::int64_t> fragment = {96, 128, 88};
+  /// Fragments along z, y, x.
+  std::vector<std::int64_t> grid = {3, 3, 3};
+  /// Value beyond a volume that is smaller than a fragment.
+  double fill = 0.0;
+  /// How fragments become one volume.
+  VolumeFusion fusion = VolumeFusion::vote;
+  /// Volumes in memory at a time, at most; 0: 8.
+  int in_flight = 0;
+  /// Memory for networks, volumes and what is computed, in MiB; 0: four fifths of what is available.
+  std::int64_t memory_mib = 0;
+};
+
 /// `[features]`: files of the vectors that a network gives.
 struct FeaturesConfig {
   /// Write only the places of tiles; no network runs.
@@ -343,6 +362,7 @@ struct Config {
   TissueConfig tissue;
   ModelConfig model;
   FeaturesConfig features;
+  VolumeConfig volume;
   ImageConfig image;
   DicomConfig dicom;
   StitchConfig stitch;

@@ -293,7 +293,8 @@ bool Archive::is_unnamed(const std::string& path) const {
 bool Archive::network_is_as_it_was() noexcept {
   try {
     if (network_state(config_) == network_state_) return true;
-    fail(config_.model.file + ": the network's files have changed while the run was under way; what was computed " +
+    fail((config_.operators.runs("volume") ? config_.volume.networks : config_.model.file) +
+         ": the network's files have changed while the run was under way; what was computed " +
          "since the last slide isn't kept");
   } catch (const std::exception& error) {
     fail(error.what());

@@ -12,6 +12,7 @@
 
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
+#include "cli/volume_command.hpp"
 #include "ledger/merge.hpp"
 
 namespace slidestream::cli {
@@ -33,6 +34,7 @@ int merge(const MergeArguments& options) {
   const SignalScope signals(control);
   const MergeResult merged =
       merge_ledgers(options.folders, options.out, {options.fresh, [&control] { return control.stop_requested(); }});
+  if (merged.not_written.empty() && !merged.stopped) write_labels(merged.config);
   if (!merged.aside.empty()) spdlog::info("{}: the earlier results are there now", merged.aside);
   if (merged.stopped) {
     spdlog::warn("interrupted: nothing was merged");

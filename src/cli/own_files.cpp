@@ -15,6 +15,7 @@
 #include "ledger/ledger.hpp"
 #include "ledger/schema.hpp"
 #include "sink/view_page.hpp"
+#include "volume/nifti_file.hpp"
 
 namespace slidestream::cli {
 
@@ -130,8 +131,9 @@ bool is_own_json(const fs::path& file) {
 bool is_own_table(const fs::path& file) {
   constexpr std::size_t head = 256;
   const std::string text = first_bytes(file, head);
-  constexpr std::array<std::string_view, 4> headers = {"path,status,error,", "path,stage,tile,cause",
-                                                       "path,operator,product,file,", "date,version,host,processor,"};
+  constexpr std::array<std::string_view, 5> headers = {"path,label,voxels,mm3", "path,status,error,",
+                                                       "path,stage,tile,cause", "path,operator,product,file,",
+                                                       "date,version,host,processor,"};
   return std::ranges::any_of(headers, [&text](std::string_view header) { return text.starts_with(header); });
 }
 
@@ -173,13 +175,20 @@ struct Kind {
   bool always_says_so = false;  ///< false: a file may be this program's and not say it
 };
 
+/// The head of a compressed volume says it.
+bool is_own_volume(const fs::path& file) {
+  constexpr std::size_t head = 64;
+  return first_bytes(file, head).find(volume::written_mark) != std::string::npos;
+}
+
 bool is_own_metrics(const fs::path& file) { return holds(file, "slidestream_"); }
 bool is_own_settings(const fs::path& file) { return holds(file, "# The fastest of "); }
 
-constexpr std::array<Kind, 14> kinds = {{{".tif", is_own_tiff, true},
+constexpr std::array<Kind, 15> kinds = {{{".tif", is_own_tiff, true},
                                          {".tiff", is_own_tiff, true},
                                          {".btf", is_own_tiff, true},
                                          {".svs", is_own_tiff, true},
+                                         {".nii.gz", is_own_volume, true},
                                          {".html", is_own_page},
                                          {".htm", is_own_page},
                                          {".dzi", is_own_deep_zoom},

@@ -28,6 +28,7 @@
 #include "cli/synth_command.hpp"
 #include "cli/terminate_handler.hpp"
 #include "cli/verify_command.hpp"
+#include "cli/volume_command.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream::cli {
@@ -43,6 +44,7 @@ constexpr const char* tasks_text =
     "  pipeline tissue slides/ -o found                      find tissue\n"
     "  pipeline features slides/ --model net.onnx -o vectors extract features\n"
     "  pipeline segment slides/ --model net.onnx -o classes  segment\n"
+    "  pipeline volume scans/ --networks nets/ -o labels     label volumes (NIfTI)\n"
     "  pipeline slides/ -o spectra                           analyse spectra\n";
 
 constexpr const char* operators_text =
@@ -96,7 +98,8 @@ class Program {
     const auto runs = add_short_commands(app_, action_);
     command_options_.insert(command_options_.end(), runs.begin(), runs.end());
     command_options_.push_back(add_convert_command(app_, action_));
-    for (const char* name : {"stain", "tissue", "features", "segment", "convert"}) {
+    command_options_.push_back(add_volume_command(app_, action_));
+    for (const char* name : {"stain", "tissue", "features", "segment", "convert", "volume"}) {
       add_message_options(*app_.get_subcommand(name));
     }
     add_info_command(app_, action_);

@@ -82,9 +82,9 @@ bool lies_in(const std::string& file, const std::string& folder) {
 
 /// Runs slides. Where images can't be written the run ends, and `failure` says why; what was finished before is kept.
 RunResult run_to_end(const Config& config, const std::vector<std::string>& slides, RunControl& control,
-                     std::string& failure) {
+                     std::string& failure, const OwnWork* work = nullptr) {
   try {
-    return run_pipeline(config, slides, control);
+    return work != nullptr ? work->run(config, slides, control) : run_pipeline(config, slides, control);
   } catch (const OutputError& error) {
     failure = error.what();
     return {};
@@ -183,6 +183,7 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
       spdlog::debug("{}", error.what());
     }
   });
+  if (options.work != nullptr) attempt([&] { options.work->write(config); });
   attempt([&] { tracing.write(slides); });
   if (!options.quiet) report_results(config, result, archive, complete, options.stats);
   if (options.embedded != nullptr) {
@@ -273,7 +274,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   RunResult result;
   if (!slides.empty()) {
     Tracing tracing(config, options.trace);
-    control.woken = waking.get();
+    if (waking.valid()) control.woken = waking.get();
     std::string failure;
     for (const std::vector<std::string>& run : runs) {
       if (run.empty()) continue;
@@ -281,7 +282,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
         result.interrupted = true;
         break;
       }
-      add_run(result, run_to_end(config, run, control, failure));
+      add_run(result, run_to_end(config, run, control, failure, options.work));
       before = latest;
     }
     if (!failure.empty()) archive.fail(failure);
@@ -404,29 +405,39 @@ int run(const RunOptions& options) {
     }
     return exit_done;
   }
+  if (options.work != nullptr) config.operators.run = {options.work->name};
   if (!options.dry_run && !options.assume_gpu.empty()) throw ConfigError("--assume-gpu goes with --dry-run");
   if (options.dry_run && !options.shard.empty()) throw ConfigError("--dry-run plans all slides: leave --shard out");
+  if (options.work != nullptr && options.dry_run && config.input.slides.empty()) {
+    return options.work->dry_run(config, {}, options);
+  }
   if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options);
   if (config.input.slides.empty()) {
     throw ConfigError(options.embedded == nullptr
                           ? "no slide: name slides, folders or lists, or set input.slides (see pipeline --help)"
                           : "no slide: the argument slides names none, and input.slides isn't set");
   }
-  std::future<std::shared_ptr<Woken>> waking = options.dry_run ? std::future<std::shared_ptr<Woken>>() : wake(config);
+  const bool wakes = !options.dry_run && options.work == nullptr;
+  std::future<std::shared_ptr<Woken>> waking = wakes ? wake(config) : std::future<std::shared_ptr<Woken>>();
   std::optional<SignalScope> signals;
   if (options.embedded == nullptr) signals.emplace();
-  const ExpandedInputs inputs = inputs_of_run(config, options.file.empty());
+  const ExpandedInputs inputs =
+      options.work != nullptr ? options.work->inputs(config) : inputs_of_run(config, options.file.empty());
   config.input.slide_mpp = inputs.mpp;
   if (!options.file.empty()) check_output_file(options.file, config, inputs.slides, options.overwrite);
+  if (options.dry_run && options.work != nullptr) return options.work->dry_run(config, inputs, options);
   if (options.dry_run) return dry_run(config, inputs, options);
-  check_runnable(config);
+  if (options.work != nullptr) {
+    options.work->check(config);
+  } else {
+    check_runnable(config);
+  }
   if (options.embedded != nullptr) {
     options.embedded->config = config;
     if (options.embedded->in_memory) return run_in_memory(config, inputs.slides, *options.embedded);
   }
-  if (const std::string warning = memory_warning(config, group_limits()); !warning.empty()) {
-    spdlog::warn("{}", warning);
-  }
+  const std::string warning = options.work == nullptr ? memory_warning(config, group_limits()) : std::string();
+  if (!warning.empty()) spdlog::warn("{}", warning);
   if (!options.trace.empty()) check_target(options.trace, options.overwrite);
   if (!options.metrics.empty()) check_target(options.metrics, options.overwrite);
   const FolderGuard guard(config, options.overwrite, options.fresh);

@@ -18,6 +18,8 @@ class App;
 
 namespace slidestream::cli {
 
+struct RunOptions;
+
 /// A run inside another program, which has signals and the terminal to itself.
 struct EmbeddedRun {
   RunControl control;  ///< for `request_stop`
@@ -34,6 +36,18 @@ struct EmbeddedRun {
   RunResult result;     ///< without slides and corpus, unless it was `in_memory`
   std::string failure;  ///< one line when results couldn't all be written; else empty
   std::string stopped;  ///< why the run was stopped early on purpose, with slides left; else empty
+};
+
+/// Work of a command that is a run with ledger, progress and signals, but not of the slides' pipeline.
+struct OwnWork {
+  const char* name;  ///< stands in `operators.run` of its results
+  std::function<ExpandedInputs(const Config&)> inputs;
+  std::function<int(const Config&, const ExpandedInputs&, const RunOptions&)> dry_run;
+  /// Before anything is written. \throws ConfigError
+  std::function<void(const Config&)> check;
+  std::function<RunResult(const Config&, const std::vector<std::string>&, RunControl&)> run;
+  /// Writes more tables of results, from the ledger. \throws OutputError
+  std::function<void(const Config&)> write;
 };
 
 /// What `pipeline [SLIDE ...]`, or a command that runs slides as it does, was called with.
@@ -60,6 +74,7 @@ struct RunOptions {
   bool quiet = false;
   bool stats = false;               ///< the summary has a row per slide and per stage
   bool log_json = false;            ///< messages are for a program: no live line
+  const OwnWork* work = nullptr;    ///< null: the slides' pipeline
   EmbeddedRun* embedded = nullptr;  ///< null: the run is the program
 };
 

@@ -9,13 +9,17 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
+#include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "cli/own_files.hpp"
 #include "config/printable.hpp"
 #include "synth/synth.hpp"
+#include "volume/synth_volume.hpp"
 
 namespace slidestream::cli {
 
@@ -86,6 +90,28 @@ std::string bytes_text(std::uint64_t bytes) {
   return text;
 }
 
+volume::Extent parse_volume_size(const std::string& text) {
+  volume::Extent size{};
+  std::string_view rest = text;
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    const std::string_view number = rest.substr(0, rest.find('x'));
+    const bool ends = number.size() == rest.size();
+    if (!parse_number(number, size[i]) || ends != (i + 1 == size.size())) {
+      throw CLI::ValidationError("--volume", "'" + text + "' isn't ZxYxX, such as 172x220x156");
+    }
+    rest.remove_prefix(std::min(number.size() + 1, rest.size()));
+  }
+  return size;
+}
+
+int write_volume(const std::string& file, const volume::Extent& size, std::uint64_t seed, bool overwrite) {
+  if (!file.ends_with(".nii.gz")) throw ConfigError("--out is '" + file + "'; a volume's name must end in .nii.gz");
+  check_target(file, overwrite);
+  volume::write_synthetic_volume(file, size, seed);
+  std::cout << printable(file) << ": " << size[0] << " x " << size[1] << " x " << size[2] << " samples (z, y, x)\n";
+  return std::cout.flush() ? exit_done : exit_ended_early;
+}
+
 int write_slide(const std::string& file, const SynthOptions& options, bool overwrite) {
   check_folder_target(file, overwrite);
   const auto begin = std::chrono::steady_clock::now();
@@ -105,6 +131,7 @@ void add_synth_command(CLI::App& app, Action& action) {
   struct Arguments {
     std::string file;
     SynthOptions options;
+    std::optional<volume::Extent> volume;
     bool overwrite = false;
   };
   const auto arguments = std::make_shared<Arguments>();
@@ -135,6 +162,18 @@ void add_synth_command(CLI::App& app, Action& action) {
       ->check(CLI::IsMember(offset_tables()))
       ->type_name("NAME")
       ->default_str("basic");
+  synth
+      ->add_option_function<std::vector<std::string>>(
+          "--volume",
+          [arguments](const std::vector<std::string>& text) {
+            const bool plain = text.empty() || text.front().empty();
+            arguments->volume = plain ? volume::head_size : parse_volume_size(text.front());
+          },
+          "Write a head-like volume instead, a .nii.gz file, of 172 x 220 x 156 samples along z, y, x, or of others. "
+          "Of "
+          "the other options it has --seed")
+      ->expected(0, 1)
+      ->type_name("[ZxYxX]");
   CLI::Option* width = synth->add_option("--width", options.width, "Width in pixels")->capture_default_str();
   CLI::Option* height = synth->add_option("--height", options.height, "Height in pixels")->capture_default_str();
   synth
@@ -186,9 +225,16 @@ void add_synth_command(CLI::App& app, Action& action) {
       "  pipeline synth --out large.svs --size 65664x43264 --distinct 300\n"
       "      as large as a real slide: about half a gigabyte, in seconds\n"
       "  pipeline synth --out bad.svs --size 4096x4096 --defects missing=3,corrupt=2\n"
-      "      for trying what happens to bad tiles");
+      "      for trying what happens to bad tiles\n"
+      "  pipeline synth --volume --out head.nii.gz\n"
+      "      for trying pipeline volume");
   synth->callback([arguments, &action] {
-    action = [arguments] { return write_slide(arguments->file, arguments->options, arguments->overwrite); };
+    action = [arguments] {
+      if (arguments->volume) {
+        return write_volume(arguments->file, *arguments->volume, arguments->options.seed, arguments->overwrite);
+      }
+      return write_slide(arguments->file, arguments->options, arguments->overwrite);
+    };
   });
 }
 

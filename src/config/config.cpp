@@ -391,7 +391,7 @@ void apply_setting(Config& config, std::string_view assignment) {
 void resolve_image_format(Config& config) {
   if (config.image.format != ImageFormat::automatic) return;
   // A network's features are no image; what it gives isn't known yet, and to have a format then changes nothing.
-  const auto makes_image = [](const std::string& op) { return op != "spectrum" && op != "tissue"; };
+  const auto makes_image = [](const std::string& op) { return op != "spectrum" && op != "tissue" && op != "volume"; };
   if (std::ranges::any_of(config.operators.run, makes_image)) config.image.format = ImageFormat::ome_tiff;
 }
 

@@ -9,6 +9,7 @@
 #include "config/model_keys.hpp"
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
+#include "config/volume_keys.hpp"
 
 namespace slidestream {
 
@@ -170,6 +171,8 @@ ConfigKey run_key() {
     static const std::vector<std::string> names(operator_names.begin(), operator_names.end());
     const auto& run = std::get<std::vector<std::string>>(value);
     if (run.empty()) return "is empty; expected " + choices_text(names);
+    // Ledgers of volumes have it. No operator has that name.
+    if (run.size() == 1 && run.front() == "volume") return std::string();
     for (auto name = run.begin(); name != run.end(); ++name) {
       if (std::ranges::find(names, *name) == names.end()) return "names " + not_among(*name, names);
       if (std::find(run.begin(), name, *name) != name) return "names '" + *name + "' twice";
@@ -461,7 +464,9 @@ std::vector<ConfigKey> make_keys() {
              "system). Default auto."),
   };
   const std::vector<ConfigKey> model = model_keys();
-  keys.insert(std::ranges::find(keys, "image", &ConfigKey::section), model.begin(), model.end());
+  const std::vector<ConfigKey> volume = volume_keys();
+  keys.insert(std::ranges::find(keys, "image", &ConfigKey::section), volume.begin(), volume.end());
+  keys.insert(std::ranges::find(keys, "volume", &ConfigKey::section), model.begin(), model.end());
   auto behind = std::ranges::find(keys, "range", &ConfigKey::name) + 1;
   for (const Statistic& statistic : statistics()) behind = keys.insert(behind, statistic_key(statistic)) + 1;
   return keys;

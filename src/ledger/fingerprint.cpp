@@ -18,6 +18,7 @@
 #include "ledger/versions.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_network.hpp"
+#include "sink/content_hash.hpp"
 #include "sink/file_digest.hpp"
 #include "sink/image_formats.hpp"
 
@@ -36,6 +37,8 @@ bool is_section_of(const std::string& op, std::string_view section, const Config
     // Stains are fitted inside the mask, and networks get tissue alone where they are told to.
     return op == section || op == "stain" || (op == "model" && config.model.where == ModelWhere::tissue);
   }
+  // Volumes have networks, too; how neighbours share samples is a setting of stitching.
+  if (op == "volume" && (section == "model" || section == "stitch")) return true;
   return op == section || (op == "model" && (section == "stitch" || section == "features"));
 }
 
@@ -49,7 +52,7 @@ bool decides(const ConfigKey& key, const Config& config) {
                                                       "input.channel", "input.colour", "decode.on_bad_tile",
                                                       "output.maps",   "operators.run"};
   // Where the model and its runtime lie is nobody's business: `model_settings` says what they are.
-  if (key.of_machine || (key.section == "model" && key.is_path)) return false;
+  if (key.of_machine || (key.is_path && (key.section == "model" || key.section == "volume"))) return false;
   if (key.full_name() == "image.copy_levels") return config.image.compression == ImageCompression::copy;
   const auto is_of_format = [&](const ImageFormatTraits& format) { return key.section == format.settings; };
   if (std::ranges::any_of(image_formats(), is_of_format)) {
@@ -69,6 +72,18 @@ std::vector<std::pair<std::string, std::string>> model_settings(const Config& co
   return {{"the model", std::filesystem::path(config.model.file).filename().string()},
           {"the model's content", networks::content_of_network(config.model.file)},
           {"the model's runtime", networks::computed_by(config)}};
+}
+
+/// What the networks of volumes are, in their order, and what computes them.
+std::vector<std::pair<std::string, std::string>> volume_settings(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  const std::vector<std::string> files = networks::volume_networks(config.volume.networks);
+  std::string contents;
+  for (const std::string& file : files) contents += networks::content_of_network(file) + "\n";
+  settings.emplace_back("the networks", std::to_string(files.size()));
+  settings.emplace_back("the networks' content", std::to_string(stable_hash(contents)));
+  settings.emplace_back("the networks' runtime", networks::runtime_version(config) + ", CPU");
+  return settings;
 }
 
 /// What files hold that the images' format reads.
@@ -132,6 +147,7 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
   }
   const bool has_callable = whole.operators.runs("model") && !whole.features.coords_only && whole.model.network;
   if (has_callable || has_network_file(whole)) std::ranges::move(model_settings(whole), std::back_inserter(settings));
+  if (whole.operators.runs("volume")) std::ranges::move(volume_settings(whole), std::back_inserter(settings));
   if (whole.operators.runs("stain") && !whole.stain.reference.empty()) {
     std::ranges::move(reference_settings(whole), std::back_inserter(settings));
   }
@@ -140,6 +156,13 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
 }
 
 std::string network_state(const Config& config) {
+  if (config.operators.runs("volume")) {
+    std::string states;
+    for (const std::string& file : networks::volume_networks(config.volume.networks)) {
+      states += networks::state_of_network(file);
+    }
+    return states;
+  }
   return has_network_file(config) ? networks::state_of_network(config.model.file) : std::string();
 }
 

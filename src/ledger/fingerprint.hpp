@@ -20,8 +20,9 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
 /// Whether slides' masks are made of given outlines, and some operator wants them.
 bool reads_outlines(const Config& config);
 
-/// What the system says of the files of the run's network, as `networks::state_of_network`; empty without one. What a
-/// run computes is of these settings only where it is the same at its end as before they were looked at.
+/// What the system says of the files of the run's network, or of the networks of volumes, as
+/// `networks::state_of_network`; empty without one. What a run computes is of these settings only where it is the same
+/// at its end as before they were looked at.
 std::string network_state(const Config& config);
 
 inline constexpr const char* program_version_key = "the program's version";

@@ -94,6 +94,7 @@ using Run = Entry<9, Status*(Session*, const RunOptions*, const char* const* inp
                              std::size_t input_count, const char* const* output_names, std::size_t output_count,
                              Value** outputs)>;
 using CreateSessionOptions = Entry<10, Status*(SessionOptions**)>;
+using DisableCpuMemArena = Entry<19, Status*(SessionOptions*)>;
 using SetIntraOpNumThreads = Entry<24, Status*(SessionOptions*, int threads)>;
 using SetInterOpNumThreads = Entry<25, Status*(SessionOptions*, int threads)>;
 using SessionGetInputCount = Entry<30, Status*(const Session*, std::size_t*)>;

@@ -164,6 +164,24 @@ std::vector<std::string> weight_files(const std::filesystem::path& file) {
   return {reader.names().begin(), reader.names().end()};
 }
 
+std::vector<std::string> volume_networks(const std::string& path) {
+  if (path.empty()) {
+    throw ConfigError("volume.networks isn't set: expected an ONNX file, or a folder with one network per fragment");
+  }
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  std::filesystem::directory_iterator at(path, error);
+  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(".onnx") && !name.starts_with(".")) files.push_back(at->path().string());
+  }
+  if (error) throw ConfigError(path + ": " + error.message());
+  if (files.empty()) throw ConfigError(path + ": a folder without a network: no file ends in .onnx");
+  std::ranges::sort(files);
+  return files;
+}
+
 void check_network_files(const std::string& file) {
   if (file.empty()) throw ConfigError("model.file isn't set: the operator model wants a network, an ONNX file");
   const auto check = [&](const std::filesystem::path& path, const std::string& which) {

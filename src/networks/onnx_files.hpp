@@ -16,6 +16,10 @@ namespace slidestream::networks {
 /// are, and ONNX Runtime refuses the file.
 std::vector<std::string> weight_files(const std::filesystem::path& file);
 
+/// The networks of volumes that `path` names: itself, or of a folder all files that end in .onnx, sorted by name.
+/// \throws ConfigError naming a folder without one
+std::vector<std::string> volume_networks(const std::string& path);
+
 /// Wants a network's file and those that its weights lie in to be there, files, and these in its folder, as ONNX says
 /// (TensorProto.external_data, `location`). \throws ConfigError naming the network's file and the cause.
 void check_network_files(const std::string& file);

@@ -301,6 +301,10 @@ std::shared_ptr<const Network> open_network(const Config& config) {
   return kept.second;
 }
 
+std::string runtime_version(const Config& config) {
+  return "ONNX Runtime " + OnnxRuntime::load(config.model.runtime)->version();
+}
+
 std::string computed_by(const Config& config) {
   const auto runtime = OnnxRuntime::load(config.model.runtime);
   return computed_on(*runtime, !gpus_for(config, *runtime).empty());

@@ -34,6 +34,7 @@ Options options_for(const std::shared_ptr<const OnnxRuntime>& runtime, const Pla
   runtime->call<onnx::AddSessionConfigEntry>(options.get(), "session.intra_op.allow_spinning", "0");
   runtime->call<onnx::AddSessionConfigEntry>(options.get(), "session.inter_op.allow_spinning", "0");
   runtime->call<onnx::SetDeterministicCompute>(options.get(), true);
+  if (!place.keeps_memory) runtime->call<onnx::DisableCpuMemArena>(options.get());
   if (place.gpu >= 0) add_cuda(runtime, options, place.gpu, place.memory, channels_last);
   return options;
 }

@@ -24,9 +24,10 @@ struct OnnxTensor {
 
 /// Where a network runs.
 struct Place {
-  int gpu = -1;            ///< as CUDA counts; -1: the host, where one thread computes a batch, the one that runs it
-  std::size_t memory = 0;  ///< bytes of the GPU that the library may take
-  int runs = 0;            ///< batches that a GPU computes at a time, at most; others wait. 0: any number
+  int gpu = -1;              ///< as CUDA counts; -1: the host, where one thread computes a batch, the one that runs it
+  std::size_t memory = 0;    ///< bytes of the GPU that the library may take
+  int runs = 0;              ///< batches that a GPU computes at a time, at most; others wait. 0: any number
+  bool keeps_memory = true;  ///< of the host, that a batch took: for the next one
 };
 
 /// A network that the library has loaded for one device. Running it is thread-safe.

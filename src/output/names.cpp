@@ -80,7 +80,10 @@ std::string portable_name(std::string name) {
 }
 
 std::string file_stem(const std::string& slide, std::size_t longest, bool portable) {
-  std::string stem = std::filesystem::path(slide).stem().string().substr(0, longest);
+  std::string stem = std::filesystem::path(slide).stem().string();
+  // Volumes have two suffixes.
+  if (stem.size() > 4 && stem.ends_with(".nii") && slide.ends_with(".nii.gz")) stem.resize(stem.size() - 4);
+  stem.resize(std::min(stem.size(), longest));
   if (portable) stem = portable_name(std::move(stem));
   return stem.empty() ? "slide" : stem;
 }

@@ -20,7 +20,7 @@ DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", *
 BEGINS = (r"(?:pipeline|slidestream-submit|cmake|ninja|ctest|python3|taskset|scp|ssh|sbatch|scancel|nsys|ncu"
           r"|(?:scripts|build|bench|bin)/\S+|\w+_bench) +[^ :]")
 # A name in a sentence, not a command; a form with a place for the reader's own words.
-NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|verify|info|convert|stain|tissue|features|segment)|scripts/\S+")
+NAME = re.compile(r"pipeline (?:synth|sweep|merge|report|compare|status|verify|info|convert|stain|tissue|features|segment|volume)|scripts/\S+")
 FORM = re.compile(r"(?:^|[ ./])[A-Z]{3,}(?![a-z0-9_.]*\.(?:md|toml))")
 
 # Where a command is run: in a folder with what the page names (page), in a fresh clone (clone; cuda where there is
@@ -134,6 +134,15 @@ COMMANDS = {
         "Large": "not: 7 minutes",
         "pipeline slides/ --out edges -s operators.run=sobel -s image.format=ome-tiff": "page",
     },
+    "docs/volumes.md": {
+        "pip install onnx onnxruntime": "by: scripts/install-deps.sh",
+        "scripts/make-models.py models slant_small": "by: tests/volume/volume_test.py",
+        "pipeline synth --volume --out head.nii.gz": "page",
+        "pipeline volume head.nii.gz --networks models/slant_small -o labels":
+            "not: 13 s of processor time; tests/volume/volume_test.py has smaller networks",
+        "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]":
+            "by: tests/volume/volume_test.py",
+    },
     "docs/tissue.md": {
         "pipeline tissue slides/ -o masks": "page",
         "/usr/bin/python3 bench/tissue/scenes.py --pipeline build/release/pipeline":
@@ -143,6 +152,7 @@ COMMANDS = {
         "build/release/bench/pipeline_bench --benchmark_filter=whole_over_floor": "built",
         "pipeline synth --out headline.svs --size 65664x43264 --distinct 300": "page",
         "build/release/bench/spectrum_bench --benchmark_min_time=0.5": "built",
+        "build/release/bench/colour_bench --benchmark_min_time=2": "built",
         "build/release/bench/pipeline_bench --benchmark_filter=decode": "built",
         "bench/convert_bench.py build/release/pipeline build/release/bench/jpeg_floor --size 16384x16384":
             "not: minutes, and libvips",

@@ -1,0 +1,364 @@
+#include "volume/fusion.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <slidestream/error.hpp>
+#include <slidestream/stitch.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "config/toml_text.hpp"
+
+namespace slidestream::volume {
+namespace {
+
+constexpr int whole_weight = 256;
+constexpr int weight_bits = 24;  ///< of three axes
+constexpr float most_sample = 65535.0F;
+
+[[noreturn]] void fail_at(const Extent& fragment, std::int64_t voxel, const std::string& what,
+                          const std::string& expected = "finite numbers") {
+  const std::int64_t x = voxel % fragment[2];
+  const std::int64_t y = voxel / fragment[2] % fragment[1];
+  const std::int64_t z = voxel / fragment[2] / fragment[1];
+  throw Error("the network gives " + what + " at z, y, x = " + std::to_string(z) + ", " + std::to_string(y) + ", " +
+              std::to_string(x) + " of the fragment; expected " + expected);
+}
+
+void check_values(std::span<const float> values, const FragmentGrid& grid, int channels) {
+  if (values.size() == static_cast<std::size_t>(count_of(grid.fragment()) * channels)) return;
+  throw std::invalid_argument("values of another number of channels or samples");
+}
+
+/// A sample's place in one of the fragments that it lies in, along an axis.
+struct PlaceInFragment {
+  std::int64_t fragment = 0;
+  std::int64_t sample = 0;
+};
+
+/// For each sample along an axis, the fragments that it lies in.
+std::vector<std::vector<PlaceInFragment>> fragments_at(const FragmentAxis& axis) {
+  std::vector<std::vector<PlaceInFragment>> at(static_cast<std::size_t>(axis.size));
+  for (std::int64_t i = 0; i < axis.count; ++i) {
+    const std::int64_t begin = std::max<std::int64_t>(axis.begin(i), 0);
+    const std::int64_t end = std::min(axis.begin(i) + axis.fragment, axis.size);
+    for (std::int64_t sample = begin; sample < end; ++sample) {
+      at[static_cast<std::size_t>(sample)].push_back({i, sample - axis.begin(i)});
+    }
+  }
+  return at;
+}
+
+class Vote final : public Fusion {
+ public:
+  Vote(const FragmentGrid& grid, const FragmentOutput& output)
+      : grid_(grid),
+        output_(output),
+        kept_(grid.count()),
+        at_{fragments_at(grid.axis(0)), fragments_at(grid.axis(1)), fragments_at(grid.axis(2))} {}
+
+  void put(std::size_t fragment, std::span<const float> values) override {
+    check_values(values, grid_, output_.channels);
+    std::vector<std::uint16_t> labels(static_cast<std::size_t>(count_of(grid_.fragment())));
+    if (output_.labels) {
+      take_labels(labels, values);
+    } else {
+      choose_largest(labels, values);
+    }
+    kept_[fragment] = std::move(labels);
+  }
+
+  void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
+    std::vector<std::uint32_t> votes(static_cast<std::size_t>(std::max(output_.most_label, output_.ignore)) + 1);
+    std::vector<std::uint16_t> found;
+    std::uint16_t* to = labels.data();
+    for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
+      for (std::int64_t x = 0; x < grid_.volume()[2]; ++x) *to++ = elect(z, y, x, votes, found);
+    }
+  }
+
+ private:
+  void take_labels(std::span<std::uint16_t> labels, std::span<const float> values) const {
+    const auto most = static_cast<float>(output_.most_label);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float value = values[i];
+      if (!(value >= 0.0F && value <= most) || value != std::floor(value)) {
+        fail_at(grid_.fragment(), static_cast<std::int64_t>(i),
+                "the label " + to_toml_number(static_cast<double>(value)),
+                "a whole number from 0 to " + std::to_string(output_.most_label));
+      }
+      labels[i] = static_cast<std::uint16_t>(value);
+    }
+  }
+
+  void choose_largest(std::span<std::uint16_t> labels, std::span<const float> values) const {
+    const std::size_t samples = labels.size();
+    constexpr std::size_t block = 1024;
+    std::array<float, block> largest;
+    for (std::size_t first = 0; first < samples; first += block) {
+      const std::size_t count = std::min(block, samples - first);
+      for (int channel = 0; channel < output_.channels; ++channel) {
+        const float* const from = values.data() + static_cast<std::size_t>(channel) * samples + first;
+        for (std::size_t i = 0; i < count; ++i) {
+          // 0 for every finite number.
+          if (from[i] - from[i] != 0.0F) {
+            fail_at(grid_.fragment(), static_cast<std::int64_t>(first + i),
+                    "no finite number in channel " + std::to_string(channel));
+          }
+          if (channel > 0 && !(from[i] > largest[i])) continue;
+          largest[i] = from[i];
+          labels[first + i] = static_cast<std::uint16_t>(channel);
+        }
+      }
+    }
+  }
+
+  /// `votes` are zeros, and are left so; `found` is scratch.
+  std::uint16_t elect(std::int64_t z, std::int64_t y, std::int64_t x, std::vector<std::uint32_t>& votes,
+                      std::vector<std::uint16_t>& found) const {
+    found.clear();
+    const Extent& fragment = grid_.fragment();
+    for (const PlaceInFragment& in_z : at_[0][static_cast<std::size_t>(z)]) {
+      for (const PlaceInFragment& in_y : at_[1][static_cast<std::size_t>(y)]) {
+        const std::int64_t row_of_fragments =
+            (in_z.fragment * grid_.axis(1).count + in_y.fragment) * grid_.axis(2).count;
+        const std::int64_t row = (in_z.sample * fragment[1] + in_y.sample) * fragment[2];
+        for (const PlaceInFragment& in_x : at_[2][static_cast<std::size_t>(x)]) {
+          const std::vector<std::uint16_t>& labels = kept_[static_cast<std::size_t>(row_of_fragments + in_x.fragment)];
+          const std::uint16_t label = labels[static_cast<std::size_t>(row + in_x.sample)];
+          if (label == output_.ignore) continue;
+          if (votes[label]++ == 0) found.push_back(label);
+        }
+      }
+    }
+    std::uint32_t most = 0;
+    auto winner = static_cast<std::uint16_t>(output_.ignore);
+    for (const std::uint16_t label : found) {
+      if (votes[label] > most || (votes[label] == most && label < winner)) winner = label;
+      most = std::max(most, votes[label]);
+      votes[label] = 0;
+    }
+    return winner;
+  }
+
+  FragmentGrid grid_;
+  FragmentOutput output_;
+  std::vector<std::vector<std::uint16_t>> kept_;  ///< labels by fragment
+  std::array<std::vector<std::vector<PlaceInFragment>>, 3> at_;
+};
+
+/// Values as samples from 0 to 65,535: fragment x channels. \throws Error
+void map_fragment(std::span<std::uint16_t> samples, std::span<const float> values, const FragmentGrid& grid,
+                  const FragmentOutput& fragment_output, bool clamps) {
+  NetworkOutput output;
+  output.kind = clamps ? NetworkOutput::Kind::image : NetworkOutput::Kind::classes;
+  output.channels = fragment_output.channels;
+  output.activation = fragment_output.activation;
+  output.low = fragment_output.low;
+  output.high = fragment_output.high;
+  const std::int64_t voxels = count_of(grid.fragment());
+  const MappedValues seen = map_values(samples.data(), values.data(), voxels, output);
+  if (seen.not_finite >= 0) fail_at(grid.fragment(), seen.not_finite % voxels, "no finite number");
+  if (!seen.sound(output)) {
+    throw Error("the network gives values from " + to_toml_number(static_cast<double>(seen.least)) + " to " +
+                to_toml_number(static_cast<double>(seen.largest)) + ", and model.range is " +
+                to_toml_number(static_cast<double>(output.low)) + " to " +
+                to_toml_number(static_cast<double>(output.high)) + "; set model.range or model.activation");
+  }
+}
+
+class Mean final : public Fusion {
+ public:
+  Mean(const FragmentGrid& grid, const FragmentOutput& output)
+      : grid_(grid),
+        output_(output),
+        sums_(static_cast<std::size_t>(grid.volume()[0])),
+        locks_(static_cast<std::size_t>(grid.volume()[0])),
+        counts_{counts_at(grid.axis(0)), counts_at(grid.axis(1)), counts_at(grid.axis(2))} {}
+
+  void put(std::size_t fragment, std::span<const float> values) override {
+    check_values(values, grid_, output_.channels);
+    std::vector<std::uint16_t> samples(values.size());
+    map_fragment(samples, values, grid_, output_, false);
+    const Extent from = grid_.begin(fragment);
+    const InsideRange planes = inside(from[0], grid_.fragment()[0], grid_.volume()[0]);
+    for (std::int64_t z = planes.first; z < planes.first + planes.count; ++z) add_plane(z, from, samples);
+  }
+
+  void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
+    const std::vector<std::uint32_t>& sums = sums_[static_cast<std::size_t>(z)];
+    const auto channels = static_cast<std::size_t>(output_.channels);
+    const std::uint32_t* sum = sums.data();
+    std::uint16_t* to = labels.data();
+    for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
+      for (std::int64_t x = 0; x < grid_.volume()[2]; ++x, sum += channels) {
+        const std::uint64_t n = counts_[0][static_cast<std::size_t>(z)] * counts_[1][static_cast<std::size_t>(y)] *
+                                counts_[2][static_cast<std::size_t>(x)];
+        std::uint64_t largest = 0;
+        std::uint16_t label = 0;
+        for (std::size_t channel = 0; channel < channels; ++channel) {
+          const std::uint64_t average = (2 * std::uint64_t{sum[channel]} + n) / (2 * n);
+          if (average > largest) label = static_cast<std::uint16_t>(channel);
+          largest = std::max(largest, average);
+        }
+        *to++ = label;
+      }
+    }
+  }
+
+ private:
+  static std::vector<std::uint64_t> counts_at(const FragmentAxis& axis) {
+    std::vector<std::uint64_t> counts;
+    for (const auto& fragments : fragments_at(axis)) counts.push_back(fragments.size());
+    return counts;
+  }
+
+  /// \param z  of the fragment
+  void add_plane(std::int64_t z, const Extent& from, std::span<const std::uint16_t> samples) {
+    const Extent& fragment = grid_.fragment();
+    const Extent& volume = grid_.volume();
+    const InsideRange rows = inside(from[1], fragment[1], volume[1]);
+    const InsideRange columns = inside(from[2], fragment[2], volume[2]);
+    const auto plane = static_cast<std::size_t>(from[0] + z);
+    const std::lock_guard lock(locks_[plane]);
+    std::vector<std::uint32_t>& sums = sums_[plane];
+    const std::int64_t channels = output_.channels;
+    if (sums.empty()) sums.resize(static_cast<std::size_t>(volume[1] * volume[2] * channels));
+    for (std::int64_t y = rows.first; y < rows.first + rows.count; ++y) {
+      std::uint32_t* to = sums.data() + ((from[1] + y) * volume[2] + from[2] + columns.first) * channels;
+      const std::uint16_t* sample = samples.data() + ((z * fragment[1] + y) * fragment[2] + columns.first) * channels;
+      for (std::int64_t i = 0; i < columns.count * channels; ++i) to[i] += sample[i];
+    }
+  }
+
+  FragmentGrid grid_;
+  FragmentOutput output_;
+  std::vector<std::vector<std::uint32_t>> sums_;  ///< by plane of the volume: y, x, channel; each guarded by its lock
+  std::vector<std::mutex> locks_;
+  std::array<std::vector<std::uint64_t>, 3> counts_;  ///< fragments at each sample of an axis
+};
+
+/// Fragments that count at a sample along an axis, with their weights.
+struct AxisWeights {
+  std::array<std::int64_t, 2> fragment{};
+  std::array<std::uint32_t, 2> weight{};
+  int count = 1;
+};
+
+std::vector<AxisWeights> weights_at(const FragmentAxis& axis, StitchWeights weights) {
+  std::vector<AxisWeights> at(static_cast<std::size_t>(axis.size));
+  for (std::int64_t i = 0; i < axis.count; ++i) {
+    // Its blend with the one before it: up to that one's end, or the begin of the next.
+    const std::int64_t begin = std::max<std::int64_t>(axis.begin(i), 0);
+    std::int64_t blend_end = begin;
+    if (i > 0) blend_end = std::min(axis.begin(i - 1) + axis.fragment, axis.size);
+    if (i > 0 && i + 1 < axis.count) blend_end = std::min(blend_end, std::max<std::int64_t>(axis.begin(i + 1), 0));
+    const std::vector<std::uint16_t> ramp = stitch_ramp(weights, std::max<std::int64_t>(blend_end - begin, 0));
+    for (std::int64_t sample = begin; sample < blend_end; ++sample) {
+      const std::uint32_t weight = ramp[static_cast<std::size_t>(sample - begin)];
+      at[static_cast<std::size_t>(sample)] = {{i, i - 1}, {weight, whole_weight - weight}, 2};
+    }
+    const std::int64_t behind_blend = std::max(begin, blend_end);
+    const std::int64_t end = std::min(axis.begin(i) + axis.fragment, axis.size);
+    for (std::int64_t sample = behind_blend; sample < end; ++sample) {
+      at[static_cast<std::size_t>(sample)] = {{i, 0}, {whole_weight, 0}, 1};
+    }
+  }
+  return at;
+}
+
+class Blend final : public Fusion {
+ public:
+  Blend(const FragmentGrid& grid, const FragmentOutput& output, StitchWeights weights)
+      : grid_(grid),
+        output_(output),
+        kept_(grid.count()),
+        at_{weights_at(grid.axis(0), weights), weights_at(grid.axis(1), weights), weights_at(grid.axis(2), weights)} {
+    if (output.channels != 1) throw std::invalid_argument("images of one channel are blended");
+  }
+
+  void put(std::size_t fragment, std::span<const float> values) override {
+    check_values(values, grid_, 1);
+    std::vector<std::uint16_t> samples(values.size());
+    map_fragment(samples, values, grid_, output_, true);
+    kept_[fragment] = std::move(samples);
+  }
+
+  void plane(std::int64_t z, std::span<float> image) const override {
+    const double low = static_cast<double>(output_.low);
+    const double step = (static_cast<double>(output_.high) - low) / static_cast<double>(most_sample);
+    float* to = image.data();
+    for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
+      for (std::int64_t x = 0; x < grid_.volume()[2]; ++x) {
+        *to++ = static_cast<float>(low + static_cast<double>(blended(z, y, x)) * step);
+      }
+    }
+  }
+
+ private:
+  std::uint64_t blended(std::int64_t z, std::int64_t y, std::int64_t x) const {
+    const AxisWeights& at_z = at_[0][static_cast<std::size_t>(z)];
+    const AxisWeights& at_y = at_[1][static_cast<std::size_t>(y)];
+    const AxisWeights& at_x = at_[2][static_cast<std::size_t>(x)];
+    std::uint64_t sum = std::uint64_t{1} << (weight_bits - 1);
+    for (int i = 0; i < at_z.count; ++i) {
+      for (int j = 0; j < at_y.count; ++j) {
+        for (int k = 0; k < at_x.count; ++k) {
+          const auto [a, b, c] =
+              std::array{static_cast<std::size_t>(i), static_cast<std::size_t>(j), static_cast<std::size_t>(k)};
+          const std::uint64_t weight = std::uint64_t{at_z.weight[a]} * at_y.weight[b] * at_x.weight[c];
+          sum += weight * sample_at({at_z.fragment[a], at_y.fragment[b], at_x.fragment[c]}, {z, y, x});
+        }
+      }
+    }
+    return sum >> weight_bits;
+  }
+
+  std::uint64_t sample_at(const Extent& place, const Extent& voxel) const {
+    const std::int64_t number = (place[0] * grid_.axis(1).count + place[1]) * grid_.axis(2).count + place[2];
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      at = at * grid_.fragment()[i] + voxel[i] - grid_.axis(i).begin(place[i]);
+    }
+    return kept_[static_cast<std::size_t>(number)][static_cast<std::size_t>(at)];
+  }
+
+  FragmentGrid grid_;
+  FragmentOutput output_;
+  std::vector<std::vector<std::uint16_t>> kept_;  ///< samples by fragment
+  std::array<std::vector<AxisWeights>, 3> at_;
+};
+
+}  // namespace
+
+void Fusion::plane(std::int64_t /*z*/, std::span<std::uint16_t> /*labels*/) const {
+  throw std::logic_error("this fusion gives no labels");
+}
+
+void Fusion::plane(std::int64_t /*z*/, std::span<float> /*image*/) const {
+  throw std::logic_error("this fusion gives no image");
+}
+
+std::unique_ptr<Fusion> make_vote(const FragmentGrid& grid, const FragmentOutput& output) {
+  return std::make_unique<Vote>(grid, output);
+}
+
+std::unique_ptr<Fusion> make_mean(const FragmentGrid& grid, const FragmentOutput& output) {
+  return std::make_unique<Mean>(grid, output);
+}
+
+std::unique_ptr<Fusion> make_blend(const FragmentGrid& grid, const FragmentOutput& output, StitchWeights weights) {
+  return std::make_unique<Blend>(grid, output, weights);
+}
+
+std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept {
+  if (fusion == VolumeFusion::mean) {
+    return static_cast<std::uint64_t>(count_of(grid.volume())) * static_cast<std::uint64_t>(output.channels) *
+           sizeof(std::uint32_t);
+  }
+  return static_cast<std::uint64_t>(count_of(grid.fragment())) * grid.count() * sizeof(std::uint16_t);
+}
+
+}  // namespace slidestream::volume

@@ -1,0 +1,231 @@
+#include "volume/nifti_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <slidestream/error.hpp>
+#include <utility>
+#include <vector>
+
+#include "output/atomic_file.hpp"
+
+namespace slidestream::volume {
+namespace {
+
+constexpr std::size_t piece = std::size_t{1} << 18;
+/// Bytes that a byte of deflate can stand for: 258 in 2 bits.
+constexpr std::uint64_t most_expansion = 1032;
+/// Of a compressed file, bytes behind the samples.
+constexpr std::size_t most_behind = std::size_t{16} << 20;
+constexpr int gzip_window = 15 + 16;
+constexpr int compression_level = 6;
+
+template <class Sample>
+void convert(std::span<const std::byte> bytes, const NiftiHeader& header, float* values) noexcept {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Sample)) {
+    std::array<std::byte, sizeof(Sample)> one;
+    std::memcpy(one.data(), bytes.data() + at, sizeof one);
+    if (header.swapped) std::ranges::reverse(one);
+    Sample sample;
+    std::memcpy(&sample, one.data(), sizeof sample);
+    const auto value = static_cast<double>(sample);
+    *values++ = static_cast<float>(header.scaled ? header.slope * value + header.inter : value);
+  }
+}
+
+void convert(std::span<const std::byte> bytes, const NiftiHeader& header, float* values) noexcept {
+  switch (header.type) {
+    case ScalarType::uint8:
+      return convert<std::uint8_t>(bytes, header, values);
+    case ScalarType::int8:
+      return convert<std::int8_t>(bytes, header, values);
+    case ScalarType::uint16:
+      return convert<std::uint16_t>(bytes, header, values);
+    case ScalarType::int16:
+      return convert<std::int16_t>(bytes, header, values);
+    case ScalarType::uint32:
+      return convert<std::uint32_t>(bytes, header, values);
+    case ScalarType::int32:
+      return convert<std::int32_t>(bytes, header, values);
+    case ScalarType::uint64:
+      return convert<std::uint64_t>(bytes, header, values);
+    case ScalarType::int64:
+      return convert<std::int64_t>(bytes, header, values);
+    case ScalarType::float32:
+      return convert<float>(bytes, header, values);
+    case ScalarType::float64:
+      return convert<double>(bytes, header, values);
+  }
+}
+
+/// Compresses what is written to it.
+class GzipWriter {
+ public:
+  explicit GzipWriter(AtomicFile& file) : file_(file), out_(piece) {
+    if (deflateInit2(&stream_, compression_level, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+      throw std::bad_alloc();
+    }
+    // The head says whose file it is, and no time: equal samples are equal files.
+    head_.comment = reinterpret_cast<Bytef*>(comment_.data());
+    head_.os = unknown_system;
+    deflateSetHeader(&stream_, &head_);
+  }
+  ~GzipWriter() { deflateEnd(&stream_); }
+  GzipWriter(const GzipWriter&) = delete;
+  GzipWriter& operator=(const GzipWriter&) = delete;
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const std::size_t count = std::min(bytes.size(), std::size_t{1} << 30);
+      pass(bytes.first(count), Z_NO_FLUSH);
+      bytes = bytes.subspan(count);
+    }
+  }
+  void end() { pass({}, Z_FINISH); }
+
+ private:
+  void pass(std::span<const std::byte> bytes, int flush) {
+    // zlib only reads what it is given.
+    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(out_.data());
+      stream_.avail_out = static_cast<uInt>(out_.size());
+      deflate(&stream_, flush);
+      file_.write(std::span<const std::byte>(out_).first(out_.size() - stream_.avail_out));
+    } while (stream_.avail_out == 0);
+  }
+
+  AtomicFile& file_;
+  static constexpr int unknown_system = 255;
+
+  std::vector<std::byte> out_;
+  std::string comment_ = written_mark;
+  gz_header head_{};
+  z_stream stream_{};
+};
+
+}  // namespace
+
+void NiftiFile::Close::operator()(gzFile_s* file) const noexcept { gzclose_r(file); }
+
+NiftiFile::NiftiFile(std::string path) : path_(std::move(path)) {
+  // A pipe isn't waited for.
+  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail(std::strerror(errno));
+  struct ::stat status {};
+  const bool known = ::fstat(descriptor, &status) == 0;
+  if (known && S_ISREG(status.st_mode)) file_.reset(gzdopen(descriptor, "rb"));
+  if (!file_) {
+    ::close(descriptor);
+    fail(known && !S_ISREG(status.st_mode) ? "not a regular file" : "can't be opened");
+  }
+  gzbuffer(file_.get(), piece);
+  file_bytes_ = static_cast<std::uint64_t>(status.st_size);
+  std::array<std::byte, NiftiHeader::largest> head{};
+  at_ = fill(head);
+  compressed_ = gzdirect(file_.get()) == 0;
+  try {
+    header_ = parse_nifti(std::span<const std::byte>(head).first(at_));
+  } catch (const Error& error) {
+    fail(error.what());
+  }
+  check_room();
+}
+
+void NiftiFile::fail(const std::string& what) const { throw SlideError(path_ + ": " + what); }
+
+/// Reads until the span is full, or the file ends. \return bytes that were read
+std::size_t NiftiFile::fill(std::span<std::byte> bytes) {
+  std::size_t read = 0;
+  while (read < bytes.size()) {
+    const int count = gzread(file_.get(), bytes.data() + read, static_cast<unsigned>(bytes.size() - read));
+    if (count > 0) {
+      read += static_cast<std::size_t>(count);
+      continue;
+    }
+    int code = Z_OK;
+    const char* const text = gzerror(file_.get(), &code);
+    if (code == Z_ERRNO) fail(std::strerror(errno));
+    if (code == Z_BUF_ERROR) fail("cut short: its compressed data has no end");
+    if (code == Z_MEM_ERROR) throw std::bad_alloc();
+    if (count < 0)
+      fail(std::string("its compressed data is damaged") + (text != nullptr && *text != '\0' ? ": " : "") +
+           (text != nullptr ? text : ""));
+    break;
+  }
+  return read;
+}
+
+void NiftiFile::check_room() const {
+  const std::uint64_t end = header_.offset + header_.sample_bytes();
+  const std::string says = "its header says " + std::to_string(header_.size[0]) + " x " +
+                           std::to_string(header_.size[1]) + " x " + std::to_string(header_.size[2]) + " of " +
+                           name_of(header_.type) + " from byte " + std::to_string(header_.offset) + " on, " +
+                           std::to_string(end) + " bytes in all, and ";
+  if (!compressed_ && end > file_bytes_) fail("cut short: " + says + "the file has " + std::to_string(file_bytes_));
+  if (compressed_ && end / most_expansion > file_bytes_) {
+    fail("cut short: " + says + std::to_string(file_bytes_) + " compressed bytes can't hold them");
+  }
+}
+
+void NiftiFile::skip_to(std::uint64_t offset) {
+  // Samples that begin inside what was read as the header's first bytes are read again.
+  if (offset < at_) {
+    if (gzrewind(file_.get()) != 0) fail("can't be read again from its beginning");
+    at_ = 0;
+  }
+  std::vector<std::byte> passed(piece);
+  while (at_ < offset) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(piece, offset - at_));
+    const std::size_t read = fill(std::span(passed).first(count));
+    at_ += read;
+    if (read < count) fail("cut short: it ends at byte " + std::to_string(at_) + ", before its samples");
+  }
+}
+
+void NiftiFile::read(std::span<float> values) {
+  if (values.size() != static_cast<std::size_t>(header_.voxels())) throw Error("internal: a volume of another size");
+  skip_to(header_.offset);
+  const std::size_t width = bytes_of(header_.type);
+  std::vector<std::byte> samples(piece);
+  for (std::size_t done = 0; done < values.size();) {
+    const std::size_t count = std::min(piece / width, values.size() - done);
+    const auto bytes = std::span(samples).first(count * width);
+    const std::size_t read = fill(bytes);
+    if (read < bytes.size()) {
+      fail("cut short: " + std::to_string(done + read / width) + " of " + std::to_string(values.size()) +
+           " samples are there");
+    }
+    convert(bytes, header_, values.data() + done);
+    done += count;
+  }
+  if (compressed_) read_to_end();
+}
+
+/// The checksum stands behind the last byte, and zlib compares it there.
+void NiftiFile::read_to_end() {
+  std::vector<std::byte> behind(piece);
+  for (std::size_t done = 0; done < most_behind; done += piece) {
+    if (fill(behind) < behind.size()) return;
+  }
+  fail("more than " + std::to_string(most_behind >> 20) + " MiB lie behind its samples");
+}
+
+void write_nifti(const std::filesystem::path& path, const NiftiHeader& like, ScalarType type, bool labels,
+                 std::span<const std::byte> samples) {
+  AtomicFile file(path);
+  GzipWriter writer(file);
+  writer.write(nifti_head(like, type, labels));
+  writer.write(samples);
+  writer.end();
+  file.commit();
+}
+
+}  // namespace slidestream::volume

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "volume/nifti_header.hpp"
+
+struct gzFile_s;
+
+namespace slidestream::volume {
+
+/// A NIfTI file that is open for reading, plain or gzip as its first bytes say. Used by one thread at a time.
+///
+/// A header may claim anything. So the samples must be in the file before anything is allocated for them: in a plain
+/// file all of their bytes, in a compressed one no more bytes than as many compressed ones can hold.
+class NiftiFile {
+ public:
+  /// Opens the file and reads its header. \throws SlideError in one line that names the file and the cause
+  explicit NiftiFile(std::string path);
+
+  const NiftiHeader& header() const noexcept { return header_; }
+
+  /// Reads all samples, and a compressed file to its end, so that its checksum is compared. A value is
+  /// slope x sample + inter in float64, rounded to float32 once. To be called once.
+  /// \param values  `NiftiHeader::voxels` numbers, written. \throws SlideError
+  void read(std::span<float> values);
+
+ private:
+  struct Close {
+    void operator()(gzFile_s* file) const noexcept;
+  };
+
+  [[noreturn]] void fail(const std::string& what) const;
+  std::size_t fill(std::span<std::byte> bytes);
+  void skip_to(std::uint64_t offset);
+  void read_to_end();
+  void check_room() const;
+
+  std::string path_;
+  std::uint64_t file_bytes_ = 0;
+  bool compressed_ = false;
+  std::unique_ptr<gzFile_s, Close> file_;
+  std::uint64_t at_ = 0;  ///< of the uncompressed bytes
+  NiftiHeader header_;
+};
+
+/// Stands in the first bytes of a file that was written, as a comment that readers pass over.
+inline constexpr const char* written_mark = "slidestream";
+
+/// Writes a gzip file with the version, size and geometry of `like`. It appears whole or not at all. Equal samples give
+/// equal bytes. \param samples  in the order x, y, z, low byte first. \throws OutputError
+void write_nifti(const std::filesystem::path& path, const NiftiHeader& like, ScalarType type, bool labels,
+                 std::span<const std::byte> samples);
+
+}  // namespace slidestream::volume

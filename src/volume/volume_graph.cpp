@@ -1,0 +1,495 @@
+#include "volume/volume_graph.hpp"
+
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <slidestream/error.hpp>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "networks/network_shapes.hpp"
+#include "output/names.hpp"
+#include "runtime/handoff.hpp"
+#include "runtime/stage_meter.hpp"
+#include "sink/file_digest.hpp"
+#include "volume/schedule.hpp"
+#include "volume/volume_run.hpp"
+#include "volume/volume_work.hpp"
+
+namespace slidestream::volume {
+namespace {
+
+namespace flow = tbb::flow;
+namespace fs = std::filesystem;
+
+constexpr std::size_t usual_in_flight = 8;
+constexpr std::size_t readers = 2;
+constexpr std::size_t longest_stem = 180;
+
+std::unique_ptr<Fusion> fusion_of(const Config& config, const FragmentGrid& grid, const FragmentOutput& output) {
+  switch (config.volume.fusion) {
+    case VolumeFusion::vote:
+      return make_vote(grid, output);
+    case VolumeFusion::mean:
+      return make_mean(grid, output);
+    case VolumeFusion::blend:
+      return make_blend(grid, output, config.stitch.weights);
+  }
+  return nullptr;
+}
+
+using Work = std::shared_ptr<VolumeWork>;
+
+class Graph final : public VolumeGraph {
+ public:
+  Graph(const Config& config, const std::vector<std::string>& paths, RunControl& control,
+        const VolumeNetworks& networks, std::size_t workers)
+      : config_(config),
+        paths_(paths),
+        control_(control),
+        networks_(networks),
+        workers_(workers),
+        in_flight_(config.volume.in_flight > 0 ? static_cast<std::size_t>(config.volume.in_flight) : usual_in_flight),
+        fragments_(static_cast<std::size_t>(fragments_of(config))),
+        schedule_(networks.needs(), fragments_, memory_budget(config), workers),
+        loaded_(networks.count()),
+        open_(
+            graph_, flow::serial, [this](const Work& work) { return body([&] { open(work); }); }, high),
+        read_(
+            graph_, readers, [this](const Work& work) { return body([&] { read(work); }); }, high),
+        compute_(
+            graph_, workers, [this](const Step& step) { return body([&] { compute(step); }); }, low),
+        fuse_(
+            graph_, flow::serial, [this](const Work& work) { return body([&] { fuse(work); }); }, high),
+        write_(
+            graph_, flow::serial, [this](const Work& work) { return body([&] { write(work); }); }, high) {}
+
+  void run() override {
+    lifetime_.begin();
+    {
+      const std::lock_guard lock(mutex_);
+      pump();
+    }
+    graph_.wait_for_all();
+    // Orders the workers' last steps in the graph before its destruction, where ThreadSanitizer can see it too.
+    graph_.reserve_wait();
+    graph_.release_wait();
+    lifetime_.end();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  void watch() override { running_.terminate(control_.stop_requested(), config_.input.max_seconds); }
+
+  Progress progress() const override {
+    Progress progress;
+    progress.slides_total = paths_.size();
+    progress.slides_done = done_;
+    progress.slides_failed = failed_;
+    progress.pixels = voxels_done_;
+    progress.pixels_started = voxels_started_;
+    progress.bytes_read = read_meter_.bytes();
+    progress.bytes_written = write_meter_.bytes();
+    const auto all = meters();
+    progress.busiest_stage =
+        (*std::ranges::max_element(all, {}, [](const auto* meter) { return meter->busy_seconds(); }))->name();
+    return progress;
+  }
+
+  std::vector<const runtime::StageMeter*> meters() const {
+    return {&open_meter_, &read_meter_, &compute_meter_, &fuse_meter_, &write_meter_};
+  }
+
+  void finish(RunResult& result) override {
+    std::ranges::sort(ended_, {}, &VolumeWork::number);
+    for (const Work& work : ended_) result.slides.push_back(std::move(work->result));
+    for (const runtime::StageMeter* meter : meters()) {
+      StageReport& stage = result.stages.emplace_back();
+      stage = {meter->name(), meter->busy_seconds(), meter->wait_seconds(), meter->items(), meter->bytes()};
+      stage.parallel = meter == &compute_meter_ ? static_cast<int>(workers_) : 1;
+    }
+  }
+
+ private:
+  static constexpr flow::node_priority_t low{1};
+  static constexpr flow::node_priority_t high{2};
+
+  using Networks = std::vector<std::shared_ptr<const LoadedNetwork>>;
+  struct Step {
+    Work work;
+    ScheduleStep step;
+  };
+
+  template <class Do>
+  flow::continue_msg body(const Do& work) noexcept {
+    const runtime::GraphLifetime::Body in_graph(lifetime_);
+    try {
+      work();
+    } catch (...) {
+      abort(std::current_exception());
+    }
+    return {};
+  }
+
+  /// The run ends, with the first of such errors.
+  void abort(const std::exception_ptr& error) noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = error;
+    }
+    control_.request_stop();
+  }
+
+  /// Nobody uses them: their memory is free when this returns.
+  void unload(const std::vector<std::size_t>& networks) {
+    for (const std::size_t network : networks) loaded_[network].reset();
+  }
+
+  /// Begins what there is memory for; the caller has `mutex_`.
+  void pump() {
+    if (control_.stop_requested()) return;
+    if (candidate_ != nullptr && admitted_ < in_flight_) {
+      if (const auto way = schedule_.admit(candidate_->number, candidate_->bytes)) {
+        unload(*way);
+        ++admitted_;
+        candidate_->admitted = true;
+        works_.push_back(candidate_);
+        read_.try_put(std::exchange(candidate_, nullptr));
+        is_opening_ = false;
+      }
+    }
+    if (!is_opening_ && next_ < paths_.size()) {
+      is_opening_ = true;
+      open_.try_put(std::make_shared<VolumeWork>(next_, paths_[next_]));
+      ++next_;
+    }
+    while (computing_ < workers_) {
+      auto step = schedule_.next();
+      if (!step) break;
+      ++computing_;
+      const auto work = *std::ranges::find(works_, step->task.volume, &VolumeWork::number);
+      unload(step->unload);
+      compute_.try_put({work, std::move(*step)});
+    }
+  }
+
+  void open(const Work& work) {
+    const runtime::StageMeter::Busy busy(open_meter_);
+    work->result.path = work->path;
+    guarded(*work, "open", [&] {
+      if (control_.on_start) control_.on_start(work->path);
+      work->result.backend = "cpu";
+      work->result.sums.histogram.assign(static_cast<std::size_t>(config_.analysis.bins), 0);
+      std::error_code code;
+      const std::uintmax_t bytes = fs::file_size(work->path, code);
+      if (!code) work->result.file_bytes = bytes;
+      work->file = std::make_unique<NiftiFile>(work->path);
+      const NiftiHeader& header = work->header = work->file->header();
+      work->result.width = header.size[0];
+      work->result.height = header.size[1];
+      work->result.codec = "nifti-" + std::to_string(header.version);
+      work->result.colour = name_of(header.type);
+      if (header.voxels() > config_.input.max_pixels) {
+        throw Error("it has " + std::to_string(header.voxels()) + " voxels, and input.max_pixels allows " +
+                    std::to_string(config_.input.max_pixels));
+      }
+      work->bytes = bytes_of_volume(config_, networks_, header);
+      if (work->bytes > schedule_.most_for_volume()) {
+        throw Error("it takes " + networks::mib_text(work->bytes) + " of memory, and " +
+                    networks::mib_text(schedule_.most_for_volume()) +
+                    " are left beside a network; raise volume.memory_mib");
+      }
+      name_file(*work);
+      voxels_started_ += static_cast<std::uint64_t>(header.voxels());
+    });
+    const std::lock_guard lock(mutex_);
+    if (work->has_failed()) {
+      is_opening_ = false;
+      write_.try_put(work);
+    } else {
+      candidate_ = work;
+    }
+    pump();
+  }
+
+  void name_file(VolumeWork& work) {
+    const std::string stem = control_.image_name ? control_.image_name(work.path)
+                                                 : file_stem(work.path, longest_stem, config_.output.portable_names);
+    const bool image = config_.volume.fusion == VolumeFusion::blend;
+    const std::string name = stem + (image ? ".image" : ".labels") + ".nii.gz";
+    work.made_name = "images/" + name;
+    work.made_at =
+        control_.image_file ? control_.image_file(work.path, name) : fs::path(config_.output.dir) / "images" / name;
+    if (control_.check_file) control_.check_file(work.made_at);
+  }
+
+  void read(const Work& work) {
+    {
+      runtime::StageMeter::Busy busy(read_meter_);
+      guarded(*work, "read", [&] {
+        work->grid = std::make_unique<FragmentGrid>(grid_of(config_, work->header));
+        work->fusion = fusion_of(config_, *work->grid, networks_.output());
+        work->samples.resize(static_cast<std::size_t>(work->header.voxels()));
+        work->file->read(work->samples);
+        work->file.reset();
+        busy.add(1, work->result.file_bytes);
+      });
+    }
+    const std::lock_guard lock(mutex_);
+    if (work->has_failed()) {
+      leave(work);
+      write_.try_put(work);
+    } else {
+      schedule_.ready(work->number);
+    }
+    pump();
+  }
+
+  void compute(const Step& step) {
+    const FragmentTask& task = step.step.task;
+    std::shared_ptr<const LoadedNetwork> network;
+    if (step.step.load) {
+      network = networks_.load(task.network);
+      const std::lock_guard lock(mutex_);
+      loaded_[task.network] = network;
+      schedule_.loaded(task.network);
+      pump();
+    } else {
+      const std::lock_guard lock(mutex_);
+      network = loaded_[task.network];
+    }
+    bool is_left = false;
+    if (!step.work->has_failed() && !control_.stop_requested()) {
+      runtime::StageMeter::Busy busy(compute_meter_);
+      guarded(*step.work, "compute", [&] { is_left = !compute_fragment(*step.work, task, std::move(network)); });
+      if (!is_left) busy.add(1, 0);
+    } else {
+      is_left = control_.stop_requested();
+    }
+    network.reset();
+    const std::lock_guard lock(mutex_);
+    --computing_;
+    if (step.work->has_failed()) schedule_.drop(task.volume);
+    const bool is_last = schedule_.done(task);
+    // A volume that was stopped has no result: the next start does it.
+    if (is_left) incomplete_.push_back(task.volume);
+    if (is_last && step.work->has_failed()) {
+      leave(step.work);
+      write_.try_put(step.work);
+    } else if (is_last && std::ranges::find(incomplete_, task.volume) == incomplete_.end()) {
+      fuse_.try_put(step.work);
+    }
+    pump();
+  }
+
+  /// False where the run was stopped before the fragment was computed.
+  bool compute_fragment(VolumeWork& work, const FragmentTask& task, std::shared_ptr<const LoadedNetwork> network) {
+    std::vector<float> fragment(static_cast<std::size_t>(count_of(work.grid->fragment())));
+    std::vector<float> values(fragment.size() * static_cast<std::size_t>(networks_.output().channels));
+    work.grid->cut(fragment, work.samples, task.fragment, static_cast<float>(config_.volume.fill));
+    const auto in_fragment = [&](const std::string& cause) {
+      return networks_.file(task.network) + ": fragment " + std::to_string(task.fragment + 1) + " of " +
+             std::to_string(fragments_) + ": " + cause;
+    };
+    const LoadedNetwork& runs = *network;
+    const RunningFragments::Place running = running_.begin(std::move(network));
+    try {
+      runs.run(fragment, values, running->terminator);
+    } catch (const Error& error) {
+      const std::string cause = error.what();
+      const bool over = running_.end(running);
+      if (!over && control_.stop_requested()) return false;
+      throw Error(in_fragment(
+          over ? "it takes longer than input.max_seconds = " + std::to_string(config_.input.max_seconds) : cause));
+    } catch (...) {
+      running_.end(running);
+      throw;
+    }
+    running_.end(running);
+    fragment = {};
+    try {
+      work.fusion->put(task.fragment, values);
+    } catch (const Error& error) {
+      throw Error(in_fragment(error.what()));
+    }
+    voxels_done_ += static_cast<std::uint64_t>(count_of(work.grid->volume())) / fragments_;
+    return true;
+  }
+
+  void fuse(const Work& work) {
+    {
+      const runtime::StageMeter::Busy busy(fuse_meter_);
+      guarded(*work, "fuse", [&] {
+        work->samples = {};
+        if (config_.volume.fusion == VolumeFusion::blend) {
+          make_image(*work);
+        } else {
+          make_labels(*work);
+        }
+        work->fusion.reset();
+      });
+    }
+    const std::lock_guard lock(mutex_);
+    write_.try_put(work);
+  }
+
+  /// Calls `make` for each plane, by all threads. What else waits isn't taken up meanwhile: it may take long.
+  template <class Make>
+  static void for_planes(const Extent& volume, const Make& make) {
+    tbb::this_task_arena::isolate(
+        [&] { tbb::parallel_for(std::int64_t{0}, volume[0], [&](std::int64_t z) { make(z); }); });
+  }
+
+  void make_image(VolumeWork& work) {
+    const Extent& volume = work.grid->volume();
+    const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
+    work.made.resize(static_cast<std::size_t>(count_of(volume)) * sizeof(float));
+    const std::span<float> all(reinterpret_cast<float*>(work.made.data()), static_cast<std::size_t>(count_of(volume)));
+    for_planes(volume,
+               [&](std::int64_t z) { work.fusion->plane(z, all.subspan(static_cast<std::size_t>(z) * plane, plane)); });
+  }
+
+  void make_labels(VolumeWork& work) {
+    const Extent& volume = work.grid->volume();
+    const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
+    const bool narrow = networks_.sample() == ScalarType::uint8;
+    const std::size_t width = narrow ? sizeof(std::uint8_t) : sizeof(std::uint16_t);
+    work.made.resize(static_cast<std::size_t>(count_of(volume)) * width);
+    std::vector<std::atomic<std::uint64_t>> counts(std::size_t{1} << (8 * width));
+    for_planes(volume, [&](std::int64_t z) {
+      std::vector<std::uint16_t> labels(plane);
+      work.fusion->plane(z, std::span<std::uint16_t>(labels));
+      std::vector<std::uint64_t> found(counts.size());
+      std::byte* to = work.made.data() + static_cast<std::size_t>(z) * plane * width;
+      for (const std::uint16_t label : labels) {
+        ++found[label];
+        *to++ = static_cast<std::byte>(label & 0xff);
+        if (!narrow) *to++ = static_cast<std::byte>(label >> 8);
+      }
+      for (std::size_t label = 0; label < found.size(); ++label) {
+        if (found[label] > 0) counts[label] += found[label];
+      }
+    });
+    for (std::size_t label = 0; label < counts.size(); ++label) {
+      if (counts[label] == 0) continue;
+      work.result.values.push_back({label_figure + std::to_string(label), static_cast<double>(counts[label])});
+    }
+  }
+
+  /// Also the end of volumes that failed. One at a time.
+  void write(const Work& work) {
+    {
+      runtime::StageMeter::Busy busy(write_meter_);
+      if (!work->has_failed()) guarded(*work, "write", [&] { write_file(*work, busy); });
+    }
+    work->made = {};
+    work->result.done = !work->has_failed();
+    work->result.seconds = std::chrono::duration<double>(runtime::Clock::now() - work->begun).count();
+    ++(work->result.done ? done_ : failed_);
+    if (control_.on_slide) control_.on_slide(work->result);
+    const std::lock_guard lock(mutex_);
+    if (work->admitted) leave(work);
+    ended_.push_back(work);
+    pump();
+  }
+
+  void write_file(VolumeWork& work, runtime::StageMeter::Busy& busy) {
+    std::error_code code;
+    fs::create_directories(work.made_at.parent_path(), code);
+    const bool labels = networks_.sample() != ScalarType::float32;
+    write_nifti(work.made_at, work.header, networks_.sample(), labels, work.made);
+    const auto content = path_content(work.made_at);
+    if (!content) throw OutputError(work.made_at.string() + ": can't be read again");
+    busy.add(1, content->bytes);
+    work.result.artifacts = {{"volume", labels ? "labels" : "image", work.made_name, content->bytes, content->digest}};
+    std::vector<NamedValue> figures = {{"volume.depth", static_cast<double>(work.header.size[2])},
+                                       {"volume.voxel_mm3", work.header.geometry.voxel_mm3()}};
+    figures.insert(figures.end(), work.result.values.begin(), work.result.values.end());
+    work.result.values = std::move(figures);
+  }
+
+  /// The volume's memory is free, or is about to be; the caller has `mutex_`.
+  void leave(const Work& work) {
+    work->samples = {};
+    work->fusion.reset();
+    work->file.reset();
+    schedule_.release(work->number);
+    std::erase(works_, work);
+    work->admitted = false;
+    --admitted_;
+  }
+
+  /// Failures of a volume are its own; results that can't be written end the run.
+  template <class Do>
+  void guarded(VolumeWork& work, const char* stage, const Do& work_on) {
+    try {
+      work_on();
+    } catch (const OutputError&) {
+      throw;
+    } catch (const CudaError&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      work.fail(stage, "there is no memory for it");
+    } catch (const std::exception& error) {
+      work.fail(stage, error.what());
+    }
+  }
+
+  const Config& config_;
+  const std::vector<std::string>& paths_;
+  RunControl& control_;
+  const VolumeNetworks& networks_;
+  const std::size_t workers_;
+  const std::size_t in_flight_;
+  const std::size_t fragments_;
+  RunningFragments running_;
+  runtime::StageMeter open_meter_{"open"};
+  runtime::StageMeter read_meter_{"read"};
+  runtime::StageMeter compute_meter_{"compute"};
+  runtime::StageMeter fuse_meter_{"fuse"};
+  runtime::StageMeter write_meter_{"write"};
+  std::atomic<std::uint64_t> voxels_started_ = 0;
+  std::atomic<std::uint64_t> voxels_done_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;
+  std::atomic<std::uint64_t> failed_ = 0;
+
+  std::mutex mutex_;  ///< of what follows, up to the graph
+  Schedule schedule_;
+  Networks loaded_;          ///< null where one isn't
+  std::vector<Work> works_;  ///< admitted ones
+  std::vector<Work> ended_;
+  std::vector<std::size_t> incomplete_;  ///< volumes with a fragment that a stop left out
+  std::size_t next_ = 0;                 ///< to be opened
+  std::size_t admitted_ = 0;
+  std::size_t computing_ = 0;
+  bool is_opening_ = false;  ///< one is being opened, or is the candidate
+  Work candidate_;           ///< opened, and waits for memory; null: none
+  std::exception_ptr error_;
+
+  runtime::GraphLifetime lifetime_;
+  flow::graph graph_;
+  flow::function_node<Work> open_;
+  flow::function_node<Work> read_;
+  flow::function_node<Step> compute_;
+  flow::function_node<Work> fuse_;
+  flow::function_node<Work> write_;
+};
+
+}  // namespace
+
+std::unique_ptr<VolumeGraph> make_volume_graph(const Config& config, const std::vector<std::string>& paths,
+                                               RunControl& control, const VolumeNetworks& networks,
+                                               std::size_t workers) {
+  return std::make_unique<Graph>(config, paths, control, networks, workers);
+}
+
+}  // namespace slidestream::volume

@@ -1,0 +1,328 @@
+#include "volume/volume_networks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <new>
+#include <slidestream/error.hpp>
+#include <string_view>
+#include <utility>
+
+#include "config/keys.hpp"
+#include "config/toml_text.hpp"
+#include "networks/network_shapes.hpp"
+#include "networks/normalisation.hpp"
+#include "networks/onnx_files.hpp"
+#include "networks/tile_planes.hpp"
+#include "runtime/machine.hpp"
+
+namespace slidestream::volume {
+namespace {
+
+using networks::of_file;
+using networks::OnnxSession;
+using networks::OnnxTensor;
+using networks::Place;
+using networks::onnx::ElementType;
+
+constexpr std::size_t dimensions = 5;
+constexpr int most_labels = 65535;
+/// Beyond what was measured: allocators take memory in pieces.
+constexpr std::uint64_t margin_divisor = 8;
+
+std::size_t count_of(const std::vector<std::int64_t>& shape) {
+  std::size_t count = 1;
+  for (const std::int64_t side : shape) count *= static_cast<std::size_t>(side);
+  return count;
+}
+
+bool is_real(ElementType type) { return type == ElementType::float32 || type == ElementType::float16; }
+
+/// On the host, with weights alone in memory between fragments.
+Place host_place() {
+  Place place;
+  place.keeps_memory = false;
+  return place;
+}
+
+OnnxSession::ChooseOutput chooser(const ModelConfig& model) {
+  return [name = model.output_name](const std::vector<OnnxTensor>& outputs) {
+    std::string list;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].name == name || (name.empty() && outputs.size() == 1)) return i;
+      list += (list.empty() ? "" : ", ") + outputs[i].name + " (" + outputs[i].text() + ")";
+    }
+    throw Error("it has " + std::to_string(outputs.size()) + " outputs; set model.output_name to one of: " + list);
+  };
+}
+
+/// Memory that was taken while this lives, beyond what there was when it was made. Other threads are idle.
+class MemoryMeter {
+ public:
+  MemoryMeter() : is_reset_(runtime::reset_peak_memory()), before_(runtime::resident_bytes()) {}
+
+  std::uint64_t kept() const { return beyond(runtime::resident_bytes()); }
+  std::uint64_t most() const {
+    const auto peak = runtime::peak_memory();
+    return std::max(kept(), is_reset_ && peak ? beyond(*peak) : 0);
+  }
+
+ private:
+  std::uint64_t beyond(std::uint64_t bytes) const { return bytes > before_ ? bytes - before_ : 0; }
+
+  bool is_reset_;
+  std::uint64_t before_;
+};
+
+}  // namespace
+
+LoadedNetwork::LoadedNetwork(std::shared_ptr<const OnnxSession> session, std::vector<std::int64_t> input_shape,
+                             std::vector<std::int64_t> output_shape)
+    : session_(std::move(session)), input_shape_(std::move(input_shape)), output_shape_(std::move(output_shape)) {}
+
+void LoadedNetwork::run(std::span<const float> fragment, std::span<float> values, const Terminator& by) const {
+  const ElementType takes = session_->input().type;
+  const ElementType gives = session_->output().type;
+  std::vector<std::uint16_t> halves;
+  // The library takes what it reads as memory that may be written to, and doesn't write there.
+  void* in = const_cast<float*>(fragment.data());
+  std::size_t in_bytes = fragment.size_bytes();
+  if (takes == ElementType::float16) {
+    halves.resize(fragment.size());
+    std::ranges::transform(fragment, halves.begin(), networks::to_half);
+    in = halves.data();
+    in_bytes = halves.size() * sizeof(std::uint16_t);
+  }
+  std::vector<std::byte> given(gives == ElementType::float32 ? 0 : values.size() * networks::onnx::bytes_of(gives));
+  void* const out = given.empty() ? static_cast<void*>(values.data()) : given.data();
+  const std::size_t out_bytes = given.empty() ? values.size_bytes() : given.size();
+  const auto input = session_->tensor(in, in_bytes, input_shape_, takes);
+  auto output = session_->tensor(out, out_bytes, output_shape_, gives);
+  session_->run(input, output, by);
+  if (gives == ElementType::float16) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, given.data() + i * sizeof half, sizeof half);
+      values[i] = networks::from_half(half);
+    }
+  } else if (!given.empty()) {
+    networks::widen_whole(given, gives, values);
+  }
+}
+
+VolumeNetworks::VolumeNetworks(const Config& config)
+    : config_(config),
+      fragment_{config.volume.fragment[0], config.volume.fragment[1], config.volume.fragment[2]},
+      files_(networks::volume_networks(config.volume.networks)) {
+  check_settings();
+  const std::vector<std::int64_t>& grid = config.volume.grid;
+  const auto fragments = static_cast<std::size_t>(grid[0] * grid[1] * grid[2]);
+  if (files_.size() != 1 && files_.size() != fragments) {
+    throw ConfigError(config.volume.networks + ": " + std::to_string(files_.size()) +
+                      " networks; volume.grid = " + to_toml_value(find_key("volume", "grid")->get(config)) +
+                      " wants one, or one for each of " + std::to_string(fragments) + " fragments");
+  }
+  for (const std::string& file : files_) networks::check_network_files(file);
+  if (config.model.provider == ModelProvider::cuda || config.pipeline.backend == Backend::cuda) {
+    const bool by_model = config.model.provider == ModelProvider::cuda;
+    throw ConfigError(std::string(by_model ? "model.provider" : "pipeline.backend") +
+                      " = \"cuda\": networks of volumes run on the CPU; use \"auto\" or \"cpu\"");
+  }
+  runtime_ = networks::OnnxRuntime::load(config.model.runtime);
+  measure();
+}
+
+/// Settings of tiles are refused, as they would change nothing.
+void VolumeNetworks::check_settings() const {
+  constexpr std::array<std::string_view, 8> known = {"ignore",     "runtime", "provider", "sessions",
+                                                     "activation", "range",   "sample",   "output_name"};
+  const Config plain;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section != "model" || std::ranges::find(known, key.name) != known.end()) continue;
+    if (key.get(config_) == key.get(plain)) continue;
+    throw ConfigError(key.full_name() + " is " + to_toml_value(key.get(config_)) +
+                      "; it is a setting of tiles of slides, and networks of volumes have no use for it");
+  }
+}
+
+std::string VolumeNetworks::description() const { return "ONNX Runtime " + runtime_->version() + ", CPU"; }
+
+std::shared_ptr<const OnnxSession> VolumeNetworks::open(std::size_t network) const {
+  try {
+    return std::make_shared<const OnnxSession>(runtime_, files_[network], host_place(), chooser(config_.model));
+  } catch (const std::bad_alloc&) {
+    throw ConfigError(of_file(files_[network], "there is no memory to load it"));
+  }
+}
+
+/// What the first network takes; what it gives as far as its file says it.
+void VolumeNetworks::find_shapes(const OnnxSession& session) {
+  const std::string& file = files_.front();
+  const OnnxTensor& input = session.input();
+  takes_ = input.text();
+  gives_ = session.output().text();
+  input_type_ = input.type;
+  output_type_ = session.output().type;
+  const std::string expected = "; expected 1 x 1 x " + std::to_string(fragment_[0]) + " x " +
+                               std::to_string(fragment_[1]) + " x " + std::to_string(fragment_[2]) +
+                               " of float32 or float16, by volume.fragment";
+  input_shape_ = {1, 1, fragment_[0], fragment_[1], fragment_[2]};
+  bool fits = is_real(input.type) && input.shape.size() == dimensions;
+  for (std::size_t i = 0; fits && i < dimensions; ++i) fits = input.shape[i] < 0 || input.shape[i] == input_shape_[i];
+  if (!fits) throw ConfigError(of_file(file, "it takes " + takes_ + expected));
+}
+
+/// What it gave for a fragment, by `output_shape_`, with the settings.
+void VolumeNetworks::find_output() {
+  const std::string& file = files_.front();
+  const bool whole = networks::onnx::is_whole(output_type_);
+  const std::string gives = "it gives " + OnnxTensor{"", output_type_, output_shape_}.text();
+  if (!whole && !is_real(output_type_))
+    throw ConfigError(of_file(file, gives + "; expected float32 or float16, or whole numbers"));
+  std::vector<std::int64_t> shape = output_shape_;
+  if (shape.size() == dimensions - 1) shape.insert(shape.begin() + 1, 1);
+  const bool fits = shape.size() == dimensions && shape[0] == 1 && shape[1] >= 1 &&
+                    std::equal(shape.begin() + 2, shape.end(), fragment_.begin());
+  if (!fits) throw ConfigError(of_file(file, gives + "; expected 1 x channels x the fragment, or 1 x the fragment"));
+  if (shape[1] > most_labels) throw ConfigError(of_file(file, gives + "; expected at most 65,535 channels"));
+  const ModelConfig& model = config_.model;
+  const VolumeFusion fusion = config_.volume.fusion;
+  output_.channels = static_cast<int>(shape[1]);
+  output_.labels = fusion == VolumeFusion::vote && output_.channels == 1;
+  if (whole && !output_.labels) {
+    throw ConfigError(
+        of_file(file, gives + "; whole numbers are labels, which volume.fusion = \"vote\" takes, one channel of them"));
+  }
+  if (fusion == VolumeFusion::mean && output_.channels < 2) {
+    throw ConfigError(of_file(file, gives + "; volume.fusion = \"mean\" wants two channels or more, one per class"));
+  }
+  if (fusion == VolumeFusion::blend && output_.channels != 1) {
+    throw ConfigError(of_file(file, gives + "; volume.fusion = \"blend\" wants an image of one channel"));
+  }
+  const bool narrow_type =
+      output_type_ == ElementType::uint8 || output_type_ == ElementType::int8 || output_type_ == ElementType::boolean;
+  const bool narrow = output_.labels ? narrow_type : output_.channels <= 256;
+  sample_ = fusion == VolumeFusion::blend ? ScalarType::float32 : narrow ? ScalarType::uint8 : ScalarType::uint16;
+  if (fusion != VolumeFusion::blend && model.sample == ModelSample::uint16) sample_ = ScalarType::uint16;
+  if (fusion != VolumeFusion::blend && model.sample == ModelSample::uint8) {
+    if (!output_.labels && !narrow) throw ConfigError(of_file(file, "model.sample is \"uint8\", and " + gives));
+    sample_ = ScalarType::uint8;
+  }
+  if (fusion == VolumeFusion::blend && model.sample != ModelSample::automatic) {
+    throw ConfigError("model.sample is of labels; images of volumes are float32");
+  }
+  const int largest = sample_ == ScalarType::uint8 ? 255 : most_labels;
+  output_.most_label = output_.labels ? largest : output_.channels - 1;
+  output_.ignore = model.ignore == 0 ? largest : model.ignore;
+  check_scores();
+  output_.activation = model.activation == ModelActivation::softmax   ? NetworkActivation::softmax
+                       : model.activation == ModelActivation::sigmoid ? NetworkActivation::sigmoid
+                                                                      : NetworkActivation::none;
+  const bool has_range = model.range != std::array<double, 2>{0.0, 0.0};
+  output_.low = has_range ? static_cast<float>(model.range[0]) : 0.0F;
+  output_.high = has_range ? static_cast<float>(model.range[1]) : 1.0F;
+}
+
+/// Settings of values that the fusion has no use for are refused, as they would change nothing.
+void VolumeNetworks::check_scores() const {
+  const ModelConfig& model = config_.model;
+  const bool has_range = model.range != std::array<double, 2>{0.0, 0.0};
+  const bool has_activation =
+      model.activation == ModelActivation::softmax || model.activation == ModelActivation::sigmoid;
+  const auto value_of = [this](const char* key) {
+    return std::string("model.") + key + " is " + to_toml_value(find_key("model", key)->get(config_));
+  };
+  if (config_.volume.fusion == VolumeFusion::vote && (has_range || has_activation)) {
+    throw ConfigError(value_of(has_range ? "range" : "activation") +
+                      "; volume.fusion = \"vote\" takes labels as they are");
+  }
+  if (has_range && has_activation && model.range != std::array<double, 2>{0.0, 1.0}) {
+    throw ConfigError(value_of("range") + ", and " + value_of("activation") +
+                      ", which gives values from 0 to 1; leave model.range out");
+  }
+  if (config_.volume.fusion == VolumeFusion::blend && model.activation == ModelActivation::softmax) {
+    throw ConfigError(value_of("activation") + "; an image of one channel has no use for it");
+  }
+}
+
+void VolumeNetworks::measure() {
+  std::map<std::uint64_t, NetworkNeeds> by_size;
+  needs_.resize(files_.size());
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::uint64_t bytes = networks::bytes_of_network(files_[i]);
+    const auto [known, is_new] = by_size.try_emplace(bytes);
+    if (is_new) known->second = measured(i);
+    needs_[i] = known->second;
+  }
+}
+
+NetworkNeeds VolumeNetworks::measured(std::size_t network) {
+  const std::string& file = files_[network];
+  NetworkNeeds needs;
+  try {
+    const MemoryMeter of_load;
+    const auto session = open(network);
+    needs.loaded = std::max(of_load.kept(), networks::bytes_of_network(file));
+    if (network == 0) {
+      find_shapes(*session);
+    } else {
+      check_like_first(network, *session);
+    }
+    const ElementType type = session->input().type;
+    std::vector<std::byte> zeros(count_of(input_shape_) * networks::onnx::bytes_of(type));
+    const auto input = session->tensor(zeros.data(), zeros.size(), input_shape_, type);
+    const OnnxSession::Terminator run = session->terminator();
+    OnnxSession::Value given;
+    const MemoryMeter of_run;
+    {
+      const networks::TimeLimit limit(config_.input.max_seconds, [&] { session->terminate(run, true); });
+      try {
+        session->run(input, given, run);
+      } catch (const Error& error) {
+        throw ConfigError(of_file(
+            file, std::string("it fails on a fragment of zeros: ") + (limit.is_over() ? limit.text() : error.what())));
+      }
+    }
+    needs.run = of_run.most();
+    const std::vector<std::int64_t> shape = session->shape_of(given);
+    if (network == 0) {
+      output_shape_ = shape;
+      find_output();
+    }
+  } catch (const std::bad_alloc&) {
+    throw ConfigError(of_file(file, "there is no memory for a fragment; lower volume.fragment"));
+  }
+  needs.run += bytes_on_the_way();
+  needs.loaded += needs.loaded / margin_divisor;
+  needs.run += needs.run / margin_divisor;
+  return needs;
+}
+
+/// Of a fragment: samples and values as float32, both as the network has them, and what fusion makes of them.
+std::uint64_t VolumeNetworks::bytes_on_the_way() const noexcept {
+  const auto voxels = static_cast<std::uint64_t>(volume::count_of(fragment_));
+  const std::uint64_t values = voxels * static_cast<std::uint64_t>(output_.channels);
+  const bool maps = config_.volume.fusion != VolumeFusion::vote;
+  std::uint64_t bytes = voxels * sizeof(float) + (maps ? values * sizeof(std::uint16_t) : 0);
+  if (input_type_ != ElementType::float32) bytes += voxels * networks::onnx::bytes_of(input_type_);
+  if (output_type_ != ElementType::float32) bytes += values * sizeof(float);
+  return bytes;
+}
+
+void VolumeNetworks::check_like_first(std::size_t network, const OnnxSession& session) const {
+  const std::string takes = session.input().text();
+  const std::string gives = session.output().text();
+  if (takes != takes_ || gives != gives_) {
+    throw ConfigError(of_file(files_[network], "it takes " + takes + " and gives " + gives + "; expected " + takes_ +
+                                                   " and " + gives_ + ", as of " + files_.front()));
+  }
+}
+
+std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network) const {
+  auto session = open(network);
+  check_like_first(network, *session);
+  return std::make_shared<const LoadedNetwork>(std::move(session), input_shape_, output_shape_);
+}
+
+}  // namespace slidestream::volume

@@ -1,0 +1,164 @@
+#include "volume/volume_run.hpp"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <slidestream/error.hpp>
+#include <system_error>
+#include <thread>
+
+#include "networks/network_shapes.hpp"
+#include "runtime/forked.hpp"
+#include "runtime/machine.hpp"
+#include "runtime/trace.hpp"
+#include "stages/run_threads.hpp"
+#include "volume/volume_graph.hpp"
+#include "volume/volume_networks.hpp"
+
+namespace slidestream::volume {
+namespace {
+
+using networks::mib_text;
+
+/// Watches a run, and tells how far it is, ten times a second and once at the end.
+class Watcher {
+ public:
+  Watcher(VolumeGraph& graph, RunControl& control) : graph_(graph), control_(control) {
+    thread_ = std::jthread([this](const std::stop_token& ends) { loop(ends); });
+  }
+
+  /// \throws what a call threw
+  void end() {
+    thread_.request_stop();
+    thread_.join();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void loop(const std::stop_token& ends) noexcept {
+    try {
+      std::mutex mutex;
+      std::condition_variable_any ended;
+      std::unique_lock lock(mutex);
+      while (!ends.stop_requested()) {
+        ended.wait_for(lock, ends, std::chrono::milliseconds(100), [] { return false; });
+        graph_.watch();
+        if (!control_.on_progress) continue;
+        Progress progress = graph_.progress();
+        progress.seconds = std::chrono::duration<double>(runtime::Clock::now() - begun_).count();
+        control_.on_progress(progress);
+      }
+    } catch (...) {
+      error_ = std::current_exception();
+      control_.request_stop();
+    }
+  }
+
+  VolumeGraph& graph_;
+  RunControl& control_;
+  runtime::Clock::time_point begun_ = runtime::Clock::now();
+  std::exception_ptr error_;
+  std::jthread thread_;
+};
+
+int wanted_threads(const Config& config) noexcept {
+  return config.pipeline.threads > 0 ? config.pipeline.threads : runtime::available_processors();
+}
+
+}  // namespace
+
+FragmentGrid grid_of(const Config& config, const NiftiHeader& header) {
+  const std::vector<std::int64_t>& fragment = config.volume.fragment;
+  const std::vector<std::int64_t>& grid = config.volume.grid;
+  return {{header.size[2], header.size[1], header.size[0]},
+          {fragment[0], fragment[1], fragment[2]},
+          {grid[0], grid[1], grid[2]}};
+}
+
+std::size_t fragments_of(const Config& config) noexcept {
+  const std::vector<std::int64_t>& grid = config.volume.grid;
+  return static_cast<std::size_t>(grid[0] * grid[1] * grid[2]);
+}
+
+std::uint64_t memory_budget(const Config& config) {
+  if (config.volume.memory_mib > 0) return static_cast<std::uint64_t>(config.volume.memory_mib) << 20;
+  constexpr std::uint64_t unknown = std::uint64_t{4} << 30;
+  return runtime::available_memory().value_or(unknown) / 5 * 4;
+}
+
+void check_budget(const Config& config, const VolumeNetworks& networks) {
+  std::uint64_t most = 0;
+  for (const NetworkNeeds& needs : networks.needs()) most = std::max(most, needs.loaded + needs.run);
+  const std::uint64_t budget = memory_budget(config);
+  if (most < budget) return;
+  throw ConfigError("one fragment takes " + mib_text(most) + " of memory with its network, and " + mib_text(budget) +
+                    " may be taken; raise volume.memory_mib, or lower volume.fragment");
+}
+
+std::size_t fragments_at_a_time(const Config& config) noexcept {
+  const int threads = wanted_threads(config);
+  return static_cast<std::size_t>(config.model.sessions > 0 ? std::min(config.model.sessions, threads) : threads);
+}
+
+std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header) {
+  const FragmentGrid grid = grid_of(config, header);
+  if (!grid.covers()) {
+    std::string size;
+    for (const std::int64_t side : grid.volume()) size += (size.empty() ? "" : " x ") + std::to_string(side);
+    throw Error("fragments leave samples out of its " + size + " (z, y, x); raise volume.grid or volume.fragment");
+  }
+  const auto voxels = static_cast<std::uint64_t>(header.voxels());
+  return voxels * (sizeof(float) + bytes_of(networks.sample())) +
+         fusion_bytes(config.volume.fusion, grid, networks.output());
+}
+
+RunResult run_volumes(const Config& config, const VolumeNetworks& networks, const std::vector<std::string>& volumes,
+                      RunControl& control) {
+  runtime::require_whole_process();
+  const int threads = threads_to_be_had(wanted_threads(config), 0, control.on_message);
+  const std::size_t workers = std::min(fragments_at_a_time(config), static_cast<std::size_t>(threads));
+  if (control.on_message) {
+    control.on_message(std::to_string(networks.count()) + (networks.count() == 1 ? " network, " : " networks, ") +
+                       networks.description() + "; " + std::to_string(workers) +
+                       (workers == 1 ? " fragment" : " fragments") + " at a time");
+  }
+  RunResult result;
+  result.threads = threads;
+  result.backend = "cpu";
+  const runtime::Work work;
+  const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
+                                        static_cast<std::size_t>(threads));
+  tbb::task_arena arena(threads);
+  try {
+    start_workers(threads);
+    arena.execute([&] {
+      const auto graph = make_volume_graph(config, volumes, control, networks, workers);
+      const auto begun = runtime::Clock::now();
+      Watcher watcher(*graph, control);
+      try {
+        graph->run();
+      } catch (const OutputError&) {
+        throw;
+      } catch (const Error& error) {
+        // A network that can't be loaded, say. What was finished is kept.
+        result.failure = error.what();
+      }
+      watcher.end();
+      result.seconds = std::chrono::duration<double>(runtime::Clock::now() - begun).count();
+      graph->finish(result);
+    });
+  } catch (const std::system_error& error) {
+    throw ConfigError(std::string("a thread can't be started: ") + error.code().message() +
+                      "; lower pipeline.threads or raise the system's limits");
+  }
+  result.interrupted = control.stop_requested() && result.slides.size() < volumes.size();
+  return result;
+}
+
+}  // namespace slidestream::volume

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <slidestream/config.hpp>
+#include <slidestream/pipeline.hpp>
+#include <slidestream/results.hpp>
+#include <string>
+#include <vector>
+
+#include "volume/fragments.hpp"
+#include "volume/nifti_header.hpp"
+
+namespace slidestream::volume {
+
+class VolumeNetworks;
+
+/// Figures of results that count the voxels of a label: this and the label.
+inline constexpr const char* label_figure = "volume.voxels.";
+
+/// Files of volumes end in .nii or .nii.gz. Folders are searched for them, with subfolders, in bytewise order; hidden
+/// ones and those with a run's ledger are passed over. Lists and CSV files name volumes as they name slides.
+/// \throws ConfigError as `expand_inputs`
+ExpandedInputs volume_inputs(const std::vector<std::string>& inputs);
+
+/// Bytes that volumes, networks and what is computed may take together: `volume.memory_mib`, else four fifths of what
+/// is available.
+std::uint64_t memory_budget(const Config& config);
+
+/// \throws ConfigError where no fragment fits into that
+void check_budget(const Config& config, const VolumeNetworks& networks);
+
+/// Fragments that are computed at a time, at most: `model.sessions`, else the threads of the run.
+std::size_t fragments_at_a_time(const Config& config) noexcept;
+
+/// Fragments of a volume by `volume.grid`.
+std::size_t fragments_of(const Config& config) noexcept;
+
+/// The fragments of a volume with that header.
+FragmentGrid grid_of(const Config& config, const NiftiHeader& header);
+
+/// Bytes of a volume while it is computed: its samples, its fragments, and the file that is made.
+/// \throws Error where fragments leave samples out
+std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header);
+
+/// Computes volumes, several at a time, and writes images/NAME.labels.nii.gz or images/NAME.image.nii.gz for each.
+/// `control` and the result are as of `run_pipeline`. A volume that fails is reported and doesn't stop the others.
+/// \param networks  of the same configuration. \throws ConfigError, OutputError, Error as `run_pipeline`
+RunResult run_volumes(const Config& config, const VolumeNetworks& networks, const std::vector<std::string>& volumes,
+                      RunControl& control);
+
+}  // namespace slidestream::volume

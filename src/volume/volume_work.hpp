@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <slidestream/results.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/suggest.hpp"
+#include "runtime/trace.hpp"
+#include "volume/fragments.hpp"
+#include "volume/fusion.hpp"
+#include "volume/nifti_file.hpp"
+#include "volume/volume_networks.hpp"
+
+namespace slidestream::volume {
+
+/// A volume on its way through the run.
+struct VolumeWork {
+  VolumeWork(std::size_t place, std::string from) : number(place), path(std::move(from)) {}
+
+  std::size_t number;
+  std::string path;
+  runtime::Clock::time_point begun = runtime::Clock::now();
+  std::unique_ptr<NiftiFile> file;  ///< until it was read
+  NiftiHeader header;
+  std::unique_ptr<FragmentGrid> grid;
+  std::unique_ptr<Fusion> fusion;
+  std::uint64_t bytes = 0;  ///< of memory
+  bool admitted = false;    ///< to memory; guarded by the graph's mutex
+  std::filesystem::path made_at;
+  std::string made_name;  ///< within the folder for results
+  std::vector<float> samples;
+  std::vector<std::byte> made;
+  SlideResult result;
+  std::mutex mutex;
+  bool failed = false;  ///< guarded by mutex
+
+  bool has_failed() {
+    const std::lock_guard lock(mutex);
+    return failed;
+  }
+  /// The first failure is kept. \return whether this was it
+  bool fail(const char* stage, std::string cause) {
+    const std::lock_guard lock(mutex);
+    if (std::exchange(failed, true)) return false;
+    if (cause.starts_with(path + ": ")) cause.erase(0, path.size() + 2);
+    result.fail({stage, {}, one_line(cause)});
+    return true;
+  }
+};
+
+/// Networks' runs that are under way, so that they can be ended.
+class RunningFragments {
+ public:
+  struct One {
+    std::shared_ptr<const LoadedNetwork> network;
+    LoadedNetwork::Terminator terminator;
+    runtime::Clock::time_point begun = runtime::Clock::now();
+    bool over = false;  ///< its time is
+  };
+  using Place = std::list<One>::iterator;
+
+  Place begin(std::shared_ptr<const LoadedNetwork> network) {
+    One one;
+    one.terminator = network->terminator();
+    one.network = std::move(network);
+    const std::lock_guard lock(mutex_);
+    all_.push_back(std::move(one));
+    return std::prev(all_.end());
+  }
+  /// \return whether its time was over
+  bool end(Place place) {
+    const std::lock_guard lock(mutex_);
+    const bool over = place->over;
+    all_.erase(place);
+    return over;
+  }
+  /// Ends all, or those that took longer than a limit in seconds, 0 for none.
+  void terminate(bool all, int limit) {
+    const std::lock_guard lock(mutex_);
+    for (One& one : all_) {
+      if (limit > 0 && runtime::Clock::now() - one.begun > std::chrono::seconds(limit)) one.over = true;
+      if (all || one.over) one.network->terminate(one.terminator);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<One> all_;  ///< guarded by mutex_
+};
+
+}  // namespace slidestream::volume

@@ -1,0 +1,271 @@
+#include "volume/fusion.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <random>
+#include <slidestream/error.hpp>
+#include <slidestream/stitch.hpp>
+#include <thread>
+#include <vector>
+
+namespace slidestream::volume {
+namespace {
+
+using Values = std::vector<std::vector<float>>;
+
+struct Case {
+  Extent volume;
+  Extent fragment;
+  Extent grid;
+};
+const std::vector<Case> cases = {{{9, 11, 7}, {5, 6, 4}, {3, 3, 3}},
+                                 {{8, 8, 8}, {4, 4, 4}, {2, 2, 2}},
+                                 {{3, 9, 5}, {4, 5, 5}, {2, 2, 1}},
+                                 {{6, 5, 10}, {5, 5, 6}, {5, 3, 2}}};
+
+Values random_values(const FragmentGrid& grid, int channels, const std::vector<float>& choices, unsigned seed) {
+  std::mt19937 random(seed);
+  Values values(grid.count());
+  for (auto& of_fragment : values) {
+    of_fragment.resize(static_cast<std::size_t>(count_of(grid.fragment()) * channels));
+    for (float& value : of_fragment) value = choices[random() % choices.size()];
+  }
+  return values;
+}
+
+/// Puts fragments in an order of their own, by several threads.
+void put_all(Fusion& fusion, const Values& values, unsigned seed) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::shuffle(order, std::mt19937(seed));
+  const auto work = [&](std::size_t first) {
+    for (std::size_t i = first; i < order.size(); i += 2) fusion.put(order[i], values[order[i]]);
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+}
+
+template <class Sample>
+std::vector<Sample> all_planes(const Fusion& fusion, const Extent& volume) {
+  std::vector<Sample> samples(static_cast<std::size_t>(count_of(volume)));
+  const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
+  for (std::int64_t z = 0; z < volume[0]; ++z) {
+    fusion.plane(z, std::span(samples).subspan(static_cast<std::size_t>(z) * plane, plane));
+  }
+  return samples;
+}
+
+/// Calls `use(fragment, sample of the fragment)` for each fragment that a voxel lies in.
+template <class Use>
+void for_fragments(const FragmentGrid& grid, const Extent& voxel, const Use& use) {
+  for (std::size_t i = 0; i < grid.count(); ++i) {
+    const Extent from = grid.begin(i);
+    std::int64_t at = 0;
+    bool is_in = true;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t inner = voxel[axis] - from[axis];
+      is_in = is_in && inner >= 0 && inner < grid.fragment()[axis];
+      at = at * grid.fragment()[axis] + inner;
+    }
+    if (is_in) use(i, static_cast<std::size_t>(at));
+  }
+}
+
+template <class Expect>
+void for_voxels(const Extent& volume, const Expect& expect) {
+  std::size_t at = 0;
+  for (std::int64_t z = 0; z < volume[0]; ++z) {
+    for (std::int64_t y = 0; y < volume[1]; ++y) {
+      for (std::int64_t x = 0; x < volume[2]; ++x) expect(Extent{z, y, x}, at++);
+    }
+  }
+}
+
+TEST_CASE("the label of most fragments wins, the lowest of equals") {
+  for (const Case& one : cases) {
+    const FragmentGrid grid(one.volume, one.fragment, one.grid);
+    FragmentOutput output;
+    output.labels = true;
+    output.ignore = 3;
+    const Values values = random_values(grid, 1, {0, 1, 2, 3, 3, 200}, 1);
+    const auto fusion = make_vote(grid, output);
+    put_all(*fusion, values, 2);
+    const auto labels = all_planes<std::uint16_t>(*fusion, one.volume);
+    for_voxels(one.volume, [&](const Extent& voxel, std::size_t at) {
+      std::map<int, int> votes;
+      for_fragments(grid, voxel, [&](std::size_t i, std::size_t inner) {
+        if (values[i][inner] != 3.0F) ++votes[static_cast<int>(values[i][inner])];
+      });
+      int winner = 3;
+      int most = 0;
+      for (const auto& [label, count] : votes) {
+        if (count > most) winner = label;
+        most = std::max(most, count);
+      }
+      REQUIRE(labels[at] == winner);
+    });
+  }
+}
+
+TEST_CASE("a fragment votes for the channel with the largest value, the lowest of equals") {
+  const FragmentGrid grid({2, 3, 4}, {2, 3, 4}, {1, 1, 1});
+  FragmentOutput output;
+  output.channels = 5;
+  const Values values = random_values(grid, 5, {-1, 0, 0.5, 2}, 3);
+  const auto fusion = make_vote(grid, output);
+  put_all(*fusion, values, 1);
+  const auto labels = all_planes<std::uint16_t>(*fusion, grid.volume());
+  for (std::size_t i = 0; i < 24; ++i) {
+    std::size_t largest = 0;
+    for (std::size_t channel = 1; channel < 5; ++channel) {
+      if (values[0][channel * 24 + i] > values[0][largest * 24 + i]) largest = channel;
+    }
+    CHECK(labels[i] == largest);
+  }
+}
+
+TEST_CASE("values that can't be labels are refused with their place") {
+  const FragmentGrid grid({2, 3, 4}, {2, 3, 4}, {1, 1, 1});
+  FragmentOutput output;
+  output.labels = true;
+  const auto refused = [&](float value) {
+    std::vector<float> values(24);
+    values[17] = value;
+    try {
+      make_vote(grid, output)->put(0, values);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused(255.0F).empty());
+  CHECK(refused(0.5F) ==
+        "the network gives the label 0.5 at z, y, x = 1, 1, 1 of the fragment; expected a whole number from 0 to 255");
+  CHECK_FALSE(refused(256.0F).empty());
+  CHECK_FALSE(refused(-1.0F).empty());
+  CHECK_FALSE(refused(std::numeric_limits<float>::quiet_NaN()).empty());
+  output.labels = false;
+  output.channels = 1;
+  CHECK_FALSE(refused(std::numeric_limits<float>::infinity()).empty());
+}
+
+TEST_CASE("classes are averaged over the fragments of a voxel") {
+  for (const Case& one : cases) {
+    const FragmentGrid grid(one.volume, one.fragment, one.grid);
+    FragmentOutput output;
+    output.channels = 3;
+    const Values values = random_values(grid, 3, {0, 0.25, 0.3F, 0.30001F, 1}, 4);
+    const auto fusion = make_mean(grid, output);
+    put_all(*fusion, values, 5);
+    const auto labels = all_planes<std::uint16_t>(*fusion, one.volume);
+    const auto samples = static_cast<std::size_t>(count_of(grid.fragment()));
+    for_voxels(one.volume, [&](const Extent& voxel, std::size_t at) {
+      std::array<std::uint64_t, 3> sums{};
+      std::uint64_t n = 0;
+      for_fragments(grid, voxel, [&](std::size_t i, std::size_t inner) {
+        ++n;
+        for (std::size_t channel = 0; channel < 3; ++channel) {
+          sums[channel] += static_cast<std::uint64_t>(std::rint(values[i][channel * samples + inner] * 65535.0F));
+        }
+      });
+      std::size_t winner = 0;
+      for (std::size_t channel = 1; channel < 3; ++channel) {
+        if ((2 * sums[channel] + n) / (2 * n) > (2 * sums[winner] + n) / (2 * n)) winner = channel;
+      }
+      REQUIRE(labels[at] == winner);
+    });
+  }
+}
+
+TEST_CASE("scores outside the range are refused, and those of an activation aren't") {
+  const FragmentGrid grid({2, 2, 2}, {2, 2, 2}, {1, 1, 1});
+  FragmentOutput output;
+  output.channels = 2;
+  const std::vector<float> scores = {5, 5, 5, 5, -5, -5, -5, -5, 0, 0, 0, 0, 0, 0, 0, 0};
+  CHECK_THROWS_WITH_AS(make_mean(grid, output)->put(0, scores),
+                       "the network gives values from -5.0 to 5.0, and model.range is 0.0 to 1.0; set model.range or "
+                       "model.activation",
+                       Error);
+  output.activation = NetworkActivation::softmax;
+  const auto fusion = make_mean(grid, output);
+  fusion->put(0, scores);
+  CHECK(all_planes<std::uint16_t>(*fusion, grid.volume()) == std::vector<std::uint16_t>{0, 0, 0, 0, 1, 1, 1, 1});
+}
+
+/// The definition of the weights of one axis: fragments by sample.
+std::vector<std::map<std::int64_t, std::uint64_t>> plain_weights(const FragmentAxis& axis, StitchWeights weights) {
+  std::vector<std::map<std::int64_t, std::uint64_t>> at;
+  for (std::int64_t sample = 0; sample < axis.size; ++sample) {
+    std::int64_t last = 0;
+    for (std::int64_t i = 0; i < axis.count; ++i) {
+      if (axis.begin(i) <= sample) last = i;
+    }
+    at.push_back({{last, 256}});
+    if (last == 0) continue;
+    const std::int64_t begin = std::max<std::int64_t>(axis.begin(last), 0);
+    std::int64_t end = std::min(axis.begin(last - 1) + axis.fragment, axis.size);
+    if (last + 1 < axis.count) end = std::min(end, axis.begin(last + 1));
+    if (sample >= end) continue;
+    const std::uint64_t ramp = stitch_ramp(weights, end - begin)[static_cast<std::size_t>(sample - begin)];
+    at.back() = {{last, ramp}, {last - 1, 256 - ramp}};
+  }
+  return at;
+}
+
+TEST_CASE("an image is blended along three axes") {
+  for (const Case& one : cases) {
+    for (const StitchWeights weights : {StitchWeights::tent, StitchWeights::cosine, StitchWeights::none}) {
+      const FragmentGrid grid(one.volume, one.fragment, one.grid);
+      FragmentOutput output;
+      output.low = -2.0F;
+      output.high = 3.0F;
+      const Values values = random_values(grid, 1, {-9, -2, -0.7F, 0, 1.234F, 3}, 6);
+      const auto fusion = make_blend(grid, output, weights);
+      put_all(*fusion, values, 7);
+      const auto image = all_planes<float>(*fusion, one.volume);
+      const auto z_weights = plain_weights(grid.axis(0), weights);
+      const auto y_weights = plain_weights(grid.axis(1), weights);
+      const auto x_weights = plain_weights(grid.axis(2), weights);
+      for_voxels(one.volume, [&](const Extent& voxel, std::size_t at) {
+        std::uint64_t sum = 0;
+        std::uint64_t whole = 0;
+        for_fragments(grid, voxel, [&](std::size_t i, std::size_t inner) {
+          const auto number = static_cast<std::int64_t>(i);
+          const auto weight_of = [](const auto& all, std::int64_t sample, std::int64_t fragment) {
+            const auto& there = all[static_cast<std::size_t>(sample)];
+            const auto found = there.find(fragment);
+            return found == there.end() ? std::uint64_t{0} : found->second;
+          };
+          const std::uint64_t weight =
+              weight_of(z_weights, voxel[0], number / (grid.axis(1).count * grid.axis(2).count)) *
+              weight_of(y_weights, voxel[1], number / grid.axis(2).count % grid.axis(1).count) *
+              weight_of(x_weights, voxel[2], number % grid.axis(2).count);
+          const float sample = std::clamp(std::rint((values[i][inner] + 2.0F) * (65535.0F / 5.0F)), 0.0F, 65535.0F);
+          sum += weight * static_cast<std::uint64_t>(sample);
+          whole += weight;
+        });
+        REQUIRE(whole == 1U << 24);
+        const double sample = static_cast<double>((sum + (1U << 23)) >> 24);
+        REQUIRE(image[at] == static_cast<float>(-2.0 + sample * (5.0 / 65535.0)));
+      });
+    }
+  }
+}
+
+TEST_CASE("fusions say what memory they take") {
+  const FragmentGrid grid({172, 220, 156}, {96, 128, 88}, {3, 3, 3});
+  FragmentOutput output;
+  output.channels = 133;
+  CHECK(fusion_bytes(VolumeFusion::vote, grid, output) == 27ULL * 96 * 128 * 88 * 2);
+  CHECK(fusion_bytes(VolumeFusion::blend, grid, output) == 27ULL * 96 * 128 * 88 * 2);
+  CHECK(fusion_bytes(VolumeFusion::mean, grid, output) == 172ULL * 220 * 156 * 133 * 4);
+}
+
+}  // namespace
+}  // namespace slidestream::volume

@@ -1,0 +1,234 @@
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <slidestream/error.hpp>
+#include <string>
+#include <vector>
+
+#include "support/temporary_folder.hpp"
+#include "volume/nifti_file.hpp"
+#include "volume/nifti_header.hpp"
+
+namespace slidestream::volume {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TemporaryFolder;
+
+NiftiHeader small_header(int version) {
+  NiftiHeader header;
+  header.version = version;
+  header.size = {4, 3, 2};
+  header.geometry.pixdim = {-1.0, 1.5, 0.5, 2.0};
+  header.geometry.units = 2;
+  header.geometry.sform_code = 1;
+  header.geometry.qform_code = 4;
+  header.geometry.quatern = {0.25, -0.5, 0.125};
+  header.geometry.qoffset = {-90, 126, -72};
+  header.geometry.srow = {1.5, 0, 0, -90, 0, 0.5, 0, 126, 0, 0, 2, -72};
+  return header;
+}
+
+template <class Number>
+void put(std::vector<std::byte>& bytes, std::size_t at, Number value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+std::string cause_of(const std::vector<std::byte>& bytes) {
+  try {
+    parse_nifti(bytes);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<std::byte> file_bytes(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+void write_bytes(const fs::path& path, std::span<const std::byte> bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+std::vector<float> values_of(const fs::path& path) {
+  NiftiFile file(path.string());
+  std::vector<float> values(static_cast<std::size_t>(file.header().voxels()));
+  file.read(values);
+  return values;
+}
+
+std::string failure_of(const fs::path& path) {
+  try {
+    values_of(path);
+  } catch (const SlideError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a NIfTI header that was written is read again") {
+  for (const int version : {1, 2}) {
+    const NiftiHeader header = small_header(version);
+    const NiftiHeader read = parse_nifti(nifti_head(header, ScalarType::int16, true));
+    CHECK(read.version == version);
+    CHECK(read.size == header.size);
+    CHECK(read.type == ScalarType::int16);
+    CHECK_FALSE(read.scaled);
+    CHECK(read.offset == (version == 1 ? 352 : 544));
+    CHECK(read.geometry.pixdim == header.geometry.pixdim);
+    CHECK(read.geometry.quatern == header.geometry.quatern);
+    CHECK(read.geometry.qoffset == header.geometry.qoffset);
+    CHECK(read.geometry.srow == header.geometry.srow);
+    CHECK(read.geometry.sform_code == 1);
+    CHECK(read.geometry.qform_code == 4);
+    CHECK(read.geometry.units == 2);
+    CHECK(read.geometry.voxel_mm3() == 1.5);
+  }
+}
+
+TEST_CASE("the volume of a voxel comes from the affine, else from its sides") {
+  NiftiGeometry geometry;
+  geometry.pixdim = {1, 2, 3, 4};
+  CHECK(geometry.voxel_mm3() == 24);
+  geometry.units = 3;
+  CHECK(geometry.voxel_mm3() == doctest::Approx(24e-9));
+  geometry.units = 1;
+  CHECK(geometry.voxel_mm3() == 24e9);
+  geometry.units = 2;
+  geometry.sform_code = 1;
+  geometry.srow = {0, 2, 0, 5, -1, 0, 0, 6, 0, 0, 3, 7};
+  CHECK(geometry.voxel_mm3() == 6);
+  geometry.srow[10] = 0;
+  CHECK(std::isnan(geometry.voxel_mm3()));
+}
+
+TEST_CASE("headers that can't be used say why") {
+  const std::vector<std::byte> good = nifti_head(small_header(1), ScalarType::int16, false);
+  const auto with = [&](std::size_t at, auto value) {
+    std::vector<std::byte> bytes = good;
+    put(bytes, at, value);
+    return cause_of(bytes);
+  };
+  using std::int16_t;
+  CHECK(cause_of(good).empty());
+  CHECK(cause_of({}) == "no NIfTI file: it has 0 bytes");
+  CHECK(with(0, 1234) == "no NIfTI file: it doesn't begin with 348 or 540, the size of a header");
+  CHECK(with(344, 'x') == "no NIfTI file: its magic bytes are wrong");
+  CHECK(with(345, 'i') == "its samples lie in another file (.img); expected one file that holds both");
+  CHECK(with(40, int16_t{0}) == "its header says 0 dimensions; expected 3");
+  CHECK(with(40, int16_t{9}) == "its header says 9 dimensions; expected 3");
+  CHECK(with(42, int16_t{-4}) == "its header says -4 samples along dimension 1");
+  CHECK(with(70, int16_t{128}) == "its samples are RGB; expected one real number each");
+  CHECK(with(70, int16_t{1536}) == "its samples are float128; expected one real number each");
+  CHECK(with(70, int16_t{77}) == "its samples are the unknown type 77; expected one real number each");
+  CHECK(with(72, int16_t{8}) == "its header says 8 bits per sample of int16; expected 16");
+  CHECK(with(108, -5.0F) == "its header says that samples begin at an impossible byte (vox_offset)");
+  CHECK(with(108, std::numeric_limits<float>::quiet_NaN()) ==
+        "its header says that samples begin at an impossible byte (vox_offset)");
+  CHECK(with(116, std::numeric_limits<float>::infinity()) ==
+        "its header has a slope, but scl_inter is no finite number");
+  std::vector<std::byte> series = good;
+  put(series, 40, int16_t{4});
+  put(series, 48, int16_t{7});
+  CHECK(cause_of(series) == "it has 7 volumes along dimension 4; expected one 3-D volume");
+  put(series, 48, int16_t{1});
+  CHECK(cause_of(series).empty());
+  for (std::size_t length = 0; length < 348; ++length) {
+    REQUIRE_FALSE(cause_of({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length)}).empty());
+  }
+}
+
+TEST_CASE("sizes of NIfTI-2 that no memory holds are refused") {
+  std::vector<std::byte> bytes = nifti_head(small_header(2), ScalarType::float64, false);
+  for (const std::size_t at : {24, 32, 40}) put(bytes, at, std::numeric_limits<std::int64_t>::max());
+  CHECK(cause_of(bytes) == "its header says more than 2^40 samples");
+  for (const std::size_t at : {24, 32, 40}) put(bytes, at, std::int64_t{1} << 21);
+  CHECK(cause_of(bytes) == "its header says more than 2^40 samples");
+}
+
+TEST_CASE("samples that were written are read again, and equal samples are equal files") {
+  const TemporaryFolder folder;
+  std::vector<std::uint16_t> labels(24);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::uint16_t>(i * 2500);
+  for (const int version : {1, 2}) {
+    for (const char* name : {"a.nii.gz", "b.nii.gz"}) {
+      write_nifti(folder.path() / name, small_header(version), ScalarType::uint16, true,
+                  std::as_bytes(std::span<const std::uint16_t>(labels)));
+    }
+    CHECK(file_bytes(folder.path() / "a.nii.gz") == file_bytes(folder.path() / "b.nii.gz"));
+    CHECK(values_of(folder.path() / "a.nii.gz") == std::vector<float>(labels.begin(), labels.end()));
+  }
+}
+
+TEST_CASE("files that are cut short or changed are refused in one line with their name") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "a.nii.gz";
+  std::vector<std::uint16_t> labels(24, 7);
+  labels[5] = 9;
+  write_nifti(path, small_header(1), ScalarType::uint16, true, std::as_bytes(std::span<const std::uint16_t>(labels)));
+  const std::vector<std::byte> whole = file_bytes(path);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    write_bytes(path, std::span(whole).first(length));
+    const std::string failure = failure_of(path);
+    REQUIRE(failure.starts_with(path.string() + ": "));
+    REQUIRE(failure.find('\n') == std::string::npos);
+  }
+  // Some bits of compressed data stand for nothing.
+  const std::vector<float> values(labels.begin(), labels.end());
+  for (std::size_t at = 10; at < whole.size(); ++at) {
+    std::vector<std::byte> changed = whole;
+    changed[at] ^= std::byte{0x10};
+    write_bytes(path, changed);
+    CAPTURE(at);
+    if (failure_of(path).empty()) REQUIRE(values_of(path) == values);
+  }
+}
+
+TEST_CASE("a plain file that is shorter than its header says is refused before memory is taken") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "a.nii";
+  NiftiHeader header = small_header(2);
+  header.size = {30000, 30000, 900};
+  std::vector<std::byte> bytes = nifti_head(header, ScalarType::float32, false);
+  write_bytes(path, bytes);
+  CHECK_THROWS_WITH_AS(NiftiFile(path.string()),
+                       (path.string() + ": cut short: its header says 30000 x 30000 x 900 of float32 from byte 544 on, "
+                                        "3240000000544 bytes in all, and the file has 544")
+                           .c_str(),
+                       SlideError);
+  // Compressed, as few bytes can't hold that.
+  write_nifti(path, header, ScalarType::float32, false, {});
+  CHECK_THROWS_AS(NiftiFile(path.string()), SlideError);
+  CHECK_THROWS_WITH_AS(NiftiFile(folder.path().string()), (folder.path().string() + ": not a regular file").c_str(),
+                       SlideError);
+  CHECK_THROWS_AS(NiftiFile((folder.path() / "none.nii").string()), SlideError);
+}
+
+TEST_CASE("little may lie behind the samples of a compressed file") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "a.nii.gz";
+  const auto write = [&](std::size_t behind) {
+    std::vector<std::uint8_t> samples(24 + behind, 0);
+    samples[3] = 8;
+    write_nifti(path, small_header(1), ScalarType::uint8, true, std::as_bytes(std::span<const std::uint8_t>(samples)));
+  };
+  write(1000000);
+  const std::vector<float> values = values_of(path);
+  REQUIRE(values.size() == 24);
+  CHECK(values[3] == 8);
+  write(std::size_t{20} << 20);
+  CHECK(failure_of(path) == path.string() + ": more than 16 MiB lie behind its samples");
+}
+
+}  // namespace
+}  // namespace slidestream::volume

@@ -1,0 +1,187 @@
+#include "volume/schedule.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace slidestream::volume {
+namespace {
+
+/// Runs volumes through a schedule as workers in a random order would, and checks each step.
+class Play {
+ public:
+  Play(std::vector<NetworkNeeds> networks, std::size_t fragments, std::uint64_t budget, std::size_t workers)
+      : schedule_(networks, fragments, budget, workers),
+        needs_(std::move(networks)),
+        fragments_(fragments),
+        budget_(budget),
+        workers_(workers) {}
+
+  /// \return the largest number of fragments that were computed at a time
+  std::size_t run(const std::vector<std::uint64_t>& volumes, unsigned seed) {
+    std::mt19937 random(seed);
+    std::size_t next = 0;
+    std::vector<std::size_t> reading;
+    std::size_t ended = 0;
+    std::size_t most = 0;
+    while (ended < volumes.size()) {
+      while (next < volumes.size()) {
+        const auto way = schedule_.admit(next, volumes[next]);
+        if (!way) break;
+        unload(*way);
+        held_[next] = volumes[next];
+        reading.push_back(next++);
+      }
+      while (running_.size() < workers_) {
+        const auto step = schedule_.next();
+        if (!step) break;
+        begin(*step);
+      }
+      check_memory();
+      most = std::max(most, running_.size());
+      REQUIRE((!running_.empty() || !reading.empty()));
+      if (!reading.empty() && (running_.empty() || random() % 2 == 0)) {
+        schedule_.ready(reading.back());
+        reading.pop_back();
+        continue;
+      }
+      const std::size_t at = random() % running_.size();
+      const ScheduleStep step = running_[at];
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(at));
+      if (step.load) schedule_.loaded(step.task.network);
+      if (step.load) loading_.erase(step.task.network);
+      if (schedule_.done(step.task)) {
+        schedule_.release(step.task.volume);
+        held_.erase(step.task.volume);
+        ++ended;
+      }
+    }
+    CHECK(done_.size() == volumes.size() * fragments_);
+    return most;
+  }
+
+  const Schedule& schedule() const { return schedule_; }
+  /// Networks in the order in which fragments were begun.
+  const std::vector<std::size_t>& order() const { return order_; }
+
+ private:
+  void unload(const std::vector<std::size_t>& networks) {
+    for (const std::size_t network : networks) {
+      REQUIRE(loaded_.erase(network) == 1);
+      REQUIRE(std::ranges::none_of(running_, [&](const ScheduleStep& step) { return step.task.network == network; }));
+    }
+  }
+
+  void begin(const ScheduleStep& step) {
+    unload(step.unload);
+    if (step.load) REQUIRE(loaded_.insert(step.task.network).second);
+    if (step.load) loading_.insert(step.task.network);
+    REQUIRE(loaded_.contains(step.task.network));
+    if (!step.load) REQUIRE_FALSE(loading_.contains(step.task.network));
+    REQUIRE(step.task.network == (needs_.size() == 1 ? 0 : step.task.fragment));
+    REQUIRE(done_.insert({step.task.volume, step.task.fragment}).second);
+    running_.push_back(step);
+    order_.push_back(step.task.network);
+  }
+
+  void check_memory() const {
+    std::uint64_t used = 0;
+    for (const auto& [volume, bytes] : held_) used += bytes;
+    for (const std::size_t network : loaded_) used += needs_[network].loaded;
+    for (const ScheduleStep& step : running_) used += needs_[step.task.network].run;
+    REQUIRE(used == schedule_.used());
+    REQUIRE(used <= budget_);
+  }
+
+  Schedule schedule_;
+  std::vector<NetworkNeeds> needs_;
+  std::size_t fragments_;
+  std::uint64_t budget_;
+  std::size_t workers_;
+  std::map<std::size_t, std::uint64_t> held_;
+  std::set<std::size_t> loaded_;
+  std::set<std::size_t> loading_;
+  std::vector<ScheduleStep> running_;
+  std::set<std::pair<std::size_t, std::size_t>> done_;
+  std::vector<std::size_t> order_;
+};
+
+TEST_CASE("any budget that one fragment fits into computes all volumes, and is kept") {
+  std::mt19937 random(5);
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    const std::size_t fragments = 1 + random() % 9;
+    std::vector<NetworkNeeds> networks(random() % 3 == 0 ? 1 : fragments);
+    std::uint64_t most = 0;
+    for (NetworkNeeds& needs : networks) {
+      needs = {1 + random() % 100, 1 + random() % 50};
+      most = std::max(most, needs.loaded + needs.run);
+    }
+    std::vector<std::uint64_t> volumes(1 + random() % 7);
+    for (std::uint64_t& bytes : volumes) bytes = 1 + random() % 60;
+    const std::uint64_t budget = most + *std::ranges::max_element(volumes) + random() % 3 * (random() % 400);
+    Play play(networks, fragments, budget, 1 + random() % 4);
+    CHECK(play.schedule().most_for_volume() == budget - most);
+    play.run(volumes, seed);
+  }
+}
+
+TEST_CASE("a network computes its fragment of all volumes before another one takes its place") {
+  // Room for two networks of four, and all volumes.
+  Schedule schedule(std::vector<NetworkNeeds>(4, {100, 10}), 4, 260, 1);
+  for (std::size_t volume = 0; volume < 5; ++volume) {
+    REQUIRE(schedule.admit(volume, 10));
+    schedule.ready(volume);
+  }
+  std::vector<std::size_t> order;
+  while (const auto step = schedule.next()) {
+    order.push_back(step->task.network);
+    if (step->load) schedule.loaded(step->task.network);
+    schedule.done(step->task);
+  }
+  CHECK(order == std::vector<std::size_t>{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3});
+  CHECK(schedule.loads() == 4);
+}
+
+TEST_CASE("networks that all fit are loaded once") {
+  Play play(std::vector<NetworkNeeds>(27, {100, 50}), 27, 27 * 100 + 4 * 50 + 8 * 30, 4);
+  CHECK(play.run(std::vector<std::uint64_t>(20, 30), 1) == 4);
+  CHECK(play.schedule().loads() == 27);
+}
+
+TEST_CASE("volumes leave room for all workers") {
+  Play play({{100, 50}}, 27, 1000, 4);
+  CHECK(play.run(std::vector<std::uint64_t>(20, 100), 1) == 4);
+}
+
+TEST_CASE("a volume that was dropped ends with its last running fragment") {
+  Schedule schedule({{10, 5}}, 3, 100, 2);
+  REQUIRE(schedule.admit(7, 20));
+  CHECK_FALSE(schedule.next());
+  schedule.ready(7);
+  const auto first = schedule.next();
+  REQUIRE(first);
+  CHECK(first->load);
+  CHECK_FALSE(schedule.next());
+  schedule.loaded(0);
+  const auto second = schedule.next();
+  REQUIRE(second);
+  schedule.drop(7);
+  CHECK_FALSE(schedule.next());
+  CHECK_FALSE(schedule.done(first->task));
+  CHECK_THROWS_AS(schedule.release(7), std::logic_error);
+  CHECK(schedule.done(second->task));
+  schedule.release(7);
+  CHECK(schedule.used() == 10);
+  CHECK_FALSE(schedule.admit(8, 86));
+  CHECK(schedule.admit(8, 85));
+  CHECK_THROWS_AS(schedule.ready(9), std::logic_error);
+  CHECK_THROWS_AS(Schedule({{1, 1}, {1, 1}}, 3, 100, 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace slidestream::volume

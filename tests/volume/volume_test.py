@@ -1,0 +1,416 @@
+"""`pipeline volume` beside a model in NumPy: `PIPELINE=path TEST_PYTHON=path volume_test.py [CLASS ...]`.
+
+TEST_PYTHON has the packages nibabel, onnx and onnxruntime; without them the tests are skipped."""
+
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+# Where packages are missing this ends, or begins anew with a Python that has them.
+from volume_case import ENVIRONMENT, FRAGMENT, PIPELINE, ROOT, Model, Volumes, command, network, run, settings
+
+import nibabel
+import numpy
+from onnx import TensorProto, helper
+
+LABELS = (helper.make_node("ArgMax", ["scores"], ["out"], axis=1, keepdims=1),)
+SIGMOID = (helper.make_node("Sigmoid", ["scores"], ["out"]),)
+
+
+def constant(name, value, kind):
+    return helper.make_node("Constant", [], [name], value=helper.make_tensor(name, kind, [], [value]))
+
+
+def loop(times):
+    """Nodes that give what they take, some time later."""
+    shape = [1, 1, *FRAGMENT]
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["goes_on"], ["still"]),
+         helper.make_node("MaxPool", ["before"], ["after"], kernel_shape=[1, 1, 1])], "body",
+        [helper.make_tensor_value_info("turn", TensorProto.INT64, []),
+         helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("before", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("still", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("after", TensorProto.FLOAT, shape)])
+    return [constant("times", times, TensorProto.INT64), constant("always", True, TensorProto.BOOL),
+            helper.make_node("Loop", ["times", "always", "in"], ["later"], body=body)]
+
+
+def slow(path, times):
+    """Two channels: the values, and their negatives."""
+    return network(path, channels=2, nodes=[
+        *loop(times), helper.make_node("Neg", ["later"], ["less"]),
+        helper.make_node("Concat", ["later", "less"], ["out"], axis=1)])
+
+
+class Exact(Volumes):
+    def test_a_network_for_each_fragment(self):
+        out = self.folder / "each"
+        self.must(self.folder / "scans", "--networks", self.folder / "nets", "-o", out, *settings())
+        model = Model(self.nets)
+        for scan in self.scans:
+            made = self.made(out, scan)
+            self.assertEqual(made.get_data_dtype(), numpy.uint8)
+            numpy.testing.assert_array_equal(made.affine, nibabel.load(scan).affine)
+            numpy.testing.assert_array_equal(numpy.asarray(made.dataobj).T, model.vote(self.values(scan)), scan.name)
+
+    def test_labels_are_counted_with_their_mm3(self):
+        out = self.folder / "counted"
+        self.must(self.folder / "scans", "--networks", self.folder / "nets", "-o", out, *settings())
+        rows = self.table(out, "labels.csv")
+        slides = {row["path"]: row for row in self.table(out)}
+        for scan in self.scans:
+            labels, counts = numpy.unique(numpy.asarray(self.made(out, scan).dataobj), return_counts=True)
+            of_scan = [row for row in rows if row["path"] == str(scan)]
+            self.assertEqual([(int(row["label"]), int(row["voxels"])) for row in of_scan],
+                             list(zip(labels.tolist(), counts.tolist())))
+            for row in of_scan:
+                self.assertAlmostEqual(float(row["mm3"]), int(row["voxels"]) * 1.5, places=6)
+                self.assertEqual(float(slides[str(scan)][f"volume.voxels.{row['label']}"]), int(row["voxels"]))
+            size = nibabel.load(scan).shape
+            row = slides[str(scan)]
+            self.assertEqual((int(row["width"]), int(row["height"]), float(row["volume.depth"])), size)
+            self.assertEqual((row["codec"], row["colour"]), ("nifti-1", "int16"))
+
+    def test_one_network_for_all_fragments_and_half_floats(self):
+        for dtype in ("float32", "float16"):
+            file = network(self.folder / f"{dtype}.onnx", seed=5, dtype=dtype)
+            out = self.folder / f"one{dtype}"
+            self.must(*self.scans, "--networks", file, "-o", out, *settings("volume.fill=0.75"))
+            model = Model([file], fill=0.75)
+            for scan in self.scans:
+                numpy.testing.assert_array_equal(numpy.asarray(self.made(out, scan).dataobj).T,
+                                                 model.vote(self.values(scan)), dtype)
+
+    def test_networks_of_labels(self):
+        file = network(self.folder / "labels.onnx", seed=2, channels=6, last=LABELS,
+                       gives=(TensorProto.INT64, [1, 1, *FRAGMENT]))
+        for ignore in (65535, 3):
+            out = self.folder / f"labels{ignore}"
+            more = () if ignore == 65535 else (f"model.ignore={ignore}",)
+            self.must(*self.scans, "--networks", file, "-o", out, *settings(*more))
+            for scan in self.scans:
+                made = self.made(out, scan)
+                self.assertEqual(made.get_data_dtype(), numpy.uint16)
+                numpy.testing.assert_array_equal(numpy.asarray(made.dataobj).T,
+                                                 Model([file]).vote(self.values(scan), ignore, labels=True))
+
+    def test_mean(self):
+        file = network(self.folder / "mean.onnx", seed=8, last=SIGMOID)
+        out = self.folder / "mean"
+        self.must(*self.scans, "--networks", file, "--fusion", "mean", "-o", out, *settings())
+        for scan in self.scans:
+            numpy.testing.assert_array_equal(numpy.asarray(self.made(out, scan).dataobj).T,
+                                             Model([file]).mean(self.values(scan), 0, 1))
+        # Scores without an activation aren't probabilities.
+        scores = network(self.folder / "scores.onnx", seed=8)
+        done = run(self.scans[0], "--networks", scores, "--fusion", "mean", "-o", self.folder / "scores", *settings())
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("set model.range or model.activation", done.stderr)
+
+    def test_blend(self):
+        file = network(self.folder / "image.onnx", seed=9, channels=1)
+        out = self.folder / "image"
+        self.must(*self.scans, "--networks", file, "--fusion", "blend", "-o", out,
+                  *settings("model.range=[-0.5,0.75]", "stitch.weights=tent"))
+        for scan in self.scans:
+            made = self.made(out, scan, "image")
+            self.assertEqual(made.get_data_dtype(), numpy.float32)
+            numpy.testing.assert_array_equal(made.affine, nibabel.load(scan).affine)
+            numpy.testing.assert_array_equal(numpy.asarray(made.dataobj).T,
+                                             Model([file]).blend(self.values(scan), -0.5, 0.75))
+        self.assertFalse((out / "labels.csv").exists())
+
+
+class Same(Volumes):
+    def test_threads_order_memory_and_volumes_in_flight_change_no_byte(self):
+        scans = []
+        for i in range(3):
+            for scan in self.scans:
+                copy = self.folder / f"{i}-{scan.name}"
+                copy.write_bytes(scan.read_bytes())
+                scans.append(copy)
+        expected = None
+        for i, (order, more) in enumerate((
+                (scans, ("pipeline.threads=1", "volume.in_flight=1")),
+                (scans[::-1], ("pipeline.threads=2",)),
+                (scans[5:] + scans[:5], ("pipeline.threads=4", "volume.in_flight=3")),
+                (scans, ("pipeline.threads=3", "model.sessions=1")))):
+            out = self.folder / f"same{i}"
+            self.must(*order, "--networks", self.folder / "nets", "-o", out, *settings(*more))
+            files = self.files(out)
+            self.assertEqual(len(files), len(scans))
+            expected = expected or files
+            self.assertEqual(files, expected, more)
+
+    def test_little_memory_makes_work_wait_and_nothing_fail(self):
+        fragment = (32, 32, 32)
+        nets = [network(self.folder / "large" / f"{i}.onnx", seed=i, fragment=fragment) for i in range(8)]
+        random = numpy.random.RandomState(1)
+        scans = []
+        for i in range(6):
+            path = self.folder / "large" / f"scan{i}.nii.gz"
+            nibabel.save(nibabel.Nifti1Image(random.randint(0, 200, (50, 40, 60)).astype("u1"), numpy.eye(4)), path)
+            scans.append(path)
+        sizes = ("-s", f"volume.fragment={list(fragment)}", "-s", "volume.grid=[2,2,2]")
+        self.must(*scans, "--networks", self.folder / "large", "-o", self.folder / "much", *sizes, "-t", "2")
+        expected = self.files(self.folder / "much")
+        # The least that a run takes, as it says itself.
+        done = run(*scans, "--networks", self.folder / "large", "-o", self.folder / "none", *sizes, "--memory", "1")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("raise volume.memory_mib", done.stderr)
+        least = int(done.stderr.split("one fragment takes ")[1].split()[0])
+        out = self.folder / "little"
+        self.must(*scans, "--networks", self.folder / "large", "-o", out, *sizes, "-t", "4", "--memory", least + 24)
+        self.assertEqual(self.files(out), expected)
+        labels = Model(nets, fragment, (2, 2, 2)).vote(self.values(scans[0]))
+        numpy.testing.assert_array_equal(numpy.asarray(self.made(out, scans[0]).dataobj).T, labels)
+
+
+class Ends(Volumes):
+    def test_a_killed_run_goes_on_and_makes_the_same(self):
+        file = slow(self.folder / "slow.onnx", 4000)
+        arguments = (*self.scans, "--networks", file, *settings("volume.in_flight=1"), "-t", "1")
+        self.must(*arguments, "-o", self.folder / "whole")
+        expected = self.files(self.folder / "whole")
+        for number in (signal.SIGKILL, signal.SIGINT):
+            out = self.folder / f"stopped{number}"
+            process = subprocess.Popen(command(*arguments, "-o", out), env=ENVIRONMENT, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            # The first one is in the ledger when the second one is there.
+            while process.poll() is None and len(list(out.glob("images/*.labels.nii.gz"))) < 2:
+                time.sleep(0.01)
+            process.send_signal(number)
+            errors = process.communicate(timeout=200)[1]
+            if number == signal.SIGINT and process.returncode != 0:
+                self.assertEqual(process.returncode, 130, errors)
+                self.assertIn("the same command does the rest", errors)
+            done = self.must(*arguments, "-o", out)
+            self.assertEqual(self.files(out), expected)
+            self.assertEqual([row["status"] for row in self.table(out)], ["done"] * len(self.scans))
+            if number == signal.SIGKILL:
+                self.assertIn("skipped as done: ", done.stderr)
+
+    def test_a_volume_that_fails_costs_no_other(self):
+        damaged = self.folder / "damaged.nii.gz"
+        damaged.write_bytes(self.scans[0].read_bytes()[:-30])
+        series = self.folder / "series.nii"
+        nibabel.save(nibabel.Nifti1Image(numpy.zeros((4, 4, 4, 3), "u1"), numpy.eye(4)), series)
+        large = self.folder / "large.nii"
+        nibabel.save(nibabel.Nifti1Image(numpy.zeros((60, 60, 60), "u1"), numpy.eye(4)), large)
+        out = self.folder / "failed"
+        inputs = (damaged, self.scans[1], series, large, self.folder / "none.nii", self.scans[2])
+        done = run(*inputs, "--networks", self.folder / "nets", "-o", out, *settings())
+        self.assertEqual(done.returncode, 1, done.stderr)
+        rows = {row["path"]: row for row in self.table(out)}
+        self.assertEqual([rows[str(path)]["status"] for path in inputs],
+                         ["failed", "done", "failed", "failed", "failed", "done"])
+        self.assertIn("cut short", rows[str(damaged)]["error"])
+        self.assertIn("expected one 3-D volume", rows[str(series)]["error"])
+        self.assertIn("fragments leave samples out of its 60 x 60 x 60", rows[str(large)]["error"])
+        self.assertIn("No such file", rows[str(inputs[4])]["error"])
+        self.assertEqual(len(self.files(out)), 2)
+        damaged.write_bytes(self.scans[0].read_bytes())
+        self.assertEqual(run(*inputs, "--networks", self.folder / "nets", "-o", out, *settings()).returncode, 1)
+        self.assertEqual(len(self.files(out)), 3)
+
+    def test_values_that_are_no_numbers_fail_their_volume(self):
+        file = network(self.folder / "nan.onnx", channels=1, nodes=[
+            helper.make_node("Sqrt", ["in"], ["root"]), helper.make_node("Identity", ["root"], ["out"])])
+        good = self.folder / "good.nii"
+        nibabel.save(nibabel.Nifti1Image(numpy.full((9, 21, 13), 4, "u1"), numpy.eye(4)), good)
+        out = self.folder / "nan"
+        done = run(self.scans[0], good, "--networks", file, "-o", out, *settings())
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, f"{self.scans[0]}: compute: {file}: fragment [0-9]+ of 12: the network gives the label ")
+        numpy.testing.assert_array_equal(numpy.asarray(self.made(out, good).dataobj), 2)
+
+    def test_a_fragment_that_takes_too_long_fails_its_volume(self):
+        file = slow(self.folder / "endless.onnx", 2**62)
+        self.assertIn("input.max_seconds = 1",
+                      self.refused(self.scans[0], "--networks", file, "-o", self.folder / "endless",
+                                   *settings("input.max_seconds=1")))
+
+    def test_other_settings_and_networks_are_refused(self):
+        out = self.folder / "settings"
+        nets = self.folder / "copies"
+        nets.mkdir()
+        for net in self.nets:
+            (nets / net.name).write_bytes(net.read_bytes())
+        self.must(self.scans[0], "--networks", nets, "-o", out, *settings())
+        self.assertIn("volume.fill", self.refused(self.scans[0], "--networks", nets, "-o", out, *settings("volume.fill=1.0")))
+        # Where they lie, and how many volumes are in memory, decides nothing.
+        self.must(self.scans[0], "--networks", self.folder / "nets", "-o", out, *settings("volume.in_flight=2"))
+        (nets / self.nets[4].name).write_bytes(self.nets[5].read_bytes())
+        self.assertIn("the networks' content", self.refused(self.scans[0], "--networks", nets, "-o", out, *settings()))
+        self.must(self.scans[0], "--networks", nets, "-o", out, *settings(), "--fresh")
+
+    def test_a_network_of_another_shape_is_refused(self):
+        nets = self.folder / "odd"
+        nets.mkdir()
+        for net in self.nets:
+            (nets / net.name).write_bytes(net.read_bytes())
+        network(nets / self.nets[7].name, channels=3)
+        self.assertIn(f"{nets / self.nets[7].name}: it takes ",
+                      self.refused(*self.scans, "--networks", nets, "-o", self.folder / "odd-out", *settings()))
+        self.assertFalse((self.folder / "odd-out").exists())
+
+    def test_shards_make_the_whole(self):
+        whole = self.folder / "all"
+        self.must(*self.scans, "--networks", self.folder / "nets", "-o", whole, *settings())
+        files = {}
+        for i in (1, 2):
+            out = self.folder / f"part{i}"
+            self.must(*self.scans, "--networks", self.folder / "nets", "-o", out, *settings(), "--shard", f"{i}/2")
+            if (out / "images").exists():
+                files.update(self.files(out))
+        self.assertEqual(files, self.files(whole))
+        parts = [self.folder / f"part{i}" for i in (1, 2)]
+        merged = self.folder / "merged"
+        done = subprocess.run([PIPELINE, "merge", *map(str, parts), "-o", str(merged)], capture_output=True, text=True,
+                              timeout=100, env=ENVIRONMENT, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((merged / "labels.csv").read_bytes(), (whole / "labels.csv").read_bytes())
+
+
+class Words(Volumes):
+    def test_refusals(self):
+        nets = ("--networks", self.folder / "nets")
+        scan, out = self.scans[0], ("-o", self.folder / "refused")
+        few = self.folder / "few"
+        few.mkdir()
+        for net in self.nets[:5]:
+            (few / net.name).write_bytes(net.read_bytes())
+        one = network(self.folder / "one.onnx", channels=1)
+        whole = network(self.folder / "whole.onnx", last=LABELS, gives=(TensorProto.INT64, [1, 1, *FRAGMENT]))
+        for arguments, words in (
+                ((scan, *out), "which network?"),
+                ((scan, "--networks", few, *out, *settings()), "5 networks; volume.grid = [2, 3, 2] wants one, or one for each of 12"),
+                ((scan, "--networks", self.folder / "none.onnx", *out, *settings()), "No such file"),
+                ((scan, "--networks", self.folder / "scans", *out, *settings()), "a folder without a network"),
+                ((scan, "--networks", one, *out), "it takes 1 x 1 x 8 x 10 x 6 of float32; expected 1 x 1 x 96 x 128 x 88"),
+                ((scan, *nets, *out, *settings("volume.grid=[2,3]")), "volume.grid has 2 numbers; expected 3"),
+                ((scan, *nets, *out, *settings("volume.grid=[0,3,2]")), "volume.grid"),
+                ((scan, *nets, *out, *settings("volume.spaces=1")), "unknown key"),
+                ((scan, *nets, *out, *settings("operators.run=sobel")), "operators.run can't be set here"),
+                ((scan, *nets, *out, *settings("output.maps=npy")), "output.maps"),
+                ((scan, *nets, *out, *settings("model.provider=cuda")), "model.provider"),
+                ((scan, *nets, *out, *settings("model.range=[0,5]")), "model.range"),
+                ((scan, *nets, *out, *settings("model.mean=[1,2,3]")), "model.mean"),
+                ((scan, *nets, *out, *settings(), "--memory", "1"), "raise volume.memory_mib"),
+                ((scan, *nets, *out, "--fusion", "blend", *settings()), "wants an image of one channel"),
+                ((scan, "--networks", one, *out, "--fusion", "mean", *settings()), "wants two channels or more"),
+                ((scan, "--networks", whole, *out, "--fusion", "blend", *settings()), "whole numbers are labels"),
+                ((self.folder / "nothing.nii", *nets, *out, *settings()), "No such file"),
+                ((self.folder / "nets", *nets, *out, *settings()), "no volume in")):
+            self.assertIn(words, run(*arguments).stderr)
+            self.assertEqual(run(*arguments).returncode, 2, arguments)
+        self.assertFalse((self.folder / "refused").exists())
+
+    def test_a_dry_run_writes_nothing(self):
+        out = self.folder / "dry"
+        done = self.must(*self.scans, "--networks", self.folder / "nets", "-o", out, *settings(), "--dry-run")
+        for words in ("networks 12, ONNX Runtime ", "may be taken", "9 x 21 x 13", "int16", str(out)):
+            self.assertIn(words, done.stdout)
+        self.assertFalse(out.exists())
+        damaged = self.folder / "cut.nii"
+        damaged.write_bytes(b"x" * 700)
+        done = run(damaged, self.scans[0], "--networks", self.folder / "nets", "-o", out, *settings(), "--dry-run")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"would fail  {damaged}: no NIfTI file", done.stdout)
+
+    def test_folders_lists_and_hidden_files(self):
+        folder = self.folder / "inputs"
+        (folder / "below").mkdir(parents=True)
+        for path in (folder / "b.nii.gz", folder / "below" / "a.NII.GZ", folder / ".hidden.nii.gz"):
+            path.write_bytes(self.scans[1].read_bytes())
+        (folder / "text.txt").write_text("no volume")
+        out = self.folder / "from-folder"
+        self.must(folder, "--networks", self.folder / "nets", "-o", out, *settings())
+        self.assertEqual([row["path"] for row in self.table(out)],
+                         [str(folder / "b.nii.gz"), str(folder / "below" / "a.NII.GZ")])
+        (folder / "some.list").write_text("b.nii.gz\n# and\nbelow/a.NII.GZ\n")
+        out = self.folder / "from-list"
+        self.must(folder / "some.list", folder / "b.nii.gz", "--networks", self.folder / "nets", "-o", out, *settings())
+        self.assertEqual(len(self.table(out)), 2)
+
+    def test_volumes_of_one_name_have_files_of_their_own(self):
+        for name in ("one", "two"):
+            (self.folder / name).mkdir()
+            (self.folder / name / "same.nii.gz").write_bytes(self.scans[1].read_bytes())
+        out = self.folder / "names"
+        self.must(self.folder / "one", self.folder / "two", "--networks", self.folder / "nets", "-o", out, *settings())
+        names = sorted(os.listdir(out / "images"))
+        self.assertEqual(len(names), 2)
+        self.assertEqual(names[0][:5] + names[1], "same-same.labels.nii.gz")
+
+    def test_other_commands_read_the_results(self):
+        out = self.folder / "read"
+        self.must(*self.scans, "--networks", self.folder / "nets", "-o", out, *settings())
+        for words in (("status", out), ("verify", out)):
+            done = subprocess.run([command()[0], *map(str, words)], capture_output=True, text=True, timeout=100,
+                                  env=ENVIRONMENT, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Documents(Volumes):
+    """What docs/volumes.md says, on a smaller head."""
+
+    COMMANDS = ("scripts/make-models.py models slant_small",
+                "pipeline synth --volume --out head.nii.gz",
+                "pipeline volume head.nii.gz --networks models/slant_small -o labels",
+                "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]")
+
+    def test_its_commands(self):
+        page = (ROOT / "docs" / "volumes.md").read_text(encoding="utf-8")
+        for line in self.COMMANDS:
+            self.assertIn(line, page)
+        here = self.folder / "here"
+        (here / "scans").mkdir(parents=True)
+        (here / "scripts").symlink_to(ROOT / "scripts")
+        (here / "pipeline").symlink_to(PIPELINE)
+        environment = {**ENVIRONMENT, "PATH": f"{here}:{ENVIRONMENT['PATH']}"}
+        # Networks and heads of the page take minutes.
+        make, synth, label, one = self.COMMANDS
+        network(here / "unet.onnx", seed=1)
+        for i in range(27):
+            network(here / "models" / "slant_small" / f"network-{i + 1:02}.onnx", seed=i)
+        sizes = " -s volume.fragment=[8,10,6] -s volume.grid="
+        for line in (synth, synth.replace("--volume", "--volume 19x23x15"), synth.replace("--volume", "--volume 20x24x16 --overwrite"),
+                     f"{synth.split('--volume')[0]}--volume 9x30x12 --seed 4 --out scans/head.nii.gz",
+                     label + sizes + "[3,3,3]", one.split(" -s")[0] + sizes + "[2,4,2]"):
+            done = subprocess.run(["bash", "-c", line], cwd=here, env=environment, capture_output=True, text=True,
+                                  timeout=250, check=False)
+            self.assertEqual(done.returncode, 0, f"{line}: {done.stderr}")
+        head = nibabel.load(here / "head.nii.gz")
+        self.assertEqual((head.shape, head.get_data_dtype()), ((16, 24, 20), numpy.int16))
+        self.assertEqual(head.header.get_zooms(), (1, 1, 1))
+        nets = sorted((here / "models" / "slant_small").iterdir())
+        numpy.testing.assert_array_equal(numpy.asarray(self.made(here / "labels", here / "head.nii.gz").dataobj).T,
+                                         Model(nets, grid=(3, 3, 3)).vote(self.values(here / "head.nii.gz")))
+
+    def test_a_head_is_the_same_every_time_and_no_other_file_is_replaced(self):
+        path = self.folder / "head.nii.gz"
+        texts = []
+        for _ in range(2):
+            done = subprocess.run([PIPELINE, "synth", "--volume", "30x40x20", "--out", str(path)], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            texts.append(path.read_bytes())
+        self.assertEqual(texts[0], texts[1])
+        samples = numpy.asarray(nibabel.load(path).dataobj)
+        # Air around, tissue within.
+        self.assertLess(samples[:2, :2, :2].max(), 50)
+        self.assertGreater(samples[10, 20, 15], 400)
+        for words, other in ((("--out", str(self.scans[0])), "didn't write it"), (("--out", "a.nii"), "must end in .nii.gz"),
+                             (("--out", "a.nii.gz", "--volume=3x4"), "isn't ZxYxX")):
+            done = subprocess.run([PIPELINE, "synth", "--volume", *words] if "=" not in words[-1] else
+                                  [PIPELINE, "synth", *words], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(other, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
