@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -10,6 +11,8 @@
 #include <iostream>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <span>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/compare_command.hpp"
@@ -317,6 +320,10 @@ int run_program(int argc, const char* const* argv) {
   set_up_logging({});
   ignore_file_size_signal();
   const int status = guarded_main(argc, argv);
+  // A refusal comes before any document.
+  const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
+  if (status == exit_usage && std::ranges::find(words, std::string_view("--json")) != words.end())
+    std::cout << "null\n";
   errno = 0;
   if (!std::cout.flush()) {
     spdlog::error("standard output: {}", errno != 0 ? std::strerror(errno) : "can't be written");

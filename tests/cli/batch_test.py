@@ -415,6 +415,12 @@ class Json(BatchCase):
         compared = self.document("compare", "--json", self.out, self.folder / "2", "--tolerance", 0, status=1)
         self.assertEqual(set(compared), self.keys_of("compare"))
 
+    def test_what_is_refused_is_null(self):
+        missing = self.folder / "missing"
+        for words in (("info", "--json", missing), ("info", "--json"), ("info", "--json", "--bogus", missing),
+                      ("status", "--json", missing), ("compare", "--json", missing, missing)):
+            self.assertIsNone(self.document(*words, status=2))
+
     def test_names_that_are_no_text(self):
         slides = self.folder_of(os.fsdecode(b"M\xfcller.svs"))
         self.assertDone(run(slides, "--out", self.out))
