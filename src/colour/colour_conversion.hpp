@@ -18,8 +18,9 @@ struct GridPlaces {
   std::array<std::int32_t, 256> step{};
 };
 
-/// Converts 8-bit RGB of a profile's colours to sRGB: relative colorimetric, without black point compensation. All in
-/// float32 without fused multiply-add, so that every processor gives the same bits. Immutable, so thread-safe.
+/// Converts 8-bit RGB of a profile's colours to sRGB: relative colorimetric, without black point compensation. In
+/// float32 without fused multiply-add, and in integers within a grid, so that every processor gives the same bits.
+/// Immutable, so thread-safe.
 class ColourConversion {
  public:
   /// \throws Error as `read_colour_steps`
