@@ -265,9 +265,19 @@ class Srgb(Case):
         again = run(self.folder / "slide.tif", self.folder / "without.tif", "--out", self.out)
         self.assertOneLine(again, 2, "input.colour")
 
+    def test_a_reference_that_stays_is_refused(self):
+        reference = self.write("reference.tif", None)
+        words = ("--operators", "stain", "--set", "image.format=ome-tiff", "--set", "input.mpp_default=0.5", "--set",
+                 f"stain.reference={reference}", "--out", self.out)
+        result = run(self.slide, *words, "--set", "input.colour=srgb")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"stain.reference: {reference}: its colours aren't converted to sRGB: it has no ICC profile; set "
+                      'input.colour to "file", or name another reference', result.stderr)
+        self.assertDone(run(self.slide, *words, "--fresh"))
+
     def test_tiles_that_are_copied_stay_as_they_are(self):
-        self.assertOneLine(run("convert", self.slide, self.folder / "a.ome.tif", "--compression", "copy", "--set", "input.colour=srgb"),
-                           2, 'input.colour = "srgb" converts')
+        result = run("convert", self.slide, self.folder / "a.ome.tif", "--compression", "copy", "--set", "input.colour=srgb")
+        self.assertOneLine(result, 2, 'input.colour = "srgb" converts')
 
     def test_the_profile_has_a_name(self):
         shown = self.assertDone(run("info", self.slide)).stdout

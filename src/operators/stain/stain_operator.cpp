@@ -65,6 +65,10 @@ class Reference {
     const std::string& path = config_.stain.reference;
     try {
       const auto slide = open_reference(config_);
+      // Slides in sRGB would get the stains of other colours.
+      if (config_.input.colour == InputColour::srgb && !slide->info().is_srgb) {
+        throw Error(slide->info().warnings.back() + "; set input.colour to \"file\", or name another reference");
+      }
       stains_ = stains_of({*slide, 0, path, slide->info().mean_mpp()}, config_);
     } catch (const SlideError& error) {
       failure_ = error.what();
