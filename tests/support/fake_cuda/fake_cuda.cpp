@@ -371,6 +371,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t named) {
   stream->push([event, number] { event->reach(number); });
   return cudaSuccess;
 }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  const std::scoped_lock lock(event->mutex);
+  return event->reached >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
 cudaError_t cudaEventSynchronize(cudaEvent_t event) { return event->wait(event->newest()), call(); }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (start->device != end->device) broken("time between events of two devices");
