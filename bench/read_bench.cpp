@@ -80,9 +80,8 @@ class Bench {
     for (const std::string& path : paths_) read_once(path);
     measure_warm("memcpy", [this] { copy(); });
     measure_warm("dd", [this] { read_small(); });
-    measure_warm("posix_direct_to_slot", [this] { read(InputIo::posix, false); });
     for (const InputIo io : {InputIo::posix, InputIo::uring, InputIo::automatic}) {
-      measure_warm(name(io), [this, io] { read(io, true); });
+      measure_warm(name(io), [this, io] { read(io); });
     }
     for (const std::string& path : paths_) runtime::drop_from_cache(path);
     if (files_of(*slides_.front())[0].direct_descriptor() < 0 || runtime::cached_share(paths_).value_or(1.0) > 0.5) {
@@ -95,7 +94,7 @@ class Bench {
     }
     measure_cold("blocks", [this] { read_blocks(); });
     for (const InputIo io : {InputIo::posix, InputIo::uring, InputIo::direct, InputIo::automatic}) {
-      measure_cold(name(io), [this, io] { read(io, true); });
+      measure_cold(name(io), [this, io] { read(io); });
     }
     if (!valid_) throw Error("the bytes of tiles differ");
   }
@@ -156,7 +155,7 @@ class Bench {
   }
 
   /// As the pipeline does it, whole slides one after the other.
-  void read(InputIo io, bool for_device) {
+  void read(InputIo io) {
     Config config;
     config.input.io = io;
     RunContext context(config, 2, {});
@@ -169,7 +168,6 @@ class Bench {
       batch.slide = std::make_shared<SlideRun>();
       batch.slide->slide = slide;
       batch.slide->io = reads.choose(*slide);
-      batch.decode_on_device = for_device;
       const Level& level = slide->info().levels[0];
       batch.tiles.resize(static_cast<std::size_t>(level.columns * level.rows));
       for (std::size_t i = 0; i < batch.tiles.size(); ++i) batch.tiles[i].index = static_cast<std::int64_t>(i);
@@ -181,10 +179,10 @@ class Bench {
       const std::size_t threads = std::clamp<std::size_t>(reads.share_out(batch), 1, threads_);
       on_threads(threads, [&] {
         for (;;) {
-          const std::size_t first = batch.next_chunk.fetch_add(batch.chunks_a_turn);
-          if (first >= batch.chunks.size()) return;
-          std::size_t at = first;
-          reads.read(batch, first, std::min(first + batch.chunks_a_turn, batch.chunks.size()), at);
+          SlotReads::Turn turn = reads.take(batch);
+          if (turn.empty()) return;
+          std::size_t at = 0;
+          reads.read(batch, turn, at);
         }
       });
       check(batch);

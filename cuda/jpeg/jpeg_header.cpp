@@ -254,6 +254,17 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
   }
 }
 
+std::size_t jpeg_header_length(std::span<const std::byte> bytes) noexcept {
+  SegmentReader reader(bytes);
+  std::span<const std::byte> content;
+  unsigned marker = reader.starts_with_soi() ? unsigned{soi} : 0U;
+  while (marker != 0 && marker != eoi && marker != sos) {
+    marker = reader.marker();
+    if (marker != 0 && !reader.segment(content)) break;
+  }
+  return reader.position();
+}
+
 JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableReferences& tables,
                            const TileDemand& demand, JpegHeader& header, PixelsOf& pixels_of) noexcept {
   const JpegReason reason = parse_jpeg_header(bytes, tables, header);

@@ -87,4 +87,8 @@ JpegReason parse_jpeg_header(std::span<const std::byte> bytes, const JpegTableRe
 JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableReferences& tables,
                            const TileDemand& demand, JpegHeader& header, PixelsOf& pixels_of) noexcept;
 
+/// Bytes from a tile's beginning to its scan's data: what the two functions here look at. Of what isn't a whole header
+/// the part up to where it goes wrong.
+std::size_t jpeg_header_length(std::span<const std::byte> bytes) noexcept;
+
 }  // namespace slidestream::cuda

@@ -122,6 +122,8 @@ struct GpuConfig {
   double memory_fraction = 0.8;
   /// Whether several GPUs may share a slide.
   SplitSlides split_slides = SplitSlides::automatic;
+  /// Pinned host memory of all GPUs that tiles pass through, in MiB; 0: automatic.
+  int staging_mib = 0;
 };
 
 /// Names of operators for `operators.run`. Each operator has the section of its name, except the spectrum:

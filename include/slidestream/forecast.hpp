@@ -48,10 +48,11 @@ struct SlideForecast {
   std::int64_t windows_x = 0;
   std::int64_t windows_y = 0;
   std::int64_t batches = 0;
-  std::int64_t most_rows = 0;     ///< most rows of a batch, without carried rows
-  std::int64_t panels = 0;        ///< parts side by side into which the level is cut
-  std::int64_t fragments = 0;     ///< parts that may go to different GPUs
-  std::uint64_t batch_bytes = 0;  ///< most bytes that a batch touches of its slot
+  std::int64_t most_rows = 0;          ///< most rows of a batch, without carried rows
+  std::int64_t panels = 0;             ///< parts side by side into which the level is cut
+  std::int64_t fragments = 0;          ///< parts that may go to different GPUs
+  std::uint64_t batch_bytes = 0;       ///< most bytes of a slot that a batch takes
+  std::uint64_t host_batch_bytes = 0;  ///< most bytes of host memory that a batch touches of its slot
   std::uint64_t tile_bytes = 0;   ///< most bytes that decoding one tile on the CPU takes, as far as its codec is known
   std::uint64_t table_bytes = 0;  ///< bytes while it is open: its tables of tiles, and OpenSlide's cache
   bool decoded_on_gpu = false;
@@ -95,8 +96,10 @@ struct RunForecast {
   std::uint64_t gpu_allowed_bytes = 0;          ///< share of these by `gpu.memory_fraction`
   std::string gpu_unknown;                      ///< what `gpu_bytes` leaves out; else empty
 
-  int slots = 0;  ///< slots of all GPUs, or of the CPU
-  std::uint64_t slot_bytes = 0;
+  int slots = 0;                          ///< slots of all GPUs, or of the CPU
+  std::uint64_t slot_bytes = 0;           ///< bytes of a slot, in the memory of the device that decodes
+  std::uint64_t host_slot_bytes = 0;      ///< most host memory of a slot; with GPUs as far as these slides touch it
+  std::uint64_t staging_bytes = 0;        ///< pinned host memory through which tiles pass to all GPUs
   std::uint64_t carry_bytes = 0;          ///< all host buffers of carried rows
   std::uint64_t results_bytes = 0;        ///< pinned host memory besides the slots
   std::uint64_t maps_bytes = 0;           ///< most bytes of maps of slides in flight and of waiting results
@@ -110,7 +113,6 @@ struct RunForecast {
   std::uint64_t networks_bytes = 0;  ///< most host memory of networks and of their tiles
   NetworkForecast network;
   std::uint64_t pyramids_bytes = 0;  ///< most bytes of tile rows of images in flight
-  bool pinned = false;               ///< the run allocates all slots at its start
 
   std::vector<SlideForecast> slides;
 

@@ -45,9 +45,6 @@ struct Progress {
   std::string busiest_stage;          ///< the stage with the most busy seconds so far
 };
 
-/// The memory that `wake_up` allocated.
-struct Woken;
-
 /// Lets a caller watch and stop a run. `request_stop` and `stop_requested` are thread-safe. Set the data members before
 /// the run and don't change them while it works. Exceptions of `on_slide` and `on_progress` stop the run, and
 /// `run_pipeline` throws them.
@@ -88,9 +85,6 @@ class RunControl {
   /// name. The run calls them from any thread.
   std::vector<std::shared_ptr<const Operator>> operators;
 
-  /// The result of `wake_up` for the same configuration. The run takes it; may be null.
-  std::shared_ptr<Woken> woken;
-
  private:
   std::atomic<bool> stop_{false};
 };
@@ -103,11 +97,10 @@ class RunControl {
 /// @throws CudaError  A GPU fails.
 void check_runnable(const Config& config);
 
-/// Starts the driver of the configured GPUs and allocates the first slots. A program may call this while it looks for
-/// its slides, so that the run starts sooner. Thread-safe.
+/// Starts the driver of the configured GPUs. A program may call this while it looks for its slides, so that the run
+/// starts sooner. Thread-safe.
 /// @param config  The configuration of the run.
-/// @return The memory, for `RunControl::woken`; null if the run can't use GPUs. It is freed with its last owner.
-std::shared_ptr<Woken> wake_up(const Config& config) noexcept;
+void wake_up(const Config& config) noexcept;
 
 /// Runs the pipeline over slides. A slide that fails is reported in its result and doesn't stop the others. If a GPU is
 /// lost, the run ends and `RunResult::failure` says why.

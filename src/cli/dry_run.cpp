@@ -33,9 +33,10 @@ std::string backend_line(const RunForecast& forecast) {
 }
 
 std::string host_line(const RunForecast& forecast) {
-  std::string text = memory_text(forecast.host_bytes()) + (forecast.pinned ? " pinned: " : " at most: ");
+  std::string text = memory_text(forecast.host_bytes()) + " at most: ";
   text += std::to_string(forecast.slots) + (forecast.slots == 1 ? " slot of " : " slots of ") +
-          memory_text(forecast.slot_bytes);
+          memory_text(forecast.host_slot_bytes);
+  if (forecast.staging_bytes > 0) text += ", " + memory_text(forecast.staging_bytes) + " pinned for copies to the GPU";
   if (forecast.carry_bytes > 0) text += ", " + memory_text(forecast.carry_bytes) + " for carried rows";
   if (forecast.results_bytes > 0) text += ", " + memory_text(forecast.results_bytes) + " for results and tiles' tables";
   if (forecast.images_bytes() > 0) text += ", " + memory_text(forecast.images_bytes()) + " for images";
@@ -61,6 +62,9 @@ std::string network_line(const NetworkForecast& network) {
 
 std::string gpu_line(const Config& config, const RunForecast& forecast) {
   std::string text = memory_text(forecast.gpu_bytes) + (forecast.gpus > 1 ? " of each" : "");
+  const int slots = forecast.slots / forecast.gpus;
+  text += "; " + std::to_string(slots) + (slots == 1 ? " slot of " : " slots of ") + memory_text(forecast.slot_bytes) +
+          " for tiles";
   text += "; gpu.memory_fraction = " + fixed(config.gpu.memory_fraction, 2) + " allows " +
           memory_text(forecast.gpu_allowed_bytes) + " of " + (forecast.gpus_assumed ? "about " : "") +
           memory_text(forecast.gpu_free_bytes);
@@ -186,10 +190,7 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
   }
   if (forecast.gpus > 0) text += style.bold("GPU") + "      " + gpu_line(config, forecast) + "\n";
   if (!forecast.slides.empty()) {
-    if (!forecast.pinned) {
-      text +=
-          style.bold("touched") + "  " + memory_text(forecast.touched_bytes()) + " of the host's, by these slides\n";
-    }
+    text += style.bold("touched") + "  " + memory_text(forecast.touched_bytes()) + " of the host's, by these slides\n";
     text += slides_text(config, forecast, width, style);
   }
   return text;

@@ -226,7 +226,7 @@ struct Controls {
 };
 
 int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options, const FolderGuard& guard,
-               std::future<std::shared_ptr<Woken>>& waking) {
+               std::future<void>& waking) {
   EmbeddedRun* const embedded = options.embedded;
   Controls controls(embedded);
   RunControl& control = controls.control;
@@ -274,7 +274,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   RunResult result;
   if (!slides.empty()) {
     Tracing tracing(config, options.trace);
-    if (waking.valid()) control.woken = waking.get();
+    if (waking.valid()) waking.get();
     std::string failure;
     for (const std::vector<std::string>& run : runs) {
       if (run.empty()) continue;
@@ -311,8 +311,7 @@ int run_in_memory(const Config& config, const std::vector<std::string>& slides, 
 }
 
 /// Runs one slide into one file, and writes nothing else.
-int run_to_file(const Config& config, const std::string& slide, const RunOptions& options,
-                std::future<std::shared_ptr<Woken>>& waking) {
+int run_to_file(const Config& config, const std::string& slide, const RunOptions& options, std::future<void>& waking) {
   EmbeddedRun* const embedded = options.embedded;
   Controls controls(embedded);
   controls.begin();
@@ -339,7 +338,7 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   };
   control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
   Tracing tracing(config, options.trace);
-  control.woken = waking.get();
+  waking.get();
   RunResult result = run_to_end(config, {slide}, control, failure);
   display.end();
   progress_file.end();
@@ -380,8 +379,8 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
 namespace {
 
 /// Wakes devices while inputs are looked at; where no thread can be had for that, when the run begins.
-std::future<std::shared_ptr<Woken>> wake(const Config& config) {
-  const auto work = [&config] { return wake_up(config); };
+std::future<void> wake(const Config& config) {
+  const auto work = [&config] { wake_up(config); };
   try {
     return std::async(std::launch::async, work);
   } catch (const std::system_error&) {
@@ -418,7 +417,7 @@ int run(const RunOptions& options) {
                           : "no slide: the argument slides names none, and input.slides isn't set");
   }
   const bool wakes = !options.dry_run && options.work == nullptr;
-  std::future<std::shared_ptr<Woken>> waking = wakes ? wake(config) : std::future<std::shared_ptr<Woken>>();
+  std::future<void> waking = wakes ? wake(config) : std::future<void>();
   std::optional<SignalScope> signals;
   if (options.embedded == nullptr) signals.emplace();
   const ExpandedInputs inputs =

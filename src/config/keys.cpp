@@ -317,7 +317,8 @@ std::vector<ConfigKey> make_keys() {
               "0."),
       integer(
           "pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
-          "Host memory for slots and carried rows together, in MiB, taken from the system as it is touched. A "
+          "Memory of all slots, in MiB: on the CPU the host's, with carried rows, taken from the system as it is "
+          "touched. With GPUs it is theirs, for tiles, and as much of the host's where the CPU decodes. A "
           "strip that doesn't fit a slot is cut lower, and narrower, without changing the result. Decoding takes at "
           "most a quarter of it besides, or 8 MiB per thread where that is more; a slide with a tile that needs more "
           "fails. Default 640."),
@@ -326,6 +327,10 @@ std::vector<ConfigKey> make_keys() {
            "Share of each device's free memory to take at the start, 0.01 to 1. Default 0.8."),
       choice("gpu", "split_slides", &Config::gpu, &GpuConfig::split_slides, split_names,
              "Whether one slide may be cut into pieces over several GPUs: auto, never or always. Default auto."),
+      integer("gpu", "staging_mib", &Config::gpu, &GpuConfig::staging_mib, 0, 65536,
+              "Pinned host memory that tiles pass through on their way to the GPUs, in MiB, shared by all of them. It "
+              "is fastest where it stays in the processor's last cache. 0 chooses: a third of that cache, 64 to 128. "
+              "Default 0."),
       run_key(),
       window_key(),
       integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,

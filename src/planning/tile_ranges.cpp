@@ -1,6 +1,7 @@
 #include "planning/tile_ranges.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <slidestream/error.hpp>
 
@@ -86,6 +87,66 @@ void plan_reads(std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles, c
     chunks.push_back({range.offset, offset, tiles[i].length, whole_blocks});
     tiles[i].offset = offset;
     end = offset + tiles[i].length;
+  }
+}
+
+void cut_parts(std::vector<ReadPart>& parts, std::vector<ReadChunk>& chunks, std::vector<std::uint32_t>& order,
+               const std::vector<BatchTile>& tiles, std::size_t most) {
+  order.clear();
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    if (tiles[i].source == BatchTile::Source::file) order.push_back(static_cast<std::uint32_t>(i));
+  }
+  const auto offset_of = [&tiles](std::uint32_t tile) { return tiles[tile].offset; };
+  std::ranges::stable_sort(order, {}, offset_of);
+
+  parts.clear();
+  std::vector<ReadChunk> pieces;
+  pieces.reserve(chunks.size());
+  std::size_t begin = 0;  // of the last part
+  const auto close = [&] {
+    if (!parts.empty()) parts.back().end = pieces.size();
+  };
+  const auto open = [&](std::size_t at) {
+    close();
+    parts.push_back({pieces.size(), pieces.size(), 0, 0});
+    begin = at;
+  };
+  for (ReadChunk rest : chunks) {
+    while (rest.length > 0) {
+      const std::size_t end = rest.slot_offset + rest.length;
+      if (parts.empty()) open(rest.slot_offset);
+      if (end - begin <= most) {
+        pieces.push_back(rest);
+        break;
+      }
+      // The last tile that begins where the part may end.
+      const auto behind = std::ranges::upper_bound(order, begin + most, {}, offset_of);
+      std::size_t cut = behind == order.begin() ? 0 : offset_of(*(behind - 1));
+      if (cut <= rest.slot_offset) {
+        if (rest.slot_offset > begin) {
+          open(rest.slot_offset);
+          continue;
+        }
+        cut = begin + most;
+      }
+      cut = std::min(cut, end);
+      ReadChunk head = rest;
+      head.length = cut - rest.slot_offset;
+      pieces.push_back(head);
+      rest.file_offset += head.length;
+      rest.slot_offset += head.length;
+      rest.length -= head.length;
+      if (rest.length > 0) open(rest.slot_offset);
+    }
+  }
+  close();
+  chunks = std::move(pieces);
+  std::size_t tile = 0;
+  for (ReadPart& part : parts) {
+    const ReadChunk& last = chunks[part.end - 1];
+    part.first_tile = tile;
+    while (tile < order.size() && offset_of(order[tile]) < last.slot_offset + last.length) ++tile;
+    part.end_tile = tile;
   }
 }
 

@@ -30,4 +30,9 @@ struct TileRanges {
 void plan_reads(std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles, const TileRanges& ranges,
                 std::size_t slot_offset, std::size_t room, std::size_t block = 1);
 
+/// Cuts chunks into parts, each of which lies in at most `most` bytes of the slot: between tiles, unless one is longer.
+/// `order` becomes the tiles that have bytes, in the order of these.
+void cut_parts(std::vector<ReadPart>& parts, std::vector<ReadChunk>& chunks, std::vector<std::uint32_t>& order,
+               const std::vector<BatchTile>& tiles, std::size_t most);
+
 }  // namespace slidestream

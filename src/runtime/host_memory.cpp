@@ -43,14 +43,11 @@ HostMemory::~HostMemory() {
 }
 
 HostMemory::HostMemory(HostMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)),
-      taken_(std::exchange(other.taken_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
 HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
-  std::swap(taken_, other.taken_);
   return *this;
 }
 

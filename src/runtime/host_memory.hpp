@@ -18,14 +18,9 @@ class HostMemory {
 
   std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
 
-  /// Bytes at its beginning whose pages were taken ahead of their use. Whoever takes them says so.
-  std::size_t taken() const noexcept { return taken_; }
-  void set_taken(std::size_t bytes) noexcept { taken_ = bytes; }
-
  private:
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t taken_ = 0;
 };
 
 /// Takes the pages of `memory`, which begins at one, from the system now; what is in it stays. Several threads that

@@ -57,6 +57,26 @@ bool several_nodes() {
 
 int available_processors() noexcept { return allowed_processors(); }
 
+std::size_t last_cache_bytes() noexcept {
+  try {
+    // All are like the first processor's.
+    const std::string cache = "/sys/devices/system/cpu/cpu0/cache/index3/";
+    std::size_t size = 0;
+    char unit = 0;
+    std::string sharing;
+    std::string online;
+    cpu_set_t sharers;
+    cpu_set_t all;
+    if (!(std::ifstream(cache + "size") >> size >> unit) || unit != 'K') return 0;
+    if (!(std::ifstream(cache + "shared_cpu_list") >> sharing) || !parse_cpu_list(sharing, sharers)) return 0;
+    if (!(std::ifstream("/sys/devices/system/cpu/online") >> online) || !parse_cpu_list(online, all)) return 0;
+    const auto count = [](const cpu_set_t& set) { return static_cast<std::size_t>(CPU_COUNT(&set)); };
+    return (size << 10) * std::max<std::size_t>(1, count(all) / count(sharers));
+  } catch (...) {
+    return 0;
+  }
+}
+
 std::size_t resident_bytes() noexcept {
   try {
     std::size_t all = 0;

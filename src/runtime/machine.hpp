@@ -10,6 +10,9 @@ namespace slidestream::runtime {
 /// Processors that this process may use, by its affinity mask and its control groups; at least 1.
 int available_processors() noexcept;
 
+/// Bytes of the machine's last caches together, those that processors share; 0 where the system doesn't say.
+std::size_t last_cache_bytes() noexcept;
+
 /// Memory of this process that is in the machine's, in bytes; 0 where the system doesn't say.
 std::size_t resident_bytes() noexcept;
 

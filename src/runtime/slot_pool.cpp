@@ -25,19 +25,15 @@ void Slot::reset() noexcept {
   if (SlotPool* pool = std::exchange(pool_, nullptr)) pool->release(index_);
 }
 
-SlotPool::SlotPool(std::size_t slots, std::size_t bytes_per_slot, std::function<void()> on_free, Start start,
-                   std::vector<HostMemory> ahead)
+SlotPool::SlotPool(std::size_t slots, std::size_t bytes_per_slot, std::function<void()> on_free, Start start)
     : bytes_per_slot_(bytes_per_slot),
       on_free_(std::move(on_free)),
       not_ready_(start == Start::ready ? 0 : slots),
       // Room for every slot from every releasing thread's own block of the queue, so that a release never allocates.
       free_(slots * 2 + moodycamel::ConcurrentQueueDefaultTraits::BLOCK_SIZE) {
   memory_.reserve(slots);
-  for (HostMemory& block : ahead) {
-    if (memory_.size() < slots && block.bytes().size() == bytes_per_slot) memory_.push_back(std::move(block));
-  }
   for (std::size_t i = 0; i < slots; ++i) {
-    if (i == memory_.size()) memory_.emplace_back(bytes_per_slot);
+    memory_.emplace_back(bytes_per_slot);
     if (start == Start::ready && !free_.enqueue(i)) throw std::bad_alloc();
   }
 }

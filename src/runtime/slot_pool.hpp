@@ -47,9 +47,8 @@ class SlotPool {
     not_ready,  ///< a slot is free once somebody has made it ready
   };
   /// `on_free` is called after each slot has come back, from the releasing thread, and after each was made ready later.
-  /// The first slots are the blocks of `ahead` that have their size; the others are made.
   SlotPool(std::size_t slots, std::size_t bytes_per_slot, std::function<void()> on_free = {},
-           Start start = Start::ready, std::vector<HostMemory> ahead = {});
+           Start start = Start::ready);
   ~SlotPool();
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
@@ -66,8 +65,6 @@ class SlotPool {
   std::size_t bytes_per_slot() const noexcept { return bytes_per_slot_; }
   /// A slot's memory, whoever holds it.
   std::span<std::byte> memory(std::size_t index) const noexcept { return memory_[index].bytes(); }
-  /// Bytes at its beginning whose pages were taken before the pool was made.
-  std::size_t taken(std::size_t index) const noexcept { return memory_[index].taken(); }
   /// Slots held now; exact when no other thread acquires or releases.
   std::size_t checked_out() const noexcept { return checked_out_.load(std::memory_order_relaxed); }
 

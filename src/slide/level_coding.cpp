@@ -40,9 +40,14 @@ const LevelCoding& coding_of(const Slide& slide, std::size_t level) { return imp
 const SlideFiles& files_of(const Slide& slide) noexcept { return impl_of(slide).files; }
 
 std::span<const std::byte> coded_piece(const LevelCoding& coding, std::span<const std::byte> range) noexcept {
-  if (!coding.in_items) return range;
-  const bool is_one = begins_item(range) && little_endian(range, 4) == range.size() - item_header;
-  return is_one ? range.subspan(item_header) : std::span<const std::byte>();
+  return coded_front(coding, range, range.size());
+}
+
+std::span<const std::byte> coded_front(const LevelCoding& coding, std::span<const std::byte> front,
+                                       std::size_t length) noexcept {
+  if (!coding.in_items) return front;
+  const bool is_one = begins_item(front) && little_endian(front, 4) == length - item_header;
+  return is_one ? front.subspan(item_header) : std::span<const std::byte>();
 }
 
 std::span<const std::byte> coded_bytes(const LevelCoding& coding, std::span<const std::byte> range,

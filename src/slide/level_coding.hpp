@@ -36,6 +36,10 @@ const SlideFiles& files_of(const Slide& slide) noexcept;
 /// The coded bytes of a tile, where they are one piece of what was read of its range; else none.
 std::span<const std::byte> coded_piece(const LevelCoding& coding, std::span<const std::byte> range) noexcept;
 
+/// The same of a tile of `length` bytes, of which only the first, `front`, are there.
+std::span<const std::byte> coded_front(const LevelCoding& coding, std::span<const std::byte> front,
+                                       std::size_t length) noexcept;
+
 /// The same for every tile: several pieces are copied to `joined`, and given from there. \throws TileError when the
 /// range doesn't hold what it should
 std::span<const std::byte> coded_bytes(const LevelCoding& coding, std::span<const std::byte> range,

@@ -113,14 +113,7 @@ class Decode final : public DecodeStage {
       const HostPixels& rgb = tile.out[rgb_plane];
       const Slide& slide = *batch.slide->slide;
       const std::size_t level = batch.slide->level;
-      std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
-      if (batch.bytes_on_device) {
-        // Tiles may share bytes, so none is read to its place in the slot, where others look.
-        std::vector<std::byte>& own = bytes_.local();
-        own.resize(tile.length);
-        slide.read(slide.tile(level, tile.index).offset, own);
-        bytes = own;
-      }
+      const std::span<const std::byte> bytes = batch.slot.memory().subspan(tile.offset, tile.length);
       if (rgb.data == nullptr) {
         decoder.decode(slide, level, tile.index, bytes, tile.from_x, tile.from_y, luminance);
       } else if (luminance.data == nullptr) {
@@ -153,7 +146,6 @@ class Decode final : public DecodeStage {
 
   RunContext& context_;
   tbb::enumerable_thread_specific<TileDecoder> decoders_;
-  tbb::enumerable_thread_specific<std::vector<std::byte>> bytes_;  ///< of a tile that the device has alone
 };
 
 }  // namespace

@@ -81,21 +81,16 @@ class Emit final : public EmitStage {
             graph_, flow::unlimited, [this](const Tiles& tiles) { return encode(tiles); }, flow::node_priority_t{4}),
         io_(writers(context_)) {
     for (std::size_t i = pool_.not_ready(); i < pool_.size(); ++i) turns_.slot_came_back();
-    if (pool_.not_ready() > 0) {
-      pinned_ = context_.gpus->pin_outputs(pool_, context_.on_fatal, [this] { graph_.release_wait(); });
-    }
   }
 
   ~Emit() override { close(); }
 
   void start() override {
     closed_.store(false);
-    if (pinned_ == nullptr) return;
-    // The graph waits for what was asked for, also where no task of it is under way.
-    for (std::size_t i = 0; i < pool_.size(); ++i) {
-      graph_.reserve_wait();
-      if (!pinned_->want()) graph_.release_wait();
-    }
+    if (pool_.not_ready() == 0) return;
+    // The graph waits for them, also where no task of it is under way.
+    graph_.reserve_wait();
+    pinned_ = context_.gpus->pin_outputs(pool_, context_.on_fatal, [this] { graph_.release_wait(); });
   }
 
   std::shared_ptr<SlideImages> open(const SlideRun& slide, const ImageNames& names) override {
@@ -500,7 +495,7 @@ class Emit final : public EmitStage {
   Helpers helpers_;
   std::unique_ptr<Networks> networks_;  ///< null where no operator has one
   runtime::SlotPool pool_;
-  std::unique_ptr<GpuSet::PinnedSlots> pinned_;  ///< null where no device copies to them
+  std::unique_ptr<GpuSet::PinnedOutputs> pinned_;  ///< null where no device copies to them
   flow::function_node<OutputTurns::Turn> attach_;
   flow::function_node<Made> order_;
   flow::function_node<Piece> reduce_;

@@ -12,7 +12,9 @@
 #include "planning/device_sizing.hpp"
 #include "planning/network_plan.hpp"
 #include "planning/operator_needs.hpp"
+#include "planning/staging_plan.hpp"
 #include "planning/tile_ranges.hpp"
+#include "runtime/machine.hpp"
 #include "sink/image_formats.hpp"
 #include "slide/decode_memory.hpp"
 #include "slide/level_coding.hpp"
@@ -64,7 +66,7 @@ void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config
   forecast.output_slots = static_cast<int>(host.output_slots);
   forecast.output_slot_bytes = host.output_bytes;
   forecast.results_bytes = count * layout.host_bytes();
-  forecast.pinned = true;
+  forecast.staging_bytes = count * staging_plan(config.gpu, runtime::last_cache_bytes(), count).bytes();
 }
 
 void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config, const Operators& all_operators) {
@@ -130,11 +132,22 @@ Machine choose_machine(RunForecast& forecast, const Config& config, const Operat
   return machine;
 }
 
-/// What of its slot, and of a carry buffer, a strip touches.
+/// What of its slot, of that in host memory, and of a carry buffer, a strip touches.
 struct Touched {
   std::uint64_t slot = 0;
+  std::uint64_t on_host = 0;
   std::uint64_t carry = 0;
 };
+
+/// Where a slide's tiles are decoded.
+enum class Decoded {
+  by_cpu,
+  by_gpu,         ///< which has their bytes alone
+  by_gpu_looked,  ///< after the host has looked at them
+};
+
+/// What the host keeps of a tile that the GPU has: its header, of JPEG. Few are longer.
+constexpr std::uint64_t kept_of_tile = 1024;
 
 std::uint64_t compressed_bytes_of(const PanelPlan& panel, const StripPlan& strip, const TileRanges& ranges) {
   std::int64_t compressed = 0;
@@ -144,15 +157,23 @@ std::uint64_t compressed_bytes_of(const PanelPlan& panel, const StripPlan& strip
   return static_cast<std::uint64_t>(compressed);
 }
 
-Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRanges& ranges, bool decoded_on_device) {
+Touched touched_by(const LevelPlan& plan, const StripPlan& strip, const TileRanges& ranges, Decoded decoded) {
   const PanelPlan& panel = plan.panels[strip.panel];
-  Touched touched{compressed_bytes_of(panel, strip, ranges) + static_cast<std::uint64_t>(slot_slack), 0};
+  Touched touched{compressed_bytes_of(panel, strip, ranges) + static_cast<std::uint64_t>(slot_slack), 0, 0};
   for (std::size_t plane = 0; plane < plane_count; ++plane) {
-    const std::int64_t rows = decoded_on_device ? 0 : strip.y1 - strip.carry_in_y0[plane];
+    const std::int64_t rows = decoded != Decoded::by_cpu ? 0 : strip.y1 - strip.carry_in_y0[plane];
     touched.slot += static_cast<std::uint64_t>(rows * panel.pitch[plane]);
     touched.carry += static_cast<std::uint64_t>((strip.y1 - strip.carry_out_y0[plane]) * panel.pitch[plane]);
   }
+  const auto tiles = static_cast<std::uint64_t>(strip.tile_rows * panel.tile_columns);
+  touched.on_host = decoded == Decoded::by_gpu ? std::min(touched.slot, tiles * kept_of_tile) : touched.slot;
   return touched;
+}
+
+std::uint64_t most_touched(const RunForecast& forecast) {
+  std::uint64_t most = 0;
+  for (const SlideForecast& slide : forecast.slides) most = std::max(most, slide.host_batch_bytes);
+  return most;
 }
 
 class Planner {
@@ -185,6 +206,9 @@ class Planner {
     }();
     forecast_.carry_touched_bytes =
         std::min(forecast_.carry_bytes, (static_cast<std::uint64_t>(forecast_.slots) + 1) * carried_);
+    forecast_.host_slot_bytes = forecast_.slot_bytes;
+    if (machine_.gpu && batches > 0)
+      forecast_.host_slot_bytes = std::min(forecast_.slot_bytes, most_touched(forecast_));
     forecast_.slots_used = static_cast<int>(std::min<std::int64_t>(forecast_.slots, batches));
     std::ranges::sort(maps_, std::greater{});
     const std::size_t open = most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu);
@@ -405,10 +429,15 @@ class Planner {
     slide.batches = static_cast<std::int64_t>(plan.strips.size());
     slide.panels = static_cast<std::int64_t>(plan.panels.size());
     slide.fragments = static_cast<std::int64_t>(plan.chains.size());
+    const bool is_looked_at = level.codec == Codec::jpeg2000 || config_.image.compression == ImageCompression::copy;
+    const Decoded decoded = !slide.decoded_on_gpu ? Decoded::by_cpu
+                            : is_looked_at        ? Decoded::by_gpu_looked
+                                                  : Decoded::by_gpu;
     for (const StripPlan& strip : plan.strips) {
       slide.most_rows = std::max(slide.most_rows, strip.y1 - strip.y0);
-      const Touched touched = touched_by(plan, strip, ranges, slide.decoded_on_gpu);
+      const Touched touched = touched_by(plan, strip, ranges, decoded);
       slide.batch_bytes = std::max(slide.batch_bytes, touched.slot);
+      slide.host_batch_bytes = std::max(slide.host_batch_bytes, touched.on_host);
       carried_ = std::max(carried_, touched.carry);
     }
     if (!slide.levels_on_gpu) {
@@ -437,21 +466,17 @@ class Planner {
 }  // namespace
 
 std::uint64_t RunForecast::host_bytes() const noexcept {
-  return static_cast<std::uint64_t>(slots) * slot_bytes + carry_bytes + results_bytes + maps_bytes + images_bytes() +
-         networks_bytes + decode_bytes + small_levels_bytes + tables_bytes;
+  return static_cast<std::uint64_t>(slots) * host_slot_bytes + carry_bytes + staging_bytes + results_bytes +
+         maps_bytes + images_bytes() + networks_bytes + decode_bytes + small_levels_bytes + tables_bytes;
 }
 
 std::uint64_t RunForecast::touched_bytes() const noexcept {
-  if (pinned || slides.empty()) return host_bytes();
-  std::uint64_t most = 0;
+  if (slides.empty()) return host_bytes();
   std::uint64_t most_tile = 0;
-  for (const SlideForecast& slide : slides) {
-    most = std::max(most, slide.batch_bytes);
-    most_tile = std::max(most_tile, slide.tile_bytes);
-  }
-  return static_cast<std::uint64_t>(slots_used) * std::min(most, slot_bytes) + carry_touched_bytes + results_bytes +
-         maps_bytes + images_bytes() + networks_bytes + small_levels_bytes + tables_bytes +
-         std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
+  for (const SlideForecast& slide : slides) most_tile = std::max(most_tile, slide.tile_bytes);
+  return static_cast<std::uint64_t>(slots_used) * std::min(most_touched(*this), host_slot_bytes) + carry_touched_bytes +
+         staging_bytes + results_bytes + maps_bytes + images_bytes() + networks_bytes + small_levels_bytes +
+         tables_bytes + std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
 }
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <utility>
 
-#include "planning/slot_demand.hpp"
 #include "stages/carry.hpp"
 #include "stages/emit.hpp"
 #include "stages/gpu/gpu_set.hpp"
@@ -29,12 +27,14 @@ struct Cargo {
 class GpuLane final : public Lane {
  public:
   GpuLane(const Shared& shared, std::size_t index, GpuSet& gpus, EmitStage* emit)
-      : Lane(shared, index, runtime::SlotPool::Start::not_ready),
+      : Lane(shared, index),
         gpus_(gpus),
         emit_(emit),
-        pinned_slots_(gpus.pin(index, slots(), shared.context.on_fatal, [this] { shared_.graph.release_wait(); })),
         carry_stage_(make_device_carry_stage(shared.context)),
-        // Serial, so that copies and their events follow each other on the stream as they belong together.
+        send_(
+            shared.graph, flow::unlimited,
+            [this](Batch* batch, AsyncNode::gateway_type& gateway) { send(*batch, gateway); },
+            flow::node_priority_t{3}),
         upload_(
             shared.graph, flow::serial, [this](Batch* batch, auto& ports) { upload(*batch, ports); },
             flow::node_priority_t{3}),
@@ -45,11 +45,18 @@ class GpuLane final : public Lane {
         check_(
             shared.graph, flow::unlimited, [this](Batch* batch, auto& ports) { check(*batch, ports); },
             flow::node_priority_t{3}),
+        again_(
+            shared.graph, flow::unlimited,
+            [this](Batch* batch, AsyncNode::gateway_type& gateway) { read_again(*batch, gateway); },
+            flow::node_priority_t{3}),
+        flagged_(
+            shared.graph, flow::unlimited, [this](Batch* batch, auto& ports) { decode_flagged(*batch, ports); },
+            flow::node_priority_t{3}),
         patch_(
             shared.graph, flow::unlimited, [this](const TileRun& tiles, auto& ports) { patch(tiles, ports); },
             flow::node_priority_t{2}),
         place_(
-            shared.graph, flow::serial,
+            shared.graph, flow::unlimited,
             [this](Batch* batch, AsyncNode::gateway_type& gateway) { place(*batch, gateway); },
             flow::node_priority_t{3}),
         carry_(
@@ -74,6 +81,10 @@ class GpuLane final : public Lane {
             shared.graph, flow::unlimited, [this](Batch* batch) { return collect(*batch); }, flow::node_priority_t{2}) {
   }
 
+  ~GpuLane() override { gpus_.finish(index_); }
+  GpuLane(const GpuLane&) = delete;
+  GpuLane& operator=(const GpuLane&) = delete;
+
  private:
   using AsyncNode = flow::async_node<Batch*, Batch*>;
   using DownloadNode = flow::async_node<Cargo, Cargo>;
@@ -81,39 +92,17 @@ class GpuLane final : public Lane {
   void with_band(Batch& batch) override { compute_.try_put(&batch); }
   void with_parcel(Batch& batch, std::size_t parcel) override { download_.try_put({&batch, parcel}); }
 
-  void prepare_slots() override { want_slot(); }
-
-  void admitted() override {
-    const std::size_t ready = slots().size() - slots().not_ready();
-    if (wants_slot({wanted_, ready, slots().checked_out(), batches_on_device_, pixels_on_device_})) want_slot();
-  }
-
-  void want_slot() {
-    // The graph waits for what was asked for, also where no task of it is under way.
-    shared_.graph.reserve_wait();
-    if (pinned_slots_->want()) {
-      ++wanted_;
-    } else {
-      shared_.graph.release_wait();
-    }
-  }
-
-  /// Of batches that go to the device (1) or come back (-1).
-  void count_on_device(const Batch& batch, int sign) {
-    batches_on_device_ += sign;
-    if (batch.empty) return;
-    pixels_on_device_ += sign * (batch.strip.y1 - batch.strip.y0) * (batch.panel().x1 - batch.panel().x0);
-  }
-
-  void end_preparation() noexcept override { pinned_slots_->stop(); }
-
   void connect() override {
-    Lane::connect(upload_);
+    Lane::connect(send_);
+    flow::make_edge(send_, upload_);
     flow::make_edge(flow::output_port<0>(upload_), carry_);
     flow::make_edge(flow::output_port<1>(upload_), decode_);
     flow::make_edge(decode_, check_);
     flow::make_edge(flow::output_port<0>(check_), carry_);
-    flow::make_edge(flow::output_port<1>(check_), patch_);
+    flow::make_edge(flow::output_port<1>(check_), again_);
+    flow::make_edge(again_, flagged_);
+    flow::make_edge(flow::output_port<0>(flagged_), patch_);
+    flow::make_edge(flow::output_port<1>(flagged_), place_);
     flow::make_edge(patch_, place_);
     flow::make_edge(place_, check_);
     flow::make_edge(flow::output_port<0>(carry_), compute_);
@@ -124,12 +113,55 @@ class GpuLane final : public Lane {
     flow::make_edge(collect_, shared_.reduce);
   }
 
+  /// What of a batch is in the host's slot goes to the device by the ring.
+  void send(Batch& batch, AsyncNode::gateway_type& gateway) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(batch);
+    if (!batch.has_bytes_to_send()) {
+      gateway.try_put(give(batch));
+      return;
+    }
+    gateway.reserve_wait();
+    const auto end = [this, &batch, &gateway] {
+      {
+        const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+        gateway.try_put(give(batch));
+      }
+      gateway.release_wait();
+    };
+    submit(batch, sending(
+                      batch, [this, &batch] { return gpus_.begin_sending(batch); }, end));
+  }
+
+  /// The threads that read send pieces, all that are free.
+  template <class Begin, class End>
+  runtime::ReadingThreads::Job sending(Batch& batch, const Begin& begin, const End& end) {
+    runtime::ReadingThreads::Job job;
+    job.begin = [this, &batch, begin] {
+      const runtime::GraphLifetime::Body body(shared_.lifetime);
+      std::size_t pieces = 0;
+      guarded(shared_.context, "upload", batch, [&] { pieces = begin(); });
+      return pieces;
+    };
+    job.part = [this, &batch] {
+      const runtime::GraphLifetime::Body body(shared_.lifetime);
+      if (batch.skip()) return false;
+      try {
+        return gpus_.send_piece(batch);
+      } catch (...) {
+        shared_.context.fail("upload", *batch.slide, std::current_exception(), {batch.strip_index, 0});
+        return false;
+      }
+    };
+    job.end = end;
+    return job;
+  }
+
   template <class Ports>
   void upload(Batch& batch, Ports& ports) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
     shared_.context.upload.add_wait(batch.ready);
-    count_on_device(batch, 1);
     {
       const runtime::StageMeter::Handing handing(shared_.context.upload, payload_of(batch));
       guarded(shared_.context, "upload", batch, [&] { gpus_.upload(batch); });
@@ -164,9 +196,42 @@ class GpuLane final : public Lane {
     const std::size_t room =
         (batch.slot.memory().size() - batch.patches_offset) / static_cast<std::size_t>(batch.patch_bytes());
     batch.patching = std::min(room, batch.flagged.size() - batch.patched);
+    std::get<1>(ports).try_put(give(batch));
+  }
+
+  /// Flagged tiles that the device has alone are read again, in turn: some share bytes.
+  void read_again(Batch& batch, AsyncNode::gateway_type& gateway) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(batch);
+    if (batch.bytes == BytesGo::to_slot) {
+      gateway.try_put(give(batch));
+      return;
+    }
+    gateway.reserve_wait();
+    runtime::ReadingThreads::Job job;
+    job.begin = [] { return std::size_t{1}; };
+    job.part = [this, &batch] {
+      const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+      shared_.read.read_again(batch);
+      return false;
+    };
+    job.end = [this, &batch, &gateway] {
+      {
+        const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+        gateway.try_put(give(batch));
+      }
+      gateway.release_wait();
+    };
+    submit(batch, std::move(job));
+  }
+
+  template <class Ports>
+  void decode_flagged(Batch& batch, Ports& ports) {
+    const runtime::GraphLifetime::Body body(shared_.lifetime);
+    take(batch);
     const std::size_t first = batch.patched;
     const std::size_t count = batch.patching;
-    fan_out(batch, (count + kTilesPerPatching - 1) / kTilesPerPatching, std::get<1>(ports), std::get<0>(ports),
+    fan_out(batch, (count + kTilesPerPatching - 1) / kTilesPerPatching, std::get<0>(ports), std::get<1>(ports),
             [&batch, first, count](std::size_t i) {
               const std::size_t begin = i * kTilesPerPatching;
               return TileRun{&batch, first + begin, std::min(kTilesPerPatching, count - begin)};
@@ -184,7 +249,12 @@ class GpuLane final : public Lane {
   void place(Batch& batch, AsyncNode::gateway_type& gateway) {
     const runtime::GraphLifetime::Body body(shared_.lifetime);
     take(batch);
-    gpus_.patch(batch, come_back(batch, gateway, "upload"));
+    const auto end = [this, &batch, done = come_back(batch, gateway, "upload")] {
+      const runtime::GraphLifetime::Body io_body(shared_.lifetime);
+      gpus_.patch(batch, done);
+    };
+    submit(batch, sending(
+                      batch, [this, &batch] { return gpus_.begin_patching(batch); }, end));
   }
 
   template <class Ports>
@@ -209,10 +279,7 @@ class GpuLane final : public Lane {
     take(batch);
     shared_.context.compute.add_wait(batch.ready);
     const runtime::StageMeter::Handing handing(shared_.context.compute, payload_of(batch));
-    gpus_.compute(batch, [this, &batch, done = come_back(batch, gateway, "compute")](std::exception_ptr failure) {
-      count_on_device(batch, -1);
-      done(std::move(failure));
-    });
+    gpus_.compute(batch, come_back(batch, gateway, "compute"));
   }
 
   template <class Ports>
@@ -308,15 +375,14 @@ class GpuLane final : public Lane {
 
   GpuSet& gpus_;
   EmitStage* emit_;  ///< null where no operator makes files
-  std::unique_ptr<GpuSet::PinnedSlots> pinned_slots_;
-  std::atomic<std::size_t> wanted_{0};              ///< slots that were asked for
-  std::atomic<std::int64_t> batches_on_device_{0};  ///< on their way there, or being worked on
-  std::atomic<std::int64_t> pixels_on_device_{0};   ///< theirs
   std::unique_ptr<CarryStage> carry_stage_;
   runtime::Handoff pack_turn_;
+  AsyncNode send_;
   flow::multifunction_node<Batch*, std::tuple<Batch*, Batch*>> upload_;
   AsyncNode decode_;
-  flow::multifunction_node<Batch*, std::tuple<Batch*, TileRun>> check_;
+  flow::multifunction_node<Batch*, std::tuple<Batch*, Batch*>> check_;
+  AsyncNode again_;
+  flow::multifunction_node<Batch*, std::tuple<TileRun, Batch*>> flagged_;
   flow::multifunction_node<TileRun, std::tuple<Batch*>> patch_;
   AsyncNode place_;
   flow::multifunction_node<Batch*, std::tuple<Batch*>> carry_;

@@ -19,22 +19,15 @@ namespace {
 /// does the rest, that copying is most of what the processors do: with few of them all take part.
 std::size_t readers(const RunContext& context) { return static_cast<std::size_t>(std::clamp(context.threads, 2, 8)); }
 
-std::vector<runtime::HostMemory> slots_ahead(RunContext& context, std::size_t lane) {
-  if (lane >= context.slots_ahead.size()) return {};
-  return std::move(context.slots_ahead[lane]);
-}
-
 }  // namespace
 
-Lane::Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slots)
+Lane::Lane(const Shared& shared, std::size_t index)
     : shared_(shared),
       index_(index),
       depth_(static_cast<std::size_t>(shared.context.config.pipeline.queue_depth)),
       batches_(depth_),
       tokens_(shared.graph),
-      pool_(
-          depth_, shared.context.limits.slot_bytes, [this] { give_token(); }, slots,
-          slots_ahead(shared.context, index)),
+      pool_(depth_, shared.context.limits.slot_bytes, [this] { give_token(); }),
       io_(readers(shared.context)),
       strips_(shared.graph),
       join_(shared.graph),
@@ -111,9 +104,7 @@ void Lane::emit(EmitStage& stage, Batch& batch) const {
 
 void Lane::start() {
   connect();
-  // The others come as they are made ready.
-  for (std::size_t i = pool_.not_ready(); i < depth_; ++i) tokens_.try_put({});
-  prepare_slots();
+  for (std::size_t i = 0; i < depth_; ++i) tokens_.try_put({});
   ask_for_strip();
 }
 
@@ -132,11 +123,7 @@ void Lane::put_next_strip() {
   const runtime::Turn turn(source_turn_);
   StripMessage message;
   try {
-    if (!shared_.source.next(message, index_)) {
-      // Every strip before has its slot: the next is asked for when the last was admitted.
-      end_preparation();
-      return;
-    }
+    if (!shared_.source.next(message, index_)) return;
     message.number = sent_++;
   } catch (...) {
     message.error = std::current_exception();
@@ -167,7 +154,6 @@ Batch* Lane::admit(const Admission& admission) {
   batch.bad_tiles = 0;
   batch.fallback_tiles = 0;
   batch.decode_on_device = message.slide->decode_on_device;
-  admitted();
   ask_for_strip();
   return give(batch);
 }

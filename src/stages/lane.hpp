@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/handoff.hpp"
@@ -47,22 +48,17 @@ class Lane {
   virtual void with_band(Batch&) {}
   /// A parcel of a batch has its slot. For lanes that make parcels.
   virtual void with_parcel(Batch&, std::size_t) {}
-  runtime::SlotPool& slots() noexcept { return pool_; }
 
  protected:
-  /// `slots` says whether somebody else makes the slots ready, in `prepare_slots`.
-  Lane(const Shared& shared, std::size_t index, runtime::SlotPool::Start slots = runtime::SlotPool::Start::ready);
+  Lane(const Shared& shared, std::size_t index);
 
-  /// Begins to make slots ready, where they aren't.
-  virtual void prepare_slots() {}
-  /// A batch has its slot. Called by a serial node.
-  virtual void admitted() {}
-  /// Slots that aren't ready aren't needed any more. Called on the thread that asks for strips.
-  virtual void end_preparation() noexcept {}
   /// Joins the nodes behind this part, and this part to them. (An edge makes tasks at once, which refer to nodes.)
   virtual void connect() = 0;
   /// `decoded` takes batches with luminance in their slots.
   void connect(tbb::flow::receiver<Batch*>& decoded);
+
+  /// Has the threads that read do something else that waits; batches that came first to the lane come first.
+  void submit(const Batch& batch, runtime::ReadingThreads::Job job) { io_.submit(batch.number, std::move(job)); }
 
   static void take(Batch& batch) { batch.handoff.take(); }
   static Batch* give(Batch& batch) {
@@ -93,6 +89,7 @@ class Lane {
   static bool is_last(Batch& batch) { return batch.tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   const Shared shared_;
+  const std::size_t index_;
 
  private:
   /// Says that one slot is free. There are as many as slots, so nothing in the lane can queue up beyond them.
@@ -110,7 +107,6 @@ class Lane {
   void copy_tiles(Batch& batch) const;
   void start_read(Batch& batch, ReadNode::gateway_type& gateway);
 
-  std::size_t index_;
   std::size_t depth_;
   bool ending_ = false;         ///< nobody waits for slots any more
   std::vector<Batch> batches_;  ///< one a slot

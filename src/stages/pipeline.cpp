@@ -21,7 +21,6 @@
 #include "operators/stain/stain_operator.hpp"
 #include "planning/operator_needs.hpp"
 #include "runtime/forked.hpp"
-#include "runtime/host_memory.hpp"
 #include "stages/carry.hpp"
 #include "stages/compute.hpp"
 #include "stages/emit.hpp"
@@ -32,10 +31,6 @@
 #include "stages/run_threads.hpp"
 
 namespace slidestream {
-
-struct Woken {
-  std::vector<std::vector<runtime::HostMemory>> slots;  ///< of each lane, the first
-};
 
 namespace {
 
@@ -290,14 +285,9 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   context.slides = slides.size();
   context.fault = faults.fault;
   context.fault_data = faults.data;
-  if (faults.pinned_front > 0) context.pinned_front = faults.pinned_front;
   context.on_message = control.on_message;
   context.on_unwritten = control.on_unwritten;
   context.stop_requested = [&control] { return control.stop_requested(); };
-
-  if (const std::shared_ptr<Woken> woken = std::exchange(control.woken, nullptr)) {
-    context.slots_ahead = std::move(woken->slots);
-  }
 
   RunResult result;
   result.threads = threads;
@@ -364,16 +354,14 @@ void check_runnable(const Config& config) {
   check_gpus(config, devices);
 }
 
-std::shared_ptr<Woken> wake_up(const Config& config) noexcept {
+void wake_up(const Config& config) noexcept {
   try {
     validate(config);
     std::string why;
-    const std::vector<int> devices = choose_backend(config, operators::make_operators(config), why);
-    if (!devices.empty()) return std::make_shared<Woken>(Woken{wake_gpus(config, devices)});
+    wake_gpus(choose_backend(config, operators::make_operators(config), why));
   } catch (const std::exception&) {
     // What can't be run is told by `check_runnable`.
   }
-  return nullptr;
 }
 
 RunResult run_pipeline(const Config& config, const std::vector<std::string>& slides, RunControl& control) {

@@ -15,7 +15,6 @@ namespace slidestream {
 struct FaultInjection {
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;
   void* data = nullptr;
-  std::size_t pinned_front = 0;  ///< as the context's, unless 0
   /// Run in place of those that the configuration names, unless empty.
   std::vector<std::shared_ptr<const Operator>> operators = {};
 };

@@ -6,6 +6,7 @@
 #include "planning/device_tail.hpp"
 #include "planning/tile_ranges.hpp"
 #include "stages/gpu/gpu_set.hpp"
+#include "stages/images/slide_images.hpp"
 #include "stages/range_payload.hpp"
 #include "stages/slot_reads.hpp"
 
@@ -23,11 +24,10 @@ class Read final : public ReadStage {
     guarded(context_, "read", batch, [&] {
       SlideRun& slide = *batch.slide;
       std::call_once(slide.io_chosen, [&] { reads_.choose(slide); });
-      batch.bytes_on_device = slide.io == InputIo::cufile;
+      batch.bytes = bytes_of(batch);
+      if (context_.gpus != nullptr) context_.gpus->begin(batch);
       lay_out(batch);
-      if (context_.gpus != nullptr) context_.gpus->pin(batch);
       threads = reads_.share_out(batch);
-      batch.next_chunk.store(0, std::memory_order_relaxed);
       context_.read.add(1, 0);
     });
     return threads;
@@ -35,19 +35,37 @@ class Read final : public ReadStage {
 
   bool run(Batch& batch) override {
     if (batch.skip(0)) return false;
-    std::size_t next = batch.next_chunk.fetch_add(batch.chunks_a_turn, std::memory_order_relaxed);
-    if (next >= batch.chunks.size() || batch.skip(static_cast<std::int64_t>(next))) return false;
-    runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
+    std::size_t at = 0;
     try {
-      const std::size_t end = std::min(next + batch.chunks_a_turn, batch.chunks.size());
-      std::uint64_t bytes = 0;
-      for (std::size_t i = next; i < end; ++i) bytes += batch.chunks[i].length;
-      reads_.read(batch, next, end, next);
-      busy.add(0, bytes);
+      SlotReads::Turn turn = reads_.take(batch);
+      if (turn.empty()) return false;
+      at = turn.first_chunk(batch);
+      if (batch.skip(static_cast<std::int64_t>(at))) return false;
+      runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
+      busy.add(0, reads_.read(batch, turn, at));
       return true;
     } catch (...) {
-      fail(batch, std::current_exception(), static_cast<std::int64_t>(next));
+      fail(batch, std::current_exception(), static_cast<std::int64_t>(at));
       return false;
+    }
+  }
+
+  void read_again(Batch& batch) override {
+    runtime::StageMeter::Busy busy(context_.read, payload_of(batch));
+    std::size_t next = batch.patched;
+    try {
+      const Slide& slide = *batch.slide->slide;
+      for (; next < batch.patched + batch.patching; ++next) {
+        const BatchTile& tile = batch.tiles[batch.flagged[next]];
+        if (batch.skip(tile.index)) return;
+        if (tile.source != BatchTile::Source::file) continue;
+        // Headers that stand where it goes were for the description, which is done.
+        slide.read(slide.tile(batch.slide->level, tile.index).offset,
+                   batch.slot.memory().subspan(tile.offset, tile.length));
+        busy.add(0, tile.length);
+      }
+    } catch (...) {
+      fail(batch, std::current_exception(), batch.tiles[batch.flagged[next]].index);
     }
   }
 
@@ -67,8 +85,17 @@ class Read final : public ReadStage {
     context_.fail("read", *batch.slide, failure, {batch.strip_index, chunk});
   }
 
+  /// Bytes that the host looks at, beyond the headers of tiles, come to its slot.
+  static BytesGo bytes_of(const Batch& batch) {
+    const SlideRun& slide = *batch.slide;
+    if (slide.io == InputIo::cufile) return BytesGo::to_device;
+    const bool is_copied = slide.images != nullptr && slide.images->copied != nullptr;
+    const bool is_jpeg2000 = slide.slide->info().levels[slide.level].codec == Codec::jpeg2000;
+    return batch.decode_on_device && !is_copied && !is_jpeg2000 ? BytesGo::by_ring : BytesGo::to_slot;
+  }
+
   /// Slot: for each plane carried rows (where rows are carried on the host) and own rows, compressed bytes. When a
-  /// device decodes: compressed bytes, descriptors of the tiles, room for patches.
+  /// device decodes: compressed bytes or headers of tiles, room for patches.
   void lay_out(Batch& batch) const {
     const SlideRun& slide = *batch.slide;
     const Level& level = slide.slide->info().levels[slide.level];
@@ -123,6 +150,12 @@ class Read final : public ReadStage {
     batch.compressed_end = 0;
     for (const ReadChunk& chunk : batch.chunks) {
       batch.compressed_end = std::max(batch.compressed_end, chunk.slot_offset + chunk.length);
+    }
+    batch.fronts_end.store(0, std::memory_order_relaxed);
+    const bool in_slot = batch.bytes == BytesGo::to_slot;
+    for (BatchTile& tile : batch.tiles) {
+      tile.front_offset = in_slot ? tile.offset : 0;
+      tile.front_length = in_slot ? tile.length : 0;
     }
   }
 

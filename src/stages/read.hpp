@@ -18,6 +18,9 @@ class ReadStage {
   /// Reads the next part that no other thread has taken; may block on storage. Thread-safe. \returns false when there
   /// was none, or the slide has failed.
   virtual bool run(Batch& batch) = 0;
+  /// Reads flagged tiles [patched, patched + patching), of which the device has the bytes alone, into the host's slot;
+  /// may block on storage. Thread-safe for different batches. A failure fails the batch's slide.
+  virtual void read_again(Batch& batch) = 0;
 };
 
 std::unique_ptr<ReadStage> make_read_stage(RunContext& context);

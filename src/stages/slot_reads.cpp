@@ -1,9 +1,5 @@
 #include "stages/slot_reads.hpp"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "cuda/jpeg/jpeg_header.hpp"
+#include "planning/tile_ranges.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/page_cache.hpp"
 #include "runtime/ring.hpp"
@@ -35,10 +33,10 @@ constexpr std::size_t most_read = std::size_t{1} << 20;
 /// Such threads that a batch is worth: two keep storage busy while one of them plans.
 constexpr std::size_t ring_threads = 2;
 
-/// Batches from here on leave the processor's caches before anybody looks at them again.
-constexpr std::size_t leaves_caches = std::size_t{32} << 20;
-/// What is read into a thread's own buffer at a time, which stays in its cache.
-constexpr std::size_t stays_in_cache = std::size_t{512} << 10;
+/// Parts of a batch that passes through a ring are no shorter, so that a short batch is read by several threads.
+constexpr std::size_t least_part = std::size_t{512} << 10;
+/// Reads of whole blocks write to the rest of the first block and of the last one, too.
+constexpr std::size_t beside_part = 2 * File::direct_block;
 
 /// A slide counts as cached from here on.
 constexpr double cached_enough = 0.5;
@@ -62,25 +60,6 @@ void split_chunks(std::vector<ReadChunk>& chunks) {
   chunks = std::move(pieces);
 }
 
-#ifdef __SSE2__
-constexpr bool has_streaming_stores = true;
-/// Copies past the processor's caches: lines that are written whole needn't be fetched first.
-void stream(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  const std::size_t before = std::min(bytes, (16 - reinterpret_cast<std::uintptr_t>(to) % 16) % 16);
-  std::memcpy(to, from, before);
-  std::size_t i = before;
-  for (; i + 16 <= bytes; i += 16) {
-    const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), part);
-  }
-  std::memcpy(to + i, from + i, bytes - i);
-  _mm_sfence();
-}
-#else
-constexpr bool has_streaming_stores = false;
-void stream(std::byte* to, const std::byte* from, std::size_t bytes) noexcept { std::memcpy(to, from, bytes); }
-#endif
-
 }  // namespace
 
 /// What a thread reads with.
@@ -94,20 +73,19 @@ struct SlotReads::Reader {
   std::optional<runtime::Ring> ring;
   std::vector<runtime::FileRead> reads;
   std::vector<Wanted> wanted;
-  std::vector<std::byte> buffer;  ///< of `stays_in_cache`; empty until it is used
 
   /// Plans the reads of a chunk of a file, of blocks where they are direct.
-  void add(std::size_t index, const ReadChunk& chunk, std::span<std::byte> slot, const SlideFiles::Place& file,
+  void add(std::size_t index, const ReadChunk& chunk, const Target& target, const SlideFiles::Place& file,
            std::size_t block) {
     const int descriptor = block > 1 ? file.file.direct_descriptor() : file.file.descriptor();
     const std::uint64_t chunk_begin = chunk.file_offset - file.begin;
     const std::uint64_t chunk_end = chunk_begin + chunk.length;
     std::uint64_t begin = chunk_begin / block * block;
     const std::uint64_t end = (chunk_end + block - 1) / block * block;
-    std::size_t place = chunk.slot_offset - static_cast<std::size_t>(chunk_begin - begin);
+    std::size_t place = chunk.slot_offset - target.begin - static_cast<std::size_t>(chunk_begin - begin);
     while (begin < end) {
       const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(end - begin, most_read));
-      reads.push_back({descriptor, begin, slot.subspan(place, bytes)});
+      reads.push_back({descriptor, begin, target.memory.subspan(place, bytes)});
       wanted.push_back({index, std::max(begin, chunk_begin), std::min(begin + bytes, chunk_end)});
       begin += bytes;
       place += bytes;
@@ -231,45 +209,111 @@ std::size_t SlotReads::block(InputIo io) noexcept {
 }
 
 std::size_t SlotReads::share_out(Batch& batch) const {
-  split_chunks(batch.chunks);
-  batch.chunks_a_turn = 1;
-  const std::size_t chunks = batch.chunks.size();
-  batch.chunks_to_come.store(chunks, std::memory_order_relaxed);
-  if (chunks == 0) return 0;
+  batch.next_part.store(0, std::memory_order_relaxed);
+  batch.parts.clear();
   std::size_t bytes = 0;
   for (const ReadChunk& chunk : batch.chunks) bytes += chunk.length;
-  const std::size_t usual = std::max<std::size_t>(bytes / chunks, 1);
-  const bool one_by_one = batch.slide->io == InputIo::posix || batch.slide->io == InputIo::cufile;
-  if (one_by_one || !has_rings()) {
-    batch.chunks_a_turn =
-        std::clamp<std::size_t>(most_chunk / usual, 1, std::max<std::size_t>(chunks / least_turns, 1));
-    return (chunks + batch.chunks_a_turn - 1) / batch.chunks_a_turn;
+  const bool one_by_one = batch.slide->io == InputIo::posix || batch.slide->io == InputIo::cufile || !has_rings();
+  if (batch.bytes == BytesGo::by_ring) {
+    const std::size_t most = context_.gpus->staging(batch.lane).chunk_bytes() - beside_part;
+    cut_parts(batch.parts, batch.chunks, batch.tile_order, batch.tiles,
+              std::min(most, std::max(least_part, bytes / least_turns)));
+  } else {
+    split_chunks(batch.chunks);
+    const std::size_t chunks = batch.chunks.size();
+    const std::size_t usual = std::max<std::size_t>(chunks == 0 ? 0 : bytes / chunks, 1);
+    const std::size_t most = one_by_one ? std::max<std::size_t>(chunks / least_turns, 1) : runtime::Ring::most_reads;
+    const std::size_t a_part = std::clamp<std::size_t>((one_by_one ? most_chunk : most_turn) / usual, 1, most);
+    for (std::size_t first = 0; first < chunks; first += a_part) {
+      batch.parts.push_back({first, std::min(first + a_part, chunks), 0, 0});
+    }
   }
-  batch.chunks_a_turn = std::clamp<std::size_t>(most_turn / usual, 1, runtime::Ring::most_reads);
-  return std::min(ring_threads, (chunks + batch.chunks_a_turn - 1) / batch.chunks_a_turn);
+  batch.parts_to_come.store(batch.parts.size(), std::memory_order_relaxed);
+  return one_by_one ? batch.parts.size() : std::min(ring_threads, batch.parts.size());
 }
 
-void SlotReads::read(Batch& batch, std::size_t first, std::size_t last, std::size_t& at) {
+std::optional<runtime::StagingRing::Chunk> SlotReads::acquire(Batch& batch) {
+  const auto is_left = [&] {
+    return context_.stopping() && batch.slide->chains_to_send.load(std::memory_order_relaxed) > 0;
+  };
+  auto chunk = context_.gpus->staging(batch.lane).acquire([&] { return batch.skip() || is_left(); });
+  if (!chunk && !batch.skip()) batch.slide->abandoned.store(true);
+  return chunk;
+}
+
+SlotReads::Turn SlotReads::take(Batch& batch) {
+  Turn turn;
+  if (batch.next_part.load(std::memory_order_relaxed) >= batch.parts.size()) return turn;
+  if (batch.bytes != BytesGo::by_ring) {
+    const std::size_t part = batch.next_part.fetch_add(1, std::memory_order_relaxed);
+    if (part < batch.parts.size()) turn.parts.push_back({part, {}});
+    return turn;
+  }
+  const bool one_by_one = batch.slide->io == InputIo::posix || !has_rings();
+  runtime::StagingRing& ring = context_.gpus->staging(batch.lane);
+  const std::size_t most = one_by_one ? 1 : std::max<std::size_t>(1, most_turn / ring.chunk_bytes());
+  // A chunk comes before its part: what was taken is read without another wait. Only the first is waited for, so that
+  // threads that have some never wait for each other.
+  for (auto chunk = acquire(batch); chunk; chunk = ring.try_acquire()) {
+    const std::size_t part = batch.next_part.fetch_add(1, std::memory_order_relaxed);
+    if (part >= batch.parts.size()) break;
+    turn.parts.push_back({part, std::move(*chunk)});
+    if (turn.parts.size() == most) break;
+  }
+  return turn;
+}
+
+SlotReads::Target SlotReads::target_of(const Batch& batch, const Turn::Taken& taken) {
+  if (!taken.chunk) return {batch.slot.memory(), 0};
+  const std::size_t begin = batch.chunks[batch.parts[taken.part].first].slot_offset;
+  return {taken.chunk.memory(), begin / File::direct_block * File::direct_block};
+}
+
+std::uint64_t SlotReads::read(Batch& batch, Turn& turn, std::size_t& at) {
+  at = turn.first_chunk(batch);
+  if (batch.bytes == BytesGo::to_device) {
+    read_to_device(batch, turn, at);
+  } else if (batch.slide->io == InputIo::posix) {
+    read_plainly(batch, turn, at);
+  } else {
+    read_at_once(batch, turn, at);
+  }
+  std::uint64_t bytes = 0;
+  for (Turn::Taken& taken : turn.parts) {
+    const ReadPart& part = batch.parts[taken.part];
+    at = part.first;
+    for (std::size_t i = part.first; i < part.end; ++i) bytes += batch.chunks[i].length;
+    if (taken.chunk) send(batch, taken);
+  }
+  return bytes;
+}
+
+void SlotReads::read_plainly(Batch& batch, const Turn& turn, std::size_t& at) {
+  for (const Turn::Taken& taken : turn.parts) {
+    const Target target = target_of(batch, taken);
+    const ReadPart& part = batch.parts[taken.part];
+    for (at = part.first; at < part.end; ++at) {
+      const ReadChunk& chunk = batch.chunks[at];
+      batch.slide->slide->read(chunk.file_offset, target.of(chunk));
+    }
+  }
+}
+
+void SlotReads::read_at_once(Batch& batch, const Turn& turn, std::size_t& at) {
   const Slide& slide = *batch.slide->slide;
-  const std::span<std::byte> slot = batch.slot.memory();
   const InputIo io = batch.slide->io;
-  at = first;
-  if (io == InputIo::posix) {
-    read_plainly(batch, first, last, at);
-    return;
-  }
-  if (io == InputIo::cufile) {
-    read_to_device(batch, first, last, at);
-    return;
-  }
   const SlideFiles& files = files_of(slide);
   std::unique_ptr<Reader> reader = take();
   reader->reads.clear();
   reader->wanted.clear();
-  for (std::size_t i = first; i < last; ++i) {
-    const ReadChunk& chunk = batch.chunks[i];
-    const bool direct = io == InputIo::direct && chunk.whole_blocks;
-    reader->add(i, chunk, slot, files.at(chunk.file_offset), direct ? block(io) : 1);
+  for (const Turn::Taken& taken : turn.parts) {
+    const Target target = target_of(batch, taken);
+    const ReadPart& part = batch.parts[taken.part];
+    for (std::size_t i = part.first; i < part.end; ++i) {
+      const ReadChunk& chunk = batch.chunks[i];
+      const bool direct = io == InputIo::direct && chunk.whole_blocks;
+      reader->add(i, chunk, target, files.at(chunk.file_offset), direct ? block(io) : 1);
+    }
   }
   reader->run();
   for (std::size_t i = 0; i < reader->reads.size(); ++i) {
@@ -286,37 +330,47 @@ void SlotReads::read(Batch& batch, std::size_t first, std::size_t last, std::siz
   give_back(std::move(reader));
 }
 
-void SlotReads::read_plainly(Batch& batch, std::size_t first, std::size_t last, std::size_t& at) {
-  const Slide& slide = *batch.slide->slide;
-  // What a device fetches from memory the processor only writes. A long batch would take all of its caches along.
-  const bool past_caches = has_streaming_stores && batch.decode_on_device && batch.compressed_end >= leaves_caches;
-  std::unique_ptr<Reader> reader = past_caches ? take() : nullptr;
-  if (past_caches) reader->buffer.resize(stays_in_cache);
-  for (at = first; at < last; ++at) {
-    const ReadChunk& chunk = batch.chunks[at];
-    const std::span<std::byte> to = batch.slot.memory().subspan(chunk.slot_offset, chunk.length);
-    if (!past_caches) {
-      slide.read(chunk.file_offset, to);
-      continue;
-    }
-    for (std::size_t done = 0; done < to.size(); done += stays_in_cache) {
-      const auto part = std::span(reader->buffer).first(std::min(stays_in_cache, to.size() - done));
-      slide.read(chunk.file_offset + done, part);
-      stream(to.data() + done, part.data(), part.size());
+void SlotReads::send(Batch& batch, Turn::Taken& taken) {
+  const Target target = target_of(batch, taken);
+  const ReadPart& part = batch.parts[taken.part];
+  const std::size_t begin = batch.chunks[part.first].slot_offset;
+  const ReadChunk& last = batch.chunks[part.end - 1];
+  const std::size_t end = last.slot_offset + last.length;
+  if (batch.slide->slide->info().levels[batch.slide->level].codec == Codec::jpeg) {
+    const LevelCoding& coding = coding_of(*batch.slide->slide, batch.slide->level);
+    for (std::size_t i = part.first_tile; i < part.end_tile; ++i) {
+      BatchTile& tile = batch.tiles[batch.tile_order[i]];
+      const auto bytes = target.memory.subspan(tile.offset - target.begin, std::min(tile.length, end - tile.offset));
+      const auto coded = coded_front(coding, bytes, tile.length);
+      if (coded.empty()) continue;
+      tile.front_length = bytes.size() - coded.size() + cuda::jpeg_header_length(coded);
+      tile.front_offset = batch.fronts_end.fetch_add(tile.front_length, std::memory_order_relaxed);
+      std::memcpy(batch.slot.memory().subspan(tile.front_offset, tile.front_length).data(), bytes.data(),
+                  tile.front_length);
     }
   }
-  if (past_caches) give_back(std::move(reader));
+  context_.gpus->send(batch, std::move(taken.chunk), begin - target.begin, begin, end - begin);
 }
 
-void SlotReads::read_to_device(Batch& batch, std::size_t first, std::size_t last, std::size_t& at) {
-  for (at = first; at < last; ++at) {
-    const ReadChunk& chunk = batch.chunks[at];
-    if (context_.gpus->read(batch, chunk)) continue;
-    batch.slide->slide->read(chunk.file_offset, batch.slot.memory().subspan(chunk.slot_offset, chunk.length));
-    context_.gpus->put(batch, chunk);
+void SlotReads::read_to_device(Batch& batch, const Turn& turn, std::size_t& at) {
+  for (const Turn::Taken& taken : turn.parts) {
+    const ReadPart& part = batch.parts[taken.part];
+    for (at = part.first; at < part.end; ++at) {
+      if (!context_.gpus->read(batch, batch.chunks[at])) send_by_ring(batch, batch.chunks[at]);
+    }
+    if (batch.parts_to_come.fetch_sub(1, std::memory_order_acq_rel) == 1) context_.gpus->fetch_headers(batch);
   }
-  const std::size_t read = last - first;
-  if (batch.chunks_to_come.fetch_sub(read, std::memory_order_acq_rel) == read) context_.gpus->fetch_headers(batch);
+}
+
+void SlotReads::send_by_ring(Batch& batch, const ReadChunk& read) {
+  for (std::size_t done = 0; done < read.length;) {
+    auto chunk = acquire(batch);
+    if (!chunk) return;
+    const std::size_t bytes = std::min(chunk->memory().size(), read.length - done);
+    batch.slide->slide->read(read.file_offset + done, chunk->memory().first(bytes));
+    context_.gpus->send(batch, std::move(*chunk), 0, read.slot_offset + done, bytes);
+    done += bytes;
+  }
 }
 
 std::unique_ptr<SlotReads::Reader> SlotReads::take() {

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/staging_ring.hpp"
 #include "stages/run/batch.hpp"
 #include "stages/run/run_context.hpp"
 
@@ -31,20 +34,53 @@ class SlotReads {
   /// Bytes that places in the file and in the slot are to be the same multiples of, for a slide that is read this way.
   static std::size_t block(InputIo io) noexcept;
 
-  /// Cuts a batch's chunks into pieces for a thread, and sets how many of them one reads at a time. \returns how many
-  /// threads have something to read.
+  /// Parts of a batch that a thread reads in one go.
+  struct Turn {
+    struct Taken {
+      std::size_t part;
+      runtime::StagingRing::Chunk chunk;  ///< of the device's ring that it passes through; none: it goes elsewhere
+    };
+    std::vector<Taken> parts;
+
+    bool empty() const noexcept { return parts.empty(); }
+    std::size_t first_chunk(const Batch& batch) const { return batch.parts[parts.front().part].first; }
+  };
+
+  /// Cuts a batch's chunks into parts for a thread each. \returns how many threads have something to read.
   std::size_t share_out(Batch& batch) const;
 
-  /// Reads chunks [`first`, `last`) of a batch; `at` is the one that is due, or has failed. Thread-safe for different
-  /// chunks. \throws SlideError as `Slide::read`.
-  void read(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
+  /// Takes what nobody else has taken; waits for room in the device's ring where bytes pass through it. None: there is
+  /// none, or nobody wants it any more. Thread-safe. \throws CudaError.
+  Turn take(Batch& batch);
+
+  /// Reads what was taken, and has it copied to the device where it passed through a ring; `at` is the chunk that is
+  /// due, or has failed. Thread-safe for different turns. \returns bytes. \throws SlideError as `Slide::read`;
+  /// CudaError.
+  std::uint64_t read(Batch& batch, Turn& turn, std::size_t& at);
 
  private:
   struct Reader;
-  void read_plainly(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
+  /// Memory that a part is read to, and the byte of the slot that it begins with.
+  struct Target {
+    std::span<std::byte> memory;
+    std::size_t begin;
+
+    std::span<std::byte> of(const ReadChunk& chunk) const {
+      return memory.subspan(chunk.slot_offset - begin, chunk.length);
+    }
+  };
+  static Target target_of(const Batch& batch, const Turn::Taken& taken);
+  void read_plainly(Batch& batch, const Turn& turn, std::size_t& at);
+  void read_at_once(Batch& batch, const Turn& turn, std::size_t& at);
+  /// Has a part that is in a chunk of the ring copied to the device, and keeps what describing its tiles takes.
+  void send(Batch& batch, Turn::Taken& taken);
+  /// A chunk of the ring of a batch's device; none: nobody wants the batch any more.
+  std::optional<runtime::StagingRing::Chunk> acquire(Batch& batch);
   std::unique_ptr<Reader> take();
   void give_back(std::unique_ptr<Reader> reader);
-  void read_to_device(Batch& batch, std::size_t first, std::size_t last, std::size_t& at);
+  void read_to_device(Batch& batch, const Turn& turn, std::size_t& at);
+  /// The detour of a chunk that cuFile didn't read.
+  void send_by_ring(Batch& batch, const ReadChunk& chunk);
   /// Why tiles of a slide aren't read straight into a device's memory, one clause; empty: they are.
   std::string why_not_to_device(SlideRun& slide);
   /// "input.io = "cufile": NOTE", unless `said`, which is true from then on.

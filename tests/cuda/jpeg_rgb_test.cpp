@@ -130,6 +130,9 @@ TEST_CASE("tiles of a batch have components of their own, from whole lines on") 
     if (i + 1 < own.batch.tiles()) CHECK(tiles[i].first_block + (blocks + 1) / 2 * 2 == tiles[i + 1].first_block);
     cuda::JpegHeader header;
     REQUIRE(cuda::parse_jpeg_header(named[i].bytes, {}, header) == JpegReason::none);
+    CHECK(cuda::jpeg_header_length(named[i].bytes) == header.scan_offset);
+    CHECK(cuda::jpeg_header_length(std::span(named[i].bytes).first(header.scan_offset)) == header.scan_offset);
+    CHECK(cuda::jpeg_header_length(std::span(named[i].bytes).first(header.scan_offset - 1)) < header.scan_offset);
     CHECK(cuda::component_bytes(header) == 64 * ((blocks + 1) / 2 * 2));
   }
   const std::uint32_t used =

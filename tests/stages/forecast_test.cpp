@@ -58,6 +58,7 @@ TEST_CASE("a forecast says what the run then does") {
         CHECK(forecast.slides[i].width == result.slides[i].width);
         CHECK(static_cast<std::uint64_t>(forecast.slides[i].windows()) == result.slides[i].sums.windows);
         CHECK(forecast.slides[i].batch_bytes <= forecast.slot_bytes);
+        CHECK(forecast.slides[i].host_batch_bytes == forecast.slides[i].batch_bytes);
         batches += forecast.slides[i].batches;
       }
       CHECK(static_cast<std::uint64_t>(batches) == items_of(result, "reduce"));
@@ -95,8 +96,13 @@ TEST_CASE("memory of GPUs that aren't here") {
   CHECK(forecast.gpus_assumed);
   CHECK(forecast.slots == 8);
   CHECK(forecast.slot_bytes == std::size_t{1} << 30);
-  CHECK(forecast.pinned);
+  CHECK(forecast.host_slot_bytes == forecast.slot_bytes);  // nobody knows what the slides will be
+  CHECK(forecast.staging_bytes >= std::size_t{64} << 20);
+  CHECK(forecast.staging_bytes <= std::size_t{128} << 20);
   CHECK(forecast.host_bytes() > std::uint64_t{8} << 30);
+  Config staging = config;
+  staging.gpu.staging_mib = 20;
+  CHECK(forecast_run(staging, {}, {gpu_model("H100")}).staging_bytes == std::size_t{20} << 20);
   CHECK(forecast.fits_gpu());
   CHECK(forecast.gpu_unknown.empty());
 

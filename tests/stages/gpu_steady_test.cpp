@@ -101,9 +101,9 @@ TEST_CASE("after the first slide nothing is allocated, created or waited for dev
     config.gpu.split_slides = SplitSlides::never;
     std::size_t ended = 0;
     std::uint64_t taken = 0;
-    // Slots are made ready while the first slides are under way. Each has two ranges, and long ones three.
+    // Slots are made when they are first used. Each has a range, and so has each GPU's ring.
     const std::uint64_t pinned_before = runtime::cuda::resource_counts().pinned_ranges;
-    const std::uint64_t pinned_in_all = gpus * static_cast<std::uint64_t>(config.pipeline.queue_depth) * 2;
+    const std::uint64_t pinned_in_all = gpus * (static_cast<std::uint64_t>(config.pipeline.queue_depth) + 1);
     std::size_t steady_since = 0;
     RunControl control;
     // Every lane has done a slide by the fifth: after it, and with all slots ready, comes the steady state, before the

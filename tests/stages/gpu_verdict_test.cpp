@@ -126,6 +126,29 @@ TEST_CASE("tiles whose components don't fit the slide's colour are bad on the GP
               "the JPEG frame has 4 components, and SamplesPerPixel says 3", bad);
 }
 
+TEST_CASE("tiles that the GPU refuses are read again, and counted, whatever the size of its ring") {
+  if (test::gpus_or_skip() == 0) return;
+  const DecodingGpu decoding;
+  const test::TemporaryFolder folder;
+  const Bytes odd = test::encode_jpeg(test::make_picture(tile_size, tile_size, 3, 99),
+                                      {.coding = Coding::ycbcr, .progressive = true});
+  const std::string slide = write_slide(folder, "progressive", 6, odd);
+  const auto bytes_read = [](const RunResult& result) {
+    return std::ranges::find(result.stages, "read", &StageReport::name)->bytes;
+  };
+  const RunResult cpu = run(test::config_for(Backend::cpu), {slide});
+  REQUIRE(cpu.slides[0].done);
+  for (const int mib : {0, 1}) {
+    Config config = test::config_for(Backend::cuda);
+    config.gpu.staging_mib = mib;
+    config.gpu.split_slides = SplitSlides::never;
+    const RunResult gpu = run(config, {slide});
+    check_alike(gpu.slides[0], cpu.slides[0]);
+    CHECK(gpu.slides[0].gpu_fallback_tiles == bad);
+    CHECK(bytes_read(gpu) == bytes_read(cpu) + bad * odd.size());
+  }
+}
+
 TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever rows are wanted") {
   if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;

@@ -202,18 +202,17 @@ TEST_CASE("long batches: every byte is where its read says, and none beside it i
   const std::uint64_t first = slide->info().file_size - more;
   runtime::SlotPool pool(1, (std::size_t{40} << 20));
   for (const InputIo io : ways) {
-    for (const bool on_device : {false, true}) {
+    {
       Config config;
       config.input.io = io;
       RunContext context(config, 2, {});
       SlotReads reads(context);
       Batch batch;
       batch.slot = *pool.try_acquire();
-      batch.decode_on_device = on_device;
       batch.slide = std::make_shared<SlideRun>();
       batch.slide->slide = slide;
       batch.slide->io = reads.choose(*slide);
-      INFO("way ", static_cast<int>(batch.slide->io), ", for a device: ", on_device);
+      INFO("way ", static_cast<int>(batch.slide->io));
       const std::span<std::byte> slot = batch.slot.memory();
       std::ranges::fill(slot, std::byte{0xa5});
       // A long read, a short one, one of no block's whole, and the rest to the end of the file.
@@ -242,11 +241,9 @@ TEST_CASE("long batches: every byte is where its read says, and none beside it i
         if (batch.chunks[i].whole_blocks) CHECK(end % File::direct_block == 0);
       }
       CHECK(cut >= 3);
-      while (batch.next_chunk < batch.chunks.size()) {
-        const std::size_t next = batch.next_chunk;
-        batch.next_chunk = std::min(next + batch.chunks_a_turn, batch.chunks.size());
-        std::size_t failed = next;
-        reads.read(batch, next, batch.next_chunk, failed);
+      for (SlotReads::Turn turn = reads.take(batch); !turn.empty(); turn = reads.take(batch)) {
+        std::size_t failed = 0;
+        reads.read(batch, turn, failed);
       }
       for (const ReadChunk& chunk : whole) {
         const std::span<std::byte> got = slot.subspan(chunk.slot_offset, chunk.length);

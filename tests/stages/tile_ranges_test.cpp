@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "planning/staging_plan.hpp"
 #include "support/test_slides.hpp"
 
 using namespace slidestream;
@@ -69,4 +71,97 @@ TEST_CASE("a length that no tile of that size can have makes the tile bad, not t
   CHECK(ranges.source_of({64, most}) == BatchTile::Source::file);
   CHECK(ranges.source_of({64, most + 1}) == BatchTile::Source::too_long);
   CHECK(ranges.source_of({64, 5 << 20}) == BatchTile::Source::outside_file);
+}
+
+TEST_CASE("parts hold whole tiles, fit what they are read to, and together are all chunks") {
+  // Chunks as plan_reads has them: gaps between tiles, and between chunks.
+  const auto make = [](std::vector<ReadChunk>& chunks, std::vector<BatchTile>& tiles,
+                       const std::vector<std::vector<std::size_t>>& lengths) {
+    std::size_t slot = 64;
+    std::uint64_t file = 1000;
+    for (const std::vector<std::size_t>& of_chunk : lengths) {
+      ReadChunk chunk{file, slot, 0, false};
+      for (const std::size_t length : of_chunk) {
+        BatchTile tile;
+        tile.offset = slot;
+        tile.length = length;
+        tiles.push_back(tile);
+        slot += length + 5;
+      }
+      chunk.length = slot - 5 - chunk.slot_offset;
+      chunks.push_back(chunk);
+      file += chunk.length + 200000;
+      slot += 59;
+    }
+    // The order of tiles isn't that of their bytes, and some have none.
+    std::ranges::reverse(tiles);
+    tiles.push_back({});
+    tiles.back().source = BatchTile::Source::missing;
+  };
+  const std::vector<std::vector<std::vector<std::size_t>>> cases = {
+      {}, {{10}}, {{500, 500, 500}, {20}, {900, 950, 30}}, {{5000, 100, 2500}, {1, 1, 1, 1}}, {{1000, 1000}, {1000}}};
+  for (const auto& lengths : cases) {
+    for (const std::size_t most : {1000U, 1500U, 100000U}) {
+      CAPTURE(most);
+      std::vector<ReadChunk> whole;
+      std::vector<BatchTile> tiles;
+      make(whole, tiles, lengths);
+      std::vector<ReadChunk> chunks = whole;
+      std::vector<ReadPart> parts;
+      std::vector<std::uint32_t> order;
+      cut_parts(parts, chunks, order, tiles, most);
+      CHECK(order.size() + 1 == tiles.size());
+      std::size_t next = 0;
+      std::size_t next_tile = 0;
+      for (const ReadPart& part : parts) {
+        CHECK(part.first == next);
+        REQUIRE(part.end > part.first);
+        CHECK(part.first_tile == next_tile);
+        next = part.end;
+        next_tile = part.end_tile;
+        const std::size_t begin = chunks[part.first].slot_offset;
+        const std::size_t end = chunks[part.end - 1].slot_offset + chunks[part.end - 1].length;
+        CHECK(end - begin <= most);
+        for (std::size_t i = part.first_tile; i < part.end_tile; ++i) {
+          const BatchTile& tile = tiles[order[i]];
+          CHECK(tile.offset >= begin);
+          CHECK((tile.offset + tile.length <= end || tile.length > most));
+        }
+      }
+      CHECK(next == chunks.size());
+      CHECK(next_tile == order.size());
+      // Every byte once, and from its place in the file.
+      std::size_t piece = 0;
+      for (const ReadChunk& chunk : whole) {
+        std::size_t done = 0;
+        for (; done < chunk.length; done += chunks[piece++].length) {
+          REQUIRE(piece < chunks.size());
+          CHECK(chunks[piece].slot_offset == chunk.slot_offset + done);
+          CHECK(chunks[piece].file_offset == chunk.file_offset + done);
+        }
+        CHECK(done == chunk.length);
+      }
+      CHECK(piece == chunks.size());
+    }
+  }
+}
+
+TEST_CASE("GPUs share the memory that tiles pass through") {
+  GpuConfig gpu;
+  for (const std::size_t devices : {1U, 2U, 4U, 8U}) {
+    for (const std::size_t cache_mib : {0U, 30U, 300U, 1000U}) {
+      const StagingPlan plan = staging_plan(gpu, cache_mib << 20, devices);
+      CHECK(plan.chunks >= 16);
+      CHECK(plan.chunk_bytes >= std::size_t{512} << 10);
+      CHECK(plan.chunk_bytes <= std::size_t{4} << 20);
+      CHECK(plan.bytes() * devices <= std::size_t{128} << 20);
+      CHECK(plan.bytes() * devices > std::size_t{60} << 20);
+    }
+  }
+  CHECK(staging_plan(gpu, std::size_t{300} << 20, 1).bytes() == std::size_t{100} << 20);
+  gpu.staging_mib = 1;
+  CHECK(staging_plan(gpu, 0, 1).chunk_bytes == std::size_t{64} << 10);
+  CHECK(staging_plan(gpu, 0, 1).chunks == 16);
+  // No fewer than one of them.
+  CHECK(staging_plan(gpu, 0, 64).chunks == 1);
 }

@@ -213,14 +213,23 @@ void GpuDevice::download_band(const Batch& batch, const DeviceSlot& slot, cudaSt
 }
 
 void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
-  DeviceSlot& slot = slot_of(batch);
-  slot.worked = false;
   try {
     const DeviceScope scope(device_.ordinal);
     // Also for a batch that has no more work: its slot goes back after this.
     ComputeStream& on = stream_of(*batch.chain);
-    if (slot.copying) SLIDESTREAM_CUDA(cudaStreamWaitEvent(on.stream.get(), slot.copied.get()));
-    slot.copying = false;
+    if (slots_[batch.slot.index()] == nullptr) {
+      // It was left before it used its slot, which nobody has used.
+      if (batch.last) release_carry(*batch.chain, on.stream.get());
+      return done({});
+    }
+    DeviceSlot& slot = slot_of(batch);
+    slot.worked = false;
+    const std::size_t sent = slot.sent_bytes.exchange(0);
+    if (sent > 0) {
+      // Of one that was left in between, too: what was sent of it comes before what the slot is used for next.
+      if (batch.skip()) SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
+      SLIDESTREAM_CUDA(cudaStreamWaitEvent(on.stream.get(), slot.copied.get()));
+    }
     guarded(context_, "compute", batch, [&] { enqueue(batch, slot, on); });
     if (batch.last) release_carry(*batch.chain, on.stream.get());
     if (batch.band != nullptr) {
@@ -229,8 +238,8 @@ void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
       SLIDESTREAM_CUDA(cudaEventRecord(slot.computed.get(), on.stream.get()));
     }
     auto& completion = compute_completions_[static_cast<std::size_t>(batch.chain->device_stream)];
-    completion.wait_for(slot.computed.get(), [this, &batch, &slot, done](std::exception_ptr failure) {
-      if (!failure && slot.worked) meter_compute(batch, slot);
+    completion.wait_for(slot.computed.get(), [this, &batch, &slot, sent, done](std::exception_ptr failure) {
+      if (!failure && slot.worked) meter_compute(batch, slot, sent);
       done(std::move(failure));
     });
     return;
@@ -252,13 +261,15 @@ void GpuDevice::download(const Batch& batch, const Parcel& parcel, const GpuSet:
   }
 }
 
-void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot) {
-  float copying = 0.0F;
-  float computing = 0.0F;
-  if (cudaEventElapsedTime(&copying, slot.copy_begun.get(), slot.copied.get()) == cudaSuccess) {
-    context_.upload.add_busy(std::chrono::duration<float, std::milli>(copying));
-    context_.upload.add(1, slot.copied_bytes);
+void GpuDevice::meter_compute(const Batch& batch, const DeviceSlot& slot, std::size_t sent) {
+  context_.upload.add(1, sent);
+  try {
+    // The ring tells what its copies took when it takes chunks back.
+    staging_.ring().reclaim();
+  } catch (const CudaError&) {
+    // Told to whoever uses the ring next.
   }
+  float computing = 0.0F;
   if (cudaEventElapsedTime(&computing, slot.compute_begun.get(), slot.computed.get()) == cudaSuccess) {
     context_.compute.add_busy(std::chrono::duration<float, std::milli>(computing));
     for (std::size_t op = 0; op < context_.operators.size(); ++op) {

@@ -1,15 +1,13 @@
 #include "stages/gpu/gpu_device.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <optional>
+#include <cstring>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
 #include "runtime/cuda/check.hpp"
 #include "runtime/machine.hpp"
-#include "runtime/slot_preparation.hpp"
 #include "slide/file.hpp"
 
 namespace slidestream {
@@ -26,13 +24,15 @@ constexpr std::size_t most_decode_completions = 8;
 
 GpuDevice::GpuDevice(RunContext& context, const runtime::cuda::Device& device,
                      std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceWork& work,
-                     const DeviceLayout& layout)
+                     const DeviceLayout& layout, const StagingPlan& staging)
     : context_(context),
       device_(device),
       images_(layout.pyramids.tiles > 0 ? work.images : std::vector<DeviceImage>{}),
       layout_(layout),
       split_(split_of(context.config.analysis)),
       memory_(layout.total()),
+      staging_(staging.chunks, staging.chunk_bytes, device.ordinal, device.numa_node,
+               [&context](std::chrono::nanoseconds time) { context.upload.add_busy(time); }),
       band_completion_(device.ordinal, device.numa_node) {
   for (std::unique_ptr<DeviceKernels>& of_stream : kernels) {
     compute_streams_.push_back(std::make_unique<ComputeStream>());
@@ -78,6 +78,7 @@ void GpuDevice::make_slot(std::size_t index) {
   slot->band = memory.band;
   slot->results = memory.results;
   const std::span<std::byte> host = memory.host.bytes();
+  slot->pinned.emplace(host);
   slot->host_results = host.first(layout_.result_bytes());
   const std::span<std::byte> of_levels = host.subspan(DeviceLayout::aligned(layout_.result_bytes()));
   slot->pyramids = std::make_unique<SlotPyramids>(
@@ -92,93 +93,14 @@ void GpuDevice::make_slot(std::size_t index) {
   slots_[index] = std::move(slot);
 }
 
-/// Slots of a lane. What is still under way reads and writes memory that goes away after it.
-class GpuDevice::Pins final : public GpuSet::PinnedSlots {
- public:
-  Pins(GpuDevice& device, runtime::SlotPool& slots, const GpuSet::Done& failed, const std::function<void()>& settled)
-      : device_(device),
-        slots_(slots),
-        front_(pinned_front(slots.bytes_per_slot(), device.context_.pinned_front)),
-        ranges_(slots.size()) {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      runtime::place_on_node(slots.memory(i), device.device_.numa_node);
-    }
-    runtime::SlotPreparation::Steps steps;
-    steps.besides = [&device](std::size_t index) { return device.slot_memory_[index].host.bytes(); };
-    steps.begin = [&device] { runtime::run_near_node(device.device_.numa_node); };
-    steps.complete = [this](std::size_t index) { pin_front(index); };
-    steps.failed = failed;
-    steps.settled = settled;
-    preparation_.emplace(slots, front_, preparing_threads(device.context_.threads, device.context_.lanes),
-                         std::move(steps));
-    device_.pins_ = this;
+void GpuDevice::begin(const Batch& batch) {
+  const DeviceScope scope(device_.ordinal);
+  if (slots_[batch.slot.index()] == nullptr) {
+    runtime::place_on_node(batch.slot.memory(), device_.numa_node);
+    make_slot(batch.slot.index());
   }
-  ~Pins() override {
-    preparation_.reset();
-    device_.pins_ = nullptr;
-    device_.finish();
-    const auto unpin = [this] { ranges_.clear(); };
-    device_.on_device(unpin);
-  }
-
-  bool want() override { return preparation_->want(); }
-  void stop() noexcept override { preparation_->stop(); }
-
-  PinnedParts parts(std::size_t index) const { return {slots_.memory(index).data(), front_}; }
-
-  void pin(const Batch& batch) {
-    const bool compressed =
-        batch.decode_on_device && batch.slide->slide->info().levels[batch.slide->level].codec != Codec::none;
-    if (compressed) {
-      pin_until(batch.slot.index(), batch.compressed_end + static_cast<std::size_t>(slot_slack));
-    } else {
-      pin_whole(batch.slot.index());
-    }
-  }
-
-  void pin_whole(std::size_t index) { pin_until(index, slots_.bytes_per_slot()); }
-
-  /// Parts as long as the front, so that a large slot costs what its batches take of it.
-  void pin_until(std::size_t index, std::size_t end) {
-    std::vector<runtime::cuda::PinnedRange>& rest = ranges_[index].rest;
-    for (std::size_t pinned = front_ * (rest.size() + 1); pinned < end; pinned += front_) {
-      const std::span<std::byte> slot = slots_.memory(index);
-      if (pinned >= slot.size()) return;
-      const std::span<std::byte> part = slot.subspan(pinned, std::min(front_, slot.size() - pinned));
-      runtime::populate(part);
-      const DeviceScope scope(device_.device_.ordinal);
-      rest.emplace_back(part);
-    }
-  }
-
- private:
-  struct Ranges {
-    std::optional<runtime::cuda::PinnedRange> host;
-    std::optional<runtime::cuda::PinnedRange> front;
-    std::vector<runtime::cuda::PinnedRange> rest;  ///< its batch's alone: taken when one needs it
-  };
-
-  /// Its pages are there, and no other thread has to do with the slot.
-  void pin_front(std::size_t index) {
-    const DeviceScope scope(device_.device_.ordinal);
-    device_.make_slot(index);
-    ranges_[index].front.emplace(slots_.memory(index).first(front_));
-    ranges_[index].host.emplace(device_.slot_memory_[index].host.bytes());
-  }
-
-  GpuDevice& device_;
-  runtime::SlotPool& slots_;
-  std::size_t front_;
-  std::deque<Ranges> ranges_;
-  std::optional<runtime::SlotPreparation> preparation_;
-};
-
-std::unique_ptr<GpuSet::PinnedSlots> GpuDevice::pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
-                                                    const std::function<void()>& settled) {
-  return std::make_unique<Pins>(*this, slots, failed, settled);
+  slot_of(batch).sent_bytes.store(0, std::memory_order_relaxed);
 }
-
-void GpuDevice::pin(const Batch& batch) { pins_->pin(batch); }
 
 GpuDevice::~GpuDevice() { finish(); }
 
@@ -217,39 +139,110 @@ bool GpuDevice::read(const Batch& batch, const ReadChunk& chunk) {
   return batch.slide->device_file->read(to, at, bytes, begin) >= static_cast<std::int64_t>(before + chunk.length);
 }
 
-void GpuDevice::put(const Batch& batch, const ReadChunk& chunk) {
+void GpuDevice::fetch_headers(Batch& batch) {
   const DeviceScope scope(device_.ordinal);
   DeviceSlot& slot = slot_of(batch);
-  copy_from_slot(slot.decoder->compressed().data() + chunk.slot_offset, batch.slot.memory().data() + chunk.slot_offset,
-                 chunk.length, pins_->parts(batch.slot.index()), slot.decode_stream.get());
-  SLIDESTREAM_CUDA(cudaStreamSynchronize(slot.decode_stream.get()));
+  // Some may have come by the ring.
+  SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
+  SLIDESTREAM_CUDA(cudaStreamWaitEvent(slot.decode_stream.get(), slot.copied.get()));
+  slot.decoder->fetch_headers(batch, *slot.headers, slot.decode_stream.get());
 }
 
-void GpuDevice::fetch_headers(const Batch& batch) {
+void GpuDevice::send(const Batch& batch, runtime::StagingRing::Chunk&& chunk, std::size_t from, std::size_t to,
+                     std::size_t bytes) {
   const DeviceScope scope(device_.ordinal);
   DeviceSlot& slot = slot_of(batch);
-  slot.decoder->fetch_headers(batch, *slot.headers, slot.decode_stream.get());
+  slot.sent_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  std::byte* const there = slot.decoder->compressed().subspan(to, bytes).data();
+  staging_.copy(std::move(chunk), there, from, bytes, copy_stream_.get());
+}
+
+void GpuDevice::add_pieces(DeviceSlot& slot, const std::byte* from, std::size_t from_pitch,
+                           const runtime::cuda::Staging::Rows& rows) {
+  const std::size_t most = staging_.ring().chunk_bytes();
+  const auto add = [&](std::size_t row, std::size_t at, std::size_t bytes, std::size_t count) {
+    slot.pieces.push_back(
+        {from + row * from_pitch + at, from_pitch, {rows.to + row * rows.pitch + at, rows.pitch, bytes, count}});
+  };
+  if (from_pitch == rows.bytes && rows.pitch == rows.bytes) {
+    // One behind the other on both sides: as one row.
+    for (std::size_t at = 0, all = rows.bytes * rows.count; at < all; at += most) {
+      add(0, at, std::min(most, all - at), 1);
+    }
+    return;
+  }
+  const std::size_t at_once = most / rows.bytes;
+  for (std::size_t row = 0; row < rows.count; row += std::max<std::size_t>(at_once, 1)) {
+    if (at_once > 0) {
+      add(row, 0, rows.bytes, std::min(at_once, rows.count - row));
+      continue;
+    }
+    for (std::size_t at = 0; at < rows.bytes; at += most) add(row, at, std::min(most, rows.bytes - at), 1);
+  }
+}
+
+std::size_t GpuDevice::begin_sending(const Batch& batch) {
+  DeviceSlot& slot = slot_of(batch);
+  slot.pieces.clear();
+  slot.next_piece.store(0, std::memory_order_relaxed);
+  slot.piece_stream = copy_stream_.get();
+  if (batch.decode_on_device) {
+    std::byte* const to = slot.decoder->compressed().data();
+    add_pieces(slot, batch.slot.memory().data(), batch.compressed_end,
+               {to, batch.compressed_end, batch.compressed_end, batch.compressed_end > 0 ? 1U : 0U});
+    return slot.pieces.size();
+  }
+  const ByPlane<std::byte*> own = own_rows(batch, slot);
+  for (std::size_t plane = 0; plane < plane_count; ++plane) {
+    const auto pitch = static_cast<std::size_t>(batch.panel().pitch[plane]);
+    if (pitch == 0) continue;
+    add_pieces(slot, reinterpret_cast<const std::byte*>(batch.own_rows[plane]), pitch,
+               {own[plane], pitch, pitch, static_cast<std::size_t>(batch.strip.y1 - batch.strip.y0)});
+  }
+  return slot.pieces.size();
+}
+
+std::size_t GpuDevice::begin_patching(const Batch& batch) {
+  DeviceSlot& slot = slot_of(batch);
+  slot.pieces.clear();
+  slot.next_piece.store(0, std::memory_order_relaxed);
+  slot.piece_stream = slot.decode_stream.get();
+  const ByPlane<std::byte*> own = own_rows(batch, slot);
+  const std::size_t end = batch.skip() ? batch.patched : batch.patched + batch.patching;
+  for (std::size_t i = batch.patched; i < end; ++i) {
+    const BatchTile& tile = batch.tiles[batch.flagged[i]];
+    for (std::size_t plane = 0; plane < plane_count; ++plane) {
+      const HostPixels& out = tile.out[plane];
+      if (own[plane] == nullptr) continue;
+      add_pieces(slot, reinterpret_cast<const std::byte*>(out.data), out.row_bytes(),
+                 {own[plane] + tile.place[plane], static_cast<std::size_t>(batch.panel().pitch[plane]), out.row_bytes(),
+                  static_cast<std::size_t>(out.height)});
+    }
+  }
+  return slot.pieces.size();
+}
+
+bool GpuDevice::send_piece(const Batch& batch) {
+  const DeviceScope scope(device_.ordinal);
+  DeviceSlot& slot = slot_of(batch);
+  if (slot.next_piece.load(std::memory_order_relaxed) >= slot.pieces.size()) return false;
+  auto chunk = staging_.ring().acquire([&batch] { return batch.skip(); });
+  if (!chunk) return false;
+  const std::size_t next = slot.next_piece.fetch_add(1, std::memory_order_relaxed);
+  if (next >= slot.pieces.size()) return false;
+  const Piece& piece = slot.pieces[next];
+  std::byte* to = chunk->memory().data();
+  for (std::size_t row = 0; row < piece.rows.count; ++row, to += piece.rows.bytes) {
+    std::memcpy(to, piece.from + row * piece.from_pitch, piece.rows.bytes);
+  }
+  slot.sent_bytes.fetch_add(piece.rows.count * piece.rows.bytes, std::memory_order_relaxed);
+  staging_.copy_rows(std::move(*chunk), piece.rows, slot.piece_stream);
+  return true;
 }
 
 void GpuDevice::upload(Batch& batch) {
   const DeviceScope scope(device_.ordinal);
-  DeviceSlot& slot = slot_of(batch);
-  SLIDESTREAM_CUDA(cudaEventRecord(slot.copy_begun.get(), copy_stream_.get()));
-  if (batch.decode_on_device) {
-    slot.copied_bytes = slot.decoder->upload(batch, pins_->parts(batch.slot.index()), copy_stream_.get());
-  } else {
-    const ByPlane<std::byte*> own = own_rows(batch, slot);
-    slot.copied_bytes = 0;
-    for (std::size_t plane = 0; plane < plane_count; ++plane) {
-      const auto bytes = static_cast<std::size_t>((batch.strip.y1 - batch.strip.y0) * batch.panel().pitch[plane]);
-      if (bytes == 0) continue;
-      copy_from_slot(own[plane], reinterpret_cast<const std::byte*>(batch.own_rows[plane]), bytes,
-                     pins_->parts(batch.slot.index()), copy_stream_.get());
-      slot.copied_bytes += bytes;
-    }
-  }
-  SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
-  slot.copying = true;
+  SLIDESTREAM_CUDA(cudaEventRecord(slot_of(batch).copied.get(), copy_stream_.get()));
 }
 
 ByPlane<std::byte*> GpuDevice::own_rows(const Batch& batch, const DeviceSlot& slot) {
@@ -291,21 +284,6 @@ void GpuDevice::patch(Batch& batch, const GpuSet::Done& done) {
   DeviceSlot& slot = slot_of(batch);
   try {
     const DeviceScope scope(device_.ordinal);
-    // They stand at the slot's end.
-    pins_->pin_whole(batch.slot.index());
-    const ByPlane<std::byte*> own = own_rows(batch, slot);
-    const std::size_t end = batch.skip() ? batch.patched : batch.patched + batch.patching;
-    for (std::size_t i = batch.patched; i < end; ++i) {
-      const BatchTile& tile = batch.tiles[batch.flagged[i]];
-      for (std::size_t plane = 0; plane < plane_count; ++plane) {
-        const HostPixels& out = tile.out[plane];
-        if (own[plane] == nullptr) continue;
-        copy_rows_from_slot(own[plane] + tile.place[plane], static_cast<std::size_t>(batch.panel().pitch[plane]),
-                            reinterpret_cast<const std::byte*>(out.data), out.row_bytes(),
-                            static_cast<std::size_t>(out.height), pins_->parts(batch.slot.index()),
-                            slot.decode_stream.get());
-      }
-    }
     SLIDESTREAM_CUDA(cudaEventRecord(slot.decoded.get(), slot.decode_stream.get()));
     decode_completion(batch).wait_for(slot.decoded.get(), done);
     return;

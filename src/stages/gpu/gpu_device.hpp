@@ -1,22 +1,24 @@
 #pragma once
 
-#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cuda/operators/image_kernel.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "planning/device_sizing.hpp"
+#include "planning/staging_plan.hpp"
 #include "runtime/cuda/completion.hpp"
 #include "runtime/cuda/devices.hpp"
 #include "runtime/cuda/resources.hpp"
+#include "runtime/cuda/staging.hpp"
 #include "runtime/host_memory.hpp"
-#include "runtime/slot_pool.hpp"
 #include "stages/gpu/gpu_pyramids.hpp"
 #include "stages/gpu/gpu_set.hpp"
 #include "stages/gpu/gpu_tiles.hpp"
@@ -25,13 +27,6 @@
 #include "statistics/split.hpp"
 
 namespace slidestream {
-
-/// Threads that take a lane's slots from the system, in a run with so many threads and lanes. Half of the processors
-/// are left to those who work meanwhile.
-inline std::size_t preparing_threads(int threads, std::size_t lanes) {
-  constexpr int most = 8;
-  return static_cast<std::size_t>(std::clamp(threads / static_cast<int>(2 * lanes), 1, most));
-}
 
 /// Kernels of one compute stream: for the windows, and for each image.
 struct DeviceKernels {
@@ -45,21 +40,26 @@ struct DeviceKernels {
   std::vector<std::unique_ptr<cuda::DeviceImageKernel>> images;  ///< by operator; null for what makes none
 };
 
-/// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels. Device memory is taken at the
-/// start; what is pinned, streams and events come slot by slot.
+/// One GPU of a run, which serves one lane of the graph: its memory, streams and kernels. Device memory and the pinned
+/// ring are taken at the start; what else a slot has, when it is first used.
 class GpuDevice {
  public:
   /// Takes the device's memory. `kernels` are one a compute stream. \throws CudaError.
   GpuDevice(RunContext& context, const runtime::cuda::Device& device,
-            std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceWork& work, const DeviceLayout& layout);
+            std::vector<std::unique_ptr<DeviceKernels>> kernels, const DeviceWork& work, const DeviceLayout& layout,
+            const StagingPlan& staging);
   ~GpuDevice();
 
-  std::unique_ptr<GpuSet::PinnedSlots> pin(runtime::SlotPool& slots, const GpuSet::Done& failed,
-                                           const std::function<void()>& settled);
-  void pin(const Batch& batch);
+  void finish() noexcept;
+  runtime::StagingRing& staging() noexcept { return staging_.ring(); }
+  void begin(const Batch& batch);
+  void send(const Batch& batch, runtime::StagingRing::Chunk&& chunk, std::size_t from, std::size_t to,
+            std::size_t bytes);
+  std::size_t begin_sending(const Batch& batch);
+  std::size_t begin_patching(const Batch& batch);
+  bool send_piece(const Batch& batch);
   bool read(const Batch& batch, const ReadChunk& chunk);
-  void put(const Batch& batch, const ReadChunk& chunk);
-  void fetch_headers(const Batch& batch);
+  void fetch_headers(Batch& batch);
   void prepare(Batch& batch) { slot_of(batch).decoder->describe(batch); }
   void upload(Batch& batch);
   void decode(Batch& batch, const GpuSet::Done& done);
@@ -79,7 +79,14 @@ class GpuDevice {
     std::span<std::byte> scratch;          ///< of the decoder, device
     std::span<std::byte> encoded;          ///< tiles of images, device
     std::span<std::byte> words;            ///< where they begin, device
-    runtime::HostMemory host;              ///< results and the decoder's part; pinned with the host's slot
+    runtime::HostMemory host;              ///< results and the decoder's part; pinned when the slot is first used
+  };
+
+  /// Rows of a host's slot that fit a chunk of the ring.
+  struct Piece {
+    const std::byte* from;
+    std::size_t from_pitch;
+    runtime::cuda::Staging::Rows rows;
   };
 
   /// A slot's work on the device, and where its results come back to.
@@ -91,7 +98,11 @@ class GpuDevice {
     std::unique_ptr<HeaderRoom> headers;   ///< null unless files may be read straight into the device's memory
     std::span<std::byte> results;          ///< device
     std::span<std::byte> host_results;     ///< pinned
-    runtime::cuda::Event copy_begun;
+    std::optional<runtime::cuda::PinnedRange> pinned;  ///< the host's memory of the slot
+    std::vector<Piece> pieces;                         ///< that are sent from the host's slot
+    std::atomic<std::size_t> next_piece{0};
+    cudaStream_t piece_stream = nullptr;
+    std::atomic<std::size_t> sent_bytes{0};  ///< of the present batch
     runtime::cuda::Event copied;
     // A stream for each slot: decoding is bound by latency, and that of several batches goes on side by side.
     runtime::cuda::Stream decode_stream;
@@ -101,10 +112,8 @@ class GpuDevice {
     runtime::cuda::Event made;      ///< everything is computed
     runtime::cuda::Event computed;  ///< and on the host
     runtime::cuda::Event fetched;   ///< all parcels that were asked for are on the host
-    std::size_t copied_bytes = 0;
-    bool copying = false;   ///< a copy was put on the stream for the present batch
-    bool decoding = false;  ///< decoding was put on the stream for the present batch
-    bool worked = false;    ///< and everything else, too
+    bool decoding = false;          ///< decoding was put on the stream for the present batch
+    bool worked = false;            ///< and everything else, too
   };
 
   /// Chains go through one each, by turns: small slides don't fill a device, so several are computed side by side.
@@ -126,13 +135,13 @@ class GpuDevice {
 
   /// With this device as the thread's, if that can be.
   void on_device(const std::function<void()>& work) const noexcept;
-  /// Streams, events and the decoder of a slot whose host memory has its pages. Thread-safe for different slots.
-  /// \throws CudaError.
+  /// Streams, events and the decoder of a slot. Thread-safe for different slots. \throws CudaError.
   void make_slot(std::size_t index);
-  void finish() noexcept;
   void wait_for_streams() noexcept;
   ComputeStream& stream_of(Chain& chain);
-  class Pins;
+  /// Cuts rows `from_pitch` bytes apart, for rows of the device, into pieces.
+  void add_pieces(DeviceSlot& slot, const std::byte* from, std::size_t from_pitch,
+                  const runtime::cuda::Staging::Rows& rows);
 
   /// Which of a batch's windows are tissue, on the device; null where they aren't told apart.
   const std::uint8_t* upload_classes(const Batch& batch, const DeviceSlot& slot, cudaStream_t stream);
@@ -151,7 +160,8 @@ class GpuDevice {
   CarryBuffer& carry_buffer(Chain& chain, cudaStream_t stream);
   void release_carry(Chain& chain, cudaStream_t stream);
   static ByPlane<std::byte*> own_rows(const Batch& batch, const DeviceSlot& slot);
-  void meter_compute(const Batch& batch, const DeviceSlot& slot);
+  /// \param sent  bytes
+  void meter_compute(const Batch& batch, const DeviceSlot& slot, std::size_t sent);
   DeviceSlot& slot_of(const Batch& batch) { return *slots_[batch.slot.index()]; }
   runtime::cuda::CompletionThread& decode_completion(const Batch& batch) {
     return decode_completions_[batch.slot.index() % decode_completions_.size()];
@@ -162,7 +172,6 @@ class GpuDevice {
   std::vector<DeviceImage> images_;
   DeviceLayout layout_;
   PlacedStatistic split_;  ///< without a statistic: not asked for
-  Pins* pins_ = nullptr;   ///< of the lane's slots, while they live
   runtime::cuda::DeviceArena memory_;
   // Used by `compute` alone, which is serial.
   std::vector<std::unique_ptr<ComputeStream>> compute_streams_;
@@ -171,8 +180,9 @@ class GpuDevice {
   std::vector<int> free_carries_;
 
   std::vector<SlotMemory> slot_memory_;
-  std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until the slot is made ready
+  std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until it is first used
   runtime::cuda::Stream copy_stream_;
+  runtime::cuda::Staging staging_;
   runtime::cuda::Stream band_stream_;  ///< bands and parcels on their way to the host
   // A device does what is on different streams in any order, so each is waited for apart: what is done isn't held up by
   // what was asked for before it.

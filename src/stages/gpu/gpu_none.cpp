@@ -10,7 +10,7 @@ GpuChoice choose_gpus(const Config&) { return {{}, "this build has no CUDA"}; }
 
 void check_gpus(const Config&, const std::vector<int>&) {}
 
-std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config&, const std::vector<int>&) noexcept { return {}; }
+void wake_gpus(const std::vector<int>&) noexcept {}
 
 std::unique_ptr<GpuSet> make_gpu_set(RunContext&, const std::vector<int>&) {
   throw ConfigError("this build has no CUDA");

@@ -1,27 +1,28 @@
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <future>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <slidestream/error.hpp>
 
 #include "operators/registry.hpp"
 #include "planning/device_sizing.hpp"
+#include "planning/staging_plan.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
-#include "runtime/slot_preparation.hpp"
+#include "runtime/host_memory.hpp"
+#include "runtime/machine.hpp"
 #include "slide/file.hpp"
 #include "stages/gpu/gpu_device.hpp"
 #include "stages/gpu/gpu_set.hpp"
 
 namespace slidestream {
 namespace {
-
-/// Slots whose pages are taken before a run: a slide of the usual size goes through as many.
-constexpr std::size_t slots_ahead = 3;
 
 /// The oldest architecture that the kernels are compiled for.
 constexpr int oldest_major = 8;
@@ -106,27 +107,63 @@ DeviceLayout layout_of(const Config& config, const DeviceWork& work, const runti
   return layout;
 }
 
-/// Slots that devices copy bands of images to: all are pinned at the start, one after the other.
-class PinnedOutputs final : public GpuSet::PinnedSlots {
- public:
-  PinnedOutputs(RunContext& context, runtime::SlotPool& slots, const GpuSet::Done& failed,
-                const std::function<void()>& settled)
-      : ranges_(slots.size()) {
-    runtime::SlotPreparation::Steps steps;
-    steps.complete = [this, &slots](std::size_t index) { ranges_[index].emplace(slots.memory(index)); };
-    steps.failed = failed;
-    steps.settled = settled;
-    preparation_.emplace(slots, slots.bytes_per_slot(), preparing_threads(context.threads, context.lanes),
-                         std::move(steps));
-  }
-  ~PinnedOutputs() override { preparation_.reset(); }
+/// Threads that pin output slots, in a run with so many threads. Half of the processors are left to those who work
+/// meanwhile.
+std::size_t pinning_threads(int threads) {
+  constexpr int most = 8;
+  return static_cast<std::size_t>(std::clamp(threads / 2, 1, most));
+}
 
-  bool want() override { return preparation_->want(); }
-  void stop() noexcept override { preparation_->stop(); }
+class OutputPinning final : public GpuSet::PinnedOutputs {
+ public:
+  OutputPinning(std::size_t threads, runtime::SlotPool& slots, GpuSet::Done failed, std::function<void()> ended)
+      : slots_(slots), failed_(std::move(failed)), ended_(std::move(ended)), ranges_(slots.size()), working_(threads) {
+    threads_.reserve(threads);
+    try {
+      while (threads_.size() < threads) threads_.emplace_back([this] { work(); });
+    } catch (...) {
+      stop();
+      for (std::size_t missing = threads - threads_.size(); missing > 0; --missing) leave();
+      join();
+      throw;
+    }
+  }
+  ~OutputPinning() override {
+    stop();
+    join();
+  }
+
+  void stop() noexcept override { stopped_.store(true); }
 
  private:
+  void work() noexcept {
+    try {
+      for (std::size_t i = next_++; i < ranges_.size() && !stopped_.load(); i = next_++) {
+        runtime::populate(slots_.memory(i));
+        ranges_[i].emplace(slots_.memory(i));
+        slots_.make_ready(i);
+      }
+    } catch (...) {
+      stop();
+      failed_(std::current_exception());
+    }
+    leave();
+  }
+  void leave() noexcept {
+    if (working_.fetch_sub(1) == 1) ended_();
+  }
+  void join() noexcept {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  runtime::SlotPool& slots_;
+  GpuSet::Done failed_;
+  std::function<void()> ended_;
   std::vector<std::optional<runtime::cuda::PinnedRange>> ranges_;
-  std::optional<runtime::SlotPreparation> preparation_;
+  std::atomic<std::size_t> next_{0};  ///< slot that no thread has taken
+  std::atomic<bool> stopped_{false};
+  std::atomic<std::size_t> working_;  ///< threads
+  std::vector<std::thread> threads_;
 };
 
 class Gpus final : public GpuSet {
@@ -135,6 +172,7 @@ class Gpus final : public GpuSet {
     const Config& config = context.config;
     const DeviceWork& work = work_ = device_work(config, context.operators, context.slides, ordinals.size());
     const HostSlots host = device_host_slots(config.pipeline, work, ordinals.size());
+    const StagingPlan staging = staging_plan(config.gpu, runtime::last_cache_bytes(), ordinals.size());
     const runtime::cuda::Devices all = runtime::cuda::find_devices();
     std::vector<SlotLimits> limits;
     for (const int ordinal : ordinals) {
@@ -154,33 +192,37 @@ class Gpus final : public GpuSet {
       streams.push_back(std::move(kernels));
       while (streams.size() < layout.streams)
         streams.push_back(std::make_unique<DeviceKernels>(config, context.operators));
-      devices_.push_back(std::make_unique<GpuDevice>(context, device, std::move(streams), work, layout));
+      devices_.push_back(std::make_unique<GpuDevice>(context, device, std::move(streams), work, layout, staging));
     }
     limits_ = common_limits(std::move(limits));
   }
 
   const SlotLimits& limits() const noexcept override { return limits_; }
   std::string description() const override { return description_; }
-  std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
-                                   const std::function<void()>& settled) override {
-    return devices_[lane]->pin(slots, failed, settled);
+  std::unique_ptr<PinnedOutputs> pin_outputs(runtime::SlotPool& slots, const Done& failed,
+                                             const std::function<void()>& ended) override {
+    return std::make_unique<OutputPinning>(pinning_threads(context_.threads), slots, failed, ended);
   }
-  std::unique_ptr<PinnedSlots> pin_outputs(runtime::SlotPool& slots, const Done& failed,
-                                           const std::function<void()>& settled) override {
-    return std::make_unique<PinnedOutputs>(context_, slots, failed, settled);
+  void finish(std::size_t lane) noexcept override { devices_[lane]->finish(); }
+  runtime::StagingRing& staging(std::size_t lane) noexcept override { return devices_[lane]->staging(); }
+  void begin(const Batch& batch) override { devices_[batch.lane]->begin(batch); }
+  void send(const Batch& batch, runtime::StagingRing::Chunk&& chunk, std::size_t from, std::size_t to,
+            std::size_t bytes) override {
+    devices_[batch.lane]->send(batch, std::move(chunk), from, to, bytes);
   }
+  std::size_t begin_sending(const Batch& batch) override { return devices_[batch.lane]->begin_sending(batch); }
+  std::size_t begin_patching(const Batch& batch) override { return devices_[batch.lane]->begin_patching(batch); }
+  bool send_piece(const Batch& batch) override { return devices_[batch.lane]->send_piece(batch); }
   bool decodes(const Slide& slide, std::size_t level) const override {
     return device_decodes(context_.config, work_, slide, level);
   }
-  void pin(const Batch& batch) override { devices_[batch.lane]->pin(batch); }
   runtime::cuda::DeviceFileSupport device_files() const override { return runtime::cuda::device_file_support(); }
   std::shared_ptr<const runtime::cuda::DeviceFile> device_file(const File& file) const override {
     const int direct = file.direct_descriptor();
     return std::make_shared<const runtime::cuda::DeviceFile>(direct >= 0 ? direct : file.descriptor());
   }
   bool read(const Batch& batch, const ReadChunk& chunk) override { return devices_[batch.lane]->read(batch, chunk); }
-  void put(const Batch& batch, const ReadChunk& chunk) override { devices_[batch.lane]->put(batch, chunk); }
-  void fetch_headers(const Batch& batch) override { devices_[batch.lane]->fetch_headers(batch); }
+  void fetch_headers(Batch& batch) override { devices_[batch.lane]->fetch_headers(batch); }
   void prepare(Batch& batch) override { devices_[batch.lane]->prepare(batch); }
   void upload(Batch& batch) override { devices_[batch.lane]->upload(batch); }
   void decode(Batch& batch, const Done& done) override { devices_[batch.lane]->decode(batch, done); }
@@ -263,8 +305,7 @@ void check_gpus(const Config& config, const std::vector<int>& devices) {
   }
 }
 
-std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config& config,
-                                                        const std::vector<int>& devices) noexcept {
+void wake_gpus(const std::vector<int>& devices) noexcept {
   const auto wake = [](int ordinal) noexcept {
     try {
       const runtime::cuda::DeviceScope scope(ordinal);
@@ -273,30 +314,13 @@ std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config& config,
       // Told where the device is used.
     }
   };
-  const auto take = [&config, lanes = devices.size()](int numa_node) {
-    const Operators operators = readers_of(operators::make_operators(config));
-    const std::size_t bytes =
-        device_host_slots(config.pipeline, device_work(config, operators, 1, lanes), lanes).slot_bytes;
-    return runtime::take_ahead(
-        std::min<std::size_t>(static_cast<std::size_t>(config.pipeline.queue_depth), slots_ahead), bytes,
-        pinned_front(bytes, usual_pinned_front), preparing_threads(threads_of(config), lanes), numa_node);
-  };
-  std::vector<std::vector<runtime::HostMemory>> slots(devices.size());
   try {
-    const runtime::cuda::Devices all = runtime::cuda::find_devices();
     // Each is waited for at the end of the block, also after an exception.
     std::vector<std::future<void>> works;
-    for (std::size_t lane = 0; lane < devices.size(); ++lane) {
-      works.push_back(std::async(std::launch::async, wake, devices[lane]));
-      works.push_back(std::async(std::launch::async, [&take, &slots, lane, device = device_of(all, devices[lane])] {
-        slots[lane] = take(device.numa_node);
-      }));
-    }
-    for (std::future<void>& work : works) work.get();
+    for (const int device : devices) works.push_back(std::async(std::launch::async, wake, device));
   } catch (const std::exception&) {
     // What isn't ready now gets ready when it is used.
   }
-  return slots;
 }
 
 std::unique_ptr<GpuSet> make_gpu_set(RunContext& context, const std::vector<int>& devices) {

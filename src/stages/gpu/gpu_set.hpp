@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/cuda/device_file.hpp"
-#include "runtime/host_memory.hpp"
 #include "runtime/slot_pool.hpp"
+#include "runtime/staging_ring.hpp"
 #include "stages/run/batch.hpp"
 #include "stages/run/run_context.hpp"
 
@@ -48,57 +48,67 @@ class GpuSet {
   /// Whether this level's tiles are decoded on the devices. Thread-safe.
   virtual bool decodes(const Slide& slide, std::size_t level) const = 0;
 
-  /// A lane's slots, pinned near its device, and made ready by that in the background, as they are wanted. Goes away
-  /// before the slots do, and waits for what the device does with them.
-  class PinnedSlots {
+  /// Output slots, which bands and tiles of images come to from any device: pinned and made ready in the background,
+  /// one after the other. Goes away before the slots do.
+  class PinnedOutputs {
    public:
-    virtual ~PinnedSlots() = default;
-    /// Asks for one more slot. False: all were asked for, or no more come. Doesn't wait. Thread-safe.
-    virtual bool want() = 0;
+    virtual ~PinnedOutputs() = default;
     /// Slots that aren't ready needn't be any more. Doesn't wait.
     virtual void stop() noexcept = 0;
   };
-  /// Of slots that aren't ready. `failed` is told why no more slots come; `settled` is called once for each slot that
-  /// was asked for, when it is ready or never will be. Both are called from threads of the slots' own.
-  virtual std::unique_ptr<PinnedSlots> pin(std::size_t lane, runtime::SlotPool& slots, const Done& failed,
-                                           const std::function<void()>& settled) = 0;
-  /// The same of slots that bands of images come to, from any device.
-  virtual std::unique_ptr<PinnedSlots> pin_outputs(runtime::SlotPool& slots, const Done& failed,
-                                                   const std::function<void()>& settled) = 0;
+  /// Of slots that aren't ready. `failed` is told why no more slots come; `ended` is called once, when none come any
+  /// more, also where this throws. Both are called from threads of the slots' own.
+  virtual std::unique_ptr<PinnedOutputs> pin_outputs(runtime::SlotPool& slots, const Done& failed,
+                                                     const std::function<void()>& ended) = 0;
 
-  /// Has as much of the batch's slot pinned as its tiles, which are laid out, and its rows take: the whole slot when
-  /// its front won't do. May wait for the system. Thread-safe for different batches. \throws CudaError.
-  virtual void pin(const Batch& batch) = 0;
+  /// Waits for all that is under way on a lane's device: what it reads and writes goes away next.
+  virtual void finish(std::size_t lane) noexcept = 0;
+
+  /// The pinned ring of a lane's device. Bytes pass through its chunks on their way there. Thread-safe.
+  virtual runtime::StagingRing& staging(std::size_t lane) noexcept = 0;
+
+  /// A batch has its slot: the device has its part of it from now on, which is made when it is first used. May wait for
+  /// the system. Thread-safe for different batches. \throws CudaError.
+  virtual void begin(const Batch& batch) = 0;
+
+  /// Puts the copy of some bytes of a chunk of the ring, from byte `from` on, to byte `to` of the device's slot on the
+  /// copy stream. Thread-safe. \throws CudaError.
+  virtual void send(const Batch& batch, runtime::StagingRing::Chunk&& chunk, std::size_t from, std::size_t to,
+                    std::size_t bytes) = 0;
+
+  /// Has bytes or rows that are in the host's slot sent by the ring, in pieces. \returns how many there are.
+  virtual std::size_t begin_sending(const Batch& batch) = 0;
+  /// The same of flagged tiles [patched, patched + patching), which stand one behind the other in the batch's room for
+  /// patches and go to their places.
+  virtual std::size_t begin_patching(const Batch& batch) = 0;
+  /// Sends a piece that no other thread has taken; waits for room in the ring. Thread-safe. False: there was none, or
+  /// nobody wants the batch any more. \throws CudaError.
+  virtual bool send_piece(const Batch& batch) = 0;
 
   /// Whether files can be read straight into the devices' memory (`input.io = "cufile"`), and what is to be said of it.
   /// Loads what that takes. Thread-safe.
   virtual runtime::cuda::DeviceFileSupport device_files() const = 0;
   /// A file that tiles are going to be read from so. \throws CudaError when it is refused.
   virtual std::shared_ptr<const runtime::cuda::DeviceFile> device_file(const File& file) const = 0;
-  /// Reads a chunk of a batch straight into its device's image of the slot; blocks. False: not all of it came.
-  /// Thread-safe for different chunks.
+  /// Reads a chunk of a batch straight into its device's slot; blocks. False: not all of it came. Thread-safe for
+  /// different chunks.
   virtual bool read(const Batch& batch, const ReadChunk& chunk) = 0;
-  /// The detour: copies a chunk that is in the slot into the device's image of it; blocks. Thread-safe for different
-  /// chunks. \throws CudaError.
-  virtual void put(const Batch& batch, const ReadChunk& chunk) = 0;
-  /// When all chunks of a batch are on its device: copies into the slot what describing the tiles takes; blocks.
-  /// \throws CudaError.
-  virtual void fetch_headers(const Batch& batch) = 0;
+  /// When all chunks of a batch are on their way to its device: copies into the host's slot what describing the tiles
+  /// takes; blocks. \throws CudaError.
+  virtual void fetch_headers(Batch& batch) = 0;
 
   /// Describes the tiles of a batch that is decoded on its device. Thread-safe for different batches. What the device
   /// can't decode is flagged.
   virtual void prepare(Batch& batch) = 0;
 
-  /// Puts the copy of a batch to its device on the copy stream: its rows, or its compressed tiles with their
-  /// descriptors. One caller a lane at a time; doesn't wait.
+  /// All of a batch was put on the copy stream: what uses it waits for that. One caller a lane at a time; doesn't wait.
   virtual void upload(Batch& batch) = 0;
 
   /// Puts the decoding of an uploaded batch on a stream. One caller a lane at a time; doesn't wait. `done` is called
   /// from a thread of the lane's own; by then tiles that the device doesn't vouch for are flagged.
   virtual void decode(Batch& batch, const Done& done) = 0;
 
-  /// Copies flagged tiles [patched, patched + patching), which stand one behind the other in the batch's room for
-  /// patches, to their places. As `decode` for the rest.
+  /// All flagged tiles that are being patched were sent. Thread-safe for different batches; as `decode` for the rest.
   virtual void patch(Batch& batch, const Done& done) = 0;
 
   /// Puts everything from carried rows to partial sums, and to pixels in the batch's band, on the compute stream,
@@ -123,9 +133,8 @@ class GpuSet {
 /// Whether `make_gpu_set` would find what it wants; takes nothing. \throws as that.
 void check_gpus(const Config& config, const std::vector<int>& devices);
 
-/// Has the driver make the devices' contexts, side by side, and takes the pages of the first slots meanwhile. What
-/// fails here fails again where it is told. \returns each device's slots, or nothing.
-std::vector<std::vector<runtime::HostMemory>> wake_gpus(const Config& config, const std::vector<int>& devices) noexcept;
+/// Has the driver make the devices' contexts, side by side. What fails here fails again where it is told.
+void wake_gpus(const std::vector<int>& devices) noexcept;
 
 /// For the GPU with that number. \throws ConfigError, CudaError.
 DeviceFacts facts_of_device(const Config& config, const DeviceWork& work, int ordinal);

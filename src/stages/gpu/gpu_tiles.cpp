@@ -33,7 +33,7 @@ cuda::SampleLayout sample_layout(const Batch& batch) {
 }
 
 /// As many bytes as the headers of a level's JPEG tiles seldom exceed: with the level's tables apart, or in each. Of a
-/// tile whose header is longer the CPU says what it is.
+/// tile that was read to the device and whose header is longer the CPU says what it is.
 std::size_t header_bytes(const Batch& batch) { return coding_of(batch).jpeg_tables.empty() ? 1024 : 256; }
 
 /// Headers are asked for so many tiles ahead, and so much of each.
@@ -76,7 +76,7 @@ SlotDecoder::SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::
 
 HeaderRoom::HeaderRoom() : device_(header_room), host_(header_room), pinned_(host_.bytes()) {}
 
-void SlotDecoder::fetch_headers(const Batch& batch, const HeaderRoom& room, cudaStream_t stream) const {
+void SlotDecoder::fetch_headers(Batch& batch, const HeaderRoom& room, cudaStream_t stream) const {
   if (level_of(batch).codec != Codec::jpeg) return;
   const std::size_t most = header_bytes(batch);
   const std::size_t at_a_time = header_room / (sizeof(cuda::TileFront) + most);
@@ -84,6 +84,7 @@ void SlotDecoder::fetch_headers(const Batch& batch, const HeaderRoom& room, cuda
   auto* const fronts = reinterpret_cast<cuda::TileFront*>(room.host().data());
   const std::byte* const host = room.host().data() + places;
   std::byte* const device = room.device().data() + places;
+  std::byte* to = batch.slot.memory().data();
   for (std::size_t first = 0; first < batch.tiles.size(); first += at_a_time) {
     const std::size_t count = std::min(at_a_time, batch.tiles.size() - first);
     for (std::size_t i = 0; i < count; ++i) {
@@ -99,7 +100,12 @@ void SlotDecoder::fetch_headers(const Batch& batch, const HeaderRoom& room, cuda
         cudaMemcpyAsync(room.host().data() + places, device, count * most, cudaMemcpyDeviceToHost, stream));
     SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
     for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(batch.slot.memory().data() + fronts[i].offset, host + i * most, fronts[i].bytes);
+      // One behind the other: together they are no longer than the tiles, which have room in the slot.
+      BatchTile& tile = batch.tiles[first + i];
+      tile.front_offset = static_cast<std::size_t>(to - batch.slot.memory().data());
+      tile.front_length = fronts[i].bytes;
+      std::memcpy(to, host + i * most, fronts[i].bytes);
+      to += fronts[i].bytes;
     }
   }
 }
@@ -127,9 +133,9 @@ void SlotDecoder::describe_coded(Batch& batch, Described& described, const Add& 
   const LevelCoding& coding = coding_of(batch);
   const std::size_t lines = coding.jpeg_tables.empty() ? lines_with_tables : lines_of_header;
   for (std::size_t i = 0; i < batch.tiles.size(); ++i) {
-    // What was read went past the processor's caches, and a header is looked at once: it is asked for ahead.
+    // Another processor wrote it, and a header is looked at once: it is asked for ahead.
     if (i + ahead < batch.tiles.size()) {
-      const std::byte* const header = slot + batch.tiles[i + ahead].offset;
+      const std::byte* const header = slot + batch.tiles[i + ahead].front_offset;
       for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(header + line * cache_line);
     }
     const BatchTile& tile = batch.tiles[i];
@@ -146,11 +152,13 @@ void SlotDecoder::describe_coded(Batch& batch, Described& described, const Add& 
       if (tile.owned) ++batch.missing_tiles;
       continue;
     }
-    std::span<const std::byte> bytes;
+    std::span<const std::byte> front;
+    std::size_t before = 0;  // of the tile's own bytes: an item's header
     if (tile.source == BatchTile::Source::file) {
-      bytes = coded_piece(coding, batch.slot.memory().subspan(tile.offset, tile.length));
+      front = coded_front(coding, batch.slot.memory().subspan(tile.front_offset, tile.front_length), tile.length);
+      before = tile.front_length - front.size();
     }
-    if (!bytes.empty() && add(bytes, static_cast<std::size_t>(bytes.data() - slot), tile.index, placement)) {
+    if (!front.empty() && add(front, tile.length - before, tile.offset + before, tile.index, placement)) {
       numbers_.push_back(static_cast<std::uint32_t>(i));
     } else {
       // The CPU's decoder says what it is.
@@ -165,11 +173,10 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
   const Level& level = level_of(batch);
   const LevelCoding& coding = coding_of(batch);
   const cuda::JpegLevelTables tables(coding.jpeg_tables);
-  const std::size_t there = batch.bytes_on_device ? header_bytes(batch) : SIZE_MAX;
   describe_coded(batch, *jpeg_,
-                 [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
+                 [&](std::span<const std::byte> front, std::size_t length, std::size_t offset, std::int64_t index,
                      const cuda::JpegPlacement& placement) {
-                   return jpeg_->add_front(bytes.first(std::min(bytes.size(), there)), bytes.size(), offset, tables,
+                   return jpeg_->add_front(front, length, offset, tables,
                                            demand_for(level, coding.tiles_say_colour, index),
                                            placement) == cuda::JpegReason::none;
                  });
@@ -181,15 +188,18 @@ void SlotDecoder::describe_jpeg2000(Batch& batch) {
   if (!jpeg2000_) jpeg2000_.emplace(jpeg2000_limits(limits_), upload_);
   const Level& level = level_of(batch);
   describe_coded(batch, *jpeg2000_,
-                 [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
+                 [&](std::span<const std::byte> bytes, std::size_t, std::size_t offset, std::int64_t index,
                      const cuda::JpegPlacement& placement) {
+                   // All of it is there: parts of a tile are found by going through its bytes.
                    return jpeg2000_->add(bytes, offset, demand_for(level, false, index), placement) ==
                           cuda::Jpeg2000Reason::none;
                  });
 }
 
 void SlotDecoder::describe_plain(Batch& batch) {
-  auto* described = reinterpret_cast<cuda::PlacedTile*>(batch.slot.memory().data() + batch.descriptors_offset);
+  jpeg_.reset();
+  jpeg2000_.reset();
+  auto* described = reinterpret_cast<cuda::PlacedTile*>(upload_.data());
   const Level& level = level_of(batch);
   const cuda::SampleLayout layout = sample_layout(batch);
   const auto first_sample = static_cast<std::uint64_t>(coding_of(batch).first_sample);
@@ -217,46 +227,6 @@ void SlotDecoder::describe_plain(Batch& batch) {
   }
 }
 
-void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const PinnedParts& parts,
-                    cudaStream_t stream) {
-  while (bytes > 0) {
-    const std::size_t in_part = static_cast<std::size_t>(from - parts.slot) % parts.bytes;
-    const std::size_t some = std::min(bytes, parts.bytes - in_part);
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(to, from, some, cudaMemcpyHostToDevice, stream));
-    to += some;
-    from += some;
-    bytes -= some;
-  }
-}
-
-void copy_rows_from_slot(std::byte* to, std::size_t pitch, const std::byte* from, std::size_t row_bytes,
-                         std::size_t rows, const PinnedParts& parts, cudaStream_t stream) {
-  while (rows > 0) {
-    const std::size_t in_part = static_cast<std::size_t>(from - parts.slot) % parts.bytes;
-    const std::size_t whole = std::min(rows, (parts.bytes - in_part) / row_bytes);
-    if (whole > 0) {
-      SLIDESTREAM_CUDA(cudaMemcpy2DAsync(to, pitch, from, row_bytes, row_bytes, whole, cudaMemcpyHostToDevice, stream));
-    } else {
-      copy_from_slot(to, from, row_bytes, parts, stream);
-    }
-    const std::size_t copied = std::max<std::size_t>(whole, 1);
-    to += copied * pitch;
-    from += copied * row_bytes;
-    rows -= copied;
-  }
-}
-
-std::size_t SlotDecoder::upload(const Batch& batch, const PinnedParts& parts, cudaStream_t stream) {
-  const std::span<std::byte> host = batch.slot.memory();
-  const std::size_t bytes = batch.bytes_on_device ? 0 : whole_reads(batch.compressed_end);
-  copy_from_slot(compressed_.data(), host.data(), bytes, parts, stream);
-  if (level_of(batch).codec != Codec::none) return bytes;
-  const std::size_t described = batch.tiles.size() * sizeof(cuda::PlacedTile);
-  copy_from_slot(compressed_.data() + batch.descriptors_offset, host.data() + batch.descriptors_offset, described,
-                 parts, stream);
-  return bytes + described;
-}
-
 template <class Described>
 void SlotDecoder::fetch_verdicts(const Described& described, cudaStream_t stream) {
   if (described.tiles() == 0) return;
@@ -278,7 +248,10 @@ void SlotDecoder::decode(const Batch& batch, const ByPlane<std::byte*>& own_rows
     }
     return;
   }
-  const auto* described = reinterpret_cast<const cuda::PlacedTile*>(compressed_.data() + batch.descriptors_offset);
+  std::byte* const on_device = compressed_.data() + batch.descriptors_offset;
+  SLIDESTREAM_CUDA(cudaMemcpyAsync(on_device, upload_.data(), batch.tiles.size() * sizeof(cuda::PlacedTile),
+                                   cudaMemcpyHostToDevice, stream));
+  const auto* described = reinterpret_cast<const cuda::PlacedTile*>(on_device);
   constexpr ByPlane<decltype(&cuda::place_tiles)> place = {cuda::place_tiles, cuda::place_rgb_tiles};
   for (std::size_t plane = 0; plane < plane_count; ++plane) {
     if (!wanted_[plane]) continue;

@@ -23,12 +23,6 @@
 
 namespace slidestream {
 
-/// A slot is pinned in parts of so many bytes from its beginning on, of which the last may be shorter.
-struct PinnedParts {
-  const std::byte* slot = nullptr;
-  std::size_t bytes = 0;
-};
-
 /// What headers of tiles pass through on their way from the current device to the host.
 class HeaderRoom {
  public:
@@ -49,23 +43,20 @@ class SlotDecoder {
   /// Bytes of device memory that a decoder takes on the current device. \throws CudaError.
   static std::size_t scratch_bytes(const TileLimits& limits);
 
-  /// `planes` are the slot's, that of luminance behind that of RGB where there are both; `compressed` is the device's
-  /// image of the slot. Memory belongs to the caller. \throws CudaError.
+  /// `planes` are the slot's, that of luminance behind that of RGB where there are both; `compressed` is where its
+  /// tiles are gathered. Memory belongs to the caller. \throws CudaError.
   SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::byte>>& planes, std::span<std::byte> compressed,
               std::span<std::byte> scratch, std::span<std::byte> pinned);
 
-  /// The device's image of the slot.
+  /// Where tiles are gathered, and behind them what says of uncompressed ones where they go.
   std::span<std::byte> compressed() const noexcept { return compressed_; }
 
-  /// Copies what describing takes from the device's image of the slot, where a batch's tiles were read to, into the
-  /// host's. Blocks until it is there. \throws CudaError.
-  void fetch_headers(const Batch& batch, const HeaderRoom& room, cudaStream_t stream) const;
+  /// Copies what describing takes of a batch's tiles, which are on the device alone, into the host's slot. Blocks until
+  /// it is there. \throws CudaError.
+  void fetch_headers(Batch& batch, const HeaderRoom& room, cudaStream_t stream) const;
 
-  /// Describes all tiles of a batch whose bytes are in the host's slot, and flags those that the device can't decode.
+  /// Describes all tiles of a batch by their fronts in the host's slot, and flags those that the device can't decode.
   void describe(Batch& batch);
-
-  /// Puts the copy of a batch's compressed bytes on `stream`. \returns the bytes copied. \throws CudaError.
-  std::size_t upload(const Batch& batch, const PinnedParts& parts, cudaStream_t stream);
 
   /// Puts the decoding of an uploaded batch on `stream`: into the planes whose pixels (panel.x0, strip.y0) are at
   /// `own_rows`, null for one that nobody wants. \throws CudaError.
@@ -79,7 +70,8 @@ class SlotDecoder {
   void describe_jpeg(Batch& batch);
   void describe_jpeg2000(Batch& batch);
   void describe_plain(Batch& batch);
-  /// Missing tiles become white, and others are added by `add(bytes, tile, placement)` to `described`, or flagged.
+  /// Missing tiles become white, and others are added to `described` by `add(front, length, offset, tile,
+  /// placement)`, or flagged.
   template <class Described, class Add>
   void describe_coded(Batch& batch, Described& described, const Add& add);
   /// Copies the verdicts back. `Described` is a batch of either codec.
@@ -93,25 +85,13 @@ class SlotDecoder {
   std::span<std::byte> compressed_;
   std::span<std::byte> verdicts_;       ///< device
   std::span<std::byte> host_verdicts_;  ///< pinned
-  std::span<std::byte> upload_;         ///< pinned: of one of the batches below, for they keep what they know there
+  std::span<std::byte>
+      upload_;  ///< pinned: of one of the batches below, which keep what they know there, or of uncompressed tiles
   std::optional<cuda::JpegBatch> jpeg_;
   std::optional<cuda::Jpeg2000Batch> jpeg2000_;
   std::unique_ptr<cuda::JpegBatchDecoder> jpeg_decoder_;
   std::unique_ptr<cuda::Jpeg2000BatchDecoder> jpeg2000_decoder_;  ///< null where the CPU decodes JPEG 2000
   std::vector<std::uint32_t> numbers_;  ///< of the batch's tiles, in the order in which the device knows them
 };
-
-/// Puts a copy from a slot to the device on the stream: part by part, for what was pinned apart isn't copied in one.
-void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes, const PinnedParts& parts,
-                    cudaStream_t stream);
-
-/// The same of rows that stand one behind the other in the slot, to rows `pitch` bytes apart.
-void copy_rows_from_slot(std::byte* to, std::size_t pitch, const std::byte* from, std::size_t row_bytes,
-                         std::size_t rows, const PinnedParts& parts, cudaStream_t stream);
-
-/// Bytes of a slot that are pinned before the rest: all of a short one. What stands at a slot's end is behind them.
-inline std::size_t pinned_front(std::size_t slot_bytes, std::size_t front) {
-  return slot_bytes < 2 * front ? slot_bytes : front;
-}
 
 }  // namespace slidestream

@@ -23,6 +23,13 @@ namespace slidestream {
 struct Band;
 struct Parcel;
 
+/// Where the bytes of a batch's tiles are read to.
+enum class BytesGo {
+  to_slot,    ///< the host's slot. What a device decodes is copied there afterwards
+  by_ring,    ///< the device's slot, by way of its pinned ring: the host's slot has the tiles' headers
+  to_device,  ///< the device's slot, by cuFile: as before
+};
+
 /// A strip under way. There are as many as slots; each is reused for the whole run.
 struct Batch {
   std::size_t lane = 0;
@@ -36,12 +43,14 @@ struct Batch {
   bool last = false;   ///< no strip of the chain comes after
 
   std::vector<ReadChunk> chunks;
-  std::size_t chunks_a_turn = 1;           ///< that a thread reads at a time
-  std::atomic<std::size_t> next_chunk{0};  ///< that no thread reads yet
+  std::vector<ReadPart> parts;            ///< of them
+  std::atomic<std::size_t> next_part{0};  ///< that no thread reads yet
   std::vector<BatchTile> tiles;
-  std::atomic<std::size_t> chunks_to_come{0};  ///< with `bytes_on_device`: whose bytes aren't on the device yet
+  std::vector<std::uint32_t> tile_order;      ///< with `by_ring`: those that have bytes, in the order of these
+  std::atomic<std::size_t> fronts_end{0};     ///< with `by_ring`: of the host's slot: headers of tiles end there
+  std::atomic<std::size_t> parts_to_come{0};  ///< with `to_device`: whose bytes aren't on the device yet
   bool decode_on_device = false;
-  bool bytes_on_device = false;        ///< tiles are read straight into its memory: the slot has their headers at most
+  BytesGo bytes = BytesGo::to_slot;
   std::size_t compressed_end = 0;      ///< of the slot: bytes before it are what was read
   std::size_t descriptors_offset = 0;  ///< of the slot: what the device is told of each tile
   std::size_t patches_offset = 0;      ///< of the slot: room for tiles that the CPU decodes after all
@@ -70,6 +79,8 @@ struct Batch {
     return empty || slide->abandoned.load(std::memory_order_relaxed) || slide->failed_before({strip_index, item});
   }
   std::size_t strip_of_chain() const noexcept { return strip_index - chain->plan.first_strip; }
+  /// Whether the device's part of it begins on the host: rows that the CPU decoded, or bytes that it looks at.
+  bool has_bytes_to_send() const noexcept { return bytes == BytesGo::to_slot && !skip(); }
   /// Bytes that a tile which the CPU decodes after all takes in the room for patches: its planes one after the other.
   std::int64_t patch_bytes() const;
   /// Of pixel (panel.x0, strip.y0) in a plane whose first row is carry_in_y0.

@@ -15,7 +15,6 @@
 
 #include "planning/operator_needs.hpp"
 #include "planning/strip_plan.hpp"
-#include "runtime/host_memory.hpp"
 #include "runtime/stage_meter.hpp"
 #include "stages/run/batch.hpp"
 #include "stages/run/images_under_way.hpp"
@@ -38,10 +37,6 @@ std::uint64_t decode_memory_bytes(const Config& config) noexcept;
 
 /// \throws Error when decoding a tile of the level on the CPU takes more than that, as far as its codec is known.
 void check_decode_memory(const Config& config, const Slide& slide, std::size_t level);
-
-/// Bytes at the beginning of a long slot that are pinned apart, unless a test wants others: what a batch of compressed
-/// tiles seldom exceeds.
-constexpr std::size_t usual_pinned_front = std::size_t{256} << 20;
 
 /// What the stages share for one run.
 struct RunContext {
@@ -89,11 +84,6 @@ struct RunContext {
   bool lanes_are_devices() const noexcept { return carried_on_device; }
   /// Of the stages that this run has, in their order.
   std::vector<const runtime::StageMeter*> meters() const;
-
-  /// Bytes at the beginning of a long slot that are pinned apart.
-  std::size_t pinned_front = usual_pinned_front;
-  /// Of each lane, blocks for its first slots that were taken before the run; may be fewer lanes.
-  std::vector<std::vector<runtime::HostMemory>> slots_ahead;
 
   /// For tests: called at the start of each stage's work on a strip; what it throws is the stage's failure.
   void (*fault)(void* data, const char* stage, const std::string& path, std::size_t strip) = nullptr;

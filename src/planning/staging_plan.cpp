@@ -1,0 +1,32 @@
+#include "planning/staging_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace slidestream {
+namespace {
+
+/// Where nobody says: a third of the last caches, within limits. The bytes that are read beside it pass through the
+/// caches, too.
+constexpr std::size_t least_usual = std::size_t{64} << 20;
+constexpr std::size_t most_usual = std::size_t{128} << 20;
+
+/// Chunks that a device has at least: two for each of the threads that read for it.
+constexpr std::size_t least_chunks = 16;
+/// Shorter copies cost more to start than to make, and longer ones make threads wait for each other.
+constexpr std::size_t least_chunk = std::size_t{64} << 10;
+constexpr std::size_t most_chunk = std::size_t{4} << 20;
+
+}  // namespace
+
+StagingPlan staging_plan(const GpuConfig& gpu, std::size_t last_cache_bytes, std::size_t devices) {
+  const std::size_t all = gpu.staging_mib > 0 ? static_cast<std::size_t>(gpu.staging_mib) << 20
+                                              : std::clamp(last_cache_bytes / 3, least_usual, most_usual);
+  const std::size_t share = all / devices;
+  StagingPlan plan;
+  plan.chunk_bytes = std::clamp(std::bit_floor(share / least_chunks), least_chunk, most_chunk);
+  plan.chunks = std::max<std::size_t>(1, share / plan.chunk_bytes);
+  return plan;
+}
+
+}  // namespace slidestream
