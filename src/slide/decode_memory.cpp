@@ -53,6 +53,8 @@ std::uint64_t table_bytes(const Slide& slide) noexcept {
   return tiles * sizeof(TileRange) + impl_of(slide).container->kept_bytes();
 }
 
+std::uint64_t opening_bytes(const Slide& slide) noexcept { return impl_of(slide).compared_bytes; }
+
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept {
   constexpr std::uint64_t state = std::uint64_t{1} << 20;  // of a codec, whatever the tile
   const auto samples = static_cast<std::uint64_t>(coding.samples);

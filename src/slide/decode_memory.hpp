@@ -60,4 +60,7 @@ std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noex
 /// Memory of an open slide's tables of tiles, and of what its container keeps, in bytes.
 std::uint64_t table_bytes(const Slide& slide) noexcept;
 
+/// Most bytes of pictures that were held at a time while the slide was opened.
+std::uint64_t opening_bytes(const Slide& slide) noexcept;
+
 }  // namespace slidestream

@@ -122,12 +122,15 @@ std::vector<Part> read_parts(const Slide& slide, std::size_t level, std::int64_t
   return parts;
 }
 
-/// Where the larger level's tiles lie in the smaller, along an axis. Cells are of so many tiles that some pixels of the
-/// smaller level lie in them.
+/// Side of a cell in the larger level: so many of its tiles that some pixels of the smaller one lie in them.
+double cell_side(std::int64_t tile, double factor) {
+  return static_cast<double>(tile) * std::ceil(least_cell_side * factor / static_cast<double>(tile));
+}
+
+/// Where cells of the larger level lie in the smaller, along an axis.
 class CellGrid {
  public:
-  CellGrid(std::int64_t tile, double factor)
-      : side_(static_cast<double>(tile) * std::ceil(least_cell_side * factor / static_cast<double>(tile)) / factor) {}
+  CellGrid(std::int64_t tile, double factor) : side_(cell_side(tile, factor) / factor) {}
 
   /// The first pixel of the cell behind the one that a pixel lies in.
   std::int64_t next(std::int64_t pixel) const {
@@ -211,20 +214,48 @@ struct Range {
   std::int64_t end;
 };
 
+/// What is looked at of two levels to compare them.
+struct Comparison {
+  Comparison(const Level& large, const Level& small)
+      : factor_x(level_factor(large.width, small.width)), factor_y(level_factor(large.height, small.height)) {
+    const std::int64_t pixels = small.width * small.height;
+    is_tiny = pixels < least_compared_pixels || std::max(factor_x, factor_y) > largest_factor;
+    has_huge_tiles = tile_pixels(small) > most_tile_pixels || tile_pixels(large) > most_tile_pixels;
+    const bool is_sampled = pixels > most_compared_pixels || (is_power_of_two(factor_x) && is_power_of_two(factor_y));
+    const std::int64_t sampled = std::clamp<std::int64_t>(most_held_pixels / tile_pixels(small), 1, most_parts);
+    parts = is_sampled ? sampled : pixels;
+  }
+
+  double factor_x;
+  double factor_y;
+  bool is_tiny;
+  bool has_huge_tiles;
+  std::int64_t parts;  ///< tiles of the smaller one, at most
+};
+
 }  // namespace
+
+std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept {
+  const Comparison comparison(larger, level);
+  if (comparison.is_tiny || comparison.has_huge_tiles) return 0;
+  const double tiles = static_cast<double>(std::min(comparison.parts, level.columns * level.rows));
+  const double parts = std::min(tiles * static_cast<double>(tile_pixels(level)),
+                                static_cast<double>(level.width) * static_cast<double>(level.height));
+  // A pixel of the smaller level more along each axis, as its border lies within a tile of the larger one.
+  const double cell = (cell_side(larger.tile_width, comparison.factor_x) + comparison.factor_x) *
+                      (cell_side(larger.tile_height, comparison.factor_y) + comparison.factor_y);
+  return static_cast<std::uint64_t>(parts + std::min(cell, static_cast<double>(most_cell_pixels)));
+}
 
 bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget) {
   const Level& large = slide.coded_level(larger);
   const Level& small = slide.coded_level(level);
-  const double factor_x = level_factor(large.width, small.width);
-  const double factor_y = level_factor(large.height, small.height);
-  const double factor = std::max(factor_x, factor_y);
-  const std::int64_t pixels = small.width * small.height;
-  if (pixels < least_compared_pixels || factor > largest_factor) return true;
-  if (tile_pixels(small) > most_tile_pixels || tile_pixels(large) > most_tile_pixels) return false;
-  const bool is_sampled = pixels > most_compared_pixels || (is_power_of_two(factor_x) && is_power_of_two(factor_y));
-  const std::int64_t sampled = std::clamp<std::int64_t>(most_held_pixels / tile_pixels(small), 1, most_parts);
-  const std::vector<Part> parts = read_parts(slide, level, is_sampled ? sampled : pixels, budget);
+  const Comparison comparison(large, small);
+  if (comparison.is_tiny) return true;
+  if (comparison.has_huge_tiles) return false;
+  const double factor_x = comparison.factor_x;
+  const double factor_y = comparison.factor_y;
+  const std::vector<Part> parts = read_parts(slide, level, comparison.parts, budget);
   Pairs pairs;
   std::size_t compared = 0;
   const std::vector<Cell> cells = choose_cells(parts, {large.tile_width, factor_x}, {large.tile_height, factor_y});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <slidestream/slide.hpp>
 
 #include "slide/open_budget.hpp"
@@ -19,5 +20,8 @@ namespace slidestream {
 /// tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling thread.
 /// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
 bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
+
+/// Most bytes of pictures that `is_like_level` holds at a time for these levels, as files have them.
+std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept;
 
 }  // namespace slidestream

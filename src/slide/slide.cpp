@@ -75,6 +75,7 @@ void drop_unlike_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions
   const OpenBudget budget(impl.info.path, impl.files.size(), options);
   std::vector<Level>& levels = impl.info.levels;
   for (std::size_t i = 1; i < levels.size();) {
+    impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide.coded_level(i - 1), slide.coded_level(i)));
     if (is_like_level(slide, i - 1, i, budget)) {
       ++i;
       continue;

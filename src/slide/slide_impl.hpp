@@ -22,6 +22,7 @@ struct Slide::Impl {
   std::vector<Level> coded;          ///< levels as the files have them
   std::vector<LevelCoding> codings;  ///< one a level
   std::unique_ptr<Container> container;
+  std::uint64_t compared_bytes = 0;  ///< most bytes of pictures that were compared at a time when it was opened
   std::unique_ptr<const ColourConversion> conversion;  ///< of decoded tiles; null: none
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include <slidestream/error.hpp>
 
@@ -217,6 +218,7 @@ class Planner {
     for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
     forecast_.decode_bytes = decode_memory_bytes(config_);
     forecast_.small_levels_bytes = small_levels(open);
+    forecast_.opening_bytes = compared_levels();
     std::vector<std::uint64_t> tables;
     for (const SlideForecast& slide : forecast_.slides) tables.push_back(slide.table_bytes);
     std::ranges::sort(tables, std::greater{});
@@ -304,6 +306,13 @@ class Planner {
     } catch (const SlideError&) {
       return sum;  // Each slide says it.
     }
+  }
+
+  /// Of levels that slides which are opened at a time compare.
+  std::uint64_t compared_levels() {
+    std::ranges::sort(opening_, std::greater{});
+    opening_.resize(std::min(opening_.size(), machine_.lanes + most_slow));
+    return std::accumulate(opening_.begin(), opening_.end(), std::uint64_t{0});
   }
 
   void add_network(const Network& network) {
@@ -409,6 +418,7 @@ class Planner {
     slide.codec = name(level.codec);
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, machine_.work, *opened, index);
     add_small_level(info);
+    opening_.push_back(opening_bytes(*opened));
     if (needs_.empty()) return;
     slide.table_bytes = table_bytes(*opened);
     if (!slide.decoded_on_gpu) {
@@ -460,6 +470,7 @@ class Planner {
   std::vector<OfNetwork> networks_;
   std::vector<std::uint64_t> maps_;
   std::vector<std::uint64_t> small_levels_;
+  std::vector<std::uint64_t> opening_;
   std::vector<std::uint64_t> masks_;  ///< what is kept of them while a slide is under way
 };
 
@@ -467,7 +478,8 @@ class Planner {
 
 std::uint64_t RunForecast::host_bytes() const noexcept {
   return static_cast<std::uint64_t>(slots) * host_slot_bytes + carry_bytes + staging_bytes + results_bytes +
-         maps_bytes + images_bytes() + networks_bytes + decode_bytes + small_levels_bytes + tables_bytes;
+         maps_bytes + images_bytes() + networks_bytes + decode_bytes + small_levels_bytes + opening_bytes +
+         tables_bytes;
 }
 
 std::uint64_t RunForecast::touched_bytes() const noexcept {
@@ -476,7 +488,7 @@ std::uint64_t RunForecast::touched_bytes() const noexcept {
   for (const SlideForecast& slide : slides) most_tile = std::max(most_tile, slide.tile_bytes);
   return static_cast<std::uint64_t>(slots_used) * std::min(most_touched(*this), host_slot_bytes) + carry_touched_bytes +
          staging_bytes + results_bytes + maps_bytes + images_bytes() + networks_bytes + small_levels_bytes +
-         tables_bytes + std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
+         opening_bytes + tables_bytes + std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
 }
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {

@@ -11,7 +11,9 @@
 #include "operators/registry.hpp"
 #include "planning/device_sizing.hpp"
 #include "stages/run/batch.hpp"
+#include "stages/source.hpp"
 #include "support/test_slides.hpp"
+#include "synth/synth.hpp"
 
 using namespace slidestream;
 
@@ -200,6 +202,33 @@ TEST_CASE("waves of JPEG 2000 take what memory is left, for RGB fewer tiles in m
   CHECK(rgb.tiles.wave > 1024);
   CHECK(rgb.decode_scratch > rgb.tiles.wave * 300000);
   CHECK(rgb.total() <= gpu_model("h200").memory);
+}
+
+TEST_CASE("levels that slides compare while they are opened are in the forecast") {
+  const test::TemporaryFolder folder;
+  SynthOptions options;
+  options.width = 1024;
+  options.height = 768;
+  options.levels = 2;
+  std::vector<std::string> slides;
+  for (const int tile : {256, 512}) {
+    options.tile = tile;
+    slides.push_back((folder.path() / (std::to_string(tile) + ".svs")).string());
+    write_synthetic_slide(slides.back(), options);
+  }
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  const std::uint64_t of_first = forecast_run(config, {slides[0]}).opening_bytes;
+  const std::uint64_t of_second = forecast_run(config, {slides[1]}).opening_bytes;
+  // The lower level as a whole, and a tile of the upper one.
+  CHECK(of_first >= 256 * 192 + 256 * 256);
+  CHECK(of_second >= 256 * 192 + 512 * 512);
+  CHECK(of_second < 2 * 512 * 512);
+  CHECK(forecast_run(config, slides).opening_bytes == of_first + of_second);
+  const std::vector<std::string> many(3 * most_slow, slides[1]);
+  const RunForecast all = forecast_run(config, many);
+  CHECK(all.opening_bytes == (1 + most_slow) * of_second);
+  CHECK(all.touched_bytes() >= all.opening_bytes);
 }
 
 TEST_CASE("small levels are in the forecast of whatever looks at them") {
