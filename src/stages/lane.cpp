@@ -1,6 +1,5 @@
 #include "stages/lane.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -8,6 +7,7 @@
 
 #include "stages/emit.hpp"
 #include "stages/images/copied_tiles.hpp"
+#include "stages/run_threads.hpp"
 
 namespace slidestream {
 
@@ -15,9 +15,9 @@ namespace flow = tbb::flow;
 
 namespace {
 
-/// Storage, and the copying from the system's cache, answer several requests at a time better than one. Where a GPU
-/// does the rest, that copying is most of what the processors do: with few of them all take part.
-std::size_t readers(const RunContext& context) { return static_cast<std::size_t>(std::clamp(context.threads, 2, 8)); }
+std::size_t readers(const RunContext& context) {
+  return reading_threads(static_cast<std::size_t>(context.threads), context.gpus == nullptr ? 0 : context.lanes);
+}
 
 }  // namespace
 

@@ -22,7 +22,7 @@ namespace {
 /// that open slides, hand over results, show progress and prepare slots.
 std::size_t other_threads(std::size_t of_graph, std::size_t devices) {
   const std::size_t lanes = std::max<std::size_t>(1, devices);
-  const std::size_t reading = std::clamp<std::size_t>(of_graph, 2, 8) * lanes;
+  const std::size_t reading = reading_threads(of_graph, devices) * lanes;
   const std::size_t writing = devices == 0 ? std::clamp<std::size_t>(of_graph / 2, 2, 8) : 16;
   const std::size_t of_devices = 8 * devices;
   const std::size_t opening = lanes + most_slow;
@@ -86,6 +86,13 @@ std::shared_ptr<Meeting> new_meeting(int tasks) {
 }
 
 }  // namespace
+
+std::size_t reading_threads(std::size_t of_graph, std::size_t devices) noexcept {
+  constexpr std::size_t usual = 8;
+  constexpr std::size_t most_of_device = 12;
+  const std::size_t few = std::clamp<std::size_t>(of_graph, 2, usual);
+  return devices == 0 ? few : std::max(few, std::min(most_of_device, of_graph * 3 / 4 / devices));
+}
 
 int threads_to_be_had(int wanted, std::size_t devices, const std::function<void(const std::string&)>& on_message) {
   const auto all = static_cast<std::size_t>(wanted);

@@ -11,6 +11,7 @@
 #include "operators/registry.hpp"
 #include "planning/device_sizing.hpp"
 #include "stages/run/batch.hpp"
+#include "stages/run_threads.hpp"
 #include "stages/source.hpp"
 #include "support/test_slides.hpp"
 #include "synth/synth.hpp"
@@ -202,6 +203,21 @@ TEST_CASE("waves of JPEG 2000 take what memory is left, for RGB fewer tiles in m
   CHECK(rgb.tiles.wave > 1024);
   CHECK(rgb.decode_scratch > rgb.tiles.wave * 300000);
   CHECK(rgb.total() <= gpu_model("h200").memory);
+}
+
+TEST_CASE("threads that read: all of few, and more for a device where there are many") {
+  for (const std::size_t devices : {0, 1, 2}) {
+    CHECK(reading_threads(1, devices) == 2);
+    CHECK(reading_threads(4, devices) == 4);
+    CHECK(reading_threads(8, devices) == 8);
+  }
+  CHECK(reading_threads(64, 0) == 8);
+  CHECK(reading_threads(12, 1) == 9);
+  CHECK(reading_threads(16, 1) == 12);
+  CHECK(reading_threads(64, 1) == 12);
+  CHECK(reading_threads(16, 2) == 8);
+  CHECK(reading_threads(32, 2) == 12);
+  CHECK(reading_threads(64, 4) == 12);
 }
 
 TEST_CASE("levels that slides compare while they are opened are in the forecast") {

@@ -21,6 +21,7 @@ using namespace slidestream;
 using runtime::StagingRing;
 using runtime::cuda::DeviceMemory;
 using runtime::cuda::DeviceScope;
+using runtime::cuda::Event;
 using runtime::cuda::Staging;
 using runtime::cuda::Stream;
 
@@ -42,7 +43,7 @@ struct Ring {
     const DeviceScope here(device);
     auto chunk = staging.ring().acquire();
     for (std::size_t i = 0; i < bytes; ++i) chunk->memory()[i + 16] = value_of(at + i);
-    staging.copy(std::move(*chunk), memory.bytes().data() + at, 16, bytes, stream.get());
+    staging.copy(std::move(*chunk), memory.bytes().data() + at, 16, bytes);
   }
 
   DeviceScope scope;
@@ -50,6 +51,7 @@ struct Ring {
   DeviceMemory memory;
   Staging staging;
   Stream stream;
+  Event sent;
 };
 
 bool is_right(const DeviceMemory& memory) {
@@ -82,6 +84,9 @@ TEST_CASE("what several threads send by small rings arrives on each of several d
     }
     for (std::thread& thread : threads) thread.join();
     for (const auto& ring : rings) {
+      // A stream that waits for the event has all of them.
+      ring->staging.record(ring->sent.get());
+      cudaStreamWaitEvent(ring->stream.get(), ring->sent.get());
       cudaStreamSynchronize(ring->stream.get());
       CHECK(is_right(ring->memory));
       ring->staging.ring().reclaim();
@@ -118,7 +123,7 @@ TEST_CASE("a device that fails is told to whoever uses its ring, and chunks that
       const DeviceScope here(0);
       auto chunk = ring.staging.ring().acquire();
       test::fake_fail_call(number - 1, failure);
-      CHECK_THROWS_AS(ring.staging.copy(std::move(*chunk), ring.memory.bytes().data(), 0, 100, ring.stream.get()),
+      CHECK_THROWS_AS(ring.staging.copy(std::move(*chunk), ring.memory.bytes().data(), 0, 100),
                       CudaError);
       test::fake_recover();
       CHECK(chunk);

@@ -1,5 +1,6 @@
 #include "runtime/cuda/staging.hpp"
 
+#include <span>
 #include <utility>
 
 #include "runtime/cuda/check.hpp"
@@ -29,9 +30,11 @@ Staging::Staging(std::size_t chunks, std::size_t chunk_bytes, int device, int nu
 template <class Put>
 void Staging::put(StagingRing::Chunk&& chunk, cudaStream_t stream, const Put& put_copy) {
   const Events& events = events_[chunk.index()];
-  const std::lock_guard lock(mutex_);
+  Lane& lane = lane_of(chunk.index());
+  if (stream == nullptr) stream = lane.stream.get();
+  const std::lock_guard lock(lane.mutex);
   SLIDESTREAM_CUDA(cudaEventRecord(events.begun.get(), stream));
-  put_copy();
+  put_copy(stream);
   try {
     SLIDESTREAM_CUDA(cudaEventRecord(events.ended.get(), stream));
   } catch (...) {
@@ -42,22 +45,35 @@ void Staging::put(StagingRing::Chunk&& chunk, cudaStream_t stream, const Put& pu
   ring_.leave(std::move(chunk));
 }
 
-void Staging::copy(StagingRing::Chunk&& chunk, std::byte* to, std::size_t begin, std::size_t bytes,
-                   cudaStream_t stream) {
+void Staging::copy(StagingRing::Chunk&& chunk, std::byte* to, std::size_t begin, std::size_t bytes) {
   const std::byte* const from = chunk.memory().subspan(begin, bytes).data();
-  put(std::move(chunk), stream,
-      [&] { SLIDESTREAM_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream)); });
+  put(std::move(chunk), nullptr,
+      [&](cudaStream_t stream) { SLIDESTREAM_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream)); });
 }
 
 void Staging::copy_rows(StagingRing::Chunk&& chunk, const Rows& rows, cudaStream_t stream) {
-  if (rows.count == 1 || rows.pitch == rows.bytes) {
-    return copy(std::move(chunk), rows.to, 0, rows.count * rows.bytes, stream);
-  }
-  const std::byte* const from = chunk.memory().first(rows.count * rows.bytes).data();
-  put(std::move(chunk), stream, [&] {
-    SLIDESTREAM_CUDA(cudaMemcpy2DAsync(rows.to, rows.pitch, from, rows.bytes, rows.bytes, rows.count,
-                                       cudaMemcpyHostToDevice, stream));
+  const std::size_t bytes = rows.count * rows.bytes;
+  const std::byte* const from = chunk.memory().first(bytes).data();
+  const bool is_one_run = rows.count == 1 || rows.pitch == rows.bytes;
+  put(std::move(chunk), stream, [&](cudaStream_t on) {
+    SLIDESTREAM_CUDA(is_one_run ? cudaMemcpyAsync(rows.to, from, bytes, cudaMemcpyHostToDevice, on)
+                                : cudaMemcpy2DAsync(rows.to, rows.pitch, from, rows.bytes, rows.bytes, rows.count,
+                                                    cudaMemcpyHostToDevice, on));
   });
+}
+
+void Staging::record(cudaEvent_t event) {
+  Lane& first = lanes_.front();
+  const std::lock_guard lock(first.mutex);
+  for (Lane& lane : std::span(lanes_).subspan(1)) {
+    SLIDESTREAM_CUDA(cudaEventRecord(lane.put.get(), lane.stream.get()));
+    SLIDESTREAM_CUDA(cudaStreamWaitEvent(first.stream.get(), lane.put.get()));
+  }
+  SLIDESTREAM_CUDA(cudaEventRecord(event, first.stream.get()));
+}
+
+void Staging::finish() noexcept {
+  for (const Lane& lane : lanes_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(lane.stream.get()));
 }
 
 bool Staging::has_ended(std::size_t chunk) {

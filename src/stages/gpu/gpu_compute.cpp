@@ -227,7 +227,7 @@ void GpuDevice::compute(Batch& batch, const GpuSet::Done& done) {
     const std::size_t sent = slot.sent_bytes.exchange(0);
     if (sent > 0) {
       // Of one that was left in between, too: what was sent of it comes before what the slot is used for next.
-      if (batch.skip()) SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
+      if (batch.skip()) staging_.record(slot.copied.get());
       SLIDESTREAM_CUDA(cudaStreamWaitEvent(on.stream.get(), slot.copied.get()));
     }
     guarded(context_, "compute", batch, [&] { enqueue(batch, slot, on); });

@@ -119,7 +119,7 @@ void GpuDevice::finish() noexcept {
 }
 
 void GpuDevice::wait_for_streams() noexcept {
-  SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(copy_stream_.get()));
+  staging_.finish();
   SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(band_stream_.get()));
   for (const auto& compute : compute_streams_) SLIDESTREAM_CUDA_NOEXCEPT(cudaStreamSynchronize(compute->stream.get()));
   for (const auto& slot : slots_) {
@@ -143,7 +143,7 @@ void GpuDevice::fetch_headers(Batch& batch) {
   const DeviceScope scope(device_.ordinal);
   DeviceSlot& slot = slot_of(batch);
   // Some may have come by the ring.
-  SLIDESTREAM_CUDA(cudaEventRecord(slot.copied.get(), copy_stream_.get()));
+  staging_.record(slot.copied.get());
   SLIDESTREAM_CUDA(cudaStreamWaitEvent(slot.decode_stream.get(), slot.copied.get()));
   slot.decoder->fetch_headers(batch, *slot.headers, slot.decode_stream.get());
 }
@@ -154,7 +154,7 @@ void GpuDevice::send(const Batch& batch, runtime::StagingRing::Chunk&& chunk, st
   DeviceSlot& slot = slot_of(batch);
   slot.sent_bytes.fetch_add(bytes, std::memory_order_relaxed);
   std::byte* const there = slot.decoder->compressed().subspan(to, bytes).data();
-  staging_.copy(std::move(chunk), there, from, bytes, copy_stream_.get());
+  staging_.copy(std::move(chunk), there, from, bytes);
 }
 
 void GpuDevice::add_pieces(DeviceSlot& slot, const std::byte* from, std::size_t from_pitch,
@@ -185,7 +185,7 @@ std::size_t GpuDevice::begin_sending(const Batch& batch) {
   DeviceSlot& slot = slot_of(batch);
   slot.pieces.clear();
   slot.next_piece.store(0, std::memory_order_relaxed);
-  slot.piece_stream = copy_stream_.get();
+  slot.piece_stream = nullptr;
   if (batch.decode_on_device) {
     std::byte* const to = slot.decoder->compressed().data();
     add_pieces(slot, batch.slot.memory().data(), batch.compressed_end,
@@ -242,7 +242,7 @@ bool GpuDevice::send_piece(const Batch& batch) {
 
 void GpuDevice::upload(Batch& batch) {
   const DeviceScope scope(device_.ordinal);
-  SLIDESTREAM_CUDA(cudaEventRecord(slot_of(batch).copied.get(), copy_stream_.get()));
+  staging_.record(slot_of(batch).copied.get());
 }
 
 ByPlane<std::byte*> GpuDevice::own_rows(const Batch& batch, const DeviceSlot& slot) {

@@ -101,7 +101,7 @@ class GpuDevice {
     std::optional<runtime::cuda::PinnedRange> pinned;  ///< the host's memory of the slot
     std::vector<Piece> pieces;                         ///< that are sent from the host's slot
     std::atomic<std::size_t> next_piece{0};
-    cudaStream_t piece_stream = nullptr;
+    cudaStream_t piece_stream = nullptr;     ///< null: the ring's
     std::atomic<std::size_t> sent_bytes{0};  ///< of the present batch
     runtime::cuda::Event copied;
     // A stream for each slot: decoding is bound by latency, and that of several batches goes on side by side.
@@ -181,7 +181,6 @@ class GpuDevice {
 
   std::vector<SlotMemory> slot_memory_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until it is first used
-  runtime::cuda::Stream copy_stream_;
   runtime::cuda::Staging staging_;
   runtime::cuda::Stream band_stream_;  ///< bands and parcels on their way to the host
   // A device does what is on different streams in any order, so each is waited for apart: what is done isn't held up by
