@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -65,13 +66,20 @@ std::string networks_text(const Config& config, const volume::VolumeNetworks& ne
     loaded += needs.loaded;
     run = std::max(run, needs.run);
   }
-  const std::size_t workers = volume::fragments_at_a_time(config);
+  const std::size_t workers = volume::fragments_at_a_time(config, networks);
   const std::size_t count = networks.count();
-  return style.bold("networks") + " " + std::to_string(count) + ", " + printable(networks.description()) + "; " +
-         memory_text(loaded) + (count == 1 ? " loaded, " : " for all of them, ") + memory_text(run) +
-         " more for each of " + std::to_string(workers) + (workers == 1 ? " fragment" : " fragments") + " at a time\n" +
-         style.bold("memory") + "   " + memory_text(volume::memory_budget(config)) +
-         " may be taken; what doesn't fit waits\n";
+  std::string text = style.bold("networks") + " " + std::to_string(count) + ", " + printable(networks.description()) +
+                     "; " + memory_text(loaded) + (count == 1 ? " loaded, " : " for all of them, ");
+  if (networks.gpus() > 0) {
+    const auto& budgets = networks.gpu_memory().budgets;
+    text += memory_text(*std::ranges::min_element(budgets)) + " of a GPU may be taken; " +
+            memory_text(networks.bytes_beside_gpu()) + " of the host";
+  } else {
+    text += memory_text(run) + " more";
+  }
+  return text + " for each of " + std::to_string(workers) + (workers == 1 ? " fragment" : " fragments") + " at a time" +
+         (networks.gpus() > 1 ? " on each" : "") + "\n" + style.bold("memory") + "   " +
+         memory_text(volume::memory_budget(config)) + " may be taken; what doesn't fit waits\n";
 }
 
 /// Adds a volume's row. \return what it would fail by; empty: nothing
@@ -93,7 +101,9 @@ std::string add_volume(Table& table, const Config& config, const volume::VolumeN
 }
 
 int dry_run_of_volumes(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
-  if (!options.assume_gpu.empty()) throw ConfigError("--assume-gpu: networks of volumes run on the CPU");
+  if (!options.assume_gpu.empty()) {
+    throw ConfigError("--assume-gpu: what networks of volumes take is measured on a GPU that is there");
+  }
   const volume::VolumeNetworks networks(config);
   const Style style = Style::of(1);
   std::cout << networks_text(config, networks, style);

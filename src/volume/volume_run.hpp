@@ -27,11 +27,16 @@ ExpandedInputs volume_inputs(const std::vector<std::string>& inputs);
 /// is available.
 std::uint64_t memory_budget(const Config& config);
 
-/// \throws ConfigError where no fragment fits into that
+/// The part of it that volumes may take; on the CPU all of it, for networks too. On GPUs without that of fragments on
+/// their way.
+std::uint64_t volumes_budget(const Config& config, const VolumeNetworks& networks);
+
+/// \throws ConfigError where no fragment fits into that, or no network into the memory of a GPU
 void check_budget(const Config& config, const VolumeNetworks& networks);
 
-/// Fragments that are computed at a time, at most: `model.sessions`, else the threads of the run.
-std::size_t fragments_at_a_time(const Config& config) noexcept;
+/// Fragments that are computed at a time, at most. On the CPU: `model.sessions`, else the threads of the run. On each
+/// GPU: `model.sessions`, else 3, and fewer where they would take more than half of the host's memory.
+std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& networks);
 
 /// Fragments of a volume by `volume.grid`.
 std::size_t fragments_of(const Config& config) noexcept;
