@@ -8,11 +8,12 @@
 namespace slidestream::volume {
 
 Schedule::Schedule(std::vector<NetworkNeeds> networks, std::size_t fragments, std::uint64_t budget, std::size_t workers,
-                   const ScheduleGpus& gpus)
+                   const ScheduleGpus& gpus, std::size_t layers)
     : has_gpus_(!gpus.budgets.empty()),
       runs_(has_gpus_ ? std::max<std::size_t>(gpus.runs, 1) : 0),
       places_(std::max<std::size_t>(gpus.budgets.size(), 1)),
       fragments_(fragments),
+      layers_(layers),
       host_{budget},
       workers_(std::max<std::size_t>(workers, 1)) {
   if (networks.empty() || fragments == 0 || (networks.size() != 1 && networks.size() != fragments)) {
@@ -54,6 +55,8 @@ std::optional<std::vector<std::size_t>> Schedule::admit(std::size_t number, std:
   state.bytes = bytes;
   state.left.resize(fragments_);
   std::iota(state.left.begin(), state.left.end(), std::size_t{0});
+  state.layers.resize(layers_);
+  for (std::size_t i = 0; layers_ > 0 && i < fragments_; ++i) ++state.layers[layer_of(i)];
   return way;
 }
 
@@ -130,6 +133,7 @@ bool Schedule::done(const FragmentTask& task, std::size_t place) {
   --at.running;
   VolumeState& state = volume(task.volume);
   --state.running;
+  if (layers_ > 0) --state.layers[layer_of(task.fragment)];
   return state.running == 0 && state.left.empty();
 }
 
@@ -137,9 +141,17 @@ std::vector<std::size_t> Schedule::work() const {
   std::vector<std::size_t> waiting(networks());
   for (const VolumeState& state : volumes_) {
     if (!state.ready) continue;
-    for (const std::size_t fragment : state.left) ++waiting[network_of(fragment)];
+    for (const std::size_t fragment : state.left) {
+      if (may_begin(state, fragment)) ++waiting[network_of(fragment)];
+    }
   }
   return waiting;
+}
+
+bool Schedule::may_begin(const VolumeState& volume, std::size_t fragment) const noexcept {
+  if (layers_ == 0) return true;
+  const auto first = std::ranges::find_if(volume.layers, [](std::size_t left) { return left > 0; });
+  return layer_of(fragment) <= static_cast<std::size_t>(first - volume.layers.begin()) + 1;
 }
 
 Schedule::VolumeState& Schedule::volume(std::size_t number) {
@@ -157,7 +169,7 @@ ScheduleStep Schedule::begin(Place& place, std::size_t network) {
   for (VolumeState& state : volumes_) {
     if (!state.ready) continue;
     const auto found = std::ranges::find(state.left, network, [this](std::size_t i) { return network_of(i); });
-    if (found == state.left.end()) continue;
+    if (found == state.left.end() || !may_begin(state, *found)) continue;
     ScheduleStep step;
     step.task = {state.number, *found, network};
     state.left.erase(found);

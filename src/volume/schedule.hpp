@@ -49,8 +49,11 @@ class Schedule {
  public:
   /// \param networks  one, or one per fragment. \param budget  bytes of the host
   /// \param workers  fragments computed at a time, on the host or on each GPU
+  /// \param layers  parts of a volume's fragments, in their order, of which two are computed at a time: none is begun
+  /// while
+  ///   one more than a layer before it is left. 0: any fragment may be begun
   Schedule(std::vector<NetworkNeeds> networks, std::size_t fragments, std::uint64_t budget, std::size_t workers,
-           const ScheduleGpus& gpus = {});
+           const ScheduleGpus& gpus = {}, std::size_t layers = 0);
 
   /// Bytes that are left for a volume where nothing else is in memory; 0: no fragment can be computed.
   std::uint64_t most_for_volume() const noexcept;
@@ -99,7 +102,8 @@ class Schedule {
     std::size_t number = 0;
     std::uint64_t bytes = 0;
     bool ready = false;
-    std::vector<std::size_t> left;  ///< fragments that weren't begun, ascending
+    std::vector<std::size_t> left;    ///< fragments that weren't begun, ascending
+    std::vector<std::size_t> layers;  ///< fragments of each layer that aren't done
     std::size_t running = 0;
   };
 
@@ -107,7 +111,9 @@ class Schedule {
   std::size_t network_of(std::size_t fragment) const noexcept { return networks() == 1 ? 0 : fragment; }
   Memory& memory(Place& place) noexcept { return has_gpus_ ? place.own : host_; }
   bool is_elsewhere(std::size_t network, const Place& place) const noexcept;
-  /// Fragments that wait, by network.
+  std::size_t layer_of(std::size_t fragment) const noexcept { return fragment * layers_ / fragments_; }
+  bool may_begin(const VolumeState& volume, std::size_t fragment) const noexcept;
+  /// Fragments that wait and may be begun, by network.
   std::vector<std::size_t> work() const;
   VolumeState& volume(std::size_t number);
   std::optional<ScheduleStep> next_at(Place& place, const std::vector<std::size_t>& waiting);
@@ -121,6 +127,7 @@ class Schedule {
   std::size_t runs_;  ///< of a network at a time; 0: any number
   std::vector<Place> places_;
   std::size_t fragments_;
+  std::size_t layers_;
   Memory host_;
   std::size_t workers_;
   std::uint64_t clock_ = 0;

@@ -1,8 +1,6 @@
 #include "volume/volume_graph.hpp"
 
 #include <oneapi/tbb/flow_graph.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +11,6 @@
 #include <mutex>
 #include <new>
 #include <slidestream/error.hpp>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +20,7 @@
 #include "runtime/stage_meter.hpp"
 #include "sink/file_digest.hpp"
 #include "volume/schedule.hpp"
+#include "volume/volume_made.hpp"
 #include "volume/volume_run.hpp"
 #include "volume/volume_work.hpp"
 
@@ -61,7 +59,8 @@ class Graph final : public VolumeGraph {
         workers_(workers * std::max<std::size_t>(networks.gpus(), 1)),
         in_flight_(config.volume.in_flight > 0 ? static_cast<std::size_t>(config.volume.in_flight) : usual_in_flight),
         fragments_(static_cast<std::size_t>(fragments_of(config))),
-        schedule_(networks.needs(), fragments_, volumes_budget(config, networks), workers, networks.gpu_memory()),
+        schedule_(networks.needs(), fragments_, volumes_budget(config, networks), workers, networks.gpu_memory(),
+                  config.volume.fusion == VolumeFusion::mean ? static_cast<std::size_t>(config.volume.grid[0]) : 0),
         loaded_(std::max<std::size_t>(networks.gpus(), 1), Networks(networks.count())),
         open_(
             graph_, flow::serial, [this](const Work& work) { return body([&] { open(work); }); }, high),
@@ -233,6 +232,7 @@ class Graph final : public VolumeGraph {
     {
       runtime::StageMeter::Busy busy(read_meter_);
       guarded(*work, "read", [&] {
+        work->resampling = resampling_of(config_, work->header);
         work->grid = std::make_unique<FragmentGrid>(grid_of(config_, work->header));
         work->fusion = fusion_of(config_, *work->grid, networks_.output());
         work->samples.resize(static_cast<std::size_t>(work->header.voxels()));
@@ -291,7 +291,7 @@ class Graph final : public VolumeGraph {
   /// False where the run was stopped before the fragment was computed.
   bool compute_fragment(VolumeWork& work, const FragmentTask& task, std::shared_ptr<const LoadedNetwork> network) {
     FragmentMemory memory = networks_.take_memory();
-    work.grid->cut(memory.fragment, work.samples, task.fragment, static_cast<float>(config_.volume.fill));
+    work.cut(memory.fragment, task.fragment, static_cast<float>(config_.volume.fill));
     const auto in_fragment = [&](const std::string& cause) {
       return networks_.file(task.network) + ": fragment " + std::to_string(task.fragment + 1) + " of " +
              std::to_string(fragments_) + ": " + cause;
@@ -320,7 +320,7 @@ class Graph final : public VolumeGraph {
       throw Error(in_fragment(error.what()));
     }
     networks_.give_back(std::move(memory));
-    voxels_done_ += static_cast<std::uint64_t>(count_of(work.grid->volume())) / fragments_;
+    voxels_done_ += static_cast<std::uint64_t>(work.header.voxels()) / fragments_;
     return true;
   }
 
@@ -332,56 +332,13 @@ class Graph final : public VolumeGraph {
         if (config_.volume.fusion == VolumeFusion::blend) {
           make_image(*work);
         } else {
-          make_labels(*work);
+          make_labels(*work, networks_.sample());
         }
         work->fusion.reset();
       });
     }
     const std::lock_guard lock(mutex_);
     write_.try_put(work);
-  }
-
-  /// Calls `make` for each plane, by all threads. What else waits isn't taken up meanwhile: it may take long.
-  template <class Make>
-  static void for_planes(const Extent& volume, const Make& make) {
-    tbb::this_task_arena::isolate(
-        [&] { tbb::parallel_for(std::int64_t{0}, volume[0], [&](std::int64_t z) { make(z); }); });
-  }
-
-  void make_image(VolumeWork& work) {
-    const Extent& volume = work.grid->volume();
-    const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
-    work.made.resize(static_cast<std::size_t>(count_of(volume)) * sizeof(float));
-    const std::span<float> all(reinterpret_cast<float*>(work.made.data()), static_cast<std::size_t>(count_of(volume)));
-    for_planes(volume,
-               [&](std::int64_t z) { work.fusion->plane(z, all.subspan(static_cast<std::size_t>(z) * plane, plane)); });
-  }
-
-  void make_labels(VolumeWork& work) {
-    const Extent& volume = work.grid->volume();
-    const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
-    const bool narrow = networks_.sample() == ScalarType::uint8;
-    const std::size_t width = narrow ? sizeof(std::uint8_t) : sizeof(std::uint16_t);
-    work.made.resize(static_cast<std::size_t>(count_of(volume)) * width);
-    std::vector<std::atomic<std::uint64_t>> counts(std::size_t{1} << (8 * width));
-    for_planes(volume, [&](std::int64_t z) {
-      std::vector<std::uint16_t> labels(plane);
-      work.fusion->plane(z, std::span<std::uint16_t>(labels));
-      std::vector<std::uint64_t> found(counts.size());
-      std::byte* to = work.made.data() + static_cast<std::size_t>(z) * plane * width;
-      for (const std::uint16_t label : labels) {
-        ++found[label];
-        *to++ = static_cast<std::byte>(label & 0xff);
-        if (!narrow) *to++ = static_cast<std::byte>(label >> 8);
-      }
-      for (std::size_t label = 0; label < found.size(); ++label) {
-        if (found[label] > 0) counts[label] += found[label];
-      }
-    });
-    for (std::size_t label = 0; label < counts.size(); ++label) {
-      if (counts[label] == 0) continue;
-      work.result.values.push_back({label_figure + std::to_string(label), static_cast<double>(counts[label])});
-    }
   }
 
   /// Also the end of volumes that failed. One at a time.

@@ -206,6 +206,10 @@ void VolumeNetworks::find_output() {
   if (shape[1] > most_labels) throw ConfigError(of_file(file, gives + "; expected at most 65,535 channels"));
   const ModelConfig& model = config_.model;
   const VolumeFusion fusion = config_.volume.fusion;
+  if (fusion == VolumeFusion::blend && !config_.volume.spacing.empty()) {
+    throw ConfigError("volume.spacing is " + to_toml_value(find_key("volume", "spacing")->get(config_)) +
+                      "; only labels are resampled back, and volume.fusion = \"blend\" gives an image");
+  }
   output_.channels = static_cast<int>(shape[1]);
   output_.labels = fusion == VolumeFusion::vote && output_.channels == 1;
   if (whole && !output_.labels) {

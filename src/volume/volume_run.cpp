@@ -19,8 +19,8 @@
 #include "runtime/machine.hpp"
 #include "runtime/trace.hpp"
 #include "stages/run_threads.hpp"
-#include "volume/volume_networks.hpp"
 #include "volume/volume_graph.hpp"
+#include "volume/volume_networks.hpp"
 
 namespace slidestream::volume {
 namespace {
@@ -74,10 +74,19 @@ int wanted_threads(const Config& config) noexcept {
 
 }  // namespace
 
+std::unique_ptr<Resampling> resampling_of(const Config& config, const NiftiHeader& header) {
+  const std::vector<double>& spacing = config.volume.spacing;
+  if (spacing.empty()) return nullptr;
+  return std::make_unique<Resampling>(Extent{header.size[2], header.size[1], header.size[0]},
+                                      header.geometry.spacing_mm(), Spacing{spacing[0], spacing[1], spacing[2]});
+}
+
 FragmentGrid grid_of(const Config& config, const NiftiHeader& header) {
   const std::vector<std::int64_t>& fragment = config.volume.fragment;
   const std::vector<std::int64_t>& grid = config.volume.grid;
-  return {{header.size[2], header.size[1], header.size[0]},
+  const auto resampling = resampling_of(config, header);
+  const Extent own = {header.size[2], header.size[1], header.size[0]};
+  return {resampling != nullptr ? resampling->grid() : own,
           {fragment[0], fragment[1], fragment[2]},
           {grid[0], grid[1], grid[2]}};
 }
@@ -129,10 +138,16 @@ std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& netw
 
 std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header) {
   const FragmentGrid grid = grid_of(config, header);
+  const std::string at_spacing = config.volume.spacing.empty() ? "" : " at volume.spacing";
   if (!grid.covers()) {
     std::string size;
     for (const std::int64_t side : grid.volume()) size += (size.empty() ? "" : " x ") + std::to_string(side);
-    throw Error("fragments leave samples out of its " + size + " (z, y, x); raise volume.grid or volume.fragment");
+    throw Error("fragments leave samples out of its " + size + " (z, y, x)" + at_spacing +
+                "; raise volume.grid or volume.fragment");
+  }
+  if (count_of(grid.volume()) > config.input.max_pixels) {
+    throw Error("it has " + std::to_string(count_of(grid.volume())) + " voxels" + at_spacing +
+                ", and input.max_pixels allows " + std::to_string(config.input.max_pixels));
   }
   const auto voxels = static_cast<std::uint64_t>(header.voxels());
   return voxels * (sizeof(float) + bytes_of(networks.sample())) +

@@ -158,6 +158,35 @@ TEST_CASE("volumes leave room for all workers") {
   CHECK(play.run(std::vector<std::uint64_t>(20, 100), 1) == 4);
 }
 
+TEST_CASE("fragments of a third layer wait for the first one's") {
+  // Three layers of two fragments.
+  Schedule schedule({{10, 1}}, 6, 1000, 8, {}, 3);
+  REQUIRE(schedule.admit(0, 10));
+  REQUIRE(schedule.admit(1, 10));
+  schedule.ready(0);
+  std::vector<ScheduleStep> steps;
+  const auto take = [&] {
+    while (const auto step = schedule.next()) {
+      if (step->load) schedule.loaded(0);
+      steps.push_back(*step);
+    }
+  };
+  take();
+  REQUIRE(steps.size() == 4);
+  // Another volume's go on.
+  schedule.ready(1);
+  take();
+  REQUIRE(steps.size() == 8);
+  CHECK_FALSE(schedule.done(steps[0].task));
+  take();
+  CHECK(steps.size() == 8);
+  CHECK_FALSE(schedule.done(steps[1].task));
+  take();
+  REQUIRE(steps.size() == 10);
+  CHECK(steps[8].task.fragment == 4);
+  CHECK(steps[8].task.volume == 0);
+}
+
 /// Steps that workers of GPUs do, in a random order.
 struct GpuSteps {
   std::vector<std::vector<std::size_t>> loads;  ///< networks by GPU
