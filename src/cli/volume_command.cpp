@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
@@ -131,16 +132,11 @@ int dry_run_of_volumes(const Config& config, const ExpandedInputs& inputs, const
   return fails ? exit_some_failed : exit_done;
 }
 
+void check_maps(const Config& config) {
+  if (config.output.maps != MapFormat::none) throw ConfigError("output.maps is for spectra of slides, not for volumes");
+}
+
 int run_over_volumes(RunOptions options) {
-  std::optional<volume::VolumeNetworks> networks;
-  OwnWork work = {"volume", inputs_of_volumes, dry_run_of_volumes, {}, {}, write_labels};
-  work.check = [&](const Config& config) {
-    networks.emplace(config);
-    volume::check_budget(config, *networks);
-  };
-  work.run = [&](const Config& config, const std::vector<std::string>& volumes, RunControl& control) {
-    return volume::run_volumes(config, *networks, volumes, control);
-  };
   for (const std::string& setting : options.settings) {
     const std::string key = setting.substr(0, setting.find_first_of(" ="));
     if (key == "operators.run") {
@@ -148,16 +144,34 @@ int run_over_volumes(RunOptions options) {
           "operators.run can't be set here: operators are for slides, and `pipeline volume` has networks");
     }
   }
-  options.work = &work;
+  options.work = work_of_volumes();
   const Config config = effective_config(options);
   if (config.volume.networks.empty() && !options.print_config) {
     throw ConfigError("which network? Name its ONNX file, or a folder: pipeline volume SCAN.nii.gz --networks DIR");
   }
-  if (config.output.maps != MapFormat::none) throw ConfigError("output.maps is for spectra of slides, not for volumes");
+  check_maps(config);
   return run(options);
 }
 
 }  // namespace
+
+std::shared_ptr<const OwnWork> work_of_volumes() {
+  const auto networks = std::make_shared<std::optional<volume::VolumeNetworks>>();
+  auto work = std::make_shared<OwnWork>();
+  work->name = "volume";
+  work->inputs = inputs_of_volumes;
+  work->dry_run = dry_run_of_volumes;
+  work->check = [networks](const Config& config) {
+    check_maps(config);
+    networks->emplace(config);
+    volume::check_budget(config, **networks);
+  };
+  work->run = [networks](const Config& config, const std::vector<std::string>& volumes, RunControl& control) {
+    return volume::run_volumes(config, **networks, volumes, control);
+  };
+  work->write = write_labels;
+  return work;
+}
 
 void write_labels(const Config& config) {
   const fs::path folder = config.output.dir;
