@@ -353,6 +353,13 @@ class Words(Volumes):
             done = subprocess.run([command()[0], *map(str, words)], capture_output=True, text=True, timeout=100,
                                   env=ENVIRONMENT, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        page = self.folder / "report.html"
+        done = subprocess.run([PIPELINE, "report", out, "--html", page], capture_output=True, text=True, timeout=100,
+                              env=ENVIRONMENT, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("4 thumbnails", done.stdout + done.stderr)
+        # Each volume has a picture with its labels, too.
+        self.assertEqual(page.read_text(encoding="utf-8").count("/9j/"), 8)
 
 
 class Documents(Volumes):
