@@ -144,6 +144,7 @@ COMMANDS = {
             "by: tests/volume/volume_test.py",
         "pipeline volume scans/ --networks unet.onnx -o resampled -s volume.spacing=[1.0,0.8,0.8] -s volume.grid=[4,5,4]":
             "by: tests/volume/volume_test.py",
+        "python3 bench/published/slant.py --networks models/slant --make slant": "not: " + GPU,
     },
     "docs/tissue.md": {
         "pipeline tissue slides/ -o masks": "page",
