@@ -25,7 +25,7 @@ if(SLIDESTREAM_SANITIZE)
   add_compile_definitions(SLIDESTREAM_SANITIZED)
 endif()
 # Modules that fuzz targets go through count their branches, for the fuzzer; the others' tests would only be slower.
-set(SLIDESTREAM_FUZZED codec config encode_core jpeg_core jpeg2000_core ledger networks output slide statistics)
+set(SLIDESTREAM_FUZZED codec config encode_core jpeg_core jpeg2000_core ledger networks output slide statistics volume)
 
 # Tests and commands compute little, and most of the time that they take to compile goes into making them fast.
 # AddressSanitizer and UBSan make that several times as long.

@@ -25,7 +25,8 @@ FLOORS = [
     ["src/stages/images"],
     ["src/stages/gpu"],
     ["src/stages", "src/sweep", "src/compare"],
-    ["src/report", "src/volume"],
+    ["src/volume"],
+    ["src/report"],
     ["src/cli"],
     ["python", "examples", "fuzz"],
 ]

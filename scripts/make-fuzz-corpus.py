@@ -3,9 +3,11 @@
 
 FOLDER/slide gets tiny synthetic slides in every codec, TIFFs that are odd by hand, and beginnings of real slides where
 test data are there, and the small ones of tests/cli/hostile_slides.py; FOLDER/dicom gets small ones as DICOM; FOLDER/config gets configurations, FOLDER/manifest lists and FOLDER/ledger ledgers; FOLDER/jpeg gets single tiles of the synthetic slides with their
-tables, whole, cut short and with a restart interval that their data don't have. FOLDER/encode gets small images.
+tables, whole, cut short and with a restart interval that their data don't have. FOLDER/encode gets small images,
+FOLDER/nifti small volumes.
 """
 
+import gzip
 import os
 import pathlib
 import struct
@@ -211,12 +213,43 @@ def write_ledgers(pipeline, slides, folder):
             (folder / f"version-1-change-{statement}-{kind}").write_bytes(b"V" + change)
 
 
+def write_volumes(pipeline, folder):
+    """Small volumes, plain, of either version and byte order, cut short, and with fields that lie."""
+    with tempfile.TemporaryDirectory() as out:
+        file = pathlib.Path(out, "head.nii.gz")
+        subprocess.run([pipeline, "synth", "--volume", "3x4x5", "--out", file], check=True, stdout=subprocess.DEVNULL)
+        head = gzip.decompress(file.read_bytes())
+    (folder / "head").write_bytes(head)
+    for length in (4, 100, 348, 352, len(head) - 1):
+        (folder / f"cut-{length}").write_bytes(head[:length])
+    for kind, bits in ((2, 8), (4, 16), (8, 32), (16, 32), (64, 64), (256, 8), (512, 16), (768, 32), (1024, 64), (128, 24),
+                       (1792, 128)):
+        typed = bytearray(head)
+        struct.pack_into("<hh", typed, 70, kind, bits)
+        (folder / f"type-{kind}").write_bytes(typed + bytes(60 * 8))
+    for name, form, at, value in (("huge", "<8h", 40, (3, 32767, 32767, 32767, 1, 1, 1, 1)),
+                                  ("none", "<8h", 40, (3, 0, 1, 1, 1, 1, 1, 1)),
+                                  ("series", "<8h", 40, (4, 5, 4, 3, 2, 1, 1, 1)), ("offset", "<f", 108, (1e30,)),
+                                  ("slope", "<2f", 112, (float("nan"), 1.0)), ("pair", "<4s", 344, (b"ni1\0",))):
+        lies = bytearray(head)
+        struct.pack_into(form, lies, at, *value)
+        (folder / f"lies-{name}").write_bytes(lies)
+    second = bytearray(544)
+    struct.pack_into("<i8shh8q", second, 0, 540, b"n+2\0\r\n\x1a\n", 2, 8, 3, 3, 2, 2, 1, 1, 1, 1)
+    struct.pack_into("<q", second, 168, 544)
+    (folder / "second").write_bytes(second + bytes(range(12)))
+    swapped = bytearray(544)
+    struct.pack_into(">i8shh8q", swapped, 0, 540, b"n+2\0\r\n\x1a\n", 4, 16, 3, 3, 2, 2, 1, 1, 1, 1)
+    struct.pack_into(">q", swapped, 168, 544)
+    (folder / "swapped").write_bytes(swapped + bytes(range(24)))
+
+
 def main(arguments):
     if len(arguments) != 2:
         print("usage: make-fuzz-corpus.py PIPELINE FOLDER", file=sys.stderr)
         return 2
     pipeline, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1])
-    for name in ("slide", "dicom", "config", "jpeg", "jpeg2000", "encode", "manifest", "ledger"):
+    for name in ("slide", "dicom", "config", "jpeg", "jpeg2000", "encode", "manifest", "ledger", "nifti"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     write_slides(pipeline, folder / "slide")
     write_dicom(sorted((folder / "slide").glob("*-96.svs")), folder / "dicom")
@@ -227,6 +260,7 @@ def main(arguments):
     write_tiles(sorted(file for codec in JPEG_CODECS for file in (folder / "slide").glob(f"{codec}-*.svs")),
                 folder / "jpeg")
     write_jpeg2000_tiles(sorted((folder / "slide").glob("jpeg2000-*.svs")), folder / "jpeg2000")
+    write_volumes(pipeline, folder / "nifti")
     return 0
 
 

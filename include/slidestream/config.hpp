@@ -275,6 +275,8 @@ struct VolumeConfig {
   std::vector<std::int64_t> grid = {3, 3, 3};
   /// Value beyond a volume that is smaller than a fragment.
   double fill = 0.0;
+  /// Millimetres between the samples that networks see, along z, y, x; empty: those of the volume.
+  std::vector<double> spacing;
   /// How fragments become one volume.
   VolumeFusion fusion = VolumeFusion::vote;
   /// Volumes in memory at a time, at most; 0: 8.

@@ -1,7 +1,8 @@
 """slidestream: whole-slide images as tensors, and its operators as functions.
 
 ``Slide`` opens a slide and reads regions of it, ``tiles`` walks slides in batches of windows, ``run`` runs the whole
-pipeline, and ``map`` has any function compute tiles that are put together again. Arrays are NumPy's, or with
+pipeline, and ``map`` has any function compute tiles that are put together again. ``segment_volume`` and ``map_volume``
+do the same with 3-D images. Arrays are NumPy's, or with
 ``device="cuda"`` lie on a GPU; both hand their memory on by DLPack (``torch.from_dlpack(batch.pixels)``).
 """
 
@@ -24,6 +25,7 @@ from slidestream._map import MapResult, map
 from slidestream._run import RunResult, run
 from slidestream._slide import Slide, TissueMask
 from slidestream._tiles import Batch, TileIterator, Tiles, tiles
+from slidestream._volume import VolumeResult, map_volume, segment_volume
 
 Error.__doc__ = "The base of all that the package raises, and what a run that failed as a whole raises."
 ConfigError.__doc__ = "An argument or a setting is wrong; nothing was started."
@@ -56,8 +58,11 @@ __all__ = [
     "TileIterator",
     "Tiles",
     "TissueMask",
+    "VolumeResult",
     "__version__",
     "map",
+    "map_volume",
     "run",
+    "segment_volume",
     "tiles",
 ]

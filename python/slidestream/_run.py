@@ -208,9 +208,10 @@ def start(
     sections: Mapping[str, Mapping[str, Any]],
     file: Optional[Path] = None,
     calls: Optional[_core.Calls] = None,
+    volumes: bool = False,
 ) -> _core.Run:
     """Begins a run: see ``run``. ``file`` is the one file that is written, in place of a folder, and ``calls`` computes
-    for the operator model. Raises ConfigError."""
+    for the operator model. With ``volumes`` the inputs are volumes. Raises ConfigError."""
     settings = []
     config_file = ""
     if isinstance(config, Mapping):
@@ -244,6 +245,7 @@ def start(
         metrics=_file("metrics", metrics, ".prom"),
         trace=_file("trace", trace, ".json"),
         calls=calls,
+        volumes=volumes,
     )
 
 

@@ -31,6 +31,7 @@ void bind_tiles(nb::module_& module);
 void bind_map(nb::module_& module);
 void bind_device(nb::module_& module);
 void bind_run(nb::module_& module);
+void bind_volume(nb::module_& module);
 
 /// While it lives, other threads of Python may run. A thread that would take the interpreter's lock back while the
 /// interpreter ends is unwound by it, through frames that allow no such thing: such a thread stays where it is instead.

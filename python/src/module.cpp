@@ -140,6 +140,7 @@ NB_MODULE(_core, module) {
   bind_device(module);
   bind_map(module);
   bind_run(module);
+  bind_volume(module);
 }
 
 }  // namespace slidestream::python

@@ -4,7 +4,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -25,46 +24,19 @@
 #include "bindings.hpp"
 #include "cli/image_file.hpp"
 #include "cli/run_command.hpp"
+#include "cli/volume_command.hpp"
 #include "config/printable.hpp"
 #include "config/toml_text.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/schema.hpp"
 #include "map.hpp"
+#include "message_sink.hpp"
 #include "output/slides_csv.hpp"
 #include "runtime/forked.hpp"
 
 namespace slidestream::python {
 
 namespace {
-
-/// Keeps messages until Python fetches them: threads of a run never touch Python.
-class MessageSink final : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  /// Level (as `logging` counts) and text of each.
-  std::vector<std::pair<int, std::string>> take() {
-    // The lock may never be free there, and there are no runs that might say anything.
-    if (runtime::forked_at_work()) return {};
-    const std::lock_guard lock(mutex_);
-    return std::exchange(messages_, {});
-  }
-
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    constexpr std::size_t most = 100000;
-    if (messages_.size() < most)
-      messages_.emplace_back(level_of(message.level), std::string(message.payload.data(), message.payload.size()));
-  }
-  void flush_() override {}
-
- private:
-  static int level_of(spdlog::level::level_enum level) {
-    if (level >= spdlog::level::err) return 40;
-    if (level == spdlog::level::warn) return 30;
-    return level == spdlog::level::info ? 20 : 10;
-  }
-
-  std::vector<std::pair<int, std::string>> messages_;  // guarded by mutex_
-};
 
 /// What is known of a run's slides.
 struct Outcome {
@@ -470,8 +442,9 @@ void bind_run(nb::module_& module) {
                        const std::filesystem::path& file, bool fresh, bool retry_failed, bool overwrite,
                        const std::string& max_failures, const std::string& shard, const std::string& shard_by,
                        const std::filesystem::path& metrics, const std::filesystem::path& trace,
-                       const std::shared_ptr<Calls>& calls) {
+                       const std::shared_ptr<Calls>& calls, bool volumes) {
              cli::RunOptions options;
+             if (volumes) options.work = cli::work_of_volumes();
              for (const std::filesystem::path& input : inputs) options.inputs.push_back(input.string());
              options.config_file = config_file.string();
              options.settings = settings;
@@ -489,7 +462,8 @@ void bind_run(nb::module_& module) {
            }),
            nb::kw_only(), nb::arg("inputs"), nb::arg("config_file"), nb::arg("settings"), nb::arg("out"),
            nb::arg("file"), nb::arg("fresh"), nb::arg("retry_failed"), nb::arg("overwrite"), nb::arg("max_failures"),
-           nb::arg("shard"), nb::arg("shard_by"), nb::arg("metrics"), nb::arg("trace"), nb::arg("calls").none())
+           nb::arg("shard"), nb::arg("shard_by"), nb::arg("metrics"), nb::arg("trace"), nb::arg("calls").none(),
+           nb::arg("volumes"))
       .def("stop", &Run::stop)
       .def("abort", &Run::abort)
       .def("wait", &Run::wait, nb::arg("milliseconds"))

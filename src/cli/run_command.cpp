@@ -282,7 +282,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
         result.interrupted = true;
         break;
       }
-      add_run(result, run_to_end(config, run, control, failure, options.work));
+      add_run(result, run_to_end(config, run, control, failure, options.work.get()));
       before = latest;
     }
     if (!failure.empty()) archive.fail(failure);

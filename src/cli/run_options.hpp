@@ -72,10 +72,10 @@ struct RunOptions {
   bool dry_run = false;
   std::string assume_gpu;  ///< a GPU's model that a dry run takes for granted
   bool quiet = false;
-  bool stats = false;               ///< the summary has a row per slide and per stage
-  bool log_json = false;            ///< messages are for a program: no live line
-  const OwnWork* work = nullptr;    ///< null: the slides' pipeline
-  EmbeddedRun* embedded = nullptr;  ///< null: the run is the program
+  bool stats = false;                   ///< the summary has a row per slide and per stage
+  bool log_json = false;                ///< messages are for a program: no live line
+  std::shared_ptr<const OwnWork> work;  ///< null: the slides' pipeline
+  EmbeddedRun* embedded = nullptr;      ///< null: the run is the program
 };
 
 /// An option that stands for a key of the configuration.

@@ -3,12 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
@@ -65,13 +67,20 @@ std::string networks_text(const Config& config, const volume::VolumeNetworks& ne
     loaded += needs.loaded;
     run = std::max(run, needs.run);
   }
-  const std::size_t workers = volume::fragments_at_a_time(config);
+  const std::size_t workers = volume::fragments_at_a_time(config, networks);
   const std::size_t count = networks.count();
-  return style.bold("networks") + " " + std::to_string(count) + ", " + printable(networks.description()) + "; " +
-         memory_text(loaded) + (count == 1 ? " loaded, " : " for all of them, ") + memory_text(run) +
-         " more for each of " + std::to_string(workers) + (workers == 1 ? " fragment" : " fragments") + " at a time\n" +
-         style.bold("memory") + "   " + memory_text(volume::memory_budget(config)) +
-         " may be taken; what doesn't fit waits\n";
+  std::string text = style.bold("networks") + " " + std::to_string(count) + ", " + printable(networks.description()) +
+                     "; " + memory_text(loaded) + (count == 1 ? " loaded, " : " for all of them, ");
+  if (networks.gpus() > 0) {
+    const auto& budgets = networks.gpu_memory().budgets;
+    text += memory_text(*std::ranges::min_element(budgets)) + " of a GPU may be taken; " +
+            memory_text(networks.bytes_beside_gpu()) + " of the host";
+  } else {
+    text += memory_text(run) + " more";
+  }
+  return text + " for each of " + std::to_string(workers) + (workers == 1 ? " fragment" : " fragments") + " at a time" +
+         (networks.gpus() > 1 ? " on each" : "") + "\n" + style.bold("memory") + "   " +
+         memory_text(volume::memory_budget(config)) + " may be taken; what doesn't fit waits\n";
 }
 
 /// Adds a volume's row. \return what it would fail by; empty: nothing
@@ -93,7 +102,9 @@ std::string add_volume(Table& table, const Config& config, const volume::VolumeN
 }
 
 int dry_run_of_volumes(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
-  if (!options.assume_gpu.empty()) throw ConfigError("--assume-gpu: networks of volumes run on the CPU");
+  if (!options.assume_gpu.empty()) {
+    throw ConfigError("--assume-gpu: what networks of volumes take is measured on a GPU that is there");
+  }
   const volume::VolumeNetworks networks(config);
   const Style style = Style::of(1);
   std::cout << networks_text(config, networks, style);
@@ -121,16 +132,11 @@ int dry_run_of_volumes(const Config& config, const ExpandedInputs& inputs, const
   return fails ? exit_some_failed : exit_done;
 }
 
+void check_maps(const Config& config) {
+  if (config.output.maps != MapFormat::none) throw ConfigError("output.maps is for spectra of slides, not for volumes");
+}
+
 int run_over_volumes(RunOptions options) {
-  std::optional<volume::VolumeNetworks> networks;
-  OwnWork work = {"volume", inputs_of_volumes, dry_run_of_volumes, {}, {}, write_labels};
-  work.check = [&](const Config& config) {
-    networks.emplace(config);
-    volume::check_budget(config, *networks);
-  };
-  work.run = [&](const Config& config, const std::vector<std::string>& volumes, RunControl& control) {
-    return volume::run_volumes(config, *networks, volumes, control);
-  };
   for (const std::string& setting : options.settings) {
     const std::string key = setting.substr(0, setting.find_first_of(" ="));
     if (key == "operators.run") {
@@ -138,16 +144,34 @@ int run_over_volumes(RunOptions options) {
           "operators.run can't be set here: operators are for slides, and `pipeline volume` has networks");
     }
   }
-  options.work = &work;
+  options.work = work_of_volumes();
   const Config config = effective_config(options);
   if (config.volume.networks.empty() && !options.print_config) {
     throw ConfigError("which network? Name its ONNX file, or a folder: pipeline volume SCAN.nii.gz --networks DIR");
   }
-  if (config.output.maps != MapFormat::none) throw ConfigError("output.maps is for spectra of slides, not for volumes");
+  check_maps(config);
   return run(options);
 }
 
 }  // namespace
+
+std::shared_ptr<const OwnWork> work_of_volumes() {
+  const auto networks = std::make_shared<std::optional<volume::VolumeNetworks>>();
+  auto work = std::make_shared<OwnWork>();
+  work->name = "volume";
+  work->inputs = inputs_of_volumes;
+  work->dry_run = dry_run_of_volumes;
+  work->check = [networks](const Config& config) {
+    check_maps(config);
+    networks->emplace(config);
+    volume::check_budget(config, **networks);
+  };
+  work->run = [networks](const Config& config, const std::vector<std::string>& volumes, RunControl& control) {
+    return volume::run_volumes(config, **networks, volumes, control);
+  };
+  work->write = write_labels;
+  return work;
+}
 
 void write_labels(const Config& config) {
   const fs::path folder = config.output.dir;

@@ -22,6 +22,23 @@ ConfigKey axes_key(std::string_view name, std::vector<std::int64_t> VolumeConfig
   return key;
 }
 
+/// Three lengths along z, y, x, or none.
+ConfigKey spacing_key() {
+  ConfigKey key = plain("volume", "spacing", KeyKind::reals, &Config::volume, &VolumeConfig::spacing,
+                        "Millimetres between the samples that networks see, along z, y, x: volumes are resampled to "
+                        "that, and labels back to the volume's own grid. Not with blend. Empty means the volume's own "
+                        "samples. Default [].");
+  key.low = 0.001;
+  key.high = 1000.0;
+  key.check = [](const ConfigValue& value) {
+    const std::size_t numbers = std::get<std::vector<double>>(value).size();
+    return numbers == 3 || numbers == 0
+               ? std::string()
+               : "has " + std::to_string(numbers) + " numbers; expected 3, along z, y, x, or none";
+  };
+  return key;
+}
+
 }  // namespace
 
 std::vector<ConfigKey> volume_keys() {
@@ -42,11 +59,13 @@ std::vector<ConfigKey> volume_keys() {
           "evenly. Default [3, 3, 3]."),
       real("volume", "fill", &Config::volume, &VolumeConfig::fill, -1e30, 1e30,
            "Value beyond a volume that is smaller than a fragment. Default 0.0."),
+      spacing_key(),
       choice("volume", "fusion", &Config::volume, &VolumeConfig::fusion, fusion_names,
              "How fragments that overlap become one volume: vote (the label of most fragments, the lowest of equals), "
              "mean (scores of classes are averaged, the largest wins), or blend (an image of one channel). Scores need "
              "model.activation or model.range with mean, images model.range with blend. Memory: 2 bytes per sample of "
-             "all fragments; with mean 4 bytes per voxel and class. Default vote."),
+             "all fragments; with mean 2 bytes per voxel, and 4 bytes per class of those in two layers of fragments. "
+             "Default vote."),
       of_machine(integer("volume", "in_flight", &Config::volume, &VolumeConfig::in_flight, 0, 4096,
                          "Volumes in memory at a time, at most; 0 means 8. A network takes its fragment of all of them "
                          "in a row. Default 0.")),

@@ -82,7 +82,7 @@ std::vector<std::pair<std::string, std::string>> volume_settings(const Config& c
   for (const std::string& file : files) contents += networks::content_of_network(file) + "\n";
   settings.emplace_back("the networks", std::to_string(files.size()));
   settings.emplace_back("the networks' content", std::to_string(stable_hash(contents)));
-  settings.emplace_back("the networks' runtime", networks::runtime_version(config) + ", CPU");
+  settings.emplace_back("the networks' runtime", networks::computed_by(config));
   return settings;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuda/networks/planes.hpp"
+#include "networks/network_gpus.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
@@ -102,6 +103,21 @@ std::shared_ptr<std::byte[]> pinned_memory(std::size_t bytes, int gpu) {
   const rt::DeviceScope scope(gpu);
   const auto pinned = std::make_shared<const Pinned>(bytes);
   return {pinned, pinned->memory.bytes().data()};
+}
+
+NetworkGpus find_gpus() {
+  const rt::Devices devices = rt::find_devices();
+  NetworkGpus gpus{{}, devices.why_none};
+  for (const rt::Device& device : devices.found) gpus.found.push_back({device.ordinal, device.memory});
+  return gpus;
+}
+
+std::uint64_t free_memory(int gpu) {
+  const rt::DeviceScope scope(gpu);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  SLIDESTREAM_CUDA(cudaMemGetInfo(&free, &total));
+  return free;
 }
 
 }  // namespace slidestream::networks

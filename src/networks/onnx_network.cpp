@@ -18,57 +18,16 @@
 
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
+#include "networks/network_gpus.hpp"
 #include "networks/network_shapes.hpp"
 #include "networks/normalisation.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_session.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/machine.hpp"
-#if defined(SLIDESTREAM_HAVE_CUDA)
-#include "runtime/cuda/devices.hpp"
-#endif
 
 namespace slidestream::networks {
 namespace {
-
-constexpr std::string_view cuda_provider = "CUDAExecutionProvider";
-/// Of a GPU. Two compute, so that there is work while one of them begins or ends; the third's tiles cross the bus.
-constexpr int usual_sessions = 3;
-
-/// The GPUs that networks may run on, by what the settings allow and the machine has; none: the CPU.
-/// \throws ConfigError where the settings want what isn't there.
-std::vector<Place> gpus_for(const Config& config, const OnnxRuntime& runtime) {
-  const bool wanted = config.model.provider == ModelProvider::cuda;
-  if (config.model.provider == ModelProvider::cpu) return {};
-  if (!wanted && config.pipeline.backend == Backend::cpu) return {};
-  const auto none = [&](const std::string& why) {
-    if (wanted) throw ConfigError("model.provider = \"cuda\": " + why + "; use \"auto\" or \"cpu\"");
-    return std::vector<Place>{};
-  };
-  if (!runtime.has_provider(cuda_provider)) {
-    return none("ONNX Runtime " + runtime.version() + " is one without CUDA (pip install onnxruntime-gpu)");
-  }
-#if defined(SLIDESTREAM_HAVE_CUDA)
-  const runtime::cuda::Devices devices = runtime::cuda::find_devices();
-  if (devices.found.empty()) return none(devices.why_none);
-  std::vector<Place> places;
-  for (const auto& device : devices.found) {
-    const std::vector<int>& chosen = config.gpu.devices;
-    if (!chosen.empty() && std::ranges::find(chosen, device.ordinal) == chosen.end()) continue;
-    // What the program doesn't take for itself, all but a little.
-    const double memory = static_cast<double>(device.memory) * std::max(0.95 - config.gpu.memory_fraction, 0.05);
-    const int sessions = config.model.sessions > 0 ? config.model.sessions : usual_sessions;
-    places.push_back({device.ordinal, static_cast<std::size_t>(memory), std::max(sessions - 1, 2)});
-  }
-  return places.empty() ? none("none of gpu.devices is there") : places;
-#else
-  return none("this program was built without CUDA");
-#endif
-}
-
-std::string computed_on(const OnnxRuntime& runtime, bool on_gpus) {
-  return "ONNX Runtime " + runtime.version() + (on_gpus ? ", CUDA" : ", CPU");
-}
 
 int sessions_of(const Config& config, bool on_gpus) {
   if (config.model.sessions > 0) return config.model.sessions;
@@ -138,7 +97,7 @@ class OnnxNetwork final : public Network {
   OnnxNetwork(const Config& config, std::shared_ptr<const OnnxRuntime> runtime)
       : file_(config.model.file),
         runtime_(std::move(runtime)),
-        gpus_(gpus_for(config, *runtime_)),
+        gpus_(places_for(config, *runtime_).gpus),
         choose_([model = config.model](const auto& outputs) { return choose_output(outputs, model); }),
         first_(std::make_shared<OnnxSession>(runtime_, file_, gpus_.empty() ? Place{} : gpus_.front(), choose_)),
         shapes_(find_shapes(*first_, config)),
@@ -301,13 +260,9 @@ std::shared_ptr<const Network> open_network(const Config& config) {
   return kept.second;
 }
 
-std::string runtime_version(const Config& config) {
-  return "ONNX Runtime " + OnnxRuntime::load(config.model.runtime)->version();
-}
-
 std::string computed_by(const Config& config) {
   const auto runtime = OnnxRuntime::load(config.model.runtime);
-  return computed_on(*runtime, !gpus_for(config, *runtime).empty());
+  return computed_on(*runtime, !places_for(config, *runtime).gpus.empty());
 }
 
 }  // namespace slidestream::networks

@@ -19,7 +19,4 @@ std::shared_ptr<const Network> open_network(const Config& config);
 /// library, not the network. \throws ConfigError.
 std::string computed_by(const Config& config);
 
-/// "ONNX Runtime 1.32.0". Loads the library. \throws ConfigError.
-std::string runtime_version(const Config& config);
-
 }  // namespace slidestream::networks

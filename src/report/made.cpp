@@ -63,6 +63,11 @@ std::vector<MadeImage> made_images(const SlideResult& slide, const Config& confi
   std::vector<MadeImage> made;
   for (std::size_t k = 0; k < slide.artifacts.size() && made.size() < most_made_images; ++k) {
     const Artifact& artifact = slide.artifacts[k];
+    if (artifact.maker == "volume") {
+      const bool labels = artifact.product == "labels";
+      made.push_back({k, folder / artifact.file, labels ? std::optional(Labels{}) : std::nullopt, 0, true});
+      continue;
+    }
     if (!artifact.file.ends_with(".ome.tif") && !artifact.file.ends_with(".dzi")) continue;
     made.push_back({k, folder / artifact.file, labels_of(artifact, slide), config.image.tile});
   }

@@ -13,6 +13,7 @@
 #include "report/page.hpp"
 #include "report/picture.hpp"
 #include "report/text_file.hpp"
+#include "report/volume_cuts.hpp"
 
 namespace slidestream::report {
 
@@ -78,8 +79,12 @@ std::string deep_zoom_tile(const MadeImage& image, std::size_t most) {
   return {};
 }
 
-Thumbnail picture_of(const MadeImage& image, std::size_t most) {
+/// \param source  the slide's file, or the volume's
+Thumbnail picture_of(const MadeImage& image, const std::string& source, std::size_t most) {
   return thumbnail_of(image.path.string(), most, [&] {
+    if (image.is_volume) {
+      return fitting_jpeg(image.labels ? read_volume_cuts(source, image.path) : read_volume_cuts(image.path), most);
+    }
     if (image.path.extension() == ".dzi") return deep_zoom_tile(image, most);
     return fitting_jpeg(image.labels ? read_label_thumbnail(image.path, largest_thumbnail, *image.labels)
                                      : read_thumbnail(image.path, largest_thumbnail),
@@ -93,9 +98,11 @@ Thumbnails thumbnails_of(const PictureSource& source, const Room& room) {
   const std::string& file = std::filesystem::exists(source.canonical, code) ? source.canonical : source.path;
   Thumbnails made;
   made.slide = thumbnail_of(file, room.slide, [&] {
-    return fitting_jpeg(read_thumbnail(file, largest_thumbnail, source.channel), room.slide);
+    return fitting_jpeg(
+        source.is_volume ? read_volume_cuts(file) : read_thumbnail(file, largest_thumbnail, source.channel),
+        room.slide);
   });
-  for (const MadeImage& image : source.made) made.made.push_back(picture_of(image, room.made));
+  for (const MadeImage& image : source.made) made.made.push_back(picture_of(image, file, room.made));
   return made;
 }
 

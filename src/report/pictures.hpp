@@ -20,6 +20,7 @@ struct MadeImage {
   std::filesystem::path path;
   std::optional<Labels> labels = {};  ///< of an image of labels: its classes
   int tile = 256;                     ///< of a Deep Zoom image: a tile's side
+  bool is_volume = false;             ///< a 3-D image, of which cuts are shown; its labels over the volume itself
 };
 
 /// A slide whose thumbnail, map and images are wanted.
@@ -31,7 +32,8 @@ struct PictureSource {
   std::int64_t map_columns = 0;
   std::int64_t map_rows = 0;
   std::vector<MadeImage> made = {};
-  int channel = -1;  ///< `input.channel` of its run
+  int channel = -1;        ///< `input.channel` of its run
+  bool is_volume = false;  ///< a 3-D image
 };
 
 /// Thumbnails, maps and images made of slides, in order, and why some have none.

@@ -325,7 +325,8 @@ class Builder {
     put_if(counted, "distance", [&] { return rounded(distance); });
     describe_figures(result, config.analysis, run.spectrum);
     sources_.push_back({number, slide.id, slide.canonical, result.path, result.map.columns, result.map.rows,
-                        made_images(result, config, run.folder), config.input.channel});
+                        made_images(result, config, run.folder), config.input.channel,
+                        config.operators.runs("volume")});
   }
 
   /// What operators and the other statistics say of a slide, by the figure's name: [[slide, number], ...], slides

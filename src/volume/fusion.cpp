@@ -174,9 +174,12 @@ class Mean final : public Fusion {
   Mean(const FragmentGrid& grid, const FragmentOutput& output)
       : grid_(grid),
         output_(output),
-        sums_(static_cast<std::size_t>(grid.volume()[0])),
-        locks_(static_cast<std::size_t>(grid.volume()[0])),
-        counts_{counts_at(grid.axis(0)), counts_at(grid.axis(1)), counts_at(grid.axis(2))} {}
+        planes_(static_cast<std::size_t>(grid.volume()[0])),
+        counts_{counts_at(grid.axis(0)), counts_at(grid.axis(1)), counts_at(grid.axis(2))} {
+    for (std::size_t z = 0; z < planes_.size(); ++z) {
+      planes_[z].left = counts_[0][z] * static_cast<std::uint64_t>(grid.axis(1).count * grid.axis(2).count);
+    }
+  }
 
   void put(std::size_t fragment, std::span<const float> values) override {
     check_values(values, grid_, output_.channels);
@@ -188,24 +191,7 @@ class Mean final : public Fusion {
   }
 
   void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
-    const std::vector<std::uint32_t>& sums = sums_[static_cast<std::size_t>(z)];
-    const auto channels = static_cast<std::size_t>(output_.channels);
-    const std::uint32_t* sum = sums.data();
-    std::uint16_t* to = labels.data();
-    for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
-      for (std::int64_t x = 0; x < grid_.volume()[2]; ++x, sum += channels) {
-        const std::uint64_t n = counts_[0][static_cast<std::size_t>(z)] * counts_[1][static_cast<std::size_t>(y)] *
-                                counts_[2][static_cast<std::size_t>(x)];
-        std::uint64_t largest = 0;
-        std::uint16_t label = 0;
-        for (std::size_t channel = 0; channel < channels; ++channel) {
-          const std::uint64_t average = (2 * std::uint64_t{sum[channel]} + n) / (2 * n);
-          if (average > largest) label = static_cast<std::uint16_t>(channel);
-          largest = std::max(largest, average);
-        }
-        *to++ = label;
-      }
-    }
+    std::ranges::copy(planes_[static_cast<std::size_t>(z)].labels, labels.begin());
   }
 
  private:
@@ -221,9 +207,9 @@ class Mean final : public Fusion {
     const Extent& volume = grid_.volume();
     const InsideRange rows = inside(from[1], fragment[1], volume[1]);
     const InsideRange columns = inside(from[2], fragment[2], volume[2]);
-    const auto plane = static_cast<std::size_t>(from[0] + z);
-    const std::lock_guard lock(locks_[plane]);
-    std::vector<std::uint32_t>& sums = sums_[plane];
+    Plane& plane = planes_[static_cast<std::size_t>(from[0] + z)];
+    const std::lock_guard lock(plane.mutex);
+    std::vector<std::uint32_t>& sums = plane.sums;
     const std::int64_t channels = output_.channels;
     if (sums.empty()) sums.resize(static_cast<std::size_t>(volume[1] * volume[2] * channels));
     for (std::int64_t y = rows.first; y < rows.first + rows.count; ++y) {
@@ -231,12 +217,43 @@ class Mean final : public Fusion {
       const std::uint16_t* sample = samples.data() + ((z * fragment[1] + y) * fragment[2] + columns.first) * channels;
       for (std::int64_t i = 0; i < columns.count * channels; ++i) to[i] += sample[i];
     }
+    if (--plane.left == 0) choose(plane, counts_[0][static_cast<std::size_t>(from[0] + z)]);
+  }
+
+  /// One plane of the volume; guarded by its mutex until all fragments were put.
+  struct Plane {
+    std::mutex mutex;
+    std::uint64_t left = 0;           ///< fragments with a part of it that weren't put
+    std::vector<std::uint32_t> sums;  ///< y, x, channel; empty where none was put, or all
+    std::vector<std::uint16_t> labels;
+  };
+
+  /// Labels take the place of sums, as no fragment can change them any more. \param n_z  its fragments along z
+  void choose(Plane& plane, std::uint64_t n_z) const {
+    const auto channels = static_cast<std::size_t>(output_.channels);
+    plane.labels.resize(static_cast<std::size_t>(grid_.volume()[1] * grid_.volume()[2]));
+    const std::uint32_t* sum = plane.sums.data();
+    std::uint16_t* to = plane.labels.data();
+    for (const std::uint64_t n_y : counts_[1]) {
+      for (const std::uint64_t n_x : counts_[2]) {
+        const std::uint64_t n = n_z * n_y * n_x;
+        std::uint64_t largest = 0;
+        std::uint16_t label = 0;
+        for (std::size_t channel = 0; channel < channels; ++channel) {
+          const std::uint64_t average = (2 * std::uint64_t{sum[channel]} + n) / (2 * n);
+          if (average > largest) label = static_cast<std::uint16_t>(channel);
+          largest = std::max(largest, average);
+        }
+        *to++ = label;
+        sum += channels;
+      }
+    }
+    plane.sums = {};
   }
 
   FragmentGrid grid_;
   FragmentOutput output_;
-  std::vector<std::vector<std::uint32_t>> sums_;  ///< by plane of the volume: y, x, channel; each guarded by its lock
-  std::vector<std::mutex> locks_;
+  std::vector<Plane> planes_;
   std::array<std::vector<std::uint64_t>, 3> counts_;  ///< fragments at each sample of an axis
 };
 
@@ -355,8 +372,17 @@ std::unique_ptr<Fusion> make_blend(const FragmentGrid& grid, const FragmentOutpu
 
 std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept {
   if (fusion == VolumeFusion::mean) {
-    return static_cast<std::uint64_t>(count_of(grid.volume())) * static_cast<std::uint64_t>(output.channels) *
-           sizeof(std::uint32_t);
+    const FragmentAxis& axis = grid.axis(0);
+    std::int64_t most = 0;
+    for (std::int64_t i = 0; i < axis.count; ++i) {
+      const std::int64_t last = std::min(i + 1, axis.count - 1);
+      const std::int64_t end = std::min(axis.begin(last) + axis.fragment, axis.size);
+      most = std::max(most, end - std::max<std::int64_t>(axis.begin(i), 0));
+    }
+    const auto plane = static_cast<std::uint64_t>(grid.volume()[1] * grid.volume()[2]);
+    return plane * static_cast<std::uint64_t>(most) * static_cast<std::uint64_t>(output.channels) *
+               sizeof(std::uint32_t) +
+           static_cast<std::uint64_t>(count_of(grid.volume())) * sizeof(std::uint16_t);
   }
   return static_cast<std::uint64_t>(count_of(grid.fragment())) * grid.count() * sizeof(std::uint16_t);
 }

@@ -14,6 +14,9 @@
 namespace slidestream::volume {
 namespace {
 
+constexpr int metres = 1;
+constexpr int micrometres = 3;
+
 static_assert(std::endian::native == std::endian::little, "written files have the low byte first");
 
 constexpr std::size_t size_1 = 348;
@@ -271,6 +274,20 @@ std::size_t bytes_of(ScalarType type) noexcept {
 
 std::string name_of(ScalarType type) { return std::ranges::find(type_codes, type, &TypeCode::type)->name; }
 
+std::array<double, 3> NiftiGeometry::spacing_mm() const noexcept {
+  std::array<double, 3> lengths{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double x = srow[i];
+    const double y = srow[4 + i];
+    const double z = srow[8 + i];
+    double length = sform_code > 0 ? std::sqrt(x * x + y * y + z * z) : std::abs(pixdim[i + 1]);
+    if (units == metres) length *= 1e3;
+    if (units == micrometres) length *= 1e-3;
+    lengths[2 - i] = length;
+  }
+  return lengths;
+}
+
 double NiftiGeometry::voxel_mm3() const noexcept {
   double volume = 0.0;
   if (sform_code > 0) {
@@ -280,8 +297,6 @@ double NiftiGeometry::voxel_mm3() const noexcept {
   } else {
     volume = pixdim[1] * pixdim[2] * pixdim[3];
   }
-  constexpr int metres = 1;
-  constexpr int micrometres = 3;
   if (units == metres) volume *= 1e9;
   if (units == micrometres) volume *= 1e-9;
   volume = std::abs(volume);

@@ -34,6 +34,9 @@ struct NiftiGeometry {
   /// Volume of a voxel in mm^3: the affine's determinant if sform_code is set, else the product of the sides. NaN if
   /// the header has no finite volume above 0. Without a unit the header's numbers are millimetres.
   double voxel_mm3() const noexcept;
+  /// Millimetres between samples along z, y, x: lengths of the affine's columns if sform_code is set, else the sides.
+  /// Any numbers: the header may be wrong.
+  std::array<double, 3> spacing_mm() const noexcept;
 };
 
 /// A header that was checked: sizes are positive, and samples can be read.

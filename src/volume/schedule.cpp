@@ -7,40 +7,56 @@
 
 namespace slidestream::volume {
 
-Schedule::Schedule(std::vector<NetworkNeeds> networks, std::size_t fragments, std::uint64_t budget, std::size_t workers)
-    : fragments_(fragments), budget_(budget), workers_(std::max<std::size_t>(workers, 1)) {
+Schedule::Schedule(std::vector<NetworkNeeds> networks, std::size_t fragments, std::uint64_t budget, std::size_t workers,
+                   const ScheduleGpus& gpus, std::size_t layers)
+    : has_gpus_(!gpus.budgets.empty()),
+      runs_(has_gpus_ ? std::max<std::size_t>(gpus.runs, 1) : 0),
+      places_(std::max<std::size_t>(gpus.budgets.size(), 1)),
+      fragments_(fragments),
+      layers_(layers),
+      host_{budget},
+      workers_(std::max<std::size_t>(workers, 1)) {
   if (networks.empty() || fragments == 0 || (networks.size() != 1 && networks.size() != fragments)) {
     throw std::invalid_argument("volumes have one network, or one per fragment");
   }
-  for (const NetworkNeeds& needs : networks) networks_.push_back({needs});
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    for (const NetworkNeeds& needs : networks) places_[i].networks.push_back({needs});
+    if (has_gpus_) places_[i].own.budget = gpus.budgets[i];
+  }
 }
 
 std::uint64_t Schedule::most_for_volume() const noexcept {
+  if (has_gpus_) return host_.budget;
   std::uint64_t most = 0;
-  for (const NetworkState& network : networks_) most = std::max(most, network.needs.loaded + network.needs.run);
-  return budget_ > most ? budget_ - most : 0;
+  for (const NetworkState& network : places_.front().networks) {
+    most = std::max(most, network.needs.loaded + network.needs.run);
+  }
+  return host_.budget > most ? host_.budget - most : 0;
 }
 
 std::optional<std::vector<std::size_t>> Schedule::admit(std::size_t number, std::uint64_t bytes) {
   std::uint64_t all = bytes;
   for (const VolumeState& other : volumes_) all += other.bytes;
   std::uint64_t most = most_for_volume();
-  if (!volumes_.empty()) {
+  if (!volumes_.empty() && !has_gpus_) {
     // Another one mustn't keep workers from computing.
     std::uint64_t run = 0;
-    for (const NetworkState& network : networks_) run = std::max(run, network.needs.run);
+    for (const NetworkState& network : places_.front().networks) run = std::max(run, network.needs.run);
     const std::uint64_t others = run * (std::min(workers_, fragments_) - 1);
     most = most > others ? most - others : 0;
   }
   if (all > most) return std::nullopt;
-  auto way = make_way(bytes, work(), none);
+  std::optional<std::vector<std::size_t>> way(std::in_place);
+  if (!has_gpus_) way = make_way(places_.front(), bytes, work(), none);
   if (!way) return std::nullopt;
-  used_ += bytes;
+  host_.used += bytes;
   VolumeState& state = volumes_.emplace_back();
   state.number = number;
   state.bytes = bytes;
   state.left.resize(fragments_);
   std::iota(state.left.begin(), state.left.end(), std::size_t{0});
+  state.layers.resize(layers_);
+  for (std::size_t i = 0; layers_ > 0 && i < fragments_; ++i) ++state.layers[layer_of(i)];
   return way;
 }
 
@@ -51,33 +67,48 @@ void Schedule::drop(std::size_t number) { volume(number).left.clear(); }
 void Schedule::release(std::size_t number) {
   const VolumeState& state = volume(number);
   if (state.running > 0) throw std::logic_error("a volume leaves while it is computed");
-  used_ -= state.bytes;
+  host_.used -= state.bytes;
   std::erase_if(volumes_, [number](const VolumeState& each) { return each.number == number; });
 }
 
 std::optional<ScheduleStep> Schedule::next() {
   const std::vector<std::size_t> waiting = work();
-  for (std::size_t i = 0; i < networks_.size(); ++i) {
-    if (waiting[i] == 0 || networks_[i].state != State::loaded) continue;
-    auto way = make_way(networks_[i].needs.run, waiting, i);
+  std::vector<std::size_t> order(places_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [this](std::size_t i) { return places_[i].running; });
+  for (const std::size_t i : order) {
+    if (places_[i].running == workers_) continue;
+    auto step = next_at(places_[i], waiting);
+    if (!step) continue;
+    step->place = i;
+    return step;
+  }
+  return std::nullopt;
+}
+
+std::optional<ScheduleStep> Schedule::next_at(Place& place, const std::vector<std::size_t>& waiting) {
+  std::vector<std::size_t> absent;
+  for (std::size_t i = 0; i < networks(); ++i) {
+    const NetworkState& network = place.networks[i];
+    if (waiting[i] == 0) continue;
+    if (network.state == State::absent && (waiting[i] > 1 || !is_elsewhere(i, place))) absent.push_back(i);
+    if (network.state != State::loaded || (runs_ > 0 && network.running == runs_)) continue;
+    auto way = make_way(place, network.needs.run, waiting, i);
     if (!way) continue;
-    ScheduleStep step = begin(i);
+    ScheduleStep step = begin(place, i);
     step.unload = std::move(*way);
     return step;
   }
-  std::vector<std::size_t> absent;
-  for (std::size_t i = 0; i < networks_.size(); ++i) {
-    if (waiting[i] > 0 && networks_[i].state == State::absent) absent.push_back(i);
-  }
-  std::ranges::stable_sort(absent, std::ranges::greater{}, [&](std::size_t i) { return waiting[i]; });
+  std::ranges::stable_sort(absent, std::ranges::greater{},
+                           [&](std::size_t i) { return std::pair(!is_elsewhere(i, place), waiting[i]); });
   for (const std::size_t i : absent) {
-    NetworkState& network = networks_[i];
-    auto way = make_way(network.needs.loaded + network.needs.run, waiting, i);
+    NetworkState& network = place.networks[i];
+    auto way = make_way(place, network.needs.loaded + network.needs.run, waiting, i);
     if (!way) continue;
-    used_ += network.needs.loaded;
+    memory(place).used += network.needs.loaded;
     network.state = State::loading;
     ++loads_;
-    ScheduleStep step = begin(i);
+    ScheduleStep step = begin(place, i);
     step.unload = std::move(*way);
     step.load = true;
     return step;
@@ -85,24 +116,42 @@ std::optional<ScheduleStep> Schedule::next() {
   return std::nullopt;
 }
 
-void Schedule::loaded(std::size_t network) { networks_[network].state = State::loaded; }
+bool Schedule::is_elsewhere(std::size_t network, const Place& place) const noexcept {
+  return std::ranges::any_of(
+      places_, [&](const Place& other) { return &other != &place && other.networks[network].state != State::absent; });
+}
 
-bool Schedule::done(const FragmentTask& task) {
-  NetworkState& network = networks_[task.network];
-  used_ -= network.needs.run;
+void Schedule::loaded(std::size_t network, std::size_t place) {
+  places_[place].networks[network].state = State::loaded;
+}
+
+bool Schedule::done(const FragmentTask& task, std::size_t place) {
+  Place& at = places_[place];
+  NetworkState& network = at.networks[task.network];
+  memory(at).used -= network.needs.run;
   --network.running;
+  --at.running;
   VolumeState& state = volume(task.volume);
   --state.running;
+  if (layers_ > 0) --state.layers[layer_of(task.fragment)];
   return state.running == 0 && state.left.empty();
 }
 
 std::vector<std::size_t> Schedule::work() const {
-  std::vector<std::size_t> waiting(networks_.size());
+  std::vector<std::size_t> waiting(networks());
   for (const VolumeState& state : volumes_) {
     if (!state.ready) continue;
-    for (const std::size_t fragment : state.left) ++waiting[network_of(fragment)];
+    for (const std::size_t fragment : state.left) {
+      if (may_begin(state, fragment)) ++waiting[network_of(fragment)];
+    }
   }
   return waiting;
+}
+
+bool Schedule::may_begin(const VolumeState& volume, std::size_t fragment) const noexcept {
+  if (layers_ == 0) return true;
+  const auto first = std::ranges::find_if(volume.layers, [](std::size_t left) { return left > 0; });
+  return layer_of(fragment) <= static_cast<std::size_t>(first - volume.layers.begin()) + 1;
 }
 
 Schedule::VolumeState& Schedule::volume(std::size_t number) {
@@ -112,14 +161,15 @@ Schedule::VolumeState& Schedule::volume(std::size_t number) {
 }
 
 /// The first fragment of the oldest volume that waits for the network.
-ScheduleStep Schedule::begin(std::size_t network) {
-  networks_[network].last_used = ++clock_;
-  ++networks_[network].running;
-  used_ += networks_[network].needs.run;
+ScheduleStep Schedule::begin(Place& place, std::size_t network) {
+  place.networks[network].last_used = ++clock_;
+  ++place.networks[network].running;
+  ++place.running;
+  memory(place).used += place.networks[network].needs.run;
   for (VolumeState& state : volumes_) {
     if (!state.ready) continue;
     const auto found = std::ranges::find(state.left, network, [this](std::size_t i) { return network_of(i); });
-    if (found == state.left.end()) continue;
+    if (found == state.left.end() || !may_begin(state, *found)) continue;
     ScheduleStep step;
     step.task = {state.number, *found, network};
     state.left.erase(found);
@@ -131,28 +181,30 @@ ScheduleStep Schedule::begin(std::size_t network) {
 
 /// Unloads as many idle networks as `bytes` need: first those without work, and of these the ones that were used last.
 /// Networks are used in turn, so that it is longest until these are used again. Nothing changes if that isn't enough.
-std::optional<std::vector<std::size_t>> Schedule::make_way(std::uint64_t bytes, const std::vector<std::size_t>& waiting,
-                                                           std::size_t keep) {
+std::optional<std::vector<std::size_t>> Schedule::make_way(Place& place, std::uint64_t bytes,
+                                                           const std::vector<std::size_t>& waiting, std::size_t keep) {
+  std::vector<NetworkState>& networks = place.networks;
+  Memory& memory = this->memory(place);
   std::vector<std::size_t> idle;
-  for (std::size_t i = 0; i < networks_.size(); ++i) {
-    if (networks_[i].state == State::loaded && networks_[i].running == 0 && i != keep) idle.push_back(i);
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    if (networks[i].state == State::loaded && networks[i].running == 0 && i != keep) idle.push_back(i);
   }
   std::ranges::sort(idle, [&](std::size_t a, std::size_t b) {
     const bool a_works = waiting[a] > 0;
     const bool b_works = waiting[b] > 0;
-    return a_works != b_works ? b_works : networks_[a].last_used > networks_[b].last_used;
+    return a_works != b_works ? b_works : networks[a].last_used > networks[b].last_used;
   });
   std::vector<std::size_t> way;
-  std::uint64_t free = budget_ - used_;
+  std::uint64_t free = memory.budget - memory.used;
   for (const std::size_t i : idle) {
     if (bytes <= free) break;
-    free += networks_[i].needs.loaded;
+    free += networks[i].needs.loaded;
     way.push_back(i);
   }
   if (bytes > free) return std::nullopt;
   for (const std::size_t i : way) {
-    networks_[i].state = State::absent;
-    used_ -= networks_[i].needs.loaded;
+    networks[i].state = State::absent;
+    memory.used -= networks[i].needs.loaded;
   }
   return way;
 }

@@ -1,8 +1,6 @@
 #include "volume/volume_graph.hpp"
 
 #include <oneapi/tbb/flow_graph.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +11,6 @@
 #include <mutex>
 #include <new>
 #include <slidestream/error.hpp>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +20,7 @@
 #include "runtime/stage_meter.hpp"
 #include "sink/file_digest.hpp"
 #include "volume/schedule.hpp"
+#include "volume/volume_made.hpp"
 #include "volume/volume_run.hpp"
 #include "volume/volume_work.hpp"
 
@@ -58,17 +56,18 @@ class Graph final : public VolumeGraph {
         paths_(paths),
         control_(control),
         networks_(networks),
-        workers_(workers),
+        workers_(workers * std::max<std::size_t>(networks.gpus(), 1)),
         in_flight_(config.volume.in_flight > 0 ? static_cast<std::size_t>(config.volume.in_flight) : usual_in_flight),
         fragments_(static_cast<std::size_t>(fragments_of(config))),
-        schedule_(networks.needs(), fragments_, memory_budget(config), workers),
-        loaded_(networks.count()),
+        schedule_(networks.needs(), fragments_, volumes_budget(config, networks), workers, networks.gpu_memory(),
+                  config.volume.fusion == VolumeFusion::mean ? static_cast<std::size_t>(config.volume.grid[0]) : 0),
+        loaded_(std::max<std::size_t>(networks.gpus(), 1), Networks(networks.count())),
         open_(
             graph_, flow::serial, [this](const Work& work) { return body([&] { open(work); }); }, high),
         read_(
             graph_, readers, [this](const Work& work) { return body([&] { read(work); }); }, high),
         compute_(
-            graph_, workers, [this](const Step& step) { return body([&] { compute(step); }); }, low),
+            graph_, workers_, [this](const Step& step) { return body([&] { compute(step); }); }, low),
         fuse_(
             graph_, flow::serial, [this](const Work& work) { return body([&] { fuse(work); }); }, high),
         write_(
@@ -150,8 +149,8 @@ class Graph final : public VolumeGraph {
   }
 
   /// Nobody uses them: their memory is free when this returns.
-  void unload(const std::vector<std::size_t>& networks) {
-    for (const std::size_t network : networks) loaded_[network].reset();
+  void unload(std::size_t place, const std::vector<std::size_t>& networks) {
+    for (const std::size_t network : networks) loaded_[place][network].reset();
   }
 
   /// Begins what there is memory for; the caller has `mutex_`.
@@ -159,7 +158,7 @@ class Graph final : public VolumeGraph {
     if (control_.stop_requested()) return;
     if (candidate_ != nullptr && admitted_ < in_flight_) {
       if (const auto way = schedule_.admit(candidate_->number, candidate_->bytes)) {
-        unload(*way);
+        unload(0, *way);
         ++admitted_;
         candidate_->admitted = true;
         works_.push_back(candidate_);
@@ -172,12 +171,9 @@ class Graph final : public VolumeGraph {
       open_.try_put(std::make_shared<VolumeWork>(next_, paths_[next_]));
       ++next_;
     }
-    while (computing_ < workers_) {
-      auto step = schedule_.next();
-      if (!step) break;
-      ++computing_;
+    while (auto step = schedule_.next()) {
       const auto work = *std::ranges::find(works_, step->task.volume, &VolumeWork::number);
-      unload(step->unload);
+      unload(step->place, step->unload);
       compute_.try_put({work, std::move(*step)});
     }
   }
@@ -187,7 +183,7 @@ class Graph final : public VolumeGraph {
     work->result.path = work->path;
     guarded(*work, "open", [&] {
       if (control_.on_start) control_.on_start(work->path);
-      work->result.backend = "cpu";
+      work->result.backend = networks_.gpus() > 0 ? "cuda" : "cpu";
       work->result.sums.histogram.assign(static_cast<std::size_t>(config_.analysis.bins), 0);
       std::error_code code;
       const std::uintmax_t bytes = fs::file_size(work->path, code);
@@ -236,6 +232,7 @@ class Graph final : public VolumeGraph {
     {
       runtime::StageMeter::Busy busy(read_meter_);
       guarded(*work, "read", [&] {
+        work->resampling = resampling_of(config_, work->header);
         work->grid = std::make_unique<FragmentGrid>(grid_of(config_, work->header));
         work->fusion = fusion_of(config_, *work->grid, networks_.output());
         work->samples.resize(static_cast<std::size_t>(work->header.voxels()));
@@ -256,16 +253,17 @@ class Graph final : public VolumeGraph {
 
   void compute(const Step& step) {
     const FragmentTask& task = step.step.task;
+    const std::size_t place = step.step.place;
     std::shared_ptr<const LoadedNetwork> network;
     if (step.step.load) {
-      network = networks_.load(task.network);
+      network = networks_.load(task.network, place);
       const std::lock_guard lock(mutex_);
-      loaded_[task.network] = network;
-      schedule_.loaded(task.network);
+      loaded_[place][task.network] = network;
+      schedule_.loaded(task.network, place);
       pump();
     } else {
       const std::lock_guard lock(mutex_);
-      network = loaded_[task.network];
+      network = loaded_[place][task.network];
     }
     bool is_left = false;
     if (!step.work->has_failed() && !control_.stop_requested()) {
@@ -277,9 +275,8 @@ class Graph final : public VolumeGraph {
     }
     network.reset();
     const std::lock_guard lock(mutex_);
-    --computing_;
     if (step.work->has_failed()) schedule_.drop(task.volume);
-    const bool is_last = schedule_.done(task);
+    const bool is_last = schedule_.done(task, place);
     // A volume that was stopped has no result: the next start does it.
     if (is_left) incomplete_.push_back(task.volume);
     if (is_last && step.work->has_failed()) {
@@ -293,9 +290,8 @@ class Graph final : public VolumeGraph {
 
   /// False where the run was stopped before the fragment was computed.
   bool compute_fragment(VolumeWork& work, const FragmentTask& task, std::shared_ptr<const LoadedNetwork> network) {
-    std::vector<float> fragment(static_cast<std::size_t>(count_of(work.grid->fragment())));
-    std::vector<float> values(fragment.size() * static_cast<std::size_t>(networks_.output().channels));
-    work.grid->cut(fragment, work.samples, task.fragment, static_cast<float>(config_.volume.fill));
+    FragmentMemory memory = networks_.take_memory();
+    work.cut(memory.fragment, task.fragment, static_cast<float>(config_.volume.fill));
     const auto in_fragment = [&](const std::string& cause) {
       return networks_.file(task.network) + ": fragment " + std::to_string(task.fragment + 1) + " of " +
              std::to_string(fragments_) + ": " + cause;
@@ -303,7 +299,10 @@ class Graph final : public VolumeGraph {
     const LoadedNetwork& runs = *network;
     const RunningFragments::Place running = running_.begin(std::move(network));
     try {
-      runs.run(fragment, values, running->terminator);
+      runs.run(memory.fragment, memory.values, running->terminator);
+    } catch (const CudaError&) {
+      running_.end(running);
+      throw;
     } catch (const Error& error) {
       const std::string cause = error.what();
       const bool over = running_.end(running);
@@ -315,13 +314,13 @@ class Graph final : public VolumeGraph {
       throw;
     }
     running_.end(running);
-    fragment = {};
     try {
-      work.fusion->put(task.fragment, values);
+      work.fusion->put(task.fragment, memory.values);
     } catch (const Error& error) {
       throw Error(in_fragment(error.what()));
     }
-    voxels_done_ += static_cast<std::uint64_t>(count_of(work.grid->volume())) / fragments_;
+    networks_.give_back(std::move(memory));
+    voxels_done_ += static_cast<std::uint64_t>(work.header.voxels()) / fragments_;
     return true;
   }
 
@@ -333,56 +332,13 @@ class Graph final : public VolumeGraph {
         if (config_.volume.fusion == VolumeFusion::blend) {
           make_image(*work);
         } else {
-          make_labels(*work);
+          make_labels(*work, networks_.sample());
         }
         work->fusion.reset();
       });
     }
     const std::lock_guard lock(mutex_);
     write_.try_put(work);
-  }
-
-  /// Calls `make` for each plane, by all threads. What else waits isn't taken up meanwhile: it may take long.
-  template <class Make>
-  static void for_planes(const Extent& volume, const Make& make) {
-    tbb::this_task_arena::isolate(
-        [&] { tbb::parallel_for(std::int64_t{0}, volume[0], [&](std::int64_t z) { make(z); }); });
-  }
-
-  void make_image(VolumeWork& work) {
-    const Extent& volume = work.grid->volume();
-    const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
-    work.made.resize(static_cast<std::size_t>(count_of(volume)) * sizeof(float));
-    const std::span<float> all(reinterpret_cast<float*>(work.made.data()), static_cast<std::size_t>(count_of(volume)));
-    for_planes(volume,
-               [&](std::int64_t z) { work.fusion->plane(z, all.subspan(static_cast<std::size_t>(z) * plane, plane)); });
-  }
-
-  void make_labels(VolumeWork& work) {
-    const Extent& volume = work.grid->volume();
-    const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
-    const bool narrow = networks_.sample() == ScalarType::uint8;
-    const std::size_t width = narrow ? sizeof(std::uint8_t) : sizeof(std::uint16_t);
-    work.made.resize(static_cast<std::size_t>(count_of(volume)) * width);
-    std::vector<std::atomic<std::uint64_t>> counts(std::size_t{1} << (8 * width));
-    for_planes(volume, [&](std::int64_t z) {
-      std::vector<std::uint16_t> labels(plane);
-      work.fusion->plane(z, std::span<std::uint16_t>(labels));
-      std::vector<std::uint64_t> found(counts.size());
-      std::byte* to = work.made.data() + static_cast<std::size_t>(z) * plane * width;
-      for (const std::uint16_t label : labels) {
-        ++found[label];
-        *to++ = static_cast<std::byte>(label & 0xff);
-        if (!narrow) *to++ = static_cast<std::byte>(label >> 8);
-      }
-      for (std::size_t label = 0; label < found.size(); ++label) {
-        if (found[label] > 0) counts[label] += found[label];
-      }
-    });
-    for (std::size_t label = 0; label < counts.size(); ++label) {
-      if (counts[label] == 0) continue;
-      work.result.values.push_back({label_figure + std::to_string(label), static_cast<double>(counts[label])});
-    }
   }
 
   /// Also the end of volumes that failed. One at a time.
@@ -464,13 +420,12 @@ class Graph final : public VolumeGraph {
 
   std::mutex mutex_;  ///< of what follows, up to the graph
   Schedule schedule_;
-  Networks loaded_;          ///< null where one isn't
-  std::vector<Work> works_;  ///< admitted ones
+  std::vector<Networks> loaded_;  ///< by GPU; null where one isn't
+  std::vector<Work> works_;       ///< admitted ones
   std::vector<Work> ended_;
   std::vector<std::size_t> incomplete_;  ///< volumes with a fragment that a stop left out
   std::size_t next_ = 0;                 ///< to be opened
   std::size_t admitted_ = 0;
-  std::size_t computing_ = 0;
   bool is_opening_ = false;  ///< one is being opened, or is the candidate
   Work candidate_;           ///< opened, and waits for memory; null: none
   std::exception_ptr error_;

@@ -11,6 +11,7 @@
 
 #include "config/keys.hpp"
 #include "config/toml_text.hpp"
+#include "networks/network_gpus.hpp"
 #include "networks/network_shapes.hpp"
 #include "networks/normalisation.hpp"
 #include "networks/onnx_files.hpp"
@@ -99,7 +100,13 @@ void LoadedNetwork::run(std::span<const float> fragment, std::span<float> values
   const std::size_t out_bytes = given.empty() ? values.size_bytes() : given.size();
   const auto input = session_->tensor(in, in_bytes, input_shape_, takes);
   auto output = session_->tensor(out, out_bytes, output_shape_, gives);
-  session_->run(input, output, by);
+  try {
+    session_->run(input, output, by);
+  } catch (const Error&) {
+    // A lost GPU fails every call, and what it says then is clearer.
+    if (session_->place().gpu >= 0) static_cast<void>(networks::free_memory(session_->place().gpu));
+    throw;
+  }
   if (gives == ElementType::float16) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::uint16_t half = 0;
@@ -124,13 +131,20 @@ VolumeNetworks::VolumeNetworks(const Config& config)
                       " wants one, or one for each of " + std::to_string(fragments) + " fragments");
   }
   for (const std::string& file : files_) networks::check_network_files(file);
-  if (config.model.provider == ModelProvider::cuda || config.pipeline.backend == Backend::cuda) {
-    const bool by_model = config.model.provider == ModelProvider::cuda;
-    throw ConfigError(std::string(by_model ? "model.provider" : "pipeline.backend") +
-                      " = \"cuda\": networks of volumes run on the CPU; use \"auto\" or \"cpu\"");
-  }
   runtime_ = networks::OnnxRuntime::load(config.model.runtime);
+  find_gpus();
   measure();
+}
+
+void VolumeNetworks::find_gpus() {
+  networks::NetworkPlaces places = networks::places_for(config_, *runtime_);
+  if (places.gpus.empty() && config_.pipeline.backend == Backend::cuda) {
+    throw ConfigError(
+        "pipeline.backend = \"cuda\": " + (places.why_none.empty() ? "model.provider is \"cpu\"" : places.why_none) +
+        "; use \"auto\" or \"cpu\"");
+  }
+  gpus_ = std::move(places.gpus);
+  for (Place& place : gpus_) place.keeps_memory = false;
 }
 
 /// Settings of tiles are refused, as they would change nothing.
@@ -146,11 +160,15 @@ void VolumeNetworks::check_settings() const {
   }
 }
 
-std::string VolumeNetworks::description() const { return "ONNX Runtime " + runtime_->version() + ", CPU"; }
+std::string VolumeNetworks::description() const {
+  const std::string text = networks::computed_on(*runtime_, !gpus_.empty());
+  return gpus_.size() > 1 ? text + " on " + std::to_string(gpus_.size()) + " GPUs" : text;
+}
 
-std::shared_ptr<const OnnxSession> VolumeNetworks::open(std::size_t network) const {
+std::shared_ptr<const OnnxSession> VolumeNetworks::open(std::size_t network, std::size_t place) const {
   try {
-    return std::make_shared<const OnnxSession>(runtime_, files_[network], host_place(), chooser(config_.model));
+    return std::make_shared<const OnnxSession>(runtime_, files_[network], gpus_.empty() ? host_place() : gpus_[place],
+                                               chooser(config_.model));
   } catch (const std::bad_alloc&) {
     throw ConfigError(of_file(files_[network], "there is no memory to load it"));
   }
@@ -188,6 +206,10 @@ void VolumeNetworks::find_output() {
   if (shape[1] > most_labels) throw ConfigError(of_file(file, gives + "; expected at most 65,535 channels"));
   const ModelConfig& model = config_.model;
   const VolumeFusion fusion = config_.volume.fusion;
+  if (fusion == VolumeFusion::blend && !config_.volume.spacing.empty()) {
+    throw ConfigError("volume.spacing is " + to_toml_value(find_key("volume", "spacing")->get(config_)) +
+                      "; only labels are resampled back, and volume.fusion = \"blend\" gives an image");
+  }
   output_.channels = static_cast<int>(shape[1]);
   output_.labels = fusion == VolumeFusion::vote && output_.channels == 1;
   if (whole && !output_.labels) {
@@ -247,56 +269,116 @@ void VolumeNetworks::check_scores() const {
 }
 
 void VolumeNetworks::measure() {
+  if (!gpus_.empty()) find_gpu_memory();
   std::map<std::uint64_t, NetworkNeeds> by_size;
   needs_.resize(files_.size());
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const std::uint64_t bytes = networks::bytes_of_network(files_[i]);
     const auto [known, is_new] = by_size.try_emplace(bytes);
-    if (is_new) known->second = measured(i);
+    if (is_new) known->second = gpus_.empty() ? measured(i) : measured_on_gpu(i);
     needs_[i] = known->second;
   }
 }
 
-NetworkNeeds VolumeNetworks::measured(std::size_t network) {
+/// What a network gives for a fragment of zeros.
+OnnxSession::Value VolumeNetworks::run_zeros(std::size_t network, const OnnxSession& session) const {
   const std::string& file = files_[network];
+  const ElementType type = session.input().type;
+  std::vector<std::byte> zeros(count_of(input_shape_) * networks::onnx::bytes_of(type));
+  const auto input = session.tensor(zeros.data(), zeros.size(), input_shape_, type);
+  const OnnxSession::Terminator run = session.terminator();
+  OnnxSession::Value given;
+  const networks::TimeLimit limit(config_.input.max_seconds, [&] { session.terminate(run, true); });
+  try {
+    session.run(input, given, run);
+  } catch (const Error& error) {
+    throw ConfigError(of_file(
+        file, std::string("it fails on a fragment of zeros: ") + (limit.is_over() ? limit.text() : error.what())));
+  }
+  return given;
+}
+
+NetworkNeeds VolumeNetworks::measured(std::size_t network) {
   NetworkNeeds needs;
   try {
     const MemoryMeter of_load;
     const auto session = open(network);
-    needs.loaded = std::max(of_load.kept(), networks::bytes_of_network(file));
+    needs.loaded = std::max(of_load.kept(), networks::bytes_of_network(files_[network]));
     if (network == 0) {
       find_shapes(*session);
     } else {
       check_like_first(network, *session);
     }
-    const ElementType type = session->input().type;
-    std::vector<std::byte> zeros(count_of(input_shape_) * networks::onnx::bytes_of(type));
-    const auto input = session->tensor(zeros.data(), zeros.size(), input_shape_, type);
-    const OnnxSession::Terminator run = session->terminator();
-    OnnxSession::Value given;
     const MemoryMeter of_run;
-    {
-      const networks::TimeLimit limit(config_.input.max_seconds, [&] { session->terminate(run, true); });
-      try {
-        session->run(input, given, run);
-      } catch (const Error& error) {
-        throw ConfigError(of_file(
-            file, std::string("it fails on a fragment of zeros: ") + (limit.is_over() ? limit.text() : error.what())));
-      }
-    }
+    const OnnxSession::Value given = run_zeros(network, *session);
     needs.run = of_run.most();
-    const std::vector<std::int64_t> shape = session->shape_of(given);
     if (network == 0) {
-      output_shape_ = shape;
+      output_shape_ = session->shape_of(given);
       find_output();
     }
   } catch (const std::bad_alloc&) {
-    throw ConfigError(of_file(file, "there is no memory for a fragment; lower volume.fragment"));
+    throw ConfigError(of_file(files_[network], "there is no memory for a fragment; lower volume.fragment"));
   }
   needs.run += bytes_on_the_way();
   needs.loaded += needs.loaded / margin_divisor;
   needs.run += needs.run / margin_divisor;
   return needs;
+}
+
+/// Has each GPU compute with the first network, so that what the libraries take there once isn't counted later.
+void VolumeNetworks::find_gpu_memory() {
+  try {
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      const int gpu = gpus_[i].gpu;
+      const auto memory_of = [&] {
+        return static_cast<std::uint64_t>(static_cast<double>(networks::free_memory(gpu)) *
+                                          config_.gpu.memory_fraction);
+      };
+      gpus_[i].memory = static_cast<std::size_t>(memory_of());
+      {
+        const auto session = open(0, i);
+        if (i == 0) find_shapes(*session);
+        const OnnxSession::Value given = run_zeros(0, *session);
+        if (i == 0) {
+          output_shape_ = session->shape_of(given);
+          find_output();
+        }
+      }
+      gpus_[i].memory = static_cast<std::size_t>(memory_of());
+      gpu_memory_.budgets.push_back(gpus_[i].memory);
+    }
+  } catch (const std::bad_alloc&) {
+    throw ConfigError(of_file(files_.front(), "there is no memory for a fragment; lower volume.fragment"));
+  }
+  // On the host the library's own values are part of what it takes.
+  beside_gpu_ = bytes_on_the_way() + count_of(output_shape_) * networks::onnx::bytes_of(output_type_);
+  beside_gpu_ += beside_gpu_ / margin_divisor;
+}
+
+/// On the first of the GPUs; the others are taken to be like it. A network's memory stays taken, as much as fragments
+/// wanted at a time.
+NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
+  const int gpu = gpus_.front().gpu;
+  const std::uint64_t before = networks::free_memory(gpu);
+  const auto taken = [&] {
+    const std::uint64_t now = networks::free_memory(gpu);
+    return before > now ? before - now : 0;
+  };
+  const auto session = open(network);
+  check_like_first(network, *session);
+  const std::uint64_t loaded = std::max(taken(), networks::bytes_of_network(files_[network]));
+  const OnnxSession::Value given = run_zeros(network, *session);
+  const std::uint64_t run = std::max(taken(), loaded) - loaded;
+  const auto with_runs = [&](std::size_t runs) {
+    const std::uint64_t bytes = loaded + runs * run;
+    return bytes + bytes / margin_divisor;
+  };
+  if (network == 0) {
+    // Of one network two fragments are computed at a time, of several one of each.
+    gpu_memory_.runs = files_.size() == 1 && with_runs(2) <= std::ranges::min(gpu_memory_.budgets) ? 2 : 1;
+    for (Place& place : gpus_) place.runs = static_cast<int>(gpu_memory_.runs);
+  }
+  return {with_runs(gpu_memory_.runs), 0};
 }
 
 /// Of a fragment: samples and values as float32, both as the network has them, and what fusion makes of them.
@@ -319,10 +401,38 @@ void VolumeNetworks::check_like_first(std::size_t network, const OnnxSession& se
   }
 }
 
-std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network) const {
-  auto session = open(network);
+std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network, std::size_t place) const {
+  auto session = open(network, place);
   check_like_first(network, *session);
   return std::make_shared<const LoadedNetwork>(std::move(session), input_shape_, output_shape_);
+}
+
+FragmentMemory VolumeNetworks::take_memory() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!kept_.empty()) {
+      FragmentMemory memory = std::move(kept_.back());
+      kept_.pop_back();
+      return memory;
+    }
+  }
+  const auto voxels = static_cast<std::size_t>(volume::count_of(fragment_));
+  const auto allocate = [this](std::size_t numbers) {
+    const std::size_t bytes = numbers * sizeof(float);
+    return gpus_.empty() ? std::shared_ptr<std::byte[]>(new std::byte[bytes])
+                         : networks::pinned_memory(bytes, gpus_.front().gpu);
+  };
+  const std::size_t values = voxels * static_cast<std::size_t>(output_.channels);
+  FragmentMemory memory = {allocate(voxels), allocate(values), {}, {}};
+  memory.fragment = {reinterpret_cast<float*>(memory.fragment_bytes.get()), voxels};
+  memory.values = {reinterpret_cast<float*>(memory.value_bytes.get()), values};
+  return memory;
+}
+
+void VolumeNetworks::give_back(FragmentMemory memory) const {
+  if (gpus_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(memory));
 }
 
 }  // namespace slidestream::volume

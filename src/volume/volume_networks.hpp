@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <slidestream/config.hpp>
 #include <span>
 #include <string>
@@ -15,6 +16,14 @@
 
 namespace slidestream::volume {
 
+/// Memory of a fragment on its way: samples, and what a network gives for them.
+struct FragmentMemory {
+  std::shared_ptr<std::byte[]> fragment_bytes;
+  std::shared_ptr<std::byte[]> value_bytes;
+  std::span<float> fragment;
+  std::span<float> values;
+};
+
 /// A network that is loaded. Thread-safe: each call has memory of its own.
 class LoadedNetwork {
  public:
@@ -26,7 +35,7 @@ class LoadedNetwork {
   void terminate(const Terminator& run) const noexcept { session_->terminate(run, true); }
 
   /// Computes one fragment. \param fragment  D x H x W. \param values  channels x D x H x W, written.
-  /// \throws Error in one line without the file's name
+  /// \throws Error in one line without the file's name; CudaError where the GPU is lost
   void run(std::span<const float> fragment, std::span<float> values, const Terminator& by) const;
 
  private:
@@ -48,23 +57,40 @@ class VolumeNetworks {
   const FragmentOutput& output() const noexcept { return output_; }
   /// Samples of files that are made: uint8 or uint16 for labels, float32 for images.
   ScalarType sample() const noexcept { return sample_; }
-  /// Memory of each, with what a fragment takes on its way.
+  /// Memory of each, where it is loaded. On the host, with what a fragment takes on its way. Of a GPU `run` is 0: what
+  /// fragments take there stays taken, and is part of `loaded`.
   const std::vector<NetworkNeeds>& needs() const noexcept { return needs_; }
   /// "ONNX Runtime 1.32.0, CPU".
   std::string description() const;
 
-  /// Loads one of them. \throws ConfigError
-  std::shared_ptr<const LoadedNetwork> load(std::size_t network) const;
+  /// GPUs that networks run on; 0: the CPU.
+  std::size_t gpus() const noexcept { return gpus_.size(); }
+  /// Their memory for networks.
+  const ScheduleGpus& gpu_memory() const noexcept { return gpu_memory_; }
+  /// Bytes of the host for each fragment on its way to a GPU; 0 without one, where they are in `needs`.
+  std::uint64_t bytes_beside_gpu() const noexcept { return beside_gpu_; }
+
+  /// Loads one of them. \param place  the GPU, from 0; 0 without one. \throws ConfigError
+  std::shared_ptr<const LoadedNetwork> load(std::size_t network, std::size_t place = 0) const;
+
+  /// Memory for one fragment, with undefined content. \throws std::bad_alloc, CudaError
+  FragmentMemory take_memory() const;
+  /// Memory beside a GPU is pinned, which takes a while, and is kept for the next fragment.
+  void give_back(FragmentMemory memory) const;
 
  private:
   void check_settings() const;
-  std::shared_ptr<const networks::OnnxSession> open(std::size_t network) const;
+  void find_gpus();
+  void find_gpu_memory();
+  std::shared_ptr<const networks::OnnxSession> open(std::size_t network, std::size_t place = 0) const;
+  networks::OnnxSession::Value run_zeros(std::size_t network, const networks::OnnxSession& session) const;
   void check_like_first(std::size_t network, const networks::OnnxSession& session) const;
   void find_shapes(const networks::OnnxSession& session);
   void find_output();
   void check_scores() const;
   void measure();
   NetworkNeeds measured(std::size_t network);
+  NetworkNeeds measured_on_gpu(std::size_t network);
   std::uint64_t bytes_on_the_way() const noexcept;
 
   const Config config_;
@@ -80,6 +106,11 @@ class VolumeNetworks {
   FragmentOutput output_;
   ScalarType sample_ = ScalarType::uint8;
   std::vector<NetworkNeeds> needs_;
+  std::vector<networks::Place> gpus_;
+  ScheduleGpus gpu_memory_;
+  std::uint64_t beside_gpu_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::vector<FragmentMemory> kept_;  ///< guarded by mutex_
 };
 
 }  // namespace slidestream::volume

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "networks/network_gpus.hpp"
 #include "networks/network_shapes.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/machine.hpp"
@@ -73,10 +74,19 @@ int wanted_threads(const Config& config) noexcept {
 
 }  // namespace
 
+std::unique_ptr<Resampling> resampling_of(const Config& config, const NiftiHeader& header) {
+  const std::vector<double>& spacing = config.volume.spacing;
+  if (spacing.empty()) return nullptr;
+  return std::make_unique<Resampling>(Extent{header.size[2], header.size[1], header.size[0]},
+                                      header.geometry.spacing_mm(), Spacing{spacing[0], spacing[1], spacing[2]});
+}
+
 FragmentGrid grid_of(const Config& config, const NiftiHeader& header) {
   const std::vector<std::int64_t>& fragment = config.volume.fragment;
   const std::vector<std::int64_t>& grid = config.volume.grid;
-  return {{header.size[2], header.size[1], header.size[0]},
+  const auto resampling = resampling_of(config, header);
+  const Extent own = {header.size[2], header.size[1], header.size[0]};
+  return {resampling != nullptr ? resampling->grid() : own,
           {fragment[0], fragment[1], fragment[2]},
           {grid[0], grid[1], grid[2]}};
 }
@@ -92,26 +102,52 @@ std::uint64_t memory_budget(const Config& config) {
   return runtime::available_memory().value_or(unknown) / 5 * 4;
 }
 
+std::uint64_t volumes_budget(const Config& config, const VolumeNetworks& networks) {
+  const std::uint64_t budget = memory_budget(config);
+  const std::uint64_t beside = networks.bytes_beside_gpu() * fragments_at_a_time(config, networks) * networks.gpus();
+  return budget > beside ? budget - beside : 0;
+}
+
 void check_budget(const Config& config, const VolumeNetworks& networks) {
   std::uint64_t most = 0;
   for (const NetworkNeeds& needs : networks.needs()) most = std::max(most, needs.loaded + needs.run);
   const std::uint64_t budget = memory_budget(config);
+  if (networks.gpus() > 0) {
+    const std::uint64_t on_gpu = std::ranges::min(networks.gpu_memory().budgets);
+    if (most > on_gpu) {
+      throw ConfigError("one network takes " + mib_text(most) + " of a GPU's memory with its fragment, and " +
+                        mib_text(on_gpu) + " may be taken; raise gpu.memory_fraction, or lower volume.fragment");
+    }
+    most = networks.bytes_beside_gpu() * networks.gpus();
+  }
   if (most < budget) return;
   throw ConfigError("one fragment takes " + mib_text(most) + " of memory with its network, and " + mib_text(budget) +
                     " may be taken; raise volume.memory_mib, or lower volume.fragment");
 }
 
-std::size_t fragments_at_a_time(const Config& config) noexcept {
+std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& networks) {
+  if (networks.gpus() > 0) {
+    const std::uint64_t each = std::max<std::uint64_t>(networks.bytes_beside_gpu() * networks.gpus(), 1);
+    const auto most = static_cast<std::size_t>(memory_budget(config) / 2 / each);
+    const int wanted = config.model.sessions > 0 ? config.model.sessions : slidestream::networks::usual_sessions;
+    return std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(wanted));
+  }
   const int threads = wanted_threads(config);
   return static_cast<std::size_t>(config.model.sessions > 0 ? std::min(config.model.sessions, threads) : threads);
 }
 
 std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header) {
   const FragmentGrid grid = grid_of(config, header);
+  const std::string at_spacing = config.volume.spacing.empty() ? "" : " at volume.spacing";
   if (!grid.covers()) {
     std::string size;
     for (const std::int64_t side : grid.volume()) size += (size.empty() ? "" : " x ") + std::to_string(side);
-    throw Error("fragments leave samples out of its " + size + " (z, y, x); raise volume.grid or volume.fragment");
+    throw Error("fragments leave samples out of its " + size + " (z, y, x)" + at_spacing +
+                "; raise volume.grid or volume.fragment");
+  }
+  if (count_of(grid.volume()) > config.input.max_pixels) {
+    throw Error("it has " + std::to_string(count_of(grid.volume())) + " voxels" + at_spacing +
+                ", and input.max_pixels allows " + std::to_string(config.input.max_pixels));
   }
   const auto voxels = static_cast<std::uint64_t>(header.voxels());
   return voxels * (sizeof(float) + bytes_of(networks.sample())) +
@@ -121,22 +157,27 @@ std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networ
 RunResult run_volumes(const Config& config, const VolumeNetworks& networks, const std::vector<std::string>& volumes,
                       RunControl& control) {
   runtime::require_whole_process();
-  const int threads = threads_to_be_had(wanted_threads(config), 0, control.on_message);
-  const std::size_t workers = std::min(fragments_at_a_time(config), static_cast<std::size_t>(threads));
+  const std::size_t gpus = networks.gpus();
+  const int threads = threads_to_be_had(wanted_threads(config), gpus, control.on_message);
+  std::size_t workers = fragments_at_a_time(config, networks);
+  if (gpus == 0) workers = std::min(workers, static_cast<std::size_t>(threads));
   if (control.on_message) {
     control.on_message(std::to_string(networks.count()) + (networks.count() == 1 ? " network, " : " networks, ") +
                        networks.description() + "; " + std::to_string(workers) +
-                       (workers == 1 ? " fragment" : " fragments") + " at a time");
+                       (workers == 1 ? " fragment" : " fragments") + " at a time" + (gpus > 1 ? " on each" : ""));
   }
   RunResult result;
   result.threads = threads;
-  result.backend = "cpu";
+  result.devices = static_cast<int>(gpus);
+  result.backend = gpus > 0 ? "cuda" : "cpu";
+  // Who waits for a GPU has a thread of its own.
+  const int all_threads = threads + static_cast<int>(workers * gpus);
   const runtime::Work work;
   const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
-                                        static_cast<std::size_t>(threads));
-  tbb::task_arena arena(threads);
+                                        static_cast<std::size_t>(all_threads));
+  tbb::task_arena arena(all_threads);
   try {
-    start_workers(threads);
+    start_workers(all_threads);
     arena.execute([&] {
       const auto graph = make_volume_graph(config, volumes, control, networks, workers);
       const auto begun = runtime::Clock::now();

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <slidestream/config.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/results.hpp>
@@ -10,6 +11,7 @@
 
 #include "volume/fragments.hpp"
 #include "volume/nifti_header.hpp"
+#include "volume/resample.hpp"
 
 namespace slidestream::volume {
 
@@ -27,20 +29,28 @@ ExpandedInputs volume_inputs(const std::vector<std::string>& inputs);
 /// is available.
 std::uint64_t memory_budget(const Config& config);
 
-/// \throws ConfigError where no fragment fits into that
+/// The part of it that volumes may take; on the CPU all of it, for networks too. On GPUs without that of fragments on
+/// their way.
+std::uint64_t volumes_budget(const Config& config, const VolumeNetworks& networks);
+
+/// \throws ConfigError where no fragment fits into that, or no network into the memory of a GPU
 void check_budget(const Config& config, const VolumeNetworks& networks);
 
-/// Fragments that are computed at a time, at most: `model.sessions`, else the threads of the run.
-std::size_t fragments_at_a_time(const Config& config) noexcept;
+/// Fragments that are computed at a time, at most. On the CPU: `model.sessions`, else the threads of the run. On each
+/// GPU: `model.sessions`, else 3, and fewer where they would take more than half of the host's memory.
+std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& networks);
 
 /// Fragments of a volume by `volume.grid`.
 std::size_t fragments_of(const Config& config) noexcept;
 
-/// The fragments of a volume with that header.
+/// Between a volume with that header and `volume.spacing`; null where that isn't set. \throws Error as `Resampling`
+std::unique_ptr<Resampling> resampling_of(const Config& config, const NiftiHeader& header);
+
+/// The fragments of a volume with that header, as networks see it. \throws Error as `Resampling`
 FragmentGrid grid_of(const Config& config, const NiftiHeader& header);
 
 /// Bytes of a volume while it is computed: its samples, its fragments, and the file that is made.
-/// \throws Error where fragments leave samples out
+/// \throws Error where fragments leave samples out, and as `Resampling`
 std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header);
 
 /// Computes volumes, several at a time, and writes images/NAME.labels.nii.gz or images/NAME.image.nii.gz for each.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <slidestream/results.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "volume/fragments.hpp"
 #include "volume/fusion.hpp"
 #include "volume/nifti_file.hpp"
+#include "volume/resample.hpp"
 #include "volume/volume_networks.hpp"
 
 namespace slidestream::volume {
@@ -31,6 +33,7 @@ struct VolumeWork {
   runtime::Clock::time_point begun = runtime::Clock::now();
   std::unique_ptr<NiftiFile> file;  ///< until it was read
   NiftiHeader header;
+  std::unique_ptr<Resampling> resampling;  ///< null: networks see the volume's own samples
   std::unique_ptr<FragmentGrid> grid;
   std::unique_ptr<Fusion> fusion;
   std::uint64_t bytes = 0;  ///< of memory
@@ -42,6 +45,11 @@ struct VolumeWork {
   SlideResult result;
   std::mutex mutex;
   bool failed = false;  ///< guarded by mutex
+
+  void cut(std::span<float> to, std::size_t fragment, float fill) const {
+    if (resampling != nullptr) return resampling->cut(to, samples, *grid, fragment, fill);
+    grid->cut(to, samples, fragment, fill);
+  }
 
   bool has_failed() {
     const std::lock_guard lock(mutex);

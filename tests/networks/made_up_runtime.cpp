@@ -1,4 +1,5 @@
-// A library that looks like ONNX Runtime with CUDA, and computes nothing: what it was asked for can be looked at.
+// A library that looks like ONNX Runtime with CUDA, and computes nothing, or what a test says: what it was asked for
+// can be looked at.
 
 #include "networks/made_up_runtime.hpp"
 
@@ -6,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 namespace onnx = slidestream::networks::onnx;
@@ -17,7 +19,21 @@ namespace slidestream::networks::onnx {
 struct Status {
   std::string message;
 };
-struct Session {};
+struct Session {
+  MadeUpRuntime::Options cuda;
+  std::string file;
+};
+struct TensorInfo {
+  std::vector<std::int64_t> shape;
+};
+struct TypeInfo {
+  TensorInfo tensor;
+};
+struct Value {
+  std::span<float> numbers;
+  std::vector<float> own;
+  std::vector<std::int64_t> shape;
+};
 struct SessionOptions {
   MadeUpRuntime::Options cuda;
 };
@@ -62,8 +78,23 @@ void put_make() {
   });
 }
 
-onnx::Status* run(onnx::Session*, const onnx::RunOptions*, const char* const*, const onnx::Value* const*, std::size_t,
-                  const char* const*, std::size_t, onnx::Value**) {
+onnx::Status* compute(const onnx::Session& session, const onnx::Value& in, onnx::Value*& out) {
+  if (out == nullptr) {
+    std::size_t count = 1;
+    for (const std::int64_t side : state().output_shape) count *= static_cast<std::size_t>(side);
+    out = new onnx::Value{{}, std::vector<float>(count), state().output_shape};
+    out->numbers = out->own;
+  }
+  try {
+    state().compute(session.cuda, session.file, in.numbers, out->numbers);
+  } catch (const std::exception& error) {
+    return new onnx::Status{error.what()};
+  }
+  return nullptr;
+}
+
+onnx::Status* run(onnx::Session* session, const onnx::RunOptions*, const char* const*, const onnx::Value* const* in,
+                  std::size_t, const char* const*, std::size_t, onnx::Value** out) {
   const int running = ++state().running;
   int most = state().most_running;
   while (most < running && !state().most_running.compare_exchange_weak(most, running)) {
@@ -73,21 +104,52 @@ onnx::Status* run(onnx::Session*, const onnx::RunOptions*, const char* const*, c
   }
   // For more to come, if they could.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  onnx::Status* const status = state().compute ? compute(*session, **in, *out) : nullptr;
   --state().running;
+  return status;
+}
+
+onnx::Status* make_type(bool is_input, onnx::TypeInfo** info) {
+  *info = new onnx::TypeInfo{{is_input ? state().input_shape : state().output_shape}};
   return nullptr;
 }
 
 void fill() {
   table.fill(reinterpret_cast<onnx::AnyFunction>(&nothing));
   put_done<onnx::CreateEnvWithCustomLogger, onnx::SetIntraOpNumThreads, onnx::SetInterOpNumThreads,
-           onnx::SessionGetInputTypeInfo, onnx::SessionGetOutputTypeInfo, onnx::CreateRunOptions,
-           onnx::RunOptionsSetTerminate, onnx::RunOptionsUnsetTerminate, onnx::CreateTensorWithData,
-           onnx::GetTensorMutableData, onnx::CastTypeInfoToTensorInfo, onnx::GetDimensionsCount, onnx::GetDimensions,
-           onnx::GetTensorTypeAndShape, onnx::CreateMemoryInfo, onnx::CreateCpuMemoryInfo, onnx::AllocatorFree,
+           onnx::CreateRunOptions, onnx::RunOptionsSetTerminate, onnx::RunOptionsUnsetTerminate,
+           onnx::GetTensorMutableData, onnx::CreateMemoryInfo, onnx::CreateCpuMemoryInfo, onnx::AllocatorFree,
            onnx::GetAllocatorWithDefaultOptions, onnx::ReleaseAvailableProviders, onnx::AddSessionConfigEntry,
-           onnx::SetDeterministicCompute>();
-  put_release<onnx::ReleaseEnv, onnx::ReleaseMemoryInfo, onnx::ReleaseValue, onnx::ReleaseRunOptions,
-              onnx::ReleaseTypeInfo, onnx::ReleaseTensorInfo>();
+           onnx::SetDeterministicCompute, onnx::DisableCpuMemArena>();
+  put_release<onnx::ReleaseEnv, onnx::ReleaseMemoryInfo, onnx::ReleaseRunOptions>();
+  put<onnx::CreateTensorWithData>([](const onnx::MemoryInfo*, void* data, std::size_t bytes, const std::int64_t* shape,
+                                     std::size_t dimensions, onnx::ElementType, onnx::Value** value) -> onnx::Status* {
+    *value = new onnx::Value{{static_cast<float*>(data), bytes / sizeof(float)}, {}, {shape, shape + dimensions}};
+    return nullptr;
+  });
+  put<onnx::ReleaseValue>([](onnx::Value* value) { delete value; });
+  put<onnx::SessionGetInputTypeInfo>(
+      [](const onnx::Session*, std::size_t, onnx::TypeInfo** info) { return make_type(true, info); });
+  put<onnx::SessionGetOutputTypeInfo>(
+      [](const onnx::Session*, std::size_t, onnx::TypeInfo** info) { return make_type(false, info); });
+  put<onnx::ReleaseTypeInfo>([](onnx::TypeInfo* info) { delete info; });
+  put<onnx::CastTypeInfoToTensorInfo>([](const onnx::TypeInfo* info, const onnx::TensorInfo** tensor) -> onnx::Status* {
+    *tensor = &info->tensor;
+    return nullptr;
+  });
+  put<onnx::GetTensorTypeAndShape>([](const onnx::Value* value, onnx::TensorInfo** tensor) -> onnx::Status* {
+    *tensor = new onnx::TensorInfo{value->shape};
+    return nullptr;
+  });
+  put<onnx::ReleaseTensorInfo>([](onnx::TensorInfo* info) { delete info; });
+  put<onnx::GetDimensionsCount>([](const onnx::TensorInfo* tensor, std::size_t* count) -> onnx::Status* {
+    *count = tensor->shape.size();
+    return nullptr;
+  });
+  put<onnx::GetDimensions>([](const onnx::TensorInfo* tensor, std::int64_t* sides, std::size_t count) -> onnx::Status* {
+    std::copy_n(tensor->shape.begin(), count, sides);
+    return nullptr;
+  });
   put<onnx::GetErrorMessage>([](const onnx::Status* status) { return status->message.c_str(); });
   put<onnx::ReleaseStatus>([](onnx::Status* status) { delete status; });
   put<onnx::GetAvailableProviders>([](char*** names, int* count) -> onnx::Status* {
@@ -115,15 +177,19 @@ void fill() {
     options->cuda = cuda->all;
     return nullptr;
   });
-  put<onnx::CreateSession>(
-      [](const onnx::Env*, const char*, const onnx::SessionOptions* options, onnx::Session** session) -> onnx::Status* {
-        if (++state().sessions > 1) return new onnx::Status{"its weights are there twice"};
-        state().loaded.push_back(options->cuda);
-        *session = new onnx::Session;
-        return nullptr;
-      });
+  put<onnx::CreateSession>([](const onnx::Env*, const char* file, const onnx::SessionOptions* options,
+                              onnx::Session** session) -> onnx::Status* {
+    if (++state().sessions > state().most_sessions) return new onnx::Status{"its weights are there twice"};
+    const std::lock_guard lock(state().mutex);
+    state().loaded.push_back(options->cuda);
+    if (state().on_session) state().on_session(options->cuda, true);
+    *session = new onnx::Session{options->cuda, file};
+    return nullptr;
+  });
   put<onnx::ReleaseSession>([](onnx::Session* session) {
     --state().sessions;
+    const std::lock_guard lock(state().mutex);
+    if (state().on_session) state().on_session(session->cuda, false);
     delete session;
   });
   const auto one = [](const onnx::Session*, std::size_t* count) -> onnx::Status* {

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,10 +20,20 @@ struct MadeUpRuntime {
   networks::onnx::ElementType type = networks::onnx::ElementType::float32;  ///< that its networks take and give
   bool knows_channels_last = true;
   int wanted_at_once = 0;        ///< runs wait until so many were there at a time
+  std::mutex mutex;              ///< of `loaded`
   std::vector<Options> loaded;   ///< the CUDA provider's options of each network that was loaded
+  int most_sessions = 1;         ///< that may be loaded at a time
   std::atomic<int> sessions{0};  ///< that are loaded at the moment
   std::atomic<int> running{0};
   std::atomic<int> most_running{0};
+
+  std::vector<std::int64_t> input_shape;  ///< of its networks; empty: they compute nothing
+  std::vector<std::int64_t> output_shape;
+  /// What they compute of float32 samples, on any thread: what it throws, as text, is what the library says.
+  std::function<void(const Options& cuda, const std::string& file, std::span<const float> in, std::span<float> out)>
+      compute;
+  /// Tells of each network that it was loaded, or goes.
+  std::function<void(const Options& cuda, bool begins)> on_session;
 };
 
 }  // namespace slidestream::test

@@ -142,6 +142,9 @@ COMMANDS = {
             "not: 13 s of processor time; tests/volume/volume_test.py has smaller networks",
         "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]":
             "by: tests/volume/volume_test.py",
+        "pipeline volume scans/ --networks unet.onnx -o resampled -s volume.spacing=[1.0,0.8,0.8] -s volume.grid=[4,5,4]":
+            "by: tests/volume/volume_test.py",
+        "python3 bench/published/slant.py --networks models/slant --make slant": "not: " + GPU,
     },
     "docs/tissue.md": {
         "pipeline tissue slides/ -o masks": "page",

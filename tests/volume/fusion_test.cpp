@@ -264,7 +264,8 @@ TEST_CASE("fusions say what memory they take") {
   output.channels = 133;
   CHECK(fusion_bytes(VolumeFusion::vote, grid, output) == 27ULL * 96 * 128 * 88 * 2);
   CHECK(fusion_bytes(VolumeFusion::blend, grid, output) == 27ULL * 96 * 128 * 88 * 2);
-  CHECK(fusion_bytes(VolumeFusion::mean, grid, output) == 172ULL * 220 * 156 * 133 * 4);
+  // Planes of two of three layers, from 0 to 38 + 96; and labels of all.
+  CHECK(fusion_bytes(VolumeFusion::mean, grid, output) == 134ULL * 220 * 156 * 133 * 4 + 172ULL * 220 * 156 * 2);
 }
 
 }  // namespace

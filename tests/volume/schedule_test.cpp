@@ -158,6 +158,129 @@ TEST_CASE("volumes leave room for all workers") {
   CHECK(play.run(std::vector<std::uint64_t>(20, 100), 1) == 4);
 }
 
+TEST_CASE("fragments of a third layer wait for the first one's") {
+  // Three layers of two fragments.
+  Schedule schedule({{10, 1}}, 6, 1000, 8, {}, 3);
+  REQUIRE(schedule.admit(0, 10));
+  REQUIRE(schedule.admit(1, 10));
+  schedule.ready(0);
+  std::vector<ScheduleStep> steps;
+  const auto take = [&] {
+    while (const auto step = schedule.next()) {
+      if (step->load) schedule.loaded(0);
+      steps.push_back(*step);
+    }
+  };
+  take();
+  REQUIRE(steps.size() == 4);
+  // Another volume's go on.
+  schedule.ready(1);
+  take();
+  REQUIRE(steps.size() == 8);
+  CHECK_FALSE(schedule.done(steps[0].task));
+  take();
+  CHECK(steps.size() == 8);
+  CHECK_FALSE(schedule.done(steps[1].task));
+  take();
+  REQUIRE(steps.size() == 10);
+  CHECK(steps[8].task.fragment == 4);
+  CHECK(steps[8].task.volume == 0);
+}
+
+/// Steps that workers of GPUs do, in a random order.
+struct GpuSteps {
+  std::vector<std::vector<std::size_t>> loads;  ///< networks by GPU
+  std::vector<std::size_t> most;                ///< fragments at a time by GPU
+};
+
+GpuSteps play_on_gpus(Schedule& schedule, const std::vector<NetworkNeeds>& needs, const ScheduleGpus& gpus,
+                      std::size_t volumes, unsigned seed) {
+  std::mt19937 random(seed);
+  GpuSteps steps;
+  steps.loads.resize(gpus.budgets.size());
+  steps.most.resize(gpus.budgets.size());
+  std::vector<std::set<std::size_t>> loaded(gpus.budgets.size());
+  std::vector<ScheduleStep> running;
+  std::set<std::pair<std::size_t, std::size_t>> done;
+  for (std::size_t volume = 0; volume < volumes; ++volume) {
+    REQUIRE(schedule.admit(volume, 10));
+    schedule.ready(volume);
+  }
+  std::size_t ended = 0;
+  while (ended < volumes) {
+    while (const auto step = schedule.next()) {
+      auto& here = loaded[step->place];
+      for (const std::size_t network : step->unload) REQUIRE(here.erase(network) == 1);
+      if (step->load) REQUIRE(here.insert(step->task.network).second);
+      if (step->load) steps.loads[step->place].push_back(step->task.network);
+      REQUIRE(here.contains(step->task.network));
+      REQUIRE(done.insert({step->task.volume, step->task.fragment}).second);
+      running.push_back(*step);
+    }
+    REQUIRE_FALSE(running.empty());
+    for (std::size_t place = 0; place < gpus.budgets.size(); ++place) {
+      std::uint64_t used = 0;
+      for (const std::size_t network : loaded[place]) used += needs[network].loaded;
+      std::map<std::size_t, std::size_t> runs;
+      for (const ScheduleStep& step : running) {
+        if (step.place == place) ++runs[step.task.network];
+      }
+      std::size_t all = 0;
+      for (const auto& [network, count] : runs) {
+        REQUIRE(count <= gpus.runs);
+        all += count;
+      }
+      steps.most[place] = std::max(steps.most[place], all);
+      REQUIRE(used == schedule.used_of_gpu(place));
+      REQUIRE(used <= gpus.budgets[place]);
+    }
+    const std::size_t at = random() % running.size();
+    const ScheduleStep step = running[at];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));
+    if (step.load) schedule.loaded(step.task.network, step.place);
+    if (!schedule.done(step.task, step.place)) continue;
+    schedule.release(step.task.volume);
+    ++ended;
+  }
+  return steps;
+}
+
+TEST_CASE("any budgets of GPUs that one network fits into compute all volumes, and are kept") {
+  std::mt19937 random(9);
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const std::size_t fragments = 1 + random() % 9;
+    std::vector<NetworkNeeds> networks(random() % 3 == 0 ? 1 : fragments);
+    std::uint64_t most = 0;
+    for (NetworkNeeds& needs : networks) {
+      needs = {1 + random() % 100, 0};
+      most = std::max(most, needs.loaded);
+    }
+    ScheduleGpus gpus{{}, 1 + random() % 2};
+    for (std::size_t i = 0; i <= random() % 3; ++i) gpus.budgets.push_back(most + random() % 3 * (random() % 200));
+    Schedule schedule(networks, fragments, 100, 1 + random() % 4, gpus);
+    CHECK(schedule.most_for_volume() == 100);
+    play_on_gpus(schedule, networks, gpus, 1 + random() % 8, seed);
+    CHECK(schedule.used() == 0);
+  }
+}
+
+TEST_CASE("two GPUs share the networks, and both compute where there is one") {
+  const std::vector<NetworkNeeds> many(27, {100, 0});
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const ScheduleGpus gpus{{2700, 2700}, 1};
+    Schedule schedule(many, 27, 100, 3, gpus);
+    const GpuSteps steps = play_on_gpus(schedule, many, gpus, 6, seed);
+    CHECK(steps.most == std::vector<std::size_t>{3, 3});
+    for (const auto& loads : steps.loads) CHECK(loads.size() >= 10);
+    CHECK(schedule.loads() <= 27 + 10);
+    const std::vector<NetworkNeeds> single = {{100, 0}};
+    const ScheduleGpus two{{100, 100}, 2};
+    Schedule one(single, 27, 100, 3, two);
+    CHECK(play_on_gpus(one, single, two, 1, seed).most == std::vector<std::size_t>{2, 2});
+    CHECK(one.loads() == 2);
+  }
+}
+
 TEST_CASE("a volume that was dropped ends with its last running fragment") {
   Schedule schedule({{10, 5}}, 3, 100, 2);
   REQUIRE(schedule.admit(7, 20));

@@ -353,6 +353,13 @@ class Words(Volumes):
             done = subprocess.run([command()[0], *map(str, words)], capture_output=True, text=True, timeout=100,
                                   env=ENVIRONMENT, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        page = self.folder / "report.html"
+        done = subprocess.run([PIPELINE, "report", out, "--html", page], capture_output=True, text=True, timeout=100,
+                              env=ENVIRONMENT, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("4 thumbnails", done.stdout + done.stderr)
+        # Each volume has a picture with its labels, too.
+        self.assertEqual(page.read_text(encoding="utf-8").count("/9j/"), 8)
 
 
 class Documents(Volumes):
@@ -361,7 +368,8 @@ class Documents(Volumes):
     COMMANDS = ("scripts/make-models.py models slant_small",
                 "pipeline synth --volume --out head.nii.gz",
                 "pipeline volume head.nii.gz --networks models/slant_small -o labels",
-                "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]")
+                "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]",
+                "pipeline volume scans/ --networks unet.onnx -o resampled -s volume.spacing=[1.0,0.8,0.8] -s volume.grid=[4,5,4]")
 
     def test_its_commands(self):
         page = (ROOT / "docs" / "volumes.md").read_text(encoding="utf-8")
@@ -373,14 +381,15 @@ class Documents(Volumes):
         (here / "pipeline").symlink_to(PIPELINE)
         environment = {**ENVIRONMENT, "PATH": f"{here}:{ENVIRONMENT['PATH']}"}
         # Networks and heads of the page take minutes.
-        make, synth, label, one = self.COMMANDS
+        make, synth, label, one, resampled = self.COMMANDS
         network(here / "unet.onnx", seed=1)
         for i in range(27):
             network(here / "models" / "slant_small" / f"network-{i + 1:02}.onnx", seed=i)
         sizes = " -s volume.fragment=[8,10,6] -s volume.grid="
         for line in (synth, synth.replace("--volume", "--volume 19x23x15"), synth.replace("--volume", "--volume 20x24x16 --overwrite"),
                      f"{synth.split('--volume')[0]}--volume 9x30x12 --seed 4 --out scans/head.nii.gz",
-                     label + sizes + "[3,3,3]", one.split(" -s")[0] + sizes + "[2,4,2]"):
+                     label + sizes + "[3,3,3]", one.split(" -s")[0] + sizes + "[2,4,2]",
+                     resampled.replace("volume.grid=[4,5,4]", "volume.fragment=[8,10,6]") + " -s volume.grid=[2,5,3]"):
             done = subprocess.run(["bash", "-c", line], cwd=here, env=environment, capture_output=True, text=True,
                                   timeout=250, check=False)
             self.assertEqual(done.returncode, 0, f"{line}: {done.stderr}")

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "volume/nifti_header.hpp"
+#include "volume/volume_work.hpp"
+
+/// \file
+/// What a volume's file holds, made of its fused fragments. Called in an arena of the run's threads, which share the
+/// work.
+
+namespace slidestream::volume {
+
+/// Fills `made` with labels on the scan's grid, and adds the count of each to the results. \param sample  uint8 or
+/// uint16
+void make_labels(VolumeWork& work, ScalarType sample);
+
+/// Fills `made` with an image of float32.
+void make_image(VolumeWork& work);
+
+}  // namespace slidestream::volume

@@ -1,0 +1,141 @@
+"""Volumes: `map_volume` beside NumPy, and `segment_volume` where a network can be run."""
+
+import gzip
+import importlib.util
+import os
+import pathlib
+import struct
+import subprocess
+
+import numpy
+import pytest
+
+import slidestream as ss
+
+FRAGMENT = (8, 10, 6)
+GRID = (2, 3, 2)
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory):
+    file = tmp_path_factory.mktemp("volumes") / "head.nii.gz"
+    subprocess.run([os.environ["PIPELINE"], "synth", "--volume", "13x21x9", "--out", file], check=True,
+                   stdout=subprocess.DEVNULL)
+    return file
+
+
+def samples_of(file):
+    """A file's samples as z, y, x."""
+    bytes_of = gzip.decompress(file.read_bytes())
+    sides = struct.unpack_from("<8h", bytes_of, 40)[1:4]
+    kind = {2: "u1", 4: "<i2", 512: "<u2", 16: "<f4"}[struct.unpack_from("<h", bytes_of, 70)[0]]
+    offset = int(struct.unpack_from("<f", bytes_of, 108)[0])
+    return numpy.frombuffer(bytes_of, kind, int(numpy.prod(sides)), offset).reshape(sides[::-1])
+
+
+def mapped(head, out, function, **more):
+    [made] = ss.map_volume(function, head, out, fragment=FRAGMENT, grid=GRID, **more)
+    return made, samples_of(made.file)
+
+
+def test_labels_scores_and_images_are_those_of_the_whole(head, tmp_path):
+    whole = samples_of(head)
+    made, labels = mapped(head, tmp_path / "labels", lambda part: (part > 300).astype("u1"))
+    numpy.testing.assert_array_equal(labels, whole > 300)
+    assert made.voxels == {0: int((whole <= 300).sum()), 1: int((whole > 300).sum())}
+    assert made.mm3 == made.voxels and made.file.name == "head.labels.nii.gz"
+    for fusion in ("vote", "mean"):
+        def scores(part):
+            return numpy.stack([part < 200, (part >= 200) & (part < 500), part >= 500]).astype("f4")
+        _, labels = mapped(head, tmp_path / fusion, scores, fusion=fusion)
+        numpy.testing.assert_array_equal(labels, (whole >= 200).astype("u1") + (whole >= 500))
+    made, image = mapped(head, tmp_path / "image", lambda part: part * 2, fusion="blend", range=(0, 4000))
+    assert made.voxels == {} and image.dtype == numpy.float32
+    numpy.testing.assert_allclose(image, whole * 2.0, atol=4000 / 65535)
+
+
+def test_a_function_of_another_spacing_sees_that(head, tmp_path):
+    seen = []
+
+    def see(part):
+        seen.append(part.shape)
+        return numpy.zeros(part.shape, "u1")
+
+    made = ss.map_volume(see, [head], tmp_path / "out", fragment=FRAGMENT, grid=(2, 2, 2), spacing=(2, 2, 2))
+    assert seen == [FRAGMENT] * 8
+    assert samples_of(made[0].file).shape == (13, 21, 9)
+
+
+def test_wide_labels_and_those_that_are_ignored(head, tmp_path):
+    _, labels = mapped(head, tmp_path / "wide", lambda part: part.astype("i4").clip(0))
+    assert labels.dtype == numpy.uint16
+    numpy.testing.assert_array_equal(labels, samples_of(head).clip(0))
+    _, labels = mapped(head, tmp_path / "ignored", lambda part: numpy.full(part.shape, 7, "u1"), ignore=7)
+    assert set(labels.ravel()) == {7}
+
+
+def test_mistakes_are_said_in_one_line(head, tmp_path):
+    def same(part):
+        return part
+
+    for more, words in (({"fusion": "some"}, "fusion is 'some'"), ({"spacing": (1, 2)}, "spacing is (1, 2)"),
+                        ({"range": (1, 0), "fusion": "mean"}, "low < high"),
+                        ({"spacing": (1, 1, 1), "fusion": "blend"}, "only labels are resampled back"),
+                        ({"fusion": "mean"}, "fusion='mean' wants one per class"), ({"sample": "int8"}, "sample is 'int8'")):
+        with pytest.raises(ss.ConfigError, match=words.replace("(", r"\(").replace(")", r"\)")):
+            ss.map_volume(same, head, tmp_path / "no", fragment=FRAGMENT, grid=GRID, **more)
+    for arguments in ({"fragment": (8, 8), "grid": GRID}, {"fragment": FRAGMENT, "grid": (0, 1, 1)}):
+        with pytest.raises(ss.ConfigError, match="along z, y, x"):
+            ss.map_volume(same, head, tmp_path / "no", **arguments)
+    with pytest.raises(ss.SlideError, match="head.nii.gz: fragments leave samples out"):
+        ss.map_volume(same, head, tmp_path / "no", fragment=FRAGMENT, grid=(1, 1, 1))
+    with pytest.raises(ss.ConfigError, match="gave 2 x 2 of float64 for a fragment of 8 x 10 x 6"):
+        ss.map_volume(lambda part: numpy.zeros((2, 2)), head, tmp_path / "no", fragment=FRAGMENT, grid=GRID)
+    with pytest.raises(ss.SlideError, match="the label 0.5"):
+        mapped(head, tmp_path / "no", lambda part: numpy.full(part.shape, 0.5))
+    with pytest.raises(ZeroDivisionError):
+        mapped(head, tmp_path / "no", lambda part: 1 // 0)
+    mapped(head, tmp_path / "there", lambda part: numpy.zeros(part.shape, "u1"))
+    with pytest.raises(ss.ConfigError, match="overwrite=True"):
+        mapped(head, tmp_path / "there", lambda part: numpy.zeros(part.shape, "u1"))
+    mapped(head, tmp_path / "there", lambda part: numpy.zeros(part.shape, "u1"), overwrite=True)
+
+
+def test_segmenting_says_what_is_missing(head, tmp_path):
+    with pytest.raises(ss.ConfigError, match="none.onnx: No such file"):
+        ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out")
+    with pytest.raises(ss.ConfigError, match="fusion is"):
+        ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out", fusion="mode")
+    with pytest.raises(ss.ConfigError, match="operators are for slides"):
+        ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out", operators={"run": ["sobel"]})
+    with pytest.raises(ss.ConfigError, match="an argument of its own"):
+        ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out", volume={"grid": [3, 3, 3]})
+    with pytest.raises(ss.ConfigError, match="volume.in_flight"):
+        ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out", volume={"in_flight": -1})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("onnx") is None or importlib.util.find_spec("onnxruntime") is None,
+                    reason="needs onnx and onnxruntime")
+def test_segmenting_is_what_the_program_does(head, tmp_path):
+    from onnx import TensorProto, helper
+
+    shape = [1, 1, *FRAGMENT]
+    nodes = [helper.make_node("Constant", [], ["most"], value=helper.make_tensor("most", TensorProto.FLOAT, [], [300.0])),
+             helper.make_node("Greater", ["in", "most"], ["out"])]
+    graph = helper.make_graph(nodes, "network", [helper.make_tensor_value_info("in", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("out", TensorProto.BOOL, shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    net = tmp_path / "net.onnx"
+    net.write_bytes(model.SerializeToString())
+    runtime = pathlib.Path(importlib.util.find_spec("onnxruntime").origin).parent / "capi"
+    model = {"provider": "cpu", "runtime": str(runtime)}
+    result = ss.segment_volume(head, net, tmp_path / "out", fragment=FRAGMENT, grid=GRID, model=model)
+    assert len(result) == 1 and not result.failed and result.backend == "cpu"
+    [file] = result[0].files
+    numpy.testing.assert_array_equal(samples_of(file), samples_of(head) > 300)
+    assert result[0].values["volume.voxels.1"] == (samples_of(head) > 300).sum()
+    assert (tmp_path / "out" / "labels.csv").exists()
+    again = ss.segment_volume(head, net, tmp_path / "out", fragment=FRAGMENT, grid=GRID, model=model)
+    assert len(again) == 1

@@ -1,0 +1,233 @@
+// Volumes on GPUs that are made up, with a library that stands in for ONNX Runtime.
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <slidestream/config.hpp>
+#include <slidestream/error.hpp>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "networks/made_up_runtime.hpp"
+#include "networks/onnx_runtime.hpp"
+#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/temporary_folder.hpp"
+#include "volume/nifti_file.hpp"
+#include "volume/volume_networks.hpp"
+#include "volume/volume_run.hpp"
+
+using namespace slidestream;
+using namespace slidestream::volume;
+using namespace slidestream::test;
+
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr std::size_t gpu_bytes = 1000 * mib;
+constexpr std::size_t network_bytes = 100 * mib;
+
+/// The library with networks that give the label sample % 4 + the digit in front of ".onnx".
+MadeUpRuntime& made_up() {
+  static const auto keep = networks::OnnxRuntime::load(SLIDESTREAM_MADE_UP_RUNTIME);
+  void* library = dlopen(SLIDESTREAM_MADE_UP_RUNTIME, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  const auto find = reinterpret_cast<MadeUpRuntime* (*)()>(dlsym(library, "made_up_runtime"));
+  REQUIRE((find != nullptr));
+  return *find();
+}
+
+class Case {
+ public:
+  explicit Case(std::size_t networks = 8) : made_(made_up()) {
+    free_ = {gpu_bytes, gpu_bytes};
+    fake_set_devices(free_);
+    made_.type = networks::onnx::ElementType::float32;
+    made_.wanted_at_once = 0;
+    made_.most_running = 0;
+    made_.most_sessions = 1000;
+    made_.loaded.clear();
+    made_.input_shape = made_.output_shape = {1, 1, 4, 5, 6};
+    made_.compute = [](const auto&, const std::string& file, std::span<const float> in, std::span<float> out) {
+      const int add = file[file.size() - std::string(".onnx").size() - 1] - '0';
+      for (std::size_t i = 0; i < in.size(); ++i) out[i] = static_cast<float>(static_cast<int>(in[i]) % 4 + add);
+    };
+    made_.on_session = [this](const MadeUpRuntime::Options& cuda, bool begins) {
+      if (!cuda.contains("device_id")) return;
+      std::size_t& free = free_[static_cast<std::size_t>(std::stoi(cuda.at("device_id")))];
+      free = begins ? free - network_bytes : free + network_bytes;
+      least_free_ = std::min(least_free_, free);
+      fake_set_devices(free_);
+    };
+    std::filesystem::create_directory(folder_ / "nets");
+    for (std::size_t i = 0; i < networks; ++i) {
+      folder_.write("nets/network-" + std::to_string(i) + ".onnx", std::string("made up"));
+    }
+    config.volume.networks = (folder_ / "nets").string();
+    config.volume.fragment = {4, 5, 6};
+    config.volume.grid = {2, 2, 2};
+    config.model.runtime = SLIDESTREAM_MADE_UP_RUNTIME;
+    config.operators.run = {"volume"};
+    config.output.dir = (folder_ / "out").string();
+    config.pipeline.threads = 2;
+  }
+  ~Case() {
+    made_.compute = {};
+    made_.on_session = {};
+    made_.input_shape.clear();
+    made_.output_shape.clear();
+    made_.most_sessions = 1;
+    fake_recover();
+    fake_set_devices({std::size_t{4} << 30, std::size_t{4} << 30});
+  }
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+
+  std::vector<std::string> volumes(std::size_t count) {
+    std::vector<std::string> paths;
+    std::mt19937 random(3);
+    for (std::size_t i = 0; i < count; ++i) {
+      NiftiHeader header;
+      header.size = {9, 8, 7};
+      std::vector<std::uint8_t> samples(static_cast<std::size_t>(header.voxels()));
+      std::ranges::generate(samples, [&] { return static_cast<std::uint8_t>(random() >> 24); });
+      paths.push_back((folder_ / ("scan" + std::to_string(i) + ".nii.gz")).string());
+      write_nifti(paths.back(), header, ScalarType::uint8, false, std::as_bytes(std::span(samples)));
+    }
+    return paths;
+  }
+
+  RunResult run(const std::vector<std::string>& paths) {
+    const VolumeNetworks networks(config);
+    check_budget(config, networks);
+    least_free_ = gpu_bytes;
+    made_.loaded.clear();
+    RunControl control;
+    return run_volumes(config, networks, paths, control);
+  }
+
+  /// Labels of a volume that was computed.
+  std::vector<float> labels(std::size_t i) const {
+    NiftiFile file(config.output.dir + "/images/scan" + std::to_string(i) + ".labels.nii.gz");
+    std::vector<float> values(static_cast<std::size_t>(file.header().voxels()));
+    file.read(values);
+    return values;
+  }
+
+  std::set<std::string> used() {
+    std::set<std::string> devices;
+    for (const auto& options : made_.loaded)
+      devices.insert(options.contains("device_id") ? options.at("device_id") : "-");
+    return devices;
+  }
+
+  MadeUpRuntime& made() { return made_; }
+  std::size_t least_free() const { return least_free_; }
+
+  Config config;
+
+ private:
+  TemporaryFolder folder_;
+  MadeUpRuntime& made_;
+  std::vector<std::size_t> free_;
+  std::size_t least_free_ = gpu_bytes;
+};
+
+}  // namespace
+
+TEST_CASE("networks of volumes run on all GPUs, to the labels of the CPU, and within their memory") {
+  Case test;
+  const auto paths = test.volumes(5);
+  test.config.model.provider = ModelProvider::cpu;
+  const RunResult host = test.run(paths);
+  CHECK(host.failure.empty());
+  CHECK(host.backend == "cpu");
+  CHECK(test.used() == std::set<std::string>{"-"});
+  std::vector<std::vector<float>> expected;
+  for (std::size_t i = 0; i < paths.size(); ++i) expected.push_back(test.labels(i));
+
+  test.config.model.provider = ModelProvider::automatic;
+  // Room for all networks, and for two.
+  for (const double fraction : {0.95, 0.26}) {
+    test.config.gpu.memory_fraction = fraction;
+    test.config.output.dir += "-gpu";
+    const RunResult result = test.run(paths);
+    CHECK(result.failure == "");
+    CHECK(result.backend == "cuda");
+    CHECK(result.devices == 2);
+    CHECK(test.used() == std::set<std::string>{"0", "1"});
+    CHECK(test.least_free() >= static_cast<std::size_t>(static_cast<double>(gpu_bytes) * (1.0 - fraction)));
+    REQUIRE(result.slides.size() == paths.size());
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      CHECK(result.slides[i].done);
+      CHECK(test.labels(i) == expected[i]);
+      CHECK(result.slides[i].backend == "cuda");
+    }
+  }
+}
+
+TEST_CASE("gpu.devices says which GPU has the networks, and one network is loaded once on each") {
+  Case test(1);
+  const auto paths = test.volumes(3);
+  test.config.gpu.devices = {1};
+  CHECK(test.run(paths).failure == "");
+  CHECK(test.used() == std::set<std::string>{"1"});
+  CHECK(test.made().loaded.size() == 1);
+  test.config.gpu.devices = {};
+  test.config.output.dir += "-both";
+  CHECK(test.run(paths).devices == 2);
+  CHECK(test.made().loaded.size() == 2);
+}
+
+TEST_CASE("a GPU without room for a network is refused before the run, and so is one that isn't there") {
+  Case test;
+  test.config.gpu.memory_fraction = 0.1;
+  CHECK_THROWS_WITH_AS(test.run({}), doctest::Contains("raise gpu.memory_fraction"), ConfigError);
+  test.config.gpu.devices = {5};
+  test.config.pipeline.backend = Backend::cuda;
+  CHECK_THROWS_WITH_AS(test.run({}), doctest::Contains("pipeline.backend = \"cuda\": none of gpu.devices is there"),
+                       ConfigError);
+  test.config.pipeline.backend = Backend::automatic;
+  test.config.model.provider = ModelProvider::cuda;
+  CHECK_THROWS_WITH_AS(test.run({}), doctest::Contains("model.provider = \"cuda\": none of"), ConfigError);
+}
+
+TEST_CASE("a GPU that is lost ends the run in one line, and one network's mistake costs one volume") {
+  Case test;
+  const auto paths = test.volumes(4);
+  const auto good = test.made().compute;
+  std::atomic<int> calls = 0;
+  test.made().compute = [&](const auto& cuda, const std::string& file, std::span<const float> in,
+                            std::span<float> out) {
+    // The first three look at the memory that networks take.
+    if (++calls == 20) throw std::runtime_error("no number");
+    good(cuda, file, in, out);
+  };
+  const RunResult one = test.run(paths);
+  CHECK(one.failure == "");
+  CHECK(std::ranges::count_if(one.slides, [](const SlideResult& slide) { return !slide.done; }) == 1);
+  calls = 0;
+  test.config.output.dir += "-lost";
+  test.made().compute = [&](const auto& cuda, const std::string& file, std::span<const float> in,
+                            std::span<float> out) {
+    if (++calls == 20) {
+      fake_fail_call(0, FakeFailure::for_ever);
+      throw std::runtime_error("CUDA failure 719");
+    }
+    good(cuda, file, in, out);
+  };
+  const RunResult lost = test.run(paths);
+  CHECK(lost.failure.find("unspecified launch failure") != std::string::npos);
+  CHECK(lost.failure.find('\n') == std::string::npos);
+  CHECK(lost.slides.size() < paths.size());
+}

@@ -1,0 +1,60 @@
+#include "volume/resample.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <slidestream/error.hpp>
+#include <vector>
+
+namespace slidestream::volume {
+namespace {
+
+std::vector<float> seen(const Resampling& resampling, const Extent& scan, const Extent& fragment) {
+  std::vector<float> samples(static_cast<std::size_t>(count_of(scan)));
+  std::iota(samples.begin(), samples.end(), 0.0F);
+  std::vector<float> made(static_cast<std::size_t>(count_of(fragment)));
+  resampling.cut(made, samples, FragmentGrid(resampling.grid(), fragment, {1, 1, 1}), 0, -1.0F);
+  return made;
+}
+
+TEST_CASE("a grid of the same spacing has the same samples") {
+  const Resampling resampling({2, 3, 4}, {0.7, 1.1, 0.3}, {0.7, 1.1, 0.3});
+  CHECK(resampling.grid() == Extent{2, 3, 4});
+  std::vector<float> samples(24);
+  std::iota(samples.begin(), samples.end(), 0.0F);
+  CHECK(seen(resampling, {2, 3, 4}, {2, 3, 4}) == samples);
+  CHECK(resampling.nearest(2) == std::vector<std::int64_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("finer samples lie between those of the scan, and behind its last they are as it") {
+  const Resampling resampling({1, 1, 4}, {1, 1, 1.5}, {1, 1, 0.5});
+  CHECK(resampling.grid() == Extent{1, 1, 10});
+  const std::vector<float> made = seen(resampling, {1, 1, 4}, {1, 1, 12});
+  CHECK(made.front() == -1.0F);
+  CHECK(made.back() == -1.0F);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(made[i + 1] == doctest::Approx(static_cast<double>(i) / 3.0));
+  CHECK(resampling.nearest(2) == std::vector<std::int64_t>{0, 3, 6, 9});
+  // 4 samples of 1 mm end at 3 mm; one more at 3.2 mm is as the last.
+  const Resampling behind({1, 1, 4}, {1, 1, 1}, {1, 1, 0.8});
+  CHECK(behind.grid()[2] == 5);
+  CHECK(seen(behind, {1, 1, 4}, {1, 1, 5}).back() == 3.0F);
+}
+
+TEST_CASE("of two samples that are equally near the lower one is taken") {
+  const Resampling resampling({1, 1, 7}, {1, 1, 1}, {1, 1, 2});
+  CHECK(resampling.grid()[2] == 4);
+  CHECK(resampling.nearest(2) == std::vector<std::int64_t>{0, 0, 1, 1, 2, 2, 3});
+}
+
+TEST_CASE("lengths that are none, and too many samples, are refused") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(Resampling({2, 2, 2}, {1, nan, 1}, {1, 1, 1}), doctest::Contains("along y"), Error);
+  CHECK_THROWS_WITH_AS(Resampling({2, 2, 2}, {0, 1, 1}, {1, 1, 1}), doctest::Contains("along z"), Error);
+  CHECK_THROWS_WITH_AS(Resampling({2, 2, 200}, {1, 1, 1e300}, {1, 1, 0.001}), doctest::Contains("more than 32,768"),
+                       Error);
+}
+
+}  // namespace
+}  // namespace slidestream::volume

@@ -1,0 +1,44 @@
+"""bench/published/slant.py on small networks and the CPU: `PIPELINE=path TEST_PYTHON=path slant_test.py`."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+# Where packages are missing this ends, or begins anew with a Python that has them.
+from volume_case import ENVIRONMENT, PIPELINE, ROOT, Volumes, network
+
+SCRIPT = ROOT / "bench" / "published" / "slant.py"
+
+
+class Slant(Volumes):
+    def slant(self, *arguments):
+        command = [sys.executable, "-B", SCRIPT, "--pipeline", PIPELINE, "--device", "cpu", "--json", *arguments]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=250, env=ENVIRONMENT, check=False)
+
+    def test_the_sequential_way_gives_the_same_labels(self):
+        nets = self.folder / "slant"
+        for i in range(27):
+            network(nets / f"network-{i + 1:02}.onnx", seed=i)
+        out = self.folder / "kept"
+        done = self.slant("--networks", nets, "--size", "20x24x14", "--count", 2, "--threads", 1, "--out", out,
+                          "--only", "sequential,alone,own,threads")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual((found["networks"], found["volumes"], found["labels_equal"]), (27, 2, 1.0))
+        for name in ("sequential", "alone", "own_one", "own_all", "own_threads_1"):
+            self.assertGreater(found[name]["seconds"], 0, name)
+        self.assertGreater(found["own_all_over_sequential"], 0)
+
+    def test_what_is_wrong_is_said_in_one_line(self):
+        for arguments, words in ((("--networks", self.folder / "none"), "0 networks; --grid wants 27 (--make slant)"),
+                                 (("--only", "some"), "'some' is none of sequential")):
+            done = self.slant(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr.strip().splitlines()[-1])
+
+
+if __name__ == "__main__":
+    assert pathlib.Path(PIPELINE).exists()
+    unittest.main()
