@@ -1,17 +1,21 @@
 """Slides and lists as other programs write them: `PIPELINE=path other_programs_test.py [CLASS ...]`. Files are made with
 tifffile, which is also what pixels are compared with."""
 
+import io
 import json
 import os
 import struct
 import sys
 import unittest
+import zlib
 
+import tagged_tiff
 from convert_test import DISTRIBUTION, Case, info, run
 
 try:
     import numpy
     import tifffile
+    from PIL import Image
 except ImportError:
     if sys.executable != DISTRIBUTION and os.path.exists(DISTRIBUTION) and "OTHER_PROGRAMS" not in os.environ:
         os.execve(DISTRIBUTION, [DISTRIBUTION, "-B", *sys.argv], {**os.environ, "OTHER_PROGRAMS": "1"})
@@ -103,6 +107,37 @@ class Structure(Files):
         self.assertEqual(self.sizes(file), [(512, 512), (256, 256)])
         self.assertEqual(info(file)["associated"], ["label", "macro"])
 
+    def test_a_pyramid_that_says_nothing_of_itself(self):
+        """Levels of type 0, and one pixel a centimetre, as a program wrote that knew no size."""
+        image = picture(640, 512)
+        none = {"resolution": (1, 1), "resolutionunit": "CENTIMETER", "subfiletype": 0}
+        file = self.written("plain.tif", (image, none), (half(image), {**none, "resolution": (0.5, 0.5)}),
+                            (half(half(image)), {**none, "resolution": (0.25, 0.25)}))
+        self.assertEqual(self.sizes(file), [(512, 640), (256, 320), (128, 160)])
+        self.assertIsNone(info(file)["mpp"])
+        self.assertEqual(run("info", file).stderr, "")
+
+    def test_a_thumbnail_between_the_channels_levels(self):
+        """Each channel of level 0, a thumbnail in colour, then each channel of level 1."""
+        planes = [picture(512, 512)[:, :, 0] // step for step in (1, 2, 3)]
+        file = self.folder / "channels.tif"
+        options = {**TILED, "photometric": "minisblack"}
+        with tifffile.TiffWriter(file) as tif:
+            for plane in planes:
+                tif.write(plane, **options)
+            tif.write(picture(64, 64), **{**TILED, "tile": None})
+            for plane in planes:
+                tif.write(plane[::2, ::2], subfiletype=1, **options)
+        result = run("convert", file, self.folder / "none.ome.tif")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("has 3 channels; set input.channel to choose one, 0 to 2", result.stderr)
+        for channel, plane in enumerate(planes):
+            for level, like in enumerate((plane, plane[::2, ::2])):
+                out = self.folder / f"{channel}-{level}.ome.tif"
+                self.assertDone(run("convert", file, out, "--compression", "none", "--level", level, "--set",
+                                    f"input.channel={channel}"))
+                self.assertTrue((tifffile.imread(out).reshape(*like.shape, -1)[:, :, 0] == like).all())
+
     def shares(self, file, like):
         """Pixels of each colour in the smallest level, as the program writes it."""
         out = self.folder / (file.name + ".out.ome.tif")
@@ -116,6 +151,86 @@ class Structure(Files):
     def shares_of_pixels(pixels):
         return [round(float((numpy.abs(pixels.astype(int) - colour).max(axis=2) < 9).mean()), 1)
                 for colour in ((242, 242, 242), (120, 70, 150), (20, 120, 230))]
+
+
+class Tiles(Files):
+    """Tiles as they lie in a file, tag by tag."""
+
+    def tiled(self, image, side, code=bytes, **options):
+        """A file of such tiles. `code` makes a tile's bytes of its pixels."""
+        width, height = side
+        parts = []
+        for y in range(0, image.shape[0], height):
+            for x in range(0, image.shape[1], width):
+                part = image[y:y + height, x:x + width]
+                parts.append(code(numpy.pad(part, ((0, height - part.shape[0]), (0, width - part.shape[1]), (0, 0)), mode="edge")))
+        directory = tagged_tiff.Directory(image.shape[1], image.shape[0], parts, **options)
+        return directory.set(322, tagged_tiff.LONG, width).set(323, tagged_tiff.LONG, height)
+
+    def pixels(self, file):
+        out = self.folder / "pixels.ome.tif"
+        out.unlink(missing_ok=True)
+        result = self.assertDone(run("convert", file, out, "--compression", "none"))
+        return tifffile.imread(out, key=0), result.stderr
+
+    @staticmethod
+    def jpeg(tile):
+        out = io.BytesIO()
+        Image.fromarray(tile).save(out, "JPEG", quality=95, subsampling=0)
+        return out.getvalue()
+
+    def test_a_tile_without_bytes_isn_t_the_one_before_it(self):
+        image = picture(256, 384)
+        directory = self.tiled(image, (128, 128), self.jpeg, photometric=6, compression=7)
+        whole, _ = self.pixels(tagged_tiff.write(self.folder / "whole.tif", directory))
+        self.assertLess(numpy.abs(whole.astype(int) - image).max(), 24)
+        expected = whole.copy()
+        expected[128:, 128:256] = 255
+        directory.tiles[4] = b""
+        file = tagged_tiff.write(self.folder / "missing.tif", directory)
+        self.assertTrue((self.pixels(file)[0] == expected).all())
+        self.assertDone(run(file, "--out", self.out, "--operators", "identity"))
+        self.assertEqual(self.rows()[0]["missing_tiles"], "1")
+        # A place outside the file is no missing tile.
+        data = bytearray(file.read_bytes())
+        with tifffile.TiffFile(file) as tif:
+            tags = tif.pages[0].tags
+            struct.pack_into("<I", data, tags[324].valueoffset + 16, len(data) + 5)
+            struct.pack_into("<I", data, tags[325].valueoffset + 16, 99)
+        file.write_bytes(data)
+        result = run("convert", file, self.folder / "outside.ome.tif")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("tile 4 (column 1, row 1) is bad: its bytes lie outside the file", result.stderr)
+
+    def test_sides_that_are_no_multiples_of_16(self):
+        """Such as a program writes that makes tiles no larger than a small level."""
+        image = picture(110, 150)
+        for side in (75, 55), (150, 110), (33, 17):
+            for code, compression in ((bytes, 1), (lambda tile: zlib.compress(bytes(tile)), 8)):
+                file = tagged_tiff.write(self.folder / "odd.tif",
+                                         self.tiled(image, side, code, compression=compression))
+                pixels, lines = self.pixels(file)
+                self.assertTrue((pixels == image).all())
+                self.assertIn(f"TileWidth x TileLength {side[0]} x {side[1]} aren't multiples of 16", lines)
+                # The same sides, but for what the bytes were written for.
+                other = self.tiled(image, side, code, compression=compression).set(322, tagged_tiff.LONG, side[0] - 1)
+                if compression == 1 and -(-150 // (side[0] - 1)) == -(-150 // side[0]):
+                    file = tagged_tiff.write(self.folder / "other.tif", other)
+                    self.assertOneLine(run("info", file), 1, "TileByteCounts of number 0 is ")
+
+    def test_a_predictor_in_narrow_tiles(self):
+        """Differences begin anew in each row of a tile, however narrow."""
+        image = picture(96, 144)
+
+        def code(tile):
+            rows = tile.copy()
+            rows[:, 1:] -= tile[:, :-1]
+            return zlib.compress(bytes(rows))
+        for side in (16, 16), (32, 48), (48, 16):
+            directory = self.tiled(image, side, code, compression=8).set(317, tagged_tiff.SHORT, 2)
+            file = tagged_tiff.write(self.folder / "narrow.tif", directory)
+            self.assertTrue((self.pixels(file)[0] == image).all())
+            self.assertTrue((numpy.asarray(Image.open(file)) == image).all())
 
 
 class PixelSizes(Files):
@@ -171,6 +286,17 @@ class PixelSizes(Files):
             self.assertEqual(len(self.sizes(file)), 3)
             self.assertAlmostEqual(info(file)["mpp"], 0.25729)
             self.assertEqual(info(file)["magnification"], 40)
+
+    def test_imagejs_unit_beside_the_tags(self):
+        """The text's unit counts where the tag has none, and nowhere else."""
+        image = picture(128, 128)
+        for unit, tag, resolution, mpp in (("cm", "CENTIMETER", 20000, 0.5), ("cm", "NONE", 20000, 0.5),
+                                           ("um", "CENTIMETER", 20000, 0.5), ("micron", "NONE", 2, 0.5),
+                                           ("inch", "INCH", 50800, 0.5), ("pixel", "NONE", 2, None)):
+            with self.subTest(f"{unit}, {tag}"):
+                file = self.written("imagej.tif", (image, {"description": f"ImageJ=1.53c\nunit={unit}\n", "resolutionunit": tag,
+                                                           "resolution": (resolution, resolution)}))
+                self.assertEqual(info(file)["mpp"], mpp)
 
     def test_what_can_t_be_read_or_contradicts_gets_a_line(self):
         image = picture(128, 128)

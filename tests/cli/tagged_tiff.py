@@ -2,17 +2,18 @@
 
 import struct
 
-BYTE, ASCII, SHORT, LONG, RATIONAL, UNDEFINED = 1, 2, 3, 4, 5, 7
-_FORMATS = {SHORT: "H", LONG: "I", RATIONAL: "I"}
+BYTE, ASCII, SHORT, LONG, RATIONAL, UNDEFINED, LONG8 = 1, 2, 3, 4, 5, 7, 16
+_FORMATS = {SHORT: "H", LONG: "I", RATIONAL: "I", LONG8: "Q"}
 
 
 class Directory:
-    """An image: tags as {number: (type, values)}, and its tiles or strips in order."""
+    """An image: tags as {number: (type, values)}, and its tiles, or strips of `rows` rows, in order."""
 
-    def __init__(self, width, height, tiles, *, samples=3, photometric=2, compression=1, tile=256, subs=(), **texts):
+    def __init__(self, width, height, tiles, *, samples=3, photometric=2, compression=1, tile=256, rows=None, subs=(), **texts):
         self.tiles, self.subs = list(tiles), list(subs)
         self.tags = {256: (LONG, [width]), 257: (LONG, [height]), 258: (SHORT, [8] * samples), 259: (SHORT, [compression]),
-                     262: (SHORT, [photometric]), 277: (SHORT, [samples]), 322: (LONG, [tile]), 323: (LONG, [tile])}
+                     262: (SHORT, [photometric]), 277: (SHORT, [samples])}
+        self.tags |= {278: (LONG, [rows])} if rows else {322: (LONG, [tile]), 323: (LONG, [tile])}
         if "description" in texts:
             self.tags[270] = (ASCII, texts["description"].encode() + b"\0")
 
@@ -21,9 +22,12 @@ class Directory:
         return self
 
 
-def write(path, *directories):
-    """The directories as one chain, each with its `subs` as SubIFDs."""
-    out = bytearray(struct.pack("<2sHI", b"II", 42, 0))
+def write(path, *directories, order="<", big=False):
+    """The directories as one chain, each with its `subs` as SubIFDs. `order` is that of bytes, `<` or `>`."""
+    mark = b"II" if order == "<" else b"MM"
+    out = bytearray(struct.pack(order + ("2sHHHQ" if big else "2sHI"), mark, *((43, 8, 0, 0) if big else (42, 0))))
+    word = "Q" if big else "I"
+    inside = struct.calcsize(word)
 
     def place(data):
         out.extend(bytes(len(out) % 2))
@@ -34,26 +38,27 @@ def write(path, *directories):
         if isinstance(values, bytes):
             return values, len(values)
         numbers = [part for value in values for part in (value, 1)] if kind == RATIONAL else values
-        return struct.pack(f"<{len(numbers)}{_FORMATS[kind]}", *numbers), len(values)
+        return struct.pack(f"{order}{len(numbers)}{_FORMATS[kind]}", *numbers), len(values)
 
     def put(directory):
         tags = dict(directory.tags)
         if directory.subs:
             tags[330] = (LONG, [put(sub)[0] for sub in directory.subs])
-        tags[324] = (LONG, [place(tile) for tile in directory.tiles])
-        tags[325] = (LONG, [len(tile) for tile in directory.tiles])
+        offsets, lengths = (324, 325) if 322 in tags else (273, 279)
+        tags[offsets] = (LONG8 if big else LONG, [place(tile) for tile in directory.tiles])
+        tags[lengths] = (LONG, [len(tile) for tile in directory.tiles])
         entries = []
         for tag, (kind, values) in sorted(tags.items()):
             data, count = packed(kind, values)
-            field = data.ljust(4, b"\0") if len(data) <= 4 else struct.pack("<I", place(data))
-            entries.append(struct.pack("<HHI", tag, kind, count) + field)
-        at = place(struct.pack("<H", len(entries)) + b"".join(entries) + bytes(4))
-        return at, len(out) - 4
+            field = data.ljust(inside, b"\0") if len(data) <= inside else struct.pack(order + word, place(data))
+            entries.append(struct.pack(f"{order}HH{word}", tag, kind, count) + field)
+        at = place(struct.pack(order + ("Q" if big else "H"), len(entries)) + b"".join(entries) + bytes(inside))
+        return at, len(out) - inside
 
-    link = 4
+    link = 8 if big else 4
     for directory in directories:
         at, following = put(directory)
-        struct.pack_into("<I", out, link, at)
+        struct.pack_into(order + word, out, link, at)
         link = following
     path.write_bytes(out)
     return path

@@ -239,6 +239,12 @@ TEST_CASE("JPEG 2000 without a component transform: sampling, then the compressi
   CHECK(read(tile, rgb_tag, 33003) == picture.data);
   CHECK(read(tile, rgb_tag, 33003, true) == converted(picture));
   CHECK(read(tile, ycbcr_tag, 33003, true) == converted(picture));
+  // Any image of the file says whose it is.
+  File file(directory_of({tile}, rgb_tag, 33003));
+  file.tiff.directories.push_back(stripped_directory(8, 8, 8, 1));
+  file.tiff.directories[1].tiles = {Bytes(64)};
+  file.tiff.directories[1].set_text(270, "Aperio Image Library v12.0.15 \r\nlabel 8x8");
+  CHECK(file.read() == converted(picture));
   CHECK(read(tile, ycbcr_tag, 34712) == converted(picture));
   CHECK(read(tile, rgb_tag, 34712) == picture.data);
   for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) CHECK(read(tile, tag, 33005) == picture.data);

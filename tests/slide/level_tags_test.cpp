@@ -125,6 +125,58 @@ TEST_CASE("tile arrays must have the count that the sizes ask for") {
   check([](Dir d) { d.set(325, short_, {1536, 1536, 1536, 1536}); }, "");
 }
 
+TEST_CASE("a tag that stands twice, or that has several values where one is meant") {
+  const auto twice = [](std::uint16_t tag, std::uint16_t type, std::vector<std::uint64_t> numbers) {
+    return [=](Dir d) { d.tags.push_back({tag, type, numbers, {}}); };
+  };
+  check(twice(262, short_, {1}), "PhotometricInterpretation stands twice");
+  check(twice(256, long_, {64}), "ImageWidth stands twice");
+  check(twice(258, short_, {8, 8, 8}), "BitsPerSample stands twice");
+  check(
+      [](Dir d) {
+        d.set(325, long_, {1536, 1536, 1536, 1536});
+        d.tags.push_back(d.tags.back());
+      },
+      "TileByteCounts stands twice");
+  check(twice(65000, short_, {1}), "");
+  check([](Dir d) { d.set(256, long_, {40, 40}); }, "ImageWidth has 2 values, expected 1");
+  check([](Dir d) { d.set(262, short_, {2, 1}); }, "PhotometricInterpretation has 2 values, expected 1");
+  check([](Dir d) { d.set(274, short_, {1, 1, 1}); }, "Orientation has 3 values, expected 1");
+}
+
+TEST_CASE("tiles without compression have the bytes that their sides ask for, and no more") {
+  // As many tiles as before, whose rows are shorter than what was written.
+  check([](Dir d) { d.set(322, long_, {31}); },
+        "TileByteCounts of number 0 is 1536, but TileWidth x TileLength 31 x 16 with 3 samples a pixel takes 1488");
+  check([](Dir d) { d.set(323, long_, {15}); }, "TileByteCounts of number 0 is 1536");
+  check([](Dir d) { d.tiles[3].resize(32 * 16 * 3 + 1); }, "TileByteCounts of number 3 is 1537");
+  const auto stripped = [](std::uint32_t rows, std::size_t bytes, std::size_t count) {
+    return [=](Dir d) {
+      d = stripped_directory(40, 24, rows, 3);
+      d.tiles.assign(count, Bytes(bytes));
+    };
+  };
+  // The last strip may be whole, and one strip is the whole image, whatever is behind it.
+  check(stripped(16, 40 * 16 * 3, 2), "");
+  check(stripped(15, 40 * 16 * 3, 2), "StripByteCounts of number 0 is 1920, but ImageWidth x RowsPerStrip 40 x 15");
+  check(stripped(24, 40 * 24 * 3 + 99, 1), "");
+}
+
+TEST_CASE("sides of tiles that TIFF doesn't have get a line") {
+  const auto warnings = [](std::uint32_t width, std::uint32_t height) {
+    TestTiff tiff;
+    tiff.directories.push_back(tiled_directory(40, 24, width, height, 1));
+    tiff.directories[0].tiles.assign(4, Bytes(std::size_t{width} * height));
+    const TemporaryFolder folder;
+    return Slide::open(folder.write("slide.tif", tiff.bytes()))->info().warnings;
+  };
+  CHECK(warnings(32, 16).empty());
+  for (const auto& [width, height] : {std::pair(31U, 16U), std::pair(32U, 15U)}) {
+    CHECK(warnings(width, height) == std::vector{"TileWidth x TileLength " + std::to_string(width) + " x " +
+                                                 std::to_string(height) + " aren't multiples of 16, as TIFF's are"});
+  }
+}
+
 TEST_CASE("max_pixels is the limit of width x height") {
   const TemporaryFolder folder;
   const auto path = folder.write("slide.tif", sound().bytes());

@@ -295,14 +295,34 @@ TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OM
     resolution(20000, 10000, 3);
     CHECK(described(text).mpp_y.value() == doctest::Approx(1.0));
     // Without a unit, of a printer, and of no size.
-    for (const auto& [pixels, unit] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
-             {20000, 1}, {20000, 9}, {300, 2}, {72, 2}, {118, 3}, {0, 3}}) {
+    for (const auto& [pixels, unit] :
+         std::vector<std::pair<std::uint64_t, std::uint64_t>>{{20000, 1}, {300, 2}, {72, 2}, {118, 3}, {0, 3}}) {
       resolution(pixels, pixels, unit);
       CHECK_FALSE(described(text).mpp.has_value());
       CHECK(described(text).warnings.empty());
     }
   }
-  // ImageJ has its unit in the text.
+  // What can't be what it says.
+  const auto lines = [this] {
+    const SlideInfo info = described("");
+    CHECK_FALSE(info.mpp.has_value());
+    return info.warnings;
+  };
+  resolution(20000, 20000, 9);
+  CHECK(lines() == Lines{"ResolutionUnit 9 isn't known: the resolution is passed over"});
+  tiff.directories[0].set(296, ascii, {3});
+  CHECK(lines() == Lines{"ResolutionUnit has no value that can be read: the resolution is passed over"});
+  tiff.directories[0].set(296, short_, {3, 3});
+  CHECK(lines() == Lines{"ResolutionUnit has 2 values, expected 1: the resolution is passed over"});
+  resolution(20'000'000, 20'000'000, 3);
+  CHECK(lines() == Lines{"XResolution says 0.0005 micrometres, no size of a slide's pixel: it is passed over",
+                         "YResolution says 0.0005 micrometres, no size of a slide's pixel: it is passed over"});
+  tiff.directories[0].remove(282).remove(283);
+  tiff.directories[0].set(270, rational, {3});
+  CHECK(open()->info().warnings == Lines{"ImageDescription can't be read as text: it is passed over"});
+  // ImageJ has its unit in the text. It counts only where the tag has none.
+  resolution(4, 4, 3);
+  CHECK(described("ImageJ=1.53t\nunit=micron\n").mpp == std::nullopt);
   resolution(4, 4, 1);
   CHECK(described("ImageJ=1.53t\nunit=micron\n").mpp.value() == doctest::Approx(0.25));
   CHECK(described("ImageJ=1.53t\nunit=\\u00B5m\n").mpp.value() == doctest::Approx(0.25));

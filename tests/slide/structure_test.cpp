@@ -149,6 +149,35 @@ TEST_CASE_FIXTURE(Fixture, "an image of one colour is a level only where the sli
   CHECK(found() == "1600x960 800x480 400x240 |");
 }
 
+TEST_CASE_FIXTURE(Fixture, "an image whose size can't be read may be the slide, and no other passes for it") {
+  const auto make = [this](std::size_t damaged, std::uint16_t tag) {
+    tiff.directories = {view(1600, 1200), view(800, 600), strips(200, 150)};
+    tiff.directories[damaged].remove(tag);
+  };
+  make(0, 256);
+  CHECK(error().find("directory 0: ImageWidth is missing") != std::string::npos);
+  make(1, 257);
+  CHECK(error().find("directory 1: ImageLength is missing") != std::string::npos);
+  tiff.directories[1].set(257, long_, {600, 600});
+  CHECK(error().find("directory 1: ImageLength has 2 values, expected 1") != std::string::npos);
+  tiff.directories[1].set(257, long_, {0});
+  CHECK(error().find("directory 1: ImageLength is 0") != std::string::npos);
+  // Strips beside tiles aren't the slide.
+  make(2, 256);
+  CHECK(found() == "1600x1200 800x600 | image 2");
+  CHECK(warnings() == Lines{"directory 2: ImageWidth is missing: it is no level"});
+  // Without tiles they may be.
+  tiff.directories = {strips(1600, 1200), strips(200, 150)};
+  tiff.directories[0].remove(256);
+  CHECK(error().find("directory 0: ImageWidth is missing") != std::string::npos);
+  // A level among SubIFDs is missed with a line.
+  tiff.directories = {view(1600, 1200)};
+  tiff.directories[0].subs = {view(800, 600), view(400, 300)};
+  tiff.directories[0].subs[0].remove(256);
+  CHECK(found() == "1600x1200 400x300 |");
+  CHECK(warnings() == Lines{"SubIFD 0: ImageWidth is missing: it is no level"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "a mask as large as the slide isn't the slide") {
   tiff.directories = {view(1600, 960), view(1600, 960), view(800, 480)};
   tiff.directories[0].set(254, long_, {4});

@@ -31,9 +31,11 @@ struct Candidate {
   std::uint64_t width = 0;
   std::uint64_t height = 0;
   bool tiled = false;
-  bool reduced = false;    ///< NewSubfileType says that it is a smaller version of another image
-  std::string associated;  ///< "label", "macro", "thumbnail", ... where the directory says so
-  std::string says_so;     ///< the description with that name, unless its type says it
+  bool is_aperios = false;  ///< its description begins with that name
+  bool reduced = false;     ///< NewSubfileType says that it is a smaller version of another image
+  std::string associated;   ///< "label", "macro", "thumbnail", ... where the directory says so
+  std::string fault;        ///< of its size, where that can't be read: "ImageWidth is missing"
+  std::string says_so;      ///< the description with that name, unless its type says it
 
   ImageSize size() const { return {width, height}; }
 };
@@ -74,11 +76,18 @@ class DirectoryReader {
   Candidate examine(RawDirectory directory, bool is_first) {
     Candidate result;
     result.tiled = directory.has_tiles();
-    result.width = raw_.number(directory, TIFFTAG_IMAGEWIDTH).value_or(0);
-    result.height = raw_.number(directory, TIFFTAG_IMAGELENGTH).value_or(0);
+    const auto side = [&](std::uint16_t tag, const char* name) {
+      std::string fault = "is 0";
+      const std::uint64_t value = raw_.only_number(directory, tag, fault).value_or(0);
+      if (value == 0 && result.fault.empty()) result.fault = std::string(name) + " " + fault;
+      return value;
+    };
+    result.width = side(TIFFTAG_IMAGEWIDTH, "ImageWidth");
+    result.height = side(TIFFTAG_IMAGELENGTH, "ImageLength");
     const std::uint64_t type = raw_.number(directory, TIFFTAG_SUBFILETYPE).value_or(0);
     result.reduced = (type & FILETYPE_REDUCEDIMAGE) != 0;
     std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, most_of_associated);
+    result.is_aperios = text.starts_with("Aperio");
     result.associated = associated_name(text);
     if (!result.associated.empty()) result.says_so = std::move(text);
     if (result.associated.empty() && (type & macro_bit) != 0) result.associated = "macro";
@@ -94,8 +103,31 @@ class DirectoryReader {
     for (RawDirectory& directory : raw_.main_chain()) {
       seen_.insert(directory.offset);
       result.push_back(examine(std::move(directory), result.empty()));
+      is_aperios_ = is_aperios_ || result.back().is_aperios;
     }
+    if (result.size() > 1) judge_sizes(result);
     return result;
+  }
+
+  /// An image without a size may be the slide, and a smaller one must not pass for it. Beside tiles, strips are none.
+  void judge_sizes(const std::vector<Candidate>& main) {
+    const bool has_tiles = std::ranges::any_of(main, [](const Candidate& c) { return c.tiled && c.fault.empty(); });
+    for (std::size_t i = 0; i < main.size(); ++i) {
+      if (main[i].fault.empty() || (has_tiles && !main[i].tiled)) continue;
+      throw_slide_error(file_.path(), "directory " + std::to_string(i) + ": " + main[i].fault);
+    }
+    warn_of_sizes(main, "directory");
+  }
+
+  /// A line for all images without a size: there may be thousands.
+  void warn_of_sizes(const std::vector<Candidate>& images, const std::string& kind) {
+    const auto has_fault = [](const Candidate& c) { return !c.fault.empty(); };
+    const auto first = std::ranges::find_if(images, has_fault);
+    if (first == images.end()) return;
+    const std::ptrdiff_t more = std::count_if(first + 1, images.end(), has_fault);
+    slide_.info.warnings.push_back(kind + " " + std::to_string(first - images.begin()) + ": " + first->fault +
+                                   ": it is no level" +
+                                   (more == 0 ? std::string() : ", nor are " + std::to_string(more) + " more"));
   }
 
   std::string text_of(const Candidate& candidate) const {
@@ -267,6 +299,7 @@ class DirectoryReader {
       if (!seen_.insert(offset).second) continue;
       result.push_back(examine(raw_.directory(offset), false));
     }
+    warn_of_sizes(result, "SubIFD");
     return result;
   }
 
@@ -340,9 +373,7 @@ class DirectoryReader {
     return smaller;
   }
 
-  bool slide_is_aperios(const Candidate& base) {
-    return raw_.text(base.raw, TIFFTAG_IMAGEDESCRIPTION, most_of_associated).starts_with("Aperio");
-  }
+  static bool slide_is_aperios(const Candidate& base) { return base.is_aperios; }
 
   /// Aperio marks its label and macro image as reduced, and no level. Other programs that keep Aperio's description
   /// mark all of the smaller levels, which says nothing.
@@ -362,7 +393,7 @@ class DirectoryReader {
   void add_level(const RawDirectory& directory) {
     Level level;
     LevelCoding coding;
-    read_level(raw_, budget_, directory, file_, options_, level, coding, slide_.info.warnings);
+    read_level(raw_, budget_, directory, file_, options_, is_aperios_, level, coding, slide_.info.warnings);
     TiffContainer::LevelPlace place;
     place.directory = directory.offset;
     if (const RawEntry* icc = directory.find(TIFFTAG_ICCPROFILE)) place.icc = *icc;
@@ -392,11 +423,18 @@ class DirectoryReader {
     }
   }
 
+  void warn_of_description(const RawDirectory& directory) {
+    const RawEntry* entry = directory.find(TIFFTAG_IMAGEDESCRIPTION);
+    if (entry == nullptr || entry->count == 0 || raw_.bytes(*entry, 1)) return;
+    slide_.info.warnings.emplace_back("ImageDescription can't be read as text: it is passed over");
+  }
+
   void describe(const RawDirectory& directory) {
     const std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
+    warn_of_description(directory);
     const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, slide_.info);
     settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description",
-                      size_by_resolution(raw_, directory, text));
+                      size_by_resolution(raw_, directory, text, slide_.info.warnings));
   }
 
   Slide::Impl& slide_;
@@ -407,6 +445,7 @@ class DirectoryReader {
   RawTiff raw_;
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
   std::optional<OmeXml> ome_;
+  bool is_aperios_ = false;                  ///< any image of the main chain says so
   bool has_places_ = false;                  ///< the directories that it names are this file's
   std::unordered_set<std::size_t> copies_;   ///< of the main chain, whose tiles a level among the SubIFDs has, too
   std::unordered_set<std::size_t> claimed_;  ///< those that any of its images names

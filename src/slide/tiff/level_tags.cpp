@@ -38,11 +38,15 @@ class Tags {
     refuse(std::string(tag) + " " + std::to_string(value) + " isn't supported; supported: " + supported);
   }
 
-  /// A tag's first value.
+  void refuse_twice(std::uint16_t tag, const std::string& name) const {
+    if (directory_.has_twice(tag)) refuse(name + " stands twice");
+  }
+
+  /// The value of a tag that has one.
   std::uint64_t number(std::uint16_t tag, const char* name) const {
-    if (directory_.find(tag) == nullptr) refuse(std::string(name) + " is missing");
-    const std::optional<std::uint64_t> value = raw_.number(directory_, tag);
-    if (!value) refuse(std::string(name) + " has no value that can be read");
+    std::string fault;
+    const std::optional<std::uint64_t> value = raw_.only_number(directory_, tag, fault);
+    if (!value) refuse(std::string(name) + " " + fault);
     return *value;
   }
   /// The same for a tag that may be missing.
@@ -61,6 +65,7 @@ class Tags {
   std::vector<std::uint64_t> numbers_or(std::uint64_t missing, std::uint16_t tag, const char* name) const {
     const RawEntry* entry = directory_.find(tag);
     if (entry == nullptr) return {missing};
+    refuse_twice(tag, name);
     if (entry->count > most_values_of_samples) {
       refuse(std::string(name) + " has " + std::to_string(entry->count) + " values, supported are up to " +
              std::to_string(most_values_of_samples));
@@ -85,11 +90,6 @@ class Tags {
       one.entries.front().value_at += rational_bytes;
     }
     return values;
-  }
-
-  bool is_aperios() const {
-    constexpr std::string_view maker = "Aperio";
-    return raw_.text(directory_, TIFFTAG_IMAGEDESCRIPTION, maker.size()) == maker;
   }
 
  private:
@@ -145,7 +145,7 @@ std::optional<Codec> codec_of_libtiff(std::uint64_t compression) noexcept {
 
 namespace {
 
-Colour colour_of(const Tags& tags, Codec codec, std::uint64_t compression, std::uint64_t photometric) {
+Colour colour_of(const Tags& tags, Codec codec, std::uint64_t compression, std::uint64_t photometric, bool is_aperios) {
   switch (photometric) {
     case PHOTOMETRIC_MINISBLACK:
       return Colour::grey;
@@ -153,7 +153,7 @@ Colour colour_of(const Tags& tags, Codec codec, std::uint64_t compression, std::
       return Colour::grey_inverted;
     case PHOTOMETRIC_RGB:
       // Aperio's 33003 is YCbCr, whatever its tag says. Of other writers that number says less than the tag.
-      return compression == compression_jpeg2000_ycbcr && tags.is_aperios() ? Colour::ycbcr : Colour::rgb;
+      return compression == compression_jpeg2000_ycbcr && is_aperios ? Colour::ycbcr : Colour::rgb;
     case PHOTOMETRIC_YCBCR:
       if (compression == compression_jpeg2000 || compression == compression_jpeg2000_rgb) return Colour::rgb;
       if (codec == Codec::jpeg || codec == Codec::jpeg2000) return Colour::ycbcr;
@@ -259,6 +259,18 @@ void check_tile_size(const Tags& tags, const Level& level, const LevelCoding& co
   }
 }
 
+/// Without compression a tile's length says its size, too: where it is more, rows would lie elsewhere than they are
+/// looked for. One strip is the whole image, and what is behind it moves nothing.
+void check_sample_bytes(const Tags& tags, const Level& level, const LevelCoding& coding, const std::string& name) {
+  if (coding.tiles.size() == 1 && !level.tiled) return;
+  const auto most = static_cast<std::uint64_t>(level.tile_width * level.tile_height * coding.samples);
+  const auto longer = std::ranges::find_if(coding.tiles, [most](const TileRange& tile) { return tile.length > most; });
+  if (longer == coding.tiles.end()) return;
+  tags.refuse(name + " of number " + std::to_string(longer - coding.tiles.begin()) + " is " +
+              std::to_string(longer->length) + ", but " + tile_size(level) + " with " + std::to_string(coding.samples) +
+              (coding.samples == 1 ? " sample" : " samples") + " a pixel takes " + std::to_string(most));
+}
+
 /// Tile arrays straight from the file: libtiff would fill up what is missing and estimate what looks odd.
 void read_tile_ranges(const Tags& tags, const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory,
                       const Level& level, LevelCoding& coding) {
@@ -268,6 +280,7 @@ void read_tile_ranges(const Tags& tags, const RawTiff& raw, OpenBudget& budget, 
     const RawEntry* entry = directory.find(level.tiled ? tile_tag : strip_tag);
     if (entry == nullptr) entry = directory.find(level.tiled ? strip_tag : tile_tag);
     if (entry == nullptr) tags.refuse(name + " is missing");
+    tags.refuse_twice(entry->tag, name);
     if (entry->count != expected) {
       tags.refuse(name + " has " + std::to_string(entry->count) + " values, expected " + std::to_string(expected) +
                   " for " + std::to_string(level.columns) + " x " + std::to_string(level.rows) +
@@ -284,11 +297,13 @@ void read_tile_ranges(const Tags& tags, const RawTiff& raw, OpenBudget& budget, 
   raw.for_each_value(*offsets_at, offsets, [&](std::uint64_t offset) { coding.tiles.push_back({offset, 0}); });
   auto tile = coding.tiles.begin();
   raw.for_each_value(*lengths_at, lengths, [&](std::uint64_t length) { (tile++)->length = length; });
+  if (level.codec == Codec::none) check_sample_bytes(tags, level, coding, lengths);
 }
 
 void read_jpeg_tables(const Tags& tags, const RawTiff& raw, const RawDirectory& directory, LevelCoding& coding) {
   const RawEntry* entry = directory.find(TIFFTAG_JPEGTABLES);
   if (entry == nullptr || !jpeg_tables_hold_a_table(entry->count)) return;
+  tags.refuse_twice(TIFFTAG_JPEGTABLES, "JPEGTables");
   const std::string tables = "JPEGTables of " + std::to_string(entry->count) + " bytes";
   if (entry->count > most_jpeg_tables) tags.refuse(tables + " isn't supported; supported: up to 65535");
   const auto bytes = raw.bytes(*entry, most_jpeg_tables);
@@ -332,18 +347,27 @@ void warn_of_colours(const Tags& tags, const Level& level, std::vector<std::stri
   }
 }
 
+/// TIFF's tiles have sides of multiples of 16. Other sides are read, but they may be wrong.
+void warn_of_sides(const Level& level, std::vector<std::string>& warnings) {
+  constexpr std::int64_t step = 16;
+  if (!level.tiled || (level.tile_width % step == 0 && level.tile_height % step == 0)) return;
+  std::string warning = tile_size(level) + " aren't multiples of 16, as TIFF's are";
+  if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
+}
+
 /// Whether tiles of the level are decoded through a libtiff handle.
 bool is_libtiffs(Codec codec) { return codec != Codec::none && codec != Codec::jpeg && codec != Codec::jpeg2000; }
 
 }  // namespace
 
 void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
-                const OpenOptions& options, Level& level, LevelCoding& coding, std::vector<std::string>& warnings) {
+                const OpenOptions& options, bool is_aperios, Level& level, LevelCoding& coding,
+                std::vector<std::string>& warnings) {
   const Tags tags(raw, directory, file);
   const std::uint64_t compression = tags.number_or(COMPRESSION_NONE, TIFFTAG_COMPRESSION, "Compression");
   level.codec = codec_of(tags, compression);
   const std::uint64_t photometric = tags.number(TIFFTAG_PHOTOMETRIC, "PhotometricInterpretation");
-  level.colour = colour_of(tags, level.codec, compression, photometric);
+  level.colour = colour_of(tags, level.codec, compression, photometric, is_aperios);
   coding.tiles_say_colour =
       level.codec == Codec::jpeg && (level.colour == Colour::rgb || level.colour == Colour::ycbcr);
   check_samples(tags, options, level, coding);
@@ -351,6 +375,7 @@ void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& dire
   warn_of_colours(tags, level, warnings);
   read_geometry(tags, directory.has_tiles(), options, level);
   check_tile_size(tags, level, coding);
+  warn_of_sides(level, warnings);
   read_tile_ranges(tags, raw, budget, directory, level, coding);
   if (level.codec == Codec::jpeg) read_jpeg_tables(tags, raw, directory, coding);
   if (!is_libtiffs(level.codec)) return;

@@ -16,9 +16,10 @@ namespace slidestream {
 std::optional<Codec> codec_of_libtiff(std::uint64_t compression) noexcept;
 
 /// Reads and checks everything about the level of one directory. Tags that change what pixels look like, and that no
-/// reader here applies, become `warnings`.
+/// reader here applies, become `warnings`. \param is_aperios  whether Aperio wrote the file, as any of its images says
 /// \throws SlideError that names the tag, its value, and what is supported; what `budget` does.
 void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
-                const OpenOptions& options, Level& level, LevelCoding& coding, std::vector<std::string>& warnings);
+                const OpenOptions& options, bool is_aperios, Level& level, LevelCoding& coding,
+                std::vector<std::string>& warnings);
 
 }  // namespace slidestream

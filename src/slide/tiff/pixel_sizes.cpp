@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
@@ -15,6 +16,7 @@
 namespace slidestream {
 namespace {
 
+constexpr double least_by_resolution = 0.001;
 constexpr double most_by_resolution = 20.0;
 constexpr double most_contradiction = 0.02;
 constexpr std::uint64_t unit_millimetre = 4;  // of no standard, but written
@@ -62,17 +64,35 @@ bool are_apart(const std::optional<double>& a, const std::optional<double>& b) {
 
 }  // namespace
 
-SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description) {
-  const std::optional<double> unit =
-      unit_of(raw.number(directory, TIFFTAG_RESOLUTIONUNIT).value_or(RESUNIT_INCH), description);
-  const auto along = [&](std::uint16_t tag) -> std::optional<double> {
+SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description,
+                                 std::vector<std::string>& warnings) {
+  if (directory.find(TIFFTAG_XRESOLUTION) == nullptr && directory.find(TIFFTAG_YRESOLUTION) == nullptr) return {};
+  std::uint64_t said_unit = RESUNIT_INCH;
+  if (directory.find(TIFFTAG_RESOLUTIONUNIT) != nullptr) {
+    std::string fault;
+    const std::optional<std::uint64_t> value = raw.only_number(directory, TIFFTAG_RESOLUTIONUNIT, fault);
+    const bool is_known = value && *value >= RESUNIT_NONE && *value <= unit_micrometre;
+    if (!is_known) {
+      warnings.push_back("ResolutionUnit " + (value ? std::to_string(*value) + " isn't known" : fault) +
+                         ": the resolution is passed over");
+      return {};
+    }
+    said_unit = *value;
+  }
+  const std::optional<double> unit = unit_of(said_unit, description);
+  const auto along = [&](std::uint16_t tag, const char* name) -> std::optional<double> {
     const std::optional<float> resolution = raw.real(directory, tag);
     if (!unit || !resolution) return std::nullopt;
     const double size = *unit / static_cast<double>(*resolution);
     if (!(size > 0.0 && size <= most_by_resolution)) return std::nullopt;
-    return size;
+    if (size >= least_by_resolution) return size;
+    std::ostringstream text;
+    text << name << " says " << size << " micrometres, no size of a slide's pixel: it is passed over";
+    warnings.push_back(text.str());
+    return std::nullopt;
   };
-  return {along(TIFFTAG_XRESOLUTION), along(TIFFTAG_YRESOLUTION)};
+  const std::optional<double> x = along(TIFFTAG_XRESOLUTION, "XResolution");
+  return {x, along(TIFFTAG_YRESOLUTION, "YResolution")};
 }
 
 void settle_pixel_size(SlideInfo& info, const SaidPixelSize& text, std::string_view place, const SaidPixelSize& tags) {

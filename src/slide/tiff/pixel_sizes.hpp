@@ -2,7 +2,9 @@
 
 #include <optional>
 #include <slidestream/slide.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "slide/tiff/raw_directory.hpp"
 
@@ -15,8 +17,10 @@ struct SaidPixelSize {
 };
 
 /// What a directory's resolution tags say. Above 20 um per pixel it is a printing resolution, which says nothing of the
-/// slide. Without a unit it counts only where ImageJ's description has one.
-SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description);
+/// slide. Without a unit it counts only where ImageJ's description has one. What can't be what they mean is passed
+/// over, and becomes a warning.
+SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description,
+                                 std::vector<std::string>& warnings);
 
 /// Sets the slide's pixel size: `text` goes before `tags`, and a contradiction adds a warning. \param place  where
 /// `text` comes from, as messages call it

@@ -52,6 +52,10 @@ const RawEntry* RawDirectory::find(std::uint16_t tag) const noexcept {
   return found == entries.end() ? nullptr : &*found;
 }
 
+bool RawDirectory::has_twice(std::uint16_t tag) const noexcept {
+  return std::count_if(entries.begin(), entries.end(), [tag](const RawEntry& e) { return e.tag == tag; }) > 1;
+}
+
 bool RawDirectory::has_tiles() const noexcept {
   return find(TIFFTAG_TILEWIDTH) != nullptr || find(TIFFTAG_TILELENGTH) != nullptr;
 }
@@ -153,6 +157,23 @@ std::optional<std::uint64_t> RawTiff::number(const RawDirectory& directory, std:
   const unsigned size = type_size(entry->type);
   if (!file_.contains(entry->value_at, size)) return std::nullopt;
   return number_at(entry->value_at, size);
+}
+
+std::optional<std::uint64_t> RawTiff::only_number(const RawDirectory& directory, std::uint16_t tag,
+                                                  std::string& fault) const {
+  const RawEntry* entry = directory.find(tag);
+  if (entry == nullptr) {
+    fault = "is missing";
+  } else if (directory.has_twice(tag)) {
+    fault = "stands twice";
+  } else if (entry->count > 1) {
+    fault = "has " + std::to_string(entry->count) + " values, expected 1";
+  } else if (const auto value = number(directory, tag)) {
+    return value;
+  } else {
+    fault = "has no value that can be read";
+  }
+  return std::nullopt;
 }
 
 std::vector<std::uint64_t> RawTiff::values(const RawEntry& entry, const std::string& name) const {

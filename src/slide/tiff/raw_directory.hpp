@@ -25,6 +25,8 @@ struct RawDirectory {
   std::uint64_t next = 0;  ///< 0: the last of its chain
 
   const RawEntry* find(std::uint16_t tag) const noexcept;
+  /// Whether more than one entry is called so: then nobody knows which is meant.
+  bool has_twice(std::uint16_t tag) const noexcept;
   /// Tiles, not strips, by the tags that libtiff goes by.
   bool has_tiles() const noexcept;
 };
@@ -49,6 +51,10 @@ class RawTiff {
 
   /// The first value of an unsigned entry; none when the tag is missing, empty, of another type or outside the file.
   std::optional<std::uint64_t> number(const RawDirectory& directory, std::uint16_t tag) const;
+
+  /// The same for a tag that has one value by its meaning. `fault` becomes what is wrong with it: "is missing", "has 3
+  /// values, expected 1", ...
+  std::optional<std::uint64_t> only_number(const RawDirectory& directory, std::uint16_t tag, std::string& fault) const;
 
   /// All values of an unsigned entry (BYTE, SHORT, LONG, LONG8, IFD, IFD8). `name` is the tag's, for the error.
   std::vector<std::uint64_t> values(const RawEntry& entry, const std::string& name) const;
