@@ -123,8 +123,7 @@ TEST_CASE("a device that fails is told to whoever uses its ring, and chunks that
       const DeviceScope here(0);
       auto chunk = ring.staging.ring().acquire();
       test::fake_fail_call(number - 1, failure);
-      CHECK_THROWS_AS(ring.staging.copy(std::move(*chunk), ring.memory.bytes().data(), 0, 100),
-                      CudaError);
+      CHECK_THROWS_AS(ring.staging.copy(std::move(*chunk), ring.memory.bytes().data(), 0, 100), CudaError);
       test::fake_recover();
       CHECK(chunk);
       chunk->reset();
