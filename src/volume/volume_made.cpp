@@ -56,23 +56,24 @@ void make_labels(VolumeWork& work, ScalarType sample) {
   std::vector<std::atomic<std::uint64_t>> counts(std::size_t{1} << (8 * width));
   for_planes(seen, [&](std::int64_t z) {
     // Planes of the scan that are nearest to this one: `in_z` ascends.
-    const auto planes = std::ranges::equal_range(in_z, z);
-    if (planes.empty()) return;
+    const auto [begin, end] = std::equal_range(in_z.begin(), in_z.end(), z);
+    if (begin == end) return;
+    const auto planes = static_cast<std::size_t>(end - begin);
     std::vector<std::uint16_t> labels(static_cast<std::size_t>(seen[1] * seen[2]));
     work.fusion->plane(z, std::span<std::uint16_t>(labels));
     std::vector<std::uint64_t> found(counts.size());
-    const auto first = static_cast<std::size_t>(planes.begin() - in_z.begin());
+    const auto first = static_cast<std::size_t>(begin - in_z.begin());
     std::byte* to = work.made.data() + first * plane_bytes;
     for (const std::int64_t y : in_y) {
       const std::uint16_t* const row = labels.data() + y * seen[2];
       for (const std::int64_t x : in_x) {
         const std::uint16_t label = row[x];
-        found[label] += planes.size();
+        found[label] += planes;
         *to++ = static_cast<std::byte>(label & 0xff);
         if (!narrow) *to++ = static_cast<std::byte>(label >> 8);
       }
     }
-    for (std::size_t i = 1; i < planes.size(); ++i, to += plane_bytes) {
+    for (std::size_t i = 1; i < planes; ++i, to += plane_bytes) {
       std::memcpy(to, work.made.data() + first * plane_bytes, plane_bytes);
     }
     for (std::size_t label = 0; label < found.size(); ++label) {
