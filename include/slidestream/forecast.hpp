@@ -101,7 +101,7 @@ struct RunForecast {
   std::uint64_t host_slot_bytes = 0;      ///< most host memory of a slot; with GPUs as far as these slides touch it
   std::uint64_t staging_bytes = 0;        ///< pinned host memory through which tiles pass to all GPUs
   std::uint64_t carry_bytes = 0;          ///< all host buffers of carried rows
-  std::uint64_t results_bytes = 0;        ///< pinned host memory besides the slots
+  std::uint64_t results_bytes = 0;        ///< pinned host memory for results and tables of tiles
   std::uint64_t maps_bytes = 0;           ///< most bytes of maps of slides in flight and of waiting results
   std::uint64_t decode_bytes = 0;         ///< most bytes for the tiles that are being decoded
   std::uint64_t small_levels_bytes = 0;   ///< most bytes of small levels and masks, as tissue and stains need

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t least_usual = std::size_t{64} << 20;
 constexpr std::size_t most_usual = std::size_t{128} << 20;
 
-/// Chunks that a device has at least: two for each of the threads that read for it.
+/// Chunks that a device has at least where they aren't short: some are filled while others are copied.
 constexpr std::size_t least_chunks = 16;
 /// Shorter copies cost more to start than to make, and longer ones make threads wait for each other.
 constexpr std::size_t least_chunk = std::size_t{64} << 10;

@@ -85,8 +85,7 @@ class SlotDecoder {
   std::span<std::byte> compressed_;
   std::span<std::byte> verdicts_;       ///< device
   std::span<std::byte> host_verdicts_;  ///< pinned
-  std::span<std::byte>
-      upload_;  ///< pinned: of one of the batches below, which keep what they know there, or of uncompressed tiles
+  std::span<std::byte> upload_;  ///< pinned: what one of the batches below knows of its tiles, or where plain ones go
   std::optional<cuda::JpegBatch> jpeg_;
   std::optional<cuda::Jpeg2000Batch> jpeg2000_;
   std::unique_ptr<cuda::JpegBatchDecoder> jpeg_decoder_;
