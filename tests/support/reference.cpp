@@ -13,6 +13,7 @@ namespace {
 using Complex = std::complex<double>;
 
 std::int64_t mirror(std::int64_t i, std::int64_t n) {
+  if (i >= 0 && i < n) return i;
   const std::int64_t period = 2 * (n - 1);
   i = ((i % period) + period) % period;
   return i < n ? i : period - i;
@@ -51,32 +52,34 @@ std::vector<Complex> roots_of_unity(std::size_t count) {
 }
 
 /// Halves even lengths, and sums odd ones by definition. `roots` are those of the whole length; `step` apart here.
-std::vector<Complex> dft(const std::vector<Complex>& samples, std::size_t first, std::size_t step, std::size_t count,
-                         const std::vector<Complex>& roots) {
-  std::vector<Complex> out(count);
+/// Takes no memory, which would take longer than the sums do.
+void dft(Complex* out, const Complex* samples, std::size_t step, std::size_t count, const std::vector<Complex>& roots) {
   if (count % 2 == 0) {
-    const std::vector<Complex> even = dft(samples, first, 2 * step, count / 2, roots);
-    const std::vector<Complex> odd = dft(samples, first + step, 2 * step, count / 2, roots);
-    for (std::size_t k = 0; k < count / 2; ++k) {
-      const Complex turned = product(roots[k * step], odd[k]);
-      out[k] = even[k] + turned;
-      out[k + count / 2] = even[k] - turned;
+    const std::size_t half = count / 2;
+    dft(out, samples, 2 * step, half, roots);
+    dft(out + half, samples + step, 2 * step, half, roots);
+    for (std::size_t k = 0; k < half; ++k) {
+      const Complex even = out[k];
+      const Complex turned = product(roots[k * step], out[k + half]);
+      out[k] = even + turned;
+      out[k + half] = even - turned;
     }
-    return out;
+    return;
   }
   for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t i = 0; i < count; ++i) out[k] += product(samples[first + i * step], roots[i * k % count * step]);
+    out[k] = 0.0;
+    for (std::size_t i = 0; i < count; ++i) out[k] += product(samples[i * step], roots[i * k % count * step]);
   }
-  return out;
 }
 
 /// The two-dimensional DFT: rows, then columns.
 std::vector<Complex> dft_2d(std::vector<Complex> square, std::size_t side) {
   const std::vector<Complex> roots = roots_of_unity(side);
+  std::vector<Complex> row(side);
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<Complex> turned(square.size());
     for (std::size_t y = 0; y < side; ++y) {
-      const std::vector<Complex> row = dft(square, y * side, 1, side, roots);
+      dft(row.data(), square.data() + y * side, 1, side, roots);
       for (std::size_t x = 0; x < side; ++x) turned[x * side + y] = row[x];
     }
     square = std::move(turned);
@@ -111,7 +114,9 @@ bool deviations_agree(double found, double expected, double mean, double toleran
 }  // namespace
 
 std::vector<Complex> reference_dft(const std::vector<Complex>& samples) {
-  return dft(samples, 0, 1, samples.size(), roots_of_unity(samples.size()));
+  std::vector<Complex> out(samples.size());
+  dft(out.data(), samples.data(), 1, samples.size(), roots_of_unity(samples.size()));
+  return out;
 }
 
 std::vector<double> reference_smoothing(const Image& image, int radius, double sigma) {
