@@ -17,7 +17,7 @@
 
 namespace {
 
-/// A look waits until so many are under way, or a time that is far too long has passed.
+/// A look at a file waits until so many are under way, or a time that is far too long has passed.
 struct Looks {
   std::mutex mutex;
   std::condition_variable more;
@@ -41,7 +41,8 @@ void look_at(const char* path) {
   ++seen.all;
   seen.most = std::max(seen.most, ++seen.now);
   seen.more.notify_all();
-  seen.more.wait_for(lock, far_too_long, [&seen] { return seen.most >= seen.wanted; });
+  // The folder itself is looked at alone, before its files are known.
+  if (path != seen.folder) seen.more.wait_for(lock, far_too_long, [&seen] { return seen.most >= seen.wanted; });
   --seen.now;
 }
 
