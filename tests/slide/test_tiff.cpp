@@ -197,10 +197,11 @@ TestDirectory stripped_directory(std::uint32_t width, std::uint32_t height, std:
 Bytes TestTiff::bytes() const { return Writer(*this).write(); }
 
 Bytes read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::vector<char> text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const auto* first = reinterpret_cast<const std::byte*>(text.data());
-  return Bytes(first, first + text.size());
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) return {};
+  Bytes bytes(static_cast<std::size_t>(in.tellg()));
+  in.seekg(0).read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 }  // namespace slidestream::test
