@@ -1,6 +1,7 @@
 """The operators' kernels beside the tools that people use: `KERNEL_TOOL=path/to/kernel_tool operators_test.py [CLASS ...]`.
 
-Images are whole real slides where they are there ($SLIDESTREAM_TEST_DATA, else ../shared beside the sources), and made up.
+Images are of real slides where they are there ($SLIDESTREAM_TEST_DATA, else ../shared beside the sources), and made up. Of
+real ones it is the middle, or all of them where SLIDESTREAM_TEST_WIDE is set.
 """
 
 import ctypes
@@ -80,6 +81,14 @@ def level_image(path, level):
     return numpy.ascontiguousarray(pixels.view(numpy.uint8).reshape(*pixels.shape, 4)[..., 2::-1])
 
 
+def middle(image, side=1024):
+    """Of an image that isn't wanted as a whole."""
+    if "SLIDESTREAM_TEST_WIDE" in os.environ:
+        return image
+    top, left = (max(0, (whole - side) // 2) for whole in image.shape[:2])
+    return numpy.ascontiguousarray(image[top:top + side, left:left + side])
+
+
 def level_sizes(path):
     """Width and height of every level."""
     library = openslide()
@@ -106,7 +115,7 @@ def made_up(height, width, seed):
 @functools.lru_cache(maxsize=1)
 def images():
     """Name and RGB of each."""
-    found = [(slide.name, level_image(slide, 0)) for slide in real_slides()]
+    found = [(slide.name, middle(level_image(slide, 0))) for slide in real_slides()]
     if not found:
         print("(no real slides here, or no OpenSlide: made up ones only)")
     return [*found, ("made up", made_up(311, 407, 1)), ("a line", made_up(1, 50, 2)), ("a pixel", made_up(1, 1, 3))]

@@ -9,6 +9,7 @@
 #include "slide/test_images.hpp"
 #include "slide/tiff/raw_directory.hpp"
 #include "support/test_data.hpp"
+#include "support/wide.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -132,9 +133,10 @@ TEST_CASE("real slides cut at 200 lengths give one line or a result") {
   }
 }
 
-TEST_CASE("one changed byte at 500 places gives one line or a result") {
+TEST_CASE("one changed byte at many places gives one line or a result") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");
+  const int count = wide_or_few(500, 80);
   const TemporaryFolder folder;
   for (const char* name : slides) {
     const auto sound = Slide::open(*root / "data" / name);
@@ -142,16 +144,16 @@ TEST_CASE("one changed byte at 500 places gives one line or a result") {
     const auto path = folder.write(name, bytes);
     Outcome outcome;
     std::mt19937 random(11);
-    for (const std::uint64_t place : places(path, 500)) {
+    for (const std::uint64_t place : places(path, count)) {
       const auto before = std::to_integer<unsigned>(bytes[place]);
       put(path, place, static_cast<char>(before ^ (1 + random() % 255)));
       open_and_decode(path, *sound, place, outcome);
       put(path, place, static_cast<char>(before));
     }
     CAPTURE(name);
-    CHECK(outcome.opened + outcome.refused == 500);
-    CHECK(outcome.opened > 100);
+    CHECK(outcome.opened + outcome.refused == count);
+    CHECK(outcome.opened > count / 5);
     CHECK(outcome.refused > 0);
-    CHECK(outcome.bad_tiles > 20);
+    CHECK(outcome.bad_tiles > count / 25);
   }
 }

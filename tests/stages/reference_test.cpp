@@ -457,7 +457,7 @@ TEST_CASE("Whatever runs over whatever slides is what the definitions give, howe
   };
   const int first = number("SLIDESTREAM_TEST_SEED", 1);
   for (const Backend backend : backends()) {
-    const int usual_rounds = backend == Backend::cpu ? 32 : 16;
+    const int usual_rounds = backend == Backend::cpu ? wide_or_few(32, 20) : wide_or_few(16, 10);
     const int rounds = number("SLIDESTREAM_TEST_ROUNDS", test::rounds(usual_rounds));
     // Where all rounds are run, more follow until each of these was seen.
     std::vector<std::string> wanted;

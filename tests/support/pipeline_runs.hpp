@@ -16,6 +16,7 @@
 #include "stages/pipeline.hpp"
 #include "support/made_up_gpus.hpp"
 #include "support/random_pause.hpp"
+#include "support/wide.hpp"
 
 /// \file
 /// Runs of the pipeline, for tests of its stages.
@@ -43,9 +44,9 @@ constexpr int rounds(int usual) {
 }
 
 /// Whether a case is left to builds without a sanitizer: it takes long there, and goes over many combinations of what
-/// other cases go over once. With SLIDESTREAM_TEST_WIDE in the environment none is.
+/// other cases go over once. None is where everything is gone over.
 inline bool left_to_release() {
-  if (rounds(4) == 4 || std::getenv("SLIDESTREAM_TEST_WIDE") != nullptr) return false;
+  if (rounds(4) == 4 || is_wide()) return false;
   MESSAGE("SKIPPED: goes over many combinations, which takes long with a sanitizer");
   return true;
 }

@@ -17,6 +17,7 @@
 #include "operators/tissue/preparation.hpp"
 #include "support/coded_slides.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/wide.hpp"
 #include "tiling/region_reader.hpp"
 
 using namespace slidestream;
@@ -121,7 +122,7 @@ TEST_CASE("windows are what the whole levels have, whatever the threads and the 
   std::mt19937 random(7);
   const auto in = [&](int low, int high) { return static_cast<int>(low + random_below(random, high - low + 1)); };
   bool again = false, panes = false, once = false;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < wide_or_few(60, 30); ++round) {
     CAPTURE(round);
     TileStreamOptions options;
     std::size_t levels = 2;
