@@ -94,7 +94,7 @@ TEST_CASE("a batch of JPEG 2000 tiles is decoded from what the device is told") 
 }
 
 TEST_CASE("a JPEG 2000 tile that finds no room, or isn't what is asked for, isn't added") {
-  const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind();
+  const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind({.most = 3});
   const NamedTile& tile = tiles[0];
   const TileDemand demand = demand_for_whole(tile);
   const auto add = [&](TestBatch& batch, const NamedTile& added, const cuda::JpegPlacement& placement) {
@@ -162,8 +162,8 @@ TEST_CASE("what is decoded of a JPEG 2000 tile follows from what its slide says,
 }
 
 TEST_CASE("a large JPEG 2000 tile takes of a wave and of memory what it needs, or finds no room") {
-  const NamedTile large = jpeg2000_large_tiles()[0];
-  const NamedTile small = jpeg2000_tiles_of_every_kind()[0];
+  const NamedTile large = jpeg2000_large_tiles({.most = 1})[0];
+  const NamedTile small = jpeg2000_tiles_of_every_kind({.most = 1})[0];
   REQUIRE(large.width == 512);
   const auto add = [](const cuda::Jpeg2000BatchLimits& limits, const std::vector<NamedTile>& tiles) {
     TestBatch batch(limits);
@@ -194,7 +194,7 @@ TEST_CASE("a large JPEG 2000 tile takes of a wave and of memory what it needs, o
 }
 
 TEST_CASE("a wave of JPEG 2000 tiles has as many as find room in it") {
-  const NamedTile tile = jpeg2000_tiles_of_every_kind()[0];
+  const NamedTile tile = jpeg2000_tiles_of_every_kind({.most = 1})[0];
   const auto waves_of = [&tile](cuda::Jpeg2000BatchLimits limits) {
     limits.tiles = 7;
     limits.compressed_bytes = 1U << 20;

@@ -12,6 +12,7 @@
 #include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
 #include "slide/test_images.hpp"
+#include "support/wide.hpp"
 
 namespace slidestream::test {
 namespace {
@@ -108,7 +109,9 @@ bool equal(const cuda::HostJpeg2000Decoder& decoder, const std::vector<std::uint
 
 TEST_CASE("whatever an encoder is told, JPEG 2000 tiles are as OpenJPEG has them, or left to the CPU for a reason") {
   const char* wanted = std::getenv("SLIDESTREAM_SETTINGS");
-  const unsigned total = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : 250U;
+  const unsigned total = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10))
+                         : is_wide()       ? 250U
+                                           : 100U;
   cuda::HostJpeg2000Decoder decoder;
   std::map<std::string, int> reasons;
   for (unsigned seed = total; seed < 2 * total; ++seed) {

@@ -12,21 +12,35 @@ namespace {
 
 class TileMaker {
  public:
+  explicit TileMaker(const WhichTiles& which) : which_(which) {}
+
   /// A tile whose pixels are component 0 alone, unless `colour` says otherwise.
   void add(const std::string& name, int width, int height, Jpeg2000Options options, Colour colour = Colour::ycbcr) {
     // Components that the encoder transforms are a slide's RGB.
     if (options.colour_transform && options.irreversible) colour = Colour::rgb;
+    ++seed_;
+    if (!is_wanted()) {
+      ++made_;
+      return;
+    }
     const Picture picture =
-        ++seed_ % 3 == 0 ? make_picture(width, height, 3, seed_) : make_stained_picture(width, height, seed_);
+        seed_ % 3 == 0 ? make_picture(width, height, 3, seed_) : make_stained_picture(width, height, seed_);
     add(name, picture, options, colour);
   }
   void add(const std::string& name, const Picture& picture, const Jpeg2000Options& options, Colour colour) {
+    const bool wanted = is_wanted();
+    ++made_;
+    if (!wanted) return;
     tiles.push_back({name, encode_jpeg2000(picture, options), colour, picture.width, picture.height});
   }
 
   std::vector<NamedTile> tiles;
 
  private:
+  bool is_wanted() const { return made_ % which_.every == 0 && tiles.size() < which_.most; }
+
+  WhichTiles which_;
+  std::size_t made_ = 0;
   unsigned seed_ = 0;
 };
 
@@ -43,8 +57,8 @@ Picture flat(int width, int height, std::uint8_t value) {
 
 }  // namespace
 
-std::vector<NamedTile> jpeg2000_tiles_of_every_kind() {
-  TileMaker maker;
+std::vector<NamedTile> jpeg2000_tiles_of_every_kind(const WhichTiles& which) {
+  TileMaker maker(which);
   const auto number = [](int n) { return std::to_string(n); };
   for (int progression = 0; progression < 5; ++progression) {
     for (const bool several : {false, true}) {
@@ -128,8 +142,8 @@ std::vector<NamedTile> jpeg2000_tiles_of_every_kind() {
   return maker.tiles;
 }
 
-std::vector<NamedTile> jpeg2000_large_tiles() {
-  TileMaker maker;
+std::vector<NamedTile> jpeg2000_large_tiles(const WhichTiles& which) {
+  TileMaker maker(which);
   maker.add("512x512", 512, 512, {.levels = 5});
   maker.add("512x512, reversible", 512, 512, {.irreversible = false, .levels = 5}, Colour::rgb);
   maker.add("300x200", 300, 200, {});
@@ -148,7 +162,7 @@ std::vector<NamedTile> jpeg2000_large_tiles() {
 }
 
 std::vector<NamedTile> jpeg2000_tiles_for_the_cpu() {
-  TileMaker maker;
+  TileMaker maker({});
   maker.add("bypass", 64, 64, {.block_style = 1});
   maker.add("termination", 64, 64, {.block_style = 4});
   maker.add("predictable termination", 64, 64, {.block_style = 16});

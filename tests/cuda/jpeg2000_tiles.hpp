@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -14,13 +15,19 @@
 
 namespace slidestream::test {
 
+/// Which of a row of tiles are made: to encode one takes longer than most tests of it.
+struct WhichTiles {
+  std::size_t every = 1;
+  std::size_t most = static_cast<std::size_t>(-1);
+};
+
 /// Every progression, with layers, precincts, tile-parts and markers; sizes of tiles and code-blocks; both transforms;
 /// subsampled components; rates from hardly any data to all bit planes. None larger than 256 pixels, all for the
 /// device.
-std::vector<NamedTile> jpeg2000_tiles_of_every_kind();
+std::vector<NamedTile> jpeg2000_tiles_of_every_kind(const WhichTiles& which = {});
 
 /// The same of tiles that are larger, up to 1024 pixels, or have many code-blocks.
-std::vector<NamedTile> jpeg2000_large_tiles();
+std::vector<NamedTile> jpeg2000_large_tiles(const WhichTiles& which = {});
 
 /// Tiles that the device leaves to the CPU, each for a reason of its own.
 std::vector<NamedTile> jpeg2000_tiles_for_the_cpu();

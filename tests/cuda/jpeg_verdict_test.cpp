@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t step = 1;
 constexpr std::size_t mutants = 100000;
 #else
-constexpr std::size_t step = 7;
-constexpr std::size_t mutants = 8000;
+constexpr std::size_t step = 13;
+constexpr std::size_t mutants = 4000;
 #endif
 
 /// A batch described as to a device, and decoded by the device's code.
