@@ -98,6 +98,13 @@ test::FakeCufile& test::fake_cufile() {
 
 namespace {
 
+/// For slides that are as high as others, and 130 pixels wide.
+Config config_of_narrow(InputIo io) {
+  Config config = config_of(io);
+  config.analysis.window = 128;
+  return config;
+}
+
 std::atomic<bool> has_modules{true};
 
 }  // namespace
@@ -192,7 +199,7 @@ TEST_CASE("cufile: random slides of every coding, with missing and bad tiles, an
   const AsItWas before_and_after;
   test::fake_cufile();
   std::mt19937 random(17);
-  for (int round = 0; round < test::rounds(40); ++round) {
+  for (int round = 0; round < test::rounds(test::wide_or_few(40, 20)); ++round) {
     const test::TemporaryFolder folder;
     std::vector<std::string> slides;
     for (int i = 0; i < 3; ++i) {
@@ -241,11 +248,11 @@ TEST_CASE("cufile: a batch that takes several reads is described when all are th
   const AsItWas before_and_after;
   test::fake_cufile();
   const test::TemporaryFolder folder;
-  constexpr int side = 512, across = 8;
+  constexpr int side = 512, across = 5;
   test::Picture noise = test::make_picture(side, side, 3, 1);
   std::mt19937 random(5);
   for (auto& sample : noise.data) sample = static_cast<std::uint8_t>(random());
-  const test::Bytes tile = test::encode_jpeg(noise, {.quality = 95});
+  const test::Bytes tile = test::encode_jpeg(noise, {.horizontal = 1, .vertical = 1, .quality = 100});
   test::TestTiff tiff;
   tiff.directories.push_back(test::tiled_directory(side * across, side * across, side, side, 3));
   tiff.directories[0].set_short(259, 7).set_short(262, 6);
@@ -258,6 +265,7 @@ TEST_CASE("cufile: a batch that takes several reads is described when all are th
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   Config config = config_of(InputIo::cufile);
+  config.analysis.stride = 1024;  // what is read matters here
   config.pipeline.strip_height = 4096;
   config.pipeline.batch_strips = 0;
   config.pipeline.memory_mib = 256;
@@ -273,8 +281,8 @@ TEST_CASE("cufile: detours and refusals are said in one line") {
   const AsItWas before_and_after;
   test::FakeCufile& fake = test::fake_cufile();
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::equal_slides(folder, 5);
-  const RunResult expected = test::run(config_of(InputIo::posix), slides);
+  const std::vector<std::string> slides = test::equal_slides(folder, 5, test::Coding::none, 130);
+  const RunResult expected = test::run(config_of_narrow(InputIo::posix), slides);
   const auto said = [&](const Config& config, const std::vector<std::string>& files) {
     const Heard heard = run_and_listen(config, files);
     for (const SlideResult& slide : heard.result.slides) CHECK_MESSAGE(slide.done, slide.error);
@@ -284,7 +292,7 @@ TEST_CASE("cufile: detours and refusals are said in one line") {
   };
   const std::string before = "input.io = \"cufile\": ";
   const std::string behind = ": tiles are read as with \"posix\"";
-  const Config config = config_of(InputIo::cufile);
+  const Config config = config_of_narrow(InputIo::cufile);
 
   fake.nvidia_fs = 0;
   const std::uint64_t bytes = fake.bytes;
@@ -343,13 +351,13 @@ TEST_CASE("cufile: reads that fail or end early are read again, and what can't b
   test::FakeCufile& fake = test::fake_cufile();
   for (const test::Coding coding : {test::Coding::none, test::Coding::jpeg}) {
     const test::TemporaryFolder folder;
-    const std::vector<std::string> slides = test::equal_slides(folder, 6, coding);
-    const RunResult expected = test::run(config_of(InputIo::posix), slides);
+    const std::vector<std::string> slides = test::equal_slides(folder, 6, coding, 130);
+    const RunResult expected = test::run(config_of_narrow(InputIo::posix), slides);
     for (const int result : {-1, -5044, 0, 100}) {
       for (const int count : {1, 5, 1'000'000}) {
         fake.result = result;
         fake.failing_reads = count;
-        check_same(test::run(config_of(InputIo::cufile), slides), expected);
+        check_same(test::run(config_of_narrow(InputIo::cufile), slides), expected);
         fake.failing_reads = 0;
       }
     }
@@ -362,7 +370,7 @@ TEST_CASE("cufile: reads that fail or end early are read again, and what can't b
                                    }
                                  },
                                  nullptr};
-    const RunResult result = test::run(config_of(InputIo::cufile), slides, gone);
+    const RunResult result = test::run(config_of_narrow(InputIo::cufile), slides, gone);
     AsItWas::reset();
     REQUIRE(result.slides.size() == slides.size());
     for (std::size_t i = 0; i < slides.size(); ++i) {

@@ -67,12 +67,14 @@ void check_ended(const RunResult& result, const RunResult& expected) {
 
 TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps what was finished") {
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::mixed_slides(folder, 6);
+  // As many strips as wide ones have.
+  const std::vector<std::string> slides = test::mixed_slides(folder, 6, 140);
   for (const std::size_t devices : {1U, 2U, 3U}) {
     // With three, images are made as well, which a sanitizer looks at alone.
     if (devices < 3 && test::rounds(2) < 2) continue;
     const FakeMachine machine(std::vector<std::size_t>(devices, gib));
     Config config = small_strips();
+    config.analysis.window = 128;
     config.pipeline.memory_mib = 16;
     if (devices == 3) {
       config.pipeline.memory_mib = 48;
@@ -85,7 +87,7 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
     test::fake_dawdle(devices == 2);
     for (const FakeFailure failure : {FakeFailure::once, FakeFailure::for_ever}) {
       int ran = 0;
-      for (int number = 0;; number += 1 + number / test::rounds(8)) {
+      for (int number = 0;; number += 1 + number / test::rounds(test::wide_or_few(8, 4))) {
         CAPTURE(devices);
         CAPTURE(number);
         test::fake_fail_call(number, failure);

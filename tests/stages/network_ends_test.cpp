@@ -19,7 +19,7 @@ using test::run;
 
 TEST_CASE("a stop leaves slides unfinished whose networks were under way, and made again they are the same") {
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::equal_slides(folder, 30);
+  const std::vector<std::string> slides = test::equal_slides(folder, 30, test::Coding::none, 120);
   const auto network = std::make_shared<MadeUp>();
   network->count = 2;
   const RunResult expected = run(config_of_network(folder, "whole"), slides, with(network));

@@ -30,7 +30,7 @@ using test::run;
 
 TEST_CASE("a network's image is what its tiles put together are, whatever the strips, depth, threads and order") {
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::varied_slides(folder, test::rounds(3));
+  const std::vector<std::string> slides = test::varied_slides(folder, test::rounds(3), 2);
   for (const bool place : {true, false}) {
     if (!place && test::rounds(4) < 4) continue;
     const auto network = std::make_shared<MadeUp>();

@@ -50,9 +50,11 @@ TEST_CASE("a stride of one on a tiny slide") {
 
 TEST_CASE("strips, depth, threads, memory and order of completion change no bit") {
   const test::TemporaryFolder folder;
-  const std::vector<std::string> slides = test::varied_slides(folder, 4);
+  // One of each coding.
+  const std::vector<std::string> slides = test::varied_slides(folder, 3);
   Config config = config_for(Backend::cpu);
   for (const int window : {256, 64}) {
+    if (window == 256 && test::rounds(2) < 2) continue;
     config.analysis.window = window;
     config.analysis.stride = 128;
     config.pipeline = PipelineConfig{};

@@ -89,11 +89,12 @@ void write_test_slide(const std::filesystem::path& file, Image& image, const Tes
   if (options.coding == Coding::jpeg) read_back(file, image, options);
 }
 
-std::vector<std::string> varied_slides(const TemporaryFolder& folder, int count) {
+std::vector<std::string> varied_slides(const TemporaryFolder& folder, int count, std::int64_t part) {
   std::vector<std::string> slides;
   constexpr std::uint32_t tile_sizes[][2] = {{64, 64}, {240, 240}, {256, 32}, {48, 112}};
   for (int i = 0; i < count; ++i) {
-    Image image = textured_image(700 + 133 * (i % 5), 1500 + 40 * (i % 3), static_cast<std::uint64_t>(i));
+    Image image =
+        textured_image((700 + 133 * (i % 5)) / part, (1500 + 40 * (i % 3)) / part, static_cast<std::uint64_t>(i));
     slides.push_back(folder / ("s" + std::to_string(i) + ".tif"));
     write_test_slide(slides.back(), image,
                      {.tile_width = tile_sizes[i % 4][0],
@@ -103,9 +104,9 @@ std::vector<std::string> varied_slides(const TemporaryFolder& folder, int count)
   return slides;
 }
 
-std::vector<std::string> equal_slides(const TemporaryFolder& folder, int count, Coding coding) {
+std::vector<std::string> equal_slides(const TemporaryFolder& folder, int count, Coding coding, std::int64_t width) {
   std::vector<std::string> slides;
-  const Image image = textured_image(400, 700, 9);
+  const Image image = textured_image(width, 700, 9);
   for (int i = 0; i < count; ++i) {
     slides.push_back(folder / ((i % 3 == 1 ? "victim" : "sound") + std::to_string(i) + ".tif"));
     Image decoded = image;
@@ -114,9 +115,9 @@ std::vector<std::string> equal_slides(const TemporaryFolder& folder, int count, 
   return slides;
 }
 
-std::vector<std::string> mixed_slides(const TemporaryFolder& folder, int count) {
+std::vector<std::string> mixed_slides(const TemporaryFolder& folder, int count, std::int64_t width) {
   std::vector<std::string> slides;
-  const Image image = textured_image(400, 700, 9);
+  const Image image = textured_image(width, 700, 9);
   for (int i = 0; i < count; ++i) {
     slides.push_back(folder / ("mixed" + std::to_string(i) + ".tif"));
     Image decoded = image;

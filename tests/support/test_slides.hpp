@@ -24,13 +24,14 @@ struct TestSlideOptions {
 /// Writes `image` as a grey slide. For jpeg, `image` becomes what libjpeg-turbo decodes. \throws std::runtime_error.
 void write_test_slide(const std::filesystem::path& file, Image& image, const TestSlideOptions& options = {});
 
-/// Slides of several sizes, tilings and codings.
-std::vector<std::string> varied_slides(const TemporaryFolder& folder, int count);
+/// Slides of several sizes, tilings and codings; 1,500 to 1,580 pixels high, or that part of it.
+std::vector<std::string> varied_slides(const TemporaryFolder& folder, int count, std::int64_t part = 1);
 
-/// One image of 400 x 700 under many names. Every third is called "victim" and a number, the others "sound".
-std::vector<std::string> equal_slides(const TemporaryFolder& folder, int count, Coding coding = Coding::none);
+/// One image, 700 pixels high, under many names. Every third is called "victim" and a number, the others "sound".
+std::vector<std::string> equal_slides(const TemporaryFolder& folder, int count, Coding coding = Coding::none,
+                                      std::int64_t width = 400);
 
 /// The codings of `equal_slides` take turns: where there is a GPU, it decodes two of three slides.
-std::vector<std::string> mixed_slides(const TemporaryFolder& folder, int count);
+std::vector<std::string> mixed_slides(const TemporaryFolder& folder, int count, std::int64_t width = 400);
 
 }  // namespace slidestream::test
