@@ -83,6 +83,9 @@ TEST_CASE("RGB of whole slides is what OpenSlide's read_region gives") {
     const auto slide = Slide::open(path);
     for (std::size_t index = 0; index < slide->info().levels.size(); ++index) {
       const Level& level = slide->info().levels[index];
+#ifdef SLIDESTREAM_SANITIZED
+      if (index + 1 < slide->info().levels.size()) continue;  // the smallest is decoded in the same way
+#endif
       const bool equal =
           read_level_rgb(*slide, index) == open_slide.read(path, static_cast<int>(index), level.width, level.height);
       CHECK_MESSAGE(equal, name, ", level ", index);

@@ -146,7 +146,7 @@ TEST_CASE("sizes that tiles don't divide, and sizes below a tile") {
     int tile;
   };
   for (const Size& size : {Size{257, 255, 256}, Size{1, 1, 256}, Size{3, 700, 240}, Size{513, 1, 16},
-                           Size{1100, 1027, 64}, Size{37, 29, 16}, Size{300, 200, 1024}}) {
+                           Size{700, 627, 64}, Size{37, 29, 16}, Size{300, 200, 1024}}) {
     for (const int distinct : {0, 1, 2, 400}) {
       CAPTURE(size.width);
       CAPTURE(size.height);
@@ -298,9 +298,11 @@ TEST_CASE("repeated tiles don't share their bytes") {
 
 TEST_CASE("a DICOM slide has the pixels of the TIFF slide, however its frames are kept") {
   const TemporaryFolder folder;
+  int row = 0;
   for (const SynthCodec codec : {SynthCodec::jpeg_420, SynthCodec::jpeg_422, SynthCodec::jpeg_444, SynthCodec::jpeg_rgb,
                                  SynthCodec::jpeg_grey, SynthCodec::jpeg2000, SynthCodec::none}) {
     CAPTURE(static_cast<int>(codec));
+    int column = row++;
     SynthOptions options;
     options.width = 700;
     options.height = 530;
@@ -312,6 +314,8 @@ TEST_CASE("a DICOM slide has the pixels of the TIFF slide, however its frames ar
     options.format = SynthFormat::dicom;
     for (const SynthOffsets offsets : {SynthOffsets::none, SynthOffsets::basic, SynthOffsets::extended}) {
       for (const int parts : {1, 3}) {
+        // How frames are kept is seen with the first codec; the others take turns.
+        if (row > 1 && ++column % 3 != 0) continue;
         CAPTURE(static_cast<int>(offsets));
         CAPTURE(parts);
         options.offsets = offsets;

@@ -35,6 +35,16 @@ Answer run(const std::string& command) {
   return answer;
 }
 
+/// Files are the same with sanitizers, and to make them takes long there.
+bool left_to_release() {
+#ifdef SLIDESTREAM_SANITIZED
+  test::report_skipped("other programs look at the files of builds without sanitizers");
+  return true;
+#else
+  return false;
+#endif
+}
+
 bool installed(const std::string& program) { return run("command -v " + program).status == 0; }
 
 std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
@@ -53,6 +63,7 @@ constexpr std::array codecs{SynthCodec::none,     SynthCodec::jpeg_420,  SynthCo
                             SynthCodec::jpeg_rgb, SynthCodec::jpeg_grey, SynthCodec::jpeg2000};
 
 TEST_CASE("OpenSlide opens and decodes every codec") {
+  if (left_to_release()) return;
   if (!installed("openslide-show-properties") || !installed("openslide-write-png")) {
     test::report_skipped("OpenSlide's tools aren't installed (openslide-tools)");
     return;
@@ -92,6 +103,7 @@ TEST_CASE("OpenSlide finds thumbnail, label and macro") {
 }
 
 TEST_CASE("vips opens and decodes every codec") {
+  if (left_to_release()) return;
   if (!installed("vips")) {
     test::report_skipped("vips isn't installed (libvips-tools)");
     return;
