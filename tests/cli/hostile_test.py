@@ -1,4 +1,4 @@
-"""Slides that are made to harm, beside sound ones: `PIPELINE=path hostile_test.py [CLASS ...]`. $THREADS: instead of 1, 2, 8.
+"""Slides that are made to harm, beside sound ones: `PIPELINE=path hostile_test.py [CLASS ...]`. $THREADS: instead of 8.
 
 The sound ones are done, a hostile one is one line, and the memory of the run is within what `--dry-run` says.
 """
@@ -21,7 +21,7 @@ from program_test import ENVIRONMENT, PIPELINE, Case, run
 
 MIB = 1 << 20
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-THREADS = [int(number) for number in os.environ.get("THREADS", "1,2,8").split(",")]
+THREADS = [int(number) for number in os.environ.get("THREADS", "8").split(",")]
 # What `--dry-run` says that it leaves out.
 PROGRAM = 96 * MIB
 THREAD = 6 * MIB
