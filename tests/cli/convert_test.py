@@ -455,7 +455,7 @@ class Tissue(Case):
 
     def test_a_pyramid_has_the_mask_and_the_stains_of_its_slide(self):
         # 0.499 um: neither the small level nor the blocks are whole halvings.
-        slide = self.slide("alone", "2220x2967", "--mpp", "0.499", "--levels", "1")
+        slide = self.slide("alone", "1110x1483", "--mpp", "0.499", "--levels", "1")
         pyramid = self.folder / "alone.ome.tif"
         self.assertDone(run("convert", slide, pyramid, "--compression", "none"))
         before, figures = self.made(slide, "slide")
@@ -477,11 +477,13 @@ class Tissue(Case):
             self.skipTest("needs NumPy")
         data = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", pathlib.Path(__file__).parents[3] / "shared")) / "data"
         real = [path for path in (data / "cmu-1-small-region.svs", data / "tcga-cr-7395.svs") if path.exists()]
-        slides = [self.slide("glass", "2048x1536", "--mpp", "0.5"), *real]
+        slides = [self.slide("glass", "1536x1280", "--mpp", "0.5"), *real]
         for reference in slides[:2]:
             _, figures = self.made(reference, f"of-{reference.stem}")
             white = [float(figures[f"stain.white_{channel}"]) for channel in ("red", "green", "blue")]
             for slide in slides:
+                if slide == reference:
+                    continue
                 with self.subTest(slide=slide.name, reference=reference.name):
                     images, _ = self.made(slide, f"{slide.stem}-as-{reference.stem}", "-s", f"stain.reference={reference}")
                     image, = images.glob("*.stain.ome.tif")

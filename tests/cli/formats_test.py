@@ -69,7 +69,7 @@ class Formats(Case):
             self.assertEqual(content(self.out / "earlier-1" / "images"), whole)
 
     def test_a_kill(self):
-        slide = self.slide("kill", "8192x8192", "--distinct", 64, "--levels", 1)
+        slide = self.slide("kill", "4096x4096", "--distinct", 64, "--levels", 1)
         for options, suffix, entries in self.formats():
             command = ["convert", slide, "--out", self.out, *options]
             self.assertDone(run("convert", slide, "--out", self.folder / "whole", *options))

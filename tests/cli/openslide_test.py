@@ -284,7 +284,7 @@ class Untrusted(Case):
     def test_a_damaged_file_is_one_line_with_the_cause(self):
         for vendor, path in self.slides().items():
             whole = path.read_bytes()
-            for part in range(1, 20):
+            for part in range(1, 20, 3):
                 with self.subTest(vendor=vendor, part=part):
                     path.write_bytes(whole[:len(whole) * part // 20])
                     result = self.pipeline("info", path)
@@ -299,7 +299,7 @@ class Untrusted(Case):
         out = self.folder / "out"
         for file in sorted((self.folder / "slide").iterdir()):
             whole = file.read_bytes()
-            for part in range(10):
+            for part in range(0, 10, 3):
                 with self.subTest(file=file.name, part=part):
                     file.write_bytes(whole[:len(whole) * part // 10])
                     result = self.pipeline(path, "--operators", "spectrum", "--out", out, "-q", "-s", "analysis.window=64")
@@ -341,7 +341,7 @@ class Untrusted(Case):
         slide = self.folder / "slide.svs"
         self.assertDone(self.pipeline("synth", "--out", slide, "--size", "700x530"))
         content = slide.read_bytes()
-        for part in range(1, 20):
+        for part in range(1, 20, 3):
             slide.write_bytes(content[:len(content) * part // 20])
             results = [self.run_with(library, "info", slide) for library in (LIBRARY, "/none.so")]
             self.assertEqual(results[0].stderr, results[1].stderr)

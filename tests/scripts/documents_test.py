@@ -1,5 +1,6 @@
 """Every command of README.md, ARCHITECTURE.md, CONTRIBUTING.md, docs/ and configs/, run as it stands, or listed with the
-reason why not: `documents_test.py BUILD_DIR [CLASS ...]`. A command that isn't in COMMANDS below fails."""
+reason why not: `documents_test.py BUILD_DIR [CLASS ...]`. A command that isn't in COMMANDS below fails. Slides for benchmarks
+are as large as documents say where SLIDESTREAM_TEST_WIDE is set, and small ones else."""
 
 import os
 import pathlib
@@ -338,14 +339,19 @@ class Running(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{command}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
         return done.stdout
 
-    def run_commands(self, document, where, behind=""):
-        """`behind`: options that come after the command's own, and win."""
+    def run_commands(self, document, where, behind="", changed=str):
+        """`behind`: options that come after the command's own, and win; `changed`: what a command becomes."""
         ran = 0
         for command in dict.fromkeys(commands_of(document)):
             if COMMANDS[document].get(command) == where:
-                self.sh(command + behind, timeout=1500)
+                self.sh(changed(command) + behind, timeout=1500)
                 ran += 1
         return ran
+
+
+def smaller(command):
+    """A command that makes a slide for a benchmark, and one of its size where all is to be as it stands."""
+    return command if "SLIDESTREAM_TEST_WIDE" in os.environ else re.sub(r"--size \d+x\d+", "--size 2048x1536", command)
 
 
 class Pages(Running):
@@ -402,7 +408,7 @@ class Pages(Running):
         self.assertTrue((self.folder / "results" / "slides.csv").is_file())
 
     def test_encoder(self):
-        self.assertEqual(self.run_commands("docs/encoder.md", "page"), 1)
+        self.assertEqual(self.run_commands("docs/encoder.md", "page", changed=smaller), 1)
 
     def test_images(self):
         attributes = (ROOT / "docs" / "images.md").read_text().split("```toml\n")[1].split("```")[0]
@@ -435,10 +441,10 @@ class Pages(Running):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def test_performance(self):
-        self.assertEqual(self.run_commands("docs/performance.md", "page"), 1)
+        self.assertEqual(self.run_commands("docs/performance.md", "page", changed=smaller), 1)
 
     def test_decoder(self):
-        self.assertEqual(self.run_commands("docs/decoder.md", "page"), 2)
+        self.assertEqual(self.run_commands("docs/decoder.md", "page", changed=smaller), 2)
 
 
 class Benchmarks(Running):
