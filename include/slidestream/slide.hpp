@@ -20,12 +20,12 @@
 namespace slidestream {
 
 /// How tiles are compressed. `openslide`: OpenSlide decodes them, whatever they are.
-enum class Codec { none, jpeg, jpeg2000, jpegls, lzw, deflate, zstd, webp, lzma, lerc, packbits, openslide };
+enum class Codec { none, jpeg, jpeg2000, jpegls, lzw, deflate, zstd, webp, lzma, lerc, packbits, openslide, planes };
 
 /// Meaning of the coded components.
 enum class Colour { grey, grey_inverted, rgb, ycbcr };
 
-/// Name of a codec in results: "jpeg", "jpeg2000", ...
+/// Name of a codec in results: "jpeg", "jpeg2000", ...; "planes" where red, green and blue are tiles of their own
 const char* name(Codec codec) noexcept;
 /// Name of a colour in results: "grey", "grey_inverted", "rgb" or "ycbcr".
 const char* name(Colour colour) noexcept;

@@ -81,6 +81,8 @@ std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noex
       return 2 * tile + 4 * pixels + 2 * state;
     case Codec::openslide:  // words of its pixels; words and compressed bytes of a tile of the file
       return 4 * pixels + 7 * std::max(pixels, coding.pixels_behind) + state;
+    case Codec::planes:  // samples of all, and a plane, which may be a JPEG of several scans
+      return tile + 2 * pixels + coding.plane_bytes + state;
     case Codec::lerc:  // a picture of its own, a mask, and what was compressed once more
       return 6 * tile + state;
   }

@@ -25,6 +25,7 @@ struct LevelCoding {
   bool in_items = false;
   /// Pixels of a tile of the file that OpenSlide decodes for one of ours; 0: it doesn't say.
   std::uint64_t pixels_behind = 0;
+  std::uint64_t plane_bytes = 0;  ///< that a plane of a tile takes to decode, where the tile is several
 };
 
 /// Of a level of the slide. \throws std::out_of_range for no such level

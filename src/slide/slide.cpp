@@ -35,6 +35,8 @@ const char* name(Codec codec) noexcept {
       return "lerc";
     case Codec::openslide:
       return "openslide";
+    case Codec::planes:
+      return "planes";
     case Codec::packbits:
       break;
   }

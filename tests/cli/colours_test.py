@@ -156,8 +156,15 @@ class Colours(Case):
         return write(self.folder / "planes.ome.tif", *pages)
 
     def test_colours_as_grey_planes(self):
-        slide = self.planes(self.image, ["Red", "Green", "Blue"])
-        self.pixels(slide, fails="has 3 channels (Red, Green, Blue); set input.channel to choose one, 0 to 2")
+        for names in ["DAPI", "FITC", "Cy3"], ["Green", "Red", "Blue"]:
+            text = f"has 3 channels ({', '.join(names)}); set input.channel to choose one, 0 to 2"
+            self.pixels(self.planes(self.image, names), fails=text)
+        for names in ["R", "G", "B"], ["Red", "Green", "Blue"]:
+            slide = self.planes(self.image, names)
+            self.assertTrue((self.pixels(slide) == self.image).all())
+        found = self.pixels(slide, "-s", "identity.colour=luminance")
+        plain = write(self.folder / "plain.tif", Directory(700, 600, map(numpy.ndarray.tobytes, tiles(self.image))))
+        self.assertTrue((found == self.pixels(plain, "-s", "identity.colour=luminance")).all())
         for channel in range(3):
             found = self.pixels(slide, "-s", f"input.channel={channel}", "-s", "identity.colour=luminance")
             self.assertTrue((found == self.image[..., channel]).all())

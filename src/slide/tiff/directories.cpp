@@ -10,6 +10,7 @@
 #include "slide/level_factor.hpp"
 #include "slide/open_budget.hpp"
 #include "slide/tiff/aperio.hpp"
+#include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/level_tags.hpp"
 #include "slide/tiff/ome_xml.hpp"
 #include "slide/tiff/pixel_sizes.hpp"
@@ -70,6 +71,9 @@ class DirectoryReader {
     // The first plane's text is about all of them.
     describe(main[planes.front()].raw);
   }
+
+  /// Whether the planes of the slide are its red, green and blue. What was read is the first of them.
+  bool has_colours_in_planes() const noexcept { return are_colours_; }
 
  private:
   /// Faults don't matter here: only levels are held to what is supported.
@@ -268,6 +272,10 @@ class DirectoryReader {
     }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     slide_.info.channels = channel_names(channels);
+    if (options_.channel < 0 && planes.size() == channels.count && are_red_green_blue(channels.names)) {
+      are_colours_ = true;
+      options_.channel = 0;
+    }
     // Planes are what is chosen from, not the samples of their pixels.
     const std::size_t chosen = chosen_channel(file_.path(), channels, options_);
     options_.channel = -1;
@@ -446,6 +454,7 @@ class DirectoryReader {
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
   std::optional<OmeXml> ome_;
   bool is_aperios_ = false;                  ///< any image of the main chain says so
+  bool are_colours_ = false;                 ///< its planes are red, green and blue
   bool has_places_ = false;                  ///< the directories that it names are this file's
   std::unordered_set<std::size_t> copies_;   ///< of the main chain, whose tiles a level among the SubIFDs has, too
   std::unordered_set<std::size_t> claimed_;  ///< those that any of its images names
@@ -457,8 +466,10 @@ void open_tiff(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions
   const File& only = *file;
   slide.files.add(std::move(file));
   auto container = std::make_unique<TiffContainer>(only);
-  DirectoryReader(slide, *container, only, options).read();
+  DirectoryReader reader(slide, *container, only, options);
+  reader.read();
   slide.container = std::move(container);
+  if (reader.has_colours_in_planes()) combine_planes(slide, options);
 }
 
 }  // namespace slidestream
