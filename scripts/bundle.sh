@@ -169,6 +169,7 @@ fi
 if has benchmarks; then
   mkdir -p "$stage/bench/python"
   cp -r "$root/bench/published" "$stage/bench/published"
+  cp "$root/bench/four_gpus.sh" "$stage/bench/"
   cp "$root/bench/python/gpu_tiles_bench.py" "$stage/bench/python/"
   find "$stage/bench" -name __pycache__ -prune -exec rm -r {} +
   cp "$root/bench/gpu_figures.txt" "$root/scripts/make-models.py" "$stage/bench/"

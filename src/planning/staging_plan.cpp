@@ -11,8 +11,11 @@ namespace {
 constexpr std::size_t least_usual = std::size_t{64} << 20;
 constexpr std::size_t most_usual = std::size_t{128} << 20;
 
-/// Chunks that a device has at least where they aren't short: some are filled while others are copied.
-constexpr std::size_t least_chunks = 16;
+/// Of a device: two chunks of 1 MiB for each of the twelve threads that read for it.
+constexpr std::size_t least_share = std::size_t{24} << 20;
+
+/// Chunks that a device has at least where they aren't short: each thread fills one while its other one is copied.
+constexpr std::size_t least_chunks = 24;
 /// Shorter copies cost more to start than to make, and longer ones make threads wait for each other.
 constexpr std::size_t least_chunk = std::size_t{64} << 10;
 constexpr std::size_t most_chunk = std::size_t{4} << 20;
@@ -20,8 +23,8 @@ constexpr std::size_t most_chunk = std::size_t{4} << 20;
 }  // namespace
 
 StagingPlan staging_plan(const GpuConfig& gpu, std::size_t last_cache_bytes, std::size_t devices) {
-  const std::size_t all = gpu.staging_mib > 0 ? static_cast<std::size_t>(gpu.staging_mib) << 20
-                                              : std::clamp(last_cache_bytes / 3, least_usual, most_usual);
+  const std::size_t usual = std::max(std::clamp(last_cache_bytes / 3, least_usual, most_usual), devices * least_share);
+  const std::size_t all = gpu.staging_mib > 0 ? static_cast<std::size_t>(gpu.staging_mib) << 20 : usual;
   const std::size_t share = all / devices;
   StagingPlan plan;
   plan.chunk_bytes = std::clamp(std::bit_floor(share / least_chunks), least_chunk, most_chunk);

@@ -1,5 +1,6 @@
 #include "runtime/staging_ring.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 
@@ -11,6 +12,7 @@ StagingRing::StagingRing(std::span<std::byte> memory, std::size_t chunk_bytes, C
   // Room for all of them, so that nothing allocates later.
   free_.reserve(size_);
   copying_.reserve(size_);
+  filled_by_.resize(size_);
   for (std::size_t i = size_; i-- > 0;) free_.push_back(i);
 }
 
@@ -22,25 +24,37 @@ std::optional<StagingRing::Chunk> StagingRing::acquire(const std::function<bool(
   std::unique_lock lock(mutex_);
   for (;;) {
     if (give_up && give_up()) return std::nullopt;
+    if (const auto own = oldest_of_two_own(); own != copying_.end()) return wait_for(own, lock);
     if (std::optional<Chunk> chunk = take_free()) return chunk;
-    if (copying_.empty()) {
-      changed_.wait_for(lock, patience);
-      continue;
-    }
-    const std::size_t oldest = copying_.front();
-    copying_.erase(copying_.begin());
-    lock.unlock();
-    try {
-      copies_.wait_for(oldest);
-    } catch (...) {
-      // Nobody knows what becomes of its copy.
-      lock.lock();
-      copying_.insert(copying_.begin(), oldest);
-      changed_.notify_one();
-      throw;
-    }
-    return Chunk(*this, oldest);
+    if (!copying_.empty()) return wait_for(copying_.begin(), lock);
+    changed_.wait_for(lock, patience);
   }
+}
+
+/// Of the chunks that the calling thread filled and that are being copied the one that was left first, where there are
+/// two. With the lock held.
+StagingRing::Copying::iterator StagingRing::oldest_of_two_own() noexcept {
+  const auto is_own = [this, me = std::this_thread::get_id()](std::size_t chunk) { return filled_by_[chunk] == me; };
+  const auto oldest = std::find_if(copying_.begin(), copying_.end(), is_own);
+  if (oldest == copying_.end()) return oldest;
+  return std::any_of(oldest + 1, copying_.end(), is_own) ? oldest : copying_.end();
+}
+
+/// Takes the chunk when its copy has ended; the lock isn't held meanwhile.
+StagingRing::Chunk StagingRing::wait_for(Copying::iterator chunk, std::unique_lock<std::mutex>& lock) {
+  const std::size_t index = *chunk;
+  copying_.erase(chunk);
+  lock.unlock();
+  try {
+    copies_.wait_for(index);
+  } catch (...) {
+    // Nobody knows what becomes of its copy.
+    lock.lock();
+    copying_.insert(copying_.begin(), index);
+    changed_.notify_one();
+    throw;
+  }
+  return Chunk(*this, index);
 }
 
 std::optional<StagingRing::Chunk> StagingRing::try_acquire() {
@@ -53,6 +67,7 @@ void StagingRing::leave(Chunk&& chunk) noexcept {
   chunk.ring_ = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    filled_by_[chunk.index_] = std::this_thread::get_id();
     copying_.push_back(chunk.index_);
   }
   changed_.notify_one();

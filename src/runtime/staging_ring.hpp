@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace slidestream::runtime {
 /// A few equal chunks of memory through which bytes pass on their way to a device. A thread acquires a chunk, fills it,
 /// has it copied, and leaves it to the ring, which reuses it when its copy has ended. Together the chunks are smaller
 /// than the processor's last cache: what is copied soon after it was written never costs the host's memory a transfer.
+/// A thread takes turns with two chunks where it can: they stay in the caches of its own core.
 /// Invariant: free + being filled + being copied = size. Thread-safe.
 class StagingRing {
  public:
@@ -64,7 +66,8 @@ class StagingRing {
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
 
-  /// A chunk; blocks while all are being filled or copied. `give_up` is asked every few milliseconds meanwhile.
+  /// A chunk; blocks while all are being filled or copied, and while two that this thread filled are being copied.
+  /// `give_up` is asked first, and every few milliseconds while all are being filled.
   /// \returns none when it says so. \throws what a copy failed with.
   std::optional<Chunk> acquire(const std::function<bool()>& give_up = {});
   /// A chunk that is free now, or none. \throws as `acquire`.
@@ -78,6 +81,10 @@ class StagingRing {
   std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
 
  private:
+  using Copying = std::vector<std::size_t>;
+
+  Copying::iterator oldest_of_two_own() noexcept;
+  Chunk wait_for(Copying::iterator chunk, std::unique_lock<std::mutex>& lock);
   void give_back(std::size_t index) noexcept;
   std::optional<Chunk> take_free();
   std::span<std::byte> memory(std::size_t index) const noexcept {
@@ -91,8 +98,9 @@ class StagingRing {
 
   std::mutex mutex_;  ///< of what follows
   std::condition_variable changed_;
-  std::vector<std::size_t> free_;     ///< the one that was used last at the end: it is in a cache
-  std::vector<std::size_t> copying_;  ///< in the order in which they were left
+  std::vector<std::size_t> free_;           ///< the one that was used last at the end: it is in a cache
+  Copying copying_;                         ///< in the order in which they were left
+  std::vector<std::thread::id> filled_by_;  ///< by chunk: who left it last
 };
 
 }  // namespace slidestream::runtime

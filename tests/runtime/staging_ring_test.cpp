@@ -130,6 +130,36 @@ TEST_CASE("whoever waits has the chunk that was left first") {
   ending.join();
 }
 
+TEST_CASE("a thread takes turns with two chunks: they are in its core's caches") {
+  Held held(4);
+  std::vector<std::size_t> own;
+  for (int i = 0; i < 2; ++i) {
+    auto chunk = held.ring.acquire();
+    own.push_back(chunk->index());
+    held.ring.leave(std::move(*chunk));
+  }
+  // Another thread takes what is free, and doesn't wait.
+  std::thread([&] {
+    const auto chunk = held.ring.acquire();
+    CHECK(std::ranges::find(own, chunk->index()) == own.end());
+  }).join();
+  for (int i = 0; i < 6; ++i) {
+    const std::size_t oldest = own[static_cast<std::size_t>(i % 2)];
+    held.copies.end(oldest);
+    auto chunk = held.ring.acquire();
+    CHECK(chunk->index() == oldest);
+    held.copies.ended[oldest] = false;
+    held.ring.leave(std::move(*chunk));
+  }
+  // Others' chunks are taken where none is free.
+  held.copies.end(own[0]);
+  std::thread([&] {
+    std::vector<StagingRing::Chunk> chunks;
+    for (int i = 0; i < 3; ++i) chunks.push_back(std::move(*held.ring.acquire()));
+    CHECK(chunks.back().index() == own[0]);
+  }).join();
+}
+
 TEST_CASE("chunks that have ended are taken back without anybody waiting") {
   Held held(2);
   StagingRing::Chunk first = std::move(*held.ring.try_acquire());
