@@ -330,8 +330,7 @@ std::vector<ConfigKey> make_keys() {
       integer("gpu", "staging_mib", &Config::gpu, &GpuConfig::staging_mib, 0, 65536,
               "Pinned host memory that tiles pass through on their way to the GPUs, in MiB, shared by all of them. It "
               "is fastest where it stays in the processor's last cache. 0 chooses: a third of that cache, 64 to 128, "
-              "and at "
-              "least 24 for each GPU. Default 0."),
+              "and at least 48 for each GPU. Default 0."),
       run_key(),
       window_key(),
       integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,

@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t least_usual = std::size_t{64} << 20;
 constexpr std::size_t most_usual = std::size_t{128} << 20;
 
-/// Of a device: two chunks of 1 MiB for each of the twelve threads that read for it.
-constexpr std::size_t least_share = std::size_t{24} << 20;
+/// Of a device: two chunks of 2 MiB for each of the twelve threads that read for it.
+constexpr std::size_t least_share = std::size_t{48} << 20;
 
 /// Chunks that a device has at least where they aren't short: each thread fills one while its other one is copied.
 constexpr std::size_t least_chunks = 24;

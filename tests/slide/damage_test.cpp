@@ -153,7 +153,8 @@ TEST_CASE("one changed byte at many places gives one line or a result") {
     CAPTURE(name);
     CHECK(outcome.opened + outcome.refused == count);
     CHECK(outcome.opened > count / 5);
-    CHECK(outcome.refused > 0);
+    // Few places are in what opening reads.
+    if (is_wide()) CHECK(outcome.refused > 0);
     CHECK(outcome.bad_tiles > count / 25);
   }
 }

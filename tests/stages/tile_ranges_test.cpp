@@ -152,11 +152,11 @@ TEST_CASE("GPUs share the memory that tiles pass through") {
     for (const std::size_t cache_mib : {0U, 30U, 300U, 1000U}) {
       const StagingPlan plan = staging_plan(gpu, cache_mib << 20, devices);
       CHECK(plan.chunks >= 24);
-      CHECK(plan.chunk_bytes >= std::size_t{1} << 20);
+      CHECK(plan.chunk_bytes >= std::size_t{2} << 20);
       CHECK(plan.chunk_bytes <= std::size_t{4} << 20);
-      CHECK(plan.bytes() * devices <= std::size_t{192} << 20);
+      CHECK(plan.bytes() * devices <= std::size_t{384} << 20);
       CHECK(plan.bytes() * devices > std::size_t{60} << 20);
-      CHECK(plan.bytes() >= std::size_t{24} << 20);
+      CHECK(plan.bytes() >= std::size_t{48} << 20);
     }
   }
   CHECK(staging_plan(gpu, std::size_t{300} << 20, 1).bytes() == std::size_t{100} << 20);
