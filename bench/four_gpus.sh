@@ -82,7 +82,7 @@ row() { # NAME CONFIG SLIDES COUNT FOLDERS...
   shift 4
   ordinals="$(seq -s, 0 $((count - 1)))"
   read -r seconds peak digest < <(python3 -B "$folder/measure.py" "$folder/results" "$pipeline" --config "$configs/$config" \
-    --set "gpu.devices=$ordinals" "$@") || { status=1; return; }
+    --set "gpu.devices=[$ordinals]" "$@") || { status=1; return; }
   if ((count == 1)); then one="$seconds" first="$digest"; fi
   if [[ "$digest" != "$first" ]]; then status=1; fi
   awk -v n="$name" -v c="$count" -v s="$seconds" -v k="$slides" -v o="$one" -v p="$peak" -v d="$digest" \

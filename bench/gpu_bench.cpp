@@ -33,9 +33,10 @@
 
 /// \file
 /// The whole pipeline on a machine with GPUs: figures of whole slides, from the file to the result.
-///   gpu_bench [--json FILE] [--only NAME[,NAME...]] [--size WxH] [--dir FOLDER]
+///   gpu_bench [--json FILE] [--only NAME[,NAME...]] [--size WxH] [--dir FOLDER] [--trace FILE] [--set KEY=VALUE]...
 /// Slides are made in FOLDER (a temporary one by default, kept for the next run). With smaller headline slides all
-/// others are smaller, too: to see that all of it runs.
+/// others are smaller, too: to see that all of it runs. Settings hold for all runs, and win over what a run sets
+/// itself.
 
 namespace slidestream::bench {
 namespace {
@@ -355,6 +356,7 @@ void bench_completion(GpuBench& bench) {
 struct Options {
   std::string json;
   std::string trace;
+  std::vector<std::string> settings;
   std::set<std::string> only;
   fs::path folder = fs::temp_directory_path() / "slidestream-gpu-bench";
   std::int64_t width = 65664;
@@ -366,7 +368,9 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (i + 1 == argc)
-      throw Error("usage: gpu_bench [--json FILE] [--only NAME[,NAME...]] [--size WxH] [--dir FOLDER] [--trace FILE]");
+      throw Error(
+          "usage: gpu_bench [--json FILE] [--only NAME[,NAME...]] [--size WxH] [--dir FOLDER] [--trace FILE] "
+          "[--set KEY=VALUE]...");
     const std::string value = argv[++i];
     if (name == "--json") {
       options.json = value;
@@ -374,6 +378,8 @@ Options parse(int argc, char** argv) {
       options.folder = value;
     } else if (name == "--trace") {
       options.trace = value;
+    } else if (name == "--set") {
+      options.settings.push_back(value);
     } else if (name == "--size") {
       if (std::sscanf(value.c_str(), "%ldx%ld", &options.width, &options.height) != 2) throw Error("--size: WxH");
     } else if (name == "--only") {
@@ -401,6 +407,7 @@ int bench_main(int argc, char** argv) {
       static_cast<std::size_t>(threads_for_all(static_cast<int>(devices.found.size()))));
   GpuBench bench(options.folder, options.width, options.height);
   bench.trace_file = options.trace;
+  bench.settings = options.settings;
   std::printf("%zu x %s, %d processors\n", devices.found.size(), devices.found[0].name.c_str(),
               runtime::available_processors());
   const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {

@@ -107,6 +107,7 @@ Config GpuBench::config(DecodeDevice decode, int memory_mib, int queue_depth, in
   config.decode.device = decode;
   for (int i = 0; i < gpus; ++i) config.gpu.devices.push_back(i);
   config.gpu.split_slides = gpus > 1 ? SplitSlides::automatic : SplitSlides::never;
+  for (const std::string& setting : settings) apply_setting(config, setting);
   return config;
 }
 

@@ -28,7 +28,8 @@ class GpuBench {
   GpuBench(std::filesystem::path folder, std::int64_t width, std::int64_t height);
 
   std::vector<Figure> figures;
-  std::string trace_file;  ///< where the trace of one slide goes; empty: nowhere
+  std::string trace_file;             ///< where the trace of one slide goes; empty: nowhere
+  std::vector<std::string> settings;  ///< of all runs, as "key=value"
 
   /// Takes a figure down, and prints it.
   void add(const std::string& name, double value, const std::string& unit, const std::string& direction = "report",

@@ -399,10 +399,11 @@ LevelPlan plan_level(const Level& level, std::span<const OperatorNeeds> operator
     require_window(level, needs.footprint);
     plan.outputs.push_back(needs.footprint.outputs({level.width, level.height}));
   }
-  const Planner planner{level, operators, pipeline, limits, compressed_bytes, context, options, plan.outputs};
+  Planner planner{level, operators, pipeline, limits, compressed_bytes, context, options, plan.outputs};
   planner.choose_panels(plan);
   const bool one_chain = planner.makes_images() || pipeline.residency == Residency::whole;
   const std::int64_t fragments = one_chain ? 1 : options.fragments;
+  if (fragments > 1) planner.options.batch_pixels = std::min(options.batch_pixels, device_first_pixels);
   for (const Planner::Fragment& fragment :
        planner.cut_fragments(std::clamp<std::int64_t>(fragments, 1, planner.least(&Size::height)))) {
     ChainPlan chain{plan.strips.size(), 0};

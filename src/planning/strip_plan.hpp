@@ -169,7 +169,7 @@ struct PlanOptions {
 bool levels_on_device(const Level& level, std::span<const OperatorNeeds> operators, const SlotLimits& limits);
 
 /// Where levels of images are made on a device and little else is under way: tiles of the first batches are written
-/// while the others are computed.
+/// while the others are computed. And of fragments: a device decodes the first batch while the next one is read.
 constexpr std::int64_t device_first_pixels = std::int64_t{1} << 28;
 
 /// For a slide, the `index`th of `slides`, on so many lanes: whole slides a launch where a run is long enough to be

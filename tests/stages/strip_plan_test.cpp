@@ -254,6 +254,9 @@ TEST_CASE("in a long run whole slides go to a device in one batch, and always wh
   for (const std::size_t index : {8, 20, 197}) CHECK(batches(index, 200) == 1);
   CHECK(batches(0, 1) == 3);
   CHECK(batches(60, 128) == 3);
+  // Fragments come in smaller batches: one is decoded while the next one is read.
+  CHECK(batches(0, 1, 2) == 12);
+  CHECK(batches(20, 200, 4) == 12);
   for (std::size_t slides = 0; slides < 200; ++slides) {
     std::int64_t most = device_batch_pixels;
     for (std::size_t i = 0; i < slides; ++i) most = std::max(most, batch_pixels_of(i, slides, 2));
