@@ -17,7 +17,7 @@ while (($#)); do
   case "$1" in
     --dir) (($# > 1)) || fail '--dir takes a folder'; folder="$2"; shift ;;
     --out) (($# > 1)) || fail '--out takes a file'; out="$2"; shift ;;
-    --small) side=4096x3072 headline=8 mixed=4 ;;
+    --small) side=2048x1536 headline=4 mixed=2 ;;
     -*) fail "usage: $0 [--dir FOLDER] [--out FILE.md] [--small] [BUILD_DIR]" ;;
     *) build="$1" ;;
   esac
@@ -41,31 +41,34 @@ copies() { # STEM WxH COUNT
 }
 echo "four_gpus.sh: making slides in $folder" >&2
 width=${side%x*} height=${side#*x}
+side_of() { local part=$(($1 * $2 / 1600 * 16)); echo $((part > 512 ? part : 512)); } # WHOLE PERCENT
 mixes=()
 copies whole "$side" "$mixed"
 mixes+=("$folder/whole")
 copies more "$side" $((headline > mixed ? headline - mixed : 0))
 for share in 5 80 10 60 15 40 25; do
-  copies "of-$share" "$((width * share / 1600 * 16))x$((height * share / 1600 * 16))" "$mixed"
+  copies "of-$share" "$(side_of "$width" "$share")x$(side_of "$height" "$share")" "$mixed"
   mixes+=("$folder/of-$share")
 done
 
-# Seconds and peak memory of a run, from the start of its process to the end, and the digest of what it found.
+# Seconds of a run and of its process, its peak memory, and the digest of what it found.
 cat >"$folder/measure.py" <<'PY'
 import hashlib, json, pathlib, resource, shutil, subprocess, sys, time
 out, command = pathlib.Path(sys.argv[1]), sys.argv[2:]
-seconds = []
+runs = []
 for _ in range(3):
     shutil.rmtree(out, ignore_errors=True)
     begin = time.monotonic()
     done = subprocess.run([*command, "--out", out, "--quiet"], capture_output=True, text=True, check=False)
-    seconds.append(time.monotonic() - begin)
+    process = time.monotonic() - begin
     if done.returncode:
         sys.exit(f"four_gpus.sh: {' '.join(command[:3])} ended with {done.returncode}: {done.stderr.strip()[-400:]}")
+    corpus = json.loads((out / "corpus.json").read_text())
+    runs.append((corpus["seconds"], process))
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (1 << 20)
-corpus = json.loads((out / "corpus.json").read_text())
 found = hashlib.sha256((out / "histograms.npy").read_bytes() + json.dumps(corpus["totals"], sort_keys=True).encode())
-print(f"{sorted(seconds)[1]:.2f} {peak:.2f} {found.hexdigest()[:16]}")
+run, process = sorted(runs)[1]
+print(f"{run:.2f} {process:.2f} {peak:.2f} {found.hexdigest()[:16]}")
 PY
 counts=() ordinals=''
 for ((count = 1; count <= gpus; count *= 2)); do counts+=("$count"); done
@@ -74,19 +77,20 @@ status=0
   echo "$(nvidia-smi --query-gpu=name --format=csv,noheader | sort | uniq -c | sed 's/^ *//; s/ / x /'), $(nproc) processors, driver" \
     "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1), $(date -I), \`$("$pipeline" --version)\`"
   echo
-  echo '| what | GPUs | seconds, start to end | slides a second | of the ideal | host memory, GiB | results |'
-  echo '|---|---|---|---|---|---|---|'
+  echo '| what | GPUs | seconds of the run | of the process | slides a second of the run | of the ideal | host memory, GiB | results |'
+  echo '|---|---|---|---|---|---|---|---|'
 } >"$folder/table"
 row() { # NAME CONFIG SLIDES COUNT FOLDERS...
-  local name="$1" config="$2" slides="$3" count="$4" seconds peak digest
+  local name="$1" config="$2" slides="$3" count="$4" seconds process peak digest
   shift 4
   ordinals="$(seq -s, 0 $((count - 1)))"
-  read -r seconds peak digest < <(python3 -B "$folder/measure.py" "$folder/results" "$pipeline" --config "$configs/$config" \
+  read -r seconds process peak digest < <(python3 -B "$folder/measure.py" "$folder/results" "$pipeline" --config "$configs/$config" \
     --set "gpu.devices=[$ordinals]" "$@") || { status=1; return; }
   if ((count == 1)); then one="$seconds" first="$digest"; fi
   if [[ "$digest" != "$first" ]]; then status=1; fi
   awk -v n="$name" -v c="$count" -v s="$seconds" -v k="$slides" -v o="$one" -v p="$peak" -v d="$digest" \
-    'BEGIN {printf "| %s | %d | %.2f | %.1f | %.0f %% | %.2f | `%s` |\n", n, c, s, k / s, 100 * o / (c * s), p, d}' >>"$folder/table"
+    -v w="$process" \
+    'BEGIN {printf "| %s | %d | %.2f | %.2f | %.1f | %.0f %% | %.2f | `%s` |\n", n, c, s, w, k / s, 100 * o / (c * s), p, d}' >>"$folder/table"
 }
 for count in "${counts[@]}"; do
   row "$headline headline slides" h200x4.toml "$headline" "$count" "$folder/whole" "$folder/more"
