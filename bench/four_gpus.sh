@@ -74,23 +74,24 @@ counts=() ordinals=''
 for ((count = 1; count <= gpus; count *= 2)); do counts+=("$count"); done
 status=0
 {
-  echo "$(nvidia-smi --query-gpu=name --format=csv,noheader | sort | uniq -c | sed 's/^ *//; s/ / x /'), $(nproc) processors, driver" \
-    "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1), $(date -I), \`$("$pipeline" --version)\`"
+  echo "$(nvidia-smi --query-gpu=name --format=csv,noheader | sort | uniq -c | sed 's/^ *//; s/ / x /'), $(nproc)" \
+    "processors, driver $(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1), $(date -I)," \
+    "\`$("$pipeline" --version)\`"
   echo
-  echo '| what | GPUs | seconds of the run | of the process | slides a second of the run | of the ideal | host memory, GiB | results |'
+  echo '| what | GPUs | seconds of the run | of the process | slides a second | of the ideal | memory, GiB | results |'
   echo '|---|---|---|---|---|---|---|---|'
 } >"$folder/table"
 row() { # NAME CONFIG SLIDES COUNT FOLDERS...
   local name="$1" config="$2" slides="$3" count="$4" seconds process peak digest
   shift 4
   ordinals="$(seq -s, 0 $((count - 1)))"
-  read -r seconds process peak digest < <(python3 -B "$folder/measure.py" "$folder/results" "$pipeline" --config "$configs/$config" \
-    --set "gpu.devices=[$ordinals]" "$@") || { status=1; return; }
+  read -r seconds process peak digest < <(python3 -B "$folder/measure.py" "$folder/results" "$pipeline" \
+    --config "$configs/$config" --set "gpu.devices=[$ordinals]" "$@") || { status=1; return; }
   if ((count == 1)); then one="$seconds" first="$digest"; fi
   if [[ "$digest" != "$first" ]]; then status=1; fi
-  awk -v n="$name" -v c="$count" -v s="$seconds" -v k="$slides" -v o="$one" -v p="$peak" -v d="$digest" \
-    -v w="$process" \
-    'BEGIN {printf "| %s | %d | %.2f | %.2f | %.1f | %.0f %% | %.2f | `%s` |\n", n, c, s, w, k / s, 100 * o / (c * s), p, d}' >>"$folder/table"
+  awk -v s="$seconds" -v c="$count" -v k="$slides" -v o="$one" \
+    'BEGIN {printf "%.1f | %.0f %%\n", k / s, 100 * o / (c * s)}' >"$folder/rate"
+  echo "| $name | $count | $seconds | $process | $(<"$folder/rate") | $peak | \`$digest\` |" >>"$folder/table"
 }
 for count in "${counts[@]}"; do
   row "$headline headline slides" h200x4.toml "$headline" "$count" "$folder/whole" "$folder/more"
