@@ -204,6 +204,12 @@ struct TissueConfig {
   TissueMethod method = TissueMethod::automatic;
   /// Saturation, 1 to 254, above which a pixel is tissue; 0: found, or 8 if `method` is fixed.
   int threshold = 0;
+  /// Path of a network that finds tissue in place of the rule of saturation, an ONNX file; empty: none. Default empty.
+  std::string model;
+  /// Key `tissue.class`. Of `model`: the class that is tissue, from 0. Default 1.
+  int label = 1;
+  /// Of `model`: probability from which on a pixel is tissue, 0.001 to 1. Default 0.5.
+  double probability = 0.5;
   /// Specks of tissue below this area are dropped, um^2.
   double min_um2 = 2048.0;
   /// Holes of at most this area are filled, um^2; 0: none, -1: all.
@@ -402,7 +408,8 @@ void apply_setting(Config& config, std::string_view assignment);
 /// and tissue.
 void resolve_image_format(Config& config);
 
-/// Checks each value, and that `decode.device` and `pipeline.backend` agree. Thread-safe.
+/// Checks each value, and that those that belong together agree: `decode.device` and `pipeline.backend`, and those of
+/// `[tissue]`. Thread-safe.
 /// @param config  The configuration.
 /// @throws ConfigError  A value is wrong. The message names its key.
 void validate(const Config& config);

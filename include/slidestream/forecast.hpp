@@ -113,7 +113,8 @@ struct RunForecast {
   std::uint64_t output_slot_bytes = 0;
   std::uint64_t networks_bytes = 0;  ///< most host memory of networks and of their tiles
   NetworkForecast network;
-  std::uint64_t pyramids_bytes = 0;  ///< most bytes of tile rows of images in flight
+  std::uint64_t tissue_network_bytes = 0;  ///< weights and sessions of the network of `tissue.model`
+  std::uint64_t pyramids_bytes = 0;        ///< most bytes of tile rows of images in flight
 
   std::vector<SlideForecast> slides;
 

@@ -41,6 +41,9 @@ std::string host_line(const RunForecast& forecast) {
   if (forecast.results_bytes > 0) text += ", " + memory_text(forecast.results_bytes) + " for results and tiles' tables";
   if (forecast.images_bytes() > 0) text += ", " + memory_text(forecast.images_bytes()) + " for images";
   if (forecast.networks_bytes > 0) text += ", " + memory_text(forecast.networks_bytes) + " for networks";
+  if (forecast.tissue_network_bytes > 0) {
+    text += ", " + memory_text(forecast.tissue_network_bytes) + " for the network that finds tissue";
+  }
   if (forecast.decode_bytes > 0) text += ", " + memory_text(forecast.decode_bytes) + " for decoding";
   const std::uint64_t small_levels = forecast.small_levels_bytes + forecast.opening_bytes;
   if (small_levels > 0) text += ", " + memory_text(small_levels) + " for small levels";

@@ -43,11 +43,13 @@ const std::vector<ShortCommand>& short_commands() {
       {"tissue",
        "tissue",
        "Find the tissue of slides: mask, outlines, areas",
-       {{"--source", "tissue", "source", "Where the mask comes from"}},
+       {{"--source", "tissue", "source", "Where the mask comes from"},
+        {"--model", "tissue", "model", "A network that finds tissue, an ONNX file"}},
        {},
        "Examples:\n"
        "  pipeline tissue slides/ -o found       masks and outlines in found/images, areas in found/slides.csv\n"
-       "  pipeline tissue slides/ -s tissue.source=geojson -o found    outlines from SLIDE.geojson beside each slide"},
+       "  pipeline tissue slides/ --source geojson -o found     outlines from SLIDE.geojson beside each slide\n"
+       "  pipeline tissue slides/ --model grandqc.onnx -o found  as a network finds it"},
       {"features",
        "model",
        "Run a network over the tiles with tissue and write its vectors as HDF5",

@@ -403,6 +403,14 @@ void validate(const Config& config) {
   if (config.pipeline.backend == Backend::cpu && config.decode.device == DecodeDevice::gpu) {
     throw ConfigError("decode.device is gpu, but pipeline.backend is cpu");
   }
+  const TissueConfig& tissue = config.tissue;
+  if (tissue.model.empty()) return;
+  const auto refuse = [](const char* key) {
+    throw ConfigError(std::string(key) + " can't stand beside tissue.model, whose network finds tissue in its place");
+  };
+  if (tissue.source == TissueSource::geojson) refuse("tissue.source = \"geojson\"");
+  if (tissue.method != TissueMethod::automatic) refuse("tissue.method");
+  if (tissue.threshold != 0) refuse("tissue.threshold");
 }
 
 std::string to_toml(const Config& config) {

@@ -8,6 +8,7 @@
 #include "config/key_makers.hpp"
 #include "config/model_keys.hpp"
 #include "config/suggest.hpp"
+#include "config/tissue_keys.hpp"
 #include "config/toml_text.hpp"
 #include "config/volume_keys.hpp"
 
@@ -85,18 +86,6 @@ ConfigKey white_key() {
     const bool are_whole = std::ranges::all_of(numbers, [](double v) { return v == std::floor(v); });
     if (numbers.empty() || (numbers.size() == 3 && are_whole)) return std::string();
     return std::string("is no colour; expected \"auto\" or three whole numbers, for red, green and blue");
-  };
-  return key;
-}
-
-ConfigKey fill_key() {
-  ConfigKey key = real(
-      "tissue", "fill_um2", &Config::tissue, &TissueConfig::fill_um2, -1.0, 1e12,
-      "Largest area of a hole in tissue that is filled, in square micrometres; 0 means none, -1 all. What ink or a "
-      "dark frame encloses is no hole in tissue. Default 262144.0, a square of 512 micrometres.");
-  key.check = [](const ConfigValue& value) {
-    const double area = std::get<double>(value);
-    return area == -1.0 || area >= 0.0 ? std::string() : std::string("must be -1, or 0 or more");
   };
   return key;
 }
@@ -221,9 +210,6 @@ std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> colour_names = {"rgb", "luminance"};
   static const std::vector<std::string> sobel_names = {"uint8", "float32"};
   static const std::vector<std::string> stain_names = {"normalised", "hematoxylin", "eosin"};
-  static const std::vector<std::string> tissue_names = {"auto", "geojson"};
-  static const std::vector<std::string> method_names = {"auto", "otsu", "fixed"};
-  static const std::vector<std::string> ink_names = {"drop", "keep"};
   static const std::vector<std::string> map_names = {"none", "npy", "tiff"};
   static const std::vector<std::string> csv_names = {"plain", "spreadsheet"};
   static const std::vector<std::string> image_names = {"auto", "none", "ome-tiff", "ome-zarr", "dzi", "dicom"};
@@ -367,31 +353,6 @@ std::vector<ConfigKey> make_keys() {
            "Micrometres per pixel, 0.1 to 10, of the blocks that stains are fitted to: up to 256 of 64 x 64 pixels, "
            "spread over the tissue, each pixel the mean of its area. Of slides without a pixel size 4 pixels of "
            "level 0 count as 1 micrometre. Default 1.0."),
-      choice("tissue", "source", &Config::tissue, &TissueConfig::source, tissue_names,
-             "Where the mask of tissue comes from, for all that want one: auto (found by its saturation at 8 "
-             "micrometres per pixel; holes in tissue are filled), or geojson (polygons in level 0 pixels, "
-             "in SLIDE.geojson beside the slide). Memory: while a slide is looked at, about 10 bytes per pixel of that "
-             "size, at most 640 MiB. Default auto."),
-      real("tissue", "share", &Config::tissue, &TissueConfig::share, 0.0, 1.0,
-           "Share of a window that is tissue from which on the window counts as tissue, 0 to 1. Default 0.5."),
-      choice("tissue", "method", &Config::tissue, &TissueConfig::method, method_names,
-             "How the threshold of saturation is found: auto (just above the saturation of glass, so that pale tissue "
-             "is found beside strongly stained tissue), otsu (Otsu's threshold, at least 15), or fixed "
-             "(tissue.threshold, 8 if that is 0). Default auto."),
-      integer("tissue", "threshold", &Config::tissue, &TissueConfig::threshold, 0, 254,
-              "Saturation above which a pixel is tissue, 1 to 254; 0 means the one that tissue.method finds. Default "
-              "0."),
-      real("tissue", "min_um2", &Config::tissue, &TissueConfig::min_um2, 0.0, 1e12,
-           "Smallest area of a region of tissue in square micrometres; smaller ones are dropped. Default 2048.0, a "
-           "square of 45 micrometres."),
-      fill_key(),
-      choice("tissue", "ink", &Config::tissue, &TissueConfig::ink, ink_names,
-             "Strokes of a pen: drop (they are no tissue), or keep (they may be; for stains that are as green or as "
-             "blue as ink). Default drop."),
-      real("tissue", "simplify_px", &Config::tissue, &TissueConfig::simplify_px, 0.0, 10.0,
-           "How far the outlines in SLIDE.tissue.geojson may lie from the mask's, in its pixels (8 micrometres), 0 to "
-           "10: "
-           "corners are left out accordingly. 0 means the mask's own outlines. Default 1.0."),
       choice("image", "format", &Config::image, &ImageConfig::format, image_names,
              "What operators that make images write: ome-tiff (a tiled pyramid in one BigTIFF file, as "
              "images/SLIDE.OPERATOR.ome.tif), ome-zarr (a pyramid in a folder of chunks, .ome.zarr), dzi (a folder of "
@@ -447,7 +408,7 @@ std::vector<ConfigKey> make_keys() {
           "stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
           "Host memory that stitching one slide may take, in MiB, besides pipeline.memory_mib: two rows of tiles "
           "of what the network gives, one of what it gets, and three of the image's (image.tile). A slide that would "
-          "take more fails before it begins. Default 2048.")),
+          "take more fails before it begins. Finding tissue with tissue.model may take as much. Default 2048.")),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "
@@ -468,10 +429,12 @@ std::vector<ConfigKey> make_keys() {
              "How SQLite keeps run.sqlite whole: wal, rollback (for network file systems), or auto (asks the file "
              "system). Default auto."),
   };
+  const std::vector<ConfigKey> tissue = tissue_keys();
   const std::vector<ConfigKey> model = model_keys();
   const std::vector<ConfigKey> volume = volume_keys();
   keys.insert(std::ranges::find(keys, "image", &ConfigKey::section), volume.begin(), volume.end());
   keys.insert(std::ranges::find(keys, "volume", &ConfigKey::section), model.begin(), model.end());
+  keys.insert(std::ranges::find(keys, "model", &ConfigKey::section), tissue.begin(), tissue.end());
   auto behind = std::ranges::find(keys, "range", &ConfigKey::name) + 1;
   for (const Statistic& statistic : statistics()) behind = keys.insert(behind, statistic_key(statistic)) + 1;
   return keys;

@@ -12,7 +12,6 @@ namespace slidestream {
 namespace {
 
 constexpr std::int64_t one = 65536;
-constexpr double as_it_is = 0.02;
 
 /// Sets size and scale by what it is made of.
 void measure(SmallLevel& made, const SlideInfo& info) {
@@ -26,22 +25,22 @@ void measure(SmallLevel& made, const SlideInfo& info) {
 
 }  // namespace
 
-SmallLevel choose_reduction(const SlideInfo& info, double reduction) {
+SmallLevel choose_reduction(const SlideInfo& info, double reduction, double tolerance) {
   if (info.levels.empty()) throw std::invalid_argument("a slide without levels");
   SmallLevel chosen;
   for (std::size_t i = 1; i < info.levels.size(); ++i) {
     const double downsample = info.downsample_x(i);
-    if (downsample > info.downsample_x(chosen.level) && reduction / downsample >= 1.0 - as_it_is) chosen.level = i;
+    if (downsample > info.downsample_x(chosen.level) && reduction / downsample >= 1.0 - tolerance) chosen.level = i;
   }
   const Level& level = info.levels[chosen.level];
   double rest = reduction / info.downsample_x(chosen.level);
-  while (chosen.halvings < BlockMeans::most_halvings && rest / 2.0 >= 1.0 - as_it_is &&
+  while (chosen.halvings < BlockMeans::most_halvings && rest / 2.0 >= 1.0 - tolerance &&
          std::min(level.width, level.height) >> (chosen.halvings + 1) > 0) {
     ++chosen.halvings;
     rest /= 2.0;
   }
   const Size halved = BlockMeans::size_of({level.width, level.height}, chosen.halvings);
-  if (rest > 1.0 + as_it_is && chosen.halvings < BlockMeans::most_halvings) {
+  if (rest > 1.0 + tolerance && chosen.halvings < BlockMeans::most_halvings) {
     const auto most = static_cast<double>(one * std::min(halved.width, halved.height));
     chosen.factor = static_cast<std::int64_t>(std::clamp(std::rint(rest * one), static_cast<double>(one), most));
   }

@@ -31,9 +31,9 @@ struct SmallLevel {
 };
 
 /// Pixels of `reduction` pixels of level 0 along a side, of the coarsest level that is not coarser. Pixels that have
-/// the size within 2 % are taken as they are, and level 0's where these are larger. Finer where it would have no pixel,
-/// or take more than 256 x 256 of the level's for one.
-SmallLevel choose_reduction(const SlideInfo& info, double reduction);
+/// the size within `tolerance`, a part of 1, are taken as they are, and level 0's where these are larger. Finer where
+/// it would have no pixel, or take more than 256 x 256 of the level's for one.
+SmallLevel choose_reduction(const SlideInfo& info, double reduction, double tolerance = 0.02);
 
 /// The small level has pixels of 8 micrometres (without a pixel size: of 32 pixels of level 0), whatever levels a slide
 /// has. It is halved where it would have more than 2^26 pixels.

@@ -18,6 +18,7 @@
 #include "ledger/versions.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_network.hpp"
+#include "networks/tissue_network.hpp"
 #include "sink/content_hash.hpp"
 #include "sink/file_digest.hpp"
 #include "sink/image_formats.hpp"
@@ -51,7 +52,8 @@ bool decides(const ConfigKey& key, const Config& config) {
   constexpr std::array<std::string_view, 8> always = {"input.level",   "input.mpp",    "input.mpp_default",
                                                       "input.channel", "input.colour", "decode.on_bad_tile",
                                                       "output.maps",   "operators.run"};
-  // Where the model and its runtime lie is nobody's business: `model_settings` says what they are.
+  // Where networks and their runtime lie is nobody's business: `model_settings` and others say what they are.
+  if (key.is_path && key.section == "tissue") return false;
   if (key.of_machine || (key.is_path && (key.section == "model" || key.section == "volume"))) return false;
   if (key.full_name() == "image.copy_levels") return config.image.compression == ImageCompression::copy;
   const auto is_of_format = [&](const ImageFormatTraits& format) { return key.section == format.settings; };
@@ -147,6 +149,7 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
   }
   const bool has_callable = whole.operators.runs("model") && !whole.features.coords_only && whole.model.network;
   if (has_callable || has_network_file(whole)) std::ranges::move(model_settings(whole), std::back_inserter(settings));
+  if (wants_tissue(whole)) std::ranges::move(networks::tissue_network_settings(whole), std::back_inserter(settings));
   if (whole.operators.runs("volume")) std::ranges::move(volume_settings(whole), std::back_inserter(settings));
   if (whole.operators.runs("stain") && !whole.stain.reference.empty()) {
     std::ranges::move(reference_settings(whole), std::back_inserter(settings));
@@ -163,7 +166,9 @@ std::string network_state(const Config& config) {
     }
     return states;
   }
-  return has_network_file(config) ? networks::state_of_network(config.model.file) : std::string();
+  std::string state = has_network_file(config) ? networks::state_of_network(config.model.file) : std::string();
+  if (wants_tissue(config) && !config.tissue.model.empty()) state += networks::state_of_network(config.tissue.model);
+  return state;
 }
 
 std::vector<std::pair<std::string, std::string>> ledger_settings(const Config& config) {

@@ -22,13 +22,11 @@ std::string mib_text(std::size_t bytes) { return std::to_string((bytes + (1 << 2
 
 namespace {
 
-constexpr int usual_batch = 16;
-
 /// Finds it from settings and a network's own shapes. \throws ConfigError that begins with the file.
 class ShapeFinder : private Shapes {
  public:
-  ShapeFinder(const OnnxSession& session, const Config& config)
-      : file_(config.model.file), config_(config), model_(config.model), session_(session) {
+  ShapeFinder(const OnnxSession& session, const Config& config, int open_batch)
+      : file_(config.model.file), config_(config), model_(config.model), session_(session), open_batch_(open_batch) {
     check_type(session.input(), "takes");
     if (!onnx::is_whole(session.output().type)) check_type(session.output(), "gives");
     find_tiles();
@@ -77,7 +75,7 @@ class ShapeFinder : private Shapes {
     if (shape[2] >= 0 && shape[3] >= 0 && shape[2] != shape[3]) fail(takes + "; expected square tiles");
     tiles.side = number("tile", model_.tile, std::max(shape[2], shape[3]), 0);
     if (tiles.side <= 0) fail("it takes tiles of any size: set model.tile");
-    tiles.batch = number("batch", model_.batch, shape[0], usual_batch);
+    tiles.batch = number("batch", model_.batch, shape[0], open_batch_);
     tiles.overlap = std::max(model_.overlap, 0);
     if (tiles.overlap > tiles.side / 2) {
       fail(setting("overlap") + "; expected at most half of its tiles' side, " + std::to_string(tiles.side / 2));
@@ -208,6 +206,7 @@ class ShapeFinder : private Shapes {
   const Config& config_;
   const ModelConfig& model_;
   const OnnxSession& session_;
+  int open_batch_;
 };
 
 }  // namespace
@@ -258,6 +257,8 @@ std::size_t choose_output(const std::vector<OnnxTensor>& outputs, const ModelCon
               " of them fit model.output; set model.output_name to one of: " + list);
 }
 
-Shapes find_shapes(const OnnxSession& session, const Config& config) { return ShapeFinder(session, config).shapes(); }
+Shapes find_shapes(const OnnxSession& session, const Config& config, int open_batch) {
+  return ShapeFinder(session, config, open_batch).shapes();
+}
 
 }  // namespace slidestream::networks

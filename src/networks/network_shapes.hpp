@@ -62,8 +62,12 @@ struct Shapes {
   std::vector<std::int64_t> output_shape;
 };
 
-/// Finds it from settings and a network's own shapes. \throws ConfigError that begins with the file.
-Shapes find_shapes(const OnnxSession& session, const Config& config);
+/// Tiles of a batch where neither settings nor the network say it.
+inline constexpr int usual_batch = 16;
+
+/// Finds it from settings and a network's own shapes. \param open_batch  tiles of a batch where these leave it open
+/// \throws ConfigError that begins with the file.
+Shapes find_shapes(const OnnxSession& session, const Config& config, int open_batch);
 
 /// Which of a network's outputs is used: the one of `model.output_name`, else the only one, else the only one whose
 /// type and shape fit `model.output`. \throws ConfigError that lists them, where that is none

@@ -1,6 +1,7 @@
 #include "networks/onnx_network.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -94,13 +95,14 @@ class Session final : public NetworkSession {
 
 class OnnxNetwork final : public Network {
  public:
-  OnnxNetwork(const Config& config, std::shared_ptr<const OnnxRuntime> runtime)
+  OnnxNetwork(const Config& config, NetworkRole role, std::shared_ptr<const OnnxRuntime> runtime)
       : file_(config.model.file),
+        role_(role),
         runtime_(std::move(runtime)),
         gpus_(places_for(config, *runtime_).gpus),
         choose_([model = config.model](const auto& outputs) { return choose_output(outputs, model); }),
         first_(std::make_shared<OnnxSession>(runtime_, file_, gpus_.empty() ? Place{} : gpus_.front(), choose_)),
-        shapes_(find_shapes(*first_, config)),
+        shapes_(find_shapes(*first_, config, role == NetworkRole::tissue ? 1 : usual_batch)),
         normalisation_(std::make_shared<Normalisation>(config.model)),
         sessions_(sessions_of(config, !gpus_.empty())),
         max_seconds_(config.input.max_seconds),
@@ -110,6 +112,13 @@ class OnnxNetwork final : public Network {
   NetworkOutput output() const override { return shapes_.output; }
   std::string description() const override { return computed_on(*runtime_, !gpus_.empty()); }
   std::vector<std::pair<std::string, std::string>> settings() const override { return settings_; }
+  std::string called() const override {
+    return role_ == NetworkRole::tissue ? "the network that finds tissue" : Network::called();
+  }
+  std::string setting_name(const std::string& key) const override {
+    if (role_ == NetworkRole::model) return Network::setting_name(key);
+    return key + " in " + std::filesystem::path(file_).replace_extension(".toml").filename().string();
+  }
 
   int sessions() const override { return sessions_; }
 
@@ -207,6 +216,7 @@ class OnnxNetwork final : public Network {
   }
 
   std::string file_;
+  NetworkRole role_;
   std::shared_ptr<const OnnxRuntime> runtime_;
   std::vector<Place> gpus_;
   OnnxSession::ChooseOutput choose_;
@@ -242,18 +252,19 @@ std::string key_of(const Config& config) {
 
 }  // namespace
 
-std::shared_ptr<const Network> open_network(const Config& config) {
+std::shared_ptr<const Network> open_network(const Config& config, NetworkRole role) {
   // Never given back at the end of the program: what the library needs for that may be gone before.
   using Kept = std::pair<std::string, std::shared_ptr<const Network>>;
   static std::mutex mutex;
-  static Kept& kept = *new Kept;
+  static std::array<Kept, 2>& of_roles = *new std::array<Kept, 2>;
   check_network_files(config.model.file);
   const std::string key = key_of(config);
   const std::lock_guard lock(mutex);
+  Kept& kept = of_roles.at(static_cast<std::size_t>(role));
   if (kept.second && kept.first == key) return kept.second;
   kept.second.reset();
   try {
-    kept = {key, std::make_shared<OnnxNetwork>(config, OnnxRuntime::load(config.model.runtime))};
+    kept = {key, std::make_shared<OnnxNetwork>(config, role, OnnxRuntime::load(config.model.runtime))};
   } catch (const std::bad_alloc&) {
     throw ConfigError(of_file(config.model.file, "there is no memory to load it"));
   }

@@ -186,7 +186,8 @@ class Planner {
         operators_(readers_of(all_operators)),
         needs_(needs_of(operators_)),
         spectrum_(place_of_spectrum(operators_)),
-        forecast_(forecast) {}
+        forecast_(forecast),
+        tissue_network_(tissue_network_of(config, all_operators)) {}
 
   void add(const std::string& path, std::size_t index, std::size_t slides) {
     SlideForecast slide;
@@ -234,6 +235,7 @@ class Planner {
       if (op->network() != nullptr) add_network(*op->network());
     }
     if (all.sessions > 0) all.session_bytes /= all.sessions;
+    if (tissue_network_ != nullptr) forecast_.tissue_network_bytes = tissue_network_bytes();
     forecast_.networks_bytes =
         all.bands_bytes + all.batches_bytes + all.weights_bytes + all.sessions * all.session_bytes;
   }
@@ -275,7 +277,7 @@ class Planner {
   }
 
   void add_small_level(const SlideInfo& info) {
-    const std::uint64_t bytes = small_level_bytes(config_, all_operators_, info);
+    const std::uint64_t bytes = small_level_bytes(config_, all_operators_, info, tissue_network_.get());
     if (bytes == 0) return;
     // A bit a pixel, or where networks look at it a table of 4 bytes.
     const Size size = choose_small_level(info, info.mean_mpp()).size;
@@ -302,8 +304,9 @@ class Planner {
     if (!config_.operators.runs("stain") || config_.stain.reference.empty()) return sum;
     try {
       const OpenOptions options = open_options(config_, config_.stain.reference);
-      return sum + small_level_bytes(config_, all_operators_, Slide::open(config_.stain.reference, options)->info());
-    } catch (const SlideError&) {
+      const auto reference = Slide::open(config_.stain.reference, options);
+      return sum + small_level_bytes(config_, all_operators_, reference->info(), tissue_network_.get());
+    } catch (const Error&) {
       return sum;  // Each slide says it.
     }
   }
@@ -313,6 +316,17 @@ class Planner {
     std::ranges::sort(opening_, std::greater{});
     opening_.resize(std::min(opening_.size(), machine_.lanes + most_slow));
     return std::accumulate(opening_.begin(), opening_.end(), std::uint64_t{0});
+  }
+
+  /// Its weights, and a session for each slide that is opened at a time.
+  std::uint64_t tissue_network_bytes() const {
+    const std::size_t sessions = std::min(small_levels_.size(), machine_.lanes + most_slow);
+    try {
+      const NetworkMemory memory = tissue_network_->memory();
+      return memory.weights + sessions * memory.session;
+    } catch (const SlideError& error) {
+      throw ConfigError(std::string("tissue.model: ") + error.what());
+    }
   }
 
   void add_network(const Network& network) {
@@ -465,6 +479,7 @@ class Planner {
   std::vector<OperatorNeeds> needs_;
   std::optional<std::size_t> spectrum_;
   RunForecast& forecast_;
+  std::shared_ptr<const Network> tissue_network_;
   std::uint64_t carried_ = 0;
   std::vector<std::uint64_t> pyramids_;
   std::vector<OfNetwork> networks_;
@@ -478,8 +493,8 @@ class Planner {
 
 std::uint64_t RunForecast::host_bytes() const noexcept {
   return static_cast<std::uint64_t>(slots) * host_slot_bytes + carry_bytes + staging_bytes + results_bytes +
-         maps_bytes + images_bytes() + networks_bytes + decode_bytes + small_levels_bytes + opening_bytes +
-         tables_bytes;
+         maps_bytes + images_bytes() + networks_bytes + tissue_network_bytes + decode_bytes + small_levels_bytes +
+         opening_bytes + tables_bytes;
 }
 
 std::uint64_t RunForecast::touched_bytes() const noexcept {
@@ -487,8 +502,9 @@ std::uint64_t RunForecast::touched_bytes() const noexcept {
   std::uint64_t most_tile = 0;
   for (const SlideForecast& slide : slides) most_tile = std::max(most_tile, slide.tile_bytes);
   return static_cast<std::uint64_t>(slots_used) * std::min(most_touched(*this), host_slot_bytes) + carry_touched_bytes +
-         staging_bytes + results_bytes + maps_bytes + images_bytes() + networks_bytes + small_levels_bytes +
-         opening_bytes + tables_bytes + std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
+         staging_bytes + results_bytes + maps_bytes + images_bytes() + networks_bytes + tissue_network_bytes +
+         small_levels_bytes + opening_bytes + tables_bytes +
+         std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
 }
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {

@@ -28,6 +28,7 @@
 #include "stages/lane.hpp"
 #include "stages/reduce.hpp"
 #include "stages/run/run_context.hpp"
+#include "stages/run/small_levels.hpp"
 #include "stages/run_threads.hpp"
 
 namespace slidestream {
@@ -346,6 +347,7 @@ void check_runnable(const Config& config) {
   operators::check_stain_reference(config);
   std::string why;
   const Operators operators = operators::make_operators(config);
+  tissue_network_of(config, operators);
   const std::vector<int> devices = choose_backend(config, operators, why);
   if (devices.empty()) {
     for (const auto& op : readers_of(operators)) op->host_description();

@@ -271,7 +271,7 @@ class Source final : public SourceStage {
         say_library(*run);
       }
       describe(*run);
-      prepare_operators(*run);
+      prepare_operators(*run, give_up);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
       if (!run->decode_on_device && !context_.operators.empty()) {
         check_decode_memory(context_.config, *run->slide, run->level);
@@ -350,12 +350,14 @@ class Source final : public SourceStage {
 
   /// What operators want to know before the slide's pixels pass by. One that fails makes nothing of the slide; the
   /// slide fails only if all do.
-  void prepare_operators(SlideRun& run) const {
+  void prepare_operators(SlideRun& run, const std::function<bool()>& given_up) const {
     const SlideContext about = {*run.slide, run.level, run.path, run.slide->info().mean_mpp()};
     operators::Admission admission = admission_of(
         context_.small_levels, run.path, [this] { return control_.stop_requested(); }, run.waited);
+    admission.given_up = given_up;
     admission.beside = stains_bytes(context_.config, run.slide->info());
-    about.common = std::make_shared<operators::Preparation>(about, context_.config, std::move(admission));
+    about.common =
+        std::make_shared<operators::Preparation>(about, context_.config, std::move(admission), context_.tissue_network);
     std::exception_ptr first;
     for (std::size_t rank = 0; rank < context_.all_operators.size(); ++rank) {
       const auto& op = context_.all_operators[rank];
@@ -404,12 +406,15 @@ class Source final : public SourceStage {
     if (*share == 0.0) return context_.on_message(run.path + ": no tissue was found");
     std::ostringstream text;
     text << run.path << ": " << std::fixed << std::setprecision(1) << 100.0 * *share
-         << " % of the slide are tissue; look at its mask, and set tissue.method or tissue.threshold if it is wrong";
+         << " % of the slide are tissue; look at its mask, and set "
+         << (context_.tissue_network ? "tissue.probability or tissue.class" : "tissue.method or tissue.threshold")
+         << " if it is wrong";
     context_.on_message(text.str());
   }
 
   void tell_of_tissue(const SlideRun& run, const SlideContext& about) const {
-    if (about.common->is_asked() && !about.mpp && context_.on_message) {
+    // A network that wants to know the pixel size has said so.
+    if (about.common->is_asked() && !about.mpp && context_.on_message && context_.tissue_network == nullptr) {
       const bool fits = context_.config.operators.runs("stain");
       context_.on_message(run.path +
                           ": the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "

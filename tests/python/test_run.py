@@ -288,3 +288,5 @@ def test_settings_of_tissue(slide, tmp_path):
     assert sizes[1] < sizes[0] / 1.5
     with pytest.raises(ss.ConfigError, match="tissue.fill_um2 must be -1, or 0 or more"):
         share("refused", fill_um2=-0.5)
+    with pytest.raises(ss.ConfigError, match="^tissue.model: .*none.onnx"):
+        share("refused", **{"model": tmp_path / "none.onnx", "class": 0, "probability": 0.25})

@@ -149,6 +149,7 @@ COMMANDS = {
     },
     "docs/tissue.md": {
         "pipeline tissue slides/ -o masks": "page",
+        "pipeline tissue slides/ --model found.onnx -o masks": "by: tests/networks/tissue_test.py",
         "/usr/bin/python3 bench/tissue/scenes.py --pipeline build/release/pipeline":
             "not: minutes, and SciPy; tests/operators/operators_test.py has four of its scenes",
     },

@@ -24,8 +24,9 @@ StainBasis stains_of(const SlideContext& context, const Config& config) {
     for (std::size_t j = 0; j < white.size(); ++j) white[j] = static_cast<std::uint8_t>(config.stain.white.at(j));
   }
   Mask stained = *mask;
-  if (config.tissue.source == TissueSource::geojson && config.tissue.ink == TissueInk::drop) {
-    // A mask that was found has none.
+  const bool may_have_ink = config.tissue.source == TissueSource::geojson || !config.tissue.model.empty();
+  if (may_have_ink && config.tissue.ink == TissueInk::drop) {
+    // A mask that was found by saturation has none.
     Mask ink = empty_mask(mask->size, mask->scale, mask->level0);
     mark_ink(ink, preparation.image().view());
     for (std::size_t i = 0; i < ink.pixels.size(); ++i) {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <slidestream/stitch.hpp>
+#include <slidestream/error.hpp>
 #include <utility>
 
-#include "image/block_means.hpp"
+#include "networks/tissue_network.hpp"
 #include "operators/tissue/geojson.hpp"
+#include "operators/tissue/network_mask.hpp"
 #include "operators/tissue/tissue.hpp"
 
 namespace slidestream::operators {
@@ -23,80 +24,44 @@ TissueRule rule_of(const TissueConfig& config) {
   return rule;
 }
 
-HostPixels pixels_at(std::byte* data, std::int64_t width, std::int64_t height) {
-  return {reinterpret_cast<std::uint8_t*>(data), width * 3, width, height, rgb_format};
-}
-
-/// Of the level that a small level is made of: what is read at a time.
-std::int64_t band_rows(const Level& level, std::int64_t band_pixels) {
-  return std::clamp<std::int64_t>(band_pixels / level.width, 1, std::min(level.tile_height, level.height));
-}
-
 }  // namespace
 
-SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
-                            std::int64_t band_pixels) {
-  SmallImage image;
-  image.size = small.size;
-  image.pixels.resize(static_cast<std::size_t>(small.size.width * small.size.height) * 3);
-  if (small.halvings == 0 && small.factor == 65536) {
-    read_rgb(slide, small.level, 0, 0, pixels_at(image.pixels.data(), small.size.width, small.size.height),
-             on_bad_tile);
-    return image;
-  }
-  const Level& level = slide.info().levels[small.level];
-  const Size halved = BlockMeans::size_of({level.width, level.height}, small.halvings);
-  BlockMeans means({level.width, level.height}, small.halvings);
-  std::optional<AreaResampler> resampler;
-  if (small.factor != 65536) resampler.emplace(halved, small.factor);
-  const std::int64_t rows = band_rows(level, band_pixels);
-  std::vector<std::byte> band(static_cast<std::size_t>(rows * level.width) * 3);
-  std::vector<std::uint8_t> mean(static_cast<std::size_t>(halved.width) * 3);
-  auto* to = reinterpret_cast<std::uint8_t*>(image.pixels.data());
-  const std::uint8_t* const end_of_image = to + image.pixels.size();
-  for (std::int64_t y = 0; y < level.height && to < end_of_image;) {
-    // To the end of a row of tiles, so that none is decoded twice.
-    const std::int64_t end = std::min((y / level.tile_height + 1) * level.tile_height, level.height);
-    const HostPixels part = pixels_at(band.data(), level.width, std::min(rows, end - y));
-    read_rgb(slide, small.level, 0, y, part, on_bad_tile);
-    for (std::int64_t row = 0; row < part.height && to < end_of_image; ++row) {
-      if (!means.add(mean.data(), part.data + row * part.pitch)) continue;
-      if (!resampler) std::copy(mean.begin(), mean.end(), to);
-      if (!resampler || resampler->add(to, mean.data())) to += image.size.width * 3;
-    }
-    y += part.height;
-  }
-  return image;
-}
-
-std::uint64_t preparation_bytes(const SlideInfo& info, const std::optional<double>& mpp) {
+std::uint64_t preparation_bytes(const SlideInfo& info, std::uint64_t most_network_bytes, const Network* network) {
   constexpr std::uint64_t buffers = std::uint64_t{1} << 20;
-  const SmallLevel small = choose_small_level(info, mpp);
-  const Level& level = info.levels[small.level];
+  const SmallLevel small = choose_small_level(info, info.mean_mpp());
   const bool is_level = small.halvings == 0 && small.factor == 65536;
-  const std::int64_t pixels = small.size.width * small.size.height;
-  const std::int64_t band = is_level ? 0 : band_rows(level, max_small_level_pixels) * level.width;
-  return buffers + static_cast<std::uint64_t>(std::max(10 * pixels, 3 * (pixels + band)));
+  const auto pixels = static_cast<std::uint64_t>(small.size.width * small.size.height);
+  const std::uint64_t reading = 3 * pixels + (is_level ? 0 : small_rows_bytes(info, small));
+  std::uint64_t bytes = buffers + std::max(10 * pixels, reading);
+  if (network == nullptr) return bytes;
+  // The small level may be there already, for stains.
+  return bytes + plan_tissue_tiles(info, *network, most_network_bytes).bytes;
 }
 
-Preparation::Preparation(const SlideContext& context, const Config& config, Admission admission)
+Preparation::Preparation(const SlideContext& context, const Config& config, Admission admission,
+                         std::shared_ptr<const Network> network)
     : slide_(context.slide),
       path_(context.path),
       mpp_(context.mpp),
-      source_(config.tissue.source),
-      rule_(rule_of(config.tissue)),
+      tissue_(config.tissue),
       on_bad_tile_(config.decode.on_bad_tile),
+      most_network_bytes_(static_cast<std::uint64_t>(config.stitch.memory_mib) << 20),
       small_(choose_small_level(context.slide.info(), context.mpp)),
-      admission_(std::move(admission)) {}
+      admission_(std::move(admission)),
+      network_(std::move(network)) {}
 
 Preparation& Preparation::of(const SlideContext& context, const Config& config) {
-  if (context.common == nullptr) context.common = std::make_shared<Preparation>(context, config);
+  if (context.common == nullptr) {
+    auto network = networks::open_tissue_network(config);
+    context.common = std::make_shared<Preparation>(context, config, Admission{}, std::move(network));
+  }
   return *context.common;
 }
 
 void Preparation::take_memory() {
   if (std::exchange(asked_, true) || !admission_.prepare) return;
-  memory_ = admission_.prepare(preparation_bytes(slide_.info(), mpp_) + admission_.beside);
+  memory_ =
+      admission_.prepare(preparation_bytes(slide_.info(), most_network_bytes_, network_.get()) + admission_.beside);
 }
 
 const SmallImage& Preparation::image() {
@@ -105,17 +70,27 @@ const SmallImage& Preparation::image() {
   return *image_;
 }
 
+Mask Preparation::make_mask() {
+  const Level& finest = slide_.info().levels.front();
+  const Size level0 = {finest.width, finest.height};
+  if (tissue_.source == TissueSource::geojson) {
+    return read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &ignored_);
+  }
+  const TissueRule rule = rule_of(tissue_);
+  if (tissue_.model.empty()) return find_tissue(image().view(), small_.scale, level0, mpp_, rule);
+  if (network_ == nullptr) throw Error("internal: the network that finds tissue isn't open");
+  const TissueNetworkTiles tiles = plan_tissue_tiles(slide_.info(), *network_, most_network_bytes_);
+  Mask mask = empty_mask(small_.size, small_.scale, level0);
+  const TissueChoice choice = {tissue_.label, tissue_.probability, on_bad_tile_};
+  mark_by_network(mask, slide_, *network_, tiles, choice, admission_.given_up);
+  drop_holes_and_specks(mask, mpp_, rule);
+  return mask;
+}
+
 std::shared_ptr<const Mask> Preparation::mask() {
   if (mask_ != nullptr) return mask_;
   take_memory();
-  const Level& finest = slide_.info().levels.front();
-  const Size level0 = {finest.width, finest.height};
-  if (source_ == TissueSource::geojson) {
-    mask_ = std::make_shared<const Mask>(
-        read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &ignored_));
-  } else {
-    mask_ = std::make_shared<const Mask>(find_tissue(image().view(), small_.scale, level0, mpp_, rule_));
-  }
+  mask_ = std::make_shared<const Mask>(make_mask());
   share_ = tissue_share(*mask_);
   return mask_;
 }

@@ -7,35 +7,18 @@
 #include <memory>
 #include <optional>
 #include <slidestream/config.hpp>
+#include <slidestream/network.hpp>
 #include <slidestream/operator.hpp>
-#include <vector>
 
 #include "image/mask.hpp"
 #include "image/small_level.hpp"
-#include "image/views.hpp"
-#include "operators/tissue/tissue.hpp"
+#include "operators/tissue/small_image.hpp"
 
 /// \file
 /// What operators find out about a slide before its pixels pass by, each of it once: its small level and where tissue
 /// is.
 
 namespace slidestream::operators {
-
-/// A whole small level in RGB, host memory.
-struct SmallImage {
-  Size size;
-  std::vector<std::byte> pixels;
-
-  ConstHostView view() const noexcept {
-    return {pixels.data(), size.width * 3, {0, 0, size.width, size.height}, size, rgb_format};
-  }
-};
-
-/// Makes a small level in the calling thread. Missing tiles are white. Memory: 3 bytes per pixel of it, and where it is
-/// reduced a band of the level: a row of its tiles, or less where that is more than `band_pixels`. \throws SlideError
-/// naming the tile on the first bad one, unless it may become white
-SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
-                            std::int64_t band_pixels = max_small_level_pixels);
 
 /// Who lets small levels into memory: of all slides of a run no more than fit. Each returns when the bytes are free,
 /// and what it returns keeps them. Empty: there is no limit.
@@ -44,25 +27,33 @@ struct Admission {
   Take prepare;              ///< while a slide is prepared. \throws StoppedError when the run gives the slide up
   Take write;                ///< while its files are written; it may outlive the slide
   std::uint64_t beside = 0;  ///< bytes that operators take beside the small level and its mask
+  /// Whether the slide is given up, asked by any thread while a network finds its tissue. Empty: never.
+  std::function<bool()> given_up;
 };
 
 /// The most bytes that reading a slide's small level and finding its tissue take: 10 per pixel, of its colours, three
-/// masks, and a table or the parts of components; or a band of the level that it is made of.
-std::uint64_t preparation_bytes(const SlideInfo& info, const std::optional<double>& mpp);
+/// masks, and a table or the parts of components; or a band of the level that it is made of. With a network that finds
+/// tissue what its tiles take besides. \param most_network_bytes  that these may take \param network  of
+/// `tissue.model`, or null \throws Error where the network can't look at the slide
+std::uint64_t preparation_bytes(const SlideInfo& info, std::uint64_t most_network_bytes, const Network* network);
 
 /// A slide's small level and its mask, each read or found when it is first asked for. One thread at a time.
 class Preparation {
  public:
-  Preparation(const SlideContext& context, const Config& config, Admission admission = {});
+  /// \param network  of `tissue.model`; null where that is empty, or nobody will ask for the mask
+  Preparation(const SlideContext& context, const Config& config, Admission admission = {},
+              std::shared_ptr<const Network> network = nullptr);
 
-  /// The one that all operators of a run share: `context.common`, which it becomes where there is none yet.
+  /// The one that all operators of a run share: `context.common`, which it becomes where there is none yet. It opens
+  /// the network of `tissue.model` then. \throws ConfigError where that can't be opened
   static Preparation& of(const SlideContext& context, const Config& config);
 
   /// From the first call of what follows on it has the memory, as long as it lives.
   /// \throws SlideError
   const SmallImage& image();
 
-  /// Where tissue is, as `tissue.source` says. \throws SlideError
+  /// Where tissue is, as `tissue.source` and `tissue.model` say. \throws SlideError; Error where the network can't look
+  /// at the slide, or fails
   std::shared_ptr<const Mask> mask();
 
   /// The part of the mask that is tissue; none where no operator asked for it.
@@ -77,15 +68,17 @@ class Preparation {
 
  private:
   void take_memory();
+  Mask make_mask();
 
   const Slide& slide_;
   std::filesystem::path path_;
   std::optional<double> mpp_;
-  TissueSource source_;
-  TissueRule rule_;
+  TissueConfig tissue_;
   BadTilePolicy on_bad_tile_;
+  std::uint64_t most_network_bytes_;
   SmallLevel small_;
   Admission admission_;
+  std::shared_ptr<const Network> network_;
   std::shared_ptr<const void> memory_;  ///< freed behind what follows
   bool asked_ = false;
   std::optional<SmallImage> image_;

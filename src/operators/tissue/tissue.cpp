@@ -145,6 +145,20 @@ void mark_tissue(Mask& mask, const std::vector<std::uint8_t>& values, const Mask
 
 }  // namespace
 
+void drop_holes_and_specks(Mask& mask, const std::optional<double>& mpp, const TissueRule& rule) {
+  // Without a pixel size holes of any size are filled, and specks stay.
+  const double pixel_um2 = mpp ? *mpp * mask.scale.x * *mpp * mask.scale.y : std::numeric_limits<double>::infinity();
+  const auto area = [&](const Component& component) { return static_cast<double>(component.pixels) * pixel_um2; };
+  const auto fill_holes = [&] {
+    if (rule.filled_um2 <= 0.0) return;
+    flip_components(mask, 0, Connectivity::four,
+                    [&](const Component& hole) { return !hole.at_border && (!mpp || area(hole) <= rule.filled_um2); });
+  };
+  fill_holes();
+  flip_components(mask, 1, Connectivity::eight, [&](const Component& speck) { return area(speck) < rule.least_um2; });
+  fill_holes();
+}
+
 Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, const std::optional<double>& mpp,
                  const TissueRule& rule) {
   const Size size = rgb.image;
@@ -177,18 +191,7 @@ Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, 
   Mask mask = empty_mask(size, scale, level0);
   mark_tissue(mask, medians, out, threshold, glass);
   std::vector<std::uint8_t>().swap(medians);
-
-  // Without a pixel size holes of any size are filled, and specks stay.
-  const double pixel_um2 = mpp ? *mpp * scale.x * *mpp * scale.y : std::numeric_limits<double>::infinity();
-  const auto area = [&](const Component& component) { return static_cast<double>(component.pixels) * pixel_um2; };
-  const auto fill_holes = [&] {
-    if (rule.filled_um2 <= 0.0) return;
-    flip_components(mask, 0, Connectivity::four,
-                    [&](const Component& hole) { return !hole.at_border && (!mpp || area(hole) <= rule.filled_um2); });
-  };
-  fill_holes();
-  flip_components(mask, 1, Connectivity::eight, [&](const Component& speck) { return area(speck) < rule.least_um2; });
-  fill_holes();
+  drop_holes_and_specks(mask, mpp, rule);
   for (std::size_t i = 0; i < mask.pixels.size(); ++i) mask.pixels[i] = out.pixels[i] == 0 ? mask.pixels[i] : 0;
   return mask;
 }

@@ -74,4 +74,7 @@ struct TissueRule {
 Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, const std::optional<double>& mpp,
                  const TissueRule& rule = {});
 
+/// Step 5 of `find_tissue`, but that nothing is taken out at the end. \param mpp  as there
+void drop_holes_and_specks(Mask& mask, const std::optional<double>& mpp, const TissueRule& rule);
+
 }  // namespace slidestream::operators

@@ -32,6 +32,7 @@ RunContext::RunContext(const Config& run_config, int run_threads, Operators run_
       decode_memory(std::make_shared<DecodeMemory>(decode_memory_bytes(run_config))),
       small_levels(std::make_shared<DecodeMemory>(small_levels_bytes(run_config))),
       all_operators(std::move(run_operators)),
+      tissue_network(tissue_network_of(run_config, all_operators)),
       operators(readers_of(all_operators)),
       needs(needs_of(operators)),
       spectrum(place_of_spectrum(operators)),

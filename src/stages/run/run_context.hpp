@@ -50,9 +50,10 @@ struct RunContext {
   const char* backend = "cpu";
   bool carried_on_device = false;  ///< rows between strips never pass through the slots
   SlotLimits limits;
-  std::shared_ptr<DecodeMemory> decode_memory;  ///< of all slides
-  std::shared_ptr<DecodeMemory> small_levels;   ///< memory of theirs, of all slides
-  Operators all_operators;                      ///< of the run
+  std::shared_ptr<DecodeMemory> decode_memory;    ///< of all slides
+  std::shared_ptr<DecodeMemory> small_levels;     ///< memory of theirs, of all slides
+  Operators all_operators;                        ///< of the run
+  std::shared_ptr<const Network> tissue_network;  ///< of `tissue.model`, where an operator wants to know tissue
   Operators operators;                  ///< of these, the ones that pixels pass by: what stages mean by an operator
   std::vector<OperatorNeeds> needs;     ///< of `operators`
   std::vector<std::size_t> ranks;       ///< their places among `all_operators`

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "networks/tissue_network.hpp"
 #include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/outlines.hpp"
 #include "operators/tissue/preparation.hpp"
@@ -10,6 +11,15 @@
 #include "slide/file.hpp"
 
 namespace slidestream {
+namespace {
+
+bool look_at_small_levels(const Operators& operators) {
+  return std::ranges::any_of(operators, [](const auto& op) {
+    return op->looks_at_small_level() || (op->network() != nullptr && op->network()->tiles().tissue_only);
+  });
+}
+
+}  // namespace
 
 std::uint64_t small_levels_bytes(const Config& config) noexcept {
   constexpr std::uint64_t least = std::uint64_t{64} << 20;
@@ -21,12 +31,15 @@ std::uint64_t stains_bytes(const Config& config, const SlideInfo& info) {
   return operators::stained_blocks_bytes(info, info.mean_mpp(), config.stain.mpp);
 }
 
-std::uint64_t small_level_bytes(const Config& config, const Operators& operators, const SlideInfo& info) {
-  const auto looks = [](const auto& op) {
-    return op->looks_at_small_level() || (op->network() != nullptr && op->network()->tiles().tissue_only);
-  };
-  if (std::ranges::none_of(operators, looks)) return 0;
-  return operators::preparation_bytes(info, info.mean_mpp()) + stains_bytes(config, info);
+std::shared_ptr<const Network> tissue_network_of(const Config& config, const Operators& operators) {
+  return look_at_small_levels(operators) ? networks::open_tissue_network(config) : nullptr;
+}
+
+std::uint64_t small_level_bytes(const Config& config, const Operators& operators, const SlideInfo& info,
+                                const Network* tissue) {
+  if (!look_at_small_levels(operators)) return 0;
+  const std::uint64_t most_network_bytes = static_cast<std::uint64_t>(config.stitch.memory_mib) << 20;
+  return operators::preparation_bytes(info, most_network_bytes, tissue) + stains_bytes(config, info);
 }
 
 std::uint64_t most_writing_bytes(std::uint64_t pixels) noexcept {

@@ -24,8 +24,13 @@ std::uint64_t small_levels_bytes(const Config& config) noexcept;
 /// What preparing a slide takes beside its small level and mask.
 std::uint64_t stains_bytes(const Config& config, const SlideInfo& info);
 
-/// The most that preparing a slide takes; 0 where no operator looks at its small level.
-std::uint64_t small_level_bytes(const Config& config, const Operators& operators, const SlideInfo& info);
+/// The network of `tissue.model`, where an operator looks at small levels; else null. \throws ConfigError
+std::shared_ptr<const Network> tissue_network_of(const Config& config, const Operators& operators);
+
+/// The most that preparing a slide takes; 0 where no operator looks at its small level. \param tissue  of
+/// `tissue_network_of` \throws Error where that can't look at the slide
+std::uint64_t small_level_bytes(const Config& config, const Operators& operators, const SlideInfo& info,
+                                const Network* tissue);
 
 /// The most that writing a mask of so many pixels takes, with its outlines.
 std::uint64_t most_writing_bytes(std::uint64_t pixels) noexcept;

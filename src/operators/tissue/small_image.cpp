@@ -1,0 +1,76 @@
+#include "operators/tissue/small_image.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <slidestream/stitch.hpp>
+
+#include "image/block_means.hpp"
+
+namespace slidestream::operators {
+namespace {
+
+HostPixels pixels_at(std::byte* data, std::int64_t width, std::int64_t height) {
+  return {reinterpret_cast<std::uint8_t*>(data), width * 3, width, height, rgb_format};
+}
+
+/// Of the level that a small level is made of: what is read at a time.
+std::int64_t band_rows(const Level& level, std::int64_t band_pixels) {
+  return std::clamp<std::int64_t>(band_pixels / level.width, 1, std::min(level.tile_height, level.height));
+}
+
+bool is_level(const SmallLevel& small) noexcept { return small.halvings == 0 && small.factor == 65536; }
+
+}  // namespace
+
+void read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                     const std::function<void(const std::uint8_t* row)>& take, std::int64_t band_pixels) {
+  const Level& level = slide.info().levels[small.level];
+  const Size halved = BlockMeans::size_of({level.width, level.height}, small.halvings);
+  BlockMeans means({level.width, level.height}, small.halvings);
+  std::optional<AreaResampler> resampler;
+  if (small.factor != 65536) resampler.emplace(halved, small.factor);
+  const std::int64_t rows = band_rows(level, band_pixels);
+  std::vector<std::byte> band(static_cast<std::size_t>(rows * level.width) * 3);
+  std::vector<std::uint8_t> mean(static_cast<std::size_t>(halved.width) * 3);
+  std::vector<std::uint8_t> made(static_cast<std::size_t>(small.size.width) * 3);
+  std::int64_t left = small.size.height;
+  for (std::int64_t y = 0; y < level.height && left > 0;) {
+    // To the end of a row of tiles, so that none is decoded twice.
+    const std::int64_t end = std::min((y / level.tile_height + 1) * level.tile_height, level.height);
+    const HostPixels part = pixels_at(band.data(), level.width, std::min(rows, end - y));
+    read_rgb(slide, small.level, 0, y, part, on_bad_tile);
+    for (std::int64_t row = 0; row < part.height && left > 0; ++row) {
+      if (!means.add(mean.data(), part.data + row * part.pitch)) continue;
+      if (resampler && !resampler->add(made.data(), mean.data())) continue;
+      take(resampler ? made.data() : mean.data());
+      --left;
+    }
+    y += part.height;
+  }
+}
+
+std::uint64_t small_rows_bytes(const SlideInfo& info, const SmallLevel& small) {
+  const Level& level = info.levels[small.level];
+  const Size halved = BlockMeans::size_of({level.width, level.height}, small.halvings);
+  return static_cast<std::uint64_t>(3 * band_rows(level, max_small_level_pixels) * level.width) +
+         AreaResampler::bytes(halved, small.factor) + static_cast<std::uint64_t>(halved.width) * 20;
+}
+
+SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                            std::int64_t band_pixels) {
+  SmallImage image;
+  image.size = small.size;
+  image.pixels.resize(static_cast<std::size_t>(small.size.width * small.size.height) * 3);
+  if (is_level(small)) {
+    read_rgb(slide, small.level, 0, 0, pixels_at(image.pixels.data(), small.size.width, small.size.height),
+             on_bad_tile);
+    return image;
+  }
+  auto* to = reinterpret_cast<std::uint8_t*>(image.pixels.data());
+  const std::int64_t samples = small.size.width * 3;
+  const auto keep = [&](const std::uint8_t* row) { to = std::copy_n(row, samples, to); };
+  read_small_rows(slide, small, on_bad_tile, keep, band_pixels);
+  return image;
+}
+
+}  // namespace slidestream::operators
