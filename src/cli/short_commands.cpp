@@ -47,9 +47,9 @@ const std::vector<ShortCommand>& short_commands() {
         {"--model", "tissue", "model", "A network that finds tissue, an ONNX file"}},
        {},
        "Examples:\n"
-       "  pipeline tissue slides/ -o found       masks and outlines in found/images, areas in found/slides.csv\n"
-       "  pipeline tissue slides/ --source geojson -o found     outlines from SLIDE.geojson beside each slide\n"
-       "  pipeline tissue slides/ --model grandqc.onnx -o found  as a network finds it"},
+       "  pipeline tissue slides/ -o found              masks and outlines in found/images, areas in found/slides.csv\n"
+       "  pipeline tissue slides/ --source geojson      outlines from SLIDE.geojson beside each slide\n"
+       "  pipeline tissue slides/ --model found.onnx    as a network finds it"},
       {"features",
        "model",
        "Run a network over the tiles with tissue and write its vectors as HDF5",

@@ -30,9 +30,8 @@ std::vector<ConfigKey> tissue_keys() {
       choice("tissue", "source", &Config::tissue, &TissueConfig::source, tissue_names,
              "Where the mask of tissue comes from, for all that want one: auto (found by its saturation at 8 "
              "micrometres per pixel, or by tissue.model; holes in tissue are filled), or geojson (polygons in level 0 "
-             "pixels, "
-             "in SLIDE.geojson beside the slide). Memory: while a slide is looked at, about 10 bytes per pixel of that "
-             "size, at most 640 MiB. Default auto."),
+             "pixels, in SLIDE.geojson beside the slide). Memory: while a slide is looked at, about 10 bytes per pixel "
+             "of that size, at most 640 MiB. Default auto."),
       real("tissue", "share", &Config::tissue, &TissueConfig::share, 0.0, 1.0,
            "Share of a window that is tissue from which on the window counts as tissue, 0 to 1. Default 0.5."),
       choice("tissue", "method", &Config::tissue, &TissueConfig::method, method_names,
@@ -44,11 +43,10 @@ std::vector<ConfigKey> tissue_keys() {
               "0."),
       path("tissue", "model", &Config::tissue, &TissueConfig::model,
            "A network that finds tissue in place of the rule of saturation: an ONNX file, with its settings in a file "
-           "of "
-           "the same name that ends in .toml beside it (MODEL.toml), in a section [model], of which mpp is needed. It "
-           "gives a channel of probabilities, a channel for each of two classes, or labels, and runs on the CPU. Not "
-           "beside tissue.source = \"geojson\", tissue.method and tissue.threshold. Memory: rows of its tiles while a "
-           "slide is looked at, at most stitch.memory_mib. Default \"\"."),
+           "of the same name that ends in .toml beside it (MODEL.toml), in a section [model], of which mpp is needed. "
+           "It gives a channel of probabilities, a channel for each of two classes, or labels, and runs on the CPU. "
+           "Not beside tissue.source = \"geojson\", tissue.method and tissue.threshold. Memory: rows of its tiles "
+           "while a slide is looked at, at most stitch.memory_mib. Default \"\"."),
       integer("tissue", "class", &Config::tissue, &TissueConfig::label, 0, 65535,
               "With tissue.model: the class that is tissue, from 0. A network of one channel gives the probability of "
               "class 1. Default 1."),
@@ -64,8 +62,7 @@ std::vector<ConfigKey> tissue_keys() {
              "blue as ink). With tissue.model and outlines it decides only what stains are fitted to. Default drop."),
       real("tissue", "simplify_px", &Config::tissue, &TissueConfig::simplify_px, 0.0, 10.0,
            "How far the outlines in SLIDE.tissue.geojson may lie from the mask's, in its pixels (8 micrometres), 0 to "
-           "10: "
-           "corners are left out accordingly. 0 means the mask's own outlines. Default 1.0."),
+           "10: corners are left out accordingly. 0 means the mask's own outlines. Default 1.0."),
   };
 }
 

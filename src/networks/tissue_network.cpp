@@ -61,8 +61,12 @@ Result naming(const Config& config, const std::function<Result()>& call) {
     return call();
   } catch (const ConfigError& error) {
     std::string text = std::string("tissue.model: ") + error.what();
-    if (text.find(" model.") != std::string::npos)
+    const bool has_settings = text.find(" model.") != std::string::npos;
+    // That one is the run's.
+    const bool of_runtime = text.find(" model.runtime") != std::string::npos;
+    if (has_settings && !of_runtime) {
       text += " (settings of this network are in " + settings_file(config.tissue.model) + ")";
+    }
     throw ConfigError(text);
   }
 }

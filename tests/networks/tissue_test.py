@@ -264,7 +264,9 @@ class Tissue(Models):
                 ((make("odd", CAST, 1, tile=32),), "model.tile is 32 in odd.toml"),
                 ((make("mistaken", CAST, 1, tyle=32),), "unknown key 'tyle'"),
                 ((self.cast, "tissue.class=2"), "tissue.class is 2, and it has the classes 0 and 1"),
-                ((self.cast, "model.runtime=/none.so"), "model.runtime: ONNX Runtime can't be"),
+                ((self.cast, "model.runtime=/none.so"),
+                 "tissue.model: model.runtime: ONNX Runtime can't be loaded: /none.so: cannot open shared object file: No such "
+                 "file or directory\n"),
                 ((self.cast, "tissue.method=otsu"), "tissue.method can't stand beside tissue.model"),
                 ((self.cast, "tissue.threshold=20"), "tissue.threshold can't stand beside tissue.model"),
                 ((self.cast, "tissue.source=geojson"), 'tissue.source = "geojson" can\'t stand beside tissue.model'),
