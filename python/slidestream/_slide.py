@@ -73,6 +73,16 @@ class Slide:
         self._channel = channel_number(channel)
         self._srgb = choice("colour", colour, ("file", "srgb")) == "srgb"
         self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel, self._srgb)
+        self._other: Optional[_core.OpenSlide] = None
+
+    def _in_colour(self, colour: Optional[Literal["file", "srgb"]]) -> _core.OpenSlide:
+        """The open slide with these colours. Two threads may open the other one twice; one of them stays."""
+        core, other = self._core, self._other
+        if colour is None or (choice("colour", colour, ("file", "srgb")) == "srgb") == self._srgb or isinstance(core, _Closed):
+            return core
+        if other is None:
+            other = self._other = _core.OpenSlide(str(core.path), self._mpp or 0.0, self._channel, not self._srgb)
+        return other
 
     def __reduce__(self) -> Tuple[object, ...]:
         return _open, (str(self._core.path), self._mpp, self._channel, "srgb" if self._srgb else "file", "white" if self._white else "fail")
@@ -80,6 +90,7 @@ class Slide:
     def close(self) -> None:
         """Closes the file. The object can't be used afterwards; closing it again does nothing."""
         self._core = _Closed(str(self._core.path))  # type: ignore[assignment]
+        self._other = None
 
     def __enter__(self) -> Slide:
         return self
@@ -206,6 +217,7 @@ class Slide:
         *,
         mpp: Optional[float] = None,
         fill: int = 255,
+        colour: Optional[Literal["file", "srgb"]] = None,
     ) -> numpy.typing.NDArray[numpy.uint8]: ...
 
     @overload
@@ -218,6 +230,7 @@ class Slide:
         *,
         mpp: Optional[float] = None,
         fill: int = 255,
+        colour: Optional[Literal["file", "srgb"]] = None,
     ) -> Union[numpy.typing.NDArray[numpy.uint8], DeviceArray]: ...
 
     def read_region(
@@ -229,6 +242,7 @@ class Slide:
         *,
         mpp: Optional[float] = None,
         fill: int = 255,
+        colour: Optional[Literal["file", "srgb"]] = None,
     ) -> Union[numpy.typing.NDArray[numpy.uint8], DeviceArray]:
         """Reads a rectangle of a level. The arguments stand in OpenSlide's order, and the pixels are OpenSlide's.
 
@@ -247,6 +261,8 @@ class Slide:
                 rounded half up (docs/stitching.md). Within 2 % of a level's they are the level's own.
             fill: Value of all that lies beyond the level, 0 to 255. (What OpenSlide makes transparent there is 0 after
                 its ``convert("RGB")``.) A tile that is missing in the file is white.
+            colour: As the slide's own, for this rectangle alone. Default: the slide's. The first one with the other
+                opens the file again.
 
         Returns:
             Height x width x 3, uint8: red, green, blue. It owns its memory, and outlives the slide. On a GPU a
@@ -264,9 +280,10 @@ class Slide:
         level = whole("level", level)
         one_of_level_and_mpp(level, resolution)
         fill = whole("fill", fill)
+        core = self._in_colour(colour)
         if number is None:
-            return self._core.read_region(x, y, level, width, height, resolution, fill, self._white)
-        array, notes = self._core.read_region_on(number, x, y, level, width, height, resolution, fill, self._white)
+            return core.read_region(x, y, level, width, height, resolution, fill, self._white)
+        array, notes = core.read_region_on(number, x, y, level, width, height, resolution, fill, self._white)
         log_notes(notes)
         return array
 

@@ -262,7 +262,7 @@ def tiles(
         slide_mpp: Micrometres per pixel of level 0, in place of what the slides say.
         channel: Of slides that have several channels the one to read, from 0, as grey.
         colour: ``"file"``: colours as they are coded; ``"srgb"``: converted from each slide's ICC profile to sRGB. A slide
-            without a usable one stays as it is (``Slide.is_srgb``). Tiles that are converted are decoded on the CPU.
+            without a usable one stays as it is (``Slide.is_srgb``).
         threads: That decode; 0: as many as processors that the process may use. On a GPU: that read, and wait for it,
             each a group of windows at a time; 0: at most 12.
         prefetch: Batches that are made ahead.

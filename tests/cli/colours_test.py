@@ -1,7 +1,9 @@
 """Slides as other programs write their colours: `PIPELINE=path colours_test.py [CLASS ...]`."""
 
+import base64
 import io
 import json
+import re
 import struct
 import unittest
 
@@ -249,6 +251,37 @@ class Srgb(Case):
         # Pillow's has 8 bits on the way.
         self.assertLessEqual(numpy.abs(found - expected).max(), 2)
         self.assertLess((found != expected).mean(), 0.15)
+
+    def assertConverted(self, found, tolerance):
+        """An image with a loss is that of the converted picture, and not that of the file's."""
+        size = found.size
+        found = numpy.asarray(found.convert("RGB")).astype(int)
+
+        def mean_difference(image):
+            small = Image.fromarray(image.astype(numpy.uint8)).resize(size, Image.BOX)
+            return numpy.abs(found - numpy.asarray(small).astype(int)).mean()
+
+        self.assertLess(mean_difference(self.expected()), tolerance)
+        self.assertGreater(mean_difference(self.image), 3 * tolerance)
+
+    def test_deep_zoom_has_converted_colours_and_their_profile(self):
+        self.assertDone(run("convert", self.slide, self.folder / "made.dzi", "--tile", 1024, "--quality", 95, "--set",
+                            "input.colour=srgb"))
+        tile = Image.open(max((self.folder / "made_files").glob("*/0_0.jpg"), key=lambda file: int(file.parent.name)))
+        self.assertEqual(tile.size, (700, 600))
+        self.assertIn("sRGB", ImageCms.getProfileDescription(ImageCms.ImageCmsProfile(io.BytesIO(tile.info["icc_profile"]))))
+        self.assertConverted(tile, 1.5)
+
+    def test_thumbnails_of_reports_are_converted(self):
+        for colour in "file", "srgb":
+            self.out = self.folder / colour
+            self.assertDone(run(self.slide, "--out", self.out, "--set", f"input.colour={colour}"))
+            page = self.folder / f"{colour}.html"
+            self.assertDone(run("report", self.out, "--html", page))
+            images = [Image.open(io.BytesIO(base64.b64decode(part + "=" * (-len(part) % 4))))
+                      for part in re.findall(r"/9j/[A-Za-z0-9+/]+", page.read_text(encoding="utf-8"))]
+            self.assertEqual(len(images), 1)
+            self.assertConverted(images[0], 3)
 
     def test_spectra_are_those_of_the_converted_image(self):
         converted = self.folder / "converted.ome.tif"

@@ -275,3 +275,39 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert (slide.read_region((0, 0), 0, (1200, 900)) == before).all()
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=os.environ)
+
+
+@pytest.fixture
+def with_profile(tmp_path):
+    """A slide of one colour, and what that becomes: its profile is sRGB's with red and green changed over."""
+    cms = pytest.importorskip("PIL.ImageCms")
+    profile = bytearray(cms.ImageCmsProfile(cms.createProfile("sRGB")).tobytes())
+    entries = {bytes(profile[at:at + 4]): at for at in range(132, 132 + 12 * int.from_bytes(profile[128:132], "big"), 12)}
+    profile[entries[b"rXYZ"]:entries[b"rXYZ"] + 4] = b"gXYZ"
+    profile[entries[b"gXYZ"]:entries[b"gXYZ"] + 4] = b"rXYZ"
+    pixels = numpy.full((64, 64, 3), (200, 40, 90), numpy.uint8)
+    directory = tagged_tiff.Directory(64, 64, [pixels.tobytes()], tile=64).set(34675, tagged_tiff.UNDEFINED, bytes(profile))
+    return tagged_tiff.write(tmp_path / "slide.tif", directory), (200, 40, 90), (40, 200, 90)
+
+
+def test_a_region_has_the_colours_that_are_asked_for(with_profile):
+    path, coded, converted = with_profile
+
+    def colour_of(slide, **options):
+        return slide.read_region((10, 10), 0, (20, 20), **options)
+
+    for own, expected in (("file", coded), ("srgb", converted)):
+        slide = ss.Slide(path, colour=own)
+        assert slide.is_srgb == (own == "srgb")
+        for options in ({}, {"colour": None}, {"colour": own}):
+            assert numpy.abs(colour_of(slide, **options).astype(int) - expected).max() <= 1
+        assert numpy.abs(colour_of(slide, colour="file").astype(int) - coded).max() == 0
+        # Pillow rounds the curve and the primaries.
+        assert numpy.abs(colour_of(slide, colour="srgb").astype(int) - converted).max() <= 1
+        assert numpy.abs(colour_of(pickle.loads(pickle.dumps(slide)), colour="srgb").astype(int) - converted).max() <= 1
+    with pytest.raises(ss.ConfigError, match="colour"):
+        colour_of(slide, colour="grey")
+    slide.close()
+    for name in ("file", "srgb"):
+        with pytest.raises(ss.Error, match="this slide was closed"):
+            colour_of(slide, colour=name)
