@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/word_bits.hpp"
 
 /// \file

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg/jpeg_coding.hpp"
 

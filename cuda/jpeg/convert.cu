@@ -5,33 +5,46 @@
 namespace slidestream::cuda {
 namespace {
 
-template <OctetKind kind, bool with_luminance>
+template <OctetKind kind, bool with_luminance, ColoursBy by>
 void launch(const JpegDeviceBatch& batch, std::uint32_t most_stretches, cudaStream_t stream) {
-  convert<kind, with_luminance>
+  convert<kind, with_luminance, by>
       <<<stretch_grid(batch.tile_count, most_stretches), 32 * stretch_warps, 0, stream>>>(batch);
   SLIDESTREAM_CUDA_LAUNCHED();
 }
 
-template <OctetKind kind>
+template <OctetKind kind, ColoursBy by>
 void launch(const JpegDeviceBatch& batch, std::uint32_t kinds, std::uint32_t most_stretches, cudaStream_t stream) {
   if ((kinds >> static_cast<unsigned>(kind) & 1U) == 0) return;
   if (batch.luminance == nullptr) {
-    launch<kind, false>(batch, most_stretches, stream);
+    launch<kind, false, by>(batch, most_stretches, stream);
   } else {
-    launch<kind, true>(batch, most_stretches, stream);
+    launch<kind, true, by>(batch, most_stretches, stream);
   }
+}
+
+template <ColoursBy by>
+void launch_kinds(const JpegDeviceBatch& batch, std::uint32_t kinds, std::uint32_t most_stretches,
+                  cudaStream_t stream) {
+  launch<OctetKind::none, by>(batch, kinds, most_stretches, stream);
+  launch<OctetKind::h2v2, by>(batch, kinds, most_stretches, stream);
+  launch<OctetKind::h2v1, by>(batch, kinds, most_stretches, stream);
+  launch<OctetKind::full, by>(batch, kinds, most_stretches, stream);
+  launch<OctetKind::full_rgb, by>(batch, kinds, most_stretches, stream);
+  launch<OctetKind::grey, by>(batch, kinds, most_stretches, stream);
 }
 
 }  // namespace
 
 void launch_convert(const JpegDeviceBatch& batch, std::uint32_t kinds, std::uint32_t most_stretches,
                     cudaStream_t stream) {
-  launch<OctetKind::none>(batch, kinds, most_stretches, stream);
-  launch<OctetKind::h2v2>(batch, kinds, most_stretches, stream);
-  launch<OctetKind::h2v1>(batch, kinds, most_stretches, stream);
-  launch<OctetKind::full>(batch, kinds, most_stretches, stream);
-  launch<OctetKind::full_rgb>(batch, kinds, most_stretches, stream);
-  launch<OctetKind::grey>(batch, kinds, most_stretches, stream);
+  switch (colours_by(batch.colours)) {
+    case ColoursBy::matrix:
+      return launch_kinds<ColoursBy::matrix>(batch, kinds, most_stretches, stream);
+    case ColoursBy::every:
+      return launch_kinds<ColoursBy::every>(batch, kinds, most_stretches, stream);
+    case ColoursBy::file:
+      return launch_kinds<ColoursBy::file>(batch, kinds, most_stretches, stream);
+  }
 }
 
 }  // namespace slidestream::cuda

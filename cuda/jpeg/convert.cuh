@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cuda/colour/device_convert.cuh"
 #include "cuda/jpeg/component_layout.hpp"
 #include "cuda/jpeg/device_batch.hpp"
 #include "cuda/jpeg/octets.hpp"
@@ -13,7 +14,8 @@
 /// \file
 /// From components to RGB in the plane, and to luminance beside it where the batch wants both. A warp takes a stretch
 /// of a tile, 256 columns and 32 rows: a lane eight columns, two rows at a time. RGB goes through shared memory, so
-/// that its rows leave it in whole vectors; a lane's luminance is one.
+/// that its rows leave it in whole vectors; a lane's luminance is one. Where colours are converted, that happens in
+/// between, and luminance is made of what comes out.
 
 namespace slidestream::cuda {
 namespace {
@@ -101,20 +103,29 @@ struct LuminanceRows {
   }
 };
 
-template <OctetKind kind, bool with_luminance>
+template <OctetKind kind, bool with_luminance, ColoursBy by>
 __device__ __forceinline__ void convert_stretch(const ComponentLayout& layout, const std::uint8_t* samples,
                                                 const Stretch& stretch, const LuminanceRows& luminance,
-                                                std::uint8_t* staged, bool inverted) {
+                                                std::uint8_t* staged, bool inverted,
+                                                const PixelConverter<by>& converter) {
   const std::uint32_t lane = threadIdx.x % 32;
   const std::uint32_t column = min(stretch.first_column / 8 + lane, layout.frame_width() / 8 - 1);
   const WarpColumn source(layout, samples, column, kind == OctetKind::h2v2 || kind == OctetKind::h2v1,
                           kind == OctetKind::grey && inverted);
-  const auto sink = [&](int i, const std::uint32_t(&words)[12], const Octet(&octets)[2]) {
+  const auto sink = [&](int i, std::uint32_t(&words)[12], Octet(&octets)[2]) {
     const std::uint32_t y = 2 * static_cast<std::uint32_t>(i);
+    if constexpr (by != ColoursBy::file) {
+#pragma unroll
+      for (std::uint32_t k = 0; k < 2; ++k) {
+        octets[k].low = converter.convert_four(words + 6 * k);
+        octets[k].high = converter.convert_four(words + 6 * k + 3);
+      }
+    }
     if constexpr (with_luminance) {
       const std::uint32_t x = stretch.first_column + 8 * lane;
       luminance.write(stretch, x, y, octets[0]);
       luminance.write(stretch, x, y + 1, octets[1]);
+      if (stretch.pitch == 0) return;
     }
     __syncwarp();
 #pragma unroll
@@ -125,27 +136,32 @@ __device__ __forceinline__ void convert_stretch(const ComponentLayout& layout, c
     __syncwarp();
     write_rows(stretch, staged, y, lane);
   };
-  convert_octets<kind, with_luminance>(source, static_cast<int>(stretch.first_row / 2),
-                                       static_cast<int>((stretch.end_row + 1) / 2), sink);
+  convert_octets<kind, with_luminance && by == ColoursBy::file>(source, static_cast<int>(stretch.first_row / 2),
+                                                                static_cast<int>((stretch.end_row + 1) / 2), sink);
 }
 
 /// Pixel by pixel, at any address.
-template <bool with_luminance>
+template <bool with_luminance, ColoursBy by>
 __device__ __forceinline__ void convert_plainly(const ComponentLayout& layout, const std::uint8_t* samples,
                                                 const Stretch& stretch, const LuminanceRows& luminance,
-                                                std::uint32_t first_wanted, bool inverted) {
+                                                std::uint32_t first_wanted, bool inverted,
+                                                const PixelConverter<by>& converter) {
   const std::uint32_t begin = max(stretch.first_column, first_wanted);
   const std::uint32_t end = min(stretch.first_column + stretch_columns, stretch.columns);
   for (std::uint32_t y = stretch.first_row; y < stretch.end_row; ++y) {
     for (std::uint32_t x = begin + threadIdx.x % 32; x < end; x += 32) {
-      const Rgb rgb = rgb_at(layout, samples, inverted, x, y);
+      Rgb rgb = rgb_at(layout, samples, inverted, x, y);
+      if constexpr (by != ColoursBy::file) rgb = converter.of(rgb);
+      if constexpr (with_luminance) {
+        luminance.to[static_cast<std::uint64_t>(y) * luminance.pitch + x] =
+            by == ColoursBy::file ? luminance_at(layout, samples, rgb, x, y)
+                                  : slidestream::luminance(rgb.red, rgb.green, rgb.blue);
+        if (stretch.pitch == 0) continue;
+      }
       std::uint8_t* const to = stretch.to + static_cast<std::uint64_t>(y) * stretch.pitch + 3 * x;
       to[0] = rgb.red;
       to[1] = rgb.green;
       to[2] = rgb.blue;
-      if constexpr (with_luminance) {
-        luminance.to[static_cast<std::uint64_t>(y) * luminance.pitch + x] = luminance_at(layout, samples, rgb, x, y);
-      }
     }
   }
 }
@@ -155,13 +171,20 @@ __device__ __forceinline__ void convert_plainly(const ComponentLayout& layout, c
 constexpr int blocks_at_once(OctetKind kind) { return kind == OctetKind::full || kind == OctetKind::full_rgb ? 2 : 3; }
 
 /// Tiles of one kind; for others blocks have nothing to do.
-template <OctetKind kind, bool with_luminance>
+template <OctetKind kind, bool with_luminance, ColoursBy by>
 __global__ void __launch_bounds__(32 * stretch_warps, blocks_at_once(kind))
     convert(const __grid_constant__ JpegDeviceBatch batch) {
   __shared__ __align__(16) std::uint8_t stages[stretch_warps][kind == OctetKind::none ? 16 : 2 * row_bytes];
   if (batch.verdicts[blockIdx.x] != 0) return;  // the CPU's
   const JpegDeviceTile tile = batch.tiles[blockIdx.x];
   if (kind_of(tile) != kind) return;
+  const ColourTables* tables = nullptr;
+  if constexpr (by == ColoursBy::matrix) {
+    __shared__ __align__(16) ColourTables shared_tables;
+    load_tables<32 * stretch_warps>(shared_tables, batch.colours.program);
+    tables = &shared_tables;
+  }
+  const PixelConverter<by> converter{batch.colours, tables};
   const JpegCoding& coding = batch.codings[tile.coding];
   const ComponentLayout layout(coding, tile);
   const std::uint8_t* const samples = batch.components + std::uint64_t{64} * tile.first_block;
@@ -174,9 +197,9 @@ __global__ void __launch_bounds__(32 * stretch_warps, blocks_at_once(kind))
   const bool inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
   for_each_stretch(tile, batch.plane + tile.origin, tile.pitch, [&](const Stretch& stretch) {
     if constexpr (kind == OctetKind::none) {
-      convert_plainly<with_luminance>(layout, samples, stretch, luminance, tile.first_column, inverted);
+      convert_plainly<with_luminance, by>(layout, samples, stretch, luminance, tile.first_column, inverted, converter);
     } else {
-      convert_stretch<kind, with_luminance>(layout, samples, stretch, luminance, staged, inverted);
+      convert_stretch<kind, with_luminance, by>(layout, samples, stretch, luminance, staged, inverted, converter);
     }
   });
 }

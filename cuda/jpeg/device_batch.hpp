@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cuda/colour/colour_program.hpp"
 #include "cuda/jpeg/decoder_memory.hpp"
 #include "cuda/jpeg/jpeg_batch.hpp"
 
@@ -33,6 +34,7 @@ struct JpegDeviceBatch {
   std::uint32_t rectangle_count;
   std::uint32_t group_count;
   const JpegDeviceLuminance* luminance;  ///< by tile, where it is wanted beside RGB; else null
+  DeviceColours colours;                 ///< what RGB is converted by; luminance is that of converted RGB then
 };
 
 /// How the fused kernel is laid out on the device.

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/jpeg_coding.hpp"
 #include "cuda/jpeg/word_bits.hpp"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codec/luminance.hpp"
+#include "cuda/colour/convert_colour.hpp"
 #include "cuda/jpeg/component_layout.hpp"
 #include "cuda/jpeg/entropy.hpp"
 #include "cuda/jpeg/idct.hpp"
@@ -222,20 +224,30 @@ class HostColumn : public OctetColumn {
   std::uint32_t column_;
 };
 
-/// Where a pixel's luminance goes. `plane` null: it isn't wanted.
-struct HostLuminance {
-  std::uint8_t* plane = nullptr;
-  JpegDeviceLuminance place{};
+/// Where a tile's pixels go, converted where there are `colours`.
+struct HostPixelWriter {
+  const JpegDeviceTile& tile;
+  std::uint8_t* plane;
+  const JpegDeviceLuminance* beside;  ///< null: luminance isn't wanted
+  const ColourProgram* colours;
 
-  void write(std::uint32_t x, std::uint32_t y, std::uint8_t value) const {
-    if (plane != nullptr) plane[place.origin + std::int64_t{y} * place.pitch + x] = value;
+  /// \param grey  luminance of what isn't converted
+  void write(std::uint32_t x, std::uint32_t y, Rgb rgb, std::uint8_t grey) const {
+    if (colours != nullptr) {
+      rgb = converted_by_steps(*colours, rgb);
+      grey = luminance(rgb.red, rgb.green, rgb.blue);
+    }
+    if (beside != nullptr) plane[beside->origin + std::int64_t{y} * beside->pitch + x] = grey;
+    if (beside != nullptr && tile.pitch == 0) return;
+    const std::uint8_t bytes[] = {rgb.red, rgb.green, rgb.blue};
+    std::copy_n(bytes, 3, plane + tile.origin + std::int64_t{y} * tile.pitch + 3 * std::int64_t{x});
   }
 };
 
 /// Rows of the rectangle that is wanted, octet by octet.
 template <OctetKind kind>
 void convert_by_octets(const JpegDeviceTile& tile, const ComponentLayout& layout, const std::uint8_t* samples,
-                       std::uint8_t* plane, const HostLuminance& luminance) {
+                       const HostPixelWriter& writer) {
   const std::uint32_t end_row = std::uint32_t{tile.first_row} + tile.rows;
   const std::uint32_t end_column = std::uint32_t{tile.first_column} + tile.columns;
   for (std::uint32_t column = tile.first_column / 8U; 8 * column < end_column; ++column) {
@@ -246,10 +258,9 @@ void convert_by_octets(const JpegDeviceTile& tile, const ComponentLayout& layout
         if (y < tile.first_row || y >= end_row) continue;
         for (std::uint32_t x = 8 * column; x < std::min(8 * column + 8, end_column); ++x) {
           if (x < tile.first_column) continue;
-          std::memcpy(plane + tile.origin + std::int64_t{y} * tile.pitch + 3 * std::int64_t{x},
-                      reinterpret_cast<const std::uint8_t*>(words + 6 * j) + 3 * (x % 8), 3);
-          luminance.write(x, y,
-                          static_cast<std::uint8_t>((x % 8 < 4 ? octets[j].low : octets[j].high) >> (8 * (x % 4))));
+          const std::uint8_t* const from = reinterpret_cast<const std::uint8_t*>(words + 6 * j) + 3 * (x % 8);
+          writer.write(x, y, {from[0], from[1], from[2]},
+                       static_cast<std::uint8_t>((x % 8 < 4 ? octets[j].low : octets[j].high) >> (8 * (x % 4))));
         }
       }
     };
@@ -258,36 +269,34 @@ void convert_by_octets(const JpegDeviceTile& tile, const ComponentLayout& layout
 }
 
 void convert_pixel_by_pixel(const JpegDeviceTile& tile, const ComponentLayout& layout, const std::uint8_t* samples,
-                            std::uint8_t* plane, const HostLuminance& luminance) {
+                            const HostPixelWriter& writer) {
   for (std::uint32_t y = tile.first_row; y < std::uint32_t{tile.first_row} + tile.rows; ++y) {
     for (std::uint32_t x = tile.first_column; x < std::uint32_t{tile.first_column} + tile.columns; ++x) {
       const Rgb rgb = rgb_at(layout, samples, (tile.flags & JpegDeviceTile::inverted) != 0, x, y);
-      const std::uint8_t bytes[] = {rgb.red, rgb.green, rgb.blue};
-      std::copy_n(bytes, 3, plane + tile.origin + std::int64_t{y} * tile.pitch + 3 * std::int64_t{x});
-      luminance.write(x, y, luminance_at(layout, samples, rgb, x, y));
+      writer.write(x, y, rgb, luminance_at(layout, samples, rgb, x, y));
     }
   }
 }
 
 /// A tile's components to RGB, and to luminance beside it.
-void convert(const JpegDeviceTile& tile, const JpegCoding& coding, const std::uint8_t* samples, std::uint8_t* plane,
-             const HostLuminance& luminance) {
+void convert(const JpegDeviceTile& tile, const JpegCoding& coding, const std::uint8_t* samples,
+             const HostPixelWriter& writer) {
   const ComponentLayout layout(coding, tile);
   switch (kind_of(tile)) {
     case OctetKind::h2v2:
-      return convert_by_octets<OctetKind::h2v2>(tile, layout, samples, plane, luminance);
+      return convert_by_octets<OctetKind::h2v2>(tile, layout, samples, writer);
     case OctetKind::h2v1:
-      return convert_by_octets<OctetKind::h2v1>(tile, layout, samples, plane, luminance);
+      return convert_by_octets<OctetKind::h2v1>(tile, layout, samples, writer);
     case OctetKind::full:
-      return convert_by_octets<OctetKind::full>(tile, layout, samples, plane, luminance);
+      return convert_by_octets<OctetKind::full>(tile, layout, samples, writer);
     case OctetKind::full_rgb:
-      return convert_by_octets<OctetKind::full_rgb>(tile, layout, samples, plane, luminance);
+      return convert_by_octets<OctetKind::full_rgb>(tile, layout, samples, writer);
     case OctetKind::grey:
-      return convert_by_octets<OctetKind::grey>(tile, layout, samples, plane, luminance);
+      return convert_by_octets<OctetKind::grey>(tile, layout, samples, writer);
     case OctetKind::none:
       break;
   }
-  convert_pixel_by_pixel(tile, layout, samples, plane, luminance);
+  convert_pixel_by_pixel(tile, layout, samples, writer);
 }
 
 }  // namespace
@@ -386,7 +395,8 @@ JpegReason HostJpegDecoder::decode_scan(std::span<const std::byte> bytes, std::u
 }
 
 JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, const JpegDeviceLuminance* luminance,
-                                        std::span<const std::byte> scan, std::uint8_t* plane) {
+                                        std::span<const std::byte> scan, std::uint8_t* plane,
+                                        const ColourProgram* colours) {
   const bool rgb = coding_.apart != 0;
   const bool inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
   if (rgb) {
@@ -396,9 +406,7 @@ JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, const JpegDe
                                         {plane, components_.data(), tile.origin, tile.pitch, tile.first_column,
                                          tile.first_row, tile.columns, tile.rows, inverted});
   if (reason == JpegReason::none && rgb) {
-    HostLuminance beside;
-    if (luminance != nullptr) beside = {plane, *luminance};
-    convert(tile, coding_, components_.data(), plane, beside);
+    convert(tile, coding_, components_.data(), {tile, plane, luminance, colours});
   }
   return reason;
 }
@@ -423,11 +431,11 @@ JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegT
   const unsigned kind = coding_.apart != 0 ? static_cast<unsigned>(octet_kind(coding_, header_.width)) : 0;
   const unsigned inverted = pixels_of == PixelsOf::first_inverted ? JpegDeviceTile::inverted : 0;
   tile.flags = static_cast<std::uint16_t>(inverted | kind << JpegDeviceTile::kind_shift);
-  return decode_tile(tile, nullptr, bytes.subspan(header_.scan_offset), pixels_.data());
+  return decode_tile(tile, nullptr, bytes.subspan(header_.scan_offset), pixels_.data(), nullptr);
 }
 
 JpegReason HostJpegDecoder::decode(std::uint8_t* plane, const JpegBatch& batch, std::uint32_t number,
-                                   std::span<const std::byte> compressed) {
+                                   std::span<const std::byte> compressed, const ColourProgram* colours) {
   const std::byte* upload = batch.upload().data();
   const auto& tile = reinterpret_cast<const JpegDeviceTile*>(upload + batch.layout().tiles)[number];
   coding_ = reinterpret_cast<const JpegCoding*>(upload + batch.layout().codings)[tile.coding];
@@ -437,7 +445,7 @@ JpegReason HostJpegDecoder::decode(std::uint8_t* plane, const JpegBatch& batch, 
                             8U * coding_.vertical * tile.cycle_rows, mcus * tile.cycles_per_interval);
   const auto* const luminance = reinterpret_cast<const JpegDeviceLuminance*>(upload + batch.layout().luminance);
   return decode_tile(tile, batch.layout().limits.with_luminance ? luminance + number : nullptr,
-                     compressed.subspan(tile.scan_offset, tile.scan_bytes), plane);
+                     compressed.subspan(tile.scan_offset, tile.scan_bytes), plane, colours);
 }
 
 }  // namespace slidestream::cuda

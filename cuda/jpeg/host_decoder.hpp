@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "cuda/colour/colour_program.hpp"
 #include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg/jpeg_coding.hpp"
 #include "cuda/jpeg/jpeg_geometry.hpp"
@@ -46,9 +47,9 @@ class HostJpegDecoder {
   JpegReason decode(std::span<const std::byte> bytes, const JpegTableReferences& tables, const TileDemand& demand);
 
   /// Decodes tile `number` of a finished batch from what the device is told of it, into the batch's plane. \returns the
-  /// tile's verdict.
+  /// tile's verdict. \param colours  what RGB is converted by; null: it stays
   JpegReason decode(std::uint8_t* plane, const JpegBatch& batch, std::uint32_t number,
-                    std::span<const std::byte> compressed);
+                    std::span<const std::byte> compressed, const ColourProgram* colours = nullptr);
 
   std::uint32_t width() const { return header_.width; }
   std::uint32_t height() const { return header_.height; }
@@ -61,7 +62,7 @@ class HostJpegDecoder {
   JpegReason decode_interval(std::size_t index, std::uint32_t first_cycle, std::uint32_t cycles,
                              const HostTarget& target);
   JpegReason decode_tile(const JpegDeviceTile& tile, const JpegDeviceLuminance* luminance,
-                         std::span<const std::byte> scan, std::uint8_t* plane);
+                         std::span<const std::byte> scan, std::uint8_t* plane, const ColourProgram* colours);
   void prepare_arena();
 
   JpegHeader header_;

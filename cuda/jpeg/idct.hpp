@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 
 /// \file
 /// libjpeg's accurate integer inverse DCT (JDCT_ISLOW: Loeffler, Ligtenberg and Moschytz, 13-bit constants), one

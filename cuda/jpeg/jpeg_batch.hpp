@@ -38,7 +38,7 @@ struct JpegBatchLimits {
 /// Where a tile's pixels go in the batch's plane.
 struct JpegPlacement {
   std::uint64_t offset = 0;  ///< bytes from the plane's base to the rectangle's first pixel
-  std::uint32_t pitch = 0;   ///< bytes from a row to the next
+  std::uint32_t pitch = 0;   ///< bytes from a row to the next; 0: nobody wants it, of RGB with luminance beside it
   std::uint32_t from_x = 0;  ///< first tile pixel of the rectangle
   std::uint32_t from_y = 0;
   std::uint32_t width = 0;  ///< pixels; the rectangle must lie inside the frame, or the tile isn't for the device
@@ -120,7 +120,9 @@ inline bool add_white_rectangles(const JpegPlacement& placement, const PixelForm
                                  std::span<JpegDeviceRectangle> rectangles, std::uint32_t& count) {
   if (count + (with_luminance ? 2 : 1) > rectangles.size()) return false;
   const auto pixel_bytes = static_cast<std::uint32_t>(format.pixel_bytes());
-  rectangles[count++] = {placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height, 0};
+  if (placement.pitch > 0) {
+    rectangles[count++] = {placement.offset, placement.pitch, placement.width * pixel_bytes, placement.height, 0};
+  }
   if (with_luminance) {
     rectangles[count++] = {placement.luminance_offset, placement.luminance_pitch, placement.width, placement.height, 0};
   }
@@ -183,7 +185,7 @@ class JpegBatch {
   void finish(std::uint32_t lanes);
 
   std::uint32_t tiles() const noexcept { return tile_count_; }
-  /// To be filled: two a missing tile where the batch has luminance beside RGB.
+  /// To be filled: two a missing tile where the batch has luminance beside RGB, and both are wanted.
   std::uint32_t white_rectangles() const noexcept { return rectangle_count_; }
 
   // What the decoder must know.

@@ -53,11 +53,14 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
 std::uint32_t JpegBatchDecoder::lanes() const noexcept { return device_limits_.multiprocessors * 12 * 24; }
 
 void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
-                               std::span<const std::byte> compressed, cudaStream_t stream) {
+                               std::span<const std::byte> compressed, cudaStream_t stream,
+                               const DeviceColours& colours) {
   if (compressed.size() < batch.compressed_end())
     throw std::length_error("the compressed buffer ends before its tiles");
   if (layout_.limits.format == rgb_format && reinterpret_cast<std::uintptr_t>(plane) % 16 != 0)
     throw std::invalid_argument("a plane for RGB begins at a multiple of 16 bytes");
+  if (layout_.limits.format != rgb_format && colours.program != nullptr)
+    throw std::invalid_argument("luminance alone has no colours to convert");
   const auto copy = [&](std::size_t offset, std::size_t bytes) {
     if (bytes == 0) return;
     SLIDESTREAM_CUDA(
@@ -80,6 +83,7 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
   device.segment_count = batch.segments();
   device.rectangle_count = batch.white_rectangles();
   device.group_count = batch.groups();
+  device.colours = colours;
   launch_white(device, stream);
   launch_unstuff(device, stream);
   if (batch.most_pieces() > 0) {

@@ -51,9 +51,10 @@ class JpegBatchDecoder {
   /// \param batch  finished, of the decoder's own limits.
   /// \param compressed  device memory, aligned to 16 bytes, as the offsets given to `batch.add` mean; its size is a
   ///   multiple of 16 and at least `batch.compressed_end()`. Bytes between tiles may be anything.
+  /// \param colours  what RGB is converted by, for RGB only; missing tiles stay white.
   /// \throws CudaError when something can't be enqueued; std::length_error when `compressed` is too small.
   void enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
-               std::span<const std::byte> compressed, cudaStream_t stream);
+               std::span<const std::byte> compressed, cudaStream_t stream, const DeviceColours& colours = {});
 
  private:
   JpegUploadLayout layout_;

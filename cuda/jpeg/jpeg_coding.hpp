@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/jpeg_header.hpp"
 
 /// \file

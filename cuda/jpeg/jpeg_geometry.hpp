@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/entropy.hpp"
-#include "cuda/jpeg/host_device.hpp"
 #include "cuda/jpeg/jpeg_coding.hpp"
 #include "cuda/jpeg/jpeg_header.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/component_layout.hpp"
-#include "cuda/jpeg/host_device.hpp"
 #include "cuda/jpeg/words.hpp"
 
 /// \file

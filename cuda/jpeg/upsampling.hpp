@@ -4,8 +4,8 @@
 
 #include "codec/luminance.hpp"
 #include "codec/ycbcr.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/component_layout.hpp"
-#include "cuda/jpeg/host_device.hpp"
 
 /// \file
 /// From decoded components to RGB as libjpeg-turbo has it with its defaults, one pixel at a time: the plain way, for

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 
 /// \file
 /// Instructions on words that C++ has no words for, on the device and on the host. Shifts by 32 and more give zero.

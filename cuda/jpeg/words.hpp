@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 
 /// \file
 /// Words of four bytes, for device and host.

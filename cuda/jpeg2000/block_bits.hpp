@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg2000/packets.hpp"
 
 /// \file

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg2000/codestream_header.hpp"
 
 /// \file

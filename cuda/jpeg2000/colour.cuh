@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cuda/colour/convert_colour.hpp"
 #include "cuda/jpeg2000/transform.cuh"
 
 /// \file
@@ -33,6 +34,7 @@ class PixelWriter {
         columns_(tile.columns),
         luminance_of_(tile.luminance_of),
         rgb_of_(tile.rgb_of),
+        every_colour_(tile.converted != 0 ? batch.every_colour : nullptr),
         three_(coding.components == 3),
         transformed_(coding.colour_transform != 0),
         words_((reinterpret_cast<std::uintptr_t>(luminance_) | reinterpret_cast<std::uintptr_t>(rgb_) |
@@ -52,6 +54,7 @@ class PixelWriter {
     Rgb rgb[1];
     std::uint8_t grey[1];
     make<1>(firsts, seconds, thirds, rgb, grey);
+    convert<1>(rgb, grey);
     store(x, row, rgb[0], grey[0]);
   }
 
@@ -61,6 +64,7 @@ class PixelWriter {
     Rgb rgb[4];
     std::uint8_t grey[4];
     make<4>(first.at, second.at, third.at, rgb, grey);
+    convert<4>(rgb, grey);
     if (words_ && wants_column(x) && wants_column(x + 3)) {
       const auto word = [](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
         return a | b << 8 | c << 16 | d << 24;
@@ -118,6 +122,17 @@ class PixelWriter {
     }
   }
 
+  /// To sRGB, where that is asked for.
+  template <std::uint32_t count>
+  __device__ __forceinline__ void convert(Rgb* rgb, std::uint8_t* grey) const {
+    if (every_colour_ == nullptr) return;
+#pragma unroll
+    for (std::uint32_t i = 0; i < count; ++i) {
+      rgb[i] = unpacked(every_colour_[number_of(rgb[i])]);
+      grey[i] = luminance(rgb[i].red, rgb[i].green, rgb[i].blue);
+    }
+  }
+
   __device__ __forceinline__ void store(std::uint32_t x, std::uint32_t row, const Rgb& rgb, std::uint8_t grey) const {
     if (rgb_pitch_ > 0) {
       std::uint8_t* const to = rgb_ + static_cast<std::size_t>(row) * rgb_pitch_ + 3 * x;
@@ -132,6 +147,7 @@ class PixelWriter {
   std::uint8_t* rgb_;
   std::uint32_t luminance_pitch_, rgb_pitch_, first_row_, rows_, first_column_, columns_;
   PixelsOf luminance_of_, rgb_of_;
+  const std::uint32_t* every_colour_;  ///< null: colours stay
   bool three_, transformed_;
   bool words_;  ///< four pixels' bytes are whole words
 };

@@ -50,6 +50,7 @@ struct Jpeg2000DeviceBatch {
   std::uint32_t large_side;       ///< see Jpeg2000Wave
   std::uint32_t tile_count;
   std::uint32_t block_count;
+  const std::uint32_t* every_colour;  ///< `DeviceColours::every`, for tiles whose colours are converted
 };
 
 /// The part of a batch that is one wave.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/colour/convert_colour.hpp"
 #include "cuda/jpeg2000/block_bits.hpp"
 #include "cuda/jpeg2000/colour.hpp"
 #include "cuda/jpeg2000/wavelet.hpp"
@@ -81,7 +82,7 @@ Jpeg2000Reason HostJpeg2000Decoder::decode(std::span<const std::byte> bytes, con
 }
 
 Jpeg2000Reason HostJpeg2000Decoder::decode(std::uint8_t* plane, const Jpeg2000Batch& batch, std::uint32_t number,
-                                           std::span<const std::byte> compressed) {
+                                           std::span<const std::byte> compressed, const ColourProgram* colours) {
   const std::byte* upload = batch.upload().data();
   const Jpeg2000UploadLayout& layout = batch.layout();
   const auto& tile = reinterpret_cast<const Jpeg2000DeviceTile*>(upload + layout.tiles)[number];
@@ -91,7 +92,11 @@ Jpeg2000Reason HostJpeg2000Decoder::decode(std::uint8_t* plane, const Jpeg2000Ba
   if (reason != Jpeg2000Reason::none) return reason;
   const auto write = [&](const PixelFormat& format, PixelsOf pixels_of, std::int64_t origin, std::uint32_t pitch) {
     if (pitch == 0) return;
-    make_pixels(coding, format, pixels_of);
+    if (tile.converted != 0) {
+      make_converted(coding, format, tile.rgb_of, *colours);
+    } else {
+      make_pixels(coding, format, pixels_of);
+    }
     const auto bytes = static_cast<std::int64_t>(format.pixel_bytes());
     for (std::int64_t y = tile.first_row; y < tile.first_row + tile.rows; ++y) {
       const std::uint8_t* from = pixels_.data() + bytes * (y * coding.width + tile.first_column);
@@ -240,6 +245,20 @@ void HostJpeg2000Decoder::make_pixels_of(const Jpeg2000Coding& coding, int chann
       }
     }
   }
+}
+
+void HostJpeg2000Decoder::make_converted(const Jpeg2000Coding& coding, const PixelFormat& format, PixelsOf pixels_of,
+                                         const ColourProgram& colours) {
+  make_pixels(coding, rgb_format, pixels_of);
+  const std::size_t count = pixels_.size() / 3;
+  const auto channels = static_cast<std::size_t>(format.channels);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Rgb to = converted_by_steps(colours, {pixels_[3 * i], pixels_[3 * i + 1], pixels_[3 * i + 2]});
+    const std::uint8_t values[] = {to.red, to.green, to.blue};
+    const std::uint8_t grey = luminance(to.red, to.green, to.blue);
+    std::copy_n(channels == 1 ? &grey : values, channels, pixels_.data() + channels * i);
+  }
+  pixels_.resize(channels * count);
 }
 
 void HostJpeg2000Decoder::make_pixels(const Jpeg2000Coding& coding, const PixelFormat& format, PixelsOf pixels_of) {

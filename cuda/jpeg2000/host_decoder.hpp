@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cuda/colour/colour_program.hpp"
 #include "cuda/jpeg2000/block_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
 #include "cuda/jpeg2000/packets.hpp"
@@ -51,9 +52,9 @@ class HostJpeg2000Decoder {
   Jpeg2000Reason decode(std::span<const std::byte> bytes, const TileDemand& demand);
 
   /// Decodes tile `number` of a batch from what the device is told of it, into the batch's plane. \returns the
-  /// tile's verdict.
+  /// tile's verdict. \param colours  what RGB is converted by, where the batch converts
   Jpeg2000Reason decode(std::uint8_t* plane, const Jpeg2000Batch& batch, std::uint32_t number,
-                        std::span<const std::byte> compressed);
+                        std::span<const std::byte> compressed, const ColourProgram* colours = nullptr);
 
   std::uint32_t width() const { return coding_.width; }
   std::uint32_t height() const { return coding_.height; }
@@ -90,6 +91,9 @@ class HostJpeg2000Decoder {
                   std::vector<typename Wavelet::Value>& values) const;
   /// All pixels of the tile that was decoded last, rows one behind the other.
   void make_pixels(const Jpeg2000Coding& coding, const PixelFormat& format, PixelsOf pixels_of);
+  /// The same of converted RGB.
+  void make_converted(const Jpeg2000Coding& coding, const PixelFormat& format, PixelsOf pixels_of,
+                      const ColourProgram& colours);
   template <class Wavelet>
   void make_pixels_of(const Jpeg2000Coding& coding, int channels, PixelsOf pixels_of);
 

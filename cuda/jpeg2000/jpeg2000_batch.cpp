@@ -77,7 +77,8 @@ Jpeg2000Batch::Jpeg2000Batch(const Jpeg2000BatchLimits& limits, std::span<std::b
   known_.reserve(layout_.limits.codings);
 }
 
-void Jpeg2000Batch::clear() {
+void Jpeg2000Batch::clear(bool converts) {
+  converts_ = converts;
   tile_count_ = rectangle_count_ = part_count_ = 0;
   waves_.clear();
   compressed_end_ = 0;
@@ -104,16 +105,16 @@ Jpeg2000Reason Jpeg2000Batch::coding_for(std::uint32_t components, std::uint32_t
   return Jpeg2000Reason::none;
 }
 
-Jpeg2000Reason Jpeg2000Batch::judge(TileDemand demand, Verdict& verdict) const {
+Jpeg2000Reason Jpeg2000Batch::judge(TileDemand demand, bool rgb_wanted, Verdict& verdict) const {
   const Jpeg2000BatchLimits& limits = layout_.limits;
-  if (limits.format == rgb_format) {
+  if (limits.format == rgb_format && (rgb_wanted || converts_)) {
     demand.format = rgb_format;
     const Jpeg2000Reason reason = judge_jpeg2000(header_.parameters, demand, verdict.rgb);
     if (reason != Jpeg2000Reason::none) return reason;
     verdict.components = components_for(verdict.rgb);
     verdict.luminance = verdict.rgb;  // of one component they are alike
   }
-  if (limits.format == luminance_format || limits.with_luminance) {
+  if (limits.format == luminance_format || (limits.with_luminance && !converts_)) {
     demand.format = luminance_format;
     const Jpeg2000Reason reason = judge_jpeg2000(header_.parameters, demand, verdict.luminance);
     if (reason != Jpeg2000Reason::none) return reason;
@@ -122,8 +123,8 @@ Jpeg2000Reason Jpeg2000Batch::judge(TileDemand demand, Verdict& verdict) const {
   return Jpeg2000Reason::none;
 }
 
-Jpeg2000Reason Jpeg2000Batch::parse(std::span<const std::byte> bytes, const TileDemand& demand, Verdict& verdict,
-                                    std::uint32_t& coding) {
+Jpeg2000Reason Jpeg2000Batch::parse(std::span<const std::byte> bytes, const TileDemand& demand, bool rgb_wanted,
+                                    Verdict& verdict, std::uint32_t& coding) {
   const bool known = !last_main_.empty() && bytes.size() > last_main_.size() &&
                      std::memcmp(bytes.data(), last_main_.data(), last_main_.size()) == 0;
   Jpeg2000Reason reason =
@@ -132,7 +133,7 @@ Jpeg2000Reason Jpeg2000Batch::parse(std::span<const std::byte> bytes, const Tile
     if (!known) last_main_.clear();
     return reason;
   }
-  reason = judge(demand, verdict);
+  reason = judge(demand, rgb_wanted, verdict);
   if (known && reason != Jpeg2000Reason::none) return reason;
   if (known && part<Jpeg2000Coding>(layout_.codings)[last_coding_].components == verdict.components) {
     coding = last_coding_;
@@ -181,7 +182,7 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
   }
   std::uint32_t coding = 0;
   Verdict verdict;
-  const Jpeg2000Reason reason = parse(bytes, demand, verdict, coding);
+  const Jpeg2000Reason reason = parse(bytes, demand, placement.pitch > 0, verdict, coding);
   if (reason != Jpeg2000Reason::none) return reason;
   const Jpeg2000Coding& made = part<Jpeg2000Coding>(layout_.codings)[coding];
   const std::uint32_t areas = decoded_areas(made);
@@ -213,6 +214,7 @@ Jpeg2000Reason Jpeg2000Batch::add(std::span<const std::byte> bytes, std::uint64_
   }
   tile.luminance_of = verdict.luminance;
   tile.rgb_of = verdict.rgb;
+  tile.converted = converts_ ? 1 : 0;
   tile.offset = static_cast<std::uint32_t>(offset);
   tile.coding = coding;
   tile.first_part = part_count_;

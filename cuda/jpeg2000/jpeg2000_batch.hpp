@@ -67,7 +67,7 @@ struct alignas(16) Jpeg2000DeviceTile {
   std::uint16_t rows;
   std::uint16_t first_column;
   std::uint16_t columns;
-  std::uint32_t unused;
+  std::uint32_t converted;  ///< 1: colours are converted, and luminance is that of converted RGB
 };
 static_assert(sizeof(Jpeg2000DeviceTile) == 64);
 
@@ -81,7 +81,8 @@ inline constexpr std::size_t jpeg2000_ways = 3;
 
 constexpr SLIDESTREAM_HOST_DEVICE Jpeg2000Way way_of(const Jpeg2000DeviceTile& tile, const Jpeg2000Coding& coding) {
   if (coding.large != 0) return Jpeg2000Way::large;
-  return coding.components == 1 && tile.rgb_pitch == 0 ? Jpeg2000Way::first_alone : Jpeg2000Way::colour;
+  const bool first_alone = coding.components == 1 && tile.rgb_pitch == 0 && tile.converted == 0;
+  return first_alone ? Jpeg2000Way::first_alone : Jpeg2000Way::colour;
 }
 
 /// Tiles that stand one behind the other in a batch, and are decoded at a time.
@@ -118,7 +119,8 @@ class Jpeg2000Batch {
   /// `upload` is aligned to 64 bytes, and stays the batch's as long as it lives.
   Jpeg2000Batch(const Jpeg2000BatchLimits& limits, std::span<std::byte> upload);
 
-  void clear();
+  /// \param converts  colours of the next tiles are converted: for RGB only
+  void clear(bool converts = false);
 
   /// Adds a tile, for pixels of the limits' format whatever `demand` says, whose compressed bytes will lie `offset`
   /// bytes into the compressed buffer on the device. Parses the headers in `bytes`, and asks the rule whether it is
@@ -143,6 +145,7 @@ class Jpeg2000Batch {
   }
   /// Whether there are tiles with code-blocks of other styles than 0.
   bool has_styles() const noexcept { return has_styles_; }
+  bool converts() const noexcept { return converts_; }
   std::uint64_t compressed_end() const noexcept { return compressed_end_; }  ///< bytes of the buffer that are used
   const Jpeg2000UploadLayout& layout() const noexcept { return layout_; }
   std::span<const std::byte> upload() const noexcept { return upload_; }
@@ -155,9 +158,10 @@ class Jpeg2000Batch {
     std::uint32_t components = 1;
   };
 
-  Jpeg2000Reason parse(std::span<const std::byte> bytes, const TileDemand& demand, Verdict& verdict,
+  /// \param rgb_wanted  else luminance alone is, of a batch of both
+  Jpeg2000Reason parse(std::span<const std::byte> bytes, const TileDemand& demand, bool rgb_wanted, Verdict& verdict,
                        std::uint32_t& coding);
-  Jpeg2000Reason judge(TileDemand demand, Verdict& verdict) const;
+  Jpeg2000Reason judge(TileDemand demand, bool rgb_wanted, Verdict& verdict) const;
   Jpeg2000Reason coding_for(std::uint32_t components, std::uint32_t& coding);
   /// The wave that a tile joins: a new one where it finds no room in the last.
   Jpeg2000Wave& wave_for(const Jpeg2000Coding& coding, std::uint32_t areas, std::size_t bytes);
@@ -176,6 +180,7 @@ class Jpeg2000Batch {
   std::uint64_t compressed_end_ = 0;
   std::array<std::array<bool, jpeg2000_ways>, 2> has_{};
   bool has_styles_ = false;
+  bool converts_ = false;
 
   std::vector<Jpeg2000Wave> waves_;
   Jpeg2000Header header_;

@@ -49,7 +49,10 @@ Jpeg2000BatchDecoder::Jpeg2000BatchDecoder(const Jpeg2000BatchLimits& limits, st
 }
 
 void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const Jpeg2000Batch& batch,
-                                   std::span<const std::byte> compressed, cudaStream_t stream) {
+                                   std::span<const std::byte> compressed, cudaStream_t stream,
+                                   const DeviceColours& colours) {
+  if (batch.converts() && colours.every == nullptr)
+    throw std::invalid_argument("what colours are converted to wasn't made");
   if (compressed.size() % 16 != 0 || compressed.size() < batch.compressed_end())
     throw std::length_error("the compressed buffer ends before its tiles");
   const auto copy = [&](std::size_t offset, std::size_t bytes) {
@@ -70,6 +73,7 @@ void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts,
   device.compressed = reinterpret_cast<const std::uint8_t*>(compressed.data());
   device.plane = plane;
   device.verdicts = verdicts;
+  device.every_colour = colours.every;
   for (const Jpeg2000Wave& tiles : batch.waves()) {
     const Jpeg2000DeviceBatch wave = of_wave(device, tiles);
     launch_packets(wave, multiprocessors_, stream);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cuda/colour/colour_program.hpp"
 #include "cuda/jpeg2000/device_batch.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
 
@@ -46,9 +47,10 @@ class Jpeg2000BatchDecoder {
   /// \param batch  of the decoder's own limits.
   /// \param compressed  device memory, aligned to 16 bytes, as the offsets given to `batch.add` mean; its size is a
   ///   multiple of 16 and at least `batch.compressed_end()`. Bytes between tiles may be anything.
+  /// \param colours  what RGB is converted by, with `every`, where the batch converts; missing tiles stay white.
   /// \throws CudaError when something can't be enqueued; std::length_error when `compressed` is too small.
   void enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const Jpeg2000Batch& batch,
-               std::span<const std::byte> compressed, cudaStream_t stream);
+               std::span<const std::byte> compressed, cudaStream_t stream, const DeviceColours& colours = {});
 
  private:
   Jpeg2000UploadLayout layout_;

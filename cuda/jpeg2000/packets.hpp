@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg2000/coding.hpp"
 
 /// \file

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg2000/block_decoder.hpp"
 
 /// \file
@@ -11,20 +10,6 @@
 /// arithmetic of OpenJPEG to the bit. One source for device and host.
 
 namespace slidestream::cuda {
-
-// Products and sums are rounded each: no fused multiply-add, on neither side.
-#if defined(__CUDA_ARCH__)
-__device__ __forceinline__ float product(float a, float b) { return __fmul_rn(a, b); }
-__device__ __forceinline__ float sum(float a, float b) { return __fadd_rn(a, b); }
-__device__ __forceinline__ int nearest(float a) { return __float2int_rn(a); }
-#else
-SLIDESTREAM_HOST_DEVICE float product(float a, float b) {
-  const volatile float result = a * b;
-  return result;
-}
-SLIDESTREAM_HOST_DEVICE float sum(float a, float b) { return a + b; }
-SLIDESTREAM_HOST_DEVICE int nearest(float a) { return static_cast<int>(std::lrintf(a)); }
-#endif
 
 /// What a block's bits mean.
 struct BlockScale {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda/jpeg/host_device.hpp"
+#include "cuda/colour/host_device.hpp"
 
 /// \file
 /// A row of a level from one or two rows of the level above, for the device and for the host.

@@ -6,17 +6,7 @@
 #include <utility>
 #include <variant>
 
-#ifndef SLIDESTREAM_COLOUR_CONSTANTS
-#define SLIDESTREAM_COLOUR_CONSTANTS
-/// CIE 1976 L*a*b* backwards, white D50, and ICC's range of XYZ.
-namespace slidestream::lab {
-constexpr float white[3] = {0.9642F, 1.0F, 0.8249F};
-constexpr float limit = 24.0F / 116.0F;
-constexpr float slope = 108.0F / 841.0F;
-constexpr float offset = 16.0F / 116.0F;
-constexpr float xyz_range = 1.0F + 32767.0F / 32768.0F;
-}  // namespace slidestream::lab
-#endif
+#include "colour/lab.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "colour/colour_conversion.cpp"

@@ -30,10 +30,15 @@ class ColourConversion {
   void apply(std::uint8_t* rgb, std::int64_t pixels) const noexcept;
 
   const ColourSteps& steps() const noexcept { return steps_; }
+  /// Of each channel's samples, where there is a grid.
+  const std::array<GridPlaces, 3>& places() const noexcept { return places_; }
+
+  /// Whether both convert by the same steps.
+  bool operator==(const ColourConversion& other) const { return steps_ == other.steps_; }
 
  private:
   ColourSteps steps_;
-  std::array<GridPlaces, 3> places_{};  ///< of each channel, where there is a grid
+  std::array<GridPlaces, 3> places_{};
 };
 
 /// The definition: one pixel, step by step.

@@ -17,23 +17,27 @@ struct ColourCurve {
   static constexpr int intervals = 4096;
   static constexpr int of_16_bits = 65536;
   std::vector<float> values;
+  bool operator==(const ColourCurve&) const = default;
 };
 
 /// A curve for each channel.
 struct ColourCurves {
   std::array<ColourCurve, 3> channels;
+  bool operator==(const ColourCurves&) const = default;
 };
 
 /// A matrix, row by row, and what is added behind it.
 struct ColourMatrix {
   std::array<float, 9> factors{};
   std::array<float, 3> added{};
+  bool operator==(const ColourMatrix&) const = default;
 };
 
 /// A grid of three values a node, the third channel varying fastest, which is interpolated by tetrahedra in integers.
 struct ColourGrid {
   std::array<int, 3> nodes{};         ///< along each channel, 2 or more; empty `values`: there is no grid
   std::vector<std::uint32_t> values;  ///< of 16 bits
+  bool operator==(const ColourGrid&) const = default;
 };
 
 /// What a profile does to a pixel until it is linear light of sRGB's primaries, as tables and numbers. In this order:
@@ -51,6 +55,7 @@ struct ColourSteps {
   std::vector<std::variant<ColourCurves, ColourMatrix>> then;
   Connection connection = Connection::none;
   ColourMatrix to_srgb;  ///< XYZ (D50) to linear light, unless `connection` is none
+  bool operator==(const ColourSteps&) const = default;
 };
 
 /// What a profile calls itself: one line of printable ASCII, empty where it doesn't say or is damaged. Thread-safe.

@@ -271,8 +271,7 @@ std::vector<ConfigKey> make_keys() {
       choice("input", "colour", &Config::input, &InputConfig::colour, input_colour_names,
              "Colours of slides that have an ICC profile: file (as they are coded), or srgb (converted to sRGB before "
              "anything else, relative colorimetric; images get sRGB's profile). Grey slides and those without a usable "
-             "profile stay as they are, with a line and 0 in the column srgb of slides.csv. Tiles that are converted "
-             "are decoded on the CPU. Default file."),
+             "profile stay as they are, with a line and 0 in the column srgb of slides.csv. Default file."),
       path("input", "openslide", &Config::input, &InputConfig::openslide,
            "OpenSlide, which reads slides that have no reader here: its library (libopenslide.so.1), or a folder that "
            "holds it; auto means what the environment's SLIDESTREAM_OPENSLIDE names, else where the system or Python's "

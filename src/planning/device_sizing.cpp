@@ -9,6 +9,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "cuda/colour/colour_program.hpp"
 #include "cuda/jpeg/decoder_memory.hpp"
 #include "cuda/jpeg/jpeg_header.hpp"
 #include "cuda/jpeg2000/coding.hpp"
@@ -159,7 +160,8 @@ bool takes_jpeg2000(const DeviceWork& work, const Slide& slide, std::size_t leve
       return false;
     std::uint32_t components = 1;
     for (std::size_t k = 0; k < plane_count; ++k) {
-      if (work.pixel_bytes[k] == 0) continue;
+      // Colours are converted by way of RGB alone.
+      if (slide.info().is_srgb ? k != rgb_plane : work.pixel_bytes[k] == 0) continue;
       PixelsOf pixels = PixelsOf::first;
       const TileDemand demand = demand_for(level, false, index, plane_formats[k]);
       if (cuda::judge_jpeg2000(header.parameters, demand, pixels) != Jpeg2000Reason::none) return false;
@@ -186,7 +188,7 @@ cuda::JpegBatchLimits jpeg_limits(const TileLimits& limits) {
   jpeg.tiles = static_cast<std::uint32_t>(limits.tiles);
   jpeg.compressed_bytes = limits.slot_bytes;
   jpeg.white_rectangles = jpeg.tiles;
-  if (limits.planes[rgb_plane]) {
+  if (limits.planes[rgb_plane] || limits.converts) {
     jpeg.format = rgb_format;
     jpeg.component_bytes = limits.component_bytes;
     jpeg.with_luminance = limits.planes[luminance_plane];
@@ -200,7 +202,7 @@ cuda::Jpeg2000BatchLimits jpeg2000_limits(const TileLimits& limits) {
   jpeg2000.tiles = static_cast<std::uint32_t>(limits.tiles);
   jpeg2000.compressed_bytes = std::min<std::uint64_t>(limits.slot_bytes, UINT32_MAX);
   jpeg2000.white_rectangles = jpeg2000.tiles;
-  if (limits.planes[rgb_plane]) {
+  if (limits.planes[rgb_plane] || limits.converts) {
     jpeg2000.format = rgb_format;
     jpeg2000.with_luminance = limits.planes[luminance_plane];
   }
@@ -211,7 +213,8 @@ cuda::Jpeg2000BatchLimits jpeg2000_limits(const TileLimits& limits) {
 
 DecoderScratch::DecoderScratch(const TileLimits& limits, std::size_t jpeg_bytes)
     : verdict_bytes(limits.tiles * sizeof(std::uint32_t)),
-      jpeg2000(DeviceLayout::aligned(verdict_bytes)),
+      colours(DeviceLayout::aligned(verdict_bytes)),
+      jpeg2000(colours + (limits.converts ? DeviceLayout::aligned(cuda::ConversionMemory::device_bytes) : 0)),
       jpeg(jpeg2000),
       size(jpeg + jpeg_bytes) {
   if (limits.wave == 0) return;
@@ -313,6 +316,7 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   layout.tiles.slot_bytes = slot_bytes;
   layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
   for (std::size_t k = 0; k < plane_count; ++k) layout.tiles.planes[k] = work.pixel_bytes[k] > 0;
+  layout.tiles.converts = config.input.colour == InputColour::srgb;
   layout.tiles.wave = least_wave;
   // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
   // is memory for it, and no more than a band of images takes.
@@ -324,14 +328,18 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   }
   const auto with_decoder = [&] {
     // Up to three bytes a pixel, of tiles that lie partly outside what is wanted, too.
-    if (layout.tiles.planes[rgb_plane]) layout.tiles.component_bytes = layout.plane[rgb_plane] * 5 / 4;
+    const std::size_t rgb = layout.tiles.planes[rgb_plane] ? layout.plane[rgb_plane]
+                            : layout.tiles.converts        ? 3 * layout.plane[luminance_plane]
+                                                           : 0;
+    layout.tiles.component_bytes = rgb * 5 / 4;
     layout.decode_scratch = sizing.decoder(layout.tiles);
     std::size_t upload = cuda::JpegBatch::upload_bytes(jpeg_limits(layout.tiles));
     if (layout.tiles.wave > 0) {
       upload = std::max(upload, cuda::Jpeg2000Batch::upload_bytes(jpeg2000_limits(layout.tiles)));
     }
-    layout.decode_pinned =
-        DeviceLayout::aligned(layout.tiles.tiles * sizeof(std::uint32_t)) + DeviceLayout::aligned(upload);
+    layout.decode_pinned = DeviceLayout::aligned(layout.tiles.tiles * sizeof(std::uint32_t)) +
+                           DeviceLayout::aligned(upload) +
+                           (layout.tiles.converts ? DeviceLayout::aligned(cuda::ConversionMemory::pinned_bytes) : 0);
   };
   const auto with_streams = [&] {
     with_decoder();
@@ -384,7 +392,7 @@ SlotLimits device_slot_limits(const DeviceWork& work, const HostSlots& host, con
     }
     if (needs.decoded_on_device) {
       if (bytes(needs.tiles) > layout.tiles.tiles) return false;
-      if (layout.tiles.planes[rgb_plane] && bytes(needs.tiles * needs.tile_pixels * 3) > layout.tiles.component_bytes)
+      if (layout.tiles.component_bytes > 0 && bytes(needs.tiles * needs.tile_pixels * 3) > layout.tiles.component_bytes)
         return false;
       const DeviceTail tail = device_tail(host.slot_bytes, bytes(needs.tiles), needs.patch_bytes());
       if (bytes(needs.compressed_bytes + slot_slack) > tail.descriptors_offset) return false;
@@ -456,7 +464,9 @@ DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuMode
 }
 
 bool device_decodes(const Config& config, const DeviceWork& work, const Slide& slide, std::size_t level) {
-  if (config.decode.device == DecodeDevice::cpu || slide.info().is_srgb) return false;
+  if (config.decode.device == DecodeDevice::cpu) return false;
+  const std::shared_ptr<const ColourConversion> conversion = conversion_of(slide);
+  if (conversion != nullptr && !cuda::is_for_devices(*conversion)) return false;
   switch (slide.info().levels[level].codec) {
     case Codec::none:
       return true;

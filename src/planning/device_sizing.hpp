@@ -25,7 +25,8 @@ struct TileLimits {
   std::size_t slot_bytes = 0;       ///< of the host's slot, and of its image on the device
   std::size_t tiles = 0;            ///< of a batch
   ByPlane<bool> planes{true};       ///< that they are decoded to
-  std::size_t component_bytes = 0;  ///< for RGB: of all tiles together, before it is made of components
+  std::size_t component_bytes = 0;  ///< where tiles become RGB: of all tiles together, before it is made of components
+  bool converts = false;            ///< colours of some slides are converted, by way of RGB
   std::size_t wave = 0;             ///< tiles of JPEG 2000 that are decoded at a time; 0: none are on the device
 };
 
@@ -37,6 +38,7 @@ cuda::Jpeg2000BatchLimits jpeg2000_limits(const TileLimits& limits);
 struct DecoderScratch {
   DecoderScratch(const TileLimits& limits, std::size_t jpeg_bytes);
   std::size_t verdict_bytes;  ///< at the beginning
+  std::size_t colours;        ///< a conversion, where colours are converted
   std::size_t jpeg2000;
   std::size_t jpeg;
   std::size_t size;
@@ -144,7 +146,7 @@ struct DeviceFacts {
 DeviceFacts facts_of(const Config& config, const DeviceWork& work, const GpuModel& model);
 
 /// Whether a level's tiles are decoded on devices: JPEG and JPEG 2000 that their decoders take, by the first tile, and
-/// tiles without a codec.
+/// tiles without a codec. Where colours are converted, devices must take the conversion, too.
 bool device_decodes(const Config& config, const DeviceWork& work, const Slide& slide, std::size_t level);
 
 }  // namespace slidestream

@@ -37,6 +37,8 @@ std::span<const std::byte> take_item(std::span<const std::byte>& rest) {
 
 const LevelCoding& coding_of(const Slide& slide, std::size_t level) { return impl_of(slide).codings.at(level); }
 
+std::shared_ptr<const ColourConversion> conversion_of(const Slide& slide) noexcept { return impl_of(slide).conversion; }
+
 const SlideFiles& files_of(const Slide& slide) noexcept { return impl_of(slide).files; }
 
 std::span<const std::byte> coded_piece(const LevelCoding& coding, std::span<const std::byte> range) noexcept {

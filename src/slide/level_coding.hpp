@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <slidestream/slide.hpp>
 #include <span>
 #include <vector>
 
+#include "colour/colour_conversion.hpp"
 #include "slide/slide_files.hpp"
 
 /// \file
@@ -30,6 +32,9 @@ struct LevelCoding {
 
 /// Of a level of the slide. \throws std::out_of_range for no such level
 const LevelCoding& coding_of(const Slide& slide, std::size_t level);
+
+/// What decoded tiles are converted to sRGB by; null: colours stay as they are.
+std::shared_ptr<const ColourConversion> conversion_of(const Slide& slide) noexcept;
 
 /// The files that the slide's tiles lie in.
 const SlideFiles& files_of(const Slide& slide) noexcept;

@@ -104,7 +104,7 @@ void convert_colours(const Slide& slide, Slide::Impl& impl) {
   if (!profile.fault.empty()) return stays(profile.fault);
   if (profile.bytes.empty()) return stays("it has no ICC profile");
   try {
-    impl.conversion = std::make_unique<ColourConversion>(profile.bytes);
+    impl.conversion = std::make_shared<const ColourConversion>(profile.bytes);
     impl.info.is_srgb = true;
   } catch (const Error& error) {
     stays(error.what());

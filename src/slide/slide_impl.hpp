@@ -23,7 +23,7 @@ struct Slide::Impl {
   std::vector<LevelCoding> codings;  ///< one a level
   std::unique_ptr<Container> container;
   std::uint64_t compared_bytes = 0;  ///< most bytes of pictures that were compared at a time when it was opened
-  std::unique_ptr<const ColourConversion> conversion;  ///< of decoded tiles; null: none
+  std::shared_ptr<const ColourConversion> conversion;  ///< of decoded tiles; null: none
 };
 
 // For this folder alone.

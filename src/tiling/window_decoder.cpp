@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codec/tile_rule.hpp"
+#include "cuda/colour/loaded_colours.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "cuda/tiles/windows.hpp"
@@ -82,6 +83,7 @@ struct WindowDecoder::Impl {
   std::size_t fill_step(std::size_t begin);
   void read();
   void decode_on_device();
+  cuda::DeviceColours load_colours();
   std::size_t check_verdicts();
   void decode_on_cpu();
   void place();
@@ -111,6 +113,9 @@ struct WindowDecoder::Impl {
   std::optional<Pinned> jpeg2000_host;
   std::optional<cuda::Jpeg2000Batch> jpeg2000;
   std::optional<cuda::Jpeg2000BatchDecoder> jpeg2000_decoder;
+  std::optional<DeviceArena> colours_device;
+  std::optional<Pinned> colours_host;
+  std::optional<cuda::LoadedColours> colours;
   std::optional<Pinned> patches;
   TileReader reader;
 
@@ -205,8 +210,7 @@ void WindowDecoder::Impl::read() {
     task.slide->read(chunk.file_offset, host_compressed.subspan(chunk.slot_offset, chunk.length));
   }
   const LevelCoding& coding = coding_of(*task.slide, task.resolution.level);
-  const auto finish = [&](auto& batch, const auto& add) {
-    batch.clear();
+  const auto finish = [&](const auto& add) {
     for (std::size_t i = 0; i < to_read.size(); ++i) {
       WantedPart& tile = step[places[i]];
       const std::int64_t column = tile.tile % level().columns;
@@ -230,8 +234,9 @@ void WindowDecoder::Impl::read() {
   };
   if (level().codec == Codec::jpeg) {
     const cuda::JpegLevelTables tables(coding.jpeg_tables);
-    finish(*jpeg, [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
-                      const cuda::JpegPlacement& placement) {
+    jpeg->clear();
+    finish([&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
+               const cuda::JpegPlacement& placement) {
       return jpeg->add(bytes, offset, tables, demand_for(level(), coding.tiles_say_colour, index), placement) ==
              cuda::JpegReason::none;
     });
@@ -245,14 +250,29 @@ void WindowDecoder::Impl::read() {
     jpeg2000_decoder.emplace(of, jpeg2000_device->take(cuda::Jpeg2000BatchDecoder::device_bytes(of)));
     jpeg2000.emplace(of, jpeg2000_host->take(cuda::Jpeg2000Batch::upload_bytes(of)));
   }
-  finish(*jpeg2000, [&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
-                        const cuda::JpegPlacement& placement) {
+  jpeg2000->clear(conversion_of(*task.slide) != nullptr);
+  finish([&](std::span<const std::byte> bytes, std::size_t offset, std::int64_t index,
+             const cuda::JpegPlacement& placement) {
     return jpeg2000->add(bytes, offset, demand_for(level(), false, index), placement) == cuda::Jpeg2000Reason::none;
   });
 }
 
+/// What the slide's colours are converted by.
+cuda::DeviceColours WindowDecoder::Impl::load_colours() {
+  std::shared_ptr<const ColourConversion> conversion = conversion_of(*task.slide);
+  if (conversion == nullptr) return {};
+  if (!colours) {
+    colours_device.emplace(DeviceArena::aligned(cuda::ConversionMemory::device_bytes));
+    colours_host.emplace(cuda::ConversionMemory::pinned_bytes);
+    colours.emplace(colours_device->take(cuda::ConversionMemory::device_bytes),
+                    colours_host->take(cuda::ConversionMemory::pinned_bytes));
+  }
+  return colours->load(std::move(conversion), level().codec == Codec::jpeg2000, stream.get());
+}
+
 void WindowDecoder::Impl::decode_on_device() {
   if (described.empty()) return;
+  const cuda::DeviceColours converted_by = load_colours();
   auto* const plane = reinterpret_cast<std::uint8_t*>(decoded.data());
   auto* const verdict = reinterpret_cast<std::uint32_t*>(verdicts.data());
   const bool is_jpeg = level().codec == Codec::jpeg;
@@ -261,9 +281,9 @@ void WindowDecoder::Impl::decode_on_device() {
   SLIDESTREAM_CUDA(
       cudaMemcpyAsync(compressed.data(), host_compressed.data(), bytes, cudaMemcpyHostToDevice, stream.get()));
   if (is_jpeg) {
-    jpeg_decoder->enqueue(plane, verdict, *jpeg, compressed.first(bytes), stream.get());
+    jpeg_decoder->enqueue(plane, verdict, *jpeg, compressed.first(bytes), stream.get(), converted_by);
   } else {
-    jpeg2000_decoder->enqueue(plane, verdict, *jpeg2000, compressed.first(bytes), stream.get());
+    jpeg2000_decoder->enqueue(plane, verdict, *jpeg2000, compressed.first(bytes), stream.get(), converted_by);
   }
   SLIDESTREAM_CUDA(cudaMemcpyAsync(host_verdicts.data(), verdicts.data(), described.size() * sizeof(std::uint32_t),
                                    cudaMemcpyDeviceToHost, stream.get()));

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "colour/made_profiles.hpp"
+#include "cuda/colour_cases.hpp"
 #include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg_tiles.hpp"
 
@@ -30,29 +32,32 @@ using namespace slidestream::cuda;
 
 constexpr std::uint8_t untouched = 0xA5;
 
-template <OctetKind kind, bool with_luminance>
+template <OctetKind kind, bool with_luminance, ColoursBy by>
 void emulate(const JpegDeviceBatch& device) {
   for (unsigned tile = 0; tile < device.tile_count; ++tile) {
-    emulator::run_block(tile, device.tile_count, 32 * stretch_warps, [&] { convert<kind, with_luminance>(device); });
+    emulator::run_block(tile, device.tile_count, 32 * stretch_warps,
+                        [&] { convert<kind, with_luminance, by>(device); });
   }
 }
 
-template <bool with_luminance>
+template <bool with_luminance, ColoursBy by>
 void emulate_all(const JpegDeviceBatch& device, std::uint32_t kinds) {
   const auto has = [kinds](OctetKind kind) { return (kinds >> static_cast<unsigned>(kind) & 1U) != 0; };
-  if (has(OctetKind::none)) emulate<OctetKind::none, with_luminance>(device);
-  if (has(OctetKind::h2v2)) emulate<OctetKind::h2v2, with_luminance>(device);
-  if (has(OctetKind::h2v1)) emulate<OctetKind::h2v1, with_luminance>(device);
-  if (has(OctetKind::full)) emulate<OctetKind::full, with_luminance>(device);
-  if (has(OctetKind::full_rgb)) emulate<OctetKind::full_rgb, with_luminance>(device);
-  if (has(OctetKind::grey)) emulate<OctetKind::grey, with_luminance>(device);
+  if (has(OctetKind::none)) emulate<OctetKind::none, with_luminance, by>(device);
+  if (has(OctetKind::h2v2)) emulate<OctetKind::h2v2, with_luminance, by>(device);
+  if (has(OctetKind::h2v1)) emulate<OctetKind::h2v1, with_luminance, by>(device);
+  if (has(OctetKind::full)) emulate<OctetKind::full, with_luminance, by>(device);
+  if (has(OctetKind::full_rgb)) emulate<OctetKind::full_rgb, with_luminance, by>(device);
+  if (has(OctetKind::grey)) emulate<OctetKind::grey, with_luminance, by>(device);
 }
 
 /// Parts of tiles, each with a place of its own in one plane: RGB, then its luminance.
 class Scene {
  public:
-  explicit Scene(bool with_luminance)
-      : limits_{.tiles = 500, .compressed_bytes = 64U << 20, .format = rgb_format, .component_bytes = 64U << 20},
+  /// \param rgb_wanted  else luminance alone is, of both
+  explicit Scene(bool with_luminance, bool rgb_wanted = true)
+      : rgb_wanted_(rgb_wanted),
+        limits_{.tiles = 500, .compressed_bytes = 64U << 20, .format = rgb_format, .component_bytes = 64U << 20},
         upload_((JpegBatch::upload_bytes(with(limits_, with_luminance)) + 63) / 64),
         batch_(with(limits_, with_luminance), std::as_writable_bytes(std::span(upload_))) {}
 
@@ -74,6 +79,7 @@ class Scene {
         placement.offset + std::size_t{placement.pitch} * placement.height + (random() % 3 == 0 ? below(8) : 0);
     const std::size_t end = placement.luminance_offset + std::size_t{placement.luminance_pitch} * placement.height;
     plane_bytes_ = (end + 64) / 16 * 16;
+    if (!rgb_wanted_) placement.offset = placement.pitch = 0;
     // Every other grey tile is of a slide whose grey is inverted.
     const bool inverted = tile.name.starts_with("grey") && batch_.tiles() % 2 == 0;
     REQUIRE(batch_.add(tile.bytes, compressed_.size(), {},
@@ -85,7 +91,9 @@ class Scene {
   std::uint32_t kinds() const { return batch_.octet_kinds(); }
 
   /// The plane as the host's decoder fills it, and as the kernels do, of the same components.
-  std::pair<std::vector<std::uint8_t>, std::vector<std::uint8_t>> run(bool with_luminance) {
+  template <ColoursBy by>
+  std::pair<std::vector<std::uint8_t>, std::vector<std::uint8_t>> run(bool with_luminance,
+                                                                      const DeviceColours& colours) {
     batch_.finish(1000);
     const auto* tiles = reinterpret_cast<const JpegDeviceTile*>(batch_.upload().data() + batch_.layout().tiles);
     std::vector<std::uint8_t> expected(plane_bytes_ + 64, untouched);
@@ -94,7 +102,7 @@ class Scene {
     auto* const samples = reinterpret_cast<std::uint8_t*>(components.data());
     HostJpegDecoder decoder;
     for (std::uint32_t i = 0; i < batch_.tiles(); ++i) {
-      REQUIRE(decoder.decode(expected.data(), batch_, i, compressed_) == JpegReason::none);
+      REQUIRE(decoder.decode(expected.data(), batch_, i, compressed_, colours.program) == JpegReason::none);
       std::ranges::copy(decoder.components(), samples + std::size_t{64} * tiles[i].first_block);
     }
     // A tile that was given back is left alone.
@@ -106,12 +114,14 @@ class Scene {
     device.plane = found.data();
     device.verdicts = verdicts.data();
     device.tile_count = batch_.tiles();
+    device.colours = colours;
+    CHECK(colours_by(colours) == by);
     if (with_luminance) {
       device.luminance =
           reinterpret_cast<const JpegDeviceLuminance*>(batch_.upload().data() + batch_.layout().luminance);
-      emulate_all<true>(device, kinds());
+      emulate_all<true, by>(device, kinds());
     } else {
-      emulate_all<false>(device, kinds());
+      emulate_all<false, by>(device, kinds());
     }
     return {std::move(expected), std::move(found)};
   }
@@ -126,6 +136,7 @@ class Scene {
     return limits;
   }
 
+  bool rgb_wanted_;
   JpegBatchLimits limits_;
   std::vector<Line> upload_;
   JpegBatch batch_;
@@ -133,17 +144,18 @@ class Scene {
   std::size_t plane_bytes_ = 0;
 };
 
-void check(bool with_luminance) {
+template <ColoursBy by = ColoursBy::file>
+void check(bool with_luminance, bool rgb_wanted = true, const DeviceColours& colours = {}) {
   std::vector<NamedTile> tiles = tiles_of_every_kind();
   for (NamedTile& tile : tiles_for_rgb()) tiles.push_back(std::move(tile));
   std::mt19937 random(7);
-  Scene scene(with_luminance);
+  Scene scene(with_luminance, rgb_wanted);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     scene.add(tiles[i], true, random);
     if (i % 4 == 0) scene.add(tiles[i], false, random);
   }
   REQUIRE(scene.kinds() == 0x3F);  // every kind is there
-  const auto [expected, found] = scene.run(with_luminance);
+  const auto [expected, found] = scene.run<by>(with_luminance, colours);
   const auto [a, b] = std::ranges::mismatch(expected, found);
   CHECK_MESSAGE(a == expected.end(), "byte ", a - expected.begin());
 }
@@ -153,6 +165,22 @@ void check(bool with_luminance) {
 TEST_CASE("RGB of components, emulated, is the host's, and nothing else is written") { check(false); }
 
 TEST_CASE("luminance beside RGB, emulated, is the host's, and nothing else is written") { check(true); }
+
+TEST_CASE("luminance alone of both, emulated, is the host's, and nothing else is written") { check(true, false); }
+
+TEST_CASE("converted RGB and its luminance, emulated, are the host's, and nothing else is written") {
+  const std::vector<MadeProfile> profiles = made_profiles();
+  const ColourConversion matrix(std::ranges::find(profiles, "sRGB's curve", &MadeProfile::name)->bytes);
+  const HostColours by_matrix(matrix);
+  const ColourConversion table(std::ranges::find(profiles, "mft2 to Lab", &MadeProfile::name)->bytes);
+  HostColours by_table(table);
+  const std::vector<std::uint32_t> every = every_colour(table);
+  by_table.use_every(every);
+  for (const auto& [with_luminance, rgb_wanted] : {std::pair(true, true), {true, false}, {false, true}}) {
+    check<ColoursBy::matrix>(with_luminance, rgb_wanted, by_matrix.colours());
+    check<ColoursBy::every>(with_luminance, rgb_wanted, by_table.colours());
+  }
+}
 
 TEST_CASE("luminance of four pixels at a time is the formula's, for every sample") {
   std::mt19937 random(3);

@@ -42,6 +42,7 @@ struct CodedSlide {
   int missing_tiles = 0;  ///< of a level, at most so many, at random places
   int bad_tiles = 0;      ///< as well, with bytes that no codec takes
   int damaged_tiles = 0;  ///< as well, with some bytes that are others: codecs may notice or not
+  Bytes profile = {};     ///< ICC's, of the first level; empty: none
 };
 
 /// A tile's bytes.
@@ -94,6 +95,7 @@ inline TestDirectory coded_level(const CodedSlide& slide, bool half, unsigned se
       directory.tiles.push_back(encode_tile(cut(picture, x, y, slide.tile_width, slide.tile_height), slide.coding));
     }
   }
+  if (!slide.profile.empty() && !half) directory.set_bytes(34675, slide.profile);
   std::mt19937 random(seed);
   const auto any_tile = [&]() -> Bytes& { return directory.tiles[random() % directory.tiles.size()]; };
   for (int i = 0; i < slide.damaged_tiles; ++i) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "colour/made_profiles.hpp"
 #include "support/coded_slides.hpp"
 #include "support/gpu.hpp"
 #include "support/temporary_folder.hpp"
@@ -98,6 +99,7 @@ TEST_CASE("windows on a device are the host's, whatever the slides") {
   const TemporaryFolder folder;
   std::mt19937 random(11);
   const auto in = [&](int low, int high) { return static_cast<int>(low + random_below(random, high - low + 1)); };
+  const std::vector<MadeProfile> profiles = made_profiles();
   for (int round = 0; round < 40; ++round) {
     CAPTURE(round);
     TileStreamOptions options;
@@ -105,6 +107,7 @@ TEST_CASE("windows on a device are the host's, whatever the slides") {
     for (int i = in(1, 3); i > 0; --i) {
       CodedSlide slide = random_coded_slide(random);
       slide.levels = 2;
+      if (in(0, 2) > 0) slide.profile = profiles[static_cast<std::size_t>(in(0, 11)) % profiles.size()].bytes;
       const auto file = folder / (std::to_string(i) + ".svs");
       write_coded_slide(file, slide);
       options.slides.push_back(file);
@@ -115,6 +118,7 @@ TEST_CASE("windows on a device are the host's, whatever the slides") {
     windows.step = in(0, 2) == 0 ? windows.size : Size{in(10, 200), in(10, 200)};
     windows.level = in(0, static_cast<int>(levels) - 1);
     options.open.mpp = 0.5;
+    options.open.to_srgb = in(0, 1) == 0;
     if (in(0, 2) == 0) windows.mpp = 0.5 + 0.01 * in(0, 250);
     windows.edge = in(0, 1) == 0 ? WindowEdge::drop : WindowEdge::pad;
     windows.on_bad_tile = BadTilePolicy::white;
@@ -164,6 +168,29 @@ TEST_CASE("regions on a device are the host's") {
                   BadTilePolicy::white);
       const auto found = there.read(*slide, resolution, x, y, size, 9, BadTilePolicy::white);
       REQUIRE(to_host(*found, expected.size()) == expected);
+    }
+  }
+  decoding(false);
+}
+
+TEST_CASE("slides whose colours are converted are decoded on the device, which says nothing of them") {
+  if (gpus_or_skip() == 0) return;
+  const TemporaryFolder folder;
+  decoding(true);
+  for (const TileCoding coding : {TileCoding::jpeg_420, TileCoding::jpeg2000_rgb}) {
+    for (const MadeProfile& profile : made_profiles()) {
+      CAPTURE(profile.name);
+      const auto file = folder / "slide.svs";
+      write_coded_slide(file, {.coding = coding, .width = 500, .height = 300, .profile = profile.bytes});
+      TileStreamOptions options = small_windows(file);
+      const std::vector<Found> as_it_is = on_device(options);
+      options.open.to_srgb = true;
+      DeviceTileStream stream(options, 0);
+      const std::vector<Found> found = read_all<DeviceTileStream, DeviceBatch>(
+          stream, [&](const DeviceLease& memory) { return to_host(memory, batch_bytes(options)); });
+      CHECK(found == on_host(options));
+      CHECK((found == as_it_is) == (profile.name == "sRGB"));
+      CHECK(stream.take_notes().empty());
     }
   }
   decoding(false);

@@ -6,6 +6,7 @@
 #include "codec/tile_rule.hpp"
 #include "cuda/tiles/fronts.hpp"
 #include "cuda/tiles/place.hpp"
+#include "cuda/tiles/place_converted.hpp"
 #include "planning/device_tail.hpp"
 #include "runtime/cuda/check.hpp"
 #include "slide/level_coding.hpp"
@@ -66,6 +67,11 @@ SlotDecoder::SlotDecoder(const TileLimits& limits, const ByPlane<std::span<std::
       host_verdicts_(pinned.first(verdicts_.size())),
       upload_(pinned.subspan(DeviceLayout::aligned(verdicts_.size()))) {
   const DecoderScratch parts(limits, 0);
+  if (limits.converts) {
+    constexpr std::size_t bytes = DeviceLayout::aligned(cuda::ConversionMemory::pinned_bytes);
+    colours_.emplace(scratch.subspan(parts.colours), upload_.last(bytes));
+    upload_ = upload_.first(upload_.size() - bytes);
+  }
   jpeg_decoder_ = std::make_unique<cuda::JpegBatchDecoder>(jpeg_limits(limits), scratch.subspan(parts.jpeg));
   if (limits.wave > 0) {
     jpeg2000_decoder_ =
@@ -124,11 +130,26 @@ void SlotDecoder::describe(Batch& batch) {
   }
 }
 
+cuda::JpegPlacement SlotDecoder::placement_of(const Batch& batch, const BatchTile& tile) const {
+  cuda::JpegPlacement placement;
+  placement.from_x = static_cast<std::uint32_t>(tile.from_x);
+  placement.from_y = static_cast<std::uint32_t>(tile.from_y);
+  placement.width = static_cast<std::uint32_t>(tile.out[plane_].width);
+  placement.height = static_cast<std::uint32_t>(tile.out[plane_].height);
+  placement.luminance_offset = static_cast<std::uint64_t>(tile.place[luminance_plane]);
+  placement.luminance_pitch = static_cast<std::uint32_t>(batch.panel().pitch[luminance_plane]);
+  // Where colours may be converted, luminance that is wanted alone goes beside RGB that nobody wants.
+  if (limits_.converts && plane_ == luminance_plane) return placement;
+  placement.offset = static_cast<std::uint64_t>(tile.place[plane_]);
+  placement.pitch = static_cast<std::uint32_t>(batch.panel().pitch[plane_]);
+  // From the batch's own rows of RGB to those of luminance.
+  placement.luminance_offset +=
+      static_cast<std::uint64_t>(luminance_behind_ + batch.own_offset(luminance_plane) - batch.own_offset(rgb_plane));
+  return placement;
+}
+
 template <class Described, class Add>
 void SlotDecoder::describe_coded(Batch& batch, Described& described, const Add& add) {
-  described.clear();
-  // From the batch's own rows of RGB to those of luminance.
-  const std::int64_t beside = luminance_behind_ + batch.own_offset(luminance_plane) - batch.own_offset(rgb_plane);
   const std::byte* const slot = batch.slot.memory().data();
   const LevelCoding& coding = coding_of(batch);
   const std::size_t lines = coding.jpeg_tables.empty() ? lines_with_tables : lines_of_header;
@@ -139,15 +160,7 @@ void SlotDecoder::describe_coded(Batch& batch, Described& described, const Add& 
       for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(header + line * cache_line);
     }
     const BatchTile& tile = batch.tiles[i];
-    cuda::JpegPlacement placement;
-    placement.offset = static_cast<std::uint64_t>(tile.place[plane_]);
-    placement.pitch = static_cast<std::uint32_t>(batch.panel().pitch[plane_]);
-    placement.from_x = static_cast<std::uint32_t>(tile.from_x);
-    placement.from_y = static_cast<std::uint32_t>(tile.from_y);
-    placement.width = static_cast<std::uint32_t>(tile.out[plane_].width);
-    placement.height = static_cast<std::uint32_t>(tile.out[plane_].height);
-    placement.luminance_offset = static_cast<std::uint64_t>(beside + tile.place[luminance_plane]);
-    placement.luminance_pitch = static_cast<std::uint32_t>(batch.panel().pitch[luminance_plane]);
+    const cuda::JpegPlacement placement = placement_of(batch, tile);
     if (tile.source == BatchTile::Source::missing && described.add_white(placement)) {
       if (tile.owned) ++batch.missing_tiles;
       continue;
@@ -170,6 +183,7 @@ void SlotDecoder::describe_coded(Batch& batch, Described& described, const Add& 
 void SlotDecoder::describe_jpeg(Batch& batch) {
   jpeg2000_.reset();
   if (!jpeg_) jpeg_.emplace(jpeg_limits(limits_), upload_);
+  jpeg_->clear();
   const Level& level = level_of(batch);
   const LevelCoding& coding = coding_of(batch);
   const cuda::JpegLevelTables tables(coding.jpeg_tables);
@@ -186,6 +200,7 @@ void SlotDecoder::describe_jpeg(Batch& batch) {
 void SlotDecoder::describe_jpeg2000(Batch& batch) {
   jpeg_.reset();
   if (!jpeg2000_) jpeg2000_.emplace(jpeg2000_limits(limits_), upload_);
+  jpeg2000_->clear(conversion_of(*batch.slide->slide) != nullptr);
   const Level& level = level_of(batch);
   describe_coded(batch, *jpeg2000_,
                  [&](std::span<const std::byte> bytes, std::size_t, std::size_t offset, std::int64_t index,
@@ -235,28 +250,40 @@ void SlotDecoder::fetch_verdicts(const Described& described, cudaStream_t stream
 }
 
 void SlotDecoder::decode(const Batch& batch, const ByPlane<std::byte*>& own_rows, cudaStream_t stream) {
-  if (level_of(batch).codec != Codec::none) {
-    auto* const plane = reinterpret_cast<std::uint8_t*>(own_rows[plane_]);
-    auto* const verdicts = reinterpret_cast<std::uint32_t*>(verdicts_.data());
-    const std::span<const std::byte> compressed = compressed_.first(whole_reads(batch.compressed_end));
-    if (jpeg_) {
-      jpeg_decoder_->enqueue(plane, verdicts, *jpeg_, compressed, stream);
-      fetch_verdicts(*jpeg_, stream);
-    } else {
-      jpeg2000_decoder_->enqueue(plane, verdicts, *jpeg2000_, compressed, stream);
-      fetch_verdicts(*jpeg2000_, stream);
-    }
-    return;
+  cuda::DeviceColours colours;
+  if (colours_) colours = colours_->load(conversion_of(*batch.slide->slide), jpeg2000_.has_value(), stream);
+  if (level_of(batch).codec == Codec::none) return place(batch, own_rows, colours, stream);
+  auto* const plane = reinterpret_cast<std::uint8_t*>(own_rows[plane_]);
+  auto* const verdicts = reinterpret_cast<std::uint32_t*>(verdicts_.data());
+  const std::span<const std::byte> compressed = compressed_.first(whole_reads(batch.compressed_end));
+  if (jpeg_) {
+    jpeg_decoder_->enqueue(plane, verdicts, *jpeg_, compressed, stream, colours);
+    fetch_verdicts(*jpeg_, stream);
+  } else {
+    jpeg2000_decoder_->enqueue(plane, verdicts, *jpeg2000_, compressed, stream, colours);
+    fetch_verdicts(*jpeg2000_, stream);
   }
+}
+
+void SlotDecoder::place(const Batch& batch, const ByPlane<std::byte*>& own_rows, const cuda::DeviceColours& colours,
+                        cudaStream_t stream) {
   std::byte* const on_device = compressed_.data() + batch.descriptors_offset;
   SLIDESTREAM_CUDA(cudaMemcpyAsync(on_device, upload_.data(), batch.tiles.size() * sizeof(cuda::PlacedTile),
                                    cudaMemcpyHostToDevice, stream));
   const auto* described = reinterpret_cast<const cuda::PlacedTile*>(on_device);
-  constexpr ByPlane<decltype(&cuda::place_tiles)> place = {cuda::place_tiles, cuda::place_rgb_tiles};
+  const auto to = [&](std::size_t plane) { return reinterpret_cast<std::uint8_t*>(own_rows[plane]); };
+  const auto& pitch = batch.panel().pitch;
+  if (colours.program != nullptr) {
+    const cuda::ConvertedPlanes planes = {to(rgb_plane), to(luminance_plane), pitch[rgb_plane], pitch[luminance_plane]};
+    cuda::place_converted_tiles(planes, compressed_.data(), described, batch.tiles.size(), sample_layout(batch),
+                                colours, stream);
+    return;
+  }
+  constexpr ByPlane<decltype(&cuda::place_tiles)> put = {cuda::place_tiles, cuda::place_rgb_tiles};
   for (std::size_t plane = 0; plane < plane_count; ++plane) {
     if (!wanted_[plane]) continue;
-    place[plane](reinterpret_cast<std::uint8_t*>(own_rows[plane]), batch.panel().pitch[plane], compressed_.data(),
-                 described, batch.tiles.size(), sample_layout(batch), stream);
+    put[plane](to(plane), pitch[plane], compressed_.data(), described, batch.tiles.size(), sample_layout(batch),
+               stream);
   }
 }
 

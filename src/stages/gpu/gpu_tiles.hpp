@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "cuda/colour/loaded_colours.hpp"
 #include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
@@ -74,6 +75,11 @@ class SlotDecoder {
   /// placement)`, or flagged.
   template <class Described, class Add>
   void describe_coded(Batch& batch, Described& described, const Add& add);
+  /// Where a tile's pixels go.
+  cuda::JpegPlacement placement_of(const Batch& batch, const BatchTile& tile) const;
+  /// Tiles without a codec. \param colours  what theirs are converted by
+  void place(const Batch& batch, const ByPlane<std::byte*>& own_rows, const cuda::DeviceColours& colours,
+             cudaStream_t stream);
   /// Copies the verdicts back. `Described` is a batch of either codec.
   template <class Described>
   void fetch_verdicts(const Described& described, cudaStream_t stream);
@@ -86,6 +92,7 @@ class SlotDecoder {
   std::span<std::byte> verdicts_;       ///< device
   std::span<std::byte> host_verdicts_;  ///< pinned
   std::span<std::byte> upload_;  ///< pinned: what one of the batches below knows of its tiles, or where plain ones go
+  std::optional<cuda::LoadedColours> colours_;  ///< where those of some slides are converted
   std::optional<cuda::JpegBatch> jpeg_;
   std::optional<cuda::Jpeg2000Batch> jpeg2000_;
   std::unique_ptr<cuda::JpegBatchDecoder> jpeg_decoder_;

@@ -23,15 +23,10 @@
 #include "cuda/spectrum/device_statistics.hpp"
 #include "cuda/spectrum/window_engine.hpp"
 #include "cuda/tiles/area.hpp"
-#include "cuda/tiles/fronts.hpp"
-#include "cuda/tiles/place.hpp"
 #include "cuda/tiles/stitch.hpp"
-#include "cuda/tiles/windows.hpp"
 #include "networks/normalisation.hpp"
 #include "operators/registry.hpp"
 #include "runtime/cuda/check.hpp"
-#include "slide/luminance.hpp"
-#include "slide/pixels.hpp"
 #include "spectrum/engine.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
 
@@ -51,76 +46,6 @@ std::size_t test::fake_areas() { return areas; }
 }  // namespace slidestream
 
 namespace slidestream::cuda {
-
-namespace {
-
-/// `convert(to, from, count, samples, colour)` makes a row's pixels, `pixel_bytes` each.
-template <class Convert>
-void place_with(const Convert& convert, std::size_t pixel_bytes, std::uint64_t PlacedTile::*destination,
-                std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
-                std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
-  if (const test::FakeTimes* const times = test::fake_times()) {
-    std::size_t bytes_placed = 0;
-    for (const PlacedTile* tile = tiles; tile != tiles + count; ++tile) {
-      bytes_placed += std::size_t{tile->width} * tile->height * layout.samples;
-    }
-    const double seconds = times->placed_byte * static_cast<double>(bytes_placed);
-    SLIDESTREAM_CUDA(test::fake_timed_launch(stream, seconds, [] {}));
-    return;
-  }
-  const auto work = [=] {
-    for (const PlacedTile* tile = tiles; tile != tiles + count; ++tile) {
-      for (std::uint32_t y = 0; y < tile->height; ++y) {
-        std::uint8_t* to = plane + tile->*destination + static_cast<std::ptrdiff_t>(y) * pitch;
-        if (tile->source == PlacedTile::white) {
-          std::memset(to, 255, pixel_bytes * tile->width);
-        } else {
-          convert(to, reinterpret_cast<const std::uint8_t*>(bytes) + tile->source + std::size_t{y} * layout.row_bytes,
-                  tile->width, static_cast<int>(layout.samples), layout.colour);
-        }
-      }
-    }
-  };
-  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
-}
-
-}  // namespace
-
-void place_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
-                 std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
-  place_with(interleaved_to_luminance, 1, &PlacedTile::destination, plane, pitch, bytes, tiles, count, layout, stream);
-}
-void place_rgb_tiles(std::uint8_t* plane, std::ptrdiff_t pitch, const std::byte* bytes, const PlacedTile* tiles,
-                     std::size_t count, const SampleLayout& layout, cudaStream_t stream) {
-  place_with(interleaved_to_rgb, 3, &PlacedTile::rgb_destination, plane, pitch, bytes, tiles, count, layout, stream);
-}
-
-void place_windows(const std::uint8_t* decoded, const WindowPiece* pieces, std::size_t count, const WindowShape& shape,
-                   cudaStream_t stream) {
-  const auto work = [=] {
-    const std::size_t plane = std::size_t{shape.width} * shape.height;
-    for (const WindowPiece* piece = pieces; piece != pieces + count; ++piece) {
-      for (std::size_t i = 0; i < std::size_t{3} * piece->width * piece->height; ++i) {
-        const std::size_t x = i / 3 % piece->width, y = i / 3 / piece->width, channel = i % 3;
-        const std::size_t pixel = (piece->y + y) * shape.width + piece->x + x;
-        reinterpret_cast<std::uint8_t*>(piece->window)[shape.planar ? channel * plane + pixel : 3 * pixel + channel] =
-            piece->source == WindowPiece::value ? static_cast<std::uint8_t>(piece->fill)
-                                                : decoded[piece->source + y * piece->pitch + 3 * x + channel];
-      }
-    }
-  };
-  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
-}
-
-void gather_fronts(std::byte* to, std::size_t room, const std::byte* compressed, const TileFront* fronts,
-                   std::size_t count, cudaStream_t stream) {
-  const auto work = [=] {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::copy_n(compressed + fronts[i].offset, fronts[i].bytes, to + i * room);
-    }
-  };
-  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
-}
 
 namespace {
 
@@ -307,7 +232,8 @@ JpegBatchDecoder::JpegBatchDecoder(const JpegBatchLimits& limits, std::span<std:
     : layout_(limits), device_limits_(), upload_(device.data()) {}
 std::uint32_t JpegBatchDecoder::lanes() const noexcept { return 1024; }
 void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const JpegBatch& batch,
-                               std::span<const std::byte> compressed, cudaStream_t stream) {
+                               std::span<const std::byte> compressed, cudaStream_t stream,
+                               const DeviceColours& colours) {
   if (const test::FakeTimes* const times = test::fake_times()) {
     const std::uint32_t tiles = batch.tiles();
     SLIDESTREAM_CUDA(test::fake_timed_launch(stream, times->decoded_tile * tiles, [verdicts, tiles] {
@@ -315,11 +241,11 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
     }));
     return;
   }
-  const auto work = [plane, verdicts, &batch, compressed] {
+  const auto work = [plane, verdicts, &batch, compressed, program = colours.program] {
     std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(JpegReason::wrong_length));
     HostJpegDecoder decoder;
     for (std::uint32_t i = 0; decoding && i < batch.tiles(); ++i) {
-      verdicts[i] = static_cast<std::uint32_t>(decoder.decode(plane, batch, i, compressed));
+      verdicts[i] = static_cast<std::uint32_t>(decoder.decode(plane, batch, i, compressed, program));
     }
     fill_white(plane, batch);
   };
@@ -334,15 +260,18 @@ Jpeg2000BatchDecoder::Jpeg2000BatchDecoder(const Jpeg2000BatchLimits& limits, st
   if (device.size() < device_bytes(limits)) throw std::length_error("too little device memory for a JPEG 2000 decoder");
 }
 void Jpeg2000BatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, const Jpeg2000Batch& batch,
-                                   std::span<const std::byte> compressed, cudaStream_t stream) {
+                                   std::span<const std::byte> compressed, cudaStream_t stream,
+                                   const DeviceColours& colours) {
+  if (batch.converts() && colours.every == nullptr)
+    throw std::invalid_argument("what colours are converted to wasn't made");
   if (compressed.size() % 16 != 0 || compressed.size() < batch.compressed_end())
     throw std::length_error("the compressed buffer ends before its tiles");
-  const auto work = [plane, verdicts, &batch, compressed] {
+  const auto work = [plane, verdicts, &batch, compressed, program = colours.program] {
     std::fill_n(verdicts, batch.tiles(), static_cast<std::uint32_t>(Jpeg2000Reason::bad_packet));
     HostJpeg2000Decoder decoder;
     for (const Jpeg2000Wave& wave : batch.waves()) {
       for (std::uint32_t i = wave.first_tile; decoding && i < wave.first_tile + wave.tiles; ++i) {
-        verdicts[i] = static_cast<std::uint32_t>(decoder.decode(plane, batch, i, compressed));
+        verdicts[i] = static_cast<std::uint32_t>(decoder.decode(plane, batch, i, compressed, program));
       }
     }
     fill_white(plane, batch);

@@ -1,0 +1,119 @@
+#include "cuda/colour/colour_program.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+#include <variant>
+
+#include "cuda/colour/convert_colour.hpp"
+
+namespace slidestream::cuda {
+namespace {
+
+constexpr std::uint32_t mantissa_bits = 23;
+constexpr std::uint32_t implied_bit = 1U << mantissa_bits;
+
+/// A code's step up to the next lies in its interval, or behind it: then nothing is added there.
+std::uint32_t code_word(std::uint32_t interval) {
+  const SrgbCodes& codes = srgb_codes();
+  const auto begin = static_cast<float>(interval) / static_cast<float>(SrgbCodes::intervals);
+  const auto end = static_cast<float>(interval + 1) / static_cast<float>(SrgbCodes::intervals);
+  const auto guess = static_cast<std::uint32_t>(codes.guesses[interval]);
+  const float threshold = codes.thresholds[guess];
+  const std::uint32_t exponent = std::bit_cast<std::uint32_t>(std::max(begin, least_light)) & ~(implied_bit - 1);
+  const std::uint32_t word = (guess << mantissa_bits) - exponent;
+  if (!(threshold < end)) return word;
+  return word + implied_bit - (std::bit_cast<std::uint32_t>(threshold) & (implied_bit - 1));
+}
+
+/// Bytes behind the program, as they are taken.
+class Tail {
+ public:
+  std::uint32_t take(std::size_t bytes) {
+    const std::size_t begin = size_;
+    size_ += (bytes + 15) / 16 * 16;
+    return static_cast<std::uint32_t>(begin);
+  }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::size_t size_ = (sizeof(ColourProgram) + 15) / 16 * 16;
+};
+
+template <class From, class To = From>
+void write_values(std::span<std::byte> to, std::uint32_t at, const std::vector<From>& values) {
+  std::transform(values.begin(), values.end(), reinterpret_cast<To*>(to.data() + at),
+                 [](From value) { return static_cast<To>(value); });
+}
+
+void write_places(const std::array<GridPlaces, 3>& places, ColourProgram& program) {
+  for (std::size_t c = 0; c < 3; ++c) {
+    std::ranges::copy(places[c].corner, program.corner[c]);
+    std::ranges::copy(places[c].rest, program.rest[c]);
+    std::ranges::copy(places[c].step, program.step[c]);
+  }
+}
+
+}  // namespace
+
+bool is_matrix_alone(const ColourSteps& steps) noexcept {
+  if (!steps.grid.values.empty() || steps.then.size() != 1 || steps.connection != ColourSteps::Connection::none) {
+    return false;
+  }
+  const auto* const matrix = std::get_if<ColourMatrix>(&steps.then.front());
+  return matrix != nullptr && matrix->added == std::array<float, 3>{};
+}
+
+std::size_t colour_program_bytes(const ColourConversion& conversion) noexcept {
+  const ColourSteps& steps = conversion.steps();
+  if (steps.then.size() > ColourProgram::most_steps) return 0;
+  std::size_t bytes = sizeof(ColourProgram) + 16 + 2 * steps.grid.values.size() + 16;
+  for (const auto& step : steps.then) {
+    const auto* const curves = std::get_if<ColourCurves>(&step);
+    if (curves == nullptr) continue;
+    for (const ColourCurve& curve : curves->channels) bytes += sizeof(float) * curve.values.size() + 16;
+  }
+  return bytes;
+}
+
+bool is_for_devices(const ColourConversion& conversion) noexcept {
+  const std::size_t bytes = colour_program_bytes(conversion);
+  return bytes > 0 && bytes <= ColourProgram::most_bytes;
+}
+
+void write_colour_program(const ColourConversion& conversion, std::span<std::byte> to) {
+  if (!is_for_devices(conversion) || to.size() < colour_program_bytes(conversion)) {
+    throw std::length_error("too little memory for a conversion of colours");
+  }
+  const ColourSteps& steps = conversion.steps();
+  ColourProgram& program = *new (to.data()) ColourProgram{};
+  for (std::size_t c = 0; c < 3; ++c) std::ranges::copy(steps.first[c], program.tables.first[c]);
+  for (std::uint32_t i = 0; i < SrgbCodes::intervals; ++i) program.tables.codes[i] = code_word(i);
+  write_places(conversion.places(), program);
+  program.connection = static_cast<std::uint32_t>(steps.connection);
+  std::ranges::copy(steps.to_srgb.factors, program.to_srgb);
+  Tail tail;
+  if (!steps.grid.values.empty()) {
+    program.grid = tail.take(sizeof(std::uint16_t) * steps.grid.values.size());
+    write_values<std::uint32_t, std::uint16_t>(to, program.grid, steps.grid.values);
+  }
+  for (const auto& step : steps.then) {
+    ColourProgramStep& out = program.then[program.steps++];
+    if (const auto* const matrix = std::get_if<ColourMatrix>(&step)) {
+      out.is_matrix = 1;
+      std::ranges::copy(matrix->factors, out.factors);
+      std::ranges::copy(matrix->added, out.added);
+      continue;
+    }
+    const ColourCurves& curves = std::get<ColourCurves>(step);
+    for (std::size_t c = 0; c < 3; ++c) {
+      const std::vector<float>& values = curves.channels[c].values;
+      out.sizes[c] = static_cast<std::uint32_t>(values.size());
+      out.tables[c] = tail.take(sizeof(float) * values.size());
+      write_values(to, out.tables[c], values);
+    }
+  }
+}
+
+}  // namespace slidestream::cuda

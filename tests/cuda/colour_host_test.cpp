@@ -1,0 +1,104 @@
+// What devices convert colours with, on the host, against the CPU's definition.
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "colour/colour_conversion.hpp"
+#include "colour/made_profiles.hpp"
+#include "cuda/colour/convert_colour.hpp"
+#include "cuda/colour_cases.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+/// By the thresholds alone.
+std::uint32_t defined_code(float light) {
+  std::uint32_t code = 0;
+  while (code < 255 && light >= srgb_codes().thresholds[code]) ++code;
+  return code;
+}
+
+}  // namespace
+
+TEST_CASE("devices convert by a profile's steps as the definition does") {
+  int matrices = 0;
+  for (const MadeProfile& profile : made_profiles()) {
+    CAPTURE(profile.name);
+    const ColourConversion conversion(profile.bytes);
+    REQUIRE(cuda::is_for_devices(conversion));
+    const HostColours host(conversion);
+    CHECK(host.colours().is_matrix != profile.has_table);
+    matrices += host.colours().is_matrix ? 1 : 0;
+    std::int64_t differ = 0;
+    for (int red = 0; red < 256; red += 3) {
+      for (int green = 0; green < 256; green += 5) {
+        for (int blue = 0; blue < 256; blue += 3) {
+          std::uint8_t expected[] = {static_cast<std::uint8_t>(red), static_cast<std::uint8_t>(green),
+                                     static_cast<std::uint8_t>(blue)};
+          const Rgb from = {expected[0], expected[1], expected[2]};
+          convert_colour(conversion.steps(), expected);
+          const std::uint32_t packed = expected[0] | std::uint32_t{expected[1]} << 8 | std::uint32_t{expected[2]} << 16;
+          const auto differs = [packed](const Rgb& found) { return cuda::packed(found) != packed; };
+          differ += differs(cuda::converted_by_steps(host.program(), from)) ? 1 : 0;
+          if (!host.colours().is_matrix) continue;
+          differ += differs(cuda::converted_by_matrix(host.program().tables, host.colours().factors, from)) ? 1 : 0;
+        }
+      }
+    }
+    CHECK(differ == 0);
+  }
+  CHECK(matrices > 0);
+}
+
+TEST_CASE("a code of light is that of the thresholds, at each of them and where intervals begin") {
+  const HostColours host(ColourConversion(made_profiles().front().bytes));
+  const auto check = [&](float light) {
+    CAPTURE(light);
+    REQUIRE(cuda::code_of_light(host.program().tables.codes, light) == defined_code(light));
+  };
+  const auto check_around = [&](float light) {
+    check(light);
+    check(std::nextafter(light, -1.0F));
+    check(std::nextafter(light, 2.0F));
+  };
+  for (const float threshold : srgb_codes().thresholds) {
+    if (std::isfinite(threshold)) check_around(threshold);
+  }
+  for (int i = -1; i <= SrgbCodes::intervals + 1; ++i) check_around(static_cast<float>(i) / SrgbCodes::intervals);
+  for (std::uint32_t bits = 0x30000000U; bits < 0x40000000U; bits += 8191) check(std::bit_cast<float>(bits));
+  check_around(cuda::least_light);
+  check_around(cuda::most_light);
+  check(std::numeric_limits<float>::infinity());
+  check(-std::numeric_limits<float>::infinity());
+  check(std::numeric_limits<float>::quiet_NaN());
+  check(-0.0F);
+}
+
+TEST_CASE("a conversion with too large a table is none for devices") {
+  // 91 nodes a side are 4.5 MB.
+  const ColourConversion large(with_table(4.3, true, false, 91, cmsSigAToB0Tag));
+  CHECK(cuda::colour_program_bytes(large) > cuda::ColourProgram::most_bytes);
+  CHECK_FALSE(cuda::is_for_devices(large));
+  std::vector<std::byte> room(cuda::colour_program_bytes(large));
+  CHECK_THROWS_AS(cuda::write_colour_program(large, room), std::length_error);
+  const ColourConversion small(made_profiles().front().bytes);
+  room.resize(cuda::colour_program_bytes(small) - 1);
+  CHECK_THROWS_AS(cuda::write_colour_program(small, room), std::length_error);
+}
+
+TEST_CASE("conversions are equal by their steps") {
+  const std::vector<MadeProfile> profiles = made_profiles();
+  for (const MadeProfile& a : profiles) {
+    for (const MadeProfile& b : profiles) {
+      CHECK((ColourConversion(a.bytes) == ColourConversion(b.bytes)) == (a.name == b.name));
+    }
+  }
+}
