@@ -1,10 +1,9 @@
-// JPEG decoding on a GPU: `jpeg_gpu_bench SLIDE... [--format luminance|rgb|both] [--tiles N,N,...] [--repeat N] [--json
-// FILE]
-// [--unchecked]`.
+// JPEG decoding on a GPU: `jpeg_gpu_bench SLIDE... [--format luminance|rgb|both|srgb|srgb_table] [--tiles N,N,...]
+// [--repeat N] [--json FILE] [--unchecked]`.
 //
 // The tiles of each slide's level 0, repeated to N tiles a batch (0: as many as make 2.84 Gpx), go from compressed
-// bytes in device memory to luminance in a plane, to RGB, and to both. Every tile of the last run is compared with the
-// CPU decoder's.
+// bytes in device memory to luminance in a plane, to RGB, to both, and to RGB that is converted to sRGB by made
+// profiles, one of a matrix and one of a table. Every tile of the last run is compared with the CPU's.
 
 #include <cuda_runtime_api.h>
 
@@ -23,10 +22,13 @@
 #include <thread>
 #include <vector>
 
+#include "colour/colour_conversion.hpp"
+#include "cuda/colour/loaded_colours.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "gpu_memory.hpp"
 #include "runtime/cuda/check.hpp"
 #include "slide/level_coding.hpp"
+#include "tests/colour/made_profiles.hpp"
 #include "tile_options.hpp"
 
 namespace {
@@ -44,7 +46,7 @@ struct Options : bench::TileOptions {
   Options() : TileOptions{{}, {0, 16384, 4096, 1024}, 7, {}} {}
   bool checked = true;
   std::int64_t lanes = -1;
-  std::vector<std::string> formats = bench::tile_formats();
+  std::vector<std::string> formats = {"luminance", "rgb", "both", "srgb", "srgb_table"};
 };
 
 /// The distinct tiles of a slide: those inside the image in whole, with their pixels.
@@ -54,12 +56,21 @@ struct Tiles {
   std::uint32_t height = 0;
   Colour colour = Colour::ycbcr;
   PixelFormat format;
-  bool with_luminance = false;  ///< beside RGB
+  bool with_luminance = false;                         ///< beside RGB
+  std::shared_ptr<const ColourConversion> conversion;  ///< of RGB; null: none
   std::vector<std::byte> tables;
   std::vector<std::vector<std::byte>> bytes;
   std::vector<std::vector<std::uint8_t>> pixels;
   std::vector<std::vector<std::uint8_t>> luminance;  ///< where it is made beside RGB
 };
+
+/// What a format's colours are converted by.
+std::shared_ptr<const ColourConversion> conversion_for(const std::string& format) {
+  if (!format.starts_with("srgb")) return nullptr;
+  const std::string kind = format == "srgb" ? "gamma 2.2, version 2" : "mft2 to Lab";
+  const std::vector<test::MadeProfile> profiles = test::made_profiles();
+  return std::make_shared<const ColourConversion>(std::ranges::find(profiles, kind, &test::MadeProfile::name)->bytes);
+}
 
 Tiles read_tiles(const std::string& path, const std::string& wanted) {
   const PixelFormat format = wanted == "luminance" ? luminance_format : rgb_format;
@@ -69,6 +80,7 @@ Tiles read_tiles(const std::string& path, const std::string& wanted) {
   Tiles tiles;
   tiles.name = std::filesystem::path(path).stem().string() + (format == rgb_format ? "_" + wanted : "");
   tiles.with_luminance = wanted == "both";
+  tiles.conversion = conversion_for(wanted);
   tiles.format = format;
   tiles.width = static_cast<std::uint32_t>(level.tile_width);
   tiles.height = static_cast<std::uint32_t>(level.tile_height);
@@ -83,6 +95,9 @@ Tiles read_tiles(const std::string& path, const std::string& wanted) {
     std::vector<std::uint8_t> pixels(format.pixel_bytes() * tiles.width * tiles.height);
     decoder.decode(*slide, 0, i, bytes, 0, 0,
                    {pixels.data(), format.channels * level.tile_width, level.tile_width, level.tile_height, format});
+    if (tiles.conversion != nullptr) {
+      tiles.conversion->apply(pixels.data(), std::int64_t{tiles.width} * tiles.height);
+    }
     if (tiles.with_luminance) {
       std::vector<std::uint8_t>& beside = tiles.luminance.emplace_back(std::size_t{tiles.width} * tiles.height);
       decoder.decode(*slide, 0, i, bytes, 0, 0,
@@ -195,15 +210,24 @@ nlohmann::json run(const Tiles& tiles, std::uint32_t count, const Options& optio
     host_add = std::chrono::duration<double, std::micro>(added - before).count() / count;
     host_finish = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - added).count();
   }
+  const std::size_t colour_bytes = tiles.conversion != nullptr ? cuda::ConversionMemory::device_bytes : 0;
+  const DeviceBytes colour_memory = allocate_device(colour_bytes + 1);
+  const PinnedBytes colour_upload = allocate_pinned(cuda::ConversionMemory::pinned_bytes);
+  cuda::DeviceColours colours;
   cudaStream_t stream = nullptr;
   cudaEvent_t events[2] = {};
   SLIDESTREAM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   for (cudaEvent_t& event : events) SLIDESTREAM_CUDA(cudaEventCreate(&event));
+  if (tiles.conversion != nullptr) {
+    cuda::LoadedColours loaded({colour_memory.get(), colour_bytes},
+                               {colour_upload.get(), cuda::ConversionMemory::pinned_bytes});
+    colours = loaded.load(tiles.conversion, false, stream);
+  }
   std::vector<double> times;
   for (int i = 0; i < options.repeat + 1; ++i) {
     SLIDESTREAM_CUDA(cudaEventRecord(events[0], stream));
     decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()), reinterpret_cast<std::uint32_t*>(verdicts.get()),
-                    batch, {compressed.get(), buffer_bytes}, stream);
+                    batch, {compressed.get(), buffer_bytes}, stream, colours);
     SLIDESTREAM_CUDA(cudaEventRecord(events[1], stream));
     SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
     if (i > 0) times.push_back(milliseconds(events[0], events[1]));
@@ -256,7 +280,11 @@ Options parse(int argc, char** argv) {
     if (argument == "--lanes") {
       options.lanes = std::atoll(value().c_str());
     } else if (argument == "--format") {
-      options.formats = bench::tile_formats(value());
+      const std::string format = value();
+      if (std::ranges::count(options.formats, format) == 0) {
+        throw ConfigError("--format is luminance, rgb, both, srgb or srgb_table");
+      }
+      options.formats = {format};
     } else if (argument == "--unchecked") {
       options.checked = false;
     } else {

@@ -162,6 +162,12 @@ def batch_figures(batches):
         whole = batch["tiles"] * width * height > 0.95 * HEADLINE_PIXELS
         figures.append(figure(f"{batch['slide']}_{'whole' if whole else batch['tiles']}", batch["gpx_per_s"], None,
                               "report", "Gpx/s"))
+    # What converting colours costs beside decoding.
+    rates = {entry["name"]: entry["value"] for entry in figures}
+    for name, rate in rates.items():
+        plain = re.sub(r"_srgb(_table)?_whole$", "_rgb_whole", name)
+        if plain != name and plain in rates:
+            figures.append(figure(f"{name}_over_rgb", rate / rates[plain], None, "report", "x"))
     figures.append(figure("wrong_or_flagged", sum(batch["wrong"] + batch["flagged"] for batch in batches), 0))
     return figures
 

@@ -141,6 +141,20 @@ class Table(unittest.TestCase):
         self.assertEqual(self.table({"a": json.dumps([batch])}, "a s_1024 at_least 25\n")[0], 0)
         self.assertEqual(self.table({"a": json.dumps([dict(batch, wrong=1)])})[0], 1)
 
+    def test_converted_colours_are_compared_with_plain_ones_of_whole_slides(self):
+        def rate(slide, gpx, tiles=43348):
+            return {"slide": slide, "tile": [256, 256], "tiles": tiles, "gpx_per_s": gpx, "wrong": 0, "flagged": 0}
+
+        rows = [rate("s_rgb", 200.0), rate("s_rgb", 100.0, 1024), rate("s_srgb", 190.0), rate("s_srgb", 10.0, 1024),
+                rate("s_srgb_table", 150.0), rate("t_srgb", 50.0)]
+        expected = "a s_srgb_whole_over_rgb at_least 0.9\na s_srgb_table_whole_over_rgb at_least 0.9\n"
+        status, text = self.table({"a": json.dumps(rows)}, expected)
+        self.assertEqual(status, 1)
+        self.assertIn("| a: s_srgb_whole_over_rgb | 0.95 x | >= 0.9 x | pass |", text)
+        self.assertIn("| a: s_srgb_table_whole_over_rgb | 0.75 x | >= 0.9 x | **fail** |", text)
+        self.assertNotIn("t_srgb_whole_over_rgb", text)
+        self.assertNotIn("1024_over", text)
+
     def test_published_architectures(self):
         def measured(name, seconds):
             return {"architecture": name, "decode": "cpu", "seconds_per_slide": seconds, "note": "" if seconds else "no room"}
