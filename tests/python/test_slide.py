@@ -17,6 +17,7 @@ import slidestream as ss
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import dicom_file  # noqa: E402
 import openslide_files  # noqa: E402
+import tagged_tiff  # noqa: E402
 
 
 def openslide_region(slide, location, level, size):
