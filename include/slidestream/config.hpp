@@ -20,7 +20,7 @@ namespace slidestream {
 class Network;
 
 enum class InputIo { automatic, posix, uring, direct, cufile };
-enum class InputColour { file, srgb };
+enum class InputColour { automatic, file, srgb };
 enum class DecodeDevice { automatic, cpu, gpu };
 enum class BadTilePolicy { fail, white };
 enum class Backend { automatic, cpu, cuda };
@@ -82,7 +82,8 @@ struct InputConfig {
   /// Channel of slides that have several, from 0, read as grey; -1: such slides are refused. Default -1.
   int channel = -1;
   /// Colours of slides with an ICC profile: as the file has them, or converted to sRGB before anything else sees them.
-  InputColour colour = InputColour::file;
+  /// Automatic: converted in runs that only make Deep Zoom images of the slides, where the profile isn't sRGB's.
+  InputColour colour = InputColour::automatic;
   /// Where OpenSlide is for slides that have no other reader: "auto" (searched for), "never" (such slides are refused),
   /// or its library's path, or a folder with it. Default "auto".
   std::string openslide = "auto";
@@ -377,6 +378,15 @@ struct Config {
   DicomConfig dicom;
   StitchConfig stitch;
   OutputConfig output;
+
+  /// Whether a run makes Deep Zoom images of its slides and nothing else: browsers are to show them as they are meant.
+  bool is_for_browsers() const {
+    return image.format == ImageFormat::dzi && operators.run.size() == 1 && operators.runs("identity");
+  }
+  /// Whether slides are converted to sRGB where they have a profile for it (`input.colour`).
+  bool converts_colours() const {
+    return input.colour == InputColour::srgb || (input.colour == InputColour::automatic && is_for_browsers());
+  }
 };
 
 /// Names the file with the outlines of a slide's tissue: SLIDE.geojson beside the slide. Thread-safe.

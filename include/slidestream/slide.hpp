@@ -136,6 +136,9 @@ struct OpenOptions {
   /// compensation. Luminance is that of converted RGB. A slide without a usable RGB profile, and a grey one, stays as
   /// it is, with a warning. Associated images aren't converted.
   bool to_srgb = false;
+  /// With `to_srgb`: a warning says of a slide that it is converted, not that it stays, and a slide whose profile is
+  /// sRGB's stays.
+  bool srgb_for_browsers = false;
   /// Halves levels whose tiles are JPEG and have sides that are multiples of 16. Width and height are rounded up.
   /// libjpeg then decodes tiles at half size by a 4 x 4 inverse DCT. `Level::downsample` doesn't change.
   bool shrink_on_load = false;

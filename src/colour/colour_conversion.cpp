@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 #include <variant>
 
@@ -323,6 +324,25 @@ ColourConversion::ColourConversion(std::span<const std::byte> profile) : steps_(
 void ColourConversion::apply(std::uint8_t* rgb, std::int64_t pixels) const noexcept {
   const std::int64_t done = HWY_DYNAMIC_DISPATCH(ConvertColours)(steps_, places_, rgb, pixels);
   for (std::int64_t i = done; i < pixels; ++i) convert_colour(steps_, rgb + 3 * i);
+}
+
+bool ColourConversion::keeps_colours() const noexcept {
+  const auto keeps = [this](int red, int green, int blue) {
+    const std::array<int, 3> from = {red, green, blue};
+    std::array<std::uint8_t, 3> to{};
+    std::ranges::copy(from, to.begin());
+    convert_colour(steps_, to.data());
+    return std::ranges::equal(from, to, [](int before, int after) { return std::abs(before - after) <= 1; });
+  };
+  constexpr int step = 17;  // 255 is a multiple of it
+  for (int red = 0; red < 256; red += step) {
+    for (int green = 0; green < 256; green += step) {
+      for (int blue = 0; blue < 256; blue += step) {
+        if (!keeps(red, green, blue)) return false;
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace slidestream

@@ -29,6 +29,9 @@ class ColourConversion {
   /// Converts interleaved pixels in place.
   void apply(std::uint8_t* rgb, std::int64_t pixels) const noexcept;
 
+  /// Whether colours stay as they are, but for 1 of 255: the profile is sRGB's. Looks at 4,096 colours.
+  bool keeps_colours() const noexcept;
+
   const ColourSteps& steps() const noexcept { return steps_; }
   /// Of each channel's samples, where there is a grid.
   const std::array<GridPlaces, 3>& places() const noexcept { return places_; }

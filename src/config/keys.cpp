@@ -200,7 +200,7 @@ ConfigKey statistic_key(const Statistic& statistic) {
 
 std::vector<ConfigKey> make_keys() {
   static const std::vector<std::string> io_names = {"auto", "posix", "uring", "direct", "cufile"};
-  static const std::vector<std::string> input_colour_names = {"file", "srgb"};
+  static const std::vector<std::string> input_colour_names = {"auto", "file", "srgb"};
   static const std::vector<std::string> decode_names = {"auto", "cpu", "gpu"};
   static const std::vector<std::string> bad_tile_names = {"fail", "white"};
   static const std::vector<std::string> backend_names = {"auto", "cpu", "cuda"};
@@ -271,7 +271,9 @@ std::vector<ConfigKey> make_keys() {
       choice("input", "colour", &Config::input, &InputConfig::colour, input_colour_names,
              "Colours of slides that have an ICC profile: file (as they are coded), or srgb (converted to sRGB before "
              "anything else, relative colorimetric; images get sRGB's profile). Grey slides and those without a usable "
-             "profile stay as they are, with a line and 0 in the column srgb of slides.csv. Default file."),
+             "profile stay as they are, with a line and 0 in the column srgb of slides.csv. auto is srgb for Deep Zoom "
+             "images of slides whose profile isn't sRGB's, in runs that make nothing else, and file otherwise. Default "
+             "auto."),
       path("input", "openslide", &Config::input, &InputConfig::openslide,
            "OpenSlide, which reads slides that have no reader here: its library (libopenslide.so.1), or a folder that "
            "holds it; auto means what the environment's SLIDESTREAM_OPENSLIDE names, else where the system or Python's "

@@ -316,7 +316,7 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   layout.tiles.slot_bytes = slot_bytes;
   layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
   for (std::size_t k = 0; k < plane_count; ++k) layout.tiles.planes[k] = work.pixel_bytes[k] > 0;
-  layout.tiles.converts = config.input.colour == InputColour::srgb;
+  layout.tiles.converts = config.converts_colours();
   layout.tiles.wave = least_wave;
   // What is decoded on the device is many times larger than its compressed bytes: as much as a launch wants, if there
   // is memory for it, and no more than a band of images takes.

@@ -12,7 +12,8 @@ OpenOptions open_options(const Config& config, const std::string& path) {
           .mpp_default = input.mpp_default,
           .channel = input.channel,
           .openslide = input.openslide,
-          .to_srgb = input.colour == InputColour::srgb,
+          .to_srgb = config.converts_colours(),
+          .srgb_for_browsers = input.colour == InputColour::automatic,
           .shrink_on_load = config.image.copy_levels == CopyLevels::shrink_on_load};
 }
 

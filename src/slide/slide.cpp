@@ -94,9 +94,9 @@ void drop_unlike_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions
 }
 
 /// Has tiles converted to sRGB where the slide has a profile to do it by.
-void convert_colours(const Slide& slide, Slide::Impl& impl) {
-  const auto stays = [&impl](const std::string& why) {
-    impl.info.warnings.push_back("its colours aren't converted to sRGB: " + why);
+void convert_colours(const Slide& slide, Slide::Impl& impl, bool for_browsers) {
+  const auto stays = [&impl, for_browsers](const std::string& why) {
+    if (!for_browsers) impl.info.warnings.push_back("its colours aren't converted to sRGB: " + why);
   };
   const Colour colour = impl.info.levels.front().colour;
   if (colour != Colour::rgb && colour != Colour::ycbcr) return stays("it is grey");
@@ -104,7 +104,13 @@ void convert_colours(const Slide& slide, Slide::Impl& impl) {
   if (!profile.fault.empty()) return stays(profile.fault);
   if (profile.bytes.empty()) return stays("it has no ICC profile");
   try {
-    impl.conversion = std::make_shared<const ColourConversion>(profile.bytes);
+    auto conversion = std::make_shared<const ColourConversion>(profile.bytes);
+    if (for_browsers) {
+      if (conversion->keeps_colours()) return;
+      impl.info.warnings.push_back(
+          "its colours are converted to sRGB for browsers; input.colour = \"file\" keeps them");
+    }
+    impl.conversion = std::move(conversion);
     impl.info.is_srgb = true;
   } catch (const Error& error) {
     stays(error.what());
@@ -135,7 +141,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   std::shared_ptr<const Slide> slide = make_slide(std::move(impl));
   if (opened.container->guesses_levels()) drop_unlike_levels(*slide, opened, options);
   if (options.shrink_on_load) std::ranges::for_each(opened.info.levels, shrink);
-  if (options.to_srgb) convert_colours(*slide, opened);
+  if (options.to_srgb) convert_colours(*slide, opened, options.srgb_for_browsers);
   opened.files.set_retries(options.retries);
   return slide;
 }

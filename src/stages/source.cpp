@@ -470,7 +470,7 @@ class Source final : public SourceStage {
     result.codec = name(level.codec);
     result.colour = name(level.colour);
     result.mpp = mpp_of(info, run.level);
-    if (context_.config.input.colour == InputColour::srgb) {
+    if (context_.config.converts_colours()) {
       result.values.push_back({"srgb", info.is_srgb ? 1.0 : 0.0});
     }
     if (info.mpp_y) result.values.push_back({"mpp_y", *info.mpp_y * info.downsample_y(run.level)});

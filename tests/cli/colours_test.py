@@ -265,12 +265,34 @@ class Srgb(Case):
         self.assertGreater(mean_difference(self.image), 2 * tolerance)
 
     def test_deep_zoom_has_converted_colours_and_their_profile(self):
-        self.assertDone(run("convert", self.slide, self.folder / "made.dzi", "--tile", 1024, "--quality", 95, "--set",
-                            "input.colour=srgb"))
-        tile = Image.open(max((self.folder / "made_files").glob("*/0_0.jpg"), key=lambda file: int(file.parent.name)))
+        made = {}
+        for colour in "auto", "srgb", "file":
+            file = self.folder / f"{colour}.dzi"
+            result = run("convert", self.slide, file, "--tile", 1024, "--quality", 95, "--set", f"input.colour={colour}")
+            self.assertDone(result)
+            said = f'{self.slide}: its colours are converted to sRGB for browsers; input.colour = "file" keeps them'
+            self.assertEqual(result.stderr.count(said), colour == "auto", result.stderr)
+            made[colour] = max((self.folder / f"{colour}_files").glob("*/0_0.jpg"), key=lambda file: int(file.parent.name))
+        tile = Image.open(made["auto"])
         self.assertEqual(tile.size, (700, 600))
         self.assertIn("sRGB", ImageCms.getProfileDescription(ImageCms.ImageCmsProfile(io.BytesIO(tile.info["icc_profile"]))))
         self.assertConverted(tile, 1.5)
+        self.assertEqual(made["auto"].read_bytes(), made["srgb"].read_bytes())
+        self.assertEqual(Image.open(made["file"]).info["icc_profile"], self.icc)
+
+    def test_deep_zoom_of_srgb_slides_and_of_other_results_has_the_slides_own_colours(self):
+        slide = self.write("srgb.tif", ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+        for path, operators in (slide, "identity"), (self.slide, "identity,spectrum"):
+            tiles = {}
+            for colour in "auto", "file":
+                self.out = self.folder / f"{path.stem}.{colour}"
+                result = run(path, "--operators", operators, "--set", "image.format=dzi", "--set", f"input.colour={colour}",
+                             "--out", self.out)
+                self.assertDone(result)
+                self.assertNotIn("sRGB", result.stderr)
+                tiles[colour] = {file.relative_to(self.out): file.read_bytes() for file in self.out.glob("images/*_files/*/*")}
+            self.assertTrue(tiles["auto"])
+            self.assertEqual(tiles["auto"], tiles["file"])
 
     def test_thumbnails_of_reports_are_converted(self):
         for colour in "file", "srgb":

@@ -90,6 +90,13 @@ TEST_CASE("sRGB stays as it is, and white stays white") {
   }
 }
 
+TEST_CASE("sRGB's own profiles keep colours, others don't") {
+  for (const MadeProfile& profile : made_profiles()) {
+    CAPTURE(profile.name);
+    CHECK(ColourConversion(profile.bytes).keeps_colours() == (std::string_view(profile.name) == "sRGB"));
+  }
+}
+
 TEST_CASE("what each code of linear light is follows from IEC 61966-2-1") {
   const SrgbCodes& codes = srgb_codes();
   const auto code_of = [&codes](float y) {

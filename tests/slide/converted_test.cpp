@@ -98,6 +98,22 @@ TEST_CASE("tiles of every codec are converted, and luminance is that of converte
   }
 }
 
+TEST_CASE("for browsers a line says what is converted, and sRGB's slides stay") {
+  for (const MadeProfile& profile : made_profiles()) {
+    CAPTURE(profile.name);
+    const TemporaryFolder folder;
+    const auto path = write_slide(folder, {"none", no_compression, rgb_tag}, profile.bytes);
+    const auto slide = Slide::open(path, {.to_srgb = true, .srgb_for_browsers = true});
+    const bool other = !ColourConversion(profile.bytes).keeps_colours();
+    CHECK(slide->info().is_srgb == other);
+    CHECK(slide->info().warnings.size() == (other ? 1 : 0));
+    CHECK(read_level_rgb(*slide) == read_level_rgb(*Slide::open(path, {.to_srgb = other})));
+  }
+  const TemporaryFolder folder;
+  const auto path = write_slide(folder, {"none", no_compression, rgb_tag}, {});
+  CHECK(Slide::open(path, {.to_srgb = true, .srgb_for_browsers = true})->info().warnings.empty());
+}
+
 TEST_CASE("a slide that can't be converted stays as it is, and says so once") {
   const std::string begins = "its colours aren't converted to sRGB: ";
   const auto check_stays = [&](const Kind& kind, const std::vector<std::byte>& profile, int samples,

@@ -222,7 +222,7 @@ std::string check_images(const Config& config, const Operators& operators) {
     }
     image_options(config.image, product->format, product->labels);
     if (const auto begin = traits_of(config.image.format).begin; begin != nullptr) line = begin(config);
-    if (config.image.compression == ImageCompression::copy && config.input.colour == InputColour::srgb) {
+    if (config.image.compression == ImageCompression::copy && config.converts_colours()) {
       throw ConfigError(
           "image.compression = \"copy\" takes over tiles as they are, and input.colour = \"srgb\" converts their "
           "colours; leave one out");
