@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "config/keys.hpp"
+
+namespace slidestream {
+
+/// Those of `[input]` and `[decode]`.
+std::vector<ConfigKey> input_keys();
+
+}  // namespace slidestream
