@@ -46,7 +46,7 @@ struct Progress {
 };
 
 /// Lets a caller watch and stop a run. `request_stop` and `stop_requested` are thread-safe. Set the data members before
-/// the run and don't change them while it works. Exceptions of `on_slide` and `on_progress` stop the run, and
+/// the run and don't change them while it works. Exceptions of `on_slide`, `on_pause` and `on_progress` stop the run, and
 /// `run_pipeline` throws them.
 class RunControl {
  public:
@@ -76,6 +76,9 @@ class RunControl {
   /// time, before `run_pipeline` returns. A call may block. If it blocks long, the run waits, because results keep
   /// their slots. A call may move `map` and `sums` out of the result.
   std::function<void(SlideResult&)> on_slide;
+  /// Called on the thread of `on_slide` when no other slide waits for a call, and after 8 slides at the latest. What
+  /// these calls put off, such as a commit, can be done here once for all. May be empty.
+  std::function<void()> on_pause;
   /// Called about ten times per second and once at the end, from a thread of its own.
   std::function<void(const Progress&)> on_progress;
   /// Called from any thread with warnings and notes of one line each. It must not throw.

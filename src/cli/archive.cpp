@@ -302,34 +302,57 @@ bool Archive::network_is_as_it_was() noexcept {
   return false;
 }
 
-bool Archive::slide_ended(SlideResult& slide) noexcept {
+void Archive::slide_ended(SlideResult& slide) noexcept {
   // It didn't fail: the run did.
-  if (is_unnamed(slide.path)) return false;
+  if (is_unnamed(slide.path)) return;
   // What fails behind the limit, being under way, isn't recorded: the next start tries it.
-  if (!slide.done && !stopped().empty()) return false;
-  if (!network_is_as_it_was()) return false;
+  if (!slide.done && !stopped().empty()) return;
+  if (!network_is_as_it_was()) return;
   try {
     const std::size_t place = places_.at(slide.path);
+    ledger_->check_unchanged(place, slide);
     if (slide.done && !map_files_.empty()) slide.map_file = map_files_[place];
-    ledger_->ended(place, slide);
-    if (slide.done && !map_files_.empty()) {
+    WindowMap map = std::exchange(slide.map, {});
+    SpectrumSums sums = std::exchange(slide.sums, {});
+    ended_slides_.push_back({place, slide});
+    ended_slides_.back().result.map = std::move(map);
+    ended_slides_.back().result.sums = std::move(sums);
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  if (slide.complete()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ++failed_now_;
+  }
+  check_failures();
+}
+
+std::vector<SlideResult> Archive::keep_slides() noexcept {
+  std::vector<SlideResult> kept;
+  const std::vector<Ended> slides = std::exchange(ended_slides_, {});
+  try {
+    std::vector<Ledger::Ended> ended;
+    for (const Ended& slide : slides) ended.push_back({slide.place, &slide.result});
+    ledger_->keep(ended);
+    for (const auto& [place, slide] : slides) {
+      SlideResult& told = kept.emplace_back(slide);
+      // The ledger has them; a long run mustn't.
+      told.map = {};
+      told.sums = {};
+      const std::lock_guard lock(mutex_);
+      ++(slide.done ? done_ : failed_);
+      bytes_left_ -= bytes_of(slide.path);
+    }
+    for (const auto& [place, slide] : slides) {
+      if (!slide.done || map_files_.empty()) continue;
       const std::string& name = map_files_[place];
       write_map(config_, slide, name.substr(0, name.rfind('.')));
     }
   } catch (const std::exception& error) {
     fail(error.what());
   }
-  // The ledger has them; a long run mustn't.
-  slide.map = {};
-  slide.sums = {};
-  {
-    const std::lock_guard lock(mutex_);
-    ++(slide.done ? done_ : failed_);
-    if (!slide.complete()) ++failed_now_;
-    bytes_left_ -= bytes_of(slide.path);
-  }
-  if (!slide.complete()) check_failures();
-  return true;
+  return kept;
 }
 
 void Archive::progressed(const Progress& progress) {

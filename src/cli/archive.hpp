@@ -63,9 +63,12 @@ class Archive {
   /// What the names of a slide's images begin with; any thread. \throws OutputError where the ledger can't keep it: the
   /// run ends, and the slide stays to be done.
   std::string image_name(const std::string& path);
-  /// Keeps the slide and writes its map; its large parts are given up. One call at a time. False when it
-  /// isn't kept, since it was the run that failed.
-  bool slide_ended(SlideResult& slide) noexcept;
+  /// Takes over a slide that ended, with its large parts, unless it was the run that failed. One call at a time, of
+  /// this and of `keep_slides`.
+  void slide_ended(SlideResult& slide) noexcept;
+  /// Keeps the slides that ended since the last call, in one commit, and writes their maps. \returns those that are
+  /// kept, without their large parts
+  std::vector<SlideResult> keep_slides() noexcept;
   /// Takes note of how far the run is; any thread.
   void progressed(const Progress& progress);
   /// Results can't be written: the run ends, and the first such line is what it failed by. Any thread.
@@ -117,6 +120,11 @@ class Archive {
   std::unordered_map<std::string, std::size_t> places_;   ///< in the manifest, by path, of what is to be done
   std::unordered_map<std::string, std::uint64_t> bytes_;  ///< by path, of what is to be done
   std::vector<SlideResult> given_up_;                     ///< slides that failed before anything was started
+  struct Ended {
+    std::size_t place = 0;  ///< in the manifest
+    SlideResult result;
+  };
+  std::vector<Ended> ended_slides_;  ///< that aren't kept yet; the thread's that slides end on
   RunControl* control_ = nullptr;
   Clock::time_point began_ = Clock::now();
   Corpus corpus_;

@@ -251,10 +251,14 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   std::atomic<std::uint64_t> files{0};
   control.on_slide = [&](SlideResult& slide) {
     if (embedded != nullptr && embedded->aborted && !slide.done) return;
-    if (!archive.slide_ended(slide)) return;
-    files += slide.artifacts.size();
-    report_slide(slide);
-    display.slide_ended(slide, archive.bytes_of(slide.path));
+    archive.slide_ended(slide);
+  };
+  control.on_pause = [&] {
+    for (const SlideResult& slide : archive.keep_slides()) {
+      files += slide.artifacts.size();
+      report_slide(slide);
+      display.slide_ended(slide, archive.bytes_of(slide.path));
+    }
   };
   Progress before, latest;
   control.on_progress = [&](Progress progress) {

@@ -198,6 +198,8 @@ Ledger::Ledger(const Config& config, const Options& options)
   sync_folder(config.output.dir);
   token_ = claim(database_, options);
   try {
+    enter_left_notes(database_);
+    notes_.emplace(file(), token_);
     check_settings(config, options);
   } catch (...) {
     release();
@@ -247,8 +249,10 @@ void Ledger::change(const std::function<void()>& work, Durability durability) {
     throw OutputError(database_.file().string() + ": was taken over" +
                       (owner ? " by a run on " + owner->process.name() : std::string()));
   }
+  const std::size_t started = notes_->enter(database_);
   work();
   transaction.commit();
+  notes_->entered(started);
 }
 
 void Ledger::check_place() {
@@ -275,7 +279,10 @@ void Ledger::release() {
   Transaction transaction(database_);
   Statement remove(database_, "DELETE FROM owner WHERE token = ?1");
   remove.bind(1, std::string_view(token_)).run();
-  if (database_.changed() == 1) database_.execute("UPDATE slides SET state = 'pending' WHERE state = 'running'");
+  if (database_.changed() == 1) {
+    if (notes_) notes_->enter(database_);
+    database_.execute("UPDATE slides SET state = 'pending' WHERE state = 'running'");
+  }
   transaction.commit();
 }
 
@@ -293,6 +300,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   if (is_readable(folder / ledger_name)) {
     database = std::make_unique<Database>(folder / ledger_name, DatabaseAccess::read_write);
     claim(*database, options);
+    enter_left_notes(*database);
     fold_log(*database);
   }
   fs::path aside;
@@ -309,7 +317,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   for (const std::string& name : run_files()) move(name);
   if (database) move_artifacts(*database, folder, aside);
   // There only where the ledger couldn't be read.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) move(std::string(ledger_name) + suffix);
+  for (const char* suffix : {"-wal", "-shm", "-journal", "-started"}) move(std::string(ledger_name) + suffix);
   if (database) database->execute("DELETE FROM owner");
   move(ledger_name);
   database.reset();
@@ -330,47 +338,61 @@ void Ledger::started(std::size_t slide) {
   if (identity && hash_policy_ != ContentHashPolicy::none) identity->hash = content_of(entry.path);
   entry.known = identity.has_value();
   if (identity) entry.identity = *identity;
-  change(
-      [&] {
-        Statement mark(database_, "UPDATE slides SET state = 'running', attempts = attempts + 1 WHERE id = ?1");
-        mark.bind(1, entry.id).run();
-      },
-      Durability::hurried);
+  check_place();
+  notes_->add(entry.id);
 }
 
-void Ledger::ended(std::size_t slide, SlideResult& result) {
-  Slide& entry = slides_.at(slide);
-  if (result.done && entry.known) {
-    if (const auto now = look(entry.path); !now || !now->same_state(entry.identity)) {
-      const std::size_t bins = result.sums.histogram.size();
-      const bool outlines = now && now->side != entry.identity.side;
-      result.fail(
-          {"source", {}, outlines ? "its outlines changed while it was read" : "the file changed while it was read"});
-      result.sums = {};
-      result.sums.histogram.assign(bins, 0);
-      result.map = {};
-      result.values.clear();
-      // They were made of what the file no longer is.
-      remove_artifacts(file().parent_path(), result.artifacts);
-      result.artifacts.clear();
-    }
-  }
+void Ledger::check_unchanged(std::size_t slide, SlideResult& result) {
+  const Slide& entry = slides_.at(slide);
+  if (!result.done || !entry.known) return;
+  const auto now = look(entry.path);
+  if (now && now->same_state(entry.identity)) return;
+  const std::size_t bins = result.sums.histogram.size();
+  const bool outlines = now && now->side != entry.identity.side;
+  result.fail(
+      {"source", {}, outlines ? "its outlines changed while it was read" : "the file changed while it was read"});
+  result.sums = {};
+  result.sums.histogram.assign(bins, 0);
+  result.map = {};
+  result.values.clear();
+  // They were made of what the file no longer is.
+  remove_artifacts(file().parent_path(), result.artifacts);
+  result.artifacts.clear();
+}
+
+void Ledger::keep_row(const Ended& ended) {
+  const Slide& entry = slides_.at(ended.slide);
+  const SlideResult& result = *ended.result;
+  const RowDigests digests = {store_map(database_, entry.id, parts_of(result.map)),
+                              store_attachments(database_, entry.id, result)};
+  Statement update(database_,
+                   std::string("UPDATE slides SET ") + row_assignments +
+                       ", size = ?28, modified = ?29, hash = ?30, side = ?31, ended_at = ?32 WHERE id = ?33");
+  static_assert(row_assignment_count == 27);
+  bind_row(update, result, digests, histogram_);
+  bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
+  update.bind(32, unix_now()).bind(33, entry.id).run();
+  seal_row(database_, entry.id);
+}
+
+void Ledger::keep(std::span<const Ended> slides) {
+  if (slides.empty()) return;
   change([&] {
     // From here on the folder has something of its own.
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
-    const RowDigests digests = {store_map(database_, entry.id, parts_of(result.map)),
-                                store_attachments(database_, entry.id, result)};
-    Statement update(database_,
-                     std::string("UPDATE slides SET ") + row_assignments +
-                         ", size = ?28, modified = ?29, hash = ?30, side = ?31, ended_at = ?32 WHERE id = ?33");
-    static_assert(row_assignment_count == 27);
-    bind_row(update, result, digests, histogram_);
-    bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
-    update.bind(32, unix_now()).bind(33, entry.id).run();
-    seal_row(database_, entry.id);
+    for (const Ended& ended : slides) keep_row(ended);
   });
   // Files of what the slide or its outlines were would be taken for those of what they are.
-  remove_former_artifacts(file().parent_path(), std::exchange(entry.former, {}), result.artifacts);
+  for (const Ended& ended : slides) {
+    remove_former_artifacts(file().parent_path(), std::exchange(slides_.at(ended.slide).former, {}),
+                            ended.result->artifacts);
+  }
+}
+
+void Ledger::ended(std::size_t slide, SlideResult& result) {
+  check_unchanged(slide, result);
+  const Ended one = {slide, &result};
+  keep({&one, 1});
 }
 
 void Ledger::map_renamed(std::size_t slide, const std::string& name) {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "ledger/database.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/side_inputs.hpp"
+#include "ledger/start_notes.hpp"
 #include "ledger/stored_map.hpp"
 
 namespace slidestream {
@@ -120,10 +122,19 @@ class Ledger {
   /// other slide's in this folder (`fill_image_names`), and keeps them all: they stay, whatever later manifests are.
   std::string image_name(std::size_t slide);
 
-  /// Notes that a slide of the manifest is being worked on.
+  /// Notes that a slide of the manifest is being worked on. Doesn't wait for the storage.
   void started(std::size_t slide);
-  /// Keeps a slide that ended, with its map and the name that the map's file is to have. A slide's file that changed
-  /// meanwhile makes it a failed one, also in `result`, and its artifacts are removed.
+  /// Looks whether a slide that ended is what it was when it started. One that isn't becomes a failed one, and its
+  /// artifacts are removed.
+  void check_unchanged(std::size_t slide, SlideResult& result);
+  /// A slide that ended, with its map and the name that the map's file is to have.
+  struct Ended {
+    std::size_t slide = 0;
+    const SlideResult* result = nullptr;
+  };
+  /// Keeps slides that ended and were looked at, in one transaction.
+  void keep(std::span<const Ended> slides);
+  /// Looks at one and keeps it.
   void ended(std::size_t slide, SlideResult& result);
   /// Notes the name of a map's file that was written again.
   void map_renamed(std::size_t slide, const std::string& name);
@@ -176,6 +187,7 @@ class Ledger {
   void forget_manifest();
   void check_that_joining_loses_nothing();
   void release();
+  void keep_row(const Ended& ended);
   /// A transaction of this process: the ledger still belongs to it. What is only `hurried` may be lost with the power.
   enum class Durability { full, hurried };
   void change(const std::function<void()>& work, Durability durability = Durability::full);
@@ -194,7 +206,8 @@ class Ledger {
   std::mutex mutex_;                      ///< of what follows
   Database database_;
   bool wal_ = false;
-  std::string token_;          ///< this process's, in the ledger
+  std::string token_;  ///< this process's, in the ledger
+  std::optional<StartNotes> notes_;
   std::vector<Slide> slides_;  ///< as the manifest
   std::vector<char> joined_;   ///< of them, what was imported
   std::vector<std::byte> histogram_;

@@ -5,11 +5,11 @@
 
 namespace slidestream {
 
-Delivery::Delivery(std::size_t slides, std::size_t lanes, std::function<void(SlideResult&)> on_slide,
+Delivery::Delivery(std::size_t slides, std::size_t lanes, Callers callers,
                    std::function<void(std::exception_ptr)> on_error, tbb::flow::graph& graph,
                    runtime::GraphLifetime& lifetime)
     : most_waiting_(most_waiting(lanes)),
-      on_slide_(std::move(on_slide)),
+      callers_(std::move(callers)),
       on_error_(std::move(on_error)),
       graph_(graph),
       lifetime_(lifetime),
@@ -47,11 +47,11 @@ void Delivery::hand_over(Waiting& waiting) noexcept {
   waiting.handoff.take();
   SlideResult& result = waiting.result;
   try {
-    if (on_slide_) on_slide_(result);
+    if (callers_.on_slide) callers_.on_slide(result);
   } catch (...) {
     on_error_(std::current_exception());
   }
-  (result.done ? done_ : failed_).fetch_add(1, std::memory_order_relaxed);
+  ++(result.done ? done_now_ : failed_now_);
   {
     const std::lock_guard lock(mutex_);
     finished_[waiting.index] = std::move(result);
@@ -59,6 +59,18 @@ void Delivery::hand_over(Waiting& waiting) noexcept {
   }
   handed_over_.notify_all();
   waiting.slot.reset();
+  pause_when_none_waits();
+}
+
+void Delivery::pause_when_none_waits() noexcept {
+  if (done_now_ + failed_now_ < most_put_off && waiting_.load(std::memory_order_relaxed) > 0) return;
+  try {
+    if (callers_.on_pause) callers_.on_pause();
+  } catch (...) {
+    on_error_(std::current_exception());
+  }
+  done_.fetch_add(std::exchange(done_now_, 0), std::memory_order_relaxed);
+  failed_.fetch_add(std::exchange(failed_now_, 0), std::memory_order_relaxed);
 }
 
 void Delivery::finish(RunResult& result) {

@@ -31,10 +31,19 @@ class Delivery {
   /// Results of `lanes` ways through the graph that wait without keeping a slot.
   static std::size_t most_waiting(std::size_t lanes) noexcept { return 2 * lanes; }
 
-  /// `on_slide` may be empty. What it throws reaches `on_error`, on the same thread; results that come later are handed
-  /// over all the same. The graph isn't idle while results wait, and must outlive this object.
-  Delivery(std::size_t slides, std::size_t lanes, std::function<void(SlideResult&)> on_slide,
-           std::function<void(std::exception_ptr)> on_error, tbb::flow::graph& graph, runtime::GraphLifetime& lifetime);
+  /// Slides between two calls of `on_pause`.
+  static constexpr std::size_t most_put_off = 8;
+
+  /// Those whom it calls (`RunControl`): both may be empty.
+  struct Callers {
+    std::function<void(SlideResult&)> on_slide;
+    std::function<void()> on_pause;
+  };
+
+  /// What `callers` throw reaches `on_error`, on the same thread; results that come later are handed over all the same.
+  /// The graph isn't idle while results wait, and must outlive this object.
+  Delivery(std::size_t slides, std::size_t lanes, Callers callers, std::function<void(std::exception_ptr)> on_error,
+           tbb::flow::graph& graph, runtime::GraphLifetime& lifetime);
 
   /// A slide that finished, the one of that index in the input, and its last slot, where it has one. Thread-safe;
   /// doesn't block.
@@ -44,7 +53,7 @@ class Delivery {
   /// wait.
   void wait_for_room();
 
-  // Slides that were handed over.
+  // Slides that were handed over, up to the last pause.
   std::uint64_t slides_done() const noexcept { return done_.load(std::memory_order_relaxed); }
   std::uint64_t slides_failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
 
@@ -59,13 +68,17 @@ class Delivery {
     runtime::Handoff handoff;
   };
   void hand_over(Waiting& waiting) noexcept;
+  void pause_when_none_waits() noexcept;
 
   std::size_t most_waiting_;
-  std::function<void(SlideResult&)> on_slide_;
+  Callers callers_;
   std::function<void(std::exception_ptr)> on_error_;
   tbb::flow::graph& graph_;
   runtime::GraphLifetime& lifetime_;
   std::atomic<std::size_t> waiting_{0};
+  // Slides since the last pause, of the thread alone.
+  std::uint64_t done_now_ = 0;
+  std::uint64_t failed_now_ = 0;
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::mutex mutex_;

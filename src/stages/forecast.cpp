@@ -215,7 +215,8 @@ class Planner {
     std::ranges::sort(maps_, std::greater{});
     const std::size_t open = most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu);
     const auto aside = static_cast<std::size_t>(std::min(tiles_aside(), NetworkAdmission::most_aside));
-    maps_.resize(std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes) + aside));
+    maps_.resize(
+        std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes) + Delivery::most_put_off + aside));
     for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
     forecast_.decode_bytes = decode_memory_bytes(config_);
     forecast_.small_levels_bytes = small_levels(open);

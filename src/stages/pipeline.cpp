@@ -53,8 +53,8 @@ class Graph {
         reduce_(
             graph_, flow::serial, [this](Batch* batch) { return reduce(*batch); }, flow::node_priority_t{3}),
         delivery_(
-            slides.size(), context.lanes, control.on_slide, [this](const std::exception_ptr& error) { abort(error); },
-            graph_, lifetime_) {
+            slides.size(), context.lanes, {control.on_slide, control.on_pause},
+            [this](const std::exception_ptr& error) { abort(error); }, graph_, lifetime_) {
     const Lane::Shared shared = {context, graph_, lifetime_, *source_stage_, *decode_stage_, *read_stage_, reduce_};
     if (gpus == nullptr) {
       carry_stage_ = make_carry_stage(context);

@@ -352,6 +352,7 @@ class Graph final : public VolumeGraph {
     work->result.seconds = std::chrono::duration<double>(runtime::Clock::now() - work->begun).count();
     ++(work->result.done ? done_ : failed_);
     if (control_.on_slide) control_.on_slide(work->result);
+    if (control_.on_pause) control_.on_pause();
     const std::lock_guard lock(mutex_);
     if (work->admitted) leave(work);
     ended_.push_back(work);

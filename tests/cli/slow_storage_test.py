@@ -4,6 +4,7 @@
 import contextlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -105,6 +106,18 @@ class Slow(FaultCase):
         self.assertNotIn("tiles", self.status(self.out))
         self.assertEqual(process.wait(), 0)
         self.assertFalse(file.exists())
+
+    def test_slides_are_few_commits(self):
+        """A start is none, and one that keeps a slide waits five times for storage without a write-ahead log."""
+        syncs = []
+        for count in 4, 24:
+            shutil.rmtree(self.folder / "slides", ignore_errors=True)
+            self.out = self.folder / f"out-{count}"
+            result, calls = self.faulty("count", self.out, self.tiny_slides(count), "--out", self.out, "-s",
+                                        "output.journal=rollback")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            syncs.append(calls["sync"])
+        self.assertLessEqual((syncs[1] - syncs[0]) / 20, 6, syncs)
 
     def test_one_image(self):
         slide = self.slide("wide", "4096x1024")

@@ -67,7 +67,12 @@ TEST_CASE("results are handed over in the order they came in, and those that wai
       errors.emplace_back(exception.what());
     }
   };
-  Delivery delivery(count, 1, on_slide, on_error, graph, lifetime);
+  std::vector<std::size_t> pauses;
+  const auto on_pause = [&] {
+    pauses.push_back(order.size());
+    if (pauses.size() == 2) throw std::runtime_error("no commit");
+  };
+  Delivery delivery(count, 1, {on_slide, on_pause}, on_error, graph, lifetime);
   lifetime.begin();
   for (std::size_t i = 0; i < count; ++i) {
     delivery.put(result_named(std::to_string(i), true), count - 1 - i, *pool.try_acquire());
@@ -80,7 +85,10 @@ TEST_CASE("results are handed over in the order they came in, and those that wai
   lifetime.end();
   CHECK(pool.checked_out() == 0);
   CHECK(order == std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8"});
-  CHECK(errors == std::vector<std::string>{"no room for 3"});
+  CHECK(errors == std::vector<std::string>{"no room for 3", "no commit"});
+  // All waited behind the first: a pause as soon as so many were put off, and one at the end.
+  static_assert(count == Delivery::most_put_off + 1);
+  CHECK(pauses == std::vector<std::size_t>{Delivery::most_put_off, count});
   CHECK(delivery.slides_done() == count - 1);
   CHECK(delivery.slides_failed() == 1);
   RunResult run;

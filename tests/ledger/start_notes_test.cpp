@@ -1,0 +1,134 @@
+// Starts of slides, which are noted beside the ledger and entered by its next commit.
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "ledger/ledger_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Row {
+  std::string state;
+  std::int64_t attempts = 0;
+  bool operator==(const Row&) const = default;
+};
+
+std::vector<Row> rows_of(const fs::path& file) {
+  Database database(file, DatabaseAccess::read_write);
+  Statement select(database, "SELECT state, attempts FROM slides ORDER BY position");
+  std::vector<Row> rows;
+  while (select.step()) rows.push_back({select.text(0), select.integer(1)});
+  return rows;
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What a process leaves that dies when it has done `work`.
+template <class Work>
+void die(const Config& config, const std::vector<ManifestEntry>& manifest, const Work& work) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    work(ledger);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(status == 0);
+}
+
+const Row pending = {"pending", 0}, running = {"running", 1}, done = {"done", 1};
+
+}  // namespace
+
+TEST_CASE("a start is entered by the next commit, and slides are kept together") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path notes = folder / "out/run.sqlite-started";
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    for (std::size_t i = 0; i < 3; ++i) ledger.started(i);
+    CHECK(rows_of(ledger.file()) == std::vector<Row>{pending, pending, pending});
+    ledger.beat();
+    CHECK(rows_of(ledger.file()) == std::vector<Row>{running, running, running});
+    ledger.beat();
+    std::vector<SlideResult> results = {result_of(manifest[2].path, 2), result_of(manifest[0].path, 0)};
+    const std::vector<Ledger::Ended> ended = {{2, &results[0]}, {0, &results[1]}};
+    ledger.keep(ended);
+    CHECK(rows_of(ledger.file()) == std::vector<Row>{done, running, done});
+    const auto kept = slides_in(ledger);
+    REQUIRE(kept.size() == 2);
+    CHECK(same_result(kept[0], results[1]));
+    CHECK(same_result(kept[1], results[0]));
+    CHECK(fs::exists(notes));
+  }
+  CHECK_FALSE(fs::exists(notes));
+  CHECK(rows_of(folder / "out/run.sqlite") == std::vector<Row>{done, {"pending", 1}, done});
+}
+
+TEST_CASE("what a dead process noted is entered once") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  die(config, manifest, [&](Ledger& ledger) {
+    ledger.started(0);
+    SlideResult slide = result_of(manifest[0].path, 0);
+    ledger.ended(0, slide);
+    ledger.started(1);
+    ledger.beat();
+    ledger.started(2);
+  });
+  CHECK(rows_of(file) == std::vector<Row>{done, running, pending});
+  const std::string left = text_of(file.string() + "-started");
+  die(config, manifest, [](Ledger&) {});
+  CHECK(rows_of(file) == std::vector<Row>{done, {"pending", 1}, {"pending", 1}});
+  // The file that was there again, as if it hadn't been removed; and with a line that was cut short.
+  for (const char* more : {"", "3"}) {
+    std::ofstream(file.string() + "-started") << left << more;
+    die(config, manifest, [](Ledger&) {});
+    CHECK(rows_of(file) == std::vector<Row>{done, {"pending", 1}, {"pending", 1}});
+  }
+}
+
+TEST_CASE("a file of notes that isn't one is replaced, or refused in one line") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 2);
+  const fs::path notes = folder / "out/run.sqlite-started";
+  const fs::path other = folder / "other";
+  die(config, manifest, [](Ledger&) {});
+  const auto open = [&] {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    ledger.started(0);
+    return text_of(notes);
+  };
+  std::ofstream(notes) << "x\nno number\n99\n-1\n12345678901234567890123\n";
+  CHECK(contains(open(), "\n1\n"));
+  std::ofstream(other) << "kept";
+  fs::create_symlink(other, notes);
+  CHECK(contains(open(), "\n1\n"));
+  CHECK(text_of(other) == "kept");
+  REQUIRE(::mkfifo(notes.c_str(), 0600) == 0);
+  CHECK(contains(open(), "\n1\n"));
+  fs::create_directory(notes);
+  CHECK(message_of<OutputError>([&] { open(); }) == notes.string() + ": File exists");
+}
