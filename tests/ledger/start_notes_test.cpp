@@ -1,6 +1,7 @@
 // Starts of slides, which are noted beside the ledger and entered by its next commit.
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ std::vector<Row> rows_of(const fs::path& file) {
   return rows;
 }
 
-std::string text_of(const fs::path& file) {
+std::string read_text(const fs::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -97,7 +98,7 @@ TEST_CASE("what a dead process noted is entered once") {
     ledger.started(2);
   });
   CHECK(rows_of(file) == std::vector<Row>{done, running, pending});
-  const std::string left = text_of(file.string() + "-started");
+  const std::string left = read_text(file.string() + "-started");
   die(config, manifest, [](Ledger&) {});
   CHECK(rows_of(file) == std::vector<Row>{done, {"pending", 1}, {"pending", 1}});
   // The file that was there again, as if it hadn't been removed; and with a line that was cut short.
@@ -119,14 +120,14 @@ TEST_CASE("a file of notes that isn't one is replaced, or refused in one line") 
     Ledger ledger(config);
     ledger.begin(manifest, false);
     ledger.started(0);
-    return text_of(notes);
+    return read_text(notes);
   };
   std::ofstream(notes) << "x\nno number\n99\n-1\n12345678901234567890123\n";
   CHECK(contains(open(), "\n1\n"));
   std::ofstream(other) << "kept";
   fs::create_symlink(other, notes);
   CHECK(contains(open(), "\n1\n"));
-  CHECK(text_of(other) == "kept");
+  CHECK(read_text(other) == "kept");
   REQUIRE(::mkfifo(notes.c_str(), 0600) == 0);
   CHECK(contains(open(), "\n1\n"));
   fs::create_directory(notes);
