@@ -247,7 +247,8 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     : folder_(config.output.dir),
       overwrite_(overwrite),
       moves_maps_(begins_anew && Ledger::has_results(folder_)),
-      is_ours_(!begins_anew && is_there(folder_ / ledger_name)) {
+      had_ledger_(is_there(folder_ / ledger_name)),
+      is_ours_(!begins_anew && had_ledger_) {
   if (!is_ours_ || overwrite_) return;
   try {
     const std::unique_ptr<Database> database = open_to_read(folder_ / ledger_name);
@@ -271,7 +272,12 @@ void FolderGuard::check_file(const fs::path& file) const {
   // Who writes refuses what is of another kind, and folders with other files.
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
-  if (overwrite_ || !is_alike || made_.contains(file.string()) || is_own(file)) return;
+  if (overwrite_ || !is_alike || made_.contains(file.string())) return;
+  if (is_own(file)) {
+    if (had_ledger_ || is_empty_file(file)) return;
+    throw SlideError(one_line(file.string()) +
+                     ": is there already, and the folder had no ledger that lists it; --overwrite replaces it");
+  }
   if (is_ours_ && (kind == nullptr || !kind->always_says_so)) return;
   throw SlideError(refusal(file));
 }

@@ -40,6 +40,7 @@ class FolderGuard {
   std::filesystem::path folder_;
   bool overwrite_;
   bool moves_maps_;  ///< with other results, before the first is written
+  bool had_ledger_;  ///< before the run
   bool is_ours_;     ///< it has a ledger: files that don't say whose they are count as this program's
   std::unordered_set<std::string> made_;  ///< files that the ledger lists, whatever became of them
 };

@@ -10,8 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "ledger/schema.hpp"
-
 namespace slidestream::cli {
 
 namespace {
@@ -44,22 +42,20 @@ void leave_out_partial_images(ExpandedInputs& inputs) {
                             " named .partial.ome.tif among the inputs: not whole, and left out");
 }
 
-/// A results folder among the inputs holds maps and images of earlier runs, which look like slides.
+/// The folders of results hold maps and images, which look like slides: the next start would take them for its own.
 void leave_out_results(const Config& config, ExpandedInputs& inputs) {
   std::error_code code;
   const std::filesystem::path out = std::filesystem::weakly_canonical(config.output.dir, code);
   const auto is_result = [&out](const std::string& slide) {
-    const std::filesystem::path folder = std::filesystem::path(slide).parent_path();
-    if (folder.filename() != "maps" && folder.filename() != "images") return false;
-    const std::filesystem::path above = folder.parent_path();
-    return above == out || (above.parent_path() == out && above.filename().string().starts_with("earlier-"));
+    const std::filesystem::path inside = std::filesystem::path(slide).lexically_relative(out);
+    auto part = inside.begin();
+    if (part != inside.end() && part->string().starts_with("earlier-")) ++part;
+    return part != inside.end() && (*part == "maps" || *part == "images") && ++part != inside.end();
   };
-  // Without a ledger nobody made results there.
-  if (!std::filesystem::exists(out / ledger_name, code)) return;
   const std::size_t left_out = leave_out(inputs, is_result);
   if (left_out > 0) {
-    inputs.warnings.push_back(out.string() + ": " + std::to_string(left_out) +
-                              " maps and images of an earlier run lie among the inputs and are left out");
+    inputs.warnings.push_back(out.string() + ": " + std::to_string(left_out) + (left_out == 1 ? " file" : " files") +
+                              " in its folders of results, maps and images, left out of the inputs");
   }
 }
 

@@ -1,14 +1,15 @@
 #include "cli/verify_command.hpp"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,7 @@
 #include "cli/signals.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
+#include "config/read_file.hpp"
 #include "ledger/database.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/versions.hpp"
@@ -61,17 +63,28 @@ struct Map {
 /// What an interrupted verification has found in order. Each line is a size, a time, a digest and a file.
 class Record {
  public:
+  /// \throws ConfigError where something else has its name
   explicit Record(const fs::path& folder) : path_(folder / "verify.partial.list") {
-    std::ifstream in(path_);
+    constexpr std::size_t most_bytes = std::size_t{1} << 30;
+    std::error_code code;
+    if (fs::symlink_status(path_, code).type() == fs::file_type::not_found) return;
+    std::istringstream in(read_file(path_, most_bytes, FileOrigin::own));
+    is_there_ = true;
     std::string line;
     while (std::getline(in, line)) {
       std::istringstream fields(line);
       std::string size, time, digest, file;
-      if (fields >> size >> time >> digest && fields.get() == ' ' && std::getline(fields, file)) {
-        known_[file] = size + " " + time + " " + digest;
-      }
+      const bool is_whole = fields >> size >> time >> digest && fields.get() == ' ' && std::getline(fields, file);
+      if (is_whole) known_[file] = size + " " + time + " " + digest;
+      // The last line may be cut short.
+      if (!is_whole && !in.eof()) throw ConfigError(path_.string() + ": isn't what an interrupted verification leaves");
     }
   }
+  ~Record() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Record(const Record&) = delete;
+  Record& operator=(const Record&) = delete;
 
   /// Whether the file was found in order, and is as it was then.
   bool has(const fs::path& path, const Product& product) const {
@@ -85,14 +98,14 @@ class Record {
     if (product.file.find('\n') != std::string::npos) return;
     const std::string line = state_of(path, product) + " " + product.file + "\n";
     const std::lock_guard lock(mutex_);
-    if (!out_.is_open()) out_.open(path_, std::ios::app);
-    out_ << line << std::flush;
+    if (descriptor_ < 0) open();
+    // What isn't written down is looked at again.
+    if (descriptor_ >= 0) [[maybe_unused]]
+      const auto ignored = ::write(descriptor_, line.data(), line.size());
   }
 
   void remove() noexcept {
-    std::error_code ignored;
-    out_.close();
-    fs::remove(path_, ignored);
+    if (is_there_ || descriptor_ >= 0) ::unlink(path_.c_str());
   }
 
  private:
@@ -105,10 +118,19 @@ class Record {
            std::to_string(about.st_mtim.tv_nsec) + " " + to_hexadecimal(product.written.digest);
   }
 
+  void open() {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    struct ::stat about {};
+    if (descriptor_ < 0 || (::fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 1)) return;
+    ::close(descriptor_);
+    descriptor_ = -1;
+  }
+
   fs::path path_;
+  bool is_there_ = false;                               ///< from an interrupted verification
   std::unordered_map<std::string, std::string> known_;  ///< what stands before a file, by file
   std::mutex mutex_;
-  std::ofstream out_;  ///< guarded by mutex_
+  int descriptor_ = -1;  ///< guarded by mutex_
 };
 
 /// What differs; empty: nothing.
@@ -128,14 +150,13 @@ std::string difference_of(report::RunReader& reader, Config config, Map& map, co
   if (!reader.read_map(map.id, map.slide.map)) return "can't be compared: the ledger's values of it are damaged";
   config.output.maps = path.extension() == ".tif" ? MapFormat::tiff : MapFormat::npy;
   const std::vector<std::byte> expected = map_bytes(config, map.slide);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return "is missing, or can't be read";
-  std::vector<char> found(expected.size() + 1);
-  in.read(found.data(), static_cast<std::streamsize>(found.size()));
-  const auto bytes = static_cast<std::size_t>(in.gcount());
-  const bool same = bytes == expected.size() &&
-                    std::equal(expected.begin(), expected.end(), reinterpret_cast<const std::byte*>(found.data()));
-  return same ? std::string() : "isn't what was written";
+  try {
+    const std::string found = read_file(path, expected.size(), FileOrigin::own);
+    const auto* const bytes = reinterpret_cast<const std::byte*>(found.data());
+    return std::equal(expected.begin(), expected.end(), bytes, bytes + found.size()) ? "" : "isn't what was written";
+  } catch (const ConfigError&) {
+    return "is missing, has another size, or can't be read";
+  }
 }
 
 /// \throws ConfigError where another version's digests are of another kind.

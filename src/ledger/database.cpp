@@ -81,12 +81,13 @@ std::string forbidden_file(const std::filesystem::path& file, bool to_write) {
   return {};
 }
 
-/// Opening a FIFO would wait for its other end.
+/// Opening a FIFO would wait for its other end. Behind a link lies what is another folder's.
 void check_regular(const std::filesystem::path& file) {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     const std::filesystem::path path = file.string() + suffix;
     std::error_code code;
-    const auto status = std::filesystem::status(path, code);
+    const auto status = std::filesystem::symlink_status(path, code);
+    if (std::filesystem::is_symlink(status)) throw OutputError(path.string() + ": is a link, which isn't followed");
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
       throw OutputError(path.string() + ": isn't a regular file");
     }

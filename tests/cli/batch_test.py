@@ -243,6 +243,35 @@ class OwnResults(BatchCase):
             self.assertEqual([row["path"] for row in self.rows(slides)], [str(slides / "a.svs")])
         self.assertIn(f"{slides}/images: has results", result.stderr)
 
+    def test_slides_where_results_will_be_are_none_from_the_beginning(self):
+        slides = self.folder_of("a.svs", "b.svs", "images/c.svs", "maps/d.svs")
+        self.assertDone(run("convert", slides / "b.svs", slides / "images/a.identity.ome.tif"))
+        own = slides / "images/a.identity.ome.tif"
+        before = own.read_bytes()
+        for first in True, False:
+            result = run("convert", slides, "--out", slides)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual([row["path"] for row in self.rows(slides)], [str(slides / "a.svs"), str(slides / "b.svs")])
+            if first:
+                self.assertIn(f"{slides}: 3 files in its folders of results, maps and images, left out", result.stderr)
+                self.assertIn(f"{own}: is there already, and the folder had no ledger that lists it", result.stderr)
+            self.assertEqual(own.read_bytes(), before)
+
+    def test_images_without_their_ledger_stay(self):
+        slides = self.folder_of("a.svs")
+        self.assertDone(run("convert", slides, "--out", self.out))
+        image = self.out / "images/a.identity.ome.tif"
+        before = image.read_bytes()
+        for file in self.out.iterdir():
+            if file.is_file():
+                file.unlink()
+        result = run("convert", slides, "--out", self.out, "-Q", 30)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{image}: is there already, and the folder had no ledger that lists it; --overwrite", result.stderr)
+        self.assertEqual(image.read_bytes(), before)
+        self.assertDone(run("convert", slides, "--out", self.out, "-Q", 30, "--overwrite", "--fresh"))
+        self.assertNotEqual(image.read_bytes(), before)
+
     def test_a_database_of_others_hides_nothing(self):
         slides = self.folder_of("a.svs", "lab/b.svs")
         (slides / "lab/run.sqlite").write_bytes(b"SQLite format 3\0" + bytes(200))
@@ -377,6 +406,40 @@ class Verify(BatchCase):
         self.assertFalse(record.exists())
         # From the beginning, it is.
         self.assertOneLine(self.verify(), 1, f"{outlines}: has the digest ")
+
+    def test_what_stands_in_the_way_of_its_record_stays(self):
+        record = self.out / "verify.partial.list"
+        other = self.folder / "notes.txt"
+        other.write_text("keep\n")
+        for make, cause in ((lambda: record.symlink_to(other), "is a link"), (lambda: os.mkfifo(record), "not a regular file"),
+                            (record.mkdir, "not a regular file"),
+                            (lambda: record.write_text("keep\n"), "isn't what an interrupted verification leaves")):
+            make()
+            self.assertOneLine(self.verify(), 2, f"{record}: {cause}")
+            self.assertTrue(record.is_symlink() or record.exists())
+            if record.is_dir():
+                record.rmdir()
+            else:
+                record.unlink()
+        os.link(other, record)
+        self.assertOneLine(self.verify(), 2, f"{record}: isn't what")
+        self.assertEqual(other.read_text(), "keep\n")
+
+    def test_a_map_that_is_no_file(self):
+        map_file = self.out / "maps/b.tif"
+        map_file.unlink()
+        os.mkfifo(map_file)
+        self.assertOneLine(self.verify(), 1, f"{map_file}: is missing, has another size, or can't be read")
+
+    def test_a_ledger_that_is_a_link(self):
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "run.sqlite").symlink_to(self.out / "run.sqlite")
+        before = (self.out / "run.sqlite").read_bytes()
+        for command in (["verify", other], ["status", other], ["report", other, "--html", self.folder / "page.html"],
+                        [self.folder / "slides/a.svs", "--out", other]):
+            self.assertOneLine(run(*command), 2, f"{other}/run.sqlite: is a link, which isn't followed")
+        self.assertEqual((self.out / "run.sqlite").read_bytes(), before)
 
     def test_a_folder_without_a_run(self):
         (self.folder / "empty").mkdir()
