@@ -398,13 +398,14 @@ void Archive::keep_watch() {
       std::unique_lock lock(mutex_);
       if (changed_.wait_for(lock, std::chrono::milliseconds(500), [this] { return ended_; })) return;
     }
-    if (Clock::now() >= next_beat) {
-      next_beat = Clock::now() + time_between_beats;
-      try {
+    try {
+      if (Clock::now() >= next_beat) {
+        next_beat = Clock::now() + time_between_beats;
         ledger_->beat();
-      } catch (const std::exception& error) {
-        fail(error.what());
       }
+      ledger_->enter_starts();
+    } catch (const std::exception& error) {
+      fail(error.what());
     }
     if (Clock::now() >= next_metrics) {
       next_metrics = Clock::now() + time_between_metrics;

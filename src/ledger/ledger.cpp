@@ -274,6 +274,10 @@ void Ledger::beat() {
   change([] {}, Durability::hurried);
 }
 
+void Ledger::enter_starts() {
+  if (notes_->wait_long()) beat();
+}
+
 void Ledger::release() {
   const std::lock_guard lock(mutex_);
   Transaction transaction(database_);

@@ -141,6 +141,8 @@ class Ledger {
   /// Shows others that this process lives, and makes sure that the ledger is still its own: to be called every few
   /// seconds. \throws OutputError when another took over, or the file isn't where it was.
   void beat();
+  /// Enters starts that no commit has entered for a second: `status` tells of them.
+  void enter_starts();
   /// Makes sure that the file is where it was, so that what is written beside it is written into the same folder.
   /// Doesn't wait for a transaction, which may wait for the caller. \throws OutputError.
   void check_place();

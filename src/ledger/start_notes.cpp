@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <slidestream/error.hpp>
@@ -115,6 +116,7 @@ void StartNotes::add(std::int64_t id) {
   } while (written < 0 && errno == EINTR);
   if (written >= 0 && written < static_cast<::ssize_t>(line.size())) errno = ENOSPC;
   if (written != static_cast<::ssize_t>(line.size())) throw failed(file_);
+  if (waiting_.empty()) since_ = std::chrono::steady_clock::now();
   waiting_.push_back(id);
 }
 
@@ -128,6 +130,19 @@ void StartNotes::entered(std::size_t count) {
   const std::lock_guard lock(mutex_);
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
   before_ += count;
+  since_ = std::chrono::steady_clock::now();
+}
+
+bool StartNotes::wait_long() {
+  const std::lock_guard lock(mutex_);
+  return !waiting_.empty() && std::chrono::steady_clock::now() - since_ > std::chrono::seconds(1);
+}
+
+std::vector<std::int64_t> notes_to_enter(Database& database) {
+  LeftNotes left = read_notes(notes_beside(database.file()));
+  const std::size_t known = std::min(entered_of(database, left.token), left.ids.size());
+  left.ids.erase(left.ids.begin(), left.ids.begin() + static_cast<std::ptrdiff_t>(known));
+  return std::move(left.ids);
 }
 
 void enter_left_notes(Database& database) {

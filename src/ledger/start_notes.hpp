@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -31,6 +32,8 @@ class StartNotes {
   std::size_t enter(Database& database);
   /// As many are in the ledger: the transaction was committed.
   void entered(std::size_t count);
+  /// Whether one has waited for a second.
+  bool wait_long();
 
  private:
   std::filesystem::path file_;
@@ -38,8 +41,12 @@ class StartNotes {
   int descriptor_ = -1;
   std::mutex mutex_;  ///< of what follows
   std::vector<std::int64_t> waiting_;
-  std::size_t before_ = 0;  ///< notes that the ledger has
+  std::chrono::steady_clock::time_point since_;  ///< the first of them waits
+  std::size_t before_ = 0;                       ///< notes that the ledger has
 };
+
+/// Rows of slides that a process noted, alive or dead, and that aren't entered.
+std::vector<std::int64_t> notes_to_enter(Database& database);
 
 /// Enters what a dead process noted and didn't live to enter, in a transaction of its own, and removes its file. For
 /// the ledger's new owner. \throws OutputError

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ledger/schema.hpp"
+#include "ledger/start_notes.hpp"
 
 namespace slidestream {
 
@@ -42,6 +43,21 @@ void count_artifacts(Database& database, LedgerStatus& status) {
   status.artifact_bytes = static_cast<std::uint64_t>(select.integer(1));
 }
 
+/// Slides that were started since the last commit.
+void add_started(Database& database, LedgerStatus& status) {
+  Statement slide(database,
+                  "SELECT path, state FROM slides WHERE id = ?1 AND position IS NOT NULL AND mine AND state IN "
+                  "('pending', 'failed')");
+  for (const std::int64_t id : notes_to_enter(database)) {
+    slide.bind(1, id);
+    if (!slide.step()) continue;
+    status.running_paths.push_back(slide.text(0));
+    ++status.running;
+    --(slide.text(1) == "failed" ? status.failed : status.pending);
+    slide.reset();
+  }
+}
+
 void estimate(Database& database, LedgerStatus& status) {
   // A dead process has no speed.
   if (!status.owner || !status.owner_is_alive.value_or(true)) return;
@@ -74,6 +90,7 @@ LedgerStatus read_status(const std::filesystem::path& folder) {
                     "SELECT path FROM slides WHERE position IS NOT NULL AND mine AND state = 'running' ORDER BY "
                     "position");
   while (running.step()) status.running_paths.push_back(running.text(0));
+  add_started(*database, status);
   Statement failed(
       *database,
       "SELECT path, stage, tile, cause, attempts FROM slides WHERE position IS NOT NULL AND mine AND (state = "

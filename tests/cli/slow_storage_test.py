@@ -99,7 +99,7 @@ class Slow(FaultCase):
 
     def test_a_run_that_makes_figures_alone(self):
         slides = self.tiny_slides(6)
-        process = self.begin(self.out, slides, "--out", self.out, each=20)
+        process = self.begin(self.out, slides, "--out", self.out, each=60)
         file = self.out / "progress.json"
         told = self.told(process, file, lambda now: now["slides"]["done"] >= 2)
         self.assertEqual((told[-1]["images"], told[-1]["tiles_written"]), ([], 0))

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ledger/ledger_runs.hpp"
+#include "ledger/status.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -98,6 +99,10 @@ TEST_CASE("what a dead process noted is entered once") {
     ledger.started(2);
   });
   CHECK(rows_of(file) == std::vector<Row>{done, running, pending});
+  const LedgerStatus status = read_status(folder / "out");
+  CHECK(status.running_paths == std::vector<std::string>{manifest[1].path, manifest[2].path});
+  CHECK(status.running == 2);
+  CHECK(status.pending == 0);
   const std::string left = read_text(file.string() + "-started");
   die(config, manifest, [](Ledger&) {});
   CHECK(rows_of(file) == std::vector<Row>{done, {"pending", 1}, {"pending", 1}});
