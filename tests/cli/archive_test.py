@@ -380,10 +380,16 @@ class SideInputs(ArchiveCase):
 
 class Deaths(ArchiveCase):
     def states(self):
-        """Of each slide: its state, and how often it was tried."""
-        with contextlib.suppress(sqlite3.OperationalError):
+        """Of each slide: its state, and how often it was tried; with starts that no commit has entered."""
+        with contextlib.suppress(sqlite3.OperationalError, FileNotFoundError):
             if (self.out / "run.sqlite").exists():
-                return {path: row for path, *row in self.sql("SELECT CAST(path AS TEXT), state, attempts FROM slides")}
+                notes = (self.out / "run.sqlite-started").read_text().split() if (self.out / "run.sqlite-started").exists() else []
+                rows = {number: row for number, *row in self.sql("SELECT id, CAST(path AS TEXT), state, attempts FROM slides")}
+                entered = self.sql("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'started'")
+                token, count = entered[0][0].split() if entered else ("", 0)
+                for number in map(int, notes[1 + int(count) * (notes[:1] == [token]):]):
+                    rows[number][1:] = "running", rows[number][2] + 1
+                return {path: row for path, *row in rows.values()}
         return {}
 
     def die_at(self, arguments, slide, alone):
