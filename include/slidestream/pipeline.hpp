@@ -46,8 +46,8 @@ struct Progress {
 };
 
 /// Lets a caller watch and stop a run. `request_stop` and `stop_requested` are thread-safe. Set the data members before
-/// the run and don't change them while it works. Exceptions of `on_slide`, `on_pause` and `on_progress` stop the run, and
-/// `run_pipeline` throws them.
+/// the run and don't change them while it works. Exceptions of `on_slide`, `on_pause` and `on_progress` stop the run,
+/// and `run_pipeline` throws them.
 class RunControl {
  public:
   /// Asks the run to stop. Slides whose last strip is already in flight are finished, unless a network has work left
