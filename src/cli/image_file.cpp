@@ -115,6 +115,8 @@ void check_output_file(const std::string& file, const Config& config, const std:
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
   check_target(path, overwrite);
   if (features) return;
+  if (format.format == ImageFormat::dzi)
+    check_target(path.parent_path() / (path.stem().string() + ".view.html"), overwrite);
   if (format.is_folder && std::filesystem::exists(status)) {
     throw ConfigError(file + ": it is there already, and isn't a folder");
   }

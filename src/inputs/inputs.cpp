@@ -1,11 +1,13 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
-#include <iostream>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <string_view>
 #include <system_error>
 #include <unordered_map>
 
@@ -25,11 +27,27 @@ namespace fs = std::filesystem;
 /// Above the list of any archive.
 constexpr std::size_t largest_list = std::size_t{1} << 30;
 
-std::string read_stream(std::istream& in) {
+/// \throws ConfigError with the system's reason
+std::string read_standard_input() {
   std::string text;
   char buffer[65536];
-  while (in.read(buffer, sizeof buffer), in.gcount() > 0) text.append(buffer, static_cast<std::size_t>(in.gcount()));
-  return text;
+  while (true) {
+    const ::ssize_t count = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw ConfigError("standard input: " + std::generic_category().message(errno));
+    if (count == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+/// What an address begins with, such as "https://"; empty: it is a path. What follows may hold a password.
+std::string_view scheme_of(std::string_view path) {
+  const std::size_t end = path.find("://");
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
+  };
+  if (end == std::string_view::npos || end == 0 || !std::ranges::all_of(path.substr(0, end), is_part)) return {};
+  return path.substr(0, end + 3);
 }
 
 /// The file behind a path, for telling whether two paths name the same slide: absolute and without links, also while
@@ -72,7 +90,7 @@ class Expander {
  public:
   void add_input(const std::string& input) {
     if (input == "-") {
-      add_entries(list_entries(read_stream(std::cin)), "standard input", {});
+      add_entries(list_entries(read_standard_input()), "standard input", {});
     } else if (is_folder(input) || !(has_suffix(input, ".list") || has_suffix(input, ".csv"))) {
       add_path(input);
     } else {
@@ -94,6 +112,13 @@ class Expander {
     std::error_code code;
     // What can't be asked is for the opening to say.
     return path.empty() || fs::exists(fs::symlink_status(path, code)) || code.value() != ENOENT;
+  }
+
+  /// \throws ConfigError for an address, without what may be secret in it
+  static void check_scheme(const std::string& path, const std::string& place) {
+    const std::string_view scheme = scheme_of(path);
+    if (scheme.empty() || exists(path)) return;
+    throw ConfigError(place + std::string(scheme) + "...: addresses aren't read; name a file of a file system");
   }
 
   ExpandedInputs take() { return std::move(inputs_); }
@@ -142,6 +167,7 @@ class Expander {
       if (entry.path.size() > longest_path) {
         throw ConfigError(place + ": " + std::to_string(entry.path.size()) + " bytes; no path is as long");
       }
+      check_scheme(entry.path, place + ": ");
       const std::string path = (base / entry.path).string();
       mpp_ = entry.mpp;
       place_ = place;
@@ -202,6 +228,7 @@ class Expander {
 
 ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
   Expander expander;
+  for (const std::string& input : inputs) Expander::check_scheme(input, {});
   // One of several that isn't there is a slide that fails. Where nothing is there, the command line has a slip.
   const auto is_there = [](const std::string& input) { return input == "-" || Expander::exists(input); };
   if (!inputs.empty() && std::ranges::none_of(inputs, is_there)) {

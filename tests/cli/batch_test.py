@@ -64,6 +64,13 @@ class Targets(BatchCase):
         self.assertDone(run("convert", first, second, "--overwrite"))
         self.assertIn(b'Creator="slidestream ', second.read_bytes())
 
+    def test_a_page_of_others_beside_an_image(self):
+        slide = self.folder_of("a.svs") / "a.svs"
+        page = self.folder / "one.view.html"
+        page.write_text("mine\n")
+        self.assertOneLine(run("convert", slide, self.folder / "one.dzi"), 2, f"{page}: {self.REFUSAL}")
+        self.assertEqual(page.read_text(), "mine\n")
+
     def test_what_it_wrote_itself_is_replaced(self):
         slide = self.folder_of("a.svs") / "a.svs"
         for target in "one.ome.tif", "one.dzi":

@@ -261,6 +261,22 @@ class Inputs(Case):
         self.assertEqual([row["path"] for row in self.rows()], [str(small), "slides/B.SVS", "slides/a.svs"])
         self.assertIn("counted once", result.stderr)
 
+    def test_standard_input_that_cannot_be_read(self):
+        for redirection, cause in ("<&-", "Bad file descriptor"), ("</tmp", "Is a directory"):
+            result = subprocess.run(["bash", "-c", f'exec "$@" {redirection}', "-", PIPELINE, "-", "--out", self.out],
+                                    capture_output=True, text=True, env=ENVIRONMENT, check=False)
+            self.assertOneLine(result, 2, f"standard input: {cause}")
+
+    def test_addresses_are_refused_without_what_is_secret_in_them(self):
+        address = "https://user:hunter2@host/x.svs"
+        listed = self.folder / "cohort.list"
+        listed.write_text(f"{self.slide()}\n{address}\n")
+        for words in (address,), (self.slide(), address), (listed,):
+            result = run(*words, "--out", self.out)
+            self.assertOneLine(result, 2, "https://...: addresses aren't read")
+            self.assertNotIn("hunter2", result.stderr)
+        self.assertIn(f"{listed}:2: ", result.stderr)
+
     def test_bad_slides_fail_with_one_line_each_and_the_rest_is_done(self):
         small = self.slide()
         bad = self.folder / "bad"
