@@ -133,17 +133,17 @@ Codec codec_of(const Instance& instance, const Refusal& refuse) {
   return found->codec;
 }
 
-/// PhotometricInterpretation alone says what components of JPEG and of samples are; a codestream of JPEG 2000 says it
-/// itself.
+/// What PhotometricInterpretation says of components. Of JPEG 2000 it says what they are where the codestream has no
+/// component transform: behind one they are RGB (`colour_of_frame`).
 Colour colour_of(const Instance& instance, Codec codec, const Refusal& refuse) {
   const std::string& says = instance.photometric;
   if (instance.samples == 1) {
     if (says == "MONOCHROME2") return Colour::grey;
     if (says == "MONOCHROME1") return Colour::grey_inverted;
   } else if (instance.samples == 3) {
-    if (codec == Codec::jpeg2000 && says.starts_with("YBR_")) return Colour::rgb;
-    if (says == "RGB") return Colour::rgb;
-    if (says == "YBR_FULL" || (says == "YBR_FULL_422" && codec == Codec::jpeg)) return Colour::ycbcr;
+    const bool may_be_halved = codec == Codec::jpeg || codec == Codec::jpeg2000;
+    if (says == "YBR_FULL" || (says == "YBR_FULL_422" && may_be_halved)) return Colour::ycbcr;
+    if (says == "RGB" || (codec == Codec::jpeg2000 && says.starts_with("YBR_"))) return Colour::rgb;
   }
   refuse("PhotometricInterpretation (0028,0004) " + without_control_characters(says) + " with " +
          std::to_string(instance.samples) + " samples of " + name(codec) + " isn't supported");
