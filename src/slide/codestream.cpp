@@ -271,14 +271,10 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
   }
 }
 
-}  // namespace
-
-Codestream parse_codestream(std::span<const std::byte> bytes) {
-  Codestream stream;
-  stream.bytes = find_codestream(bytes, stream);
-  const Reader reader(stream.bytes);
+/// Reads the main header of a bare codestream. \returns where its first tile-part begins
+std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint64_t& tiles) {
   if (reader.u16(0) != soc || reader.u16(2) != siz) throw TileError("the JPEG 2000 codestream doesn't begin with SIZ");
-  const std::uint64_t tiles = read_size(reader, 2, stream);
+  tiles = read_size(reader, 2, stream);
   std::size_t at = 2;
   Parts all;
   while (reader.u16(at) != sot) {
@@ -288,9 +284,28 @@ Codestream parse_codestream(std::span<const std::byte> bytes) {
     if (marker == cod || marker == coc) read_coding(reader, at, marker == cod, stream, all);
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
   }
+  return at;
+}
+
+}  // namespace
+
+Codestream parse_codestream(std::span<const std::byte> bytes) {
+  Codestream stream;
+  stream.bytes = find_codestream(bytes, stream);
+  const Reader reader(stream.bytes);
+  std::uint64_t tiles = 0;
+  const std::size_t at = read_main_header(reader, stream, tiles);
   check_tile_parts(reader, at, tiles, stream);
   stream.work_bytes += tiles * 8192;
   check_colour_transform(stream);
+  return stream;
+}
+
+Codestream parse_main_header(std::span<const std::byte> front) {
+  Codestream stream;
+  stream.bytes = front;
+  std::uint64_t tiles = 0;
+  read_main_header(Reader(front), stream, tiles);
   return stream;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "slide/dicom_pictures.hpp"
+#include "slide/marked_jpeg.hpp"
 #include "slide/test_images.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -73,6 +74,87 @@ TEST_CASE("DICOM: behind a component transform JPEG 2000 is RGB, whatever Photom
       CHECK(slide->info().warnings == Lines{});
     }
   }
+}
+
+TEST_CASE("DICOM: JPEG is what PhotometricInterpretation says, and a mark that contradicts it is a line") {
+  const TemporaryFolder folder;
+  const Bytes plain = encode_jpeg(small_picture(), {.horizontal = 1, .vertical = 1});
+  const std::vector<std::uint8_t> as_rgb = decode_jpeg_components(plain).data;
+  const std::vector<std::uint8_t> as_ycbcr = decode_jpeg_rgb(plain).data;
+  CHECK(as_rgb != as_ycbcr);  // the test can tell
+  const auto check = [&](const Bytes& frame, const std::string& says, const std::string& mark, Codec codec) {
+    CAPTURE(says);
+    CAPTURE(mark);
+    DicomFile file = file_of(frame, codec, says);
+    for (const Table table : {Table::none, Table::basic, Table::extended}) {
+      file.table = table;
+      const auto slide = Slide::open(folder.write("slide.dcm", file.encode()));
+      const char* taken = says == "RGB" ? "RGB" : "YCbCr";
+      CHECK(slide->info().warnings ==
+            (mark.empty() ? Lines{}
+                          : Lines{"its JPEG frames have " + mark + ", and PhotometricInterpretation is " + says +
+                                  ": taken as " + taken}));
+      CHECK(read_level_rgb(*slide) == (says == "RGB" ? as_rgb : as_ycbcr));
+    }
+  };
+  const std::string jfif = "a JFIF marker, which means YCbCr";
+  check(plain, "RGB", "", Codec::jpeg_rgb);
+  check(with_jfif(plain), "RGB", jfif, Codec::jpeg_rgb);
+  check(with_adobe(plain, 1), "RGB", "Adobe's marker with transform 1, which means YCbCr", Codec::jpeg_rgb);
+  check(with_adobe(plain, 0), "RGB", "", Codec::jpeg_rgb);
+  // A head of any length: the mark lies behind 60,000 bytes of somebody else's.
+  Bytes long_head = bytes_of({"\xFF\xE5\xEA\x62", 4});
+  long_head.resize(60'004);
+  check(with_segment(with_jfif(plain), long_head), "RGB", jfif, Codec::jpeg_rgb);
+  for (const char* says : {"YBR_FULL", "YBR_FULL_422"}) {
+    check(with_jfif(plain), says, "", Codec::jpeg);
+    check(with_adobe(plain, 1), says, "", Codec::jpeg);
+    check(with_adobe(plain, 0), says, "Adobe's marker with transform 0, which means RGB", Codec::jpeg);
+    check(with_identifiers(plain, "RGB"), says, "components called R, G, B, which means RGB", Codec::jpeg);
+  }
+}
+
+TEST_CASE("DICOM: subsampled components under the label RGB are YCbCr, with a line") {
+  const TemporaryFolder folder;
+  const Bytes halved = encode_jpeg(small_picture(), {});
+  for (const Bytes& frame : {halved, with_jfif(halved)}) {
+    DicomFile file = file_of(frame, Codec::jpeg_rgb, "RGB");
+    for (const int fragments : {1, 3}) {
+      file.fragments = fragments;
+      const auto slide = Slide::open(folder.write("slide.dcm", file.encode()));
+      CHECK(read_level_rgb(*slide) == decode_jpeg_rgb(frame).data);
+      CHECK(slide->info().levels[0].colour == Colour::ycbcr);
+      CHECK(slide->info().warnings == Lines{"its JPEG frames have subsampled components, which means YCbCr, and "
+                                            "PhotometricInterpretation is RGB: taken as YCbCr"});
+    }
+  }
+  // A first frame that is no JPEG says nothing.
+  Bytes damaged = halved;
+  damaged[0] = std::byte{0};
+  const auto slide = Slide::open(folder.write("slide.dcm", file_of(damaged, Codec::jpeg_rgb, "RGB").encode()));
+  CHECK(slide->info().warnings == Lines{});
+  CHECK(slide->info().levels[0].colour == Colour::rgb);
+}
+
+TEST_CASE("DICOM: levels with the same contradiction are one line, and a label's line names it") {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name, const Picture& picture, const DicomOptions& options) {
+    DicomFile file = make_dicom(picture, options);
+    for (Bytes& frame : file.frames) frame = with_jfif(frame);
+    file.set.text(0x00280004, "CS", "RGB");
+    return folder.write(name, file.encode());
+  };
+  const Picture picture = picture_for(Codec::jpeg);
+  const fs::path path = write("a.dcm", picture, {});
+  write("b.dcm", reduced(picture, 2), {.instance = "1.2.3.2"});
+  const std::string line =
+      "its JPEG frames have subsampled components, which means YCbCr, and PhotometricInterpretation is RGB: taken as "
+      "YCbCr";
+  CHECK(Slide::open(path)->info().warnings == Lines{line});
+  write("c.dcm", small_picture(), {.flavour = "LABEL", .instance = "1.2.3.3"});
+  const auto slide = Slide::open(path);
+  CHECK(slide->info().associated == Lines{"label"});
+  CHECK(slide->info().warnings == Lines{line, "the image label: " + line});
 }
 
 }  // namespace slidestream::test

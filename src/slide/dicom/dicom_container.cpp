@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "slide/dicom/frame_colours.hpp"
 #include "slide/dicom/frames.hpp"
 #include "slide/dicom/instance.hpp"
 #include "slide/dicom/series.hpp"
@@ -218,6 +219,7 @@ class ImageReader {
                               std::to_string(level_.columns) + " x " + std::to_string(level_.rows) +
                               " tiles are TILED_FULL");
     }
+    compare_colours(without_control_characters(first.photometric));
     if (!slide_.info.levels.empty()) {
       level_.downsample = level_factor(slide_.info.levels.front().width, level_.width);
     }
@@ -226,6 +228,13 @@ class ImageReader {
   }
 
  private:
+  /// A contradiction is one line, however many levels have it.
+  void compare_colours(const std::string& said) {
+    std::vector<std::string>& lines = slide_.info.warnings;
+    std::string line = dicom::settle_colour(level_, said, coding_, slide_.files, budget_);
+    if (!line.empty() && std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  }
+
   void check_part(const OpenFile& file, std::int64_t before) const {
     const Refusal refuse(file);
     const Level own = level_of(file, options_);
@@ -444,6 +453,9 @@ class SeriesOpener {
       }
       image->coded = image->info.levels;
       image->files.set_retries(options_.retries);
+      for (const std::string& line : image->info.warnings) {
+        slide_.info.warnings.push_back("the image " + std::string(name) + ": " + line);
+      }
       slide_.info.associated.emplace_back(name);
       container_->add_associated(make_slide(std::move(image)));
     }

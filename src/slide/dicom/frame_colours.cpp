@@ -1,0 +1,102 @@
+#include "slide/dicom/frame_colours.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <slidestream/error.hpp>
+#include <vector>
+
+#include "codec/jpeg_stream.hpp"
+#include "slide/codestream.hpp"
+
+namespace slidestream::dicom {
+
+namespace {
+
+/// Bytes of a frame that are read, until its head is whole: nearly always the first number is enough.
+constexpr std::array<std::uint64_t, 3> head_bytes = {std::uint64_t{1} << 12, std::uint64_t{1} << 16,
+                                                     std::uint64_t{1} << 24};
+constexpr std::uint64_t item_head_bytes = 8;
+
+/// The first frame that is there; null: none.
+const TileRange* first_frame(const LevelCoding& coding, const SlideFiles& files) {
+  const auto is_there = [&](const TileRange& range) {
+    return range.length > item_head_bytes && files.contains(range.offset, range.length);
+  };
+  const auto found = std::ranges::find_if(coding.tiles, is_there);
+  return found == coding.tiles.end() ? nullptr : &*found;
+}
+
+/// What `parse` makes of the first frame's front, read further until it is content. Nothing where it never is.
+template <class Parse>
+auto parse_head(const LevelCoding& coding, const SlideFiles& files, OpenBudget& budget, const Parse& parse)
+    -> std::optional<decltype(parse(std::span<const std::byte>()))> {
+  const TileRange* frame = first_frame(coding, files);
+  if (frame == nullptr) return {};
+  std::vector<std::byte> bytes;
+  std::vector<std::byte> joined;
+  for (const std::uint64_t most : head_bytes) {
+    bytes.resize(static_cast<std::size_t>(std::min(most, frame->length)));
+    budget.take_bytes(bytes.size());
+    files.read(frame->offset, bytes);
+    const bool is_whole = bytes.size() == frame->length;
+    try {
+      // A frame in several items has no front: all of it is wanted.
+      const std::span<const std::byte> coded =
+          is_whole ? coded_bytes(coding, bytes, joined) : coded_front(coding, bytes, frame->length);
+      if (!coded.empty()) return parse(coded);
+    } catch (const TileError&) {
+      // It is cut, or damaged.
+    }
+    if (is_whole) break;
+  }
+  return {};
+}
+
+JpegContent parse_jpeg(std::span<const std::byte> front) {
+  std::vector<std::byte> picture;
+  const JpegContent content = append_picture(picture, front);
+  if (content.frame.components == 0) throw TileError("it ends before its frame's header");
+  return content;
+}
+
+std::string line_of(const std::string& frames, const std::string& said, const char* taken) {
+  return "its " + frames + ", and PhotometricInterpretation is " + said + ": taken as " + taken;
+}
+
+std::string settle_jpeg(Level& level, const std::string& said, const JpegContent& content) {
+  if (content.frame.components != 3) return {};
+  constexpr int adobe_rgb = 0, adobe_ycbcr = 1;
+  const JpegMarks& marks = content.marks;
+  if (level.colour == Colour::rgb && marks.sampled_apart) {
+    level.colour = Colour::ycbcr;
+    return line_of("JPEG frames have subsampled components, which means YCbCr", said, "YCbCr");
+  }
+  // Marks that contradict each other say nothing.
+  const bool says_ycbcr = marks.jfif || marks.adobe == adobe_ycbcr || marks.sampled_apart;
+  const bool says_rgb = marks.adobe == adobe_rgb || marks.called_rgb;
+  if (level.colour == Colour::rgb && says_ycbcr && !says_rgb) {
+    const char* mark = marks.jfif ? "a JFIF marker" : "Adobe's marker with transform 1";
+    return line_of(std::string("JPEG frames have ") + mark + ", which means YCbCr", said, "RGB");
+  }
+  if (level.colour == Colour::ycbcr && says_rgb && !says_ycbcr) {
+    const char* mark = marks.called_rgb ? "components called R, G, B" : "Adobe's marker with transform 0";
+    return line_of(std::string("JPEG frames have ") + mark + ", which means RGB", said, "YCbCr");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string settle_colour(Level& level, const std::string& said, const LevelCoding& coding, const SlideFiles& files,
+                          OpenBudget& budget) {
+  if (coding.samples != 3) return {};
+  if (level.codec == Codec::jpeg) {
+    const auto content = parse_head(coding, files, budget, parse_jpeg);
+    return content ? settle_jpeg(level, said, *content) : std::string();
+  }
+  return {};
+}
+
+}  // namespace slidestream::dicom
