@@ -56,7 +56,14 @@ TEST_CASE("DICOM: JPEG 2000 without a component transform is what PhotometricInt
       const bool is_ycbcr = std::string(says).starts_with("YBR_FULL");
       const auto path = folder.write("slide.dcm", file_of(plain, Codec::jpeg2000, says).encode());
       CHECK(pixels_of(path) == (is_ycbcr ? ycbcr : rgb));
-      CHECK(Slide::open(path)->info().levels[0].colour == (is_ycbcr ? Colour::ycbcr : Colour::rgb));
+      const auto slide = Slide::open(path);
+      CHECK(slide->info().levels[0].colour == (is_ycbcr ? Colour::ycbcr : Colour::rgb));
+      const bool is_of_transform = !is_ycbcr && says != std::string("RGB");
+      CHECK(slide->info().warnings == (is_of_transform
+                                           ? Lines{"its JPEG 2000 codestreams have no component transform, and "
+                                                   "PhotometricInterpretation is " +
+                                                   std::string(says) + ": taken as RGB"}
+                                           : Lines{}));
     }
   }
 }
@@ -74,6 +81,15 @@ TEST_CASE("DICOM: behind a component transform JPEG 2000 is RGB, whatever Photom
       CHECK(slide->info().warnings == Lines{});
     }
   }
+}
+
+TEST_CASE("DICOM: components of JPEG 2000 that are sampled apart are YCbCr, and no line says otherwise") {
+  const TemporaryFolder folder;
+  const Bytes apart = encode_jpeg2000(
+      small_picture(), {.irreversible = false, .colour_transform = false, .chroma_dx = 2, .chroma_dy = 2});
+  const auto slide = Slide::open(folder.write("slide.dcm", file_of(apart, Codec::jpeg2000, "YBR_ICT").encode()));
+  CHECK(read_level_rgb(*slide) == pixels_as_ycbcr(apart)[1]);
+  CHECK(slide->info().warnings == Lines{});
 }
 
 TEST_CASE("DICOM: JPEG is what PhotometricInterpretation says, and a mark that contradicts it is a line") {

@@ -87,6 +87,12 @@ std::string settle_jpeg(Level& level, const std::string& said, const JpegContent
   return {};
 }
 
+/// Whether a codestream's components are as they were given to it, as far as its main header says.
+bool has_no_transform(std::span<const std::byte> front) {
+  const Codestream stream = parse_main_header(front);
+  return stream.components.size() >= 3 && !stream.colour_transform && !stream.sampled_apart();
+}
+
 }  // namespace
 
 std::string settle_colour(Level& level, const std::string& said, const LevelCoding& coding, const SlideFiles& files,
@@ -96,7 +102,10 @@ std::string settle_colour(Level& level, const std::string& said, const LevelCodi
     const auto content = parse_head(coding, files, budget, parse_jpeg);
     return content ? settle_jpeg(level, said, *content) : std::string();
   }
-  return {};
+  // YBR_ICT and YBR_RCT are what component transforms give.
+  if (level.codec != Codec::jpeg2000 || level.colour != Colour::rgb || !said.starts_with("YBR_")) return {};
+  if (!parse_head(coding, files, budget, has_no_transform).value_or(false)) return {};
+  return line_of("JPEG 2000 codestreams have no component transform", said, "RGB");
 }
 
 }  // namespace slidestream::dicom
