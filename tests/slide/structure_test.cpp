@@ -238,6 +238,21 @@ TEST_CASE_FIXTURE(Fixture, "beside SubIFDs no image of the main chain is a level
   CHECK(found() == "1600x960 | image 0");
 }
 
+TEST_CASE_FIXTURE(Fixture, "a SubIFD at byte 0 is none") {
+  tiff.directories = {view(1600, 960)};
+  tiff.directories[0].set(330, long_, {0});
+  CHECK(found() == "1600x960 |");
+  CHECK(warnings() == Lines{});
+  // Nor is it one of several, and what is in the main chain are levels then.
+  tiff.directories = {view(1600, 960), view(800, 480)};
+  tiff.directories[0].set(330, long_, {0, 0});
+  CHECK(found() == "1600x960 800x480 |");
+  CHECK(warnings() == Lines{});
+  // Another place outside the file is damage.
+  tiff.directories[0].set(330, long_, {0, 1U << 30});
+  CHECK(error().find("lies outside the file") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a level that stands among the SubIFDs and in the main chain is one level") {
   tiff.directories = {view(1600, 960), view(800, 480)};
   tiff.directories[0].subs = {view(800, 480)};

@@ -303,8 +303,9 @@ class DirectoryReader {
                                           std::to_string(most_sub_directories));
     }
     for (const std::uint64_t offset : raw_.values(*entry, "SubIFDs")) {
-      // One that comes again is no other level.
-      if (!seen_.insert(offset).second) continue;
+      // 0 is no place: libvips wrote it where an image is too small for a level. One that comes again is no other
+      // level.
+      if (offset == 0 || !seen_.insert(offset).second) continue;
       result.push_back(examine(raw_.directory(offset), false));
     }
     warn_of_sizes(result, "SubIFD");
