@@ -88,6 +88,17 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
+/// With their numbers where commas are in the names, as in those of planes.
+std::string listed_channels(const std::vector<std::string>& names) {
+  const auto has_comma = [](const std::string& name) { return name.find(',') != std::string::npos; };
+  if (std::ranges::none_of(names, has_comma)) return listed(names);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : "; ") + std::to_string(i) + ": " + printable(names[i]);
+  }
+  return text;
+}
+
 std::string info_text(const Slide& slide, const Style& style) {
   const SlideInfo& info = slide.info();
   std::string text = style.bold(printable(info.path.string())) + "\n";
@@ -104,8 +115,8 @@ std::string info_text(const Slide& slide, const Style& style) {
                   : across + " micrometres a pixel at level 0");
   line("magnification", info.magnification ? short_number(*info.magnification) + " x" : "not given");
   if (info.channels.size() > 1) {
-    line("channels",
-         std::to_string(info.channels.size()) + ", of which input.channel chooses one: " + listed(info.channels));
+    line("channels", std::to_string(info.channels.size()) +
+                         ", of which input.channel chooses one: " + listed_channels(info.channels));
   }
   line("colour profile", profile_text(slide.icc_profile(0)));
   line("other images", info.associated.empty() ? "none" : listed(info.associated));

@@ -9,7 +9,23 @@ namespace {
 
 constexpr std::size_t most_named = 8;
 
-/// A name, or its beginning. Files may have names of any length.
+/// " (DAPI, FITC)", " (0: DAPI, z 0; 1: DAPI, z 1)", or nothing.
+std::string names_text(const Channels& channels) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(channels.names.size(), most_named); ++i) {
+    if (i > 0) text += channels.are_planes ? "; " : ", ";
+    if (channels.are_planes) text += std::to_string(i) + ": ";
+    text += short_name(channels.names[i]);
+  }
+  if (text.empty()) return text;
+  const char* more = channels.are_planes ? "; ..." : ", ...";
+  return " (" + text + (channels.names.size() > most_named ? more : "") + ")";
+}
+
+std::string range_text(std::size_t count) { return count == 1 ? "0" : "0 to " + std::to_string(count - 1); }
+
+}  // namespace
+
 std::string short_name(const std::string& name) {
   constexpr std::size_t most_bytes = 64;
   if (name.size() <= most_bytes) return name;
@@ -19,20 +35,6 @@ std::string short_name(const std::string& name) {
   return name.substr(0, end) + "...";
 }
 
-/// " (DAPI, FITC)" or nothing.
-std::string names_text(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) {
-    text += (i == 0 ? " (" : ", ") + short_name(names[i]);
-  }
-  if (names.empty()) return text;
-  return text + (names.size() > most_named ? ", ...)" : ")");
-}
-
-std::string range_text(std::size_t count) { return count == 1 ? "0" : "0 to " + std::to_string(count - 1); }
-
-}  // namespace
-
 std::vector<std::string> channel_names(const Channels& channels) {
   if (channels.count == 1 || channels.names.size() == channels.count) return channels.names;
   std::vector<std::string> names;
@@ -41,7 +43,7 @@ std::vector<std::string> channel_names(const Channels& channels) {
 }
 
 std::size_t chosen_channel(const std::filesystem::path& path, const Channels& channels, const OpenOptions& options) {
-  const std::string several = std::to_string(channels.count) + " channels" + names_text(channels.names);
+  const std::string several = std::to_string(channels.count) + " channels" + names_text(channels);
   const std::string held =
       channels.held == channels.count
           ? ""

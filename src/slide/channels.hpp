@@ -18,7 +18,11 @@ struct Channels {
   std::size_t held = 1;            ///< the first of them, which lie in this file
   std::vector<std::string> names;  ///< as many, or none
   bool rgb = false;                ///< red, green and blue are the first three, or the only channel's pixels
+  bool are_planes = false;         ///< of several depths or times, so that a name alone doesn't tell the number
 };
+
+/// A name, or its beginning: at most 64 bytes. Files may have names of any length.
+std::string short_name(const std::string& name);
 
 /// Names as a slide lists them: its own, or numbers.
 std::vector<std::string> channel_names(const Channels& channels);

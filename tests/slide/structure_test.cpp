@@ -334,6 +334,25 @@ TEST_CASE_FIXTURE(Fixture, "planes come in the order that OME-XML gives them, an
   CHECK(error().ends_with("has 2 channels, of which the file holds the first; set input.channel to choose one, 0"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "planes of several depths and times are named as they are counted") {
+  const auto names = [&](const std::string& sizes, const std::string& channels) {
+    describe("<Image><Pixels SizeX=\"400\" SizeY=\"240\" " + sizes + ">" + channels + "</Pixels></Image>");
+    return Slide::open(folder.write("slide.tif", tiff.bytes()), {.channel = 0})->info().channels;
+  };
+  tiff.directories.assign(4, view(400, 240));
+  const std::string two = "<Channel Name=\"A\"/><Channel Name=\"B\"/>";
+  const std::string deep = "SizeC=\"2\" SizeZ=\"2\" SizeT=\"1\" ";
+  CHECK(names(deep + "DimensionOrder=\"XYZCT\"", two) == Lines{"A, z 0", "A, z 1", "B, z 0", "B, z 1"});
+  CHECK(error().ends_with(
+      "has 4 channels (0: A, z 0; 1: A, z 1; 2: B, z 0; 3: B, z 1); set input.channel to choose one, 0 to 3"));
+  CHECK(names(deep + "DimensionOrder=\"XYCZT\"", two) == Lines{"A, z 0", "B, z 0", "A, z 1", "B, z 1"});
+  CHECK(names(deep + "DimensionOrder=\"XYZCT\"", "") == Lines{"c 0, z 0", "c 0, z 1", "c 1, z 0", "c 1, z 1"});
+  const std::string moving = "SizeC=\"1\" SizeZ=\"2\" SizeT=\"2\" DimensionOrder=\"XYTZC\"";
+  CHECK(names(moving, "") == Lines{"z 0, t 0", "z 0, t 1", "z 1, t 0", "z 1, t 1"});
+  CHECK(names(moving, "<Channel Name=\"A\"/>") == Lines{"A, z 0, t 0", "A, z 0, t 1", "A, z 1, t 0", "A, z 1, t 1"});
+  CHECK(names("SizeC=\"4\" SizeZ=\"1\" SizeT=\"1\"", "") == Lines{"0", "1", "2", "3"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "numbers in OME-XML that no file has cost nothing") {
   tiff.directories = {view(400, 240), view(400, 240)};
   const auto declare = [&](const std::string& sizes, const std::string& data) {

@@ -261,14 +261,15 @@ class DirectoryReader {
   std::size_t choose_plane(const std::vector<std::size_t>& planes) {
     const OmeImage* declared = ome_image();
     Channels channels{planes.size(), planes.size(), {}};
-    if (declared != nullptr) {
-      channels.count = std::max(planes.size(), declared->planes);
-      channels.names = declared->channels;
-    }
+    if (declared != nullptr) channels.count = std::max(planes.size(), declared->planes);
     if (channels.count == 1) return 0;
     if (channels.count > most_planes) {
       throw_slide_error(file_.path(), "its OME-XML declares " + std::to_string(channels.count) +
                                           " planes, supported are up to " + std::to_string(most_planes));
+    }
+    if (declared != nullptr) {
+      channels.names = plane_names(*declared);
+      channels.are_planes = declared->depths * declared->times > 1;
     }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     slide_.info.channels = channel_names(channels);

@@ -7,6 +7,7 @@
 
 #include "config/positive_number.hpp"
 #include "config/suggest.hpp"
+#include "slide/channels.hpp"
 #include "slide/number_text.hpp"
 #include "slide/tiff/aperio.hpp"
 
@@ -69,6 +70,24 @@ std::size_t dimension(std::string_view text) {
 std::uint64_t whole(std::string_view text) {
   const double value = positive_number(text).value_or(0.0);
   return value < 1e15 ? static_cast<std::uint64_t>(value) : 0;
+}
+
+constexpr std::string_view order_unsaid = "XYCZT";
+
+/// Planes of an image along one axis of its order, C, Z or T.
+std::size_t size_along(const OmeImage& image, char axis) {
+  if (axis == 'C') return image.planes / (image.depths * image.times);
+  return axis == 'Z' ? image.depths : image.times;
+}
+
+/// Where a plane is along an axis, from 0.
+std::size_t place_along(const OmeImage& image, std::size_t plane, char wanted) {
+  for (const char axis : image.order.substr(2)) {
+    const std::size_t size = size_along(image, axis);
+    if (axis == wanted) return plane % size;
+    plane /= size;
+  }
+  return 0;
 }
 
 struct ObjectiveOfXml {
@@ -136,16 +155,17 @@ class OmeReader {
       image.channels.clear();
     }
     if (channels == 0) channels = std::max<std::size_t>(1, declared / samples);
-    const std::size_t depths = dimension(attribute_of(pixels, "SizeZ"));
-    const std::size_t times = dimension(attribute_of(pixels, "SizeT"));
-    image.planes = channels * depths * times;
-    place(image, data, channels, depths, times, attribute_of(pixels, "DimensionOrder"));
+    image.depths = dimension(attribute_of(pixels, "SizeZ"));
+    image.times = dimension(attribute_of(pixels, "SizeT"));
+    image.planes = channels * image.depths * image.times;
+    image.order = attribute_of(pixels, "DimensionOrder");
+    if (image.order.size() != order_unsaid.size()) image.order = order_unsaid;
+    place(image, data);
     return image;
   }
 
   /// Which directories an image's planes are.
-  void place(OmeImage& image, const std::vector<pugi::xml_node>& data, std::size_t channels, std::size_t depths,
-             std::size_t times, std::string_view order) {
+  void place(OmeImage& image, const std::vector<pugi::xml_node>& data) {
     const auto put = [&](std::size_t plane, std::size_t directory) {
       // A plane whose number is beyond the file's directories comes behind some that aren't here.
       if (plane >= std::min(image.planes, samples_.size()) || directory >= samples_.size()) return false;
@@ -169,20 +189,18 @@ class OmeReader {
       const std::uint64_t count = has_attribute(part, "PlaneCount") ? whole(attribute_of(part, "PlaneCount"))
                                   : has_attribute(part, "IFD")      ? 1
                                                                     : image.planes;
-      const std::size_t plane = plane_number(part, channels, depths, times, order);
+      const std::size_t plane = plane_number(part, image);
       for (std::uint64_t i = 0; i < count; ++i) {
         if (!put(plane + static_cast<std::size_t>(i), static_cast<std::size_t>(first + i))) break;
       }
     }
   }
 
-  static std::size_t plane_number(const pugi::xml_node& part, std::size_t channels, std::size_t depths,
-                                  std::size_t times, std::string_view order) {
-    if (order.size() != 5) order = "XYCZT";
+  static std::size_t plane_number(const pugi::xml_node& part, const OmeImage& image) {
     std::size_t number = 0;
     std::size_t stride = 1;
-    for (const char axis : order.substr(2)) {
-      const std::size_t size = axis == 'C' ? channels : axis == 'Z' ? depths : times;
+    for (const char axis : image.order.substr(2)) {
+      const std::size_t size = size_along(image, axis);
       const std::string key = std::string("First") + axis;
       number += stride * std::min<std::size_t>(whole(attribute_of(part, key)), size - 1);
       stride *= size;
@@ -298,6 +316,28 @@ class OmeReader {
 };
 
 }  // namespace
+
+std::vector<std::string> plane_names(const OmeImage& image) {
+  if (image.depths * image.times == 1) return image.channels;
+  // Each stands in many planes' names.
+  std::vector<std::string> channels;
+  for (const std::string& name : image.channels) channels.push_back(short_name(name));
+  std::vector<std::string> names;
+  for (std::size_t plane = 0; plane < image.planes; ++plane) {
+    const auto along = [&](char axis) { return place_along(image, plane, axis); };
+    std::string name;
+    const auto add = [&name](const std::string& text) { name += (name.empty() ? "" : ", ") + text; };
+    if (!channels.empty()) {
+      add(channels[along('C')]);
+    } else if (size_along(image, 'C') > 1) {
+      add("c " + std::to_string(along('C')));
+    }
+    if (image.depths > 1) add("z " + std::to_string(along('Z')));
+    if (image.times > 1) add("t " + std::to_string(along('T')));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
                                    const std::string& file_name, SlideInfo& info) {

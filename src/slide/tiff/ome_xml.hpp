@@ -17,7 +17,10 @@ struct OmeImage {
   std::string name;
   std::uint64_t width = 0;  ///< 0: it doesn't say
   std::uint64_t height = 0;
-  std::size_t planes = 1;             ///< of all channels, depths and times
+  std::size_t planes = 1;  ///< of all channels, depths and times
+  std::size_t depths = 1;
+  std::size_t times = 1;
+  std::string order;                  ///< DimensionOrder: of the axes, the fastest first, such as XYCZT
   std::vector<std::string> channels;  ///< their names; empty where not all have one
   /// Directories of this file's main chain, by the number of the plane; none is `nowhere`.
   std::vector<std::size_t> directories;
@@ -26,6 +29,10 @@ struct OmeImage {
 
   static constexpr auto nowhere = static_cast<std::size_t>(-1);
 };
+
+/// What each plane of the image is, by its number: "DAPI", or in several depths or times "DAPI, z 0, t 1". Empty where
+/// the channels have no names and there is one depth and time.
+std::vector<std::string> plane_names(const OmeImage& image);
 
 /// What is used of an OME-XML text.
 struct OmeXml {
