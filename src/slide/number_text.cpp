@@ -12,7 +12,6 @@ namespace slidestream {
 namespace {
 
 constexpr double least_pixel_size = 0.001;
-constexpr double most_pixel_size = 1000.0;
 
 struct LengthUnit {
   std::string_view name;
@@ -83,9 +82,9 @@ std::optional<double> micrometres_of(std::string_view unit) {
   return found->micrometres;
 }
 
-std::optional<double> said_pixel_size(const std::optional<double>& micrometres, std::string_view what,
-                                      SlideInfo& info) {
-  if (!micrometres || (*micrometres >= least_pixel_size && *micrometres <= most_pixel_size)) return micrometres;
+std::optional<double> said_pixel_size(const std::optional<double>& micrometres, std::string_view what, SlideInfo& info,
+                                      double most) {
+  if (!micrometres || (*micrometres >= least_pixel_size && *micrometres <= most)) return micrometres;
   std::ostringstream text;
   text << what << " is " << *micrometres << " micrometres, no size of a slide's pixel: it is passed over";
   info.warnings.push_back(text.str());

@@ -16,6 +16,7 @@
 #include "slide/icc_profile.hpp"
 #include "slide/jpegls_decoder.hpp"
 #include "slide/level_factor.hpp"
+#include "slide/number_text.hpp"
 #include "slide/open_budget.hpp"
 #include "slide/pixel_size.hpp"
 #include "slide/tile_limits.hpp"
@@ -379,16 +380,26 @@ class SeriesOpener {
   void read_levels(OpenBudget& budget) {
     for (const std::vector<OpenFile*>& image : images()) {
       const Instance& instance = image.front()->instance;
-      if (slide_.info.levels.empty()) {
-        const auto micrometres = [](const std::optional<double>& mm) {
-          return mm ? std::optional<double>(*mm * 1000.0) : std::nullopt;
-        };
-        set_pixel_size(slide_.info, micrometres(instance.mm_x), micrometres(instance.mm_y));
-        slide_.info.magnification = instance.magnification;
-      }
+      if (slide_.info.levels.empty()) read_pixel_size(instance);
       container_->add_profile({image.front()->file.get(), instance.icc_at, instance.icc_bytes});
       ImageReader(slide_, options_, budget).read(image);
     }
+  }
+
+  /// Both sizes or none: PixelSpacing has both.
+  void read_pixel_size(const Instance& instance) {
+    slide_.info.magnification = instance.magnification;
+    // Pixels of a scanner are about 10 micrometres divided by the power.
+    constexpr double most_by_power = 400.0;
+    const double most =
+        std::clamp(most_by_power / instance.magnification.value_or(0.1), most_scanned_pixel_size, most_pixel_size);
+    const auto size = [&](const std::optional<double>& mm) {
+      const std::optional<double> micrometres = mm ? std::optional(*mm * 1000.0) : std::nullopt;
+      return said_pixel_size(micrometres, "PixelSpacing (0028,0030)", slide_.info, most);
+    };
+    const std::optional<double> x = size(instance.mm_x);
+    if (!x) return;
+    if (const std::optional<double> y = size(instance.mm_y)) set_pixel_size(slide_.info, x, y);
   }
 
   /// The levels' files, image by image, the largest image first.

@@ -17,7 +17,6 @@ namespace slidestream {
 namespace {
 
 constexpr double least_by_resolution = 0.001;
-constexpr double most_by_resolution = 20.0;
 constexpr double most_contradiction = 0.02;
 constexpr std::uint64_t unit_millimetre = 4;  // of no standard, but written
 constexpr std::uint64_t unit_micrometre = 5;
@@ -84,7 +83,7 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
     const std::optional<float> resolution = raw.real(directory, tag);
     if (!unit || !resolution) return std::nullopt;
     const double size = *unit / static_cast<double>(*resolution);
-    if (!(size > 0.0 && size <= most_by_resolution)) return std::nullopt;
+    if (!(size > 0.0 && size <= most_scanned_pixel_size)) return std::nullopt;
     if (size >= least_by_resolution) return size;
     std::ostringstream text;
     text << name << " says " << size << " micrometres, no size of a slide's pixel: it is passed over";
