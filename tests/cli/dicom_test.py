@@ -99,7 +99,6 @@ class Results(Case):
             copies.append([content[at:at + length] for at, length in zip(described[324], described[325])])
         self.assertEqual(*copies)
 
-
     def test_high_throughput_jpeg_2000_without_loss_has_the_pixels_that_were_coded(self):
         encoder = shutil.which("ojph_compress")
         if encoder is None:
@@ -107,24 +106,27 @@ class Results(Case):
         slide = self.folder / "plain.svs"
         self.assertDone(run("synth", "--out", slide, "--size", "300x200", "--codec", "none", "--tile", "128", "--levels", "1"))
         tags = next(dicom_file.directories(slide.read_bytes()))
-        plain, coded = [], []
-        for at, length in zip(tags[324], tags[325]):
-            plain.append(slide.read_bytes()[at:at + length])
-            (self.folder / "tile.ppm").write_bytes(b"P6\n128 128\n255\n" + plain[-1])
-            subprocess.run([encoder, "-i", "tile.ppm", "-o", "tile.j2c", "-reversible", "true", "-colour_trans", "true"],
-                           cwd=self.folder, check=True, capture_output=True)
-            coded.append((self.folder / "tile.j2c").read_bytes())
-        made = []
-        for name, tiles, syntax in ("plain", plain, dicom_file.EXPLICIT), ("coded", coded, "1.2.840.10008.1.2.4.201"):
-            source = self.folder / name / "level.dcm"
-            source.parent.mkdir()
-            source.write_bytes(dicom_file.dicom(tiles, 300, 200, 128, syntax, "RGB"))
-            out = self.folder / f"{name}.ome.tif"
-            self.assertDone(run("convert", source, out, "--compression", "none"))
-            content = out.read_bytes()
-            described = next(dicom_file.directories(content))
-            made.append([content[at:at + length] for at, length in zip(described[324], described[325])])
-        self.assertEqual(*made)
+        plain = [slide.read_bytes()[at:at + length] for at, length in zip(tags[324], tags[325])]
+        # Without a component transform the samples are what the label says, as those without compression are.
+        for transform, photometric in ("true", "RGB"), ("false", "RGB"), ("false", "YBR_FULL"):
+            coded = []
+            for tile in plain:
+                (self.folder / "tile.ppm").write_bytes(b"P6\n128 128\n255\n" + tile)
+                subprocess.run([encoder, "-i", "tile.ppm", "-o", "tile.j2c", "-reversible", "true", "-colour_trans", transform],
+                               cwd=self.folder, check=True, capture_output=True)
+                coded.append((self.folder / "tile.j2c").read_bytes())
+            made = []
+            for name, tiles, syntax in ("plain", plain, dicom_file.EXPLICIT), ("coded", coded, "1.2.840.10008.1.2.4.201"):
+                source = self.folder / f"{name}-{transform}-{photometric}" / "level.dcm"
+                source.parent.mkdir()
+                source.write_bytes(dicom_file.dicom(tiles, 300, 200, 128, syntax, photometric))
+                out = source.with_suffix(".ome.tif")
+                self.assertDone(run("convert", source, out, "--compression", "none"))
+                content = out.read_bytes()
+                described = next(dicom_file.directories(content))
+                made.append([content[at:at + length] for at, length in zip(described[324], described[325])])
+            with self.subTest(transform=transform, photometric=photometric):
+                self.assertEqual(*made)
 
 
 class Inputs(Case):
