@@ -128,6 +128,7 @@ struct OpenOptions {
   double mpp = 0.0;          ///< micrometres per pixel of level 0, instead of the file's; 0: the file's
   double mpp_default = 0.0;  ///< micrometres per pixel if the file says none; 0: then it isn't known
   int channel = -1;  ///< the channel that is read as grey, from 0, if there are several; -1: such slides are refused
+  static constexpr int any_channel = -2;  ///< as `channel`: the first one that the file holds
   /// Where OpenSlide is for slides that have no other reader: "auto" (searched for), "never" (such slides are refused),
   /// else its library's path, or a folder with it.
   std::string openslide = "auto";

@@ -173,7 +173,7 @@ std::shared_ptr<const Slide> open_to_show(const std::string& path) {
     return Slide::open(path);
   } catch (const SlideError&) {
     try {
-      std::shared_ptr<const Slide> slide = Slide::open(path, {.channel = 0});
+      std::shared_ptr<const Slide> slide = Slide::open(path, {.channel = OpenOptions::any_channel});
       if (slide->info().channels.size() > 1) return slide;
     } catch (const SlideError&) {
       // The first cause is the one to tell.

@@ -22,7 +22,39 @@ std::string names_text(const Channels& channels) {
   return " (" + text + (channels.names.size() > most_named ? more : "") + ")";
 }
 
-std::string range_text(std::size_t count) { return count == 1 ? "0" : "0 to " + std::to_string(count - 1); }
+/// "0 to 2", or "1, 3".
+std::string range_text(const Channels& channels) {
+  if (channels.numbers.empty()) return channels.held == 1 ? "0" : "0 to " + std::to_string(channels.held - 1);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(channels.numbers.size(), most_named); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(channels.numbers[i]);
+  }
+  return text + (channels.numbers.size() > most_named ? ", ..." : "");
+}
+
+bool is_held(const Channels& channels, std::size_t number) {
+  if (channels.numbers.empty()) return number < channels.held;
+  return std::ranges::find(channels.numbers, number) != channels.numbers.end();
+}
+
+/// ", of which the file holds 1, and 0 lies in a.tif, 2 in c.tif", or nothing where it holds all.
+std::string held_text(const Channels& channels) {
+  if (channels.held == channels.count) return {};
+  std::string text = ", of which the file holds ";
+  if (!channels.numbers.empty()) {
+    text += range_text(channels);
+  } else {
+    text += "the first" + (channels.held == 1 ? "" : " " + std::to_string(channels.held));
+  }
+  std::size_t named = 0;
+  for (const auto& [number, file] : channels.elsewhere) {
+    if (is_held(channels, number)) continue;
+    if (named == most_named) return text + ", ...";
+    text += (named == 0 ? ", and " : ", ") + std::to_string(number) + (named == 0 ? " lies in " : " in ") + file;
+    ++named;
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -44,26 +76,26 @@ std::vector<std::string> channel_names(const Channels& channels) {
 
 std::size_t chosen_channel(const std::filesystem::path& path, const Channels& channels, const OpenOptions& options) {
   const std::string several = std::to_string(channels.count) + " channels" + names_text(channels);
-  const std::string held =
-      channels.held == channels.count
-          ? ""
-          : ", of which the file holds the first" + (channels.held == 1 ? "" : " " + std::to_string(channels.held));
+  const std::string held = held_text(channels);
   const std::string key = options.channel_name;
+  if (options.channel == OpenOptions::any_channel) return channels.numbers.empty() ? 0 : channels.numbers.front();
   if (options.channel < 0) {
     if (channels.count == 1) return 0;
     throw_slide_error(path, "has " + several +
                                 (channels.rgb && channels.held > 1 ? ", the first three of them RGB" : "") + held +
-                                "; set " + key + " to choose one, " + range_text(channels.held));
+                                "; set " + key + " to choose one, " + range_text(channels));
   }
   const auto chosen = static_cast<std::size_t>(options.channel);
   if (channels.count == 1 && channels.rgb) {
     throw_slide_error(path, key + " is " + std::to_string(options.channel) + ", but its pixels are RGB; leave it out");
   }
-  if (chosen >= channels.held) {
-    throw_slide_error(path, key + " is " + std::to_string(options.channel) + "; it has " +
-                                (channels.count == 1 ? std::string("one channel, 0") : several + held));
+  if (is_held(channels, chosen)) return chosen;
+  if (const auto file = channels.elsewhere.find(chosen); file != channels.elsewhere.end()) {
+    throw_slide_error(path, key + " is " + std::to_string(options.channel) + ", which lies in " + file->second +
+                                "; this file holds " + range_text(channels));
   }
-  return chosen;
+  throw_slide_error(path, key + " is " + std::to_string(options.channel) + "; it has " +
+                              (channels.count == 1 ? std::string("one channel, 0") : several + held));
 }
 
 }  // namespace slidestream

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct Channels {
   std::vector<std::string> names;  ///< as many, or none
   bool rgb = false;                ///< red, green and blue are the first three, or the only channel's pixels
   bool are_planes = false;         ///< of several depths or times, so that a name alone doesn't tell the number
+  /// Which ones lie in this file, in their order, where they aren't the first; then there are `held` of them.
+  std::vector<std::size_t> numbers = {};
+  std::map<std::size_t, std::string> elsewhere = {};  ///< other files, by the numbers of those that lie there
 };
 
 /// A name, or its beginning: at most 64 bytes. Files may have names of any length.
@@ -27,8 +31,8 @@ std::string short_name(const std::string& name);
 /// Names as a slide lists them: its own, or numbers.
 std::vector<std::string> channel_names(const Channels& channels);
 
-/// The number of the channel that is read. \throws SlideError where there are several and `options.channel` is -1, or
-/// where it is none of them
+/// The number of the channel that is read: where any will do, of the first in this file. \throws SlideError where there
+/// are several and `options.channel` is -1, or where it is none of those in this file
 std::size_t chosen_channel(const std::filesystem::path& path, const Channels& channels, const OpenOptions& options);
 
 }  // namespace slidestream

@@ -171,6 +171,18 @@ class Colours(Case):
             found = self.pixels(slide, "-s", f"input.channel={channel}", "-s", "identity.colour=luminance")
             self.assertTrue((found == self.image[..., channel]).all())
 
+    def test_a_file_of_a_set(self):
+        channels = "".join(f'<Channel ID="Channel:0:{i}" Name="{name}" SamplesPerPixel="1"/>' for i, name in enumerate("ABC"))
+        data = "".join(f'<TiffData IFD="0" FirstC="{i}" PlaneCount="1"><UUID FileName="{name}.tif">urn:uuid:{i}</UUID></TiffData>'
+                       for i, name in enumerate("abc"))
+        slide = write(self.folder / "b.tif", Directory(700, 600, (tile.tobytes() for tile in tiles(self.image[..., 1])), samples=1,
+                                                       photometric=GREY, description=ome(channels, data)))
+        self.pixels(slide, fails="of which the file holds 1, and 0 lies in a.tif, 2 in c.tif; set input.channel to choose one, 1")
+        found = self.pixels(slide, "-s", "input.channel=1", "-s", "identity.colour=luminance")
+        self.assertTrue((found == self.image[..., 1]).all())
+        self.pixels(slide, "-s", "input.channel=2", fails="input.channel is 2, which lies in c.tif; this file holds 1")
+        self.assertIn("3, of which input.channel chooses one: A, B, C", run("info", slide).stdout)
+
 
 def profile(size):
     """Of sRGB, with a text that makes it so large."""

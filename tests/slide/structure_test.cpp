@@ -331,7 +331,50 @@ TEST_CASE_FIXTURE(Fixture, "planes come in the order that OME-XML gives them, an
       "<Image><Pixels SizeX=\"400\" SizeY=\"240\" SizeC=\"2\"><Channel/><Channel/><TiffData FirstC=\"0\" IFD=\"1\">"
       "<UUID FileName=\"slide.tif\">urn:uuid:1</UUID></TiffData><TiffData FirstC=\"1\" IFD=\"0\"><UUID "
       "FileName=\"other.tif\">urn:uuid:2</UUID></TiffData></Pixels></Image>");
-  CHECK(error().ends_with("has 2 channels, of which the file holds the first; set input.channel to choose one, 0"));
+  CHECK(
+      error().ends_with("has 2 channels, of which the file holds the first, and 1 lies in other.tif; set input.channel "
+                        "to choose one, 0"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a file of a set holds the channels that OME-XML says, and a line names the other files") {
+  tiff.directories = {view(400, 240)};
+  const auto part = [](int channel, const std::string& file) {
+    return "<TiffData FirstC=\"" + std::to_string(channel) + "\" IFD=\"0\" PlaneCount=\"1\"><UUID FileName=\"" + file +
+           "\">urn:uuid:" + std::to_string(channel) + "</UUID></TiffData>";
+  };
+  const auto declare = [&](const Lines& names, const std::string& parts) {
+    std::string channels;
+    for (const std::string& name : names) channels += "<Channel Name=\"" + name + "\"/>";
+    describe("<Image><Pixels SizeX=\"400\" SizeY=\"240\" SizeC=\"3\">" + channels + parts + "</Pixels></Image>");
+    return folder.write("slide.tif", tiff.bytes());
+  };
+  const std::string parts = part(0, "a.tif") + part(1, "slide.tif") + part(2, "c.tif");
+  // Red, green and blue in three files are no picture of this one.
+  for (const Lines& names : {Lines{"A", "B", "C"}, Lines{"Red", "Green", "Blue"}}) {
+    const auto path = declare(names, parts);
+    const std::string three = "has 3 channels (" + names[0] + ", " + names[1] + ", " + names[2] +
+                              "), of which the file holds 1, and 0 lies in a.tif, 2 in c.tif";
+    CHECK(error().ends_with(three + "; set input.channel to choose one, 1"));
+    CHECK(open_error(path, {.channel = 7}).ends_with("input.channel is 7; it " + three));
+    CHECK(open_error(path, {.channel = 0}).ends_with("input.channel is 0, which lies in a.tif; this file holds 1"));
+    CHECK(open_error(path, {.channel = 2}).ends_with("input.channel is 2, which lies in c.tif; this file holds 1"));
+    for (const int channel : {1, OpenOptions::any_channel}) {
+      const auto slide = Slide::open(path, {.channel = channel});
+      CHECK(read_level(*slide).front() == slide_at(0, 0, 4.0));
+      CHECK(slide->info().channels == names);
+      CHECK(slide->info().warnings == Lines{});
+    }
+  }
+  // Two of them here, in another order, and none of the third.
+  tiff.directories = {view(400, 240), label(400, 240)};
+  const auto path =
+      declare({"A", "B", "C"}, part(0, "a.tif") + part(2, "slide.tif") +
+                                   "<TiffData FirstC=\"1\" IFD=\"1\"><UUID FileName=\"slide.tif\">u</UUID>"
+                                   "</TiffData>");
+  CHECK(
+      error().ends_with(", of which the file holds 1, 2, and 0 lies in a.tif; set input.channel to choose one, 1, 2"));
+  CHECK(read_level(*Slide::open(path, {.channel = 1})).front() == label_at(0, 0));
+  CHECK(read_level(*Slide::open(path, {.channel = 2})).front() == slide_at(0, 0, 4.0));
 }
 
 TEST_CASE_FIXTURE(Fixture, "planes of several depths and times are named as they are counted") {

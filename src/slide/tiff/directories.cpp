@@ -152,7 +152,9 @@ class DirectoryReader {
       ome_ = read_ome_xml(text, samples, name, slide_.info);
       if (!ome_) continue;
       has_places_ = at == 0;
-      for (const OmeImage& image : ome_->images) claimed_.insert(image.directories.begin(), image.directories.end());
+      for (const OmeImage& image : ome_->images) {
+        for (const auto& [plane, at_directory] : image.directories) claimed_.insert(at_directory);
+      }
       return;
     }
   }
@@ -164,13 +166,13 @@ class DirectoryReader {
     const OmeImage* image = ome_image();
     if (image == nullptr || !has_places_) return largest(main);
     const auto text = [](const ImageSize& s) { return std::to_string(s.width) + " x " + std::to_string(s.height); };
-    if (image->directories.empty() || image->directories.front() == OmeImage::nowhere) {
+    // A file of a set needn't have the first plane. Without a set, numbers that leave it out aren't this file's.
+    if (image->directories.empty() || (!image->directories.contains(0) && image->elsewhere.empty())) {
       has_places_ = false;
-      // Other planes of it may be here.
       if (image->directories.empty()) slide_.info.warnings.push_back("the image that its OME-XML declares isn't there");
       return largest(main);
     }
-    const std::size_t said = image->directories.front();
+    const std::size_t said = image->directories.begin()->second;
     const bool has_size = image->width > 0 && image->height > 0;
     const ImageSize size{image->width, image->height};
     const auto is_of_size = [&](const Candidate& c) { return c.width == size.width && c.height == size.height; };
@@ -214,7 +216,7 @@ class DirectoryReader {
     if (ome_ == std::nullopt || !has_places_) return;
     for (const OmeImage& image : ome_->images) {
       if (image.associated.empty()) continue;
-      for (const std::size_t at : image.directories) {
+      for (const auto& [plane, at] : image.directories) {
         if (at < main.size() && at != first) main[at].associated = image.associated;
       }
     }
@@ -222,18 +224,21 @@ class DirectoryReader {
 
   bool is_claimed(std::size_t directory) const { return has_places_ && claimed_.contains(directory); }
 
-  /// Directories of the planes of level 0.
+  /// Directories of the planes of level 0, of which this file may hold some; `numbers_` are then theirs.
   std::vector<std::size_t> planes_of(const std::vector<Candidate>& main, std::size_t first) {
     std::vector<std::size_t> same = same_size(main, main[first]);
     const OmeImage* image = ome_image();
     if (image == nullptr || !has_places_ || !image->is_placed) return same;
     std::vector<std::size_t> planes;
-    for (const std::size_t at : image->directories) {
+    for (const auto& [plane, at] : image->directories) {
       const bool is_next = at < main.size() && main[at].width == main[first].width &&
                            main[at].height == main[first].height && std::ranges::find(planes, at) == planes.end();
-      if (!is_next) break;
+      if (!is_next) continue;
       planes.push_back(at);
+      numbers_.push_back(plane);
     }
+    // The first ones need no numbers.
+    if (!numbers_.empty() && numbers_.back() + 1 == numbers_.size()) numbers_.clear();
     std::erase_if(same, [this](std::size_t at) { return is_claimed(at); });
     if (!same.empty()) {
       slide_.info.warnings.push_back("its OME-XML doesn't name " + std::to_string(same.size()) +
@@ -267,20 +272,23 @@ class DirectoryReader {
       throw_slide_error(file_.path(), "its OME-XML declares " + std::to_string(channels.count) +
                                           " planes, supported are up to " + std::to_string(most_planes));
     }
+    channels.numbers = numbers_;
     if (declared != nullptr) {
       channels.names = plane_names(*declared);
+      if (has_places_) channels.elsewhere = declared->elsewhere;
       channels.are_planes = declared->depths * declared->times > 1;
     }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     slide_.info.channels = channel_names(channels);
-    if (options_.channel < 0 && planes.size() == channels.count && are_red_green_blue(channels.names)) {
+    if (options_.channel == -1 && planes.size() == channels.count && are_red_green_blue(channels.names)) {
       are_colours_ = true;
       options_.channel = 0;
     }
     // Planes are what is chosen from, not the samples of their pixels.
     const std::size_t chosen = chosen_channel(file_.path(), channels, options_);
     options_.channel = -1;
-    return chosen;
+    if (numbers_.empty()) return chosen;
+    return static_cast<std::size_t>(std::ranges::find(numbers_, chosen) - numbers_.begin());
   }
 
   /// Whether a directory of the main chain is of this plane: where each size of the pyramid has one directory for each
@@ -456,6 +464,7 @@ class DirectoryReader {
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
   std::optional<OmeXml> ome_;
   bool is_aperios_ = false;                  ///< any image of the main chain says so
+  std::vector<std::size_t> numbers_;         ///< of the planes here, where they aren't the image's first
   bool are_colours_ = false;                 ///< its planes are red, green and blue
   bool has_places_ = false;                  ///< the directories that it names are this file's
   std::unordered_set<std::size_t> copies_;   ///< of the main chain, whose tiles a level among the SubIFDs has, too

@@ -19,6 +19,9 @@ constexpr std::size_t most_dimension = 65536;
 /// Directories that all images together name.
 constexpr std::size_t most_named_directories = std::size_t{1} << 17;
 
+/// Planes in other files, of all images.
+constexpr std::size_t most_elsewhere = 4096;
+
 /// A name without its prefix.
 std::string_view local(const char* name) {
   const std::string_view whole = name;
@@ -167,10 +170,8 @@ class OmeReader {
   /// Which directories an image's planes are.
   void place(OmeImage& image, const std::vector<pugi::xml_node>& data) {
     const auto put = [&](std::size_t plane, std::size_t directory) {
-      // A plane whose number is beyond the file's directories comes behind some that aren't here.
-      if (plane >= std::min(image.planes, samples_.size()) || directory >= samples_.size()) return false;
+      if (plane >= image.planes || directory >= samples_.size()) return false;
       if (++named_ > most_named_directories) return false;
-      if (image.directories.size() <= plane) image.directories.resize(plane + 1, OmeImage::nowhere);
       image.directories[plane] = directory;
       next_ = std::max(next_, directory + 1);
       return true;
@@ -184,15 +185,26 @@ class OmeReader {
     }
     image.is_placed = true;
     for (const pugi::xml_node& part : data) {
-      if (!is_here(part, data)) continue;
       const std::uint64_t first = whole(attribute_of(part, "IFD"));
       const std::uint64_t count = has_attribute(part, "PlaneCount") ? whole(attribute_of(part, "PlaneCount"))
                                   : has_attribute(part, "IFD")      ? 1
                                                                     : image.planes;
       const std::size_t plane = plane_number(part, image);
+      if (!is_here(part, data)) {
+        place_elsewhere(image, plane, count, attribute_of(child_of(part, "UUID"), "FileName"));
+        continue;
+      }
       for (std::uint64_t i = 0; i < count; ++i) {
         if (!put(plane + static_cast<std::size_t>(i), static_cast<std::size_t>(first + i))) break;
       }
+    }
+  }
+
+  void place_elsewhere(OmeImage& image, std::size_t plane, std::uint64_t count, std::string_view file) {
+    const std::string name = file.empty() ? "another file" : short_name(std::string(file));
+    for (std::uint64_t i = 0; i < count && plane + i < image.planes; ++i) {
+      if (++elsewhere_ > most_elsewhere) return;
+      image.elsewhere[plane + static_cast<std::size_t>(i)] = name;
     }
   }
 
@@ -311,8 +323,9 @@ class OmeReader {
   SlideInfo& info_;
   const std::string_view uuid_;
   OmeXml result_;
-  std::size_t next_ = 0;   ///< directory behind those that images before were found to have
-  std::size_t named_ = 0;  ///< directories, by all images
+  std::size_t next_ = 0;       ///< directory behind those that images before were found to have
+  std::size_t named_ = 0;      ///< directories, by all images
+  std::size_t elsewhere_ = 0;  ///< planes in other files, of all images
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <slidestream/slide.hpp>
 #include <string>
@@ -22,12 +23,12 @@ struct OmeImage {
   std::size_t times = 1;
   std::string order;                  ///< DimensionOrder: of the axes, the fastest first, such as XYCZT
   std::vector<std::string> channels;  ///< their names; empty where not all have one
-  /// Directories of this file's main chain, by the number of the plane; none is `nowhere`.
-  std::vector<std::size_t> directories;
+  /// Directories of this file's main chain, by the number of the plane.
+  std::map<std::size_t, std::size_t> directories;
+  /// What the other files are called that planes lie in, by the number of the plane; some thousand at most.
+  std::map<std::size_t, std::string> elsewhere;
   bool is_placed = false;  ///< it says which directories those are, instead of being the next ones
   std::string associated;  ///< "label", "macro", ... where it is called so
-
-  static constexpr auto nowhere = static_cast<std::size_t>(-1);
 };
 
 /// What each plane of the image is, by its number: "DAPI", or in several depths or times "DAPI, z 0, t 1". Empty where
