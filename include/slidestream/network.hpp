@@ -56,7 +56,8 @@ struct NetworkOutput {
   NetworkActivation activation = NetworkActivation::none;  ///< image or classes
   float low = 0.0F;                                        ///< value that becomes 0; labels: 0
   float high = 1.0F;  ///< value that becomes the largest of `sample`; labels: that number
-  /// Label of pixels without a computed tile: of classes `channels` to 255, of labels any of `sample`.
+  /// Label of pixels without a computed tile: of classes `channels` to 255, of labels any of `sample`. A network that
+  /// gives it as a label fails the slide.
   int ignore = 255;
 
   /// Whether a value outside [low, high] is an error. Values of an image are clamped. Scores of classes aren't, because

@@ -195,6 +195,7 @@ def map(
     activation: Literal["none", "softmax", "sigmoid"] = "none",
     range: Optional[Tuple[float, float]] = None,
     sample: Optional[Literal["uint8", "uint16"]] = None,
+    ignore: Optional[int] = None,
     mpp: Optional[float] = None,
     tissue: bool = False,
     tissue_share: float = 0.0,
@@ -254,9 +255,11 @@ def map(
             Default: the whole range of an array of uint8 or uint16, else (0, 1). Other whole numbers (int8, int32,
             int64) are then samples as they are; what doesn't fit fails the slide.
         sample: Of the image that is written. Default: uint16 for an array of that, else uint8.
+        ignore: Label of pixels without a computed tile, of classes and labels; the slide fails if the function gives it.
+            Default: 255.
         mpp: Micrometres a pixel of the tiles, made from the next finer level; default: the level's own pixels.
         tissue: Only tiles with tissue are computed (``tissue_share`` of them at least); elsewhere an image is white (RGB of
-            uint8) or 0, and a label is 255.
+            uint8) or 0, and a label is ``ignore``.
         layout: Where channels stand, in what the function gets and gives.
         framework: Whose arrays the function gets. Default: ``"torch"`` for a ``torch.nn.Module`` (which is called
             without gradients), else ``"numpy"``. Memory is shared, on the host.
@@ -325,11 +328,18 @@ def map(
             raise ConfigError(f"activation is {shown(activation)}; {'features' if kind == 'vector' else 'labels'} have none")
         if range is not None and range != (0.0, 1.0):
             raise ConfigError(f"range is {range} and activation {shown(activation)}, which gives values from 0 to 1; leave range out")
+        if activation == "softmax" and planes.shape[1] == 1:
+            raise ConfigError('softmax over its one channel is always 1: set activation to "sigmoid"')
         range = (0.0, 1.0)
     if sample is not None:
         choice("sample", sample, ("uint8", "uint16"))
     else:
         sample = "uint16" if first.dtype.name == "uint16" else "uint8"
+    least, most = planes.shape[1] if kind == "classes" else 1, 255 if kind == "classes" else _MOST[sample]
+    if ignore is not None and kind not in ("classes", "labels"):
+        raise ConfigError(f"ignore is {shown(ignore)}; only classes and labels have it")
+    if ignore is not None and not least <= whole("ignore", ignore) <= most:
+        raise ConfigError(f"ignore is {shown(ignore)}; expected {least} to {most}")
     if kind == "labels" and range is not None:
         raise ConfigError(f"range is {range}; labels have none")
     # Whole numbers that nothing else is said of are samples as they are.
@@ -344,11 +354,12 @@ def map(
         name = f"{named.__module__}.{named.__qualname__}"
     model = {"tile": tile, "overlap": overlap, "batch": batch, "mpp": 0.0 if mpp is None else mpp,
              "output": kind, "activation": activation, "range": [0.0, 0.0] if kind == "labels" else list(range), "sample": sample,
-             "where": "tissue" if tissue else "all", "tissue_share": tissue_share, "batches": batches}
+             "where": "tissue" if tissue else "all", "tissue_share": tissue_share, "batches": batches,
+             **({} if ignore is None else {"ignore": ignore})}
     calls = _core.Calls(
         tile=tile, overlap=overlap, batch=batch, mpp=mpp, tissue=tissue, mixed=mixed, planar=called.planar, kind=kind,
         tissue_share=tissue_share, activation=activation, channels=planes.shape[1], scale=scale, wide=sample == "uint16", range=range,
-        description=f"{name} (Python)",
+        ignore=255 if ignore is None else ignore, description=f"{name} (Python)",
     )
     work = start(
         inputs, ["model"], None if to_file else out, file=out if to_file else None, calls=calls, config=config,

@@ -184,7 +184,8 @@ void bind_map(nb::module_& module) {
   nb::class_<Calls>(module, "Calls")
       .def(nb::new_([](int tile, int overlap, int batch, std::optional<double> mpp, bool tissue, double tissue_share,
                        const std::string& activation, bool mixed, bool planar, const std::string& kind, int channels,
-                       int scale, bool wide, std::pair<double, double> range, const std::string& description) {
+                       int scale, bool wide, std::pair<double, double> range, int ignore,
+                       const std::string& description) {
              CallShape shape;
              shape.tiles = {tile, overlap, batch, mpp, tissue, tissue_share, mixed};
              shape.output.activation = activation == "softmax"   ? NetworkActivation::softmax
@@ -199,13 +200,14 @@ void bind_map(nb::module_& module) {
              shape.output.sample = wide ? SampleType::uint16 : SampleType::uint8;
              shape.output.low = static_cast<float>(range.first);
              shape.output.high = static_cast<float>(range.second);
+             shape.output.ignore = ignore;
              shape.layout = planar ? WindowLayout::planar : WindowLayout::interleaved;
              shape.description = description;
              return of_this_process<Calls>(std::move(shape));
            }),
            nb::kw_only(), nb::arg("tile"), nb::arg("overlap"), nb::arg("batch"), nb::arg("mpp").none(),
            nb::arg("tissue"), nb::arg("tissue_share"), nb::arg("activation"), nb::arg("mixed"), nb::arg("planar"),
-           nb::arg("kind"), nb::arg("channels"), nb::arg("scale"), nb::arg("wide"), nb::arg("range"),
+           nb::arg("kind"), nb::arg("channels"), nb::arg("scale"), nb::arg("wide"), nb::arg("range"), nb::arg("ignore"),
            nb::arg("description"))
       .def(
           "next",

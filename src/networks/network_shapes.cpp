@@ -192,6 +192,9 @@ class ShapeFinder : private Shapes {
     output.activation = model_.activation == ModelActivation::softmax   ? NetworkActivation::softmax
                         : model_.activation == ModelActivation::sigmoid ? NetworkActivation::sigmoid
                                                                         : NetworkActivation::none;
+    if (output.channels == 1 && output.activation == NetworkActivation::softmax) {
+      fail("softmax over its one channel is always 1: set model.activation to \"sigmoid\"");
+    }
     output.ignore = model_.ignore == 0 ? 255 : model_.ignore;
     const bool has_range = model_.range != std::array<double, 2>{0.0, 0.0};
     if (has_range && output.activation != NetworkActivation::none && model_.range != std::array<double, 2>{0.0, 1.0}) {

@@ -49,9 +49,6 @@ void check_output(const Config& config, const Network& network) {
   if (config.tissue.label > 1) {
     refuse(config, "tissue.class is " + std::to_string(config.tissue.label) + ", and it has the classes 0 and 1");
   }
-  if (output.channels == 1 && output.activation == NetworkActivation::softmax) {
-    refuse(config, "softmax over its one channel is always 1: set model.activation to \"sigmoid\"");
-  }
 }
 
 /// Calls what throws ConfigError, and says which setting named the network, and where its own are.

@@ -84,6 +84,9 @@ bool look_at(MappedValues& seen, const float* values, std::int64_t count, const 
     largest = value > largest ? value : largest;
   }
   seen.outside += outside;
+  if (output.kind == NetworkOutput::Kind::labels) {
+    seen.ignored += std::count(values, values + count, static_cast<float>(output.ignore));
+  }
   seen.least = least;
   seen.largest = largest;
   return wrong == 0;

@@ -237,6 +237,10 @@ void VolumeNetworks::find_output() {
   const int largest = sample_ == ScalarType::uint8 ? 255 : most_labels;
   output_.most_label = output_.labels ? largest : output_.channels - 1;
   output_.ignore = model.ignore == 0 ? largest : model.ignore;
+  if (output_.ignore > largest) {
+    throw ConfigError("model.ignore is " + std::to_string(model.ignore) + "; expected at most " +
+                      std::to_string(largest));
+  }
   check_scores();
   output_.activation = model.activation == ModelActivation::softmax   ? NetworkActivation::softmax
                        : model.activation == ModelActivation::sigmoid ? NetworkActivation::sigmoid

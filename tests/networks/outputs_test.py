@@ -82,6 +82,28 @@ class Labels(Models):
         self.must(self.slide, "-o", out, *words(self.folder / "large.onnx", "model.sample=uint16", *self.ZARR))
         numpy.testing.assert_array_equal(level0(out / "images" / "slide.model.ome.zarr")[..., 0], self.expected(0, 60))
 
+    def test_a_label_that_means_not_computed_fails_the_slide(self):
+        model, out = self.network("void", TensorProto.INT64, 4, 17), self.folder / "void"
+        self.assertIn(255, self.expected(0, 17))
+        done = self.run_failing(model, out)
+        self.assertIn("the network gave the label 255 there, which model.ignore reserves for pixels without a computed tile: "
+                      "set model.ignore to a label that it doesn't give", done)
+        for other, sample in ((254, "uint8"), (65535, "uint16")):
+            out = self.folder / f"void{other}"
+            self.must(self.slide, "-o", out, *words(model, f"model.ignore={other}", f"model.sample={sample}", *self.ZARR))
+            numpy.testing.assert_array_equal(level0(out / "images" / "slide.model.ome.zarr")[..., 0], self.expected(0, 17))
+        self.assertIn("model.ignore is 256; expected at most 255",
+                      self.refused(self.slide, "-o", out, *words(model, "model.ignore=256")))
+
+    def test_softmax_over_one_channel_is_refused(self):
+        nodes = [helper.make_node("ReduceMean", ["tiles"], ["result"], axes=[1], keepdims=1)]
+        model = write(self.folder / "single.onnx", nodes, [("result", TensorProto.FLOAT, ["n", 1, 64, 64])])
+        for output in ("image", "auto"):
+            refused = self.refused(self.slide, "-o", self.folder / "none",
+                                   *words(model, "model.activation=softmax", f"model.output={output}"))
+            self.assertIn('softmax over its one channel is always 1: set model.activation to "sigmoid"', refused)
+        self.must(self.slide, "-o", self.folder / "single", *words(model, "model.activation=sigmoid"))
+
     def run_failing(self, model, out):
         from models_case import run
 

@@ -190,6 +190,9 @@ def test_scores_outside_of_the_range_are_refused(slide, tmp_path):
     ss.map(slide, logits, tile=64, batch=4, output="classes", activation="softmax", out=tmp_path / "b.ome.tif")
     image = ss.Slide(tmp_path / "b.ome.tif")
     assert (image.read_region((0, 0), 0, image.dimensions) == 1).all()
+    with pytest.raises(ss.ConfigError, match='softmax over its one channel is always 1: set activation to "sigmoid"'):
+        ss.map(slide, lambda pixels: pixels[..., :1] / numpy.float32(255), tile=64, output="image", activation="softmax",
+               out=tmp_path / "e.ome.tif")
     for keywords, message in (({"range": (0.0, 2.0), "activation": "softmax"}, "leave range out"),
                               ({"activation": "relu"}, "activation is 'relu'")):
         with pytest.raises(ss.ConfigError, match=message):
@@ -566,6 +569,13 @@ def test_labels_that_do_not_fit_fail_the_slide(slide, tmp_path):
                           ({"activation": "sigmoid"}, "labels have none")):
         with pytest.raises(ss.ConfigError, match=message):
             ss.map(slide, labels_of(1), tile=512, out=tmp_path / "c.ome.tif", labels=True, **more)
+    with pytest.raises(ss.SlideError, match="the function gave the label 255 there, which ignore= reserves for pixels"):
+        ss.map(slide, labels_of(255), tile=512, out=tmp_path / "d.ome.tif", labels=True)
+    ss.map(slide, labels_of(255), tile=512, out=tmp_path / "d.ome.tif", labels=True, ignore=254)
+    for more, message in (({"labels": True, "ignore": 256}, "ignore is 256; expected 1 to 255"),
+                          ({"output": "image", "ignore": 9}, "only classes and labels have it")):
+        with pytest.raises(ss.ConfigError, match=message):
+            ss.map(slide, labels_of(1), tile=512, out=tmp_path / "c.ome.tif", **more)
     with pytest.raises(ss.ConfigError, match="one channel of whole numbers"):
         ss.map(slide, lambda pixels: pixels[..., 0] / 2, tile=512, out=tmp_path / "c.ome.tif", labels=True)
     tifffile = pytest.importorskip("tifffile")

@@ -43,6 +43,7 @@ SlideNetwork::SlideNetwork(const Network& network, const NetworkPlan& plan, cons
       called_(network.called()),
       range_name_(network.setting_name("range")),
       activation_name_(network.setting_name("activation")),
+      ignore_name_(network.setting_name("ignore")),
       plan_(plan),
       config_(config),
       tissue_(std::move(tissue)),
@@ -260,7 +261,8 @@ MappedValues SlideNetwork::look_at(std::span<const float> values) const {
 /// Why samples don't stand for a tile's values, where they don't.
 std::optional<std::string> SlideNetwork::complaint(const MappedValues& values) const {
   if (values.not_finite >= 0) return called_ + " gave a value that isn't a finite number";
-  if (!makes_image_ || values.sound(output_)) return std::nullopt;
+  if (!makes_image_) return std::nullopt;
+  if (values.sound(output_)) return values.ignored > 0 ? std::optional(complaint_of_ignored()) : std::nullopt;
   std::ostringstream text;
   if (output_.kind == NetworkOutput::Kind::labels) {
     text << called_ << " gave values from " << values.least << " to " << values.largest
@@ -271,6 +273,12 @@ std::optional<std::string> SlideNetwork::complaint(const MappedValues& values) c
        << " is " << output_.low << " to " << output_.high << ": set " << activation_name_
        << " to \"softmax\" or \"sigmoid\", or " << range_name_ << " so that it holds all values";
   return text.str();
+}
+
+/// A label that means "not computed" can't be one of the network's.
+std::string SlideNetwork::complaint_of_ignored() const {
+  return called_ + " gave the label " + std::to_string(output_.ignore) + " there, which " + ignore_name_ +
+         " reserves for pixels without a computed tile: set " + ignore_name_ + " to a label that it doesn't give";
 }
 
 std::vector<NamedValue> SlideNetwork::figures() const {

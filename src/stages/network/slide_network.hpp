@@ -146,6 +146,7 @@ class SlideNetwork {
   void note(std::int64_t tile, const std::string& cause);
   MappedValues look_at(std::span<const float> values) const;
   std::optional<std::string> complaint(const MappedValues& values) const;
+  std::string complaint_of_ignored() const;
   const float* values_of(const BatchPart& part, std::size_t place) const noexcept;
   std::size_t values_of_tile() const noexcept;
 
@@ -154,6 +155,7 @@ class SlideNetwork {
   const std::string called_;           ///< what messages call the network
   const std::string range_name_;       ///< and the key
   const std::string activation_name_;  ///< likewise
+  const std::string ignore_name_;      ///< likewise
   const NetworkPlan plan_;
   const StitchConfig config_;
   const std::shared_ptr<const TissueTiles> tissue_;
