@@ -452,6 +452,15 @@ const ConfigKey* find_key(std::string_view section, std::string_view name) {
   return nullptr;
 }
 
+std::vector<std::pair<std::string, std::string>> settings_of_section(const Config& config, std::string_view section) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section != section || key.is_path || key.of_machine) continue;
+    settings.emplace_back(key.full_name(), to_toml_value(key.get(config)));
+  }
+  return settings;
+}
+
 std::string complaint(const ConfigKey& key, const ConfigValue& value) {
   if (!key.empty_word.empty() && std::holds_alternative<std::string>(value)) return {};
   std::string what = bounds_complaint(key, value);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -62,6 +63,9 @@ std::span<const ConfigKey> config_keys();
 
 /// The key, or null.
 const ConfigKey* find_key(std::string_view section, std::string_view name);
+
+/// Names and TOML values of a section's keys, as results record them: without paths and keys of the machine.
+std::vector<std::pair<std::string, std::string>> settings_of_section(const Config& config, std::string_view section);
 
 /// The names of the sections, in the order of `config_keys`.
 std::span<const std::string> config_sections();

@@ -283,7 +283,8 @@ class Features(Models):
         self.must(self.slide, "-o", out, *settings_of("features", "input.mpp=2.0"))
         self.assertLess(Bag(out / "features" / "slide.h5").length, 88)
         outlines = self.folder / "slide.geojson"
-        outlines.write_text('{"type": "FeatureCollection", "features": []}')
+        # Between the centres of the mask's pixels.
+        outlines.write_text('{"type": "Polygon", "coordinates": [[[0, 0], [0.1, 0], [0.1, 0.1], [0, 0]]]}')
         self.addCleanup(outlines.unlink)
         out = self.folder / "none"
         self.must(self.slide, "-o", out, *settings_of("features", "tissue.source=geojson"))

@@ -204,7 +204,6 @@ TEST_CASE("Polygons and multipolygons are read wherever they may stand") {
   CHECK(drawn("[" + feature + "," + point + "]") == expected);
   CHECK(drawn("[" + feature + "]") == expected);
   CHECK(drawn("[" + geometry + "]") == expected);
-  CHECK(drawn("[]")[0] == "..........");
 }
 
 TEST_CASE("Rings of a polygon count even and odd, polygons add up") {
@@ -260,6 +259,11 @@ TEST_CASE("What isn't outlines is refused in one line that names the file") {
   CHECK(error_of(R"({"type":7})") == before + "an object has no \"type\"");
   CHECK(error_of(R"({"type":"LineString","coordinates":[]})") ==
         before + "it holds points and lines alone; Polygon and MultiPolygon can be read");
+  for (const char* none :
+       {"[]", R"({"type":"FeatureCollection","features":[]})", R"({"type":"GeometryCollection","geometries":[]})",
+        R"({"type":"Feature","geometry":null})", R"({"type":"MultiPolygon","coordinates":[]})"}) {
+    CHECK(error_of(none) == before + "it holds no polygon; draw a Polygon or MultiPolygon around the tissue");
+  }
   CHECK(error_of(R"({"type":"Circle","coordinates":[]})") ==
         before + "a geometry of type Circle; Polygon and MultiPolygon can be read");
   CHECK(error_of("{\"type\":\"a\\nb\"}") ==

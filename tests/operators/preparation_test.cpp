@@ -282,9 +282,13 @@ TEST_CASE("tissue gives its share, and files that hold the mask and its outlines
   const Bytes bytes = read_file(labels);
   std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   CHECK(text.find("Name=\"name\"") != std::string::npos);
-  const std::string creator = "Creator=\"slidestream ";
-  REQUIRE(text.find(creator) != std::string::npos);
-  text.erase(text.find(creator), creator.size());
+  for (const char* own : {"Creator=\"slidestream ", "Namespace=\"slidestream\""}) {
+    REQUIRE(text.find(own) != std::string::npos);
+    text.erase(text.find(own), std::string(own).size());
+  }
+  for (const char* setting : {"<M K=\"tissue.method\">", "<M K=\"tissue.share\">"}) {
+    CHECK_MESSAGE(text.find(setting) != std::string::npos, text);
+  }
   CHECK(text.find("slide") == std::string::npos);
 
   const auto names = [&] {

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slidestream/error.hpp>
@@ -79,6 +81,14 @@ TEST_CASE("images, masks and maps have both sizes of pixels that aren't square")
   const auto mask = Slide::open(images / "unequal.tissue.ome.tif");
   CHECK(mask->info().mpp.value() * mask->info().mpp_y.value() == doctest::Approx(64.0).epsilon(0.01));
   CHECK(mask->info().mpp_y.value() / mask->info().mpp.value() == doctest::Approx(1.6).epsilon(0.01));
+  // Both name the slide, whatever the file was called while it was written, and the settings.
+  for (const auto& [file, setting] : {std::pair{"unequal.identity.ome.tif", "K=\"identity."},
+                                      std::pair{"unequal.tissue.ome.tif", "K=\"tissue.method\""}}) {
+    std::ifstream stream(images / file, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    CHECK_MESSAGE(text.find("Name=\"unequal\"") != std::string::npos, file);
+    CHECK_MESSAGE(text.find(setting) != std::string::npos, file);
+  }
 
   config = config_of(folder, "zarr");
   config.operators.run = {"identity"};

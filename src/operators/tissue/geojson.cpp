@@ -34,7 +34,7 @@ class Painter final : public GeometrySink {
 
   void polygons(const GeoCoordinates& coordinates, bool multiple) override {
     check(coordinates, multiple ? 4 : 3);
-    ++areas_;
+    areas_ += coordinates.polygons.size();
     std::size_t ring = 0;
     for (const std::size_t end : coordinates.polygons) {
       paint(coordinates, ring, end);
@@ -188,8 +188,9 @@ Mask read_mask(Source&& source, std::string_view name, Size size, GridScale scal
     Painter painter(mask);
     GeoJsonReader reader(painter);
     if (!nlohmann::json::sax_parse(std::forward<Source>(source), &reader)) fail("is not JSON");
-    if (painter.areas_seen() == 0 && painter.flat_seen() > 0) {
-      fail("it holds points and lines alone; Polygon and MultiPolygon can be read");
+    if (painter.areas_seen() == 0) {
+      fail(painter.flat_seen() > 0 ? "it holds points and lines alone; Polygon and MultiPolygon can be read"
+                                   : "it holds no polygon; draw a Polygon or MultiPolygon around the tissue");
     }
     if (ignored != nullptr) *ignored = painter.flat_seen();
   } catch (const Error& error) {

@@ -38,7 +38,8 @@ void write_outlines(const Mask& mask, const std::filesystem::path& file, const s
 }
 
 void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
-                const std::optional<double>& mpp, const std::optional<double>& mpp_y) {
+                const std::vector<std::pair<std::string, std::string>>& settings, const std::optional<double>& mpp,
+                const std::optional<double>& mpp_y) {
   ImageDescription description;
   description.name = name;
   description.size = mask.size;
@@ -47,6 +48,7 @@ void write_mask(const Mask& mask, const std::filesystem::path& file, const std::
   if (mpp_y) description.mpp_y = *mpp_y * mask.scale.y;
   description.channel_names = {"tissue"};
   description.labels = true;
+  description.settings = settings;
   description.creator = std::string("slidestream ") + version();
   ImageOptions options;
   options.compression = TileCompression::zstd;

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "image/mask.hpp"
 
@@ -18,9 +20,11 @@ void write_outlines(const Mask& mask, const std::filesystem::path& file, const s
 
 /// The mask as an OME-TIFF of labels, 0 and 1, one level.
 /// \param name of the image
+/// \param settings for its metadata, by name
 /// \param mpp micrometres per pixel of level 0 of the slide, where known
 /// \param mpp_y the same down, where pixels aren't square
 void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
-                const std::optional<double>& mpp, const std::optional<double>& mpp_y = std::nullopt);
+                const std::vector<std::pair<std::string, std::string>>& settings, const std::optional<double>& mpp,
+                const std::optional<double>& mpp_y = std::nullopt);
 
 }  // namespace slidestream::operators

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
@@ -10,10 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "config/keys.hpp"
+#include "config/toml_text.hpp"
+#include "networks/tissue_network.hpp"
 #include "operators/tissue/components.hpp"
 #include "operators/tissue/mask_files.hpp"
 #include "operators/tissue/outlines.hpp"
 #include "operators/tissue/preparation.hpp"
+#include "sink/partial_file.hpp"
 
 namespace slidestream::operators {
 namespace {
@@ -21,16 +26,20 @@ namespace {
 constexpr std::string_view outlines_suffix = ".tissue.geojson";
 constexpr std::string_view mask_suffix = ".tissue.ome.tif";
 
-/// The slide's name among results, which stands before the suffix.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// The slide's name among results, which stands before the suffix of a mask, or of one that isn't whole.
 std::string name_of(const std::filesystem::path& file) {
   std::string name = file.filename().string();
-  if (name.ends_with(mask_suffix)) name.resize(name.size() - mask_suffix.size());
+  for (const std::string& suffix : {std::string(mask_suffix), partial_name(mask_suffix).string()}) {
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
   return name;
 }
 
 class TissueParameters final : public SlideParameters {
  public:
-  TissueParameters(const Mask& mask, std::int64_t corners, const SlideInfo& info, double simplify,
+  TissueParameters(const Mask& mask, std::int64_t corners, const SlideInfo& info, double simplify, Settings settings,
                    Admission::Take admit)
       : mask_(std::make_shared<const PackedMask>(mask)),
         share_(tissue_share(mask)),
@@ -39,6 +48,7 @@ class TissueParameters final : public SlideParameters {
         mpp_y_(info.mpp_y),
         mean_mpp_(info.mean_mpp()),
         simplify_(simplify),
+        settings_(std::move(settings)),
         admit_(std::move(admit)) {}
 
   std::vector<NamedValue> values() const override { return {{"tissue.share", share_}}; }
@@ -52,9 +62,11 @@ class TissueParameters final : public SlideParameters {
       const auto memory = admitted();
       write_outlines(mask->unpack(), file, mpp, simplify);
     };
-    const auto labels = [mask = mask_, mpp = mpp_, mpp_y = mpp_y_, admitted](const auto& file) {
+    Settings settings = settings_;
+    for (const NamedValue& value : values()) settings.emplace_back(value.name, to_toml_value(value.value));
+    const auto labels = [mask = mask_, settings, mpp = mpp_, mpp_y = mpp_y_, admitted](const auto& file) {
       const auto memory = admitted();
-      write_mask(mask->unpack(), file, name_of(file), mpp, mpp_y);
+      write_mask(mask->unpack(), file, name_of(file), settings, mpp, mpp_y);
     };
     return {{"outlines", std::string(outlines_suffix), outlines}, {"mask", std::string(mask_suffix), labels}};
   }
@@ -67,6 +79,7 @@ class TissueParameters final : public SlideParameters {
   std::optional<double> mpp_y_;
   std::optional<double> mean_mpp_;
   double simplify_;
+  Settings settings_;  ///< that decide the mask
   Admission::Take admit_;
 };
 
@@ -101,14 +114,26 @@ class TissueOperator final : public Operator {
                   std::to_string(most_outline_corners) + "; raise tissue.min_um2 and tissue.fill_um2");
     }
     return std::make_shared<TissueParameters>(*mask, corners, context.slide.info(), config_.tissue.simplify_px,
-                                              Preparation::of(context, config_).admission().write);
+                                              settings(), Preparation::of(context, config_).admission().write);
   }
 
   std::string host_description() const override { return "small level"; }
   std::unique_ptr<HostKernel> host_kernel() const override { return std::make_unique<NoKernel>(); }
 
  private:
+  /// The network's content is read once.
+  const Settings& settings() const {
+    std::call_once(settings_known_, [this] {
+      settings_ = settings_of_section(config_, name());
+      if (config_.tissue.model.empty()) return;
+      for (auto& setting : networks::tissue_network_settings(config_)) settings_.push_back(std::move(setting));
+    });
+    return settings_;
+  }
+
   Config config_;
+  mutable std::once_flag settings_known_;
+  mutable Settings settings_;
 };
 
 }  // namespace

@@ -28,16 +28,11 @@ namespace {
 /// The settings that decide an operator's pixels, but for paths: those are nobody's business who gets the file. Of a
 /// network those that are in effect, and what it is.
 std::vector<std::pair<std::string, std::string>> settings_of(const Config& config, const Operator& op) {
-  std::vector<std::pair<std::string, std::string>> settings;
-  const bool stitched = op.network() != nullptr;
+  auto settings = settings_of_section(config, op.name());
+  if (op.network() == nullptr) return settings;
   Config in_effect = config;
-  if (stitched) in_effect.stitch.edge = edge_of(config.stitch.edge, op.network()->output());
-  for (const ConfigKey& key : config_keys()) {
-    const bool is_own = key.section == op.name() || (stitched && key.section == "stitch");
-    if (is_own && !key.is_path && !key.of_machine)
-      settings.emplace_back(key.full_name(), to_toml_value(key.get(in_effect)));
-  }
-  if (!stitched) return settings;
+  in_effect.stitch.edge = edge_of(config.stitch.edge, op.network()->output());
+  for (auto& setting : settings_of_section(in_effect, "stitch")) settings.push_back(std::move(setting));
   auto own = op.network()->settings();
   if (own.empty()) own.emplace_back("network", to_toml_value(op.network()->description()));
   for (auto& setting : own) {
