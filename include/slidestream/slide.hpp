@@ -66,6 +66,7 @@ struct SlideInfo {
   std::vector<std::string> channels;    ///< names of the channels, if the slide has several
   bool is_srgb = false;                 ///< colours are converted from its ICC profile (`OpenOptions::to_srgb`)
   std::vector<std::string> warnings;    ///< doubts at opening, one line each, without the path
+  std::vector<std::string> notes;       ///< what opening did unasked, likewise
   std::map<std::string, std::string> properties;  ///< the vendor's keys and values; "description" is the first line
 
   /// @return Side of a square with the area of a pixel of level 0, in micrometres.

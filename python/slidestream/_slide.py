@@ -51,8 +51,11 @@ class Slide:
         channel: Of a slide that has several channels the one to read, from 0, as grey (R = G = B). Without it such a
             slide raises ``SlideError``, which names its channels.
         colour: ``"file"``: colours as they are coded; ``"srgb"``: converted from the slide's ICC profile to sRGB. A slide
-            without a usable one stays as it is: ``is_srgb`` tells. Associated images aren't converted.
+            without a usable one stays as it is: a warning says why, and ``is_srgb`` tells. Associated images aren't
+            converted.
         on_bad_tile: ``"fail"``: reading a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
+
+    Doubts about the file go to the logger ``slidestream`` of Python's ``logging``, as warnings.
 
     Raises:
         SlideError: The file isn't a slide that can be read. The message names it, and the cause.
@@ -74,6 +77,7 @@ class Slide:
         self._srgb = choice("colour", colour, ("file", "srgb")) == "srgb"
         self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel, self._srgb)
         self._other: Optional[_core.OpenSlide] = None
+        log_notes(f"{self._core.path}: {line}" for line in self._core.warnings)
 
     def _in_colour(self, colour: Optional[Literal["file", "srgb"]]) -> _core.OpenSlide:
         """The open slide with these colours. Two threads may open the other one twice; one of them stays."""
@@ -82,6 +86,7 @@ class Slide:
             return core
         if other is None:
             other = self._other = _core.OpenSlide(str(core.path), self._mpp or 0.0, self._channel, not self._srgb)
+            log_notes(f"{core.path}: {line}" for line in other.warnings if line not in core.warnings)
         return other
 
     def __reduce__(self) -> Tuple[object, ...]:
@@ -204,7 +209,8 @@ class Slide:
         return TissueMask(pixels.astype(bool), (across, down))
 
     def icc_profile(self) -> bytes:
-        """Level 0's ICC profile; empty where there is none that can be used."""
+        """ICC profile of the pixels as ``Slide(..., colour=...)`` has them: sRGB's where ``is_srgb`` is true, else
+        level 0's own. Empty where there is none that can be used."""
         return self._core.icc_profile()
 
     @overload

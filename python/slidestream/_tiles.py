@@ -71,6 +71,7 @@ class TileIterator(Iterator[Batch]):
 
     def __init__(self, options: _core.TileOptions, copy: bool, device: Optional[int], memory_mib: int) -> None:
         self._core: Union[_core.TileIterator, _core.DeviceTileIterator, None]
+        self._options = options
         if device is None:
             self._core = _core.TileIterator(options, copy)
         else:
@@ -82,7 +83,10 @@ class TileIterator(Iterator[Batch]):
 
     def __next__(self) -> Batch:
         core = self._core
-        found = None if core is None else core.next()
+        try:
+            found = None if core is None else core.next()
+        finally:
+            log_notes(self._options.take_warnings())
         if isinstance(core, _core.DeviceTileIterator):
             log_notes(core.take_notes())
         if found is None:
@@ -246,8 +250,8 @@ def tiles(
         shuffle: A seed: windows come in a random order, which the seed and the other arguments decide. Slides are drawn in
             a random order, and the windows of each 16 of them are mixed. Take another seed for each epoch. Tiles are
             decoded about once per window then.
-        tissue: Only windows that are tissue, which is found as the operator ``tissue`` does: on a small level by Otsu's
-            threshold of the saturation (docs/operators.md).
+        tissue: Only windows that are tissue, which is found as the operator ``tissue`` does with its default settings: on
+            a small level, by a threshold of the saturation (``tissue.method = "auto"``, docs/operators.md).
         tissue_share: A window is tissue where at least this share of it is.
         batch: Windows of a batch.
         layout: ``"nhwc"``: batch x height x width x 3; ``"nchw"``: batch x 3 x height x width.
@@ -262,7 +266,7 @@ def tiles(
         slide_mpp: Micrometres per pixel of level 0, in place of what the slides say.
         channel: Of slides that have several channels the one to read, from 0, as grey.
         colour: ``"file"``: colours as they are coded; ``"srgb"``: converted from each slide's ICC profile to sRGB. A slide
-            without a usable one stays as it is (``Slide.is_srgb``).
+            without a usable one stays as it is, and the logger ``slidestream`` has a warning (``Slide.is_srgb``).
         threads: That decode; 0: as many as processors that the process may use. On a GPU: that read, and wait for it,
             each a group of windows at a time; 0: at most 12.
         prefetch: Batches that are made ahead.

@@ -14,10 +14,12 @@
 #include <mutex>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
+#include <span>
 
 #include "bindings.hpp"
 #include "device_array.hpp"
 #include "runtime/machine.hpp"
+#include "sink/srgb_profile.hpp"
 #include "tiling/batch_memory.hpp"
 #include "tiling/device_tiles.hpp"
 #include "tiling/region_reader.hpp"
@@ -199,6 +201,12 @@ void bind_slide(nb::module_& module) {
       .def_prop_ro("path", [](const OpenSlide& open) { return open.info().path; })
       .def_prop_ro("format", [](const OpenSlide& open) { return open.info().format; })
       .def_prop_ro("is_srgb", [](const OpenSlide& open) { return open.info().is_srgb; })
+      .def_prop_ro("warnings",
+                   [](const OpenSlide& open) {
+                     std::vector<nb::str> lines;
+                     for (const std::string& line : open.info().warnings) lines.push_back(text_of(line));
+                     return lines;
+                   })
       .def_prop_ro("file_bytes", [](const OpenSlide& open) { return open.info().file_size; })
       .def_prop_ro("levels", [](const OpenSlide& open) { return open.info().levels; })
       .def_prop_ro("mpp", [](const OpenSlide& open) { return open.info().mpp; })
@@ -225,6 +233,10 @@ void bind_slide(nb::module_& module) {
                    })
       .def("icc_profile",
            [](const OpenSlide& open) {
+             if (open.info().is_srgb) {
+               const std::span<const std::byte> srgb = srgb_profile();
+               return nb::bytes(reinterpret_cast<const char*>(srgb.data()), srgb.size());
+             }
              const IccProfile profile = open.slide->icc_profile(0);
              return nb::bytes(reinterpret_cast<const char*>(profile.bytes.data()), profile.bytes.size());
            })

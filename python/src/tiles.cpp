@@ -7,7 +7,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <slidestream/error.hpp>
+#include <string>
+#include <vector>
 
 #include "bindings.hpp"
 #include "tiling/tile_stream.hpp"
@@ -110,6 +113,7 @@ void bind_tiles(nb::module_& module) {
               for (std::size_t i = 0; i < view.shape(0); ++i) to_slide.push_back({view(i, 0), view(i, 1)});
             }
             options.shuffle = shuffle;
+            options.warnings = std::make_shared<OpeningWarnings>();
             check_options(options);
             new (to) TileStreamOptions(std::move(options));
           },
@@ -118,7 +122,12 @@ void bind_tiles(nb::module_& module) {
           nb::arg("batch"), nb::arg("planar"), nb::arg("fill"), nb::arg("threads"), nb::arg("prefetch"),
           nb::arg("memory_mib"), nb::arg("white"), nb::arg("slide_mpp"), nb::arg("channel"), nb::arg("to_srgb"),
           nb::arg("corners"), nb::arg("shuffle").none())
-      .def("count_windows", &TileStream::count_windows, nb::call_guard<Unlocked>());
+      .def("count_windows", &TileStream::count_windows, nb::call_guard<Unlocked>())
+      .def("take_warnings", [](const TileStreamOptions& options) {
+        std::vector<nb::str> lines;
+        for (const std::string& line : options.warnings->take()) lines.push_back(text_of(line));
+        return lines;
+      });
   nb::class_<TileIterator>(module, "TileIterator")
       .def(nb::init<const TileStreamOptions&, bool>(), nb::arg("options"), nb::arg("copy"))
       .def("next", &TileIterator::next)

@@ -19,6 +19,7 @@
 #include "config/printable.hpp"
 #include "config/suggest.hpp"
 #include "slide/openslide/second_opinion.hpp"
+#include "slide/srgb_conversion.hpp"
 
 namespace slidestream::cli {
 
@@ -48,6 +49,7 @@ Json level_json(const Level& level) {
 Json info_json(const Slide& slide) {
   const SlideInfo& info = slide.info();
   const IccProfile icc = slide.icc_profile(0);
+  const std::string fault = find_srgb_conversion(slide).fault;
   Json levels = Json::array();
   for (const Level& level : info.levels) levels.push_back(level_json(level));
   return {{"path", info.path.string()},
@@ -61,6 +63,7 @@ Json info_json(const Slide& slide) {
           {"levels", std::move(levels)},
           {"icc_bytes", icc.bytes.size()},
           {"icc_name", icc.name},
+          {"srgb_fault", fault.empty() ? Json() : Json(fault)},
           {"channels", info.channels},
           {"associated", info.associated},
           {"properties", info.properties}};
@@ -74,12 +77,15 @@ std::string short_number(double value) {
   return text;
 }
 
-/// "3,144 bytes, RGB", or why it can't be used.
-std::string profile_text(const IccProfile& profile) {
+/// "3,144 bytes, RGB, sRGB built-in", and whether `input.colour` can use it; or what is wrong with it.
+std::string profile_text(const Slide& slide) {
+  const IccProfile profile = slide.icc_profile(0);
   if (!profile.fault.empty()) return profile.fault;
   if (profile.bytes.empty()) return "none";
-  const std::string text = count_text(profile.bytes.size()) + " bytes, " + printable(profile.space);
-  return profile.name.empty() ? text : text + ", " + printable(profile.name);
+  std::string text = count_text(profile.bytes.size()) + " bytes, " + printable(profile.space);
+  if (!profile.name.empty()) text += ", " + printable(profile.name);
+  const std::string fault = find_srgb_conversion(slide).fault;
+  return fault.empty() ? text : text + "; can't be converted to sRGB: " + printable(fault);
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -118,7 +124,7 @@ std::string info_text(const Slide& slide, const Style& style) {
     line("channels", std::to_string(info.channels.size()) +
                          ", of which input.channel chooses one: " + listed_channels(info.channels));
   }
-  line("colour profile", profile_text(slide.icc_profile(0)));
+  line("colour profile", profile_text(slide));
   line("other images", info.associated.empty() ? "none" : listed(info.associated));
   Table levels({"<level", "width", "height", "downsample", "<tile", "<tiles", "<codec", "<colour"});
   for (std::size_t i = 0; i < info.levels.size(); ++i) {

@@ -207,6 +207,12 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   return corpus.failed + corpus.incomplete == 0 ? exit_done : exit_some_failed;
 }
 
+/// Passes on what a run says.
+void hear(RunControl& control) {
+  control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
+  control.on_warning = [](const std::string& message) { spdlog::warn("{}", message); };
+}
+
 /// What a run is stopped by: the program that it is a part of, or signals.
 struct Controls {
   explicit Controls(EmbeddedRun* embedded)
@@ -273,7 +279,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     progress_file.update(progress, display.update(progress));
     if (embedded != nullptr && embedded->on_progress) embedded->on_progress(progress);
   };
-  control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
+  hear(control);
   archive.watch(control);
   RunResult result;
   if (!slides.empty()) {
@@ -308,7 +314,7 @@ int run_in_memory(const Config& config, const std::vector<std::string>& slides, 
   }
   embedded.control.on_progress = embedded.on_progress;
   embedded.control.on_slide = report_slide;
-  embedded.control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
+  hear(embedded.control);
   embedded.result = run_pipeline(config, slides, embedded.control);
   warn_of_clipped(embedded.result.corpus);
   return exit_done;
@@ -340,7 +346,7 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
     progress_file.update(progress, display.update(progress));
     if (embedded != nullptr && embedded->on_progress) embedded->on_progress(progress);
   };
-  control.on_message = [](const std::string& message) { spdlog::info("{}", message); };
+  hear(control);
   Tracing tracing(config, options.trace);
   waking.get();
   RunResult result = run_to_end(config, {slide}, control, failure);

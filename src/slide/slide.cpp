@@ -8,6 +8,7 @@
 #include "slide/level_likeness.hpp"
 #include "slide/open_budget.hpp"
 #include "slide/slide_impl.hpp"
+#include "slide/srgb_conversion.hpp"
 
 namespace slidestream {
 
@@ -95,26 +96,17 @@ void drop_unlike_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions
 
 /// Has tiles converted to sRGB where the slide has a profile to do it by.
 void convert_colours(const Slide& slide, Slide::Impl& impl, bool for_browsers) {
-  const auto stays = [&impl, for_browsers](const std::string& why) {
-    if (!for_browsers) impl.info.warnings.push_back("its colours aren't converted to sRGB: " + why);
-  };
-  const Colour colour = impl.info.levels.front().colour;
-  if (colour != Colour::rgb && colour != Colour::ycbcr) return stays("it is grey");
-  const IccProfile profile = slide.icc_profile(0);
-  if (!profile.fault.empty()) return stays(profile.fault);
-  if (profile.bytes.empty()) return stays("it has no ICC profile");
-  try {
-    auto conversion = std::make_shared<const ColourConversion>(profile.bytes);
-    if (for_browsers) {
-      if (conversion->keeps_colours()) return;
-      impl.info.warnings.push_back(
-          "its colours are converted to sRGB for browsers; input.colour = \"file\" keeps them");
-    }
-    impl.conversion = std::move(conversion);
-    impl.info.is_srgb = true;
-  } catch (const Error& error) {
-    stays(error.what());
+  SrgbConversion found = find_srgb_conversion(slide);
+  if (!found.fault.empty()) {
+    if (!for_browsers) impl.info.warnings.push_back("its colours aren't converted to sRGB: " + found.fault);
+    return;
   }
+  if (for_browsers) {
+    if (found.conversion->keeps_colours()) return;
+    impl.info.notes.push_back("its colours are converted to sRGB for browsers; input.colour = \"file\" keeps them");
+  }
+  impl.conversion = std::move(found.conversion);
+  impl.info.is_srgb = true;
 }
 
 }  // namespace

@@ -287,6 +287,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   context.fault = faults.fault;
   context.fault_data = faults.data;
   context.on_message = control.on_message;
+  context.on_warning = control.on_warning ? control.on_warning : control.on_message;
   context.on_unwritten = control.on_unwritten;
   context.stop_requested = [&control] { return control.stop_requested(); };
 

@@ -266,10 +266,7 @@ class Source final : public SourceStage {
       options.give_up = give_up;
       options.decode_memory = context_.decode_memory;
       run->slide = Slide::open(run->path, options);
-      if (context_.on_message) {
-        for (const std::string& warning : run->slide->info().warnings) context_.on_message(run->path + ": " + warning);
-        say_library(*run);
-      }
+      tell_of_opening(*run);
       describe(*run);
       prepare_operators(*run, give_up);
       run->decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run->slide, run->level);
@@ -445,6 +442,16 @@ class Source final : public SourceStage {
       run.abandoned.store(true);
       context_.on_output_failure(std::current_exception());
     }
+  }
+
+  void tell_of_opening(const SlideRun& run) {
+    const SlideInfo& info = run.slide->info();
+    if (context_.on_warning) {
+      for (const std::string& warning : info.warnings) context_.on_warning(run.path + ": " + warning);
+    }
+    if (!context_.on_message) return;
+    for (const std::string& note : info.notes) context_.on_message(run.path + ": " + note);
+    say_library(run);
   }
 
   /// Who reads slides that have no reader here is said once.

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,19 @@
 /// Windows of slides in batches, decoded ahead by threads of their own.
 
 namespace slidestream {
+
+/// What slides are warned of as they are opened, each line once. Thread-safe.
+class OpeningWarnings {
+ public:
+  void add(const SlideInfo& info);
+  /// Those that weren't taken before, "PATH: LINE".
+  std::vector<std::string> take();
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> told_;        ///< guarded by mutex_
+  std::vector<std::string> waiting_;  ///< guarded by mutex_
+};
 
 struct TileStreamOptions {
   std::vector<std::filesystem::path> slides;
@@ -36,6 +52,7 @@ struct TileStreamOptions {
   /// they don't fit, tiles are decoded more than once: at most once for each row of windows.
   int memory_mib = 1024;
   OpenOptions open;
+  std::shared_ptr<OpeningWarnings> warnings = {};  ///< gets those of each slide; null: nobody hears them
 };
 
 /// \throws ConfigError for options that mean nothing, in one line that names them

@@ -55,6 +55,19 @@ std::size_t Shuffler::below(std::size_t bound) noexcept {
   return drawn % range;
 }
 
+void OpeningWarnings::add(const SlideInfo& info) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& warning : info.warnings) {
+    std::string line = info.path.string() + ": " + warning;
+    if (told_.insert(line).second) waiting_.push_back(std::move(line));
+  }
+}
+
+std::vector<std::string> OpeningWarnings::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(waiting_, {});
+}
+
 WindowOrder::WindowOrder(const TileStreamOptions& options, std::int64_t chunk)
     : options_(options), chunk_(chunk), slides_(options.slides.size()) {
   std::iota(slides_.begin(), slides_.end(), 0);
@@ -66,6 +79,7 @@ WindowOrder::Planned WindowOrder::plan(std::int32_t place) const {
   planned.place = place;
   const auto index = static_cast<std::size_t>(place);
   planned.slide = Slide::open(options_.slides[index], options_.open);
+  if (options_.warnings != nullptr) options_.warnings->add(planned.slide->info());
   WindowRequest request = options_.windows;
   // The shuffled windows of a group are shared out, and the listed ones.
   if (!is_grid()) request.shard = 0, request.shards = 1;

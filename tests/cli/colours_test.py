@@ -353,10 +353,40 @@ class Srgb(Case):
         result = run("convert", self.slide, self.folder / "a.ome.tif", "--compression", "copy", "--set", "input.colour=srgb")
         self.assertOneLine(result, 2, 'input.colour = "srgb" converts')
 
+    def damaged(self):
+        """A slide whose profile has a curve of a kind that doesn't exist."""
+        icc = bytearray(self.icc)
+        entries = range(132, 132 + 12 * int.from_bytes(icc[128:132], "big"), 12)
+        [curve] = {int.from_bytes(icc[at + 4:at + 8], "big") for at in entries if icc[at:at + 4] == b"rTRC"}
+        icc[curve:curve + 4] = b"none"
+        return self.write("damaged.tif", bytes(icc))
+
+    def test_a_slide_that_stays_as_it_is_gets_a_warning(self):
+        slide = self.damaged()
+        for number, words in enumerate((("-q",), ("--log-level", "warn"), ())):
+            result = run("convert", slide, self.folder / f"{number}.ome.tif", "--set", "input.colour=srgb", *words)
+            self.assertDone(result)
+            self.assertEqual(result.stderr.count(f"warning: {slide}: its colours aren't converted to sRGB: "), 1, result.stderr)
+        # What is done by itself is no warning.
+        result = run("convert", self.slide, self.folder / "own.dzi", "-q")
+        self.assertDone(result)
+        self.assertEqual(result.stderr, "")
+
     def test_the_profile_has_a_name(self):
         shown = self.assertDone(run("info", self.slide)).stdout
-        self.assertIn("bytes, RGB, sRGB built-in", shown)
-        self.assertEqual(json.loads(run("info", "--json", self.slide).stdout)["icc_name"], "sRGB built-in")
+        self.assertIn("bytes, RGB, sRGB built-in\n", shown)
+        found = json.loads(run("info", "--json", self.slide).stdout)
+        self.assertEqual((found["icc_name"], found["srgb_fault"]), ("sRGB built-in", None))
+
+    def test_a_profile_that_cant_be_used_is_named(self):
+        slide = self.damaged()
+        fault = json.loads(self.assertDone(run("info", "--json", slide)).stdout)["srgb_fault"]
+        self.assertTrue(fault)
+        self.assertIn(f"bytes, RGB, sRGB built-in; can't be converted to sRGB: {fault}\n", run("info", slide).stdout)
+        result = run("convert", slide, self.folder / "made.ome.tif", "--set", "input.colour=srgb", "-q")
+        self.assertIn(f"its colours aren't converted to sRGB: {fault}\n", result.stderr)
+        without = json.loads(run("info", "--json", self.write("without.tif", None)).stdout)
+        self.assertEqual(without["srgb_fault"], "it has no ICC profile")
 
 
 if __name__ == "__main__":

@@ -291,6 +291,25 @@ def with_profile(tmp_path):
     return tagged_tiff.write(tmp_path / "slide.tif", directory), (200, 40, 90), (40, 200, 90)
 
 
+def test_colours_that_stay_are_told_once_a_slide(tmp_path, caplog):
+    """By a slide, by its regions and by windows: a wrong colour looks like a right one."""
+    pixels = numpy.full((64, 64, 3), (200, 40, 90), numpy.uint8)
+    path = tagged_tiff.write(tmp_path / "bare.tif", tagged_tiff.Directory(64, 64, [pixels.tobytes()], tile=64))
+    windows = ss.tiles([path], size=32, batch=1, colour="srgb")
+    slide = ss.Slide(path)
+
+    def twice(walk):
+        return lambda: (walk(), walk())
+
+    for use, expected in ((lambda: ss.Slide(path), 0), (lambda: ss.Slide(path, colour="srgb"), 1),
+                          (twice(lambda: slide.read_region((0, 0), 0, 8, colour="srgb")), 1), (twice(lambda: list(windows)), 1),
+                          (lambda: list(ss.tiles([path], size=32, batch=1)), 0)):
+        caplog.clear()
+        use()
+        told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert told == [f"{path}: its colours aren't converted to sRGB: it has no ICC profile"] * expected
+
+
 def test_a_region_has_the_colours_that_are_asked_for(with_profile):
     path, coded, converted = with_profile
 
@@ -306,6 +325,8 @@ def test_a_region_has_the_colours_that_are_asked_for(with_profile):
         # Pillow rounds the curve and the primaries.
         assert numpy.abs(colour_of(slide, colour="srgb").astype(int) - converted).max() <= 1
         assert numpy.abs(colour_of(pickle.loads(pickle.dumps(slide)), colour="srgb").astype(int) - converted).max() <= 1
+        assert (slide.icc_profile() == ss.Slide(path).icc_profile()) == (own == "file")
+    assert slide.icc_profile()[36:40] == b"acsp"
     with pytest.raises(ss.ConfigError, match="colour"):
         colour_of(slide, colour="grey")
     slide.close()

@@ -92,6 +92,8 @@ struct RunContext {
 
   /// Takes notes for whoever runs it, one line each; may be empty. Any thread.
   std::function<void(const std::string&)> on_message;
+  /// Takes doubts about slides likewise.
+  std::function<void(const std::string&)> on_warning;
   /// Whether the run was told to stop. May be empty.
   std::function<bool()> stop_requested;
   bool stopping() const { return stop_requested && stop_requested(); }
