@@ -249,7 +249,7 @@ def map(
             they are. Where tiles overlap, a pixel has the label of the tile whose centre is nearest (of equals the
             earlier one), and levels of the pyramid have every second pixel: labels are never averaged.
         activation: Applied to the values first: ``"softmax"`` over the channels of a pixel, ``"sigmoid"`` of each value.
-            Scores of classes (logits) need one. With it ``range`` is (0, 1).
+            Scores of classes (logits) need softmax: a sigmoid makes those above about 11.8 equal. With it ``range`` is (0, 1).
         range: Values that become 0 and the largest of ``sample``. What lies beyond is clamped in an image
             (``model.clamped`` in ``slides.csv`` says how much), and fails the slide in classes without ``activation``.
             Default: the whole range of an array of uint8 or uint16, else (0, 1). Other whole numbers (int8, int32,

@@ -155,6 +155,18 @@ void warn_of_clamped(const Config& config, std::size_t slides, double most) {
                slides == 1 ? "" : " at most (model.clamped in slides.csv)");
 }
 
+void warn_of_saturated(const Config& config, std::size_t slides, double most) {
+  if (slides == 0) return;
+  const Network* const network = config.model.network.get();
+  spdlog::warn(
+      "{} gave scores that are too large for a sigmoid on {}: at {:.3g} % of the pixels{} several classes have "
+      "the largest value, and the lowest is the label; set {} to \"softmax\"",
+      network != nullptr ? network->called() : "the network",
+      slides == 1 ? "a slide" : std::to_string(slides) + " slides", most * 100.0,
+      slides == 1 ? "" : " at most (model.saturated in slides.csv)",
+      network != nullptr ? network->setting_name("activation") : "model.activation");
+}
+
 /// Where the run ended: written results, and the status that says how.
 int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, Archive& archive,
              const Tracing& tracing, const RunOptions& options) {
@@ -193,6 +205,7 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   const Corpus& corpus = archive.corpus();
   warn_of_clipped(corpus.sums);
   warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped);
+  warn_of_saturated(config, corpus.saturated_slides, corpus.most_saturated);
   // A limit that is reached by the last slides has stopped nothing.
   const std::size_t left = archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
   const bool stopped = !archive.stopped().empty() && left > 0;
@@ -357,6 +370,8 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   if (!result.failure.empty()) spdlog::error("the run ended early: {}", result.failure);
   const double clamped = result.slides.empty() ? 0.0 : clamped_share(result.slides.front());
   warn_of_clamped(config, clamped > 0.0 ? 1 : 0, clamped);
+  const double saturated = result.slides.empty() ? 0.0 : saturated_share(result.slides.front());
+  warn_of_saturated(config, saturated > 0.0 ? 1 : 0, saturated);
   bool complete = failure.empty() && result.failure.empty();
   try {
     tracing.write({slide});

@@ -151,12 +151,25 @@ void add_cause(std::map<std::string, Corpus::Cause>& causes, const SlideResult& 
 
 }  // namespace
 
-double clamped_share(const SlideResult& slide) {
+namespace {
+
+/// Of all operators' figures of a name.
+double largest_figure(const SlideResult& slide, std::string_view name) {
   double largest = 0.0;
   for (const NamedValue& value : slide.values) {
-    if (value.name.ends_with(".clamped")) largest = std::max(largest, value.value);
+    if (value.name.ends_with(name)) largest = std::max(largest, value.value);
   }
   return largest;
+}
+
+}  // namespace
+
+double clamped_share(const SlideResult& slide) { return largest_figure(slide, ".clamped"); }
+
+double saturated_share(const SlideResult& slide) {
+  constexpr double worth_a_line = 0.01;
+  const double share = largest_figure(slide, ".saturated");
+  return share < worth_a_line ? 0.0 : share;
 }
 
 void Corpus::add(const SlideResult& slide) {
@@ -187,6 +200,10 @@ void Corpus::add(const SlideResult& slide) {
   if (const double share = clamped_share(slide); share > 0.0) {
     ++clamped_slides;
     most_clamped = std::max(most_clamped, share);
+  }
+  if (const double share = saturated_share(slide); share > 0.0) {
+    ++saturated_slides;
+    most_saturated = std::max(most_saturated, share);
   }
   for (const NamedValue& value : slide.values) {
     if (std::ranges::find(value_names, value.name) == value_names.end()) value_names.push_back(value.name);

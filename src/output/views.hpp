@@ -45,6 +45,8 @@ struct Corpus {
   bool artifacts_elsewhere = false;     ///< some lie in other folders for results, which were joined
   std::size_t clamped_slides = 0;       ///< that have an image of a network of whose values some were clamped
   double most_clamped = 0.0;            ///< the largest share of a slide's
+  std::size_t saturated_slides = 0;     ///< of which a sigmoid made classes equal (`saturated_share`)
+  double most_saturated = 0.0;          ///< the largest share of a slide's
   SpectrumSums sums;
   std::map<std::string, std::string> deciding;            ///< `SlideSource::deciding`
   std::vector<std::string> value_names;                   ///< of all slides' values, in the order of their first
@@ -56,6 +58,9 @@ struct Corpus {
 
 /// The share of a network's values that was clamped to `model.range` in a slide's image; 0: none.
 double clamped_share(const SlideResult& slide);
+
+/// The share of pixels of which a sigmoid made several classes equal; 0 also where it isn't worth a line, below 1 %.
+double saturated_share(const SlideResult& slide);
 
 /// Of all files together.
 std::uint64_t bytes_of(const std::vector<Artifact>& artifacts);

@@ -92,6 +92,30 @@ bool look_at(MappedValues& seen, const float* values, std::int64_t count, const 
   return wrong == 0;
 }
 
+/// Counts pixels of which several classes become the largest sample, so that the lowest is the label.
+class Saturation {
+ public:
+  explicit Saturation(const NetworkOutput& output)
+      : is_asked_(output.kind == NetworkOutput::Kind::classes && output.activation == NetworkActivation::sigmoid) {}
+
+  void add(const float* probabilities, std::int64_t pixels) {
+    if (!is_asked_) return;
+    for (std::int64_t i = 0; i < pixels; ++i)
+      classes_[i] += static_cast<std::uint8_t>(probabilities[i] * 65535.0F > 65534.5F);
+  }
+  /// Of the pixels since the last call.
+  std::int64_t take(std::int64_t pixels) {
+    if (!is_asked_) return 0;
+    const auto count = std::count_if(classes_.begin(), classes_.begin() + pixels, [](int found) { return found > 1; });
+    classes_.fill(0);
+    return count;
+  }
+
+ private:
+  bool is_asked_;
+  std::array<std::uint8_t, static_cast<std::size_t>(block_pixels)> classes_{};
+};
+
 template <class Use>
 MappedValues for_values(const float* values, std::int64_t pixels, const NetworkOutput& output, const Use& use) {
   MappedValues seen;
@@ -102,14 +126,17 @@ MappedValues for_values(const float* values, std::int64_t pixels, const NetworkO
     // Of what an activation makes of such a value nothing can be told.
     for (std::int64_t i = 0; i < pixels * output.channels; ++i) finite = finite && std::isfinite(values[i]);
   }
+  Saturation saturation(output);
   for (std::int64_t first = 0; finite && first < pixels; first += block_pixels) {
     const std::int64_t count = std::min(block_pixels, pixels - first);
     Activated activated(values + first, pixels, count, output);
     for (int channel = 0; channel < output.channels; ++channel) {
       const float* const of_channel = activated.channel(channel);
       finite = look_at(seen, of_channel, count, output) && finite;
+      saturation.add(of_channel, count);
       use(of_channel, first, count, channel);
     }
+    seen.saturated += saturation.take(count);
   }
   if (!finite) {
     for (seen.not_finite = 0; std::isfinite(values[seen.not_finite]);) ++seen.not_finite;

@@ -51,6 +51,24 @@ class Images(Models):
             files.append((out / "images" / "slide.model.ome.tif").read_bytes())
         self.assertEqual(files[0], files[1])
 
+    def test_classes_that_a_sigmoid_makes_equal_are_told_with_their_share(self):
+        for scale in (30, 10):
+            out = self.folder / f"saturated{scale}"
+            done = run(self.slide, "-o", out, *settings_of("identity", "model.output=classes", "model.activation=sigmoid",
+                                                           f"model.scale={scale}", *self.ZARR))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            scores = self.pixels() * (scale / 255)
+            share = ((65535 / (1 + numpy.exp(-scores)) > 65534.5).sum(axis=-1) > 1).mean()
+            self.assertEqual(share > 0.01, scale == 30)
+            [row] = self.table(out)
+            # Tiles at the edge are moved back.
+            self.assertAlmostEqual(float(row["model.saturated"]), share, delta=0.1 if share else 0)
+            self.assertEqual("the network gave scores that are too large for a sigmoid on a slide: at " in done.stderr, share > 0)
+        softmax = self.folder / "softmax"
+        self.must(self.slide, "-o", softmax, *settings_of("identity", "model.output=classes", "model.activation=softmax",
+                                                          "model.scale=30"))
+        self.assertNotIn("model.saturated", self.table(softmax)[0])
+
     def test_values_that_are_clamped_are_told_with_their_share(self):
         for high, told in ((1.0, False), (0.5, True)):
             out = self.folder / f"clamped{told}"

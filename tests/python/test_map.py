@@ -185,7 +185,7 @@ def test_scores_outside_of_the_range_are_refused(slide, tmp_path):
     """They were clamped, so that the first class won everywhere."""
     logits = lambda pixels: numpy.stack([pixels[..., 0] * 0 + 5.0, pixels[..., 0] * 0 + 9.0], -1).astype("f4")  # noqa: E731
     with pytest.raises(ss.SlideError, match=r"gave values from 5 to 9 there, and range= is 0 to 1: set activation= to "
-                                            r'"softmax" or "sigmoid", or range= so that it holds all values'):
+                                            r'"softmax", or range= so that it holds all values'):
         ss.map(slide, logits, tile=64, batch=4, output="classes", out=tmp_path / "a.ome.tif")
     ss.map(slide, logits, tile=64, batch=4, output="classes", activation="softmax", out=tmp_path / "b.ome.tif")
     image = ss.Slide(tmp_path / "b.ome.tif")

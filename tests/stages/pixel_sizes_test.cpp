@@ -82,12 +82,13 @@ TEST_CASE("images, masks and maps have both sizes of pixels that aren't square")
   CHECK(mask->info().mpp.value() * mask->info().mpp_y.value() == doctest::Approx(64.0).epsilon(0.01));
   CHECK(mask->info().mpp_y.value() / mask->info().mpp.value() == doctest::Approx(1.6).epsilon(0.01));
   // Both name the slide, whatever the file was called while it was written, and the settings.
-  for (const auto& [file, setting] : {std::pair{"unequal.identity.ome.tif", "K=\"identity."},
-                                      std::pair{"unequal.tissue.ome.tif", "K=\"tissue.method\""}}) {
-    std::ifstream stream(images / file, std::ios::binary);
+  for (const auto& expected : {std::pair{"unequal.identity.ome.tif", "K=\"identity."},
+                               std::pair{"unequal.tissue.ome.tif", "K=\"tissue.method\""}}) {
+    CAPTURE(expected.first);
+    std::ifstream stream(images / expected.first, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    CHECK_MESSAGE(text.find("Name=\"unequal\"") != std::string::npos, file);
-    CHECK_MESSAGE(text.find(setting) != std::string::npos, file);
+    CHECK(text.find("Name=\"unequal\"") != std::string::npos);
+    CHECK(text.find(expected.second) != std::string::npos);
   }
 
   config = config_of(folder, "zarr");

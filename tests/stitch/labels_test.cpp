@@ -114,3 +114,44 @@ TEST_CASE("what is no label isn't made one") {
   two.channels = 2;
   CHECK_THROWS_AS(StitchBand(plan, two, StitchWeights::tent), std::invalid_argument);
 }
+
+TEST_CASE("pixels of which a sigmoid makes several classes equal are counted") {
+  NetworkOutput output;
+  output.kind = NetworkOutput::Kind::classes;
+  output.channels = 3;
+  output.activation = NetworkActivation::sigmoid;
+  // More than a block. Of each third pixel two classes are 65,535, of each third one, and of each third three are 0.
+  constexpr std::int64_t pixels = 999;
+  std::vector<float> scores(3 * pixels);
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    for (std::int64_t channel = 0; channel < 3; ++channel) {
+      const bool large = i % 3 == 0 ? channel > 0 : i % 3 == 1 && channel == 2;
+      scores[static_cast<std::size_t>(channel * pixels + i)] = large ? 12.0F + static_cast<float>(channel) : -20.0F;
+    }
+  }
+  std::vector<std::uint16_t> samples(scores.size());
+  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == pixels / 3);
+  CHECK(look_at_values(scores.data(), pixels, output).saturated == pixels / 3);
+  CHECK(samples[1] == 65535);
+  CHECK(samples[1] == samples[2]);
+  // Just below that.
+  for (float& score : scores) score = score > 0.0F ? 11.7F : score;
+  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 0);
+  CHECK(samples[1] == 65534);
+  output.activation = NetworkActivation::softmax;
+  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 0);
+}
+
+TEST_CASE("labels that mean \"not computed\" are counted") {
+  NetworkOutput output;
+  output.kind = NetworkOutput::Kind::labels;
+  output.high = 255.0F;
+  output.ignore = 7;
+  std::vector<float> labels(600, 6.0F);
+  labels[0] = labels[300] = labels[599] = 7.0F;
+  std::vector<std::uint8_t> samples(labels.size());
+  const MappedValues seen = map_values(samples.data(), labels.data(), 600, output);
+  CHECK(seen.ignored == 3);
+  CHECK(seen.sound(output));
+  CHECK(samples[300] == 7);
+}

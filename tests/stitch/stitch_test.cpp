@@ -273,6 +273,8 @@ TEST_CASE("values are mapped as float32 does it, and what isn't a finite number 
     CHECK(map_values(wide.data(), wrong.data(), 4, two).not_finite == 2);
     CHECK(map_values(mapped.data(), wrong.data(), 8, one).not_finite == 2);
   }
+  CHECK(seen.saturated == 0);
+  CHECK(seen.ignored == 0);
   NetworkOutput output;
   const StitchPlan plan = plan_stitching({4, 4}, 4, 0, 1, StitchEdge::shift);
   StitchBand band(plan, output, StitchWeights::tent);

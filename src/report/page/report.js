@@ -437,7 +437,7 @@
   // What operators found of slides: shares, stains, numbers of tiles. Their figures have a dot in their names.
 
   const foundNames = Object.keys(figures).filter((name) => name.includes('.'));
-  const isShare = (name) => /\.(share|clamped|class_\d+)$/.test(name);
+  const isShare = (name) => /\.(share|clamped|saturated|class_\d+)$/.test(name);
   const isOfStain = (name) => /_(red|green|blue|maximum)$/.test(name);
   const foundText = (name, value) => !isNumber(value) ? '–' : isShare(name) ? `${fixed(value * 100, 2)}\u00a0%` : Number.isInteger(value) ? grouped(value) : fixed(value, 4);
   /** For people: "tissue share", "class 0", "white red". */

@@ -211,6 +211,7 @@ bool SlideNetwork::take_values(BatchPart& part, Surroundings& by) {
     --tiles_left_;
     values_ += static_cast<std::int64_t>(count);
     clamped_ += seen[i].outside;
+    saturated_ += seen[i].saturated;
     if (makes_image_) {
       band_->arrived(plan_.stitch.tile(tile), true);
     } else {
@@ -245,8 +246,8 @@ void SlideNetwork::judge(const BatchPart& part) {
   if (part.interrupted) return;
   if (part.failure) return note(part.tiles.front(), *part.failure);
   for (std::size_t i = 0; i < part.tiles.size(); ++i) {
-    if (const auto cause = complaint(look_at({values_of(part, i), values_of_tile()})))
-      return note(part.tiles[i], *cause);
+    const auto cause = complaint(look_at({values_of(part, i), values_of_tile()}));
+    if (cause) return note(part.tiles[i], *cause);
   }
 }
 
@@ -264,14 +265,13 @@ std::optional<std::string> SlideNetwork::complaint(const MappedValues& values) c
   if (!makes_image_) return std::nullopt;
   if (values.sound(output_)) return values.ignored > 0 ? std::optional(complaint_of_ignored()) : std::nullopt;
   std::ostringstream text;
+  text << called_ << " gave values from " << values.least << " to " << values.largest << " there";
   if (output_.kind == NetworkOutput::Kind::labels) {
-    text << called_ << " gave values from " << values.least << " to " << values.largest
-         << " there; labels are whole numbers from 0 to " << output_.high;
+    text << "; labels are whole numbers from 0 to " << output_.high;
     return text.str();
   }
-  text << called_ << " gave values from " << values.least << " to " << values.largest << " there, and " << range_name_
-       << " is " << output_.low << " to " << output_.high << ": set " << activation_name_
-       << " to \"softmax\" or \"sigmoid\", or " << range_name_ << " so that it holds all values";
+  text << ", and " << range_name_ << " is " << output_.low << " to " << output_.high << ": set " << activation_name_
+       << " to \"softmax\", or " << range_name_ << " so that it holds all values";
   return text.str();
 }
 
@@ -295,6 +295,8 @@ std::vector<NamedValue> SlideNetwork::figures() const {
   for (std::size_t k = 0; all > 0 && k < classes.size(); ++k) {
     shares.push_back({"class_" + std::to_string(k), share(classes[k], all)});
   }
+  const double saturated = share(saturated_, values_ / output_.channels);
+  if (output_.activation == NetworkActivation::sigmoid) shares.push_back({"saturated", saturated});
   return shares;
 }
 

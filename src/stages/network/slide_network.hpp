@@ -106,7 +106,8 @@ class SlideNetwork {
   std::optional<SlideFailure> failure() const;
   /// What is known of what it gave, for the slide's line; asked as `failure`. Of an image "clamped", the share of
   /// values outside of their range; of classes "class_0" and on, the shares of the pixels that have a class, none where
-  /// no pixel has one; of vectors "tiles", how many there are.
+  /// no pixel has one, and with a sigmoid "saturated", the share of pixels of which it makes several classes equal; of
+  /// vectors "tiles", how many there are.
   std::vector<NamedValue> figures() const;
   /// Tiles that are absent because they failed, and why; asked as `failure`.
   const std::map<std::int64_t, std::string>& absent() const noexcept { return absent_; }
@@ -192,6 +193,7 @@ class SlideNetwork {
   std::vector<float> vectors_;
   std::int64_t values_ = 0;                     ///< of an image, that were put into it
   std::int64_t clamped_ = 0;                    ///< of those
+  std::int64_t saturated_ = 0;                  ///< pixels of classes, of these tiles
   LabelCounts labels_{};                        ///< of an image of classes: how many pixels have each label
   std::map<std::int64_t, std::string> absent_;  ///< tiles that failed, and why
   std::size_t late_ = 0;                        ///< tiles that weren't given to the network, as its time was over
