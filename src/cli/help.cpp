@@ -24,6 +24,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 /// What an option takes: CLI11 has it as "none|npy|tiff" where we wrote it, and as "NAME:{a,b}" where it checks names.
+/// The first may have colons of its own: "4:2:0|4:4:4".
 struct Type {
   std::string name;
   std::vector<std::string> choices;
@@ -34,7 +35,7 @@ Type type_of(const CLI::Option& option) {
   if (option.get_type_size() == 0) return {};
   const std::string text = option.get_type_name();
   Type type;
-  type.name = text.substr(0, text.find(':'));
+  type.name = text.substr(0, text.find('|') == std::string::npos ? text.find(':') : text.find(":{"));
   const std::size_t open = text.find('{');
   const std::size_t close = text.find('}');
   if (type.name.find('|') != std::string::npos) {

@@ -145,15 +145,14 @@ ImageOptions image_options(const ImageConfig& config, const PixelFormat& pixels,
     throw ConfigError("image.compression = \"" + name + "\" isn't in " + name_of(traits.format) + "; use " +
                       compressions_of(config.format, format, true));
   }
+  const std::string why =
+      labels ? "\" holds no labels, which JPEG would change, and an image of this run has labels; use "
+             : "\" holds 1 or 3 channels of 8 bits, and not every image of this run is such a one; use ";
   if (traits.holds_8_bits && !can_encode(TileCompression::jpeg, format)) {
-    throw ConfigError("image.format = \"" + name_of(traits.format) +
-                      "\" holds 1 or 3 channels of 8 bits, and not every image of this run is such a one; use " +
-                      "ome-tiff or ome-zarr");
+    throw ConfigError("image.format = \"" + name_of(traits.format) + why + "ome-tiff or ome-zarr");
   }
   if (!can_encode(options.compression, format)) {
-    throw ConfigError("image.compression = \"" + name +
-                      "\" holds 1 or 3 channels of 8 bits, and not every image of this run is such a one; use " +
-                      compressions_of(config.format, format, true));
+    throw ConfigError("image.compression = \"" + name + why + compressions_of(config.format, format, true));
   }
   return options;
 }

@@ -165,6 +165,10 @@ class Usage(Case):
         self.assertIn("its files are 2 .qptiff; slides end in .dcm, .mrxs, .ndpi, .vms, .vmu, .scn, .bif, .svslide, .czi, .svs, "
                       ".tif, .tiff or .btf", result.stderr)
 
+    def test_choices_with_colons_are_listed(self):
+        self.assertRegex(run("convert", "--help").stdout, r"--subsampling 4:2:0\|4:2:2\|4:4:4\s")
+        self.assertRegex(run("--help").stdout, r"--shard-by path\|size\s")
+
     def test_help_begins_with_tasks(self):
         text = run("--help").stdout
         self.assertLess(text.index("pipeline segment"), text.index("Usage:"))

@@ -51,6 +51,13 @@ class Images(Models):
             files.append((out / "images" / "slide.model.ome.tif").read_bytes())
         self.assertEqual(files[0], files[1])
 
+    def test_labels_are_never_compressed_with_loss(self):
+        words = settings_of("classes", "input.mpp_default=0.5")
+        for key in "image.format=dzi", "image.format=dicom", "image.compression=jpeg":
+            name, value = key.split("=")
+            self.assertIn(f'{name} = "{value}" holds no labels, which JPEG would change, and an image of this run has labels; use ',
+                          self.refused(self.slide, "-o", self.folder / "lossy", *words, "-s", key))
+
     def test_classes_that_a_sigmoid_makes_equal_are_told_with_their_share(self):
         for scale in (30, 10):
             out = self.folder / f"saturated{scale}"
