@@ -66,7 +66,8 @@ const std::vector<ShortCommand>& short_commands() {
        {model_option, where_option, mpp_option, format_option},
        {{"model.output", "classes"}},
        "The network gives a channel per class, two or more, unless MODEL.toml says otherwise. -s model.output=image\n"
-       "writes its values instead, such as the one channel of a mask.\n\n"
+       "writes its values instead, such as the one channel of a mask. Channels are probabilities; a network of scores\n"
+       "(logits) needs -s model.activation=softmax.\n\n"
        "Examples:\n"
        "  pipeline segment slides/ --model unet.onnx -o classes\n"
        "  pipeline segment slides/ --model unet.onnx --where tissue --to ome-zarr -o classes"},

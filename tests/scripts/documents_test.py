@@ -62,6 +62,8 @@ COMMANDS = {
         # The list by example.
         **{command: "by: tests/scripts/readme_test.py" for command in (
             "pipeline synth --out slide.svs --size 8192x6144",
+            "mkdir slides && cp slide.svs slides/other.svs",
+            "echo slide.svs > more.list",
             "pipeline info slide.svs",
             "pipeline convert slide.svs slide.ome.tif",
             "pipeline stain slide.svs -o normalised",
