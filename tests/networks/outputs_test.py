@@ -93,7 +93,7 @@ class Labels(Models):
             self.must(self.slide, "-o", out, *words(model, f"model.ignore={other}", f"model.sample={sample}", *self.ZARR))
             numpy.testing.assert_array_equal(level0(out / "images" / "slide.model.ome.zarr")[..., 0], self.expected(0, 17))
         self.assertIn("model.ignore is 256; expected at most 255",
-                      self.refused(self.slide, "-o", out, *words(model, "model.ignore=256")))
+                      self.refused(self.slide, "-o", self.folder / "none", *words(model, "model.ignore=256")))
 
     def test_softmax_over_one_channel_is_refused(self):
         nodes = [helper.make_node("ReduceMean", ["tiles"], ["result"], axes=[1], keepdims=1)]

@@ -299,6 +299,7 @@ class Words(Volumes):
                 ((scan, *nets, *out, *settings("model.provider=cuda")), "model.provider"),
                 ((scan, *nets, *out, *settings("model.range=[0,5]")), "model.range"),
                 ((scan, *nets, *out, *settings("model.mean=[1,2,3]")), "model.mean"),
+                ((scan, *nets, *out, *settings("model.ignore=256")), "model.ignore is 256; expected at most 255"),
                 ((scan, *nets, *out, *settings(), "--memory", "1"), "raise volume.memory_mib"),
                 ((scan, *nets, *out, "--fusion", "blend", *settings()), "wants an image of one channel"),
                 ((scan, "--networks", one, *out, "--fusion", "mean", *settings()), "wants two channels or more"),
