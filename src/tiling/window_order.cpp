@@ -56,6 +56,8 @@ std::size_t Shuffler::below(std::size_t bound) noexcept {
 }
 
 void OpeningWarnings::add(const SlideInfo& info) {
+  // A child forked while a thread is in here can't take warnings: most slides have none.
+  if (info.warnings.empty()) return;
   const std::lock_guard lock(mutex_);
   for (const std::string& warning : info.warnings) {
     std::string line = info.path.string() + ": " + warning;
