@@ -112,10 +112,8 @@ std::vector<ConfigKey> model_keys() {
           "one pixel of the mask. -1 means what MODEL.toml says, else 0. Default -1.0."),
       integer(
           "model", "ignore", &Config::model, &ModelConfig::ignore, 0, 65535,
-          "Label of pixels that no tile was computed for, with model.output = \"classes\" (up to 255) and \"labels\" "
-          "(up "
-          "to the largest sample); a slide fails where the network gives it. 0 means what MODEL.toml says, else 255. "
-          "Default 0."),
+          "Label of pixels that no tile was computed for: of classes up to 255, of labels up to the largest sample. A "
+          "slide fails where the network gives it. 0 means what MODEL.toml says, else 255. Default 0."),
       of_machine(
           integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
                   "Batches that a device works on at a time; 0 means 3 on a GPU, and on the CPU as many as threads. "
