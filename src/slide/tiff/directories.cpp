@@ -279,6 +279,7 @@ class DirectoryReader {
       channels.are_planes = declared->depths * declared->times > 1;
     }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
+    for (auto& [plane, file] : channels.elsewhere) file = without_control_characters(std::move(file));
     slide_.info.channels = channel_names(channels);
     if (options_.channel == -1 && planes.size() == channels.count && are_red_green_blue(channels.names)) {
       are_colours_ = true;
