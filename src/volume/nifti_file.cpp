@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <slidestream/error.hpp>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -155,9 +157,13 @@ std::size_t NiftiFile::fill(std::span<std::byte> bytes) {
     if (code == Z_ERRNO) fail(std::strerror(errno));
     if (code == Z_BUF_ERROR) fail("cut short: its compressed data has no end");
     if (code == Z_MEM_ERROR) throw std::bad_alloc();
-    if (count < 0)
-      fail(std::string("its compressed data is damaged") + (text != nullptr && *text != '\0' ? ": " : "") +
-           (text != nullptr ? text : ""));
+    if (count < 0) {
+      // zlib calls a descriptor by its number, and names it first.
+      const std::string_view all = text == nullptr ? "" : text;
+      const std::size_t end = all.find(">: ");
+      const std::string_view why = all.starts_with("<fd:") && end != all.npos ? all.substr(end + 3) : all;
+      fail("its compressed data is damaged" + (why.empty() ? "" : ": " + std::string(why)));
+    }
     break;
   }
   return read;

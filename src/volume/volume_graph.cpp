@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -228,10 +229,17 @@ class Graph final : public VolumeGraph {
     if (control_.check_file) control_.check_file(work.made_at);
   }
 
+  void warn_of_geometry(const VolumeWork& work) const {
+    if (!std::isnan(work.header.geometry.voxel_mm3())) return;
+    const auto& warn = control_.on_warning ? control_.on_warning : control_.on_message;
+    if (warn) warn(work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
+  }
+
   void read(const Work& work) {
     {
       runtime::StageMeter::Busy busy(read_meter_);
       guarded(*work, "read", [&] {
+        warn_of_geometry(*work);
         work->resampling = resampling_of(config_, work->header);
         work->grid = std::make_unique<FragmentGrid>(grid_of(config_, work->header));
         work->fusion = fusion_of(config_, *work->grid, networks_.output());

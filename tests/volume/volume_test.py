@@ -2,8 +2,10 @@
 
 TEST_PYTHON has the packages nibabel, onnx and onnxruntime; without them the tests are skipped."""
 
+import gzip
 import os
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -73,6 +75,24 @@ class Exact(Volumes):
             row = slides[str(scan)]
             self.assertEqual((int(row["width"]), int(row["height"]), float(row["volume.depth"])), size)
             self.assertEqual((row["codec"], row["colour"]), ("nifti-1", "int16"))
+
+    def test_headers_without_a_volume_of_a_voxel_and_damaged_files_are_said_to_be(self):
+        content = self.scans[0].read_bytes()
+        whole = bytearray(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
+        struct.pack_into("<h", whole, 254, 1)
+        whole[280:328] = bytes(48)  # the affine
+        flat, damaged = self.folder / "flat.nii", self.folder / "damaged.nii.gz"
+        flat.write_bytes(whole)
+        packed = bytearray(gzip.compress(bytes(whole)))
+        packed[len(packed) // 2] ^= 0xFF
+        damaged.write_bytes(packed)
+        out = self.folder / "odd"
+        result = run(flat, damaged, "--networks", self.folder / "nets", "-o", out, *settings())
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{flat}: its header gives no volume of a voxel; columns in mm^3 are left empty", result.stderr)
+        self.assertEqual({row["mm3"] for row in self.table(out, "labels.csv")}, {""})
+        self.assertRegex(result.stderr, rf"{damaged}: .*(its compressed data is damaged|cut short)")
+        self.assertNotIn("<fd:", result.stderr)
 
     def test_one_network_for_all_fragments_and_half_floats(self):
         for dtype in ("float32", "float16"):
