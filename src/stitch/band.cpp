@@ -101,7 +101,7 @@ class Saturation {
   void add(const float* probabilities, std::int64_t pixels) {
     if (!is_asked_) return;
     for (std::int64_t i = 0; i < pixels; ++i)
-      classes_[i] += static_cast<std::uint8_t>(probabilities[i] * 65535.0F > 65534.5F);
+      classes_[i] = static_cast<std::uint8_t>(classes_[i] + (probabilities[i] * 65535.0F > 65534.5F ? 1 : 0));
   }
   /// Of the pixels since the last call.
   std::int64_t take(std::int64_t pixels) {
