@@ -2,12 +2,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
-#include <sstream>
 
 #include "support/test_data.hpp"
 #include "support/test_slides.hpp"
@@ -345,11 +344,16 @@ TEST_CASE("manifests that can't be read are errors of the configuration") {
 }
 
 TEST_CASE("standard input is a list, relative to the working directory") {
-  std::istringstream typed("a.svs\n# no\n/b.svs\n");
-  std::streambuf* const before = std::cin.rdbuf(typed.rdbuf());
+  std::FILE* const typed = std::tmpfile();
+  REQUIRE(typed != nullptr);
+  std::fputs("a.svs\n# no\n/b.svs\n", typed);
+  std::rewind(typed);
+  const int before = ::dup(STDIN_FILENO);
+  ::dup2(::fileno(typed), STDIN_FILENO);
   const ExpandedInputs expanded = expand_inputs({"-"});
-  std::cin.rdbuf(before);
-  std::cin.clear();
+  ::dup2(before, STDIN_FILENO);
+  ::close(before);
+  std::fclose(typed);
   CHECK(expanded.slides == Paths{"a.svs", "/b.svs"});
 }
 
