@@ -8,14 +8,11 @@ if ! [[ "${1:-}" =~ ^[1-9][0-9]*$ ]]; then
   exit 2
 fi
 
-configure_options=()
-# Objects are found again by another clone of the same sources.
-export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-build() {
-  cmake --preset "$1" --log-level=WARNING "${configure_options[@]}" >/dev/null
-  ninja -C "build/$1" -j "$(nproc)" --quiet "${@:2}"
-}
+# shellcheck source=scripts/building.sh
+source scripts/building.sh
+mkdir -p build
+# As they were configured before, where they were.
+for preset in release asan; do [[ -f "build/$preset/build.ninja" ]] || configure "$preset"; done
 build release pipeline
 build asan slide_fuzzer config_fuzzer jpeg_fuzzer jpeg2000_fuzzer encode_fuzzer manifest_fuzzer ledger_fuzzer nifti_fuzzer
 
