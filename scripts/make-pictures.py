@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Takes README's pictures from real runs: `make-pictures.py PIPELINE [--only NAME,...] [--out DIR]`.
+"""Takes the documents' pictures from real runs: `make-pictures.py PIPELINE [--only NAME,...] [--out DIR]`.
 
 result    a synthetic slide, the map of its windows' means, and its histogram, drawn side by side
 report    the upper part of a report of synthetic slides of two kinds
 sweep     the heat map of a sweep over strip height and queue depth, from the report
 timeline  the stages of a run with --trace over time, from the report
 writing   a slide that is being converted, half of it written, in the viewer that is written beside it
+colours   one piece of tissue as two scanners' files have it, and converted by their profiles
 
 Needs python3-numpy, python3-pil, fonts-dejavu-core, libvips-tools and chromium. A sweep takes minutes, and means
 something on a machine that does nothing else.
@@ -17,13 +18,14 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 import numpy
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageCms, ImageDraw, ImageFont
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "report"))
@@ -36,6 +38,11 @@ INK, FAINT, BAR = (36, 41, 47), (208, 215, 222), (49, 104, 142)
 VIRIDIS = numpy.array([
     (68, 1, 84), (71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173, 129), (92, 200, 99),
     (170, 220, 50), (253, 231, 37)], float)
+
+# XYZ of red, green and blue at full light, of sRGB and of two made-up scanners that see more colours (D50).
+SRGB = numpy.array([(0.43607, 0.22249, 0.01392), (0.38515, 0.71687, 0.09708), (0.14307, 0.06061, 0.71410)])
+SCANNERS = {"one scanner": numpy.array([(0.60974, 0.31111, 0.01947), (0.20528, 0.62567, 0.06087), (0.14919, 0.06322, 0.74457)]),
+            "another": numpy.array([(0.79767, 0.28804, 0.0), (0.13519, 0.71188, 0.0), (0.03134, 0.00009, 0.82491)])}
 
 # These look the same with a palette, and take less than half the bytes.
 FEW_COLOURS = {"sweep.png", "timeline.png", "writing.png"}
@@ -84,6 +91,25 @@ def draw_histogram(draw, left, histogram, last):
     centred(draw, left + PANEL_WIDTH / 2, bottom + 42, "20 log10(1 + |F|), dB", 14)
 
 
+def profile_of(primaries):
+    """sRGB's profile with other primaries."""
+    made = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    for i in range(struct.unpack_from(">I", made, 128)[0]):
+        name, offset = struct.unpack_from(">4sI", made, 132 + 12 * i)
+        if name in (b"rXYZ", b"gXYZ", b"bXYZ"):
+            struct.pack_into(">3i", made, offset + 8, *(round(65536 * each) for each in primaries[b"rgb".index(name[:1])]))
+    return bytes(made)
+
+
+def numbers_for(primaries, pixels):
+    """What a file with these primaries and sRGB's curve has for pixels of sRGB."""
+    codes = pixels / 255
+    light = numpy.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
+    light = numpy.clip(light @ SRGB @ numpy.linalg.inv(primaries), 0, 1)
+    codes = numpy.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return (255 * codes + 0.5).astype(numpy.uint8)
+
+
 class Studio:
     """Runs the program in a folder of its own and keeps the pictures."""
 
@@ -111,9 +137,9 @@ class Studio:
         if name in FEW_COLOURS:
             picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT, kmeans=5, dither=Image.Dither.NONE)
         self.options.out.mkdir(parents=True, exist_ok=True)
-        picture.save(self.options.out / name, optimize=True)
-        print(f"{self.options.out / name}: {picture.width} x {picture.height}, "
-              f"{(self.options.out / name).stat().st_size // 1000} kB")
+        file = self.options.out / name
+        picture.save(file, optimize=True, quality=85, subsampling=0)  # the last two for JPEG
+        print(f"{file}: {picture.width} x {picture.height}, {file.stat().st_size // 1000} kB")
 
     def result(self):
         slide = self.slide("slide.svs", self.options.size or "8192x6144")
@@ -216,12 +242,38 @@ class Studio:
             process.wait()
 
 
+    def colours(self):
+        slide = self.slide("small.svs", "2048x1536")
+        subprocess.run(["vips", "extract_area", slide, "scene.png", "700", "520", str(PANEL_WIDTH), str(PANEL_HEIGHT)],
+                       cwd=self.folder, check=True)
+        scene = numpy.asarray(Image.open(self.folder / "scene.png").convert("RGB"))
+        panels = {}
+        for i, (scanner, primaries) in enumerate(SCANNERS.items()):
+            Image.fromarray(numbers_for(primaries, scene)).save(self.folder / "numbers.png")
+            (self.folder / "scanner.icc").write_bytes(profile_of(primaries))
+            subprocess.run(["vips", "tiffsave", "numbers.png", f"{i}.tif", "--tile", "--tile-width", "256", "--tile-height",
+                            "256", "--compression", "deflate", "--profile", "scanner.icc"], cwd=self.folder, check=True)
+            for colours, what in ("file", "as its file has it"), ("srgb", "converted"):
+                self.run("convert", f"{i}.tif", f"{i}-{colours}.ome.tif", "--compression", "none", "--quiet", "--set",
+                         f"input.colour={colours}")
+                subprocess.run(["vips", "copy", f"{i}-{colours}.ome.tif", f"{i}-{colours}.png"], cwd=self.folder, check=True)
+                panels[f"{scanner}, {what}"] = Image.open(self.folder / f"{i}-{colours}.png").convert("RGB")
+        picture = Image.new("RGB", (2 * PANEL_WIDTH + 3 * MARGIN, 2 * (TITLE + PANEL_HEIGHT) + MARGIN), "white")
+        draw = ImageDraw.Draw(picture)
+        for i, (title, panel) in enumerate(panels.items()):
+            left, top = MARGIN + i // 2 * (PANEL_WIDTH + MARGIN), TITLE + i % 2 * (PANEL_HEIGHT + TITLE)
+            centred(draw, left + PANEL_WIDTH / 2, top - TITLE / 2, title, 17)
+            picture.paste(panel, (left, top))
+        picture.save(self.folder / "colours.jpg", quality=100, subsampling=0)
+
+
 PICTURES = {"result": Studio.result, "report": Studio.report_page, "sweep": Studio.sweep, "timeline": Studio.timeline,
-            "writing": Studio.writing}
+            "writing": Studio.writing, "colours": Studio.colours}
+WITHOUT_BROWSER = {"result", "colours"}
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Takes README's pictures from real runs.")
+    parser = argparse.ArgumentParser(description="Takes the documents' pictures from real runs.")
     parser.add_argument("pipeline", metavar="PIPELINE", type=os.path.abspath)
     parser.add_argument("--only", metavar="NAME,...", default=",".join(PICTURES), help="of " + ", ".join(PICTURES))
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=ROOT / "docs" / "images")
@@ -232,13 +284,13 @@ def main():
     for name in names:
         if name not in PICTURES:
             parser.error(f"{name}: no such picture; there are {', '.join(PICTURES)}")
-    if not find_browser() and names != ["result"]:
+    if not find_browser() and not WITHOUT_BROWSER.issuperset(names):
         parser.error("Chromium is missing: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:
         studio = Studio(options, pathlib.Path(folder))
         for name in names:
             PICTURES[name](studio)
-            studio.keep(f"{name}.png")
+            studio.keep("colours.jpg" if name == "colours" else f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,15 @@ from browser import find_browser  # noqa: E402
 
 # The script's own, which has the distribution's packages.
 PYTHON = "/usr/bin/python3"
+# Width and height of the picture of colours, and how far the two scanners' panels are apart: as they are, and converted.
+DIFFERENCES = """
+import sys, numpy
+from PIL import Image
+pixels = numpy.asarray(Image.open(sys.argv[1])).astype(int)
+print(pixels.shape[1], pixels.shape[0])
+for top in 40, 470:
+    print(numpy.abs(pixels[top:top + 390, 24:544] - pixels[top:top + 390, 568:1088]).mean())
+"""
 
 
 def lacking():
@@ -37,7 +46,13 @@ class Pictures(unittest.TestCase):
             made = make("--out", folder, "--size", "1024x768", "--repeat", "1")
             self.assertEqual(made.returncode, 0, made.stderr)
             sizes = {}
-            for file in pathlib.Path(folder).iterdir():
+            colours = subprocess.run([PYTHON, "-c", DIFFERENCES, pathlib.Path(folder) / "colours.jpg"], capture_output=True,
+                                     text=True, check=True)
+            width, height, before, after = map(float, colours.stdout.split())
+            self.assertEqual((width, height), (1112, 884))
+            self.assertGreater(before, 5)
+            self.assertLess(after, 2)
+            for file in pathlib.Path(folder).glob("*.png"):
                 sizes[file.name] = struct.unpack(">II", file.read_bytes()[16:24])
                 self.assertGreater(file.stat().st_size, 15_000, f"{file.name} is empty")
             self.assertEqual(sizes.pop("result.png"), (1656, 502))
