@@ -459,7 +459,7 @@ class Benchmarks(Running):
             self.skipTest("no benchmarks")
         # Whether they run is asked here, not what they measure.
         shorter = " --benchmark_min_time=0.001 --benchmark_repetitions=1"
-        self.assertEqual(self.run_commands("docs/performance.md", "built", shorter), 3)
+        self.assertEqual(self.run_commands("docs/performance.md", "built", shorter), 4)
         self.assertEqual(self.run_commands("docs/performance-log.md", "built", shorter), 1)
 
 
