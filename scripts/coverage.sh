@@ -1,0 +1,27 @@
+#!/bin/bash
+# Says how much of the sources the tests run: `coverage.sh`. Builds build/coverage, runs the tests of .ci/run's Release
+# build, and prints lines and branches by folder, as docs/reliability.md has them. A test that fails is named, and counts.
+# Needs llvm-cov and llvm-profdata of the compiler's version.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+exec </dev/null
+mkdir -p build
+# shellcheck source=scripts/building.sh
+source scripts/building.sh
+
+profiles="$PWD/build/coverage/profiles"
+step 'Coverage: build'
+configure coverage
+build coverage
+step 'Coverage: tests'
+rm -rf "$profiles"
+# Processes of one program add to one file.
+LLVM_PROFILE_FILE="$profiles/%2m.profraw" run_tests coverage coverage-tests -LE 'slow|system' || true
+step 'Coverage: table'
+llvm-profdata merge -sparse "$profiles"/*.profraw -o build/coverage/tests.profdata
+objects=()
+while IFS= read -r program; do objects+=(-object "$program"); done < <(
+  find build/coverage -type f -perm -u+x \( -name '*.so' -o -name '*_test' -o -name pipeline \) | sort)
+llvm-cov export -summary-only -instr-profile build/coverage/tests.profdata "${objects[@]}" >build/coverage/summary.json
+scripts/coverage_table.py build/coverage/summary.json
+step ''
