@@ -207,4 +207,17 @@ std::vector<PyramidTile> PyramidBuilder::add(const ConstPixelView<MemorySpace::h
   return finish();
 }
 
+std::uint64_t most_builder_bytes(const PyramidLayout& layout, const PixelFormat& format, std::int64_t rows,
+                                 std::int64_t bands) {
+  std::uint64_t bytes = 0;
+  for (int level = 0; level < layout.levels(); ++level) {
+    const Size size = layout.size(level);
+    const std::int64_t band = (rows >> level) / layout.tile() + 1;
+    const std::int64_t kept = std::min(layout.rows(level), 1 + bands * band);
+    bytes += static_cast<std::uint64_t>(kept * std::min<std::int64_t>(layout.tile(), size.height) * size.width) *
+             format.pixel_bytes();
+  }
+  return bytes;
+}
+
 }  // namespace slidestream

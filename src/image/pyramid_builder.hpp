@@ -94,4 +94,9 @@ class PyramidBuilder {
   std::shared_ptr<const void> band_owner_;
 };
 
+/// The most bytes that a builder's rows of tiles take, of all levels: one that is being filled, and those that `bands`
+/// bands of `rows` rows each complete.
+std::uint64_t most_builder_bytes(const PyramidLayout& layout, const PixelFormat& format, std::int64_t rows,
+                                 std::int64_t bands);
+
 }  // namespace slidestream

@@ -6,23 +6,22 @@
 
 #include <slidestream/error.hpp>
 
+#include "image/pyramid_builder.hpp"
 #include "image/small_level.hpp"
-#include "operators/common/tile_grid.hpp"
 #include "operators/registry.hpp"
 #include "operators/stain/stain_operator.hpp"
 #include "planning/device_sizing.hpp"
 #include "planning/network_plan.hpp"
 #include "planning/operator_needs.hpp"
-#include "planning/staging_plan.hpp"
 #include "planning/tile_ranges.hpp"
-#include "runtime/machine.hpp"
 #include "sink/image_formats.hpp"
 #include "slide/decode_memory.hpp"
 #include "slide/level_coding.hpp"
 #include "slide/open_options.hpp"
 #include "stages/delivery.hpp"
 #include "stages/forecast.hpp"
-#include "stages/gpu/gpu_set.hpp"
+#include "stages/forecast_machine.hpp"
+#include "stages/forecast_networks.hpp"
 #include "stages/images/slide_images.hpp"
 #include "stages/network/network_admission.hpp"
 #include "stages/run/batch.hpp"
@@ -32,106 +31,6 @@
 
 namespace slidestream {
 namespace {
-
-/// Assumed where a configuration wants a GPU and none is here.
-constexpr const char* default_model = "h100";
-
-struct Machine {
-  SlotLimits limits;
-  std::size_t lanes = 1;
-  bool gpu = false;
-  DeviceWork work;  ///< of GPUs
-};
-
-void forecast_gpus(RunForecast& forecast, Machine& machine, const Config& config, const DeviceWork& work,
-                   const DeviceFacts& facts, std::size_t slides, std::size_t count) {
-  forecast.backend = "cuda";
-  forecast.gpus = static_cast<int>(count);
-  forecast.gpu = facts.name;
-  forecast.engine = facts.engine;
-  forecast.gpu_unknown = facts.unknown;
-  forecast.gpu_free_bytes = facts.free;
-  forecast.gpu_allowed_bytes = static_cast<std::uint64_t>(static_cast<double>(facts.free) * config.gpu.memory_fraction);
-  const HostSlots host = device_host_slots(config.pipeline, work, count);
-  const DeviceLayout layout = lay_out(config, work, host, facts.sizing, forecast.gpu_allowed_bytes);
-  machine = {device_slot_limits(work, host, layout, facts.sizing), count, true, work};
-  forecast.gpu_bytes = layout.total();
-  PipelineConfig other = config.pipeline;
-  other.residency = other.residency == Residency::whole ? Residency::strips : Residency::whole;
-  DeviceWork other_work = work;
-  other_work.batch_pixels = batch_pixels_for(other, most_batch_pixels(slides, count));
-  forecast.gpu_other_residency_bytes =
-      lay_out(config, other_work, host, facts.sizing, forecast.gpu_allowed_bytes).total();
-  forecast.slots = static_cast<int>(layout.slots * count);
-  forecast.slot_bytes = host.slot_bytes;
-  forecast.output_slots = static_cast<int>(host.output_slots);
-  forecast.output_slot_bytes = host.output_bytes;
-  forecast.results_bytes = count * layout.host_bytes();
-  forecast.staging_bytes = count * staging_plan(config.gpu, runtime::last_cache_bytes(), count).bytes();
-}
-
-void forecast_cpu(RunForecast& forecast, Machine& machine, const Config& config, const Operators& all_operators) {
-  forecast.backend = "cpu";
-  machine.limits = slot_limits(config.pipeline, needs_of(readers_of(all_operators)));
-  forecast.slots = config.pipeline.queue_depth;
-  forecast.slot_bytes = machine.limits.slot_bytes;
-  forecast.output_slots = static_cast<int>(machine.limits.output_slots);
-  forecast.output_slot_bytes = machine.limits.output_bytes;
-  forecast.carry_bytes = (static_cast<std::uint64_t>(config.pipeline.queue_depth) + 1) * machine.limits.carry_bytes;
-}
-
-Machine choose_machine(RunForecast& forecast, const Config& config, const Operators& all_operators, std::size_t slides,
-                       const ForecastOptions& options) {
-  Machine machine;
-  const bool wants = config.pipeline.backend == Backend::cuda || config.decode.device == DecodeDevice::gpu;
-  if (config.pipeline.backend == Backend::cpu) {
-    if (options.assumed) throw ConfigError("a GPU was assumed, but pipeline.backend is \"cpu\"");
-    forecast_cpu(forecast, machine, config, all_operators);
-    return machine;
-  }
-  forecast.why = why_not_on_gpus(config, all_operators);
-  if (!forecast.why.empty()) {
-    if (options.assumed) throw ConfigError("a GPU was assumed, but " + forecast.why);
-    if (wants) throw ConfigError("a GPU is asked for, but " + forecast.why);
-    forecast_cpu(forecast, machine, config, all_operators);
-    return machine;
-  }
-  const Operators operators = readers_of(all_operators);
-  const auto assume = [&](const GpuModel& model, const std::string& why) {
-    const std::size_t count = std::max<std::size_t>(1, config.gpu.devices.size());
-    forecast.gpus_assumed = true;
-    forecast.why = why;
-    const DeviceWork work = device_work(config, operators, slides, count);
-    forecast_gpus(forecast, machine, config, work, facts_of(config, work, model), slides, count);
-  };
-  if (options.assumed) {
-    assume(*options.assumed, "as was asked for");
-    return machine;
-  }
-  const GpuChoice choice = [&] {
-    try {
-      return choose_gpus(config);
-    } catch (const ConfigError& error) {
-      return GpuChoice{{}, error.what()};
-    }
-  }();
-  if (!choice.devices.empty()) {
-    // The fullest one decides; they are alike, as a rule.
-    std::optional<DeviceFacts> fullest;
-    const DeviceWork work = device_work(config, operators, slides, choice.devices.size());
-    for (const int ordinal : choice.devices) {
-      DeviceFacts facts = facts_of_device(config, work, ordinal);
-      if (!fullest || facts.free < fullest->free) fullest = std::move(facts);
-    }
-    forecast_gpus(forecast, machine, config, work, *fullest, slides, choice.devices.size());
-  } else if (wants) {
-    assume(gpu_model(default_model), choice.why_none);
-  } else {
-    forecast_cpu(forecast, machine, config, all_operators);
-    forecast.why = choice.why_none;
-  }
-  return machine;
-}
 
 /// What of its slot, of that in host memory, and of a carry buffer, a strip touches.
 struct Touched {
@@ -177,9 +76,17 @@ std::uint64_t most_touched(const RunForecast& forecast) {
   return most;
 }
 
+/// The most bytes that so many of them take.
+std::uint64_t sum_of_largest(std::vector<std::uint64_t> bytes, std::size_t count) {
+  std::ranges::sort(bytes, std::greater{});
+  bytes.resize(std::min(bytes.size(), count));
+  return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+}
+
+/// Plans the slides of a run one after the other, and adds up their memory.
 class Planner {
  public:
-  Planner(const Config& config, const Machine& machine, const Operators& all_operators, RunForecast& forecast)
+  Planner(const Config& config, const ForecastMachine& machine, const Operators& all_operators, RunForecast& forecast)
       : config_(config),
         machine_(machine),
         all_operators_(all_operators),
@@ -187,7 +94,8 @@ class Planner {
         needs_(needs_of(operators_)),
         spectrum_(place_of_spectrum(operators_)),
         forecast_(forecast),
-        tissue_network_(tissue_network_of(config, all_operators)) {}
+        tissue_network_(tissue_network_of(config, all_operators)),
+        networks_(config, operators_, machine.lanes, machine.gpu) {}
 
   void add(const std::string& path, std::size_t index, std::size_t slides) {
     SlideForecast slide;
@@ -201,80 +109,34 @@ class Planner {
   }
 
   void finish() {
-    const auto batches = [this] {
-      std::int64_t sum = 0;
-      for (const SlideForecast& slide : forecast_.slides) sum += slide.batches;
-      return sum;
-    }();
+    finish_slots();
+    const std::size_t open = most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu);
+    const auto aside = static_cast<std::size_t>(std::min(networks_.tiles_aside(), NetworkAdmission::most_aside));
+    forecast_.maps_bytes =
+        sum_of_largest(maps_, open + Delivery::most_waiting(machine_.lanes) + Delivery::most_put_off + aside);
+    forecast_.decode_bytes = decode_memory_bytes(config_);
+    forecast_.small_levels_bytes = small_levels(open);
+    // Levels that are compared while slides are opened.
+    forecast_.opening_bytes = sum_of_largest(opening_, machine_.lanes + most_slow);
+    std::vector<std::uint64_t> tables;
+    for (const SlideForecast& slide : forecast_.slides) tables.push_back(slide.table_bytes);
+    forecast_.tables_bytes = sum_of_largest(tables, open);
+    // The end of one slide and the beginning of the next.
+    forecast_.pyramids_bytes = sum_of_largest(pyramids_, 2);
+    if (tissue_network_ != nullptr) forecast_.tissue_network_bytes = tissue_network_bytes();
+    networks_.finish(forecast_);
+  }
+
+ private:
+  void finish_slots() {
+    std::int64_t batches = 0;
+    for (const SlideForecast& slide : forecast_.slides) batches += slide.batches;
     forecast_.carry_touched_bytes =
         std::min(forecast_.carry_bytes, (static_cast<std::uint64_t>(forecast_.slots) + 1) * carried_);
     forecast_.host_slot_bytes = forecast_.slot_bytes;
     if (machine_.gpu && batches > 0)
       forecast_.host_slot_bytes = std::min(forecast_.slot_bytes, most_touched(forecast_));
     forecast_.slots_used = static_cast<int>(std::min<std::int64_t>(forecast_.slots, batches));
-    std::ranges::sort(maps_, std::greater{});
-    const std::size_t open = most_open_slides(static_cast<std::size_t>(forecast_.slots), machine_.lanes, machine_.gpu);
-    const auto aside = static_cast<std::size_t>(std::min(tiles_aside(), NetworkAdmission::most_aside));
-    maps_.resize(
-        std::min(maps_.size(), open + Delivery::most_waiting(machine_.lanes) + Delivery::most_put_off + aside));
-    for (const std::uint64_t bytes : maps_) forecast_.maps_bytes += bytes;
-    forecast_.decode_bytes = decode_memory_bytes(config_);
-    forecast_.small_levels_bytes = small_levels(open);
-    forecast_.opening_bytes = compared_levels();
-    std::vector<std::uint64_t> tables;
-    for (const SlideForecast& slide : forecast_.slides) tables.push_back(slide.table_bytes);
-    std::ranges::sort(tables, std::greater{});
-    tables.resize(std::min(tables.size(), open));
-    for (const std::uint64_t bytes : tables) forecast_.tables_bytes += bytes;
-    // The end of one slide and the beginning of the next.
-    std::ranges::sort(pyramids_, std::greater{});
-    pyramids_.resize(std::min<std::size_t>(pyramids_.size(), 2));
-    for (const std::uint64_t bytes : pyramids_) forecast_.pyramids_bytes += bytes;
-    NetworkForecast& all = forecast_.network;
-    all.bands_bytes = bands_bytes();
-    for (const auto& op : operators_) {
-      if (op->network() != nullptr) add_network(*op->network());
-    }
-    if (all.sessions > 0) all.session_bytes /= all.sessions;
-    if (tissue_network_ != nullptr) forecast_.tissue_network_bytes = tissue_network_bytes();
-    forecast_.networks_bytes =
-        all.bands_bytes + all.batches_bytes + all.weights_bytes + all.sessions * all.session_bytes;
-  }
-
- private:
-  /// What networks keep of a slide.
-  struct OfNetwork {
-    std::uint64_t bytes = 0;
-    std::int64_t tiles = 0;
-    bool small = false;  ///< these are fewer than a batch
-  };
-
-  /// Tiles of small slides that are in memory besides those of slides that are let in.
-  std::int64_t tiles_aside() const {
-    std::int64_t tiles = 0;
-    for (const auto& op : operators_) {
-      if (op->network() != nullptr) tiles += network_tiles_aside(*op->network(), machine_.lanes);
-    }
-    return tiles;
-  }
-
-  /// Of the slides that take most, as many as are let in, and small ones that wait besides.
-  std::uint64_t bands_bytes() {
-    std::ranges::sort(networks_, std::greater{}, &OfNetwork::bytes);
-    std::int64_t aside = tiles_aside();
-    std::size_t places = network_slides(machine_.lanes) + (aside > 0 ? NetworkAdmission::most_large_aside : 0);
-    std::uint64_t sum = 0;
-    for (const OfNetwork& slide : networks_) {
-      if (places > 0) {
-        --places;
-      } else if (slide.small && slide.tiles <= aside) {
-        aside -= slide.tiles;
-      } else {
-        continue;
-      }
-      sum += slide.bytes;
-    }
-    return sum;
   }
 
   void add_small_level(const SlideInfo& info) {
@@ -299,9 +161,7 @@ class Planner {
     std::uint64_t sum = 0;
     for (const std::uint64_t bytes : small_levels_) sum += bytes;
     sum = std::min(sum, std::max(small_levels_bytes(config_), std::ranges::max(small_levels_)));
-    std::ranges::sort(masks_, std::greater{});
-    masks_.resize(std::min(masks_.size(), open));
-    for (const std::uint64_t bytes : masks_) sum += bytes;
+    sum += sum_of_largest(masks_, open);
     if (!config_.operators.runs("stain") || config_.stain.reference.empty()) return sum;
     try {
       const OpenOptions options = open_options(config_, config_.stain.reference);
@@ -310,13 +170,6 @@ class Planner {
     } catch (const Error&) {
       return sum;  // Each slide says it.
     }
-  }
-
-  /// Of levels that slides which are opened at a time compare.
-  std::uint64_t compared_levels() {
-    std::ranges::sort(opening_, std::greater{});
-    opening_.resize(std::min(opening_.size(), machine_.lanes + most_slow));
-    return std::accumulate(opening_.begin(), opening_.end(), std::uint64_t{0});
   }
 
   /// Its weights, and a session for each slide that is opened at a time.
@@ -330,30 +183,6 @@ class Planner {
     }
   }
 
-  void add_network(const Network& network) {
-    NetworkForecast& all = forecast_.network;
-    if (all.description.empty()) {
-      all.description = network.description();
-      all.side = network.tiles().side;
-      all.batch = network.tiles().batch;
-    }
-    all.tissue_only |= network.tiles().tissue_only;
-    all.mixed |= network.tiles().mixed;
-    const std::size_t sessions = static_cast<std::size_t>(network.sessions()) * machine_.lanes;
-    all.sessions += sessions;
-    // One that slides share and that fails is divided by its session, which takes another for the parts.
-    const std::size_t parts = network.tiles().mixed ? sessions : 0;
-    all.batches_bytes += (network_batches(sessions) + parts) * network_batch_bytes(network);
-    try {
-      const NetworkMemory memory = network.memory();
-      all.weights_bytes += memory.weights;
-      all.session_bytes += sessions * memory.session;
-      all.device_bytes += memory.device;
-    } catch (const Error& error) {
-      all.unknown = error.what();
-    }
-  }
-
   /// Rows of tiles of all levels of a slide's images: one that is being filled, and those that the bands under way, of
   /// `rows` rows each, complete.
   std::uint64_t pyramid_bytes(const Slide& slide, std::size_t level_index, std::int64_t rows) const {
@@ -363,51 +192,10 @@ class Planner {
       const auto product = image_of(*operators_[op]);
       if (!product || operators_[op]->network() != nullptr) continue;
       const ImageOptions options = options_for(config_, *product, slide, level_index);
-      bytes +=
-          pyramid_bytes(image, product->format, options, rows, static_cast<std::int64_t>(machine_.limits.output_slots));
+      bytes += most_builder_bytes({image, options.tile, options.levels}, product->format, rows,
+                                  static_cast<std::int64_t>(machine_.limits.output_slots));
     }
     return bytes;
-  }
-
-  /// The same of one image, made from so many bands of so many rows at a time.
-  static std::uint64_t pyramid_bytes(Size image, const PixelFormat& format, const ImageOptions& options,
-                                     std::int64_t rows, std::int64_t bands) {
-    std::uint64_t bytes = 0;
-    const PyramidLayout layout(image, options.tile, options.levels);
-    for (int level = 0; level < layout.levels(); ++level) {
-      const Size size = layout.size(level);
-      const std::int64_t band = (rows >> level) / options.tile + 1;
-      const std::int64_t kept = std::min(layout.rows(level), 1 + bands * band);
-      bytes += static_cast<std::uint64_t>(kept * std::min<std::int64_t>(options.tile, size.height) * size.width) *
-               format.pixel_bytes();
-    }
-    return bytes;
-  }
-
-  /// What networks keep of a slide, and what they get of it.
-  OfNetwork of_network(const SlideInfo& info, std::size_t level_index, SlideForecast& slide) const {
-    OfNetwork all;
-    for (const auto& op : operators_) {
-      if (op->network() == nullptr) continue;
-      const auto product = image_of(*op);
-      ImageOptions options;
-      if (product) options = image_options(config_.image, product->format, product->labels);
-      const Level& level = info.levels[level_index];
-      operators::require_square_pixels(op->network()->tiles(), info);
-      const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
-                                            config_.stitch, options.tile, machine_.gpu);
-      all.bytes += plan.bytes;
-      const std::int64_t tiles = plan.stitch.tiles();
-      const std::int64_t batch = op->network()->tiles().batch;
-      slide.network_tiles += tiles;
-      slide.network_batches += (tiles + batch - 1) / batch;
-      all.tiles += tiles;
-      all.small |= tiles < batch;
-      if (!product) continue;
-      all.bytes += pyramid_bytes(plan.stitch.image, product->format, options, plan.chunk_rows,
-                                 static_cast<std::int64_t>(network_chunks));
-    }
-    return all;
   }
 
   /// Compressed tiles that bands hold whose image takes them over.
@@ -418,6 +206,24 @@ class Planner {
       most = std::max(most, compressed_bytes_of(plan.panels[strip.panel], strip, ranges));
     }
     return machine_.limits.output_slots * most;
+  }
+
+  /// Enters the slide's batches, and what they touch of their slots.
+  void count_batches(SlideForecast& slide, const LevelPlan& plan, const TileRanges& ranges, Codec codec) {
+    slide.batches = static_cast<std::int64_t>(plan.strips.size());
+    slide.panels = static_cast<std::int64_t>(plan.panels.size());
+    slide.fragments = static_cast<std::int64_t>(plan.chains.size());
+    const bool is_looked_at = codec == Codec::jpeg2000 || config_.image.compression == ImageCompression::copy;
+    const Decoded decoded = !slide.decoded_on_gpu ? Decoded::by_cpu
+                            : is_looked_at        ? Decoded::by_gpu_looked
+                                                  : Decoded::by_gpu;
+    for (const StripPlan& strip : plan.strips) {
+      slide.most_rows = std::max(slide.most_rows, strip.y1 - strip.y0);
+      const Touched touched = touched_by(plan, strip, ranges, decoded);
+      slide.batch_bytes = std::max(slide.batch_bytes, touched.slot);
+      slide.host_batch_bytes = std::max(slide.host_batch_bytes, touched.on_host);
+      carried_ = std::max(carried_, touched.carry);
+    }
   }
 
   void plan(SlideForecast& slide, std::size_t index_in_run, std::size_t slides) {
@@ -451,39 +257,26 @@ class Planner {
       slide.windows_x = windows.width;
       slide.windows_y = windows.height;
     }
-    slide.batches = static_cast<std::int64_t>(plan.strips.size());
-    slide.panels = static_cast<std::int64_t>(plan.panels.size());
-    slide.fragments = static_cast<std::int64_t>(plan.chains.size());
-    const bool is_looked_at = level.codec == Codec::jpeg2000 || config_.image.compression == ImageCompression::copy;
-    const Decoded decoded = !slide.decoded_on_gpu ? Decoded::by_cpu
-                            : is_looked_at        ? Decoded::by_gpu_looked
-                                                  : Decoded::by_gpu;
-    for (const StripPlan& strip : plan.strips) {
-      slide.most_rows = std::max(slide.most_rows, strip.y1 - strip.y0);
-      const Touched touched = touched_by(plan, strip, ranges, decoded);
-      slide.batch_bytes = std::max(slide.batch_bytes, touched.slot);
-      slide.host_batch_bytes = std::max(slide.host_batch_bytes, touched.on_host);
-      carried_ = std::max(carried_, touched.carry);
-    }
+    count_batches(slide, plan, ranges, level.codec);
     if (!slide.levels_on_gpu) {
       pyramids_.push_back(pyramid_bytes(*opened, index, slide.most_rows) + copied_bytes(plan, ranges));
     }
-    networks_.push_back(of_network(info, index, slide));
+    networks_.add(info, index, slide);
     if (spectrum_ && config_.output.maps != MapFormat::none)
       maps_.push_back(static_cast<std::uint64_t>(slide.windows()) * 8);
   }
 
   const Config& config_;
-  const Machine& machine_;
+  const ForecastMachine& machine_;
   const Operators& all_operators_;
   Operators operators_;
   std::vector<OperatorNeeds> needs_;
   std::optional<std::size_t> spectrum_;
   RunForecast& forecast_;
   std::shared_ptr<const Network> tissue_network_;
+  NetworksForecast networks_;
   std::uint64_t carried_ = 0;
   std::vector<std::uint64_t> pyramids_;
-  std::vector<OfNetwork> networks_;
   std::vector<std::uint64_t> maps_;
   std::vector<std::uint64_t> small_levels_;
   std::vector<std::uint64_t> opening_;
@@ -519,7 +312,7 @@ RunForecast forecast_operators(const Config& config, const Operators& operators,
   check_images(config, operators);
   RunForecast forecast;
   forecast.threads = threads_of(config);
-  const Machine machine = choose_machine(forecast, config, operators, slides.size(), options);
+  const ForecastMachine machine = choose_machine(forecast, config, operators, slides.size(), options);
   Planner planner(config, machine, operators, forecast);
   for (std::size_t i = 0; i < slides.size(); ++i) planner.add(slides[i], i, slides.size());
   planner.finish();
