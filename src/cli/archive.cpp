@@ -3,12 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <slidestream/error.hpp>
 #include <system_error>
 #include <utility>
 
+#include "cli/archive_start.hpp"
 #include "cli/metrics.hpp"
 #include "config/suggest.hpp"
 #include "ledger/fingerprint.hpp"
@@ -17,7 +17,6 @@
 #include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
-#include "ledger/shard.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream::cli {
@@ -35,49 +34,7 @@ constexpr std::int64_t deaths_of_suspect = 2;
 /// A checkpoint takes no more than about this share of a run.
 constexpr int rest_per_work = 20;
 
-std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const RunOptions& options) {
-  std::vector<ManifestEntry> manifest(inputs.slides.size());
-  for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i] = {inputs.slides[i], inputs.canonical[i], true};
-  if (options.shard.empty()) return manifest;
-  const Shard shard = parse_shard(options.shard);
-  const Shard::By by = options.shard_by == "size" ? Shard::By::size : Shard::By::path;
-  std::vector<std::uint64_t> sizes;
-  if (by == Shard::By::size) {
-    for (const std::string& path : inputs.slides) {
-      const auto found = look_at(path);
-      sizes.push_back(found ? found->size : 0);
-    }
-  }
-  const std::vector<int> shards = shards_of(inputs.canonical, sizes, shard.count, by);
-  for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i].mine = shards[i] == shard.number;
-  return manifest;
-}
-
 }  // namespace
-
-FailureLimit FailureLimit::parse(const std::string& text) {
-  FailureLimit limit;
-  if (text.empty()) return limit;
-  limit.any_ = true;
-  limit.text_ = text;
-  const bool percent = text.ends_with('%');
-  const char* const end = text.data() + text.size() - (percent ? 1 : 0);
-  if (percent) {
-    const auto [at, error] = std::from_chars(text.data(), end, limit.share_);
-    limit.share_ /= 100;
-    if (error == std::errc() && at == end && limit.share_ > 0 && limit.share_ <= 1) return limit;
-  } else {
-    const auto [at, error] = std::from_chars(text.data(), end, limit.number_);
-    if (error == std::errc() && at == end && limit.number_ > 0) return limit;
-  }
-  throw ConfigError("--max-failures is '" + one_line(text) + "'; expected a number from 1, or a share such as 5%");
-}
-
-bool FailureLimit::reached(std::size_t failed, std::size_t slides) const noexcept {
-  if (!any_ || failed == 0) return false;
-  if (share_ > 0) return static_cast<double>(failed) >= share_ * static_cast<double>(slides);
-  return failed >= number_;
-}
 
 Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOptions& options)
     : config_(config),
@@ -109,7 +66,9 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     places_.emplace(path, start_.todo[i]);
     bytes_.emplace(path, start_.todo_bytes[i]);
   }
-  tell_start();
+  log_skipped(config, start_, manifest_.size());
+  tell_deadly_slides();
+  log_other_results(config, start_);
   failed_ += given_up_.size();
   start_.failed += given_up_.size();
 }
@@ -165,34 +124,8 @@ void Archive::give_up_deadly_slides() {
   }
 }
 
-void Archive::tell_start() const {
-  const std::string name = network_file_system(config_.output.dir);
-  if (!name.empty()) {
-    spdlog::info("{}: on {}, whose locks may not reach other machines: let no other process write here",
-                 config_.output.dir, name);
-  }
-  if (start_.mine < manifest_.size()) {
-    spdlog::info("this shard has {} of {} slides", start_.mine, manifest_.size());
-  }
-  for (const std::string& path : start_.changed)
-    spdlog::warn("{}: has changed since it was done or failed: done again", path);
-  for (const std::string& path : start_.other_inputs) {
-    spdlog::warn("{}: {} changed since it was done or failed: done again", path,
-                 reads_outlines(config_) ? "its outlines, or its mpp in the list, have" : "its mpp in the list has");
-  }
-  for (const std::string& path : start_.vanished) {
-    spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
-  }
-  for (const std::string& unmade : start_.unmade) spdlog::warn("{}: done again", unmade);
-  for (const std::string& damage : start_.damaged) spdlog::warn("{}: done again", damage);
-  if (start_.done > 0) spdlog::info("skipped as done: {} of {} slides", start_.done, start_.mine);
-  if (start_.failed > 0) {
-    spdlog::warn("skipped as failed: {} of {} slides; --retry-failed tries them again", start_.failed, start_.mine);
-  }
-  if (start_.incomplete > 0) {
-    spdlog::warn("skipped as an operator failed on them: {} of {} slides; --retry-failed tries them again",
-                 start_.incomplete, start_.mine);
-  }
+/// Logs slides that this run gives up or tries alone.
+void Archive::tell_deadly_slides() const {
   for (const SlideResult& slide : given_up_) {
     spdlog::error("{}: {}; --retry-failed tries it again", slide.path, slide.error);
   }
@@ -201,16 +134,6 @@ void Archive::tell_start() const {
     spdlog::warn("{}: {}: it is tried alone, behind all others", manifest_[place].path,
                  deaths_of(place) >= deaths_of_suspect ? "two processes died while they worked on it"
                                                        : "an earlier run ended as a file of it couldn't be written");
-  }
-  if (start_.joined && !start_.todo.empty()) {
-    spdlog::warn("{}: holds joined results; with slides of its own the folders can't be joined into it again",
-                 config_.output.dir);
-  }
-  if (start_.left_out > 0) {
-    spdlog::warn(
-        "{} of the slides of earlier runs in {} aren't among these inputs: they stay in {} and are in no table of "
-        "results",
-        start_.left_out, config_.output.dir, ledger_name);
   }
 }
 

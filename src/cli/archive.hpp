@@ -16,27 +16,12 @@
 #include <slidestream/pipeline.hpp>
 #include <slidestream/results.hpp>
 
+#include "cli/failure_limit.hpp"
 #include "cli/run_options.hpp"
 #include "ledger/ledger.hpp"
 #include "output/views.hpp"
 
 namespace slidestream::cli {
-
-/// The longest that a start may go on failing: a number of slides, or a share of them.
-class FailureLimit {
- public:
-  /// "20" or "5%"; empty: none. \throws ConfigError.
-  static FailureLimit parse(const std::string& text);
-  bool reached(std::size_t failed, std::size_t slides) const noexcept;
-  /// As it was given.
-  const std::string& text() const noexcept { return text_; }
-
- private:
-  std::string text_;
-  bool any_ = false;
-  std::size_t number_ = 0;
-  double share_ = 0.0;  ///< instead of the number
-};
 
 /// The ledger of a run and the files that are written from it, kept up to date while slides end.
 class Archive {
@@ -100,7 +85,7 @@ class Archive {
   void give_up_deadly_slides();
   std::int64_t deaths_of(std::size_t place) const;
   bool is_suspect(std::size_t place) const;
-  void tell_start() const;
+  void tell_deadly_slides() const;
   void place_maps();
   bool is_unnamed(const std::string& path) const;
   bool network_is_as_it_was() noexcept;

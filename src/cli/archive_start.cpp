@@ -1,0 +1,78 @@
+#include "cli/archive_start.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <slidestream/error.hpp>
+
+#include "ledger/fingerprint.hpp"
+#include "ledger/identity.hpp"
+#include "ledger/owner.hpp"
+#include "ledger/schema.hpp"
+#include "ledger/shard.hpp"
+
+namespace slidestream::cli {
+
+std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const RunOptions& options) {
+  std::vector<ManifestEntry> manifest(inputs.slides.size());
+  for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i] = {inputs.slides[i], inputs.canonical[i], true};
+  if (options.shard.empty()) return manifest;
+  const Shard shard = parse_shard(options.shard);
+  const Shard::By by = options.shard_by == "size" ? Shard::By::size : Shard::By::path;
+  std::vector<std::uint64_t> sizes;
+  if (by == Shard::By::size) {
+    for (const std::string& path : inputs.slides) {
+      const auto found = look_at(path);
+      sizes.push_back(found ? found->size : 0);
+    }
+  }
+  const std::vector<int> shards = shards_of(inputs.canonical, sizes, shard.count, by);
+  for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i].mine = shards[i] == shard.number;
+  return manifest;
+}
+
+void log_skipped(const Config& config, const LedgerStart& start, std::size_t slides) {
+  const std::string name = network_file_system(config.output.dir);
+  if (!name.empty()) {
+    spdlog::info("{}: on {}, whose locks may not reach other machines: let no other process write here",
+                 config.output.dir, name);
+  }
+  if (start.mine < slides) {
+    spdlog::info("this shard has {} of {} slides", start.mine, slides);
+  }
+  for (const std::string& path : start.changed)
+    spdlog::warn("{}: has changed since it was done or failed: done again", path);
+  for (const std::string& path : start.other_inputs) {
+    spdlog::warn("{}: {} changed since it was done or failed: done again", path,
+                 reads_outlines(config) ? "its outlines, or its mpp in the list, have" : "its mpp in the list has");
+  }
+  for (const std::string& path : start.vanished) {
+    spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
+  }
+  for (const std::string& unmade : start.unmade) spdlog::warn("{}: done again", unmade);
+  for (const std::string& damage : start.damaged) spdlog::warn("{}: done again", damage);
+  if (start.done > 0) spdlog::info("skipped as done: {} of {} slides", start.done, start.mine);
+  if (start.failed > 0) {
+    spdlog::warn("skipped as failed: {} of {} slides; --retry-failed tries them again", start.failed, start.mine);
+  }
+  if (start.incomplete > 0) {
+    spdlog::warn("skipped as an operator failed on them: {} of {} slides; --retry-failed tries them again",
+                 start.incomplete, start.mine);
+  }
+}
+
+void log_other_results(const Config& config, const LedgerStart& start) {
+  if (start.joined && !start.todo.empty()) {
+    spdlog::warn("{}: holds joined results; with slides of its own the folders can't be joined into it again",
+                 config.output.dir);
+  }
+  if (start.left_out > 0) {
+    spdlog::warn(
+        "{} of the slides of earlier runs in {} aren't among these inputs: they stay in {} and are in no table of "
+        "results",
+        start.left_out, config.output.dir, ledger_name);
+  }
+}
+
+}  // namespace slidestream::cli

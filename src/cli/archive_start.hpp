@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <slidestream/config.hpp>
+
+#include "cli/run_options.hpp"
+#include "ledger/ledger.hpp"
+
+namespace slidestream::cli {
+
+/// Lists all slides of the inputs, and which of them are this shard's. \throws ConfigError where the shard makes no
+/// sense.
+std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const RunOptions& options);
+
+/// Logs which slides a run skips, which it does again and why, and whether results lie on a network file system.
+/// \param slides  of all shards
+void log_skipped(const Config& config, const LedgerStart& start, std::size_t slides);
+
+/// Logs what the folder of results holds besides this run's slides.
+void log_other_results(const Config& config, const LedgerStart& start);
+
+}  // namespace slidestream::cli
