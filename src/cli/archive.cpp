@@ -16,7 +16,6 @@
 #include "ledger/ledger_view.hpp"
 #include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
-#include "ledger/schema.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream::cli {

@@ -8,7 +8,6 @@
 
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
-#include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/shard.hpp"
 

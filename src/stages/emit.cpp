@@ -1,7 +1,5 @@
 #include "stages/emit.hpp"
 
-#include <oneapi/tbb/enumerable_thread_specific.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -9,11 +7,10 @@
 
 #include <slidestream/error.hpp>
 
-#include "codec/tile_encoder.hpp"
-#include "runtime/io_threads.hpp"
 #include "stages/gpu/gpu_set.hpp"
 #include "stages/images/copied_tiles.hpp"
 #include "stages/images/output_turns.hpp"
+#include "stages/images/tile_writer.hpp"
 #include "stages/networks.hpp"
 #include "stages/parallel.hpp"
 #include "stages/range_payload.hpp"
@@ -22,15 +19,6 @@ namespace slidestream {
 namespace {
 
 namespace flow = tbb::flow;
-
-/// Pixels that make a task of some milliseconds.
-constexpr std::int64_t pixels_per_task = 4 * 256 * 256;
-
-/// Threads that write. Where devices encode, processors have nothing else to do.
-std::size_t writers(const RunContext& context) {
-  const auto threads = static_cast<std::size_t>(context.threads);
-  return context.gpus == nullptr ? std::clamp<std::size_t>(threads / 2, 2, 8) : std::clamp<std::size_t>(threads, 2, 16);
-}
 
 /// A strip that was computed, or (with `slide` null) the news that the images' band is reduced.
 struct Made {
@@ -45,17 +33,6 @@ struct Piece {
   std::size_t image = 0;
   int piece = 0;
 };
-/// Some of the tiles that a band completed.
-struct Tiles {
-  std::shared_ptr<SlideImages> images;
-  std::size_t image = 0;
-  std::shared_ptr<const std::vector<PyramidTile>> tiles;
-  std::size_t first = 0;
-  std::size_t count = 0;
-  std::shared_ptr<runtime::Slot> slot;
-  std::shared_ptr<const CopiedTiles> copied;  ///< those of level 0 as they are; null: they are encoded
-};
-
 class Emit final : public EmitStage {
  public:
   explicit Emit(EmitSurroundings surroundings)
@@ -65,7 +42,6 @@ class Emit final : public EmitStage {
         delivery_(surroundings.delivery),
         with_band_(std::move(surroundings.with_band)),
         with_parcel_(std::move(surroundings.with_parcel)),
-        encoders_([this] { return Encoders(context_.operators.size()); }),
         turns_([this](const OutputTurns::Turn& turn) { attach_.try_put(turn); }),
         helpers_(graph_, lifetime_, context_.threads),
         networks_(make_all_networks()),
@@ -77,9 +53,9 @@ class Emit final : public EmitStage {
             graph_, flow::serial, [this](const Made& made) { return take(made); }, flow::node_priority_t{4}),
         reduce_(
             graph_, flow::unlimited, [this](const Piece& piece) { return reduce(piece); }, flow::node_priority_t{4}),
-        encode_(
-            graph_, flow::unlimited, [this](const Tiles& tiles) { return encode(tiles); }, flow::node_priority_t{4}),
-        io_(writers(context_)) {
+        tiles_(context_, graph_, lifetime_, [this](const std::shared_ptr<SlideImages>& images) {
+          if (networks_ != nullptr) networks_->look_at(images);
+        }) {
     for (std::size_t i = pool_.not_ready(); i < pool_.size(); ++i) turns_.slot_came_back();
   }
 
@@ -120,15 +96,7 @@ class Emit final : public EmitStage {
 
   void put(const SlideRun& slide, const std::shared_ptr<SlideImages>& images, const Parcel& parcel) override {
     if (slide.failed() || slide.abandoned.load()) images->drop();
-    guard(*images, [&] {
-      for (const Parcel::Piece& piece : parcel.pieces) {
-        if (piece.ends.empty()) {
-          put_pixels(images, parcel, piece);
-        } else {
-          put_encoded(images, parcel, piece);
-        }
-      }
-    });
+    tiles_.send(images, parcel);
   }
 
   void emit(const std::shared_ptr<SlideRun>& slide, const std::shared_ptr<SlideImages>& images, std::size_t strip,
@@ -151,13 +119,6 @@ class Emit final : public EmitStage {
   }
 
  private:
-  /// Of tiles with one side.
-  struct Encoder {
-    int side = 0;
-    std::unique_ptr<TileEncoder> encoder;
-  };
-  using Encoders = std::vector<Encoder>;  ///< by operator, made when first wanted
-
   std::unique_ptr<Networks> make_all_networks() {
     if (!context_.has_networks) return nullptr;
     return make_networks(
@@ -277,7 +238,7 @@ class Emit final : public EmitStage {
     images.handoff.take();
     {
       const runtime::StageMeter::Busy busy(context_.encode);
-      guard(images, [&] { images.images[piece.image].builder->reduce(piece.piece); });
+      tiles_.guard(images, [&] { images.images[piece.image].builder->reduce(piece.piece); });
     }
     images.handoff.give();
     if (images.pieces_left.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -292,17 +253,7 @@ class Emit final : public EmitStage {
       if (images->reducing->images[image.op].rect.height == 0 || image.of_network) continue;
       std::vector<PyramidTile> tiles = image.builder->finish();
       if (image.first_level > 0) put_below(tiles, image.first_level, *images->reducing->copied, image.sink->layout());
-      send_tiles(images, i, std::move(tiles), images->reducing->slot, images->reducing->copied);
-    }
-  }
-
-  void send_tiles(const std::shared_ptr<SlideImages>& images, std::size_t image, std::vector<PyramidTile> made,
-                  const std::shared_ptr<runtime::Slot>& slot, const std::shared_ptr<const CopiedTiles>& copied) {
-    const auto tiles = std::make_shared<const std::vector<PyramidTile>>(std::move(made));
-    const std::int64_t side = images->images[image].sink->layout().tile();
-    const std::size_t at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, pixels_per_task / (side * side)));
-    for (std::size_t first = 0; first < tiles->size(); first += at_once) {
-      encode_.try_put({images, image, tiles, first, std::min(at_once, tiles->size() - first), slot, copied});
+      tiles_.send(images, i, std::move(tiles), images->reducing->slot, images->reducing->copied);
     }
   }
 
@@ -311,131 +262,13 @@ class Emit final : public EmitStage {
                 const std::shared_ptr<runtime::Slot>& slot) {
     const runtime::StageMeter::Busy busy(context_.encode);
     PyramidBuilder& builder = *images->images[image].builder;
-    guard(*images, [&] {
+    tiles_.guard(*images, [&] {
       builder.begin(rows, slot);
       helpers_.for_all(static_cast<std::size_t>(builder.pieces()),
                        [&](std::size_t piece) { builder.reduce(static_cast<int>(piece)); });
       images->handoff.give();
-      send_tiles(images, image, builder.finish(), slot, nullptr);
+      tiles_.send(images, image, builder.finish(), slot, nullptr);
     });
-  }
-
-  /// Tiles of a parcel that the host encodes.
-  void put_pixels(const std::shared_ptr<SlideImages>& images, const Parcel& parcel, const Parcel::Piece& piece) {
-    const SlideImages::Image& image = images->images[piece.image];
-    const PyramidLayout& layout = image.sink->layout();
-    const PixelFormat format = image_of(*context_.operators[image.op])->format;
-    std::vector<PyramidTile> tiles;
-    for (std::int64_t i = 0; i < piece.columns; ++i) {
-      PyramidTile& tile = tiles.emplace_back();
-      tile.level = piece.level;
-      tile.index = {piece.first.column + i, piece.first.row};
-      const Rect rect = layout.rect(piece.level, tile.index);
-      const std::byte* const first = parcel.slot->memory().data() + piece.offset;
-      tile.pixels = {first + i * layout.tile() * static_cast<std::int64_t>(format.pixel_bytes()), piece.pitch, rect,
-                     layout.size(piece.level), format};
-      tile.owner = parcel.slot;
-    }
-    images->handoff.give();
-    send_tiles(images, piece.image, std::move(tiles), parcel.slot, nullptr);
-  }
-
-  /// Those that are as files hold them already.
-  void put_encoded(const std::shared_ptr<SlideImages>& images, const Parcel& parcel, const Parcel::Piece& piece) {
-    ImageSink& sink = *images->images[piece.image].sink;
-    runtime::StageMeter::Busy busy(context_.encode);
-    const std::span<const std::byte> bytes = parcel.slot->memory().subspan(piece.offset);
-    std::uint64_t begin = 0;
-    for (std::int64_t i = 0; i < piece.columns; ++i) {
-      const std::uint64_t end = piece.ends[static_cast<std::size_t>(i)];
-      const TileIndex index = {piece.first.column + i, piece.first.row};
-      if (sink.put(piece.level, index, {bytes.subspan(begin, end - begin), parcel.slot})) drain(images, piece.image);
-      busy.add(1, end - begin);
-      begin = end;
-    }
-  }
-
-  flow::continue_msg encode(const Tiles& work) {
-    const runtime::GraphLifetime::Body body(lifetime_);
-    work.images->handoff.take();
-    SlideImages::Image& image = work.images->images[work.image];
-    runtime::StageMeter::Busy busy(context_.encode);
-    guard(*work.images, [&] {
-      Encoder& own = encoders_.local()[image.op];
-      // Where tiles are copied, their side is each slide's own.
-      if (own.encoder == nullptr || own.side != image.sink->layout().tile()) {
-        own = {image.sink->layout().tile(), image.sink->make_encoder()};
-      }
-      for (std::size_t i = work.first; i < work.first + work.count && !work.images->dropped(); ++i) {
-        const PyramidTile& tile = (*work.tiles)[i];
-        EncodedTile encoded = encoded_tile(tile, work, *own.encoder);
-        busy.add(1, encoded.bytes.size());
-        if (image.sink->put(tile.level, tile.index, std::move(encoded))) drain(work.images, work.image);
-      }
-    });
-    return {};
-  }
-
-  /// A tile's bytes, and the slot that isn't given back before they are written.
-  struct Encoded {
-    std::vector<std::byte> bytes;
-    std::shared_ptr<runtime::Slot> slot;
-    std::shared_ptr<const CopiedTiles> copied = nullptr;
-  };
-
-  static EncodedTile encoded_tile(const PyramidTile& tile, const Tiles& work, TileEncoder& encoder) {
-    if (tile.level == 0 && work.copied != nullptr) {
-      return {work.copied->tile(tile.index), std::make_shared<Encoded>(Encoded{{}, work.slot, work.copied})};
-    }
-    auto bytes = std::make_shared<Encoded>(Encoded{encoder.encode(tile.pixels), work.slot});
-    const std::span<const std::byte> view = bytes->bytes;
-    return {view, std::move(bytes)};
-  }
-
-  void drain(const std::shared_ptr<SlideImages>& images, std::size_t image) {
-    submit([this, held = images, image]() mutable {
-      {
-        runtime::StageMeter::Busy busy(context_.write);
-        guard(*held, [&] {
-          const WrittenTiles written = held->images[image].sink->drain();
-          busy.add(written.tiles, written.bytes);
-        });
-      }
-      held.reset();
-    });
-  }
-
-  /// Runs `work` on a thread that may wait; the graph isn't idle before. The work lets go of what it holds.
-  template <class Work>
-  void submit(Work work) {
-    graph_.reserve_wait();
-    try {
-      io_.submit([this, work = std::move(work)]() mutable {
-        {
-          const runtime::GraphLifetime::Body body(lifetime_);
-          work();
-        }
-        graph_.release_wait();
-      });
-    } catch (...) {
-      graph_.release_wait();
-      throw;
-    }
-  }
-
-  /// A failure to write ends the run, and leaves the slide unfinished.
-  template <class Work>
-  void guard(SlideImages& images, Work&& work) noexcept {
-    try {
-      if (!images.dropped()) work();
-    } catch (...) {
-      images.drop();
-      const auto held = images.weak_from_this().lock();
-      if (networks_ != nullptr && held != nullptr) networks_->look_at(held);
-      // Where storage is full, what other slides write fails, too.
-      if (context_.on_unwritten && !context_.output_failed.load()) context_.on_unwritten(images.slide());
-      context_.on_output_failure(std::current_exception());
-    }
   }
 
   /// Nobody works on the images any more.
@@ -445,7 +278,7 @@ class Emit final : public EmitStage {
       return;
     }
     if (networks_ != nullptr && !images->networks.empty()) networks_->nothing_of(images->networks.front().slide);
-    submit([this, last = std::shared_ptr<SlideImages>(std::move(images))]() mutable {
+    tiles_.submit([this, last = std::shared_ptr<SlideImages>(std::move(images))]() mutable {
       last->handoff.take();
       if (last->finished) {
         deliver(*last);
@@ -473,7 +306,7 @@ class Emit final : public EmitStage {
     if (slide.conclude) slide.conclude(slide.result);
     if (slide.result.done) {
       const runtime::StageMeter::Busy busy(context_.publish);
-      guard(images, [&] { images.publish(); });
+      tiles_.guard(images, [&] { images.publish(); });
       // Its files couldn't be written, and the run ends: it is made anew.
       if (images.dropped()) return;
     }
@@ -488,8 +321,7 @@ class Emit final : public EmitStage {
   std::function<void(Batch&)> with_band_;
   std::function<void(Batch&, std::size_t)> with_parcel_;
   std::atomic<bool> closed_{true};  ///< before the graph begins, and at its end after an exception
-  tbb::enumerable_thread_specific<Encoders> encoders_;
-  runtime::Handoff turn_;  ///< of `order_`
+  runtime::Handoff turn_;           ///< of `order_`
 
   OutputTurns turns_;
   Helpers helpers_;
@@ -499,8 +331,7 @@ class Emit final : public EmitStage {
   flow::function_node<OutputTurns::Turn> attach_;
   flow::function_node<Made> order_;
   flow::function_node<Piece> reduce_;
-  flow::function_node<Tiles> encode_;
-  runtime::IoThreads io_;  ///< ends first
+  TileWriter tiles_;  ///< ends first
 };
 
 }  // namespace
