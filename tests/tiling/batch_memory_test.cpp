@@ -87,5 +87,23 @@ TEST_CASE("a child of a fork takes memory of its own") {
   CHECK(marked(bytes, 3) == 2);
 }
 
+TEST_CASE("memory of batches is used again when it was let go, and not before") {
+  const auto memory = std::make_shared<BatchMemory>(1 << 12, 2);
+  auto first = memory->take();
+  std::uint8_t* const place = first->data();
+  place[0] = 5;
+  CHECK(memory->take()->data() != place);
+  first = nullptr;
+  first = memory->take();
+  const auto second = memory->take();
+  CHECK((first->data() == place || second->data() == place));
+  // What is handed back early stays readable.
+  auto lent = first->data() == place ? first : second;
+  lent->hand_back();
+  const auto other = memory->take();
+  CHECK(other->data() == place);
+  CHECK(lent->data()[0] == 5);
+}
+
 }  // namespace
 }  // namespace slidestream
