@@ -124,6 +124,9 @@ std::string info_text(const Slide& slide, const Style& style) {
     line("channels", std::to_string(info.channels.size()) +
                          ", of which input.channel chooses one: " + listed_channels(info.channels));
   }
+  const bool has_planes =
+      std::ranges::any_of(info.levels, [](const Level& level) { return level.codec == Codec::planes; });
+  if (has_planes) line("samples", "planes apart: tiles of red, of green and of blue");
   line("colour profile", profile_text(slide));
   line("other images", info.associated.empty() ? "none" : listed(info.associated));
   Table levels({"<level", "width", "height", "downsample", "<tile", "<tiles", "<codec", "<colour"});

@@ -27,7 +27,10 @@ struct LevelCoding {
   bool in_items = false;
   /// Pixels of a tile of the file that OpenSlide decodes for one of ours; 0: it doesn't say.
   std::uint64_t pixels_behind = 0;
-  std::uint64_t plane_bytes = 0;  ///< that a plane of a tile takes to decode, where the tile is several
+  // Where tiles are several planes:
+  Codec plane_codec = Codec::none;  ///< of each
+  std::uint64_t plane_bytes = 0;    ///< that a plane of a tile takes to decode
+  std::uint64_t coded_bytes = 0;    ///< of the tiles of all planes in the file
 };
 
 /// Of a level of the slide. \throws std::out_of_range for no such level

@@ -59,7 +59,7 @@ PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* co
 }
 
 DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes) {
-  if (job.limits == nullptr || job.limits->decode_memory == nullptr) return {};
+  if (job.has_memory || job.limits == nullptr || job.limits->decode_memory == nullptr) return {};
   const Slide::Impl& slide = *job.limits;
   bytes += job.beside;
   const auto mib = [](std::uint64_t number) { return std::to_string((number + (1U << 20) - 1) >> 20) + " MiB"; };

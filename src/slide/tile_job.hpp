@@ -26,6 +26,8 @@ struct TileJob {
   const Slide::Impl* limits = nullptr;
   /// Bytes that the caller has for the tile, beside what decoding it takes.
   std::uint64_t beside = 0;
+  /// The memory that decoding takes is taken already, with that of other tiles.
+  bool has_memory = false;
 
   /// Row `y` of the tile in `out`; null when it isn't wanted.
   std::uint8_t* row(std::int64_t y) const noexcept { return row_of(out, y); }
@@ -40,8 +42,8 @@ struct TileJob {
   }
 };
 
-/// Memory for decoding the tile, of the `DecodeMemory` of `limits`; none is needed where there is none. \throws
-/// SlideError when that is never as much, StoppedError when the slide's work is given up.
+/// Memory for decoding the tile, of the `DecodeMemory` of `limits`; none where there is none, or with `has_memory`.
+/// \throws SlideError when that is never as much, StoppedError when the slide's work is given up.
 DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes);
 
 /// Lets the caller of the slide give up a tile that takes long. A tile that takes a second or less is always finished.

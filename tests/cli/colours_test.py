@@ -171,6 +171,101 @@ class Colours(Case):
             found = self.pixels(slide, "-s", f"input.channel={channel}", "-s", "identity.colour=luminance")
             self.assertTrue((found == self.image[..., channel]).all())
 
+    def assertPlanes(self, slide, image):
+        """Every way to pixels gives what tifffile reads."""
+        self.assertTrue((tifffile.TiffFile(slide).pages[0].asarray().transpose(1, 2, 0) == image).all())
+        self.assertTrue((self.pixels(slide) == image).all())
+        grey = self.pixels(slide, "-s", "identity.colour=luminance")
+        twin = write(self.folder / "twin.tif", Directory(image.shape[1], image.shape[0], map(numpy.ndarray.tobytes, tiles(image))))
+        self.assertTrue((grey == self.pixels(twin, "-s", "identity.colour=luminance")).all())
+        shown = self.assertDone(run("info", slide)).stdout
+        self.assertRegex(shown, r"samples +planes apart: tiles of red, of green and of blue\n")
+        self.assertEqual(json.loads(run("info", "--json", slide).stdout)["levels"][0]["codec"], "planes")
+
+    def test_planes_as_tifffile_writes_them(self):
+        apart = self.image.transpose(2, 0, 1)
+        options = {"photometric": "rgb", "planarconfig": "separate"}
+        for compression in None, "zlib", "lzma":
+            for layout in {"tile": (SIDE, SIDE)}, {"rowsperstrip": 64}, {"rowsperstrip": 600}:
+                with self.subTest(compression=compression, **layout):
+                    slide = self.folder / "apart.tif"
+                    tifffile.imwrite(slide, apart, compression=compression, **layout, **options)
+                    self.assertPlanes(slide, self.image)
+
+    def test_planes_as_pillow_reads_them(self):
+        """Of libtiff's codecs, as Pillow can't write planes and tifffile can't compress by itself."""
+        for name, number in ("tiff_lzw", 5), ("packbits", 32773):
+            strips = []
+            for plane in range(3):
+                for y in range(0, 600, 64):
+                    out = io.BytesIO()
+                    Image.fromarray(self.image[y:y + 64, :, plane]).save(out, "TIFF", compression=name)
+                    with tifffile.TiffFile(out) as one:
+                        self.assertEqual(len(one.pages[0].dataoffsets), 1)
+                        at, length = one.pages[0].dataoffsets[0], one.pages[0].databytecounts[0]
+                        strips.append(out.getvalue()[at:at + length])
+            slide = write(self.folder / "apart.tif",
+                          Directory(700, 600, strips, rows=64, compression=number).set(284, SHORT, 2))
+            self.assertTrue((numpy.asarray(Image.open(slide)) == self.image).all(), name)
+            self.assertTrue((self.pixels(slide) == self.image).all(), name)
+
+    def test_a_pyramid_of_planes(self):
+        """As bfconvert writes it: OME-XML, smaller levels as SubIFDs, samples apart in all."""
+        levels = [self.image, self.image[::2, ::2], self.image[::4, ::4]]
+        slide = self.folder / "apart.ome.tif"
+        options = {"photometric": "rgb", "planarconfig": "separate", "tile": (SIDE, SIDE), "compression": "zlib"}
+        with tifffile.TiffWriter(slide, bigtiff=True) as file:
+            file.write(levels[0].transpose(2, 0, 1), subifds=2, **options,
+                       metadata={"axes": "CYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5})
+            for level in levels[1:]:
+                file.write(level.transpose(2, 0, 1), subfiletype=1, **options)
+        self.assertPlanes(slide, self.image)
+        found = json.loads(run("info", "--json", slide).stdout)
+        self.assertEqual([(level["width"], level["codec"]) for level in found["levels"]],
+                         [(700, "planes"), (350, "planes"), (175, "planes")])
+        self.assertEqual((found["format"], found["mpp"], found["channels"]), ("ome-tiff", 0.5, []))
+        for number, level in enumerate(levels):
+            self.assertTrue((self.pixels(slide, "--level", number) == level).all(), number)
+        result = run("convert", slide, self.folder / "copy.ome.tif", "--compression", "copy")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("its tiles can't be copied: they are planes, not JPEG", result.stderr)
+
+    def test_planes_of_jpeg(self):
+        stored = [coded(tile, "JPEG", quality=90) for i in range(3) for tile in tiles(self.image[..., i])]
+        slide = write(self.folder / "apart.tif", Directory(700, 600, stored, compression=JPEG).set(284, SHORT, 2))
+        decoded = [numpy.asarray(Image.open(io.BytesIO(tile))) for tile in stored]
+        expected = numpy.stack([joined(decoded[9 * i:9 * i + 9], 600, 700) for i in range(3)], axis=2)
+        self.assertTrue((self.pixels(slide) == expected).all())
+        # DICOM says what the pixels went through.
+        made = self.folder / "made.dicom"
+        self.assertDone(run("convert", slide, made, "--compression", "none", "-s", "input.mpp=0.5"))
+        content = (made / "level-0.dcm").read_bytes()
+        for element in b"\x28\0\x10\x21CS\x02\x0001", b"\x28\0\x14\x21CS\x0c\0ISO_10918_1 ":
+            self.assertIn(element, content)
+
+    def test_the_tag_says_how_samples_lie(self):
+        """Whatever OME-XML calls interleaved, and however many samples it gives a channel."""
+        three = "".join(f'<Channel ID="Channel:0:{i}" SamplesPerPixel="1"/>' for i in range(3))
+        for xml in ONE_CHANNEL, ome(three):
+            for said in "true", "false":
+                text = xml.replace("<Pixels ", f'<Pixels Interleaved="{said}" ')
+                chunky = Directory(700, 600, map(numpy.ndarray.tobytes, tiles(self.image)), description=text)
+                apart = Directory(700, 600, (tile.tobytes() for i in range(3) for tile in tiles(self.image[..., i])),
+                                  description=text).set(284, SHORT, 2)
+                for directory in chunky, apart:
+                    slide = write(self.folder / "said.ome.tif", directory)
+                    self.assertTrue((self.pixels(slide) == self.image).all(), (text, directory is apart))
+
+    def test_planes_that_do_not_fit(self):
+        stored = [tile.tobytes() for i in range(3) for tile in tiles(self.image[..., i])]
+        slide = self.folder / "apart.tif"
+        for count in 9, 26, 28:
+            write(slide, Directory(700, 600, (stored + stored)[:count]).set(284, SHORT, 2))
+            self.assertOneLine(run("info", slide), 1, "apart.tif",
+                               f"TileOffsets has {count} values, expected 27 for 3 planes of 3 x 3 tiles")
+        write(slide, Directory(700, 600, [*stored[:12], stored[12][:99], *stored[13:]]).set(284, SHORT, 2))
+        self.pixels(slide, fails="tile 3 (column 0, row 1): its green plane: 99 bytes of samples, expected 65536")
+
     def test_a_file_of_a_set(self):
         channels = "".join(f'<Channel ID="Channel:0:{i}" Name="{name}" SamplesPerPixel="1"/>' for i, name in enumerate("ABC"))
         data = "".join(f'<TiffData IFD="0" FirstC="{i}" PlaneCount="1"><UUID FileName="{name}.tif">urn:uuid:{i}</UUID></TiffData>'

@@ -333,3 +333,22 @@ def test_a_region_has_the_colours_that_are_asked_for(with_profile):
     for name in ("file", "srgb"):
         with pytest.raises(ss.Error, match="this slide was closed"):
             colour_of(slide, colour=name)
+
+
+def test_planes_are_read_as_colours(tmp_path):
+    """Red, green and blue in tiles of their own, with regions and windows across them."""
+    pixels = numpy.random.default_rng(7).integers(0, 256, (256, 384, 3), dtype=numpy.uint8)
+    stored = [pixels[y:y + 128, x:x + 128, i].tobytes() for i in range(3) for y in (0, 128) for x in (0, 128, 256)]
+    directory = tagged_tiff.Directory(384, 256, stored, tile=128).set(284, tagged_tiff.SHORT, 2)
+    path = str(tagged_tiff.write(tmp_path / "apart.tif", directory))
+    slide = ss.Slide(path)
+    assert (slide.codec, slide.dimensions) == ("planes", (384, 256))
+    assert numpy.array_equal(slide.read_region((0, 0), 0, (384, 256)), pixels)
+    assert numpy.array_equal(slide.read_region((101, 67), 0, (200, 150)), pixels[67:217, 101:301])
+    found = 0
+    for batch in ss.tiles(path, size=(100, 60), step=(90, 70), batch=4):
+        for i in range(batch.count):
+            x, y = batch.coords[i]
+            assert numpy.array_equal(batch.pixels[i], pixels[y:y + 60, x:x + 100])
+            found += 1
+    assert found > 6

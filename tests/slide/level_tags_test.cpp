@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <tiffio.h>
 
 #include <slidestream/slide.hpp>
 
@@ -41,7 +42,16 @@ TEST_CASE("what isn't supported is refused with the tag's name and value") {
   check([](Dir d) { d.set(339, short_, {2, 2, 2}); }, "SampleFormat 2");
   check([](Dir d) { d.set(339, short_, {3, 3, 3}); }, "SampleFormat 3");
   check([](Dir d) { d.set(339, short_, {4, 4, 4}); }, "");
-  check([](Dir d) { d.set_short(284, 2); }, "PlanarConfiguration 2");
+  check([](Dir d) { d.set_short(284, 2); }, "TileOffsets has 4 values, expected 12 for 3 planes of 2 x 2 tiles");
+  check([](Dir d) { d.set_short(284, 2).tiles.resize(12, Bytes(32 * 16)); }, "TileByteCounts of number 0 is 1536, but");
+  check([](Dir d) { d.set_short(284, 2).tiles.assign(12, Bytes(32 * 16)); }, "");
+  check([](Dir d) { d.set_short(284, 3); }, "PlanarConfiguration 3 isn't supported; supported: 1 contiguous, 2");
+  check([](Dir d) { d.set_short(284, 2).set_short(262, 6).set_short(259, 7); },
+        "PlanarConfiguration 2 isn't supported with YCbCr; supported: 1 contiguous");
+  if (TIFFIsCODECConfigured(COMPRESSION_WEBP) == 1) {
+    check([](Dir d) { d.set_short(284, 2).set_short(259, COMPRESSION_WEBP); },
+          "PlanarConfiguration 2 isn't supported with webp; supported: 1 contiguous");
+  }
   check([](Dir d) { d.set_short(266, 2); }, "FillOrder 2");
   check([](Dir d) { d.set_short(262, 3); }, "PhotometricInterpretation 3", 1);
   check([](Dir d) { d.set_short(262, 5); }, "PhotometricInterpretation 5", 4);

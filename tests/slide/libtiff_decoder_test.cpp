@@ -23,7 +23,8 @@ struct Layout {
   std::uint16_t compression = COMPRESSION_NONE;
   std::uint16_t photometric = PHOTOMETRIC_RGB;
   std::uint16_t predictor = 1;
-  int channels = 0;  ///< samples behind the colour's that ExtraSamples calls unspecified
+  int channels = 0;    ///< samples behind the colour's that ExtraSamples calls unspecified
+  bool apart = false;  ///< each sample has tiles of its own
 };
 
 /// Writes a picture with libtiff.
@@ -36,7 +37,7 @@ std::filesystem::path write_tiff(const TemporaryFolder& folder, const Picture& p
   TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, picture.height);
   TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
   TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, picture.samples);
-  TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, layout.apart ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);
   TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, layout.photometric);
   TIFFSetField(tiff, TIFFTAG_COMPRESSION, layout.compression);
   const std::vector<std::uint16_t> extra(static_cast<std::size_t>(layout.channels), EXTRASAMPLE_UNSPECIFIED);
@@ -52,15 +53,19 @@ std::filesystem::path write_tiff(const TemporaryFolder& folder, const Picture& p
     TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, tile_height);
   }
   std::uint32_t index = 0;
-  for (int y = 0; y < picture.height; y += tile_height) {
-    for (int x = 0; x < picture.width; x += tile_width) {
-      const int rows = layout.tile > 0 ? tile_height : std::min(tile_height, picture.height - y);
-      Picture part = cut(picture, x, y, tile_width, rows);
-      const auto size = static_cast<tmsize_t>(part.data.size());
-      const tmsize_t done = layout.tile > 0 ? TIFFWriteEncodedTile(tiff, index, part.data.data(), size)
-                                            : TIFFWriteEncodedStrip(tiff, index, part.data.data(), size);
-      REQUIRE(done == size);
-      ++index;
+  const int planes = layout.apart ? picture.samples : 1;
+  for (int plane = 0; plane < planes; ++plane) {
+    for (int y = 0; y < picture.height; y += tile_height) {
+      for (int x = 0; x < picture.width; x += tile_width) {
+        const int rows = layout.tile > 0 ? tile_height : std::min(tile_height, picture.height - y);
+        Picture part = cut(picture, x, y, tile_width, rows);
+        if (layout.apart) part = {tile_width, rows, 1, sample(part, plane)};
+        const auto size = static_cast<tmsize_t>(part.data.size());
+        const tmsize_t done = layout.tile > 0 ? TIFFWriteEncodedTile(tiff, index, part.data.data(), size)
+                                              : TIFFWriteEncodedStrip(tiff, index, part.data.data(), size);
+        REQUIRE(done == size);
+        ++index;
+      }
     }
   }
   TIFFClose(tiff);
@@ -161,6 +166,65 @@ TEST_CASE("one of several channels is read as grey") {
           CHECK(read_level(*slide) == sample(picture, channel));
           CHECK(read_level_rgb(*slide) == rgb_of({70, 50, 1, sample(picture, channel)}));
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("samples that lie apart are read as those side by side") {
+  const TemporaryFolder folder;
+  for (const int samples : {3, 4}) {
+    const Picture picture = make_picture(70, 50, samples, 10);
+    for (const auto& entry : codecs) {
+      const std::uint16_t compression = entry.first;
+      const Codec codec = entry.second;
+      if (TIFFIsCODECConfigured(compression) != 1) continue;
+      const bool predicts = codec == Codec::lzw || codec == Codec::deflate || codec == Codec::zstd;
+      for (const int tile : {32, 0}) {
+        for (std::uint16_t predictor = 1; predictor <= (predicts ? 2 : 1); ++predictor) {
+          CAPTURE(name(codec));
+          CAPTURE(tile);
+          CAPTURE(predictor);
+          Layout layout{.tile = tile, .compression = compression, .predictor = predictor};
+          const auto twin = Slide::open(write_tiff(folder, picture, layout));
+          const auto luminance = read_level(*twin);
+          layout.apart = true;
+          const auto slide = Slide::open(write_tiff(folder, picture, layout));
+          CHECK(twin->info().levels[0].codec == codec);
+          CHECK(slide->info().levels[0].codec == Codec::planes);
+          CHECK(slide->info().levels[0].colour == Colour::rgb);
+          CHECK(slide->info().levels[0].tiled == (tile > 0));
+          CHECK(read_level_rgb(*slide) == rgb_of(picture));
+          CHECK(read_level(*slide) == luminance);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a sample that lies apart is read alone, where it is grey or a channel") {
+  const TemporaryFolder folder;
+  for (const auto compression : std::array<std::uint16_t, 3>{COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_LERC}) {
+    if (TIFFIsCODECConfigured(compression) != 1) continue;
+    for (const int tile : {32, 0}) {
+      Layout layout{.tile = tile, .compression = compression, .photometric = PHOTOMETRIC_MINISBLACK, .apart = true};
+      const Picture with_alpha = make_picture(70, 50, 2, 11);
+      const auto grey = Slide::open(write_tiff(folder, with_alpha, layout));
+      CHECK(grey->info().levels[0].colour == Colour::grey);
+      CHECK(grey->info().levels[0].codec != Codec::planes);
+      CHECK(read_level(*grey) == sample(with_alpha, 0));
+      for (const auto photometric : std::array<std::uint16_t, 2>{PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_RGB}) {
+        const Picture picture = make_picture(70, 50, 5, 12);
+        layout.photometric = photometric;
+        layout.channels = photometric == PHOTOMETRIC_RGB ? 2 : 4;
+        const auto path = write_tiff(folder, picture, layout);
+        CHECK(open_error(path).find("has 5 channels") != std::string::npos);
+        for (int channel = 0; channel < 5; ++channel) {
+          const auto slide = Slide::open(path, {.channel = channel});
+          CHECK(slide->info().channels.size() == 5);
+          CHECK(read_level(*slide) == sample(picture, channel));
+        }
+        CHECK(open_error(path, {.channel = 5}).find("input.channel is 5") != std::string::npos);
       }
     }
   }

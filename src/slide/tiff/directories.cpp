@@ -412,8 +412,9 @@ class DirectoryReader {
   void add_level(const RawDirectory& directory) {
     Level level;
     LevelCoding coding;
-    read_level(raw_, budget_, directory, file_, options_, is_aperios_, level, coding, slide_.info.warnings);
     TiffContainer::LevelPlace place;
+    place.planes =
+        read_level(raw_, budget_, directory, file_, options_, is_aperios_, level, coding, slide_.info.warnings);
     place.directory = directory.offset;
     if (const RawEntry* icc = directory.find(TIFFTAG_ICCPROFILE)) place.icc = *icc;
     container_.add_level(std::move(place));

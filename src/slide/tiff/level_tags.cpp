@@ -166,7 +166,8 @@ Colour colour_of(const Tags& tags, Codec codec, std::uint64_t compression, std::
 
 /// Samples beyond the colour's are channels where ExtraSamples calls them unspecified; otherwise they are alpha, which
 /// is ignored. Of several channels one is read, as grey.
-void choose_sample(const Tags& tags, const OpenOptions& options, Level& level, LevelCoding& coding) {
+/// \param apart  whether each sample has tiles of its own
+void choose_sample(const Tags& tags, const OpenOptions& options, bool apart, Level& level, LevelCoding& coding) {
   constexpr std::uint64_t unspecified = 0;
   const bool rgb = level.colour == Colour::rgb || level.colour == Colour::ycbcr;
   const std::vector<std::uint64_t> extra =
@@ -177,14 +178,29 @@ void choose_sample(const Tags& tags, const OpenOptions& options, Level& level, L
   const Channels channels{coding.channels, coding.channels, {}, rgb};
   coding.first_sample = static_cast<int>(chosen_channel(tags.path(), channels, options));
   if (!several) return;
-  if (level.codec == Codec::jpeg || level.codec == Codec::jpeg2000) {
+  if (!apart && (level.codec == Codec::jpeg || level.codec == Codec::jpeg2000)) {
     tags.refuse(std::string(options.channel_name) + " can't choose among the samples of " +
                 std::string(name(level.codec)) + " tiles");
   }
   if (rgb) level.colour = Colour::grey;
 }
 
-void check_samples(const Tags& tags, const OpenOptions& options, Level& level, LevelCoding& coding) {
+/// Whether samples lie in planes, each with tiles of its own. One sample a pixel is the same in both ways.
+bool has_planes(const Tags& tags, const Level& level) {
+  if (tags.number_or(1, TIFFTAG_SAMPLESPERPIXEL, "SamplesPerPixel") == 1) return false;
+  const std::uint64_t planar = tags.number_or(PLANARCONFIG_CONTIG, TIFFTAG_PLANARCONFIG, "PlanarConfiguration");
+  if (planar == PLANARCONFIG_CONTIG) return false;
+  if (planar != PLANARCONFIG_SEPARATE) tags.refuse("PlanarConfiguration", planar, "1 contiguous, 2 separate planes");
+  const auto refuse_with = [&tags](const char* other) {
+    tags.refuse(std::string("PlanarConfiguration 2 isn't supported with ") + other + "; supported: 1 contiguous");
+  };
+  if (level.colour == Colour::ycbcr) refuse_with("YCbCr");
+  if (level.codec == Codec::webp) refuse_with("webp");  // it holds no single planes
+  return true;
+}
+
+/// Returns whether samples lie in planes.
+bool check_samples(const Tags& tags, const OpenOptions& options, Level& level, LevelCoding& coding) {
   for (const std::uint64_t bits : tags.numbers_or(1, TIFFTAG_BITSPERSAMPLE, "BitsPerSample")) {
     if (bits != 8) tags.refuse("BitsPerSample", bits, "8");
   }
@@ -197,10 +213,7 @@ void check_samples(const Tags& tags, const OpenOptions& options, Level& level, L
     const std::uint64_t value = tags.number_or(only, tag, name);
     if (value != only) tags.refuse(name, value, supported);
   };
-  // One sample a pixel is the same in both ways.
-  if (tags.number_or(1, TIFFTAG_SAMPLESPERPIXEL, "SamplesPerPixel") != 1) {
-    require(TIFFTAG_PLANARCONFIG, "PlanarConfiguration", PLANARCONFIG_CONTIG, "1 contiguous");
-  }
+  const bool apart = has_planes(tags, level);
   require(TIFFTAG_ORIENTATION, "Orientation", ORIENTATION_TOPLEFT,
           "1, the first pixel at the upper left; turn the image and write it again");
   require(TIFFTAG_FILLORDER, "FillOrder", FILLORDER_MSB2LSB, "1");
@@ -213,11 +226,12 @@ void check_samples(const Tags& tags, const OpenOptions& options, Level& level, L
   const bool may_be_channels = samples > colours && samples <= most_samples && tags.has(TIFFTAG_EXTRASAMPLES);
   if (one_alpha_at_most || may_be_channels) {
     coding.samples = static_cast<int>(samples);
-    choose_sample(tags, options, level, coding);
+    choose_sample(tags, options, apart, level, coding);
   }
   if (!one_alpha_at_most && coding.channels == 1) {
     tags.refuse("SamplesPerPixel", samples, grey ? "1 or 2 for grey" : "3 or 4 for colour");
   }
+  return apart;
 }
 
 void read_geometry(const Tags& tags, bool tiled, const OpenOptions& options, Level& level) {
@@ -261,20 +275,24 @@ void check_tile_size(const Tags& tags, const Level& level, const LevelCoding& co
 
 /// Without compression a tile's length says its size, too: where it is more, rows would lie elsewhere than they are
 /// looked for. One strip is the whole image, and what is behind it moves nothing.
-void check_sample_bytes(const Tags& tags, const Level& level, const LevelCoding& coding, const std::string& name) {
-  if (coding.tiles.size() == 1 && !level.tiled) return;
-  const auto most = static_cast<std::uint64_t>(level.tile_width * level.tile_height * coding.samples);
+void check_sample_bytes(const Tags& tags, const Level& level, const LevelCoding& coding, std::uint64_t planes,
+                        const std::string& name) {
+  if (coding.tiles.size() == planes && !level.tiled) return;
+  const std::uint64_t samples = static_cast<std::uint64_t>(coding.samples) / planes;
+  const std::uint64_t most = static_cast<std::uint64_t>(level.tile_width * level.tile_height) * samples;
   const auto longer = std::ranges::find_if(coding.tiles, [most](const TileRange& tile) { return tile.length > most; });
   if (longer == coding.tiles.end()) return;
   tags.refuse(name + " of number " + std::to_string(longer - coding.tiles.begin()) + " is " +
-              std::to_string(longer->length) + ", but " + tile_size(level) + " with " + std::to_string(coding.samples) +
-              (coding.samples == 1 ? " sample" : " samples") + " a pixel takes " + std::to_string(most));
+              std::to_string(longer->length) + ", but " + tile_size(level) + " with " + std::to_string(samples) +
+              (samples == 1 ? " sample" : " samples") + " a pixel takes " + std::to_string(most));
 }
 
 /// Tile arrays straight from the file: libtiff would fill up what is missing and estimate what looks odd.
+/// \param planes  that each have all tiles, one plane's behind the other's
 void read_tile_ranges(const Tags& tags, const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory,
-                      const Level& level, LevelCoding& coding) {
-  const std::uint64_t expected = static_cast<std::uint64_t>(level.columns) * static_cast<std::uint64_t>(level.rows);
+                      const Level& level, std::uint64_t planes, LevelCoding& coding) {
+  const std::uint64_t of_plane = static_cast<std::uint64_t>(level.columns) * static_cast<std::uint64_t>(level.rows);
+  const std::uint64_t expected = of_plane * planes;
   const auto find = [&](std::uint16_t tile_tag, std::uint16_t strip_tag, const std::string& name) {
     // libtiff takes either tag for either layout, and so do we.
     const RawEntry* entry = directory.find(level.tiled ? tile_tag : strip_tag);
@@ -283,7 +301,8 @@ void read_tile_ranges(const Tags& tags, const RawTiff& raw, OpenBudget& budget, 
     tags.refuse_twice(entry->tag, name);
     if (entry->count != expected) {
       tags.refuse(name + " has " + std::to_string(entry->count) + " values, expected " + std::to_string(expected) +
-                  " for " + std::to_string(level.columns) + " x " + std::to_string(level.rows) +
+                  " for " + (planes == 1 ? "" : std::to_string(planes) + " planes of ") +
+                  std::to_string(level.columns) + " x " + std::to_string(level.rows) +
                   (level.tiled ? " tiles" : " strips"));
     }
     return entry;
@@ -297,7 +316,7 @@ void read_tile_ranges(const Tags& tags, const RawTiff& raw, OpenBudget& budget, 
   raw.for_each_value(*offsets_at, offsets, [&](std::uint64_t offset) { coding.tiles.push_back({offset, 0}); });
   auto tile = coding.tiles.begin();
   raw.for_each_value(*lengths_at, lengths, [&](std::uint64_t length) { (tile++)->length = length; });
-  if (level.codec == Codec::none) check_sample_bytes(tags, level, coding, lengths);
+  if (level.codec == Codec::none) check_sample_bytes(tags, level, coding, planes, lengths);
 }
 
 void read_jpeg_tables(const Tags& tags, const RawTiff& raw, const RawDirectory& directory, LevelCoding& coding) {
@@ -358,11 +377,21 @@ void warn_of_sides(const Level& level, std::vector<std::string>& warnings) {
 /// Whether tiles of the level are decoded through a libtiff handle.
 bool is_libtiffs(Codec codec) { return codec != Codec::none && codec != Codec::jpeg && codec != Codec::jpeg2000; }
 
+/// libtiff must be able to read the directory, too, as it decodes its tiles.
+void check_by_libtiff(const Tags& tags, OpenBudget& budget, const RawDirectory& directory, const File& file) {
+  TiffFile tiff(file, TiffFile::most_directory_bytes);
+  const bool is_read = tiff.set_directory(directory.offset);
+  budget.take_bytes(tiff.bytes_read());
+  if (!is_read) {
+    tags.refuse("directory at byte " + std::to_string(directory.offset) + " can't be read: " + tiff.message());
+  }
+}
+
 }  // namespace
 
-void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
-                const OpenOptions& options, bool is_aperios, Level& level, LevelCoding& coding,
-                std::vector<std::string>& warnings) {
+LevelPlanes read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
+                       const OpenOptions& options, bool is_aperios, Level& level, LevelCoding& coding,
+                       std::vector<std::string>& warnings) {
   const Tags tags(raw, directory, file);
   const std::uint64_t compression = tags.number_or(COMPRESSION_NONE, TIFFTAG_COMPRESSION, "Compression");
   level.codec = codec_of(tags, compression);
@@ -370,21 +399,17 @@ void read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& dire
   level.colour = colour_of(tags, level.codec, compression, photometric, is_aperios);
   coding.tiles_say_colour =
       level.codec == Codec::jpeg && (level.colour == Colour::rgb || level.colour == Colour::ycbcr);
-  check_samples(tags, options, level, coding);
+  const bool apart = check_samples(tags, options, level, coding);
   check_predictor(tags, level.codec);
   warn_of_colours(tags, level, warnings);
   read_geometry(tags, directory.has_tiles(), options, level);
   check_tile_size(tags, level, coding);
   warn_of_sides(level, warnings);
-  read_tile_ranges(tags, raw, budget, directory, level, coding);
+  const std::uint64_t planes = apart ? static_cast<std::uint64_t>(coding.samples) : 1;
+  read_tile_ranges(tags, raw, budget, directory, level, planes, coding);
   if (level.codec == Codec::jpeg) read_jpeg_tables(tags, raw, directory, coding);
-  if (!is_libtiffs(level.codec)) return;
-  TiffFile tiff(file, TiffFile::most_directory_bytes);
-  const bool is_read = tiff.set_directory(directory.offset);
-  budget.take_bytes(tiff.bytes_read());
-  if (!is_read) {
-    tags.refuse("directory at byte " + std::to_string(directory.offset) + " can't be read: " + tiff.message());
-  }
+  if (is_libtiffs(level.codec)) check_by_libtiff(tags, budget, directory, file);
+  return apart ? take_planes(level, coding) : LevelPlanes();
 }
 
 }  // namespace slidestream

@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "slide/decode_memory.hpp"
+#include "slide/jpeg2000_decoder.hpp"
+#include "slide/jpeg_decoder.hpp"
+#include "slide/tiff/plane_tiles.hpp"
 #include "slide/tiff/tiff_container.hpp"
 #include "slide/tile_job.hpp"
 #include "slide/uncompressed.hpp"
@@ -50,6 +53,46 @@ void TiffPool::give_back(std::unique_ptr<TiffFile> handle) {
 }
 
 void TiffContainer::decode(const TileJob& job, std::span<const std::byte> bytes, TileScratch& scratch) const {
+  if (job.level.codec != Codec::planes) {
+    const auto tile = static_cast<std::uint64_t>(job.index);
+    return decode_by_libtiff(job, levels_[job.level_index].planes.first_tile + tile, bytes, scratch);
+  }
+  JpegDecoder jpeg;
+  decode_planes(job, [&](std::size_t plane, const HostPixels& out) { decode_plane(job, plane, out, jpeg, scratch); });
+}
+
+void TiffContainer::decode_plane(const TileJob& job, std::size_t plane, const HostPixels& out, JpegDecoder& jpeg,
+                                 TileScratch& scratch) const {
+  const LevelPlanes& planes = levels_[job.level_index].planes;
+  const Level& level = planes.level;
+  const std::uint64_t tile =
+      plane * static_cast<std::uint64_t>(level.columns * level.rows) + static_cast<std::uint64_t>(job.index);
+  const std::vector<std::byte> bytes = read_plane_tile(job.slide, level, planes.coding.tiles[tile]);
+  const TileJob one{.slide = job.slide,
+                    .level_index = job.level_index,
+                    .level = level,
+                    .coding = planes.coding,
+                    .index = job.index,
+                    .demand = demand_for(level, false, job.index, out.format),
+                    .from_x = job.from_x,
+                    .from_y = job.from_y,
+                    .out = out,
+                    .limits = job.limits,
+                    .has_memory = true};
+  switch (level.codec) {
+    case Codec::none:
+      return decode_uncompressed(one, bytes);
+    case Codec::jpeg:
+      return jpeg.decode(one, bytes);
+    case Codec::jpeg2000:
+      return decode_jpeg2000(one, bytes);
+    default:
+      return decode_by_libtiff(one, tile, bytes, scratch);
+  }
+}
+
+void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, std::span<const std::byte> bytes,
+                                      TileScratch& scratch) const {
   const DecodeMemory::Lease memory =
       memory_for(job, decoding_bytes(job.slide.coded_level(job.level_index), job.coding));
   const std::size_t size = needed_sample_bytes(job);
@@ -71,7 +114,7 @@ void TiffContainer::decode(const TileJob& job, std::span<const std::byte> bytes,
   tiff.clear_message();
   // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
   void* input = const_cast<std::byte*>(bytes.data());
-  const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(job.index), input,
+  const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(tile), input,
                                           static_cast<tmsize_t>(bytes.size()), samples, static_cast<tmsize_t>(size));
   if (done != 1) throw TileError("libtiff: " + tiff.message());
   if (!is_large) handle.give_back();

@@ -32,6 +32,12 @@ IccProfile TiffContainer::icc_profile(std::size_t level) const {
   return read_icc_profile(file_, entry.value_at, entry.count);
 }
 
+std::uint64_t TiffContainer::kept_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const LevelPlace& level : levels_) bytes += level.planes.kept_bytes();
+  return bytes;
+}
+
 void TiffContainer::make_associated(std::size_t level) {
   associated_.push_back(levels_.at(level).directory);
   levels_.erase(levels_.begin() + static_cast<std::ptrdiff_t>(level));

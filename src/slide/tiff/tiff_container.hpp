@@ -14,10 +14,13 @@
 
 #include "slide/container.hpp"
 #include "slide/slide_impl.hpp"
+#include "slide/tiff/level_planes.hpp"
 #include "slide/tiff/raw_directory.hpp"
 #include "slide/tiff/tiff_file.hpp"
 
 namespace slidestream {
+
+class JpegDecoder;
 
 /// libtiff handles standing at one directory, for the codecs that libtiff owns. One handle serves one thread at a time,
 /// so there come to be as many as threads decode at once. In a child of a fork none is kept, as it may have the lock as
@@ -41,6 +44,7 @@ class TiffContainer final : public Container {
   struct LevelPlace {
     std::uint64_t directory = 0;  ///< offset
     RawEntry icc;                 ///< its ICC profile; with a count of 0: it has none
+    LevelPlanes planes;           ///< where samples lie apart
     std::unique_ptr<TiffPool> pool = std::make_unique<TiffPool>();
   };
 
@@ -54,10 +58,17 @@ class TiffContainer final : public Container {
   AssociatedImage read_associated(std::size_t index, const std::string& name) const override;
   bool guesses_levels() const noexcept override { return true; }
   void make_associated(std::size_t level) override;
-  /// By libtiff: LZW, Deflate, Zstd, WebP, LZMA, LERC, PackBits.
+  std::uint64_t kept_bytes() const noexcept override;
+  /// By libtiff: LZW, Deflate, Zstd, WebP, LZMA, LERC, PackBits. Planes of red, green and blue by their own codec.
   void decode(const TileJob& job, std::span<const std::byte> bytes, TileScratch& scratch) const override;
 
  private:
+  /// `tile` is its number in the directory.
+  void decode_by_libtiff(const TileJob& job, std::uint64_t tile, std::span<const std::byte> bytes,
+                         TileScratch& scratch) const;
+  void decode_plane(const TileJob& job, std::size_t plane, const HostPixels& out, JpegDecoder& jpeg,
+                    TileScratch& scratch) const;
+
   const File& file_;
   std::vector<LevelPlace> levels_;
   std::vector<std::uint64_t> associated_;  ///< where their directories lie
