@@ -21,6 +21,7 @@
 #include "sink/partial_file.hpp"
 #include "sink/srgb_profile.hpp"
 #include "slide/copied_tiles.hpp"
+#include "slide/level_coding.hpp"
 
 namespace slidestream {
 namespace {
@@ -49,15 +50,17 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Config& confi
 /// What JPEG and JPEG 2000 made of a level's pixels. Few slides have the latter without loss, and none says so.
 std::optional<LossyCompression> lossy_of(const Slide& slide, std::size_t index) {
   const Level& level = slide.coded_level(index);
-  if (level.codec != Codec::jpeg && level.codec != Codec::jpeg2000) return std::nullopt;
-  double bytes = 0.0;
+  const LevelCoding& coding = coding_of(slide, index);
+  const Codec codec = level.codec == Codec::planes ? coding.plane_codec : level.codec;
+  if (codec != Codec::jpeg && codec != Codec::jpeg2000) return std::nullopt;
+  auto bytes = static_cast<double>(coding.coded_bytes);
   for (std::int64_t tile = 0; tile < level.columns * level.rows; ++tile) {
-    bytes += static_cast<double>(slide.tile(index, tile).length);
+    if (level.codec != Codec::planes) bytes += static_cast<double>(slide.tile(index, tile).length);
   }
   const bool grey = level.colour == Colour::grey || level.colour == Colour::grey_inverted;
   const double pixels = static_cast<double>(level.columns * level.rows) *
                         static_cast<double>(level.tile_width * level.tile_height) * (grey ? 1.0 : 3.0);
-  return LossyCompression{pixels / std::max(bytes, 1.0), level.codec == Codec::jpeg ? "ISO_10918_1" : "ISO_15444_1"};
+  return LossyCompression{pixels / std::max(bytes, 1.0), codec == Codec::jpeg ? "ISO_10918_1" : "ISO_15444_1"};
 }
 
 ImageDescription describe(const RunContext& context, const SlideRun& slide, const Operator& op, const Product& product,
