@@ -86,7 +86,11 @@ def odd_tiffs():
         (256, LONG, [40]), (257, LONG, [24]), (258, SHORT, [8]), (259, SHORT, [1]), (262, SHORT, [1]),
         (273, LONG, [1024, 1344, 1664]), (277, SHORT, [1]), (278, LONG, [8]), (279, LONG, [320, 320, 320])], pixels)
     yield "16-bit", tiff([(tag, kind, [16] if tag == 258 else values) for tag, kind, values in image()], pixels)
-    yield "planar", tiff(image(photometric=2, samples=3, more=[(284, SHORT, [2])]), pixels)
+    apart = {"photometric": 2, "samples": 3, "more": [(284, SHORT, [2])]}
+    yield "planar-too-few-offsets", tiff(image(**apart), pixels)
+    apart |= {"offsets": [1024 + i * 256 for i in range(18)], "counts": [256] * 18}
+    yield "planar", tiff(image(**apart), pixels)
+    yield "planar-packbits", tiff(image(compression=32773, **apart), b"\x81\x40\x81\x80" * 1152)
     yield "text", b"not a slide\n"
     yield "header-only", b"II*\0\x08\0\0\0"
     yield "big-tiff-header", b"II+\0\x08\0\0\0" + struct.pack("<QQ", 16, 0)

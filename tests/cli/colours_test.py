@@ -200,7 +200,7 @@ class Colours(Case):
                 for y in range(0, 600, 64):
                     out = io.BytesIO()
                     Image.fromarray(self.image[y:y + 64, :, plane]).save(out, "TIFF", compression=name)
-                    with tifffile.TiffFile(out) as one:
+                    with tifffile.TiffFile(io.BytesIO(out.getvalue())) as one:
                         self.assertEqual(len(one.pages[0].dataoffsets), 1)
                         at, length = one.pages[0].dataoffsets[0], one.pages[0].databytecounts[0]
                         strips.append(out.getvalue()[at:at + length])
