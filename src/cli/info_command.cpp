@@ -19,6 +19,7 @@
 #include "config/printable.hpp"
 #include "config/suggest.hpp"
 #include "slide/openslide/second_opinion.hpp"
+#include "slide/quoted_text.hpp"
 #include "slide/srgb_conversion.hpp"
 
 namespace slidestream::cli {
@@ -82,7 +83,7 @@ std::string profile_text(const Slide& slide) {
   const IccProfile profile = slide.icc_profile(0);
   if (!profile.fault.empty()) return profile.fault;
   if (profile.bytes.empty()) return "none";
-  std::string text = count_text(profile.bytes.size()) + " bytes, " + printable(profile.space);
+  std::string text = count_text(profile.bytes.size()) + " bytes, " + shown_code(profile.space);
   if (!profile.name.empty()) text += ", " + printable(profile.name);
   const std::string fault = find_srgb_conversion(slide).fault;
   return fault.empty() ? text : text + "; can't be converted to sRGB: " + printable(fault);

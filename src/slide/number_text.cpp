@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/positive_number.hpp"
-#include "config/suggest.hpp"
+#include "slide/quoted_text.hpp"
 
 namespace slidestream {
 namespace {
@@ -71,7 +71,8 @@ std::optional<double> said_number(std::string_view text, std::string_view what, 
   if (text.empty()) return std::nullopt;
   const std::optional<double> value = positive_number(text);
   if (!value) {
-    info.warnings.push_back(std::string(what) + " is '" + one_line(text) + "', no positive number: it is passed over");
+    info.warnings.push_back(std::string(what) + " is " + quoted_number(text) +
+                            ", no positive number: it is passed over");
   }
   return value;
 }

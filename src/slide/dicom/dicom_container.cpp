@@ -19,6 +19,7 @@
 #include "slide/number_text.hpp"
 #include "slide/open_budget.hpp"
 #include "slide/pixel_size.hpp"
+#include "slide/quoted_text.hpp"
 #include "slide/tile_limits.hpp"
 
 namespace slidestream {
@@ -123,7 +124,7 @@ class Refusal {
 Codec codec_of(const Instance& instance, const Refusal& refuse) {
   const auto found = std::ranges::find(syntaxes, std::string_view(instance.transfer_syntax), &Syntax::uid);
   if (found == syntaxes.end()) {
-    refuse("TransferSyntaxUID (0002,0010) " + without_control_characters(instance.transfer_syntax) +
+    refuse("TransferSyntaxUID (0002,0010) " + shown_uid(instance.transfer_syntax) +
            " isn't supported; supported: uncompressed, JPEG baseline, JPEG 2000, HTJ2K, JPEG-LS");
   }
   if (found->codec == Codec::jpegls && !decodes_jpegls()) {
@@ -147,8 +148,8 @@ Colour colour_of(const Instance& instance, Codec codec, const Refusal& refuse) {
     if (says == "YBR_FULL" || (says == "YBR_FULL_422" && may_be_halved)) return Colour::ycbcr;
     if (says == "RGB" || (codec == Codec::jpeg2000 && says.starts_with("YBR_"))) return Colour::rgb;
   }
-  refuse("PhotometricInterpretation (0028,0004) " + without_control_characters(says) + " with " +
-         std::to_string(instance.samples) + " samples of " + name(codec) + " isn't supported");
+  refuse("PhotometricInterpretation (0028,0004) " + shown_code(says) + " with " + std::to_string(instance.samples) +
+         " samples of " + name(codec) + " isn't supported");
 }
 
 void check_samples(const Instance& instance, Codec codec, const Refusal& refuse) {
@@ -220,7 +221,7 @@ class ImageReader {
                               std::to_string(level_.columns) + " x " + std::to_string(level_.rows) +
                               " tiles are TILED_FULL");
     }
-    compare_colours(without_control_characters(first.photometric));
+    compare_colours(shown_code(first.photometric));
     if (!slide_.info.levels.empty()) {
       level_.downsample = level_factor(slide_.info.levels.front().width, level_.width);
     }

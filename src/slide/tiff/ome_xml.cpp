@@ -6,9 +6,9 @@
 #include <pugixml.hpp>
 
 #include "config/positive_number.hpp"
-#include "config/suggest.hpp"
 #include "slide/channels.hpp"
 #include "slide/number_text.hpp"
+#include "slide/quoted_text.hpp"
 #include "slide/tiff/aperio.hpp"
 
 namespace slidestream {
@@ -265,7 +265,7 @@ class OmeReader {
       const std::string_view unit = attribute_of(pixels, name + "Unit");
       const std::optional<double> micrometres = micrometres_of(unit);
       if (!micrometres) {
-        info_.warnings.push_back(name + "Unit is '" + one_line(unit) + "', no unit of length: " + name +
+        info_.warnings.push_back(name + "Unit is " + quoted_ome_unit(unit) + ", no unit of length: " + name +
                                  " is passed over");
         return std::nullopt;
       }
@@ -300,7 +300,8 @@ class OmeReader {
     if (!id.empty()) {
       std::erase_if(objectives, [&](const ObjectiveOfXml& o) { return o.id != id; });
       if (objectives.empty()) {
-        info_.warnings.push_back("ObjectiveSettings names '" + one_line(id) + "', which its OME-XML doesn't have");
+        info_.warnings.push_back("ObjectiveSettings names " + quoted_ome_id(id, "Objective:") +
+                                 ", which its OME-XML doesn't have");
         return;
       }
     } else if (const std::string_view instrument = attribute_of(child_of(image, "InstrumentRef"), "ID");
