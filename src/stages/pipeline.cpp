@@ -264,6 +264,15 @@ StageReport report(const runtime::StageMeter& meter) {
   return {meter.name(), meter.busy_seconds(), meter.wait_seconds(), meter.items(), meter.bytes()};
 }
 
+/// One for each session, and one that watches them.
+std::size_t network_threads(const Operators& operators, std::size_t devices) {
+  std::size_t sessions = 0;
+  for (const auto& op : operators) {
+    if (op->network() != nullptr) sessions += static_cast<std::size_t>(op->network()->sessions());
+  }
+  return sessions == 0 ? 0 : sessions * std::max<std::size_t>(1, devices) + 1;
+}
+
 }  // namespace
 
 RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::string>& slides, RunControl& control,
@@ -280,7 +289,8 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   if (!why_no_gpu.empty() && control.on_message) {
     control.on_message(why_no_gpu + ": the run computes on the CPU");
   }
-  const int threads = threads_to_be_had(threads_of(config), devices.size(), control.on_message);
+  const int threads = threads_to_be_had(threads_of(config), devices.size(), network_threads(operators, devices.size()),
+                                        control.on_message);
   RunContext context(config, threads, std::move(operators));
   context.devices = devices;
   context.slides = slides.size();

@@ -18,15 +18,16 @@
 namespace slidestream {
 namespace {
 
-/// Threads that a run has beside the graph's, at most: those of lanes that read, of images that are written, and those
-/// that open slides, hand over results, show progress and prepare slots.
+/// Threads that a run has beside the graph's and the networks', at most: those of lanes that read and that ask for
+/// strips, of images that are written, and those that open slides, hand over results and show progress.
 std::size_t other_threads(std::size_t of_graph, std::size_t devices) {
   const std::size_t lanes = std::max<std::size_t>(1, devices);
   const std::size_t reading = reading_threads(of_graph, devices) * lanes;
   const std::size_t writing = devices == 0 ? std::clamp<std::size_t>(of_graph / 2, 2, 8) : 16;
   const std::size_t of_devices = 8 * devices;
   const std::size_t opening = lanes + most_slow;
-  return opening + reading + writing + of_devices + 2;
+  const std::size_t asking = lanes;
+  return opening + asking + reading + writing + of_devices + 2;
 }
 
 /// One of the graph's threads is the caller's.
@@ -94,14 +95,16 @@ std::size_t reading_threads(std::size_t of_graph, std::size_t devices) noexcept 
   return devices == 0 ? few : std::max(few, std::min(most_of_device, of_graph * 3 / 4 / devices));
 }
 
-int threads_to_be_had(int wanted, std::size_t devices, const std::function<void(const std::string&)>& on_message) {
+int threads_to_be_had(int wanted, std::size_t devices, std::size_t of_networks,
+                      const std::function<void(const std::string&)>& on_message) {
   const auto all = static_cast<std::size_t>(wanted);
-  const std::size_t found = runtime::startable_threads(all_threads(all, devices));
+  const auto needed = [&](std::size_t threads) { return all_threads(threads, devices) + of_networks; };
+  const std::size_t found = runtime::startable_threads(needed(all));
   std::size_t threads = all;
-  while (threads > 0 && all_threads(threads, devices) > found) --threads;
+  while (threads > 0 && needed(threads) > found) --threads;
   if (threads == 0) {
     throw ConfigError("the system lets " + std::to_string(found) + " more threads be started, and a run wants " +
-                      std::to_string(all_threads(1, devices)) + " at least; raise the limit of processes or of memory");
+                      std::to_string(needed(1)) + " at least; raise the limit of processes or of memory");
   }
   if (threads < all && on_message) {
     on_message("the system doesn't let " + std::to_string(wanted) +

@@ -17,8 +17,9 @@ namespace slidestream {
 std::size_t reading_threads(std::size_t of_graph, std::size_t devices) noexcept;
 
 /// Threads of the graph: as many as are `wanted`, or, with a message, as many as the system lets be started beside
-/// those that the run has besides. \throws ConfigError where that is none.
-int threads_to_be_had(int wanted, std::size_t devices, const std::function<void(const std::string&)>& on_message);
+/// those that the run has besides, with `of_networks`. \throws ConfigError where that is none.
+int threads_to_be_had(int wanted, std::size_t devices, std::size_t of_networks,
+                      const std::function<void(const std::string&)>& on_message);
 
 /// Has oneTBB start as many workers as an arena of `threads` has beside the caller, while other work doesn't take them.
 /// \throws ConfigError where one can't be started.
