@@ -2,35 +2,45 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <utility>
 
 #include "config/printable.hpp"
+#include "output/case_folding.hpp"
 
 namespace slidestream {
 
 namespace {
 
-/// The small letter of a code point below U+0800, which UTF-8 has in two bytes (Unicode's CaseFolding.txt, the
-/// alphabets that have two cases there).
-char32_t small_letter(char32_t point) {
-  const auto within = [point](char32_t low, char32_t high) { return point >= low && point <= high; };
-  const auto even_first = [point] { return point | 1; };
-  const auto odd_first = [point] { return point + (point & 1); };
-  if (within(0xc0, 0xde) && point != 0xd7) return point + 0x20;
-  if (within(0x100, 0x12f) || within(0x132, 0x137) || within(0x14a, 0x177)) return even_first();
-  if (within(0x139, 0x148) || within(0x179, 0x17e)) return odd_first();
-  if (point == 0x178) return 0xff;
-  if (point == 0x386) return 0x3ac;
-  if (within(0x388, 0x38a)) return point + 0x25;
-  if (point == 0x38c) return 0x3cc;
-  if (within(0x38e, 0x38f)) return point + 0x3f;
-  if (within(0x391, 0x3ab)) return point + 0x20;
-  if (within(0x400, 0x40f)) return point + 0x50;
-  if (within(0x410, 0x42f)) return point + 0x20;
-  if (within(0x460, 0x481) || within(0x48a, 0x4bf) || within(0x4d0, 0x52f)) return even_first();
-  return point;
+void append_utf8(std::string& to, char32_t point) {
+  const auto rest = [&](int shift) { to += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
+  if (point < 0x80) {
+    to += static_cast<char>(point);
+  } else if (point < 0x800) {
+    to += static_cast<char>(0xc0 | point >> 6);
+    rest(0);
+  } else if (point < 0x10000) {
+    to += static_cast<char>(0xe0 | point >> 12);
+    rest(6);
+    rest(0);
+  } else {
+    to += static_cast<char>(0xf0 | point >> 18);
+    rest(12);
+    rest(6);
+    rest(0);
+  }
+}
+
+void append_folded(std::string& to, char32_t point) {
+  const auto letter = std::ranges::lower_bound(folded_letters, point, {}, &FoldedLetter::point);
+  if (letter != folded_letters.end() && letter->point == point) {
+    to += letter->to;
+    return;
+  }
+  const auto range = std::ranges::lower_bound(folded_ranges, point, {}, &FoldedRange::last);
+  const bool is_folded = range != folded_ranges.end() && range->first <= point &&
+                         (point - range->first) % static_cast<char32_t>(range->step) == 0;
+  append_utf8(to, is_folded ? point + static_cast<char32_t>(range->by) : point);
 }
 
 constexpr std::array<std::string_view, 6> devices = {"con", "prn", "aux", "nul", "com", "lpt"};
@@ -53,15 +63,10 @@ std::string folded_name(std::string_view name) {
   folded.reserve(name.size());
   while (!name.empty()) {
     const std::size_t length = utf8_length(name);
-    if (length == 2) {
-      const char32_t small = small_letter(code_point(name, length));
-      folded += static_cast<char>(0xc0 | small >> 6);
-      folded += static_cast<char>(0x80 | (small & 0x3f));
-    } else if (length > 2) {
-      folded += name.substr(0, length);
+    if (length == 0) {
+      folded += name.front();
     } else {
-      const char c = name.front();
-      folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      append_folded(folded, code_point(name, length));
     }
     name.remove_prefix(length == 0 ? 1 : length);
   }

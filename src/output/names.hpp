@@ -14,7 +14,8 @@ std::string file_stem(const std::string& slide, std::size_t longest, bool portab
 /// the end), and names of its devices, such as CON, get one.
 std::string portable_name(std::string name);
 
-/// A name as it is compared with others: capital letters of the Latin, Greek and Cyrillic alphabets become small ones.
+/// A name as it is compared with others, by Unicode's full case folding: capital letters become small ones, and a sharp
+/// s two. Bytes that aren't UTF-8 stay.
 std::string folded_name(std::string_view name);
 
 }  // namespace slidestream

@@ -56,7 +56,27 @@ TEST_CASE("names are told apart also where capital letters aren't") {
   CHECK(names_of({"/a/\u00dcBER.svs", "/b/\u00fcber.svs"})[1] != "\u00fcber");
   CHECK(names_of({"/a/\u0416.svs", "/b/\u0436.svs"})[1] != "\u0436");
   CHECK(folded_name("\u0178\u0386\u03a9\u0410\u04d0\u0139") == "\u00ff\u03ac\u03c9\u0430\u04d1\u013a");
-  CHECK(folded_name("\u00d7\u00df\u4e00 _.") == "\u00d7\u00df\u4e00 _.");
+  CHECK(folded_name("\u00d7\u4e00 _.\xff") == "\u00d7\u4e00 _.\xff");
+}
+
+TEST_CASE("names are told apart by full case folding") {
+  // Roman numerals, a long s, a sharp s in both cases, ligatures, a letter beyond 16 bits, Cherokee.
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{{"\u2167", "\u2177"},
+                                                                                   {"\u017f", "s"},
+                                                                                   {"\u00df", "SS"},
+                                                                                   {"\u1e9e", "\u00df"},
+                                                                                   {"\ufb03", "ffi"},
+                                                                                   {"\u212a", "k"},
+                                                                                   {"\u03c2", "\u03a3"},
+                                                                                   {"\U00010400", "\U00010428"},
+                                                                                   {"\uab70", "\u13a0"}}) {
+    CAPTURE(one);
+    CHECK(folded_name(one) == folded_name(other));
+    CHECK(names_of({"/a/x" + one + ".svs", "/b/x" + other + ".svs"})[1] != "x" + other);
+  }
+  // A point between two that are folded.
+  CHECK(folded_name("\u0101\u2178\u0131") == "\u0101\u2178\u0131");
+}
 }
 
 TEST_CASE("names are those that Windows can have, and each is there once") {
