@@ -177,15 +177,11 @@ COMMANDS = {
         "pipeline convert s.svs --out out --backend cpu --levels 1": "not: takes long; another slide is converted so",
         "gpu_bench --only one_slide --trace one.json": "not: " + GPU,
         "ncu --clock-control none --set full --launch-count 1": "not: " + GPU,
-        r"fio --name=r --rw=read --filename_format=reads/x\$jobnum.svs --numjobs=3 --size=393M --invalidate=1 --direct=1 "
-        "--ioengine=psync --bs=1M": "not: fio isn't installed for tests",
         "build/cuda/bench/gpu_bench --only io --dir io": "not: " + GPU,
         "pipeline sweep slides --config configs/h200.toml --over pipeline.strip_height=256,512,1024,2048,4096 --over "
         "pipeline.queue_depth=1,2,4,8 --repeat 3 --overlap --out sweep": "not: " + GPU,
         "pipeline report sweep --html sweep.html": "not: of a sweep on a GPU; docs/tuning.md's is run",
         "gpu_bench --only several_gpus --dir /dev/shm/bench": "not: " + GPU,
-        "SLIDESTREAM_FAKE_GPUS=8 SLIDESTREAM_FAKE_TIMES=\"1.8e-11 4e-13 1.5e-7 1.13e-7\" build/cuda/tests/stages/fake_gpu_bench "
-        "--only several_gpus --size 49152x43264 --dir /dev/shm/bench": "not: minutes, and 32 processors; \"bench: gpu_bench on a made-up GPU\" runs the program",
         "gpu_bench --only convert": "not: " + GPU,
         "pipeline synth --out raw.tif --size 65664x43264 --distinct 300 --levels 1 --codec none --tile 1024 --bigtiff":
             "not: 8.8 GB",
