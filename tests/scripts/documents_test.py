@@ -176,7 +176,6 @@ COMMANDS = {
         "pipeline synth --out s.svs --size 32768x32768 --distinct 300 --levels 1": "not: the next one's slide",
         "pipeline convert s.svs --out out --backend cpu --levels 1": "not: takes long; another slide is converted so",
         "gpu_bench --only one_slide --trace one.json": "not: " + GPU,
-        "ncu --clock-control none --set full --launch-count 1": "not: " + GPU,
         "build/cuda/bench/gpu_bench --only io --dir io": "not: " + GPU,
         "pipeline sweep slides --config configs/h200.toml --over pipeline.strip_height=256,512,1024,2048,4096 --over "
         "pipeline.queue_depth=1,2,4,8 --repeat 3 --overlap --out sweep": "not: " + GPU,
