@@ -133,8 +133,6 @@ COMMANDS = {
         "pipeline convert slide.svs quarter.ome.tif --level 1 -Q 75": "page",
         "pipeline info slide.ome.tif": "page",
         "pipeline status slide.ome.tif": "by: tests/cli/slow_storage_test.py",
-        "LARGE=1 TMPDIR=/var/tmp WRITE_IMAGE=build/release/tests/sink/write_image python3 tests/sink/folders_test.py "
-        "Large": "not: 7 minutes",
         "pipeline slides/ --out edges -s operators.run=sobel -s image.format=ome-tiff": "page",
     },
     "docs/volumes.md": {
