@@ -80,7 +80,7 @@ class SlotReads {
   void give_back(std::unique_ptr<Reader> reader);
   void read_to_device(Batch& batch, const Turn& turn, std::size_t& at);
   /// The detour of a chunk that cuFile didn't read.
-  void send_by_ring(Batch& batch, const ReadChunk& chunk);
+  void send_by_ring(Batch& batch, const ReadChunk& read);
   /// Why tiles of a slide aren't read straight into a device's memory, one clause; empty: they are.
   std::string why_not_to_device(SlideRun& slide);
   /// "input.io = "cufile": NOTE", unless `said`, which is true from then on.
