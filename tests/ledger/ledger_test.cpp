@@ -1,45 +1,19 @@
 #include "ledger/ledger.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <map>
-#include <thread>
 
 #include "ledger/fingerprint.hpp"
-#include "ledger/owner.hpp"
 #include "ledger/preview.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
-#include "sink/content_hash.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
 
-namespace {
-
 namespace fs = std::filesystem;
-
-/// As another process on this machine that has died since.
-void die_with_ledger(const Config& config, const std::vector<ManifestEntry>& manifest) {
-  const ::pid_t child = ::fork();
-  if (child == 0) {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    ledger.started(0);
-    SlideResult slide = result_of(manifest[0].path, 1);
-    ledger.ended(0, slide);
-    ledger.started(1);
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-}
-
-}  // namespace
 
 TEST_CASE("decimals of 128 bits") {
   Int128 value = 0;
@@ -52,26 +26,6 @@ TEST_CASE("decimals of 128 bits") {
   CHECK(value == -(Int128{1} << 126) - (Int128{1} << 126));
   CHECK(parse_decimal("170141183460469231731687303715884105727", value));
   CHECK(value == (Int128{1} << 126) - 1 + (Int128{1} << 126));
-}
-
-TEST_CASE("XXH64") {
-  // The specification's test vectors.
-  CHECK(stable_hash("") == 0xEF46DB3751D8E999);
-  CHECK(stable_hash("a") == 0xD24EC4F1A98C6E5B);
-  CHECK(stable_hash("abc") == 0x44BC2CF5AD770999);
-  const std::string text = "Nobody inspects the spammish repetition";
-  CHECK(stable_hash(text) == 0xFBCEA83C8A378BF1);
-  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
-    ContentHash hash;
-    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-    hash.add(bytes.first(cut));
-    hash.add(bytes.subspan(cut));
-    CHECK(hash.value() == 0xFBCEA83C8A378BF1);
-  }
-  const TemporaryFolder folder;
-  CHECK(file_hash(folder.write("x", text)) == 0xFBCEA83C8A378BF1);
-  CHECK_FALSE(file_hash(folder / "none"));
-  CHECK_FALSE(file_hash(folder.path()));
 }
 
 TEST_CASE("what was kept comes back exactly, in the manifest's order") {
@@ -177,93 +131,6 @@ TEST_CASE("another configuration is refused with the key and both values") {
   CHECK(Ledger::move_aside(config, {}).empty());
   CHECK(fs::exists(folder / "out/earlier-1/run.sqlite"));
   CHECK(fs::exists(folder / "out/earlier-2/run.sqlite"));
-}
-
-TEST_CASE("a living owner is named and a dead one replaced") {
-  const TemporaryFolder folder;
-  const Config config = ledger_config(folder / "out");
-  const auto manifest = make_files(folder, 2);
-  die_with_ledger(config, manifest);
-  CHECK(read_status(folder / "out").running == 1);
-  CHECK(read_status(folder / "out").owner_is_alive == false);
-  Ledger ledger(config);
-  CHECK(ledger.begin(manifest, false).todo == std::vector<std::size_t>{1});
-  CHECK(read_status(folder / "out").owner_is_alive == true);
-  const std::string message = message_of<ConfigError>([&] { const Ledger second(config); });
-  CHECK(contains(message, "process " + std::to_string(::getpid())));
-  CHECK(contains(message, this_process().host));
-  CHECK(message_of<ConfigError>([&] { Ledger::move_aside(config, {}); }) == message);
-}
-
-TEST_CASE("processes that died are counted for the slides that they worked on, until these end") {
-  const TemporaryFolder folder;
-  const Config config = ledger_config(folder / "out");
-  const auto manifest = make_files(folder, 3);
-  using Deaths = std::map<std::size_t, std::int64_t>;
-  const auto deaths = [&](bool retry_failed = false) {
-    Ledger ledger(config);
-    return ledger.begin(manifest, retry_failed).deaths;
-  };
-  CHECK(deaths().empty());
-  die_with_ledger(config, manifest);
-  CHECK(deaths() == Deaths{{1, 1}});
-  CHECK(deaths() == Deaths{{1, 1}});  // a start that ended properly says nothing
-  die_with_ledger(config, manifest);
-  die_with_ledger(config, manifest);
-  CHECK(deaths() == Deaths{{1, 3}});
-  {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    ledger.started(1);
-    SlideResult slide = result_of(manifest[1].path, 1);
-    slide.fail({"source", {}, "enough"});
-    ledger.ended(1, slide);
-  }
-  CHECK(deaths().empty());
-  CHECK(deaths(true).empty());
-  tamper(folder / "out/run.sqlite", "INSERT OR REPLACE INTO meta VALUES('deaths', '2 -7 x 99999999999999999999 3')");
-  CHECK(deaths().empty());
-}
-
-TEST_CASE("another machine's owner lives while it beats") {
-  using namespace std::chrono_literals;
-  const TemporaryFolder folder;
-  const Config config = ledger_config(folder / "out");
-  const auto elsewhere = [&](std::int64_t seconds_ago) {
-    tamper(folder / "out/run.sqlite", "INSERT OR REPLACE INTO owner VALUES(1, 'x', 'far', 'y', 'z', 7, 8, 9, 10, " +
-                                          std::to_string(unix_now() - seconds_ago) + ")");
-  };
-  { const Ledger ledger(config); }
-  elsewhere(5);
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {1h, {}}); }), "far, process 7"));
-  CHECK_FALSE(read_status(folder / "out").owner_is_alive);
-  std::string told;
-  for (const std::int64_t ago : {3600, -3600}) {  // its clock may be ahead of ours
-    elsewhere(ago);
-    const Ledger ledger(config, {600ms, [&](const std::string& line) { told = line; }});
-    CHECK(contains(told, "far, process 7 can't be asked from here"));
-  }
-  elsewhere(3600);
-  std::thread beat([&] {
-    std::this_thread::sleep_for(700ms);
-    tamper(folder / "out/run.sqlite", "UPDATE owner SET beats = beats + 1");
-  });
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {20s, {}}); }), "far, process 7"));
-  beat.join();
-}
-
-TEST_CASE("who was replaced writes no more") {
-  const TemporaryFolder folder;
-  const Config config = ledger_config(folder / "out");
-  const auto manifest = make_files(folder, 1);
-  Ledger ledger(config);
-  ledger.begin(manifest, false);
-  tamper(ledger.file(), "UPDATE owner SET token = 'x', host = 'far', pid = 7");
-  SlideResult slide = result_of(manifest[0].path, 1);
-  const std::string expected = ledger.file().string() + ": was taken over by a run on far, process 7";
-  CHECK(message_of<OutputError>([&] { ledger.ended(0, slide); }) == expected);
-  CHECK(message_of<OutputError>([&] { ledger.beat(); }) == expected);
-  CHECK(slides_in(ledger).empty());
 }
 
 TEST_CASE("a slide that has changed is done again") {
@@ -443,43 +310,6 @@ TEST_CASE("slides that the manifest doesn't name stay, but in no result") {
   CHECK(start.left_out == 1);
   CHECK(slides_in(ledger).size() == 1);
   CHECK(ledger.begin(manifest, false).done == 2);
-}
-
-TEST_CASE("a folder that is moved, replaced or deleted while it is used") {
-  const TemporaryFolder folder;
-  const Config config = ledger_config(folder / "out");
-  const auto manifest = make_files(folder, 1);
-  Ledger ledger(config);
-  ledger.begin(manifest, false);
-  ledger.beat();
-  SUBCASE("moved") { fs::rename(folder / "out", folder / "elsewhere"); }
-  SUBCASE("deleted") { fs::remove_all(folder / "out"); }
-  SUBCASE("replaced") {
-    fs::rename(folder / "out", folder / "elsewhere");
-    fs::create_directory(folder / "out");
-    const Ledger other(config);
-  }
-  CHECK_FALSE(ledger.is_lost());
-  SlideResult slide = result_of(manifest[0].path, 1);
-  CHECK(contains(message_of<OutputError>([&] { ledger.ended(0, slide); }),
-                 "run.sqlite: was moved, replaced or deleted while it was in use"));
-  CHECK(ledger.is_lost());
-}
-
-TEST_CASE("a process that stands still inside a transaction is named at once") {
-  const TemporaryFolder folder;
-  Config config = ledger_config(folder / "out");
-  config.output.journal = JournalMode::wal;
-  const Ledger ledger(config);
-  sqlite3* database = nullptr;
-  REQUIRE(sqlite3_open(ledger.file().c_str(), &database) == SQLITE_OK);
-  REQUIRE(sqlite3_exec(database, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);
-  const auto begin = std::chrono::steady_clock::now();
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger second(config); }),
-                 "belongs to a run on " + this_process().host));
-  CHECK(contains(message_of<ConfigError>([&] { Ledger::move_aside(config, {}); }), "belongs to a run on"));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
-  sqlite3_close(database);
 }
 
 TEST_CASE("a slide of another shard that was done here is said to be left out") {

@@ -7,11 +7,13 @@
 #include <fstream>
 #include <random>
 #include <slidestream/error.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "image/pyramid_builder.hpp"
+#include "sink/content_hash.hpp"
 #include "sink/image_sink.hpp"
 #include "sink/partial_file.hpp"
 #include "support/file_limit.hpp"
@@ -219,6 +221,26 @@ TEST_CASE("an image's digest is its file's, for every compression, with one leve
     }
   }
   check({.compression = TileCompression::none, .levels = 1}, (std::uint64_t{4} << 30) - 70'000);
+}
+
+TEST_CASE("XXH64") {
+  // The specification's test vectors.
+  CHECK(stable_hash("") == 0xEF46DB3751D8E999);
+  CHECK(stable_hash("a") == 0xD24EC4F1A98C6E5B);
+  CHECK(stable_hash("abc") == 0x44BC2CF5AD770999);
+  const std::string text = "Nobody inspects the spammish repetition";
+  CHECK(stable_hash(text) == 0xFBCEA83C8A378BF1);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    ContentHash hash;
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    hash.add(bytes.first(cut));
+    hash.add(bytes.subspan(cut));
+    CHECK(hash.value() == 0xFBCEA83C8A378BF1);
+  }
+  const TemporaryFolder folder;
+  CHECK(file_hash(folder.write("x", text)) == 0xFBCEA83C8A378BF1);
+  CHECK_FALSE(file_hash(folder / "none"));
+  CHECK_FALSE(file_hash(folder.path()));
 }
 
 }  // namespace slidestream
