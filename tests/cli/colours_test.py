@@ -173,7 +173,8 @@ class Colours(Case):
 
     def assertPlanes(self, slide, image):
         """Every way to pixels gives what tifffile reads."""
-        self.assertTrue((tifffile.TiffFile(slide).pages[0].asarray().transpose(1, 2, 0) == image).all())
+        with tifffile.TiffFile(slide) as file:
+            self.assertTrue((file.pages[0].asarray().transpose(1, 2, 0) == image).all())
         self.assertTrue((self.pixels(slide) == image).all())
         grey = self.pixels(slide, "-s", "identity.colour=luminance")
         twin = write(self.folder / "twin.tif", Directory(image.shape[1], image.shape[0], map(numpy.ndarray.tobytes, tiles(image))))
@@ -264,7 +265,7 @@ class Colours(Case):
             self.assertOneLine(run("info", slide), 1, "apart.tif",
                                f"TileOffsets has {count} values, expected 27 for 3 planes of 3 x 3 tiles")
         write(slide, Directory(700, 600, [*stored[:12], stored[12][:99], *stored[13:]]).set(284, SHORT, 2))
-        self.pixels(slide, fails="tile 3 (column 0, row 1): its green plane: 99 bytes of samples, expected 65536")
+        self.pixels(slide, fails="tile 3 (column 0, row 1) is bad: its green plane: 99 bytes of samples, expected 65536")
 
     def test_a_file_of_a_set(self):
         channels = "".join(f'<Channel ID="Channel:0:{i}" Name="{name}" SamplesPerPixel="1"/>' for i, name in enumerate("ABC"))
