@@ -14,12 +14,12 @@
 namespace slidestream {
 namespace {
 
-constexpr std::int64_t most_read_pixels = std::int64_t{1} << 24;  ///< of the smaller level, and of the larger one
+constexpr std::int64_t most_read_pixels = std::int64_t{1} << 22;  ///< of the smaller level, and of the larger one
 constexpr std::int64_t most_cell_pixels = std::int64_t{1} << 24;  ///< of a cell in the larger level
 constexpr std::int64_t most_tile_pixels = std::int64_t{1} << 24;
 constexpr double largest_factor = 1024.0;
 constexpr std::int64_t least_compared_pixels = 1024;
-constexpr std::int64_t most_places_along = 12;  ///< a square of a hundredth of the area always has one
+constexpr std::int64_t most_places_along = 4;  ///< opening takes some hundredths of a second
 constexpr std::size_t most_busy_cells = 6;
 constexpr std::size_t most_tried_cells = 24;  ///< where tiles of the larger level are missing or bad
 constexpr double least_cell_side = 8.0;       ///< pixels of the smaller level
