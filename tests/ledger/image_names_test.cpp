@@ -77,7 +77,6 @@ TEST_CASE("names are told apart by full case folding") {
   // A point between two that are folded.
   CHECK(folded_name("\u0101\u2178\u0131") == "\u0101\u2178\u0131");
 }
-}
 
 TEST_CASE("names are those that Windows can have, and each is there once") {
   CHECK(names_of({"/a/x:1.svs", "/b/x?1.svs", "/c/Aux.svs", "/d/lpt\u00b2.svs", "/e/nul.b.svs", "/f/nulb.svs"}) ==
