@@ -61,15 +61,17 @@ TEST_CASE("names are told apart also where capital letters aren't") {
 
 TEST_CASE("names are told apart by full case folding") {
   // Roman numerals, a long s, a sharp s in both cases, ligatures, a letter beyond 16 bits, Cherokee.
-  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{{"\u2167", "\u2177"},
-                                                                                   {"\u017f", "s"},
-                                                                                   {"\u00df", "SS"},
-                                                                                   {"\u1e9e", "\u00df"},
-                                                                                   {"\ufb03", "ffi"},
-                                                                                   {"\u212a", "k"},
-                                                                                   {"\u03c2", "\u03a3"},
-                                                                                   {"\U00010400", "\U00010428"},
-                                                                                   {"\uab70", "\u13a0"}}) {
+  for (const auto& both : std::vector<std::pair<std::string, std::string>>{{"\u2167", "\u2177"},
+                                                                           {"\u017f", "s"},
+                                                                           {"\u00df", "SS"},
+                                                                           {"\u1e9e", "\u00df"},
+                                                                           {"\ufb03", "ffi"},
+                                                                           {"\u212a", "k"},
+                                                                           {"\u03c2", "\u03a3"},
+                                                                           {"\U00010400", "\U00010428"},
+                                                                           {"\uab70", "\u13a0"}}) {
+    const std::string& one = both.first;
+    const std::string& other = both.second;
     CAPTURE(one);
     CHECK(folded_name(one) == folded_name(other));
     CHECK(names_of({"/a/x" + one + ".svs", "/b/x" + other + ".svs"})[1] != "x" + other);

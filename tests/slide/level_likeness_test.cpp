@@ -142,9 +142,9 @@ class LevelsOf {
 void check_sound_levels(const Picture& picture, std::initializer_list<int> factors) {
   LevelsOf slide(picture);
   for (const int by : factors) {
-    for (const auto& [made, level] : sound_levels(picture, by)) {
-      INFO("by ", by, ", ", made);
-      const auto opened = slide.open(level);
+    for (const auto& level : sound_levels(picture, by)) {
+      INFO("by ", by, ", ", level.first);
+      const auto opened = slide.open(level.second);
       CHECK(opened->info().levels.size() == 2);
       CHECK(opened->info().warnings.empty());
     }
@@ -167,16 +167,16 @@ void check_labels(const Picture& picture, std::initializer_list<int> factors, do
 }  // namespace
 
 TEST_CASE("a smaller level is one, however it was made") {
-  for (const auto& [name, picture] : made_up_pictures()) {
-    CAPTURE(name);
-    check_sound_levels(picture, {2, 4, 16, 32});
+  for (const auto& picture : made_up_pictures()) {
+    CAPTURE(picture.first);
+    check_sound_levels(picture.second, {2, 4, 16, 32});
   }
 }
 
 TEST_CASE("a smaller image with a label in a corner is no level") {
-  for (const auto& [name, picture] : made_up_pictures()) {
-    CAPTURE(name);
-    check_labels(picture, {2, 4, 16}, 0.08);
+  for (const auto& picture : made_up_pictures()) {
+    CAPTURE(picture.first);
+    check_labels(picture.second, {2, 4, 16}, 0.08);
   }
 }
 
