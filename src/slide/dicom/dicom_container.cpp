@@ -221,7 +221,7 @@ class ImageReader {
                               std::to_string(level_.columns) + " x " + std::to_string(level_.rows) +
                               " tiles are TILED_FULL");
     }
-    compare_colours(shown_code(first.photometric));
+    compare_colours(first.photometric);
     if (!slide_.info.levels.empty()) {
       level_.downsample = level_factor(slide_.info.levels.front().width, level_.width);
     }

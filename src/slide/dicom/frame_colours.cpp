@@ -9,6 +9,7 @@
 
 #include "codec/jpeg_stream.hpp"
 #include "slide/codestream.hpp"
+#include "slide/quoted_text.hpp"
 
 namespace slidestream::dicom {
 
@@ -62,7 +63,7 @@ JpegContent parse_jpeg(std::span<const std::byte> front) {
 }
 
 std::string line_of(const std::string& frames, const std::string& said, const char* taken) {
-  return "its " + frames + ", and PhotometricInterpretation is " + said + ": taken as " + taken;
+  return "its " + frames + ", and PhotometricInterpretation is " + shown_code(said) + ": taken as " + taken;
 }
 
 std::string settle_jpeg(Level& level, const std::string& said, const JpegContent& content) {
