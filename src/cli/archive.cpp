@@ -255,6 +255,7 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
   const std::vector<Ended> slides = std::exchange(ended_slides_, {});
   try {
     std::vector<Ledger::Ended> ended;
+    ended.reserve(slides.size());
     for (const Ended& slide : slides) ended.push_back({slide.place, &slide.result});
     ledger_->keep(ended);
     for (const auto& [place, slide] : slides) {

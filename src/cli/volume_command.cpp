@@ -201,7 +201,7 @@ void write_labels(const Config& config) {
 }
 
 std::shared_ptr<RunOptions> add_volume_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("volume", "Run networks over 3-D images (NIfTI), a fragment at a time");
   command
       ->add_option(

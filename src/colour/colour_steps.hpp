@@ -59,13 +59,13 @@ struct ColourSteps {
 };
 
 /// What a profile calls itself: one line of printable ASCII, empty where it doesn't say or is damaged. Thread-safe.
-std::string profile_name(std::span<const std::byte> profile);
+std::string profile_name(std::span<const std::byte> bytes);
 
 /// Reads the steps of a profile: of its tag for relative colorimetric rendering where there is one (A2B1, else A2B0),
 /// else of its curves and matrix. Thread-safe.
 /// \throws Error in one line without a path: damaged; no scanner's, display's or colour space's; not of RGB to XYZ or
 /// Lab; or with steps that aren't known
-ColourSteps read_colour_steps(std::span<const std::byte> profile);
+ColourSteps read_colour_steps(std::span<const std::byte> bytes);
 
 /// sRGB's code of linear light, as tables. The code of y, from 0 to 1, is `guesses[int(y 4096)]`, and one more where y
 /// is not below `thresholds` there.

@@ -58,6 +58,7 @@ constexpr std::array<Cut, 3> cuts = {{{2, 1, 0}, {2, 0, 1}, {1, 0, 2}}};
 
 /// Pixels of an axis, so that the longest one in millimetres has half a thumbnail.
 std::array<int, 3> pixels_of(const Samples& scan) {
+  constexpr int most = (largest_thumbnail - gap) / 2;
   double longest = 0.0;
   for (std::size_t i = 0; i < 3; ++i) {
     longest = std::max(longest, static_cast<double>(scan.size[i]) * scan.spacing[i]);
@@ -65,7 +66,7 @@ std::array<int, 3> pixels_of(const Samples& scan) {
   std::array<int, 3> pixels{};
   for (std::size_t i = 0; i < 3; ++i) {
     const double part = static_cast<double>(scan.size[i]) * scan.spacing[i] / longest;
-    pixels[i] = std::max(1, static_cast<int>(std::lround(part * ((largest_thumbnail - gap) / 2))));
+    pixels[i] = std::max(1, static_cast<int>(std::lround(part * most)));
   }
   return pixels;
 }
@@ -127,7 +128,8 @@ ColourImage draw(const Samples& scan, const std::optional<Samples>& labels) {
       {{0, 0}, {pixels[2] + gap, 0}, {0, std::max(pixels[1], pixels[0]) + gap}}};
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     for_pixels(scan, cuts[i], pixels, [&](int column, int row, const std::array<std::int64_t, 3>& at) {
-      const auto place = static_cast<std::size_t>((corners[i][1] + row) * image.width + corners[i][0] + column);
+      const auto place = static_cast<std::size_t>(corners[i][1] + row) * static_cast<std::size_t>(image.width) +
+                         static_cast<std::size_t>(corners[i][0] + column);
       std::uint8_t* const to = image.pixels.data() + place * 3;
       const std::uint8_t grey = grey_of(scan.at(at[0], at[1], at[2]), range);
       std::fill_n(to, 3, grey);

@@ -161,7 +161,7 @@ std::size_t NiftiFile::fill(std::span<std::byte> bytes) {
       // zlib calls a descriptor by its number, and names it first.
       const std::string_view all = text == nullptr ? "" : text;
       const std::size_t end = all.find(">: ");
-      const std::string_view why = all.starts_with("<fd:") && end != all.npos ? all.substr(end + 3) : all;
+      const std::string_view why = all.starts_with("<fd:") && end != std::string_view::npos ? all.substr(end + 3) : all;
       fail("its compressed data is damaged" + (why.empty() ? "" : ": " + std::string(why)));
     }
     break;

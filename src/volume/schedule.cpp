@@ -7,8 +7,8 @@
 
 namespace slidestream::volume {
 
-Schedule::Schedule(std::vector<NetworkNeeds> networks, std::size_t fragments, std::uint64_t budget, std::size_t workers,
-                   const ScheduleGpus& gpus, std::size_t layers)
+Schedule::Schedule(const std::vector<NetworkNeeds>& networks, std::size_t fragments, std::uint64_t budget,
+                   std::size_t workers, const ScheduleGpus& gpus, std::size_t layers)
     : has_gpus_(!gpus.budgets.empty()),
       runs_(has_gpus_ ? std::max<std::size_t>(gpus.runs, 1) : 0),
       places_(std::max<std::size_t>(gpus.budgets.size(), 1)),

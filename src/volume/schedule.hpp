@@ -52,20 +52,20 @@ class Schedule {
   /// \param layers  parts of a volume's fragments, in their order, of which two are computed at a time: none is begun
   /// while
   ///   one more than a layer before it is left. 0: any fragment may be begun
-  Schedule(std::vector<NetworkNeeds> networks, std::size_t fragments, std::uint64_t budget, std::size_t workers,
+  Schedule(const std::vector<NetworkNeeds>& networks, std::size_t fragments, std::uint64_t budget, std::size_t workers,
            const ScheduleGpus& gpus = {}, std::size_t layers = 0);
 
   /// Bytes that are left for a volume where nothing else is in memory; 0: no fragment can be computed.
   std::uint64_t most_for_volume() const noexcept;
   /// Reserves memory for a volume of a new number. \return the networks that make way first, which nobody uses; nothing
   /// if the volume doesn't fit now. It never fits above `most_for_volume`.
-  std::optional<std::vector<std::size_t>> admit(std::size_t volume, std::uint64_t bytes);
+  std::optional<std::vector<std::size_t>> admit(std::size_t number, std::uint64_t bytes);
   /// Its samples are there: its fragments may be computed.
-  void ready(std::size_t volume);
+  void ready(std::size_t number);
   /// No more of its fragments are begun.
-  void drop(std::size_t volume);
+  void drop(std::size_t number);
   /// It left memory. None of its fragments is being computed.
-  void release(std::size_t volume);
+  void release(std::size_t number);
 
   /// What a worker does next; nothing: wait until something of the above or below happens.
   std::optional<ScheduleStep> next();

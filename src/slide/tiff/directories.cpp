@@ -146,6 +146,7 @@ class DirectoryReader {
       const std::string text = text_of(main[at]);
       if (text.find('<') == std::string::npos) continue;
       std::vector<std::uint64_t> samples;
+      samples.reserve(main.size());
       for (const Candidate& candidate : main) {
         samples.push_back(raw_.number(candidate.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1));
       }
