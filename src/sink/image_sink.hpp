@@ -39,6 +39,7 @@ struct ImageDescription {
   std::vector<std::string> channel_names;
   std::vector<std::byte> icc;                                 ///< ICC profile; empty: none
   std::vector<std::pair<std::string, std::string>> settings;  ///< those that decide the pixels, by name
+  std::vector<std::pair<std::string, std::string>> figures;   ///< what operators found of the slide, by name
   std::optional<LossyCompression> lossy;                      ///< of the slide that it is made of
   std::string creator;                                        ///< the program that makes it; empty: not said
   bool labels = false;                                        ///< samples are names of classes, not quantities

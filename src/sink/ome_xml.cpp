@@ -92,7 +92,7 @@ std::string channel_name(const ImageDescription& description) {
 
 std::string ome_xml(const ImageDescription& description) {
   const std::string channels = std::to_string(description.format.channels);
-  const bool annotated = description.magnification || !description.settings.empty();
+  const bool annotated = description.magnification || !description.settings.empty() || !description.figures.empty();
   std::string xml =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\""
@@ -128,9 +128,12 @@ std::string ome_xml(const ImageDescription& description) {
     if (description.magnification) {
       xml += "<M K=\"magnification\">" + shortest(*description.magnification) + "</M>";
     }
-    for (const auto& [key, value] : description.settings) {
+    const auto say = [&xml](const std::string& key, const std::string& value) {
       xml += "<M" + attribute("K", key) + ">" + escaped(value) + "</M>";
-    }
+    };
+    for (const auto& [key, value] : description.settings) say(key, value);
+    // A setting and a figure may have one name.
+    for (const auto& [key, value] : description.figures) say("figure." + key, value);
     xml += "</Value></MapAnnotation></StructuredAnnotations>";
   }
   return xml + "</OME>";

@@ -90,6 +90,7 @@ Json own(const ImageDescription& description) {
   if (!description.creator.empty()) all["creator"] = description.creator;
   if (description.magnification) all["magnification"] = *description.magnification;
   for (const auto& [name, value] : description.settings) all["settings"][name] = value;
+  for (const auto& [name, value] : description.figures) all["figures"][name] = value;
   if (!description.icc.empty()) all["icc_profile"] = base64(description.icc);
   return all;
 }

@@ -286,8 +286,10 @@ TEST_CASE("tissue gives its share, and files that hold the mask and its outlines
     REQUIRE(text.find(own) != std::string::npos);
     text.erase(text.find(own), std::string(own).size());
   }
-  for (const char* setting : {"<M K=\"tissue.method\">", "<M K=\"tissue.share\">"}) {
-    CHECK_MESSAGE(text.find(setting) != std::string::npos, text);
+  // The setting and the figure have keys of their own.
+  for (const char* key : {"<M K=\"tissue.method\">", "<M K=\"tissue.share\">0.5<", "<M K=\"figure.tissue.share\">"}) {
+    CHECK_MESSAGE(text.find(key) != std::string::npos, text);
+    CHECK_MESSAGE(text.find(key) == text.rfind(key), text);
   }
   CHECK(text.find("slide") == std::string::npos);
 

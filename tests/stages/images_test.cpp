@@ -272,10 +272,24 @@ TEST_CASE("an image says what settings made it, and not where anything lies") {
   std::ifstream file(folder / "out/images/a.stain.ome.tif", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   CHECK(bytes.find("stain.output") != std::string::npos);
-  CHECK(bytes.find("stain.white_red") != std::string::npos);
-  CHECK(bytes.find("stain.eosin_maximum") != std::string::npos);
+  CHECK(bytes.find("K=\"figure.stain.white_red\"") != std::string::npos);
+  CHECK(bytes.find("K=\"figure.stain.eosin_maximum\"") != std::string::npos);
   CHECK(bytes.find("stain.reference") == std::string::npos);
   CHECK(bytes.find(folder.path().filename().string()) == std::string::npos);
+
+  config.image.format = ImageFormat::ome_zarr;
+  config.output.dir = (folder / "zarr").string();
+  test::require_done(run(config, {slide}));
+  std::ifstream attributes(folder / "zarr/images/a.stain.ome.zarr/.zattrs");
+  const std::string said{std::istreambuf_iterator<char>(attributes), {}};
+  const auto lies_in = [&said](const std::string& object, const std::string& key) {
+    const std::size_t begin = said.find("\"" + object + "\":");
+    REQUIRE_MESSAGE(begin != std::string::npos, said);
+    return said.substr(begin, said.find('}', begin) - begin).find("\"" + key + "\"") != std::string::npos;
+  };
+  CHECK(lies_in("settings", "stain.output"));
+  CHECK_FALSE(lies_in("settings", "stain.white_red"));
+  CHECK(lies_in("figures", "stain.white_red"));
 }
 
 TEST_CASE("images that nobody writes, or that JPEG can't hold, are refused before anything starts") {

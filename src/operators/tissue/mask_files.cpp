@@ -38,7 +38,8 @@ void write_outlines(const Mask& mask, const std::filesystem::path& file, const s
 }
 
 void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
-                const std::vector<std::pair<std::string, std::string>>& settings, const std::optional<double>& mpp,
+                const std::vector<std::pair<std::string, std::string>>& settings,
+                const std::vector<std::pair<std::string, std::string>>& figures, const std::optional<double>& mpp,
                 const std::optional<double>& mpp_y) {
   ImageDescription description;
   description.name = name;
@@ -49,6 +50,7 @@ void write_mask(const Mask& mask, const std::filesystem::path& file, const std::
   description.channel_names = {"tissue"};
   description.labels = true;
   description.settings = settings;
+  description.figures = figures;
   description.creator = std::string("slidestream ") + version();
   ImageOptions options;
   options.compression = TileCompression::zstd;

@@ -21,10 +21,12 @@ void write_outlines(const Mask& mask, const std::filesystem::path& file, const s
 /// The mask as an OME-TIFF of labels, 0 and 1, one level.
 /// \param name of the image
 /// \param settings for its metadata, by name
+/// \param figures the same
 /// \param mpp micrometres per pixel of level 0 of the slide, where known
 /// \param mpp_y the same down, where pixels aren't square
 void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
-                const std::vector<std::pair<std::string, std::string>>& settings, const std::optional<double>& mpp,
+                const std::vector<std::pair<std::string, std::string>>& settings,
+                const std::vector<std::pair<std::string, std::string>>& figures, const std::optional<double>& mpp,
                 const std::optional<double>& mpp_y = std::nullopt);
 
 }  // namespace slidestream::operators

@@ -62,11 +62,12 @@ class TissueParameters final : public SlideParameters {
       const auto memory = admitted();
       write_outlines(mask->unpack(), file, mpp, simplify);
     };
-    Settings settings = settings_;
-    for (const NamedValue& value : values()) settings.emplace_back(value.name, to_toml_value(value.value));
-    const auto labels = [mask = mask_, settings, mpp = mpp_, mpp_y = mpp_y_, admitted](const auto& file) {
+    Settings figures;
+    for (const NamedValue& value : values()) figures.emplace_back(value.name, to_toml_value(value.value));
+    const auto labels = [mask = mask_, settings = settings_, figures, mpp = mpp_, mpp_y = mpp_y_,
+                         admitted](const auto& file) {
       const auto memory = admitted();
-      write_mask(mask->unpack(), file, name_of(file), settings, mpp, mpp_y);
+      write_mask(mask->unpack(), file, name_of(file), settings, figures, mpp, mpp_y);
     };
     return {{"outlines", std::string(outlines_suffix), outlines}, {"mask", std::string(mask_suffix), labels}};
   }

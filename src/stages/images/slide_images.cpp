@@ -86,7 +86,7 @@ ImageDescription describe(const RunContext& context, const SlideRun& slide, cons
   description.settings = settings_of(context.config, op);
   if (parameters != nullptr) {
     for (const NamedValue& value : parameters->values()) {
-      description.settings.emplace_back(value.name, to_toml_value(value.value));
+      description.figures.emplace_back(value.name, to_toml_value(value.value));
     }
   }
   description.lossy = lossy_of(*slide.slide, slide.level);
