@@ -149,13 +149,6 @@ void prepare_output(const Config& config);
 /// @throws OutputError  A file can't be written. The message names the first one and the cause.
 void write_results(const Config& config, const RunResult& result);
 
-/// Makes names for the maps of slides. A name is the stem of the slide's file, cut to 230 bytes, with a number from its
-/// second use on. Names that differ only by case count as one. Thread-safe.
-/// @param slides  Paths of the slides.
-/// @param portable  Whether names are valid on Windows, too (`output.portable_names`).
-/// @return A different name per slide, in order.
-std::vector<std::string> map_names(const std::vector<std::string>& slides, bool portable = true);
-
 /// Writes the map of a slide to maps/NAME.npy or maps/NAME.tif in `output.dir`. `output.maps` = `tiff` selects the
 /// second. The file appears whole or not at all. Thread-safe for different names.
 /// @param config  The configuration of the run.

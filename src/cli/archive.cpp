@@ -39,7 +39,6 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     : config_(config),
       metrics_file_(options.metrics),
       limit_(FailureLimit::parse(options.max_failures)),
-      map_files_(map_files(config, inputs.slides)),
       manifest_(make_manifest(inputs, options)),
       network_state_(network_state(config)),
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
@@ -55,6 +54,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   remove_leftovers(config.output.dir);
   remove_leftovers(fs::path(config.output.dir) / "maps");
   start_ = ledger_->begin(manifest_, options.retry_failed);
+  map_files_ = map_files(config, *ledger_, manifest_);
   place_maps();
   give_up_deadly_slides();
   failed_ = start_.failed;
@@ -136,7 +136,7 @@ void Archive::tell_deadly_slides() const {
   }
 }
 
-/// Brings the folder of maps to what the ledger says: a name may have been another slide's.
+/// Brings the folder of maps to what the ledger says.
 void Archive::place_maps() {
   if (map_files_.empty()) return;
   const fs::path folder = fs::path(config_.output.dir) / "maps";

@@ -118,9 +118,11 @@ class Ledger {
   /// `damaged`: its map isn't what was written. `work` has to throw then.
   Import import(std::size_t slide, const Imported& other);
 
-  /// What the names of a slide's images begin with. The first call gives each slide of the manifest one that is no
-  /// other slide's in this folder (`fill_image_names`), and keeps them all: they stay, whatever later manifests are.
+  /// What the names of a slide's images and map begin with. The first call gives each slide of the manifest one that is
+  /// no other slide's in this folder (`fill_image_names`), and keeps them all: they stay, whatever later manifests are.
   std::string image_name(std::size_t slide);
+  /// Those of all slides of the manifest.
+  std::vector<std::string> image_names();
 
   /// Notes that a slide of the manifest is being worked on. Doesn't wait for the storage.
   void started(std::size_t slide);

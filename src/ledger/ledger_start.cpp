@@ -233,6 +233,12 @@ std::string Ledger::image_name(std::size_t slide) {
   return image_names_.at(slide);
 }
 
+std::vector<std::string> Ledger::image_names() {
+  const std::lock_guard lock(names_mutex_);
+  if (image_names_.empty()) change([this] { image_names_ = name_images(); });
+  return image_names_;
+}
+
 std::vector<std::string> Ledger::name_images() {
   struct Row {
     std::int64_t id = 0;

@@ -2,18 +2,43 @@
 
 #include <filesystem>
 #include <optional>
-#include <slidestream/pipeline.hpp>
+#include <unordered_set>
 #include <utility>
 
+#include "ledger/image_names.hpp"
 #include "ledger/ledger_view.hpp"
+#include "output/names.hpp"
 
 namespace slidestream {
 
-std::vector<std::string> map_files(const Config& config, const std::vector<std::string>& slides) {
+namespace {
+
+/// \param names  those that slides have already, by place in the manifest
+std::vector<std::string> named_maps(const Config& config, const std::vector<ManifestEntry>& manifest,
+                                    std::vector<std::string> names) {
+  std::unordered_set<std::string> taken;
+  for (std::string& name : names) {
+    if (!name.empty() && !taken.insert(folded_name(name)).second) name.clear();
+  }
+  fill_image_names(manifest, {}, names, config.output.portable_names);
+  for (std::string& name : names) name += config.output.maps == MapFormat::tiff ? ".tif" : ".npy";
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> map_files(const Config& config, Ledger& ledger, const std::vector<ManifestEntry>& manifest) {
   if (config.output.maps == MapFormat::none) return {};
-  std::vector<std::string> files = map_names(slides, config.output.portable_names);
-  for (std::string& file : files) file += config.output.maps == MapFormat::tiff ? ".tif" : ".npy";
-  return files;
+  return named_maps(config, manifest, ledger.image_names());
+}
+
+std::vector<std::string> map_files(const Config& config, const ExpandedInputs& inputs) {
+  if (config.output.maps == MapFormat::none) return {};
+  std::vector<ManifestEntry> manifest;
+  manifest.reserve(inputs.slides.size());
+  for (std::size_t i = 0; i < inputs.slides.size(); ++i)
+    manifest.push_back({inputs.slides[i], inputs.canonical[i], true});
+  return named_maps(config, manifest, std::vector<std::string>(manifest.size()));
 }
 
 std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger,

@@ -5,13 +5,18 @@
 #include <vector>
 
 #include <slidestream/config.hpp>
+#include <slidestream/pipeline.hpp>
 
 #include "ledger/ledger.hpp"
 
 namespace slidestream {
 
-/// The names of maps' files by place in the manifest, with suffix; empty without maps.
-std::vector<std::string> map_files(const Config& config, const std::vector<std::string>& slides);
+/// The names of maps' files by place in the manifest, with suffix; empty without maps. They begin as those of the
+/// slides' images. Where slides of joined folders share such a name, all but the first have digits.
+std::vector<std::string> map_files(const Config& config, Ledger& ledger, const std::vector<ManifestEntry>& manifest);
+
+/// The same of a folder without a ledger.
+std::vector<std::string> map_files(const Config& config, const ExpandedInputs& inputs);
 
 /// Writes the maps of the ledger's slides that have no whole file, or one of another name. Returns the places of slides
 /// whose map in the ledger isn't what was written. \throws OutputError.

@@ -245,11 +245,8 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
   result.twice = joiner.twice();
   // From here on the results are kept; only their files may be missing.
   try {
-    std::vector<std::string> paths;
-    paths.reserve(manifest.size());
-    for (const ManifestEntry& entry : manifest) paths.push_back(entry.path);
     // All of them were read and found whole a moment ago.
-    if (!write_missing_maps(result.config, ledger, map_files(result.config, paths)).empty()) {
+    if (!write_missing_maps(result.config, ledger, map_files(result.config, ledger, manifest)).empty()) {
       throw OutputError(ledger.file().string() + ": damaged: a map isn't what was written");
     }
     LedgerView view(ledger, bins);

@@ -4,14 +4,11 @@
 #include <slidestream/statistic.hpp>
 #include <stdexcept>
 #include <system_error>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "config/read_file.hpp"
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
 #include "output/map_file.hpp"
-#include "output/names.hpp"
 #include "output/npy.hpp"
 #include "output/slides_csv.hpp"
 #include "output/views.hpp"
@@ -281,30 +278,6 @@ void write_results(const Config& config, const RunResult& result) {
   Corpus corpus(static_cast<std::size_t>(config.analysis.bins));
   make_folder(config.output.dir);
   write_views(config, result, slides, corpus);
-}
-
-std::vector<std::string> map_names(const std::vector<std::string>& slides, bool portable) {
-  // Room for a number and a suffix within the 255 bytes that file systems give a name.
-  constexpr std::size_t longest = 230;
-  std::vector<std::string> names;
-  // Names that differ by case alone are one file on some systems.
-  std::unordered_set<std::string> taken;
-  for (const std::string& slide : slides) {
-    std::string stem = file_stem(slide, longest, portable);
-    taken.insert(folded_name(stem));
-    names.push_back(std::move(stem));
-  }
-  std::unordered_map<std::string, std::size_t> uses;
-  for (std::string& name : names) {
-    const std::string folded = folded_name(name);
-    std::size_t& number = uses[folded];
-    if (++number == 1) continue;
-    // The first keeps the plain name; the next take the first number that no slide's own name holds.
-    while (taken.contains(folded + "-" + std::to_string(number))) ++number;
-    taken.insert(folded + "-" + std::to_string(number));
-    name += "-" + std::to_string(number);
-  }
-  return names;
 }
 
 bool is_whole_map(const Config& config, const WindowMap& map, const fs::path& file) {

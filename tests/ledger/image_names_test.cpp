@@ -85,6 +85,9 @@ TEST_CASE("names are those that Windows can have, and each is there once") {
         std::vector<std::string>{"x_1", "x_1" + digits("/b/x?1.svs"), "Aux_", "lpt\u00b2_", "nul_.b", "nulb"});
   // What a ledger has is kept.
   CHECK(names_of({"/a/x:1.svs"}, {"x:1"})[0] == "x:1");
+  std::vector<std::string> own(2);
+  fill_image_names({{"/a/x:1.svs", "/a/x:1.svs"}, {"/b/CON.svs", "/b/CON.svs"}}, {}, own, false);
+  CHECK(own == std::vector<std::string>{"x:1", "CON"});
 }
 
 TEST_CASE("whatever a file is called, its name is one in a folder") {

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ledger_runs.hpp"
+#include "output/text.hpp"
+#include "sink/content_hash.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -55,6 +57,28 @@ TEST_CASE("maps get their names with a rollback journal, too") {
   const fs::path out = folder / "merged";
   CHECK(merge_ledgers({(folder / "a").string()}, out.string()).corpus.done == 2);
   CHECK(fs::exists(out / "maps/slide-1.npy"));
+}
+
+TEST_CASE("maps of folders that know nothing of each other have names of their own") {
+  const TemporaryFolder folder;
+  std::vector<std::string> parts;
+  for (const std::string name : {"a", "b"}) {
+    fs::create_directory(folder / name);
+    const std::string slide = folder.write(name + "/x.svs", name);
+    const Config config = ledger_config(folder / ("out-" + name));
+    Ledger ledger(config);
+    ledger.begin({{slide, slide, true}}, false);
+    CHECK(ledger.image_names() == std::vector<std::string>{"x"});
+    ledger.started(0);
+    SlideResult result = result_of(slide, name == "a" ? 1 : 2);
+    ledger.ended(0, result);
+    parts.push_back(config.output.dir);
+  }
+  const fs::path out = folder / "merged";
+  CHECK(merge_ledgers(parts, out.string()).corpus.done == 2);
+  const std::string digits = to_hexadecimal(stable_hash((folder / "b/x.svs").string())).substr(0, 8);
+  CHECK(fs::exists(out / "maps/x.npy"));
+  CHECK(fs::exists(out / ("maps/x-" + digits + ".npy")));
 }
 
 TEST_CASE("parts in any order give the same bytes") {
