@@ -127,6 +127,9 @@ struct GpuConfig {
   int staging_mib = 0;
 };
 
+/// The largest `model.mpp_tolerance`.
+inline constexpr double most_mpp_tolerance = 0.25;
+
 /// Names of operators for `operators.run`. Each operator has the section of its name, except the spectrum:
 /// `[analysis]`.
 inline constexpr std::array<std::string_view, 7> operator_names = {"spectrum", "identity", "sobel", "gaussian",

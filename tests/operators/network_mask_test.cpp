@@ -254,7 +254,9 @@ TEST_CASE("The pixel size decides what a network looks at") {
   CHECK(
       error(coarse) ==
       "the slide's pixels have 2.2 micrometres, 10 % more than the 2 of the network; raise model.mpp_tolerance (0.02) "
-      "to use them unchanged");
+      "to 0.1 to use them unchanged");
+  CHECK(error(OneSlide(150, 110, 2.67)).ends_with("; a network for such pixels is needed"));
+  CHECK(error(OneSlide(150, 110, 2.66)).ends_with("; raise model.mpp_tolerance (0.02) to 0.25 to use them unchanged"));
   network.cut.mpp_tolerance = 0.1;
   CHECK(plan_tissue_tiles(coarse.slide->info(), network, plenty).image.size == Size{150, 110});
   // Finer by as much, so unchanged as well.

@@ -321,7 +321,7 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
         network.cut.mpp = 0.25;
         config.input.mpp = 0.5;
       },
-      "its pixels have 0.5 micrometres, 100 % more than the network's 0.25; raise model.mpp_tolerance (0.02)");
+      "its pixels have 0.5 micrometres, 100 % more than the network's 0.25; a network for such pixels is needed");
   fails(
       [](MadeUp&, Config& config) {
         config.stitch.memory_mib = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
 #include <sstream>
 
@@ -16,12 +17,20 @@ void check_fine_enough(const NetworkTiles& tiles, double mpp) {
   if (factor >= 65536.0 - std::rint(65536.0 * tiles.mpp_tolerance)) return;
   std::ostringstream text;
   text << "its pixels have " << mpp << " micrometres, " << std::setprecision(3) << 100.0 * (mpp / *tiles.mpp - 1.0)
-       << " % more than the network's " << *tiles.mpp << "; raise model.mpp_tolerance (" << tiles.mpp_tolerance
-       << ") to use them unchanged";
+       << " % more than the network's " << *tiles.mpp << "; " << advice_for_coarse("model.mpp_tolerance", tiles, mpp);
   throw Error(text.str());
 }
 
 }  // namespace
+
+std::string advice_for_coarse(const std::string& setting, const NetworkTiles& tiles, double mpp) {
+  // In hundredths, rounded up so that it suffices.
+  const double needed = std::ceil(100.0 * (1.0 - *tiles.mpp / mpp) - 1e-6) / 100.0;
+  if (needed > most_mpp_tolerance) return "a network for such pixels is needed";
+  std::ostringstream text;
+  text << "raise " << setting << " (" << tiles.mpp_tolerance << ") to " << needed << " to use them unchanged";
+  return text.str();
+}
 
 TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,
                    StitchEdge edge, bool nearest) {

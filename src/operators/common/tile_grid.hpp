@@ -6,6 +6,7 @@
 #include <slidestream/network.hpp>
 #include <slidestream/slide.hpp>
 #include <slidestream/stitch.hpp>
+#include <string>
 
 #include "image/mask.hpp"
 
@@ -25,6 +26,10 @@ TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<do
 /// Whether enough of a tile is tissue, as far as it lies inside the slide. \param level  pixels of level 0 a pixel of
 /// the level.
 bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, const GridScale& level, double share);
+
+/// What helps where a level's pixels are coarser than those of tiles with a resolution: a value for the setting that
+/// allows them, where it can.
+std::string advice_for_coarse(const std::string& setting, const NetworkTiles& tiles, double mpp);
 
 /// \throws SlideError if the tiles have a resolution, and the slide's pixels aren't square.
 void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "image/views.hpp"
+#include "operators/common/tile_grid.hpp"
 #include "operators/tissue/small_image.hpp"
 
 namespace slidestream::operators {
@@ -28,9 +29,8 @@ void check_resolution(const Network& network, double mpp) {
   if (*tiles.mpp / mpp >= 1.0 - tiles.mpp_tolerance) return;
   std::ostringstream text;
   text << "the slide's pixels have " << mpp << " micrometres, " << std::setprecision(3)
-       << 100.0 * (mpp / *tiles.mpp - 1.0) << " % more than the " << *tiles.mpp << " of " << network.called()
-       << "; raise " << network.setting_name("mpp_tolerance") << " (" << tiles.mpp_tolerance
-       << ") to use them unchanged";
+       << 100.0 * (mpp / *tiles.mpp - 1.0) << " % more than the " << *tiles.mpp << " of " << network.called() << "; "
+       << advice_for_coarse(network.setting_name("mpp_tolerance"), tiles, mpp);
   throw Error(text.str());
 }
 
