@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <slidestream/statistic.hpp>
 
@@ -98,7 +99,7 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide,
   }
   for (const std::string& name : value_names) {
     const auto found = std::ranges::find(slide.values, name, &NamedValue::name);
-    record << (slide.done && found != slide.values.end() ? to_decimal(found->value) : "");
+    record << (slide.done && found != slide.values.end() ? found->value : std::numeric_limits<double>::quiet_NaN());
   }
   if (config.output.maps != MapFormat::none) record << slide.map_file;
   return record.line();

@@ -39,7 +39,7 @@ std::optional<Labels> labels_of(const Artifact& artifact, const SlideResult& sli
   const std::string shares = artifact.maker + ".class_";
   const auto known = std::ranges::count_if(
       slide.values, [&shares](const NamedValue& value) { return value.name.starts_with(shares); });
-  // A slide none of whose pixels has a class says nothing of them.
+  // In ledgers of earlier versions a slide none of whose pixels has a class says nothing of them.
   return Labels{0, known > 0 ? static_cast<int>(known) : most_classes};
 }
 
