@@ -45,7 +45,10 @@ const SlideFormat& format_of(const File& file) {
   const std::size_t read = file.read_some(0, first);
   const auto found = std::ranges::find_if(
       formats, [&](const SlideFormat& format) { return format.recognises(std::span(first).first(read), file); });
-  return found != formats.end() ? *found : by_openslide;
+  if (found != formats.end()) return *found;
+  // Its reader says why it isn't what its name says.
+  const SlideFormat& dicom = formats.front();
+  return is_named_as(dicom, file.path().string()) ? dicom : by_openslide;
 }
 
 bool has_suffix(std::string_view path, std::string_view suffix) {
