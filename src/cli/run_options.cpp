@@ -20,16 +20,6 @@ std::string type_of(const ConfigKey& key) {
   return key.kind == KeyKind::text ? (key.is_path ? "FILE" : "TEXT") : "N";
 }
 
-void add_key_option(CLI::App& app, RunOptions& options, const KeyOption& option, const std::string& group) {
-  const ConfigKey& key = *find_key(option.section, option.key);
-  const std::string name = key.full_name();
-  app.add_option_function<std::string>(
-         option.names, [&options, name](const std::string& value) { options.keys.emplace_back(name, value); },
-         std::string(option.description) + " (" + name + ")")
-      ->type_name(type_of(key))
-      ->group(group);
-}
-
 /// `--trace a.svs b.svs` mustn't write over a slide.
 std::string json_file(const std::string& file) { return file.ends_with(".json") ? "" : "must end in .json"; }
 
@@ -66,6 +56,16 @@ void add_archive_options(CLI::App& app, RunOptions& options) {
 
 }  // namespace
 
+CLI::Option* add_key_option(CLI::App& app, RunOptions& options, const KeyOption& option) {
+  const ConfigKey& key = *find_key(option.section, option.key);
+  const std::string name = key.full_name();
+  return app
+      .add_option_function<std::string>(
+          option.names, [&options, name](const std::string& value) { options.keys.emplace_back(name, value); },
+          std::string(option.description) + " (" + name + ")")
+      ->type_name(type_of(key));
+}
+
 void add_run_options(CLI::App& app, RunOptions& options, std::span<const KeyOption> own) {
   const std::string group = "Run";
   app.add_option("-c,--config", options.config_file, "Configuration file (TOML)")
@@ -82,9 +82,9 @@ void add_run_options(CLI::App& app, RunOptions& options, std::span<const KeyOpti
       ->type_name("DIR")
       ->check(not_empty)
       ->group(group);
-  for (const KeyOption& option : own) add_key_option(app, options, option, group);
-  add_key_option(app, options, {"--backend", "pipeline", "backend", "Where slides are worked on"}, group);
-  add_key_option(app, options, {"-t,--threads", "pipeline", "threads", "Threads of the run, 0 for all"}, group);
+  for (const KeyOption& option : own) add_key_option(app, options, option)->group(group);
+  add_key_option(app, options, {"--backend", "pipeline", "backend", "Where slides are worked on"})->group(group);
+  add_key_option(app, options, {"-t,--threads", "pipeline", "threads", "Threads of the run, 0 for all"})->group(group);
   app.add_option("--trace", options.trace, "Record when every stage worked and what every GPU did, for ui.perfetto.dev")
       ->type_name("FILE.json")
       ->check(json_file)

@@ -14,7 +14,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace slidestream::cli {
 
@@ -85,6 +86,9 @@ struct KeyOption {
   const char* key;
   const char* description;
 };
+
+/// Gives `app` an option for a key.
+CLI::Option* add_key_option(CLI::App& app, RunOptions& options, const KeyOption& option);
 
 /// Gives `app` the options of a run, and those for keys that only this command has. Where its slides are named is the
 /// command's own.

@@ -244,6 +244,7 @@ void add_sweep_command(CLI::App& app, Action& action) {
   };
   repeated(command->add_option("-s,--set", options->run.settings, "One setting, over the file's; may be repeated")
                ->type_name("SECTION.KEY=VALUE"));
+  add_key_option(*command, options->run, {"-t,--threads", "pipeline", "threads", "Threads of each run, 0 for all"});
   repeated(command->add_option("--over", options->over, "A key and the values to try; may be repeated")
                ->type_name("SECTION.KEY=VALUE,VALUE")
                ->required());

@@ -104,19 +104,33 @@ volume::Extent parse_volume_size(const std::string& text) {
   return size;
 }
 
-int write_volume(const std::string& file, const volume::Extent& size, std::uint64_t seed, bool overwrite) {
+struct Arguments {
+  std::string file;
+  SynthOptions options;
+  std::optional<volume::Extent> volume;
+  bool overwrite = false;
+  bool quiet = false;
+};
+
+int write_volume(const Arguments& arguments) {
+  const std::string& file = arguments.file;
+  const volume::Extent& size = *arguments.volume;
   if (!file.ends_with(".nii.gz")) throw ConfigError("--out is '" + file + "'; a volume's name must end in .nii.gz");
-  check_target(file, overwrite);
-  volume::write_synthetic_volume(file, size, seed);
+  check_target(file, arguments.overwrite);
+  volume::write_synthetic_volume(file, size, arguments.options.seed);
+  if (arguments.quiet) return exit_done;
   std::cout << printable(file) << ": " << size[0] << " x " << size[1] << " x " << size[2] << " samples (z, y, x)\n";
   return std::cout.flush() ? exit_done : exit_ended_early;
 }
 
-int write_slide(const std::string& file, const SynthOptions& options, bool overwrite) {
-  check_folder_target(file, overwrite);
+int write_slide(const Arguments& arguments) {
+  const std::string& file = arguments.file;
+  const SynthOptions& options = arguments.options;
+  check_folder_target(file, arguments.overwrite);
   const auto begin = std::chrono::steady_clock::now();
   const SynthSummary summary = write_synthetic_slide(file, options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  if (arguments.quiet) return exit_done;
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f s", taken.count());
   std::cout << printable(file) << ": " << options.width << " x " << options.height << " pixels, " << summary.tiles
@@ -128,12 +142,6 @@ int write_slide(const std::string& file, const SynthOptions& options, bool overw
 }  // namespace
 
 void add_synth_command(CLI::App& app, Action& action) {
-  struct Arguments {
-    std::string file;
-    SynthOptions options;
-    std::optional<volume::Extent> volume;
-    bool overwrite = false;
-  };
   const auto arguments = std::make_shared<Arguments>();
   SynthOptions& options = arguments->options;
 
@@ -215,9 +223,10 @@ void add_synth_command(CLI::App& app, Action& action) {
       ->type_name("LIST");
   synth->add_option("--mpp", options.mpp, "Micrometres a pixel that the slide claims")->capture_default_str();
   synth->add_flag("--bigtiff", options.big_tiff, "Write BigTIFF even if the file is smaller than 4 GB");
-  synth->add_option("--threads", options.threads, "Threads that paint and compress; 0: one for every core")
+  synth->add_option("-t,--threads", options.threads, "Threads that paint and compress; 0: one for every core")
       ->capture_default_str();
   synth->add_flag("--overwrite", arguments->overwrite, "Replace a file that is there and that synth didn't make");
+  synth->add_flag("-q,--quiet", arguments->quiet, "Nothing but warnings and errors");
   synth->footer(
       "Examples:\n"
       "  pipeline synth --out demo.svs\n"
@@ -229,12 +238,7 @@ void add_synth_command(CLI::App& app, Action& action) {
       "  pipeline synth --volume --out head.nii.gz\n"
       "      for trying pipeline volume");
   synth->callback([arguments, &action] {
-    action = [arguments] {
-      if (arguments->volume) {
-        return write_volume(arguments->file, *arguments->volume, arguments->options.seed, arguments->overwrite);
-      }
-      return write_slide(arguments->file, arguments->options, arguments->overwrite);
-    };
+    action = [arguments] { return arguments->volume ? write_volume(*arguments) : write_slide(*arguments); };
   });
 }
 

@@ -234,7 +234,8 @@ int verify(const VerifyOptions& options) {
   }
   if (!options.quiet) {
     std::cout << count_text(all - differing) << " of " << count_text(all) << (all == 1 ? " file" : " files") << " of "
-              << count_text(slides) << (slides == 1 ? " slide is" : " slides are") << " as written\n";
+              << count_text(slides) << (slides == 1 ? " slide is" : " slides are") << " as written"
+              << (differing > 0 ? "; delete the others, and the command that made them makes them again\n" : "\n");
   }
   return differing > 0 ? exit_some_failed : exit_done;
 }
@@ -252,9 +253,9 @@ void add_verify_command(CLI::App& app, Action& action) {
   command->footer(
       "Reads every file of a slide that is done, and compares its digest with the ledger's, and maps with the "
       "ledger's\n"
-      "values. Ends with 1 when a file differs or is missing. The same command goes on after an interruption, with "
-      "what\n"
-      "verify.partial.list in the folder has.\n\n"
+      "values. Ends with 1 when a file differs or is missing. Delete what differs, and the command that made it makes "
+      "it\n"
+      "again. The same verification goes on after an interruption, with what verify.partial.list in the folder has.\n\n"
       "Examples:\n"
       "  pipeline verify results\n"
       "  pipeline verify results --jobs 16");

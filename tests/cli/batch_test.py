@@ -292,8 +292,27 @@ class Names(BatchCase):
     def test_maps_whose_names_differ_by_case(self):
         slides = self.folder_of("1/S1.svs", "2/s1.svs")
         self.assertDone(run(slides, "--out", self.out, "--maps", "npy"))
-        self.assertEqual(sorted(os.listdir(self.out / "maps")), ["S1.npy", "s1-2.npy"])
-        self.assertEqual([row["map"] for row in self.rows()], ["S1.npy", "s1-2.npy"])
+        maps = [row["map"] for row in self.rows()]
+        self.assertEqual(sorted(os.listdir(self.out / "maps")), sorted(maps))
+        self.assertEqual(maps[0], "S1.npy")
+        self.assertRegex(maps[1], r"^s1-[0-9a-f]{8}\.npy$")
+
+    def test_maps_and_images_keep_their_names_as_a_list_grows(self):
+        slides = self.folder_of("x/s.svs", "y/s.svs", "z/s.svs")
+        names, contents = {}, {}
+        for start in "y", "xy", "zxy":
+            self.assertDone(run(*(slides / folder / "s.svs" for folder in start), "--out", self.out, "--maps", "npy",
+                                "--operators", "spectrum,tissue"))
+            maps = {row["path"]: row["map"] for row in self.rows()}
+            self.assertEqual({path: maps[path] for path in names}, names)
+            for path, content in contents.items():
+                self.assertEqual((self.out / "maps" / maps[path]).read_bytes(), content)
+            names, contents = maps, {path: (self.out / "maps" / name).read_bytes() for path, name in maps.items()}
+        self.assertEqual(names[str(slides / "y/s.svs")], "s.npy")
+        self.assertEqual(sorted(os.listdir(self.out / "maps")), sorted(names.values()))
+        with open(self.out / "artifacts.csv", newline="", encoding="utf-8") as file:
+            masks = {row["path"]: row["file"] for row in csv.DictReader(file) if row["product"] == "mask"}
+        self.assertEqual(masks, {path: f"images/{name[:-4]}.tissue.ome.tif" for path, name in names.items()})
 
     def test_names_that_windows_cannot_have(self):
         slides = self.folder_of("a: b?.svs", "CON.svs", "end..svs")
@@ -390,6 +409,7 @@ class Verify(BatchCase):
                 result = self.verify()
                 named = self.out / "images/b.identity.ome.zarr" if file == chunk else file
                 self.assertOneLine(result, 1, f"{named}: {part}")
+                self.assertIn("; delete the others, and the command that made them makes them again\n", result.stdout)
                 file.write_bytes(content[:-1])
                 self.assertOneLine(self.verify(), 1, f"{named}: ")
                 file.write_bytes(content)

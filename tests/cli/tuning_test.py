@@ -75,7 +75,7 @@ class Sweep(Case):
 
     def arguments(self, *more):
         more = more if "--repeat" in more else ("--repeat", 2, *more)
-        return ["sweep", self.slide(), "--set", "pipeline.backend=cpu", "--set", "pipeline.threads=2", "--set",
+        return ["sweep", self.slide(), "--set", "pipeline.backend=cpu", "-t", "2", "--set",
                 "pipeline.strip_height=512", *self.AXES, "--out", self.out, *more]
 
     def rows(self, folder=None):
