@@ -33,6 +33,7 @@ COMMANDS = {
         "scripts/test.sh": "not: this test is part of it",
         "cmake --install build/release --prefix ~/.local": "clone",
         "pipeline synth --out slide.svs --size 8192x6144": "by: tests/scripts/readme_test.py",
+        "pipeline slides/ --config configs/h200x4.toml": "not: " + GPU,
         **{command: "by: tests/networks/models_test.py" for command in (
             "scripts/make-models.py models",
             "pipeline features slides/ --model models/features.onnx -o vectors",
