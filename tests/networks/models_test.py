@@ -383,6 +383,15 @@ class Reports(Models):
             self.assertEqual([data["figures"][f"model.class_{k}"] for k in range(4)], [[[0, round(part, 6)]] for part in found])
             self.assertNotIn("all", data)
 
+    def test_shares_are_empty_without_labelled_pixels(self):
+        slide = self.folder / "grey.svs"  # in grey no tissue is found
+        self.must("synth", "--out", slide, "--size", "512x384", "--codec", "grey")
+        out = self.folder / "unlabelled"
+        self.must(slide, "-o", out, *settings_of("classes", *self.ZARR, "model.where=tissue"))
+        row = self.row(out)
+        self.assertEqual([row[f"model.class_{k}"] for k in range(4)], [""] * 4)
+        self.assertFalse([name for name in self.data(out)["figures"] if name.startswith("model.class_")])
+
     def test_shares_of_classes_are_compared(self):
         outs = [self.folder / "compared-all", self.folder / "compared-other"]
         for out, overlap in zip(outs, (0, 16)):
