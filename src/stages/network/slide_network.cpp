@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -294,8 +293,7 @@ std::vector<NamedValue> SlideNetwork::figures() const {
   const std::int64_t all = std::accumulate(classes.begin(), classes.end(), std::int64_t{0});
   std::vector<NamedValue> shares;
   for (std::size_t k = 0; k < classes.size(); ++k) {
-    const double part = all == 0 ? std::numeric_limits<double>::quiet_NaN() : share(classes[k], all);
-    shares.push_back({"class_" + std::to_string(k), part});
+    shares.push_back({"class_" + std::to_string(k), all == 0 ? std::nan("") : share(classes[k], all)});
   }
   const double saturated = share(saturated_, values_ / output_.channels);
   if (output_.activation == NetworkActivation::sigmoid) shares.push_back({"saturated", saturated});
