@@ -353,17 +353,6 @@ def halved(rgb, halvings):
     return ((2 * sums + counts[..., None]) // (2 * counts[..., None])).astype(numpy.uint8)
 
 
-def dark(rgb, halvings, factor):
-    """Which pixels of the halved and reduced image hold pixels below 40."""
-    black = rgb.max(axis=2) < 40
-    for axis in (0, 1):
-        black = numpy.logical_or.reduceat(black, numpy.arange(0, black.shape[axis], 2**halvings), axis)
-    if factor == 65536:
-        return black
-    down, across = (weights(length, factor) > 0 for length in black.shape)
-    return down.astype(float) @ black.astype(float) @ across.T.astype(float) > 0
-
-
 def downsample(whole, size):
     """Pixels of level 0 along one of a level; sizes of levels are rounded up, so 2^k where they fit."""
     for k in range(32):
@@ -384,7 +373,7 @@ def white_of(rgb, mask):
     return numpy.sort(background, axis=0)[(len(background) - 1) // 2]
 
 
-def stained(ndimage, rgb, black, mask, scale, pixel):
+def stained(ndimage, rgb, mask, scale, pixel):
     """Pixels of tissue in 256 blocks of 64 x 64, without those near dark ones. \p scale: level 0 pixels along a pixel of
     the mask, \p pixel: of rgb."""
     height, width = rgb.shape[:2]
@@ -411,7 +400,8 @@ def stained(ndimage, rgb, black, mask, scale, pixel):
     for i in range(taken):
         top, left = blocks[(2 * i + 1) * len(blocks) // (2 * taken)]
         inside = mask[y[top:top + 64]][:, x[left:left + 64]].astype(bool)
-        inside &= ~ndimage.binary_dilation(black[top:top + 64, left:left + 64], numpy.ones((3, 3)))
+        black = rgb[top:top + 64, left:left + 64].max(axis=2) < 40
+        inside &= ~ndimage.binary_dilation(black, numpy.ones((3, 3)))
         pixels.append(rgb[top:top + 64, left:left + 64][inside])
     return numpy.concatenate(pixels)
 
@@ -497,14 +487,12 @@ class Preparation(unittest.TestCase):
                          key=lambda size: downsample(sizes[0], size))
                 rest = reduction / downsample(sizes[0], by)
                 halvings = max(k for k in range(9) if k == 0 or rest / 2**k >= 0.98)
-                level = level_image(slide, sizes.index(by))
-                fine = halved(level, halvings)
+                fine = halved(level_image(slide, sizes.index(by)), halvings)
                 factor = round(65536 * rest / 2**halvings)
                 if factor < 65536 * 1.02:
                     factor = 65536
                 pixel = tuple(factor / 65536 * whole / side for whole, side in zip(sizes[0], fine.shape[1::-1]))
-                fine, black = reduced(fine, factor), dark(level, halvings, factor)
-                pixels = stained(ndimage, fine, black, expected, scale, pixel)
+                pixels = stained(ndimage, reduced(fine, factor), expected, scale, pixel)
                 expected_colours, expected_maxima = macenko(pixels[None], white)
                 numpy.testing.assert_allclose(colours, expected_colours, rtol=0, atol=1e-9)
                 numpy.testing.assert_allclose(maxima, expected_maxima, rtol=1e-9)

@@ -342,8 +342,12 @@ TEST_CASE("stain normalises with the slide's own stains, in any blocks") {
 }
 
 TEST_CASE("a fit doesn't depend on the levels that a slide has, and its figures are results") {
-  // 768 x 640 pixels of 0.5 um, and exact means of them.
-  const Picture fine = make_stained_picture(768, 640, 7);
+  // 768 x 640 pixels of 0.5 um, some of them dark, and exact means of them.
+  Picture fine = make_stained_picture(768, 640, 7);
+  std::mt19937 random(6);
+  for (int i = 0; i < 768 * 640; ++i) {
+    if (random() % 16 == 0) std::fill_n(fine.data.begin() + 3 * i, 3, std::uint8_t{20});
+  }
   Picture half{384, 320, 3, std::vector<std::uint8_t>(384 * 320 * 3)};
   for (int y = 0; y < half.height; ++y) {
     for (int x = 0; x < half.width; ++x) {
@@ -440,21 +444,28 @@ TEST_CASE("Operators of a run share the small level and its mask") {
   CHECK(prepare_mask(context, config) == mask);
 }
 
-TEST_CASE("Stains aren't fitted to dark pixels, nor to those beside them") {
+TEST_CASE("Stains aren't fitted to pixels of the fit that are dark, nor to those beside them") {
   constexpr int side = 256;
   const std::array<std::uint8_t, 3> colour = {120, 60, 150};
   struct Case {
-    double mpp;           // the fit's pixels have 1 micrometre
+    double mpp;  // the fit's pixels have 1 micrometre
+    int dark;    // side of two dark squares, in pixels of the slide
+    int x;       // of the first
+    int y;
     std::int64_t pixels;  // of the fit
     std::int64_t left_out;
+    std::int64_t mixed;  // with dark ones, and not dark themselves
   };
-  // At (101, 57), and at (40, 0) where there is no row above. With 0.4 pixels are made of 2.5 x 2.5, and 57 is
-  // in two rows of them.
-  for (const Case& each : {Case{1.0, 256 * 256, 9 + 6}, Case{0.5, 128 * 128, 9 + 6}, Case{0.4, 102 * 102, 12 + 6}}) {
+  // The other is at (40, 0), where there is no row above. With 0.4 pixels are made of 2.5 x 2.5.
+  for (const Case& each : {Case{1.0, 1, 101, 57, 256 * 256, 9 + 6, 0}, Case{0.5, 2, 100, 56, 128 * 128, 9 + 6, 0},
+                           Case{0.5, 1, 101, 57, 128 * 128, 0, 2}, Case{0.4, 10, 100, 50, 102 * 102, 36 + 30, 0}}) {
     CAPTURE(each.mpp);
+    CAPTURE(each.dark);
     Picture picture{side, side, 3, {}};
     for (int i = 0; i < side * side; ++i) picture.data.insert(picture.data.end(), colour.begin(), colour.end());
-    for (const int at : {57 * side + 101, 40}) {
+    for (int i = 0; i < 2 * each.dark * each.dark; ++i) {
+      const int first = i % 2 == 0 ? each.y * side + each.x : 40;
+      const int at = first + i / 2 / each.dark * side + i / 2 % each.dark;
       for (const int c : {0, 1, 2})
         picture.data[static_cast<std::size_t>(3 * at + c)] = static_cast<std::uint8_t>(37 + c);
     }
@@ -462,7 +473,9 @@ TEST_CASE("Stains aren't fitted to dark pixels, nor to those beside them") {
     const SlideContext context = slide.context();
     const Mask all = {{1, 1}, {side, side}, {side, side}, {1}};
     const std::vector<std::uint8_t> stained = stained_blocks(context.slide, each.mpp, all, 1.0, BadTilePolicy::fail);
-    CHECK(std::ssize(stained) == 3 * (each.pixels - each.left_out));
-    for (std::size_t i = 0; i < stained.size(); ++i) REQUIRE(stained[i] == colour.at(i % 3));
+    REQUIRE(std::ssize(stained) == 3 * (each.pixels - each.left_out));
+    std::int64_t mixed = 0;
+    for (std::size_t i = 0; i < stained.size(); i += 3) mixed += stained[i] != colour[0] ? 1 : 0;
+    CHECK(mixed == each.mixed);
   }
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <optional>
 #include <slidestream/stitch.hpp>
-#include <utility>
 
 #include "image/block_means.hpp"
 #include "image/small_level.hpp"
@@ -22,34 +22,10 @@ constexpr double assumed_pixels = 4.0;
 struct StainedBlock {
   std::vector<std::uint8_t> rows;    ///< the level's pixels
   std::vector<std::uint8_t> pixels;  ///< the block's
-  std::vector<std::uint8_t> dark;    ///< by pixel of the block: 1 where it isn't looked at
+  Mask dark;                         ///< of the block's size: 1 where it isn't looked at
 };
 
-/// Finds the block's pixels that hold dark ones of the level, and those that touch such pixels.
-/// \param from  where the block's rows lie in the level
-void find_dark(StainedBlock& made, const SmallLevel& source, const Rect& block, const Rect& from) {
-  made.dark.assign(static_cast<std::size_t>(block.width * block.height), 0);
-  // From the first to behind the last pixel, relative to the block's first.
-  const auto reach = [&source](std::int64_t at, std::int64_t begin, std::int64_t count) {
-    const std::int64_t halved = at >> source.halvings;
-    const std::int64_t first = halved * one / source.factor - 1 - begin;
-    const std::int64_t behind = ((halved + 1) * one - 1) / source.factor + 2 - begin;
-    return std::pair(std::clamp<std::int64_t>(first, 0, count), std::clamp<std::int64_t>(behind, 0, count));
-  };
-  const std::uint8_t* pixel = made.rows.data();
-  for (std::int64_t y = from.y; y < from.y + from.height; ++y) {
-    for (std::int64_t x = from.x; x < from.x + from.width; ++x, pixel += 3) {
-      if (std::max({pixel[0], pixel[1], pixel[2]}) >= dark_below) continue;
-      const auto [left, right] = reach(x, block.x, block.width);
-      const auto [top, bottom] = reach(y, block.y, block.height);
-      for (std::int64_t row = top; row < bottom; ++row) {
-        std::fill_n(made.dark.begin() + row * block.width + left, right - left, std::uint8_t{1});
-      }
-    }
-  }
-}
-
-/// Reads one block.
+/// Reads one block, and marks its dark pixels by the colours that the fit would take, whatever level they come from.
 void read_block(const Slide& slide, const SmallLevel& source, const Rect& block, BadTilePolicy on_bad_tile,
                 StainedBlock& made) {
   std::vector<std::uint8_t>& rows = made.rows;
@@ -65,7 +41,6 @@ void read_block(const Slide& slide, const SmallLevel& source, const Rect& block,
   rows.resize(static_cast<std::size_t>(from.width * from.height * 3));
   read_rgb(slide, source.level, from.x, from.y, {rows.data(), from.width * 3, from.width, from.height, rgb_format},
            on_bad_tile);
-  find_dark(made, source, block, from);
   BlockMeans means({from.width, from.height}, source.halvings);
   std::optional<AreaResampler> resampler;
   if (resampled)
@@ -77,6 +52,13 @@ void read_block(const Slide& slide, const SmallLevel& source, const Rect& block,
     if (!resampler) std::copy(mean.begin(), mean.end(), to);
     if (!resampler || resampler->add(to, mean.data())) to += block.width * 3;
   }
+  const Size size = {block.width, block.height};
+  made.dark = empty_mask(size, {}, size);
+  mark_dark(made.dark, {reinterpret_cast<const std::byte*>(pixels.data()),
+                        size.width * 3,
+                        {0, 0, size.width, size.height},
+                        size,
+                        rgb_format});
 }
 
 SmallLevel source_of_blocks(const SlideInfo& info, const std::optional<double>& mpp, double target) {
@@ -129,7 +111,7 @@ std::vector<std::uint8_t> stained_blocks(const Slide& slide, const std::optional
       for (std::int64_t x = 0; x < block.width; ++x) {
         // A single pixel is what the mask is under its middle.
         if (!table.is_tissue({block.x + x, block.y + y, 1, 1}, scale, 0.0)) continue;
-        if (made.dark[static_cast<std::size_t>(y * block.width + x)] != 0) continue;
+        if (made.dark.row(y)[static_cast<std::size_t>(x)] != 0) continue;
         const std::uint8_t* const from = made.pixels.data() + 3 * (y * block.width + x);
         stained.insert(stained.end(), from, from + 3);
       }
