@@ -379,6 +379,28 @@ TEST_CASE("A threshold that is given stands in place of the one that is found") 
   }
 }
 
+TEST_CASE("A threshold that is given changes nothing else of its method") {
+  // A column of 20 is a tenth of the tissue beside it, which has 204: mostly glass.
+  PixelImage image({40, 20}, rgb_format);
+  for (std::int64_t y = 0; y < 20; ++y) {
+    for (std::int64_t x = 0; x < 40; ++x) {
+      for (int c = 0; c < 3; ++c) {
+        const int least = x < 20 ? 200 : x == 20 ? 184 : 40;
+        image.set(x, y, c, static_cast<std::uint8_t>(c == 1 ? least : 200));
+      }
+    }
+  }
+  TissueRule rule;
+  const Mask found = found_in(image, std::nullopt, 8.0, rule);
+  rule.threshold = least_above_glass;
+  CHECK(found_in(image, std::nullopt, 8.0, rule).pixels == found.pixels);
+  CHECK(tissue_share(found) == doctest::Approx(19.0 / 40.0));
+  for (const TissueMethod method : {TissueMethod::otsu, TissueMethod::fixed}) {
+    rule.method = method;
+    CHECK(tissue_share(found_in(image, std::nullopt, 8.0, rule)) == doctest::Approx(20.0 / 40.0));
+  }
+}
+
 TEST_CASE("Areas at the limit stay") {
   // Without its corners, which the median takes: 16 x 16 - 4 pixels.
   const PixelImage image = drawn({"...", ".#.", "..."}, 16);

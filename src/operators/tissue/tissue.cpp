@@ -118,6 +118,14 @@ int saturation_of_glass(const std::array<std::uint64_t, 256>& histogram) {
   return glass <= most_glass ? glass : 0;
 }
 
+/// \param glass  its saturation, where the method looks for it
+int threshold_of(const TissueRule& rule, const std::array<std::uint64_t, 256>& histogram,
+                 const std::optional<int>& glass) {
+  if (rule.threshold > 0) return rule.threshold;
+  if (glass) return std::max(*glass + above_glass, least_above_glass);
+  return rule.method == TissueMethod::otsu ? std::max(otsu_threshold(histogram), least_threshold) : usual_threshold;
+}
+
 /// Marks what `values` has as tissue. Where `glass` is given, pixels of the edge are left out that are glass by more
 /// than two thirds, as the most saturated of their neighbours tells.
 void mark_tissue(Mask& mask, const std::vector<std::uint8_t>& values, const Mask& out, int threshold,
@@ -179,17 +187,10 @@ Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, 
   median3x3(view(medians), view(values));
   std::vector<std::uint8_t>().swap(values);
   const std::array<std::uint64_t, 256> histogram = count_values(medians, out);
-  const bool is_given = rule.threshold > 0 || rule.method == TissueMethod::fixed;
   std::optional<int> glass;
-  int threshold = rule.threshold > 0 ? rule.threshold : usual_threshold;
-  if (!is_given && rule.method == TissueMethod::otsu) {
-    threshold = std::max(otsu_threshold(histogram), least_threshold);
-  } else if (!is_given) {
-    glass = saturation_of_glass(histogram);
-    threshold = std::max(*glass + above_glass, least_above_glass);
-  }
+  if (rule.method == TissueMethod::automatic) glass = saturation_of_glass(histogram);
   Mask mask = empty_mask(size, scale, level0);
-  mark_tissue(mask, medians, out, threshold, glass);
+  mark_tissue(mask, medians, out, threshold_of(rule, histogram, glass), glass);
   std::vector<std::uint8_t>().swap(medians);
   drop_holes_and_specks(mask, mpp, rule);
   for (std::size_t i = 0; i < mask.pixels.size(); ++i) mask.pixels[i] = out.pixels[i] == 0 ? mask.pixels[i] : 0;

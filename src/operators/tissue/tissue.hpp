@@ -59,10 +59,10 @@ struct TissueRule {
 /// 2. Saturation, 0 where that is, and its 3 x 3 median S.
 /// 3. The threshold t. Automatic: S of glass + 8, at least 10; glass has the commonest S at or below Otsu's threshold
 ///    of what isn't left out, and 0 where that is above 24. Tissue of any strength is found so, while a threshold
-///    between two strengths would lose the weaker. Otsu: that threshold, at least 15. Fixed: 8. Or the rule's own.
-/// 4. Tissue where S > t. Automatic: but for pixels with a neighbour that isn't, where S - glass is less than a third
-/// of
-///    that of the most saturated neighbour: they are mostly glass.
+///    between two strengths would lose the weaker. Otsu: that threshold, at least 15. Fixed: 8. The rule's own stands
+///    in place of each.
+/// 4. Tissue where S > t. Automatic, whoever gave t: but for pixels with a neighbour that isn't, where S - glass is
+///    less than a third of that of the most saturated neighbour: they are mostly glass.
 /// 5. Holes, background that tissue encloses (4-connected, not at the image's edge), are filled up to `filled_um2`.
 ///    Then specks of tissue (8-connected) smaller than `least_um2` are dropped, and holes filled again, as they may
 ///    have held specks. What is left out is taken out at the end.
