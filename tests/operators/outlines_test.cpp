@@ -131,7 +131,9 @@ TEST_CASE("A mask written as GeoJSON and read again is the same") {
 TEST_CASE("A region whose parts meet at corners is one Feature, with its area") {
   std::mt19937_64 random(41);
   for (int i = 0; i < 100; ++i) {
-    const Mask mask = random_mask(random, 30 + i % 6 * 12);
+    Mask mask = random_mask(random, 30 + i % 6 * 12);
+    // The slide's edge cuts none.
+    mask.level0 = {mask.level0.width + 1, mask.level0.height + 1};
     const Components regions = find_components(mask, 1, Connectivity::eight);
     const nlohmann::json json = nlohmann::json::parse(geojson_of(mask, 0.5));
     REQUIRE(json["features"].size() == regions.list.size());
@@ -147,6 +149,26 @@ TEST_CASE("A region whose parts meet at corners is one Feature, with its area") 
   CHECK(two["features"][0]["geometry"]["type"] == "MultiPolygon");
   CHECK(two["features"][0]["geometry"]["coordinates"].size() == 2);
   CHECK_FALSE(two["features"][0]["properties"]["measurements"].contains("Area um^2"));
+}
+
+TEST_CASE("The area of a region ends with the slide, as its outline does") {
+  std::mt19937_64 random(43);
+  for (int i = 0; i < 50; ++i) {
+    // The last column has 1 to 8 pixels of the slide, and the last row 1 to 5.
+    Mask mask = random_mask(random, 30 + i % 6 * 12);
+    mask.scale = {8.0, 5.0};
+    mask.level0 = {8 * mask.size.width - static_cast<std::int64_t>(random() % 8),
+                   5 * mask.size.height - static_cast<std::int64_t>(random() % 5)};
+    std::int64_t covered = 0;
+    for (std::int64_t y = 0; y < mask.level0.height; ++y) {
+      for (std::int64_t x = 0; x < mask.level0.width; ++x) covered += mask.row(y / 5)[static_cast<std::size_t>(x / 8)];
+    }
+    double areas = 0.0;
+    const nlohmann::json json = nlohmann::json::parse(geojson_of(mask, 2.0));
+    for (const nlohmann::json& feature : json["features"])
+      areas += feature["properties"]["measurements"]["Area um^2"].get<double>();
+    CHECK(areas == 4.0 * static_cast<double>(covered));
+  }
 }
 
 TEST_CASE("Only corners where the outline turns are written") {

@@ -99,6 +99,18 @@ std::vector<Ring> simple_rings(const Ring& line, std::int64_t pitch) {
   return rings;
 }
 
+/// What a run of pixels covers of the slide, in pixels of level 0. Exact where the scale is whole.
+double covered_by(const MaskRun& run, const Mask& mask) {
+  const auto length = [](std::int64_t begin, std::int64_t end, double scale, std::int64_t side) {
+    const auto at = [&](std::int64_t place) {
+      return std::min(static_cast<double>(place) * scale, static_cast<double>(side));
+    };
+    return at(end) - at(begin);
+  };
+  return length(run.begin, run.end, mask.scale.x, mask.level0.width) *
+         length(run.y, run.y + 1, mask.scale.y, mask.level0.height);
+}
+
 /// A coordinate with at most three digits after the point.
 void append_number(std::string& text, double value) {
   std::array<char, 64> digits{};
@@ -130,6 +142,7 @@ std::vector<Outline> find_outlines(const Mask& mask) {
     Outline& outline = outlines[components.runs[i].component];
     outline.region = regions.runs[i].component;
     outline.pixels = components.list[components.runs[i].component].pixels;
+    outline.covered += covered_by(components.runs[i], mask);
   }
   Tracer tracer(mask);
   for (const MaskRun& run : components.runs) {
@@ -215,16 +228,18 @@ std::string geojson_of(const Mask& mask, const std::optional<double>& mpp, doubl
     text += std::string(R"({"type":"Feature","geometry":{"type":")") + (is_one ? "Polygon" : "MultiPolygon") +
             R"(","coordinates":)" + (is_one ? "" : "[");
     std::int64_t pixels = 0;
+    double covered = 0.0;
     for (const Outline* part : parts) {
       if (part != parts.front()) text += ',';
       append_polygon(*part);
       pixels += part->pixels;
+      covered += part->covered;
     }
     text += is_one ? "" : "]";
     text += R"(},"properties":{"objectType":"annotation","classification":{"name":"Tissue"},"measurements":{)";
     if (mpp) {
       text += R"("Area um^2":)";
-      append_number(text, static_cast<double>(pixels) * *mpp * mask.scale.x * *mpp * mask.scale.y);
+      append_number(text, covered * *mpp * *mpp);
       text += ',';
     }
     text += R"("Mask pixels":)" + std::to_string(pixels) + "}}}";

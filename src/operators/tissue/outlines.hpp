@@ -32,6 +32,7 @@ struct Outline {
   Ring outer;               ///< clockwise as one sees the image (y downwards)
   std::vector<Ring> holes;  ///< the other way round
   std::int64_t pixels = 0;  ///< of the mask, inside
+  double covered = 0.0;     ///< pixels of level 0 inside, without what lies beyond the slide's edge
   std::size_t region = 0;   ///< number of the region that it is a part of: parts of one meet at corners
 };
 
@@ -52,8 +53,8 @@ constexpr std::uint64_t writing_bytes(std::uint64_t pixels, std::uint64_t runs, 
 
 /// A GeoJSON FeatureCollection (RFC 7946) in pixels of level 0, as QuPath imports it: annotations of class "Tissue".
 /// Each region, whose pixels touch by their sides or corners, is one Feature: a Polygon, or a MultiPolygon of parts
-/// that meet at corners. Its measurements are the area, in um^2 where the pixel size is known, and the number of mask
-/// pixels. Coordinates are rounded to 1/1000 and end with the image.
+/// that meet at corners. Its measurements are the area inside the slide, in um^2 where the pixel size is known, and the
+/// number of mask pixels, those at the edge whole. Coordinates are rounded to 1/1000 and end with the image.
 /// \param mpp  micrometres per pixel of level 0, where known (`SlideInfo::mean_mpp`)
 /// \param simplify  how far the lines may lie from the mask's, mask pixels (`simplify_outlines`); 0: not at all
 std::string geojson_of(const Mask& mask, const std::optional<double>& mpp = std::nullopt, double simplify = 0.0);
