@@ -83,8 +83,8 @@ class RunControl {
   std::function<void(const Progress&)> on_progress;
   /// Called from any thread with notes of one line each. It must not throw. May be empty.
   std::function<void(const std::string&)> on_message;
-  /// Called as `on_message` with what `SlideInfo::warnings` says of a slide, such as colours that can't be converted.
-  /// If empty, `on_message` gets these lines.
+  /// Called as `on_message` with doubts about results: `SlideInfo::warnings`, and what was found without a pixel size,
+  /// such as tissue and stains. If empty, `on_message` gets these lines.
   std::function<void(const std::string&)> on_warning;
 
   /// The caller's own operators. They replace those that `operators.run` names; if empty, those run. Each has its own

@@ -237,9 +237,9 @@ void SlideOpener::tell_of_share(const SlideRun& run, const std::optional<double>
 
 void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about) const {
   // A network that wants to know the pixel size has said so.
-  if (about.common->is_asked() && !about.mpp && context_.on_message && context_.tissue_network == nullptr) {
+  if (about.common->is_asked() && !about.mpp && context_.on_warning && context_.tissue_network == nullptr) {
     const bool fits = context_.config.operators.runs("stain");
-    context_.on_message(run.path +
+    context_.on_warning(run.path +
                         ": the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "
                         "tissue.min_um2 and tissue.fill_um2" +
                         (fits ? ", and stains are fitted as if 4 pixels were 1 um" : "") + "; set input.mpp");

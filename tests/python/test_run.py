@@ -213,7 +213,11 @@ def test_a_slide_without_a_pixel_size_is_told(slide, tmp_path, caplog):
     assert ss.Slide(unknown).mpp is None
     with caplog.at_level(logging.INFO, "slidestream"):
         ss.run([unknown], ["tissue"], tmp_path / "out")
-    assert "unknown.svs: the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without tissue.min_um2 and tissue.fill_um2" in caplog.text
+    line = ("unknown.svs: the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "
+            "tissue.min_um2 and tissue.fill_um2; set input.mpp")
+    assert [record.levelno for record in caplog.records if line in record.getMessage()] == [logging.WARNING]
+    quiet = program("tissue", unknown, "-o", tmp_path / "quiet", "-q")
+    assert quiet.returncode == 0 and quiet.stderr.count(line) == 1
     caplog.clear()
     with caplog.at_level(logging.INFO, "slidestream"):
         ss.run([slide], ["tissue"], tmp_path / "known")
