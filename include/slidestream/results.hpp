@@ -86,7 +86,7 @@ struct SlideFailure {
 /// A figure of a slide that an operator computed, such as "tissue.share".
 struct NamedValue {
   std::string name;
-  double value = 0.0;
+  double value = 0.0;  ///< NaN: there is none, such as a share of no pixels
 };
 
 /// A file that a run made from a slide.
