@@ -75,7 +75,7 @@ class Sweep(Case):
 
     def arguments(self, *more):
         more = more if "--repeat" in more else ("--repeat", 2, *more)
-        return ["sweep", self.slide(), "--set", "pipeline.backend=cpu", "-t", "2", "--set",
+        return ["sweep", self.slide(), "--set", "pipeline.backend=cpu", "--set", "pipeline.threads=2", "--set",
                 "pipeline.strip_height=512", *self.AXES, "--out", self.out, *more]
 
     def rows(self, folder=None):
@@ -142,7 +142,7 @@ class Sweep(Case):
 
     def test_refuses_rows_of_another_sweep(self):
         self.assertEqual(run(*self.arguments("--repeat", 1)).returncode, 0)
-        self.assertOneLine(run(*self.arguments("--set", "pipeline.threads=1")), 2, "pipeline.threads is 1 here and was 2")
+        self.assertOneLine(run(*self.arguments("-t", "1")), 2, "pipeline.threads is 1 here and was 2")
         self.assertOneLine(run(*self.arguments("--cache", "cold")), 2, "page cache is cold here and was warm")
         with open(self.out / "sweep.csv") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
