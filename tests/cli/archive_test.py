@@ -95,15 +95,23 @@ class Resume(ArchiveCase):
         self.assertIn("5 of the slides of earlier runs", fewer.stderr)
         self.assertEqual(len(self.rows()), 1)
 
-    def test_maps_follow_their_slides_when_names_move(self):
+    def test_maps_keep_their_names_when_the_list_grows(self):
         for name in "a", "b":
             (self.folder / name).mkdir()
             shutil.copy(self.slide(f"map-{name}", "512x512", "--seed", {"a": 3, "b": 4}[name]), self.folder / name / "x.svs")
         a, b = self.folder / "a/x.svs", self.folder / "b/x.svs"
+        whole = self.folder / "whole"
         self.assertEqual(run(b, "--out", self.out, "--maps", "npy").returncode, 0)
         self.assertEqual(run(a, b, "--out", self.out, "--maps", "npy").returncode, 0)
-        self.assertEqual(run(a, b, "--out", self.folder / "whole", "--maps", "npy").returncode, 0)
-        self.assertSameResults(self.out, self.folder / "whole")
+        self.assertEqual(run(a, b, "--out", whole, "--maps", "npy").returncode, 0)
+        maps = {}
+        for folder, plain in (self.out, b), (whole, a):
+            rows = list(csv.DictReader((folder / "slides.csv").read_text(encoding="utf-8").splitlines()))
+            self.assertEqual([row["path"] for row in rows if row["map"] == "x.npy"], [str(plain)])
+            self.assertEqual(sorted(row["map"] for row in rows), sorted(path.name for path in (folder / "maps").iterdir()))
+            maps[folder] = {row["path"]: (folder / "maps" / row["map"]).read_bytes() for row in rows}
+        self.assertEqual(maps[self.out], maps[whole])
+        self.assertNotEqual(maps[whole][str(a)], maps[whole][str(b)])
 
     def test_failed_ones_are_tried_again_when_asked(self):
         slides = self.tiny_slides(3)
