@@ -317,6 +317,7 @@ void wake_gpus(const std::vector<int>& devices) noexcept {
   try {
     // Each is waited for at the end of the block, also after an exception.
     std::vector<std::future<void>> works;
+    works.reserve(devices.size());
     for (const int device : devices) works.push_back(std::async(std::launch::async, wake, device));
   } catch (const std::exception&) {
     // What isn't ready now gets ready when it is used.

@@ -44,9 +44,9 @@ class TileWriter {
   TileWriter(const TileWriter&) = delete;
   TileWriter& operator=(const TileWriter&) = delete;
 
-  /// Encodes tiles of an image and writes them. \param slot  holds their pixels. \param copied  the tiles of level 0 as
-  /// files hold them; null: all tiles are encoded
-  void send(const std::shared_ptr<SlideImages>& images, std::size_t image, std::vector<PyramidTile> tiles,
+  /// Encodes tiles that were made of an image and writes them. \param slot  holds their pixels. \param copied  the
+  /// tiles of level 0 as files hold them; null: all tiles are encoded
+  void send(const std::shared_ptr<SlideImages>& images, std::size_t image, std::vector<PyramidTile> made,
             const std::shared_ptr<runtime::Slot>& slot, const std::shared_ptr<const CopiedTiles>& copied);
   /// Writes the tiles of a parcel, and encodes those that aren't encoded.
   void send(const std::shared_ptr<SlideImages>& images, const Parcel& parcel);
