@@ -54,6 +54,7 @@ class Source final : public SourceStage {
     const bool nothing = chain.plan.strips == 0;  // no operator reads pixels, or the slide can't be opened
     message.empty = nothing || slide.failed_before({strip, SlideRun::all_items}) || slide.abandoned.load();
     message.last = message.empty || ++sending->next_strip == chain.plan.strips;
+    ++context_.lane_loads[lane].batches;
     if (!slide.decode_on_device) ++context_.lane_loads[lane].decoded_on_cpu;
     if (message.last && !message.empty) --slide.chains_to_send;
     if (message.last) *sending = {};
@@ -78,7 +79,9 @@ class Source final : public SourceStage {
   struct Opened {
     std::shared_ptr<SlideRun> slide;
     std::size_t next_chain = 0;
+    std::vector<bool> lanes;  ///< those that took a chain
   };
+  enum class Taken { chain, nothing, left_to_others };
 
   /// A slide that is being opened. Guarded by `ahead_mutex_`.
   struct Opening {
@@ -90,46 +93,69 @@ class Source final : public SourceStage {
     bool is_slow() const { return !is_over && runtime::Clock::now() - begin > std::chrono::milliseconds(200); }
   };
 
-  /// What the lane sends next; null when there is nothing. Batches that the CPU decodes get half of the slots, and the
-  /// others as well when the GPU has nothing to decode.
+  /// What the lane sends next; null when there is nothing. Waits while it leaves what is there to other lanes.
   Sending* choose(std::size_t lane) {
+    constexpr auto between_looks = std::chrono::microseconds(200);
+    while (true) {
+      Sending* sending = nullptr;
+      if (look(lane, sending) != Taken::left_to_others) return sending;
+      std::this_thread::sleep_for(between_looks);
+    }
+  }
+
+  /// Chooses once. Batches that the CPU decodes get half of the slots, and the others as well when the GPU has nothing
+  /// to decode.
+  Taken look(std::size_t lane, Sending*& chosen) {
     LaneSending& sending = lanes_[lane];
     const std::size_t half = (static_cast<std::size_t>(context_.config.pipeline.queue_depth) + 1) / 2;
     const bool cpu_first = context_.gpus == nullptr || context_.lane_loads[lane].decoded_on_cpu.load() < half;
     Sending& preferred = cpu_first ? sending.on_cpu : sending.on_device;
-    if (preferred.slide != nullptr) return &preferred;
     Sending& other = cpu_first ? sending.on_device : sending.on_cpu;
+    chosen = &preferred;
+    if (preferred.slide != nullptr) return Taken::chain;
     // One lock for both: chains that other lanes take in between could make a lane believe that nothing is left. Who
     // has something to send doesn't wait for it: whoever holds it may be waiting for a slide to be opened.
     std::unique_lock lock(mutex_, std::defer_lock);
     if (other.slide == nullptr) {
       lock.lock();
     } else if (!lock.try_lock()) {
-      return &other;
+      chosen = &other;
+      return Taken::chain;
     }
-    if (take_chain(preferred, !cpu_first, other.slide == nullptr)) return &preferred;
-    if (other.slide != nullptr || take_chain(other, cpu_first, true)) return &other;
-    return nullptr;
+    const Taken first = take_chain(preferred, lane, !cpu_first, other.slide == nullptr);
+    if (first == Taken::chain) return first;
+    chosen = &other;
+    if (other.slide != nullptr) return Taken::chain;
+    const Taken second = take_chain(other, lane, cpu_first, true);
+    if (second == Taken::chain) return second;
+    chosen = nullptr;
+    return first == Taken::left_to_others ? first : second;
   }
 
   /// The next chain that no lane has taken, of slides that are decoded as asked for. Under the lock. It waits for a
   /// slide that is being opened when it may, and when there is no other.
-  bool take_chain(Sending& sending, bool on_device, bool may_wait) {
-    if (control_.stop_requested()) return false;
+  Taken take_chain(Sending& sending, std::size_t lane, bool on_device, bool may_wait) {
+    if (control_.stop_requested()) return Taken::nothing;
+    Taken taken = Taken::nothing;
     for (std::size_t i = 0;; ++i) {
       if (i == opened_.size()) {
-        if (opened_.size() == most_opened) return false;
+        if (opened_.size() == most_opened) return taken;
         const std::shared_ptr<SlideRun> opened = next_opened(may_wait && opened_.empty());
-        if (opened == nullptr) return false;
-        opened_.push_back({opened});
+        if (opened == nullptr) return taken;
+        opened_.push_back({opened, 0, std::vector<bool>(context_.lanes)});
       }
       Opened& opened = opened_[i];
       if (opened.slide->decode_on_device != on_device) continue;
+      if (is_left_to_others(opened.lanes, lane, context_.lane_loads[lane].batches.load())) {
+        taken = Taken::left_to_others;
+        continue;
+      }
+      opened.lanes[lane] = true;
       sending = {opened.slide, &opened.slide->chains[opened.next_chain], 0};
       if (++opened.next_chain == opened.slide->chains.size()) {
         opened_.erase(opened_.begin() + static_cast<std::ptrdiff_t>(i));
       }
-      return true;
+      return Taken::chain;
     }
   }
 
@@ -240,6 +266,10 @@ std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std:
       return slides_left > lanes ? 1 : fragments;
   }
   return fragments;
+}
+
+bool is_left_to_others(const std::vector<bool>& lanes, std::size_t lane, std::size_t batches) noexcept {
+  return lanes[lane] && batches > 1 && std::ranges::count(lanes, true) < std::ssize(lanes);
 }
 
 std::unique_ptr<SourceStage> make_source_stage(RunContext& context, const std::vector<std::string>& slides,

@@ -26,7 +26,7 @@ struct StripMessage {
 };
 
 /// Slides in input order, each as chains of strips in row order. A lane that has sent its chain takes the next one:
-/// work goes to the lane that is free first. Slides are opened ahead.
+/// work goes to the lane that is free first, and a slide's fragments to several lanes. Slides are opened ahead.
 class SourceStage {
  public:
   virtual ~SourceStage() = default;
@@ -37,6 +37,11 @@ class SourceStage {
 /// Into how many fragments a slide is cut, so that no lane stands idle while another has a whole slide to do: the last
 /// slides of a run are cut, one fragment for each lane. `slides_left`: with this one.
 std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std::size_t lanes) noexcept;
+
+/// Whether a lane leaves a slide's next fragment to the lanes that have none of it. `lanes`: which took one; `batches`:
+/// what the lane has under way. With one batch or none it takes the fragment itself, as the others may be busy for
+/// long.
+bool is_left_to_others(const std::vector<bool>& lanes, std::size_t lane, std::size_t batches) noexcept;
 
 /// Slides that lanes of GPUs open at most to find one that is decoded elsewhere than those before it.
 constexpr std::size_t most_opened = 16;

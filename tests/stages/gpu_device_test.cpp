@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -15,6 +18,7 @@
 
 #include "runtime/cuda/resources.hpp"
 #include "stages/pipeline.hpp"
+#include "stages/source.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
@@ -204,6 +208,54 @@ TEST_CASE("more GPUs than there is work for, and none of it") {
       test::check_same(result, run(one, some));
     }
   }
+}
+
+TEST_CASE("each GPU gets one fragment of a slide, also where the first could take several at once") {
+  const FakeMachine machine(std::vector<std::size_t>(4, gib));
+  const test::TemporaryFolder folder;
+  test::Image image = test::textured_image(512, 2048, 9);
+  test::write_test_slide(folder / "one.tif", image);
+  Config config = small_strips();
+  config.pipeline.queue_depth = 16;
+  config.gpu.split_slides = SplitSlides::always;
+  // Nothing is read before all strips were sent: no GPU is done with its fragment before the others asked for one.
+  struct Sent {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::size_t strips = 1;  // the first has no fault to inject when it is sent
+
+    static void look(void* data, const char* stage, const std::string&, std::size_t strip) {
+      constexpr std::size_t all = 16;
+      auto& self = *static_cast<Sent*>(data);
+      std::unique_lock lock(self.mutex);
+      if (std::strcmp(stage, "source") == 0 && strip > 0) {
+        ++self.strips;
+        self.changed.notify_all();
+      } else if (std::strcmp(stage, "read") == 0) {
+        const bool sent = self.changed.wait_for(lock, std::chrono::seconds(60), [&] { return self.strips >= all; });
+        if (!sent) throw Error("not all strips were sent");
+      }
+    }
+  } sent;
+  const RunResult result = run(config, {folder / "one.tif"}, {Sent::look, &sent});
+  test::require_done(result);
+  CHECK(sent.strips == 16);
+  const std::map<int, std::size_t> kernels = test::fake_kernels();
+  REQUIRE(kernels.size() == 4);
+  for (const auto& device : kernels) {
+    CAPTURE(device.first);
+    CHECK(device.second * 5 > kernels.at(0) * 4);
+    CHECK(device.second * 4 < kernels.at(0) * 5);
+  }
+}
+
+TEST_CASE("a fragment is left to others where there are some, and where the lane has more than one batch to do") {
+  const std::vector<bool> some{true, false, true};
+  CHECK(is_left_to_others(some, 0, 2));
+  CHECK(!is_left_to_others(some, 1, 2));
+  CHECK(!is_left_to_others(some, 0, 1));
+  CHECK(!is_left_to_others({true, true}, 0, 8));
+  CHECK(!is_left_to_others({true}, 0, 8));
 }
 
 TEST_CASE("batches fit the GPU that has the least memory free") {

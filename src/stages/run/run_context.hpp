@@ -26,7 +26,8 @@ namespace slidestream {
 
 /// What a lane has under way.
 struct LaneLoad {
-  std::atomic<std::size_t> decoded_on_cpu{0};  ///< batches
+  std::atomic<std::size_t> batches{0};
+  std::atomic<std::size_t> decoded_on_cpu{0};  ///< of these
 };
 
 /// Threads of a run: as configured, or one a processor.

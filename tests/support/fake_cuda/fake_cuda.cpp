@@ -60,6 +60,7 @@ struct Machine {
   std::array<Device, 16> devices;
   std::map<const std::byte*, std::size_t> pinned;  ///< host memory
   std::set<int> contexts;                          ///< devices that have one
+  std::map<int, std::size_t> kernels;              ///< launched, by device
 };
 
 Machine& machine() {
@@ -243,6 +244,10 @@ cudaError_t fake_launch(cudaStream_t named, std::function<void()> work) {
   const cudaStream_t stream = stream_of(named);
   if (stream->device != current_device) broken("a kernel on another device's stream");
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
+  {
+    const std::lock_guard lock(machine().mutex);
+    ++machine().kernels[stream->device];
+  }
   put(stream, std::move(work));
   return cudaSuccess;
 }
@@ -254,6 +259,11 @@ std::set<int> fake_contexts() {
   return machine().contexts;
 }
 
+std::map<int, std::size_t> fake_kernels() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().kernels;
+}
+
 std::size_t fake_pinned() {
   const std::lock_guard lock(machine().mutex);
   return machine().pinned.size();
@@ -262,6 +272,7 @@ std::size_t fake_pinned() {
 void fake_set_devices(const std::vector<std::size_t>& free_bytes) {
   const std::lock_guard lock(machine().mutex);
   machine().contexts.clear();
+  machine().kernels.clear();
   ++machines;
   machine().free_bytes = free_bytes;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -44,6 +45,9 @@ void fake_set_devices(const std::vector<std::size_t>& free_bytes);
 
 /// Devices on which a context was made: by setting them, or by any call of a thread that has none.
 std::set<int> fake_contexts();
+
+/// Kernels that were launched since the devices were set, by device.
+std::map<int, std::size_t> fake_kernels();
 
 /// Ranges of host memory that are pinned now.
 std::size_t fake_pinned();
