@@ -21,6 +21,14 @@ inline Rect intersection(const Rect& a, const Rect& b) {
   return {x, y, std::min(a.right(), b.right()) - x, std::min(a.bottom(), b.bottom()) - y};
 }
 
+/// The smallest rectangle that holds both; one without width adds nothing as the first of them.
+inline Rect hull(const Rect& a, const Rect& b) {
+  if (a.width == 0) return b;
+  const std::int64_t x = std::min(a.x, b.x);
+  const std::int64_t y = std::min(a.y, b.y);
+  return {x, y, std::max(a.right(), b.right()) - x, std::max(a.bottom(), b.bottom()) - y};
+}
+
 /// Part of a tile that goes into a window. Rectangles are pixels of the level.
 struct WindowPart {
   std::size_t window = 0;  ///< its place in the plan's list

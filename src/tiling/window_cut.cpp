@@ -45,21 +45,9 @@ void WindowCut::cut(const Level& level, std::span<const WindowTarget> windows, s
     const std::int64_t y = inside.y / of.tile_height;
     return Rect{x, y, (inside.right() - 1) / of.tile_width - x + 1, (inside.bottom() - 1) / of.tile_height - y + 1};
   };
-  const auto add = [](Rect& to, const Rect& more) {
-    if (to.width == 0) {
-      to = more;
-      return;
-    }
-    const std::int64_t right = std::max(to.right(), more.right());
-    const std::int64_t bottom = std::max(to.bottom(), more.bottom());
-    to.x = std::min(to.x, more.x);
-    to.y = std::min(to.y, more.y);
-    to.width = right - to.x;
-    to.height = bottom - to.y;
-  };
   for (const WindowTarget& target : windows) {
     const Rect touched = tiles_of(target.window);
-    if (touched.width > 0) add(all, touched);
+    if (touched.width > 0) all = hull(all, touched);
   }
   tiles_ = all;
   const auto cells = static_cast<std::size_t>(all.width * all.height);
@@ -69,24 +57,24 @@ void WindowCut::cut(const Level& level, std::span<const WindowTarget> windows, s
     for (std::int64_t y = touched.y; y < touched.bottom(); ++y) {
       for (std::int64_t x = touched.x; x < touched.right(); ++x) {
         const Rect tile = {x * of.tile_width, y * of.tile_height, of.tile_width, of.tile_height};
-        add(hulls_[static_cast<std::size_t>((y - all.y) * all.width + x - all.x)],
-            intersection(intersection(target.window, whole), tile));
+        Rect& wanted = hulls_[static_cast<std::size_t>((y - all.y) * all.width + x - all.x)];
+        wanted = hull(wanted, intersection(intersection(target.window, whole), tile));
       }
     }
   }
   first_of_.assign(1, 0);
   parts_.clear();
   for (std::size_t cell = 0; cell < cells; ++cell) {
-    const Rect& hull = hulls_[cell];
+    const Rect& wanted = hulls_[cell];
     const std::int64_t column = all.x + static_cast<std::int64_t>(cell) % all.width;
     const std::int64_t row = all.y + static_cast<std::int64_t>(cell) / all.width;
-    const std::size_t pitch = (static_cast<std::size_t>(hull.width) * samples + 15) / 16 * 16;
+    const std::size_t pitch = (static_cast<std::size_t>(wanted.width) * samples + 15) / 16 * 16;
     // What is too large for the room of a step comes in several.
     const auto most_rows = pitch == 0 ? 1 : std::max<std::int64_t>(1, static_cast<std::int64_t>(most_bytes / pitch));
-    for (std::int64_t y = hull.y; y < hull.bottom(); y += most_rows) {
+    for (std::int64_t y = wanted.y; y < wanted.bottom(); y += most_rows) {
       WantedPart part;
       part.tile = row * of.columns + column;
-      part.part = {hull.x, y, hull.width, std::min(most_rows, hull.bottom() - y)};
+      part.part = {wanted.x, y, wanted.width, std::min(most_rows, wanted.bottom() - y)};
       part.pitch = pitch;
       parts_.push_back(part);
     }

@@ -13,15 +13,8 @@ constexpr std::int64_t rgb_samples = 3;
 
 /// The part of a tile that any window wants.
 Rect bounds_of(const std::vector<WindowPart>& parts) {
-  Rect all = parts.front().part;
-  for (const auto& [window, whole, part] : parts) {
-    const std::int64_t right = std::max(all.right(), part.right());
-    const std::int64_t bottom = std::max(all.bottom(), part.bottom());
-    all.x = std::min(all.x, part.x);
-    all.y = std::min(all.y, part.y);
-    all.width = right - all.x;
-    all.height = bottom - all.y;
-  }
+  Rect all;
+  for (const WindowPart& each : parts) all = hull(all, each.part);
   return all;
 }
 
