@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <slidestream/error.hpp>
 #include <vector>
-// jpeglib.h needs <cstdio> before it.
-#include <jpeglib.h>
 
+#include "slide/jpeg_writer.hpp"
 #include "support/plain_pyramid.hpp"
 
 namespace slidestream {
@@ -38,13 +35,8 @@ WholeImage padded(const WholeImage& tile, int side) {
 
 /// The whole image as a stream of its own with libjpeg's defaults, but for the JFIF header.
 Bytes plain_jpeg(const WholeImage& image, int quality, ChromaSubsampling subsampling = ChromaSubsampling::s420) {
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors{};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* buffer = nullptr;
-  unsigned long length = 0;
-  jpeg_mem_dest(&info, &buffer, &length);
+  test::JpegWriter writer;
+  jpeg_compress_struct& info = writer.jpeg;
   info.image_width = static_cast<JDIMENSION>(image.size.width);
   info.image_height = static_cast<JDIMENSION>(image.size.height);
   info.input_components = image.format.channels;
@@ -62,11 +54,7 @@ Bytes plain_jpeg(const WholeImage& image, int quality, ChromaSubsampling subsamp
     jpeg_write_scanlines(&info, &row, 1);
   }
   jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  const auto* first = reinterpret_cast<const std::byte*>(buffer);
-  Bytes bytes(first, first + length);
-  std::free(buffer);
-  return bytes;
+  return writer.take();
 }
 
 /// The segments of a stream, tables (DQT, DHT) apart; the scan belongs to SOS.

@@ -1,25 +1,16 @@
 #include "cuda/jpeg_by_hand.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
-#include <stdexcept>
 #include <utility>
 
-#include <jpeglib.h>
+#include "slide/jpeg_writer.hpp"
 
 namespace slidestream::test {
 namespace {
 
 constexpr unsigned sof0 = 0xC0, sof1 = 0xC1, sof3 = 0xC3, dht = 0xC4, sof15 = 0xCF, dac = 0xCC, sos = 0xDA, dqt = 0xDB,
                    app14 = 0xEE;
-
-[[noreturn]] void throw_jpeg_error(j_common_ptr common) {
-  char text[JMSG_LENGTH_MAX];
-  common->err->format_message(common, text);
-  throw std::runtime_error(text);
-}
 
 unsigned marker_of(const Bytes& segment) { return std::to_integer<unsigned>(segment[1]); }
 
@@ -59,34 +50,8 @@ void set_tables(jpeg_compress_struct& jpeg, bool second) {
   std::swap(jpeg.ac_huff_tbl_ptrs[0], jpeg.ac_huff_tbl_ptrs[1]);
 }
 
-class Writer {
- public:
-  Writer() {
-    jpeg.err = jpeg_std_error(&errors_);
-    errors_.error_exit = throw_jpeg_error;
-    jpeg_create_compress(&jpeg);
-    jpeg_mem_dest(&jpeg, &buffer_, &size_);
-  }
-  ~Writer() {
-    jpeg_destroy_compress(&jpeg);
-    std::free(buffer_);
-  }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-  Bytes take() const {
-    const auto* first = reinterpret_cast<const std::byte*>(buffer_);
-    return Bytes(first, first + size_);
-  }
-  jpeg_compress_struct jpeg{};
-
- private:
-  jpeg_error_mgr errors_{};
-  unsigned char* buffer_ = nullptr;
-  unsigned long size_ = 0;
-};
-
 Bytes code(const JpegByHand& options, const JpegSampling& sampling) {
-  Writer writer;
+  JpegWriter writer;
   jpeg_compress_struct& jpeg = writer.jpeg;
   jpeg.image_width = static_cast<JDIMENSION>(options.width);
   jpeg.image_height = static_cast<JDIMENSION>(options.height);

@@ -3,28 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <slidestream/error.hpp>
-#include <stdexcept>
 #include <tuple>
-
-#include <jpeglib.h>
 
 #include "cuda/jpeg/jpeg_header.hpp"
 #include "slide/jpeg_decoder.hpp"
+#include "slide/jpeg_writer.hpp"
 
 namespace slidestream::test {
 namespace {
 
 using Coding = TileOptions::Coding;
 using Content = TileOptions::Content;
-
-[[noreturn]] void throw_jpeg_error(j_common_ptr common) {
-  char text[JMSG_LENGTH_MAX];
-  common->err->format_message(common, text);
-  throw std::runtime_error(text);
-}
 
 std::uint8_t sample_at(int x, int y, int s, const TileOptions& options, unsigned seed, std::mt19937& random) {
   switch (options.content) {
@@ -46,15 +36,9 @@ std::uint8_t sample_at(int x, int y, int s, const TileOptions& options, unsigned
 const char* name(Coding coding) { return coding == Coding::grey ? "grey" : coding == Coding::rgb ? "rgb" : "ycbcr"; }
 
 Bytes encode(int width, int height, const TileOptions& options, unsigned seed) {
-  jpeg_compress_struct jpeg{};
-  jpeg_error_mgr errors{};
-  jpeg.err = jpeg_std_error(&errors);
-  errors.error_exit = throw_jpeg_error;
-  errors.output_message = [](j_common_ptr) {};  // quantisation tables of 16 bits are meant
-  jpeg_create_compress(&jpeg);
-  unsigned char* buffer = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&jpeg, &buffer, &size);
+  JpegWriter writer;
+  jpeg_compress_struct& jpeg = writer.jpeg;
+  jpeg.err->output_message = [](j_common_ptr) {};  // quantisation tables of 16 bits are meant
   jpeg.image_width = static_cast<JDIMENSION>(width);
   jpeg.image_height = static_cast<JDIMENSION>(height);
   jpeg.input_components = options.coding == Coding::grey ? 1 : 3;
@@ -86,11 +70,7 @@ Bytes encode(int width, int height, const TileOptions& options, unsigned seed) {
     jpeg_write_scanlines(&jpeg, &samples, 1);
   }
   jpeg_finish_compress(&jpeg);
-  const auto* first = reinterpret_cast<const std::byte*>(buffer);
-  Bytes bytes(first, first + size);
-  jpeg_destroy_compress(&jpeg);
-  std::free(buffer);
-  return bytes;
+  return writer.take();
 }
 
 /// A comment after SOI, and fill bytes before the next marker.

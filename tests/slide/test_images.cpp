@@ -4,24 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <slidestream/error.hpp>
 #include <stdexcept>
 
-#include <jpeglib.h>
+#include "slide/jpeg_writer.hpp"
 
 namespace slidestream::test {
 namespace {
-
-/// libjpeg's default error handler ends the program; encoders and decoders of tests may only throw.
-[[noreturn]] void throw_jpeg_error(j_common_ptr common) {
-  char text[JMSG_LENGTH_MAX];
-  common->err->format_message(common, text);
-  throw std::runtime_error(text);
-}
 
 void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, int samples) {
   using Coding = JpegOptions::Coding;
@@ -54,34 +45,6 @@ void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, int samples)
   if (options.progressive) jpeg_simple_progression(&jpeg);
   jpeg.restart_interval = static_cast<unsigned>(options.restart_interval);
 }
-
-class JpegWriter {
- public:
-  JpegWriter() {
-    jpeg.err = jpeg_std_error(&errors_);
-    errors_.error_exit = throw_jpeg_error;
-    jpeg_create_compress(&jpeg);
-    jpeg_mem_dest(&jpeg, &buffer_, &size_);
-  }
-  ~JpegWriter() {
-    jpeg_destroy_compress(&jpeg);
-    std::free(buffer_);
-  }
-  JpegWriter(const JpegWriter&) = delete;
-  JpegWriter& operator=(const JpegWriter&) = delete;
-
-  Bytes take() const {
-    const auto* first = reinterpret_cast<const std::byte*>(buffer_);
-    return Bytes(first, first + size_);
-  }
-
-  jpeg_compress_struct jpeg{};
-
- private:
-  jpeg_error_mgr errors_{};
-  unsigned char* buffer_ = nullptr;
-  unsigned long size_ = 0;
-};
 
 /// `choose` may change what the header made of the decompressor.
 template <class Choose>
