@@ -10,6 +10,7 @@
 #include "cuda/colour/loaded_colours.hpp"
 #include "cuda/colour_cases.hpp"
 #include "cuda/converted_tiles.hpp"
+#include "cuda/device_copies.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
 #include "runtime/host_memory.hpp"
@@ -20,13 +21,6 @@ using namespace slidestream::test;
 using runtime::cuda::DeviceMemory;
 
 namespace {
-
-template <class T>
-DeviceMemory to_device(const std::vector<T>& values) {
-  DeviceMemory memory(values.size() * sizeof(T));
-  runtime::cuda::copy_to_device(memory.bytes().data(), values.data(), values.size() * sizeof(T));
-  return memory;
-}
 
 template <class T>
 std::vector<T> to_host(const void* device, std::size_t count, cudaStream_t stream) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/device_copies.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
 #include "cuda/jpeg_device_runs.hpp"
@@ -20,6 +21,7 @@ namespace slidestream::test {
 namespace {
 
 using cuda::Jpeg2000Reason;
+using runtime::cuda::DeviceMemory;
 
 constexpr std::uint8_t untouched = 0xA5;
 
@@ -55,17 +57,6 @@ struct TilePlanes {
   std::size_t bytes;
 };
 
-struct DeviceFree {
-  void operator()(std::byte* memory) const { cudaFree(memory); }
-};
-using DeviceBytes = std::unique_ptr<std::byte, DeviceFree>;
-
-DeviceBytes allocate(std::size_t bytes) {
-  void* memory = nullptr;
-  SLIDESTREAM_CUDA(cudaMalloc(&memory, std::max<std::size_t>(bytes, 256)));
-  return DeviceBytes(static_cast<std::byte*>(memory));
-}
-
 /// All in one batch. Checks that nothing outside the rectangles was written.
 void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
   const TilePlanes planes(runs, limits);
@@ -90,21 +81,22 @@ void decode(std::vector<Run>& runs, cuda::Jpeg2000BatchLimits limits = {}) {
   }
   packed.resize((packed.size() + 15) / 16 * 16);
   const std::size_t decoder_bytes = cuda::Jpeg2000BatchDecoder::device_bytes(limits);
-  const DeviceBytes decoder_memory = allocate(decoder_bytes), compressed = allocate(packed.size()),
-                    plane = allocate(planes.bytes), verdicts = allocate(4 * runs.size());
-  SLIDESTREAM_CUDA(cudaMemset(decoder_memory.get(), 0xDB, decoder_bytes));
-  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, planes.bytes));
-  SLIDESTREAM_CUDA(cudaMemset(verdicts.get(), 0xFF, 4 * runs.size()));
-  SLIDESTREAM_CUDA(cudaMemcpy(compressed.get(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
-  cuda::Jpeg2000BatchDecoder decoder(limits, {decoder_memory.get(), decoder_bytes});
-  decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()), reinterpret_cast<std::uint32_t*>(verdicts.get()), batch,
-                  {compressed.get(), packed.size()}, nullptr);
+  const DeviceMemory decoder_memory = some_memory(decoder_bytes), compressed = some_memory(packed.size()),
+                     plane = some_memory(planes.bytes), verdicts = some_memory(4 * runs.size());
+  SLIDESTREAM_CUDA(cudaMemset(decoder_memory.bytes().data(), 0xDB, decoder_bytes));
+  SLIDESTREAM_CUDA(cudaMemset(plane.bytes().data(), untouched, planes.bytes));
+  SLIDESTREAM_CUDA(cudaMemset(verdicts.bytes().data(), 0xFF, 4 * runs.size()));
+  SLIDESTREAM_CUDA(cudaMemcpy(compressed.bytes().data(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
+  cuda::Jpeg2000BatchDecoder decoder(limits, {decoder_memory.bytes().data(), decoder_bytes});
+  decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.bytes().data()),
+                  reinterpret_cast<std::uint32_t*>(verdicts.bytes().data()), batch,
+                  {compressed.bytes().data(), packed.size()}, nullptr);
   SLIDESTREAM_CUDA(cudaDeviceSynchronize());
   std::vector<std::uint32_t> reasons(added.size());
-  SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.get(), 4 * reasons.size(), cudaMemcpyDeviceToHost));
+  SLIDESTREAM_CUDA(cudaMemcpy(reasons.data(), verdicts.bytes().data(), 4 * reasons.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < added.size(); ++i) runs[added[i]].reason = static_cast<Jpeg2000Reason>(reasons[i]);
   std::vector<std::uint8_t> pixels(planes.bytes);
-  SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), pixels.size(), cudaMemcpyDeviceToHost));
+  SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.bytes().data(), pixels.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto take = [&](std::vector<std::uint8_t>& to, std::size_t begin, std::size_t pitch, std::size_t pixel) {
       for (std::size_t y = 0; y < runs[i].part.height; ++y) {

@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "cuda/jpeg/jpeg_batch.hpp"
-#include "cuda/jpeg_tiles.hpp"
+#include "cuda/own_batch.hpp"
 
 namespace slidestream::test {
 namespace {
@@ -19,31 +18,6 @@ using cuda::JpegBatchLimits;
 using cuda::JpegLevelTables;
 using cuda::JpegPlacement;
 using cuda::JpegReason;
-
-/// A batch with memory of its own.
-struct OwnBatch {
-  explicit OwnBatch(const JpegBatchLimits& limits)
-      : memory((JpegBatch::upload_bytes(limits) + 63) / 64), batch(limits, std::as_writable_bytes(std::span(memory))) {}
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> memory;
-  JpegBatch batch;
-
-  JpegReason add(const NamedTile& tile, std::uint64_t offset = 0) {
-    JpegPlacement placement;
-    placement.pitch = 4096;
-    placement.width = static_cast<std::uint32_t>(tile.width);
-    placement.height = static_cast<std::uint32_t>(tile.height);
-    return batch.add(tile.bytes, offset, tables, whole_tile(tile.colour, tile.width, tile.height), placement);
-  }
-  JpegLevelTables tables;
-
-  template <class T>
-  std::span<const T> part(std::size_t offset, std::size_t count) const {
-    return {reinterpret_cast<const T*>(batch.upload().data() + offset), count};
-  }
-};
 
 constexpr JpegBatchLimits roomy{.tiles = 500, .compressed_bytes = 64U << 20};
 

@@ -7,24 +7,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "cuda/device_copies.hpp"
 #include "runtime/cuda/check.hpp"
 
 namespace slidestream::test {
 namespace {
 
+using runtime::cuda::DeviceMemory;
+
 constexpr std::uint8_t untouched = 0xA5;
 constexpr std::size_t border = 64;
-
-struct DeviceFree {
-  void operator()(std::byte* memory) const { cudaFree(memory); }
-};
-using DeviceBytes = std::unique_ptr<std::byte, DeviceFree>;
-
-DeviceBytes allocate(std::size_t bytes) {
-  void* memory = nullptr;
-  SLIDESTREAM_CUDA(cudaMalloc(&memory, std::max<std::size_t>(bytes, 256)));
-  return DeviceBytes(static_cast<std::byte*>(memory));
-}
 
 struct Place {
   std::size_t offset = 0;
@@ -63,10 +55,10 @@ struct DeviceRuns::Impl {
         upload(cuda::JpegBatch::upload_bytes(given) + 64),
         batch(given, aligned_upload()),
         decoder_bytes(cuda::JpegBatchDecoder::device_bytes(given)),
-        memory(allocate(decoder_bytes)),
-        decoder(given, {memory.get(), decoder_bytes}),
-        compressed(allocate(given.compressed_bytes + 16)),
-        verdicts(allocate(4 * std::size_t{given.tiles})) {}
+        memory(some_memory(decoder_bytes)),
+        decoder(given, {memory.bytes().data(), decoder_bytes}),
+        compressed(some_memory(given.compressed_bytes + 16)),
+        verdicts(some_memory(4 * std::size_t{given.tiles})) {}
 
   std::span<std::byte> aligned_upload() {
     const std::size_t shift = -reinterpret_cast<std::uintptr_t>(upload.data()) % 64;
@@ -77,10 +69,10 @@ struct DeviceRuns::Impl {
   std::vector<std::byte> upload;
   cuda::JpegBatch batch;
   std::size_t decoder_bytes;
-  DeviceBytes memory;
+  DeviceMemory memory;
   cuda::JpegBatchDecoder decoder;
-  DeviceBytes compressed;
-  DeviceBytes verdicts;
+  DeviceMemory compressed;
+  DeviceMemory verdicts;
 };
 
 DeviceRuns::DeviceRuns(const cuda::JpegBatchLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
@@ -119,21 +111,22 @@ std::vector<DeviceResult> DeviceRuns::run(const std::vector<DeviceTile>& tiles, 
   }
   packed.resize((packed.size() + 15) / 16 * 16);
   impl.batch.finish(lanes < 0 ? impl.decoder.lanes() : static_cast<std::uint32_t>(lanes));
-  const DeviceBytes plane = allocate(plane_bytes);
-  SLIDESTREAM_CUDA(cudaMemset(plane.get(), untouched, plane_bytes));
-  SLIDESTREAM_CUDA(cudaMemset(impl.verdicts.get(), 0xFF, 4 * std::size_t{impl.limits.tiles}));
-  SLIDESTREAM_CUDA(cudaMemcpy(impl.compressed.get(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
+  const DeviceMemory plane = some_memory(plane_bytes);
+  SLIDESTREAM_CUDA(cudaMemset(plane.bytes().data(), untouched, plane_bytes));
+  SLIDESTREAM_CUDA(cudaMemset(impl.verdicts.bytes().data(), 0xFF, 4 * std::size_t{impl.limits.tiles}));
+  SLIDESTREAM_CUDA(cudaMemcpy(impl.compressed.bytes().data(), packed.data(), packed.size(), cudaMemcpyHostToDevice));
   cudaStream_t stream = nullptr;
   SLIDESTREAM_CUDA(cudaStreamCreate(&stream));
-  impl.decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.get()),
-                       reinterpret_cast<std::uint32_t*>(impl.verdicts.get()), impl.batch,
-                       {impl.compressed.get(), packed.size()}, stream);
+  impl.decoder.enqueue(reinterpret_cast<std::uint8_t*>(plane.bytes().data()),
+                       reinterpret_cast<std::uint32_t*>(impl.verdicts.bytes().data()), impl.batch,
+                       {impl.compressed.bytes().data(), packed.size()}, stream);
   std::vector<std::uint8_t> pixels(plane_bytes);
   std::vector<std::uint32_t> verdicts(impl.batch.tiles());
   SLIDESTREAM_CUDA(cudaStreamSynchronize(stream));
   SLIDESTREAM_CUDA(cudaStreamDestroy(stream));
-  SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.get(), plane_bytes, cudaMemcpyDeviceToHost));
-  SLIDESTREAM_CUDA(cudaMemcpy(verdicts.data(), impl.verdicts.get(), 4 * verdicts.size(), cudaMemcpyDeviceToHost));
+  SLIDESTREAM_CUDA(cudaMemcpy(pixels.data(), plane.bytes().data(), plane_bytes, cudaMemcpyDeviceToHost));
+  SLIDESTREAM_CUDA(
+      cudaMemcpy(verdicts.data(), impl.verdicts.bytes().data(), 4 * verdicts.size(), cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     if (number[i] != 0) results[i].reason = static_cast<cuda::JpegReason>(verdicts[number[i] - 1]);
     results[i].pixels = take(pixels, places[i], tiles[i]);

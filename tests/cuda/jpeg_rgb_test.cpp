@@ -9,15 +9,13 @@
 
 #include "cuda/jpeg/decoder_memory.hpp"
 #include "cuda/jpeg/host_decoder.hpp"
-#include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg/jpeg_geometry.hpp"
 #include "cuda/jpeg/octets.hpp"
-#include "cuda/jpeg_tiles.hpp"
+#include "cuda/own_batch.hpp"
 
 namespace slidestream::test {
 namespace {
 
-using cuda::JpegBatch;
 using cuda::JpegBatchLimits;
 using cuda::JpegPlacement;
 using cuda::JpegReason;
@@ -27,17 +25,6 @@ constexpr JpegBatchLimits roomy{.tiles = 500,
                                 .white_rectangles = 4,
                                 .format = rgb_format,
                                 .component_bytes = 64U << 20};
-
-/// A batch with memory of its own.
-struct OwnBatch {
-  explicit OwnBatch(const JpegBatchLimits& limits)
-      : memory((JpegBatch::upload_bytes(limits) + 63) / 64), batch(limits, std::as_writable_bytes(std::span(memory))) {}
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> memory;
-  JpegBatch batch;
-};
 
 }  // namespace
 

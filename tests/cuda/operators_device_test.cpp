@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cuda/device_copies.hpp"
 #include "cuda/image_kernel_cases.hpp"
 #include "cuda/operators/image_kernel.hpp"
 #include "operators/registry.hpp"
@@ -19,12 +20,6 @@ using namespace slidestream::test;
 using runtime::cuda::DeviceMemory;
 
 namespace {
-
-DeviceMemory to_device(const std::vector<std::byte>& bytes) {
-  DeviceMemory memory(bytes.size());
-  runtime::cuda::copy_to_device(memory.bytes().data(), bytes.data(), bytes.size());
-  return memory;
-}
 
 /// An operator on the device and on the host.
 class Both {

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "cuda/device_copies.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/resources.hpp"
 #include "slide/pixels.hpp"
@@ -13,17 +14,7 @@
 
 using namespace slidestream;
 using runtime::cuda::DeviceMemory;
-
-namespace {
-
-template <class T>
-DeviceMemory to_device(const std::vector<T>& values) {
-  DeviceMemory memory(values.size() * sizeof(T));
-  runtime::cuda::copy_to_device(memory.bytes().data(), values.data(), values.size() * sizeof(T));
-  return memory;
-}
-
-}  // namespace
+using test::to_device;
 
 TEST_CASE("tiles without a codec are cropped and placed as the CPU does it, at every alignment") {
   if (test::gpus_or_skip() == 0) return;

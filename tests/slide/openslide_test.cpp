@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,8 +22,8 @@
 #include "slide/decode_memory.hpp"
 #include "slide/formats.hpp"
 #include "slide/level_coding.hpp"
+#include "slide/loaded_openslide.hpp"
 #include "slide/luminance.hpp"
-#include "slide/made_up_openslide.hpp"
 #include "slide/openslide/kinds.hpp"
 #include "slide/test_images.hpp"
 #include "slide/test_tiff.hpp"
@@ -35,17 +34,6 @@ namespace slidestream::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-MadeUpOpenSlide& library() {
-  static MadeUpOpenSlide* const made = [] {
-    void* const handle = dlopen(SLIDESTREAM_MADE_UP_OPENSLIDE, RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(handle != nullptr);
-    const auto give = reinterpret_cast<MadeUpOpenSlide* (*)()>(dlsym(handle, "made_up_openslide"));
-    REQUIRE((give != nullptr));
-    return give();
-  }();
-  return *made;
-}
 
 /// A slide of the made-up library, which begins with what a test sets.
 class Scene {

@@ -1,13 +1,11 @@
 // A slide beside what a library that looks like OpenSlide makes of it.
-
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
 
-#include "slide/made_up_openslide.hpp"
+#include "slide/loaded_openslide.hpp"
 #include "slide/openslide/second_opinion.hpp"
 #include "slide/test_tiff.hpp"
 #include "support/temporary_folder.hpp"
@@ -18,17 +16,6 @@ using namespace slidestream::test;
 namespace {
 
 using Verdict = SecondOpinion::Verdict;
-
-MadeUpOpenSlide& library() {
-  static MadeUpOpenSlide* const made = [] {
-    void* const handle = dlopen(SLIDESTREAM_MADE_UP_OPENSLIDE, RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(handle != nullptr);
-    const auto give = reinterpret_cast<MadeUpOpenSlide* (*)()>(dlsym(handle, "made_up_openslide"));
-    REQUIRE((give != nullptr));
-    return give();
-  }();
-  return *made;
-}
 
 /// What the library's pixels are over white.
 TestDirectory view(std::uint32_t width, std::uint32_t height) {
