@@ -11,23 +11,15 @@
 #include "colour/made_profiles.hpp"
 #include "support/coded_slides.hpp"
 #include "support/gpu.hpp"
+#include "support/image_runs.hpp"
 #include "support/made_up_gpus.hpp"
-#include "support/pipeline_runs.hpp"
 #include "support/reference.hpp"
 
 using namespace slidestream;
-using test::run;
+using test::run_anew;
 using test::TileCoding;
 
 namespace {
-
-/// Where GPUs are made up, they decode as real ones do.
-struct DecodingColours {
-  DecodingColours() { test::fake_decoding(true); }
-  ~DecodingColours() { test::fake_decoding(false); }
-  DecodingColours(const DecodingColours&) = delete;
-  DecodingColours& operator=(const DecodingColours&) = delete;
-};
 
 /// Slides in every coding, with profiles by turns; of each a few tiles are missing. Two stay as they are: a grey one,
 /// and one without a profile.
@@ -51,39 +43,21 @@ std::vector<std::string> slides_with_profiles(const test::TemporaryFolder& folde
 
 /// Images without loss, and windows of a size that the slides have.
 Config config_of(const test::TemporaryFolder& folder, Backend backend, const std::vector<std::string>& operators) {
-  Config config = test::config_for(backend);
-  config.operators.run = operators;
+  Config config = test::config_of_gpu_images(folder, backend, operators);
   config.analysis.window = 64;
   config.analysis.stride = 32;
-  config.output.dir = folder / "out";
   config.input.colour = InputColour::srgb;
   config.input.mpp_default = 0.5;
-  config.image.format = ImageFormat::ome_tiff;
   config.image.compression = ImageCompression::none;
   config.image.tile = 64;
-  config.pipeline.strip_height = 100;
-  config.pipeline.batch_strips = 1;
-  config.gpu.memory_fraction = 0.3;
   return config;
-}
-
-RunResult results(const Config& config, const std::vector<std::string>& slides) {
-  std::filesystem::remove_all(config.output.dir);
-  RunResult result = run(config, slides);
-  test::require_done(result);
-  REQUIRE(result.slides.size() == slides.size());
-  return result;
 }
 
 void check_alike(const SlideResult& gpu, const SlideResult& cpu) {
   CHECK(gpu.backend == "cuda");
   CHECK(gpu.gpu_fallback_tiles == 0);
   CHECK(gpu.missing_tiles == cpu.missing_tiles);
-  REQUIRE(gpu.artifacts.size() == cpu.artifacts.size());
-  for (std::size_t i = 0; i < cpu.artifacts.size(); ++i) {
-    INFO(cpu.artifacts[i].file);
-    CHECK(gpu.artifacts[i].digest == cpu.artifacts[i].digest);
-  }
+  test::check_same_files(gpu, cpu);
   test::Tolerance tolerance;
   tolerance.moment = 1e-4;
   CHECK(test::difference(gpu.sums, gpu.map, test::as_reference(cpu.sums, cpu.map), tolerance) == "");
@@ -94,7 +68,7 @@ void check_alike(const SlideResult& gpu, const SlideResult& cpu) {
 TEST_CASE("converted slides are decoded on the GPU, and give there what they give on the CPU") {
   if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
-  const DecodingColours decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   std::size_t profile = 0;
   // Pixels of RGB, of luminance, and of both.
@@ -106,11 +80,11 @@ TEST_CASE("converted slides are decoded on the GPU, and give there what they giv
     const std::vector<std::string> slides = slides_with_profiles(folder, profile++);
     Config config = config_of(folder, Backend::cuda, operators);
     for (const SlideForecast& slide : forecast_run(config, slides).slides) CHECK(slide.decoded_on_gpu);
-    const RunResult expected = results(config_of(folder, Backend::cpu, operators), slides);
+    const RunResult expected = run_anew(config_of(folder, Backend::cpu, operators), slides);
     for (const int strip_height : {100, 1024}) {
       CAPTURE(strip_height);
       config.pipeline.strip_height = strip_height;
-      const RunResult found = results(config, slides);
+      const RunResult found = run_anew(config, slides);
       for (std::size_t i = 0; i < slides.size(); ++i) {
         CAPTURE(slides[i]);
         check_alike(found.slides[i], expected.slides[i]);
@@ -121,14 +95,14 @@ TEST_CASE("converted slides are decoded on the GPU, and give there what they giv
 
 TEST_CASE("on a GPU, too, images of converted colours are others than those of the file's") {
   if (test::gpus_or_skip() == 0) return;
-  const DecodingColours decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = slides_with_profiles(folder, 0);
   for (const char* const op : {"identity", "sobel"}) {
     Config config = config_of(folder, Backend::cuda, {op});
-    const RunResult converted = results(config, slides);
+    const RunResult converted = run_anew(config, slides);
     config.input.colour = InputColour::file;
-    const RunResult as_they_are = results(config, slides);
+    const RunResult as_they_are = run_anew(config, slides);
     // All but the grey one, the one without a profile, and the one with sRGB's.
     std::ptrdiff_t differ = 0;
     for (std::size_t i = 0; i < slides.size(); ++i) {

@@ -17,12 +17,14 @@
 
 #include "support/gpu.hpp"
 #include "support/held_writes.hpp"
-#include "support/pipeline_runs.hpp"
+#include "support/image_runs.hpp"
 #include "support/test_slides.hpp"
 #include "synth/synth.hpp"
 
 using namespace slidestream;
+using test::check_same_files;
 using test::run;
+using test::run_anew;
 
 namespace {
 
@@ -50,35 +52,10 @@ std::vector<std::string> slides_of_all_sizes(const test::TemporaryFolder& folder
 }
 
 Config images_config(const test::TemporaryFolder& folder, Backend backend) {
-  Config config = test::config_for(backend);
-  config.operators.run = {"identity", "sobel"};
+  Config config = test::config_of_gpu_images(folder, backend, {"identity", "sobel"});
   config.output.maps = MapFormat::none;
-  config.output.dir = folder / "out";
-  config.image.format = ImageFormat::ome_tiff;
   config.pipeline.memory_mib = 64;
-  config.pipeline.strip_height = 100;
-  config.pipeline.batch_strips = 1;
-  config.gpu.memory_fraction = 0.3;
   return config;
-}
-
-RunResult make_images(const Config& config, const std::vector<std::string>& slides) {
-  std::filesystem::remove_all(config.output.dir);
-  RunResult result = run(config, slides);
-  test::require_done(result);
-  REQUIRE(result.slides.size() == slides.size());
-  return result;
-}
-
-void check_same_images(const RunResult& found, const RunResult& expected) {
-  for (std::size_t i = 0; i < expected.slides.size(); ++i) {
-    const std::vector<Artifact>& artifacts = found.slides[i].artifacts;
-    REQUIRE(artifacts.size() == expected.slides[i].artifacts.size());
-    for (std::size_t k = 0; k < artifacts.size(); ++k) {
-      INFO(artifacts[k].file);
-      CHECK(artifacts[k].digest == expected.slides[i].artifacts[k].digest);
-    }
-  }
 }
 
 /// On how many slides the levels are made on GPUs.
@@ -125,14 +102,14 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
       config.input.mpp_default = 0.5;
       return config;
     };
-    const RunResult expected = make_images(config_for(Backend::cpu), slides);
+    const RunResult expected = run_anew(config_for(Backend::cpu), slides);
     Config config = config_for(Backend::cuda);
     CHECK(on_gpus(config, slides) == std::ssize(slides));
-    check_same_images(make_images(config, slides), expected);
+    check_same_files(run_anew(config, slides), expected);
     // Rows of tiles that one batch completes, and those that several do.
     config.pipeline.strip_height = 1024;
     config.pipeline.queue_depth = 1;
-    check_same_images(make_images(config, slides), expected);
+    check_same_files(run_anew(config, slides), expected);
   }
 }
 
@@ -148,10 +125,10 @@ TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same imag
   config.pipeline.memory_mib = 40;
   config.image.compression = ImageCompression::none;
   CHECK(on_gpus(config, slides) == 0);
-  const RunResult found = make_images(config, slides);
+  const RunResult found = run_anew(config, slides);
   Config on_cpu = config;
   on_cpu.pipeline.backend = Backend::cpu;
-  check_same_images(found, make_images(on_cpu, slides));
+  check_same_files(found, run_anew(on_cpu, slides));
 }
 
 TEST_CASE("a GPU with too little memory for levels computes, and the host makes them") {
@@ -160,7 +137,7 @@ TEST_CASE("a GPU with too little memory for levels computes, and the host makes 
   const std::vector<std::string> all = slides_of_all_sizes(folder);
   const std::vector<std::string> slides = {all[3], all.back()};
   Config config = images_config(folder, Backend::cpu);
-  const RunResult expected = make_images(config, slides);
+  const RunResult expected = run_anew(config, slides);
   config.pipeline.backend = Backend::cuda;
   // What is least that will do.
   const auto fits = [&](double fraction) {
@@ -177,7 +154,7 @@ TEST_CASE("a GPU with too little memory for levels computes, and the host makes 
   for (int step = 0; step < 20; ++step) (fits((most + least) / 2) ? most : least) = (most + least) / 2;
   config.gpu.memory_fraction = 1.02 * most;
   CHECK(on_gpus(config, slides) == 0);
-  check_same_images(make_images(config, slides), expected);
+  check_same_files(run_anew(config, slides), expected);
 }
 
 TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't go through one run") {
@@ -195,9 +172,9 @@ TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't 
   config.pipeline.memory_mib = 256;
   config.gpu.memory_fraction = 0.5;
   CHECK(on_gpus(config, slides) == std::ssize(slides) - 1);
-  const RunResult both = make_images(config, slides);
+  const RunResult both = run_anew(config, slides);
   config.pipeline.backend = Backend::cpu;
-  check_same_images(both, make_images(config, slides));
+  check_same_files(both, run_anew(config, slides));
 }
 
 #ifdef SLIDESTREAM_FAKE_CUDA
@@ -216,7 +193,7 @@ TEST_CASE("a disk that doesn't take tiles holds back the reader, whatever takes 
   config.image.tile = 64;
   config.gpu.devices = {0};
   REQUIRE(on_gpus(config, slides) == std::ssize(slides));
-  const RunResult expected = make_images(config, slides);
+  const RunResult expected = run_anew(config, slides);
   std::filesystem::remove_all(config.output.dir);
   static std::atomic<std::size_t> strips;
   static std::atomic<bool> held;
@@ -241,6 +218,6 @@ TEST_CASE("a disk that doesn't take tiles holds back the reader, whatever takes 
   running.join();
   test::require_done(found);
   REQUIRE(found.slides.size() == slides.size());
-  check_same_images(found, expected);
+  check_same_files(found, expected);
 }
 #endif

@@ -15,6 +15,7 @@
 #include "compare/distances.hpp"
 #include "statistics/split.hpp"
 #include "support/gpu.hpp"
+#include "support/image_runs.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/random_runs.hpp"
 #include "support/test_slides.hpp"
@@ -230,14 +231,7 @@ TEST_CASE("images are on the GPU what they are on the CPU, to the byte, however 
     };
     const RunResult expected = run_as(Backend::cpu, 1024, 0, {});
     for (const RunResult& found : {run_as(Backend::cuda, 1024, 0, {}), run_as(Backend::cuda, 300, 1, {0})}) {
-      for (std::size_t i = 0; i < slides.size(); ++i) {
-        const std::vector<Artifact>& artifacts = found.slides[i].artifacts;
-        REQUIRE(artifacts.size() == expected.slides[i].artifacts.size());
-        for (std::size_t k = 0; k < artifacts.size(); ++k) {
-          INFO(artifacts[k].file);
-          CHECK(artifacts[k].digest == expected.slides[i].artifacts[k].digest);
-        }
-      }
+      test::check_same_files(found, expected);
     }
   }
 }

@@ -29,14 +29,6 @@ constexpr int columns = 7;
 constexpr int rows = 9;
 constexpr int bad = 12;
 
-/// Where GPUs are made up, they decode as real ones do.
-struct DecodingGpu {
-  DecodingGpu() { test::fake_decoding(true); }
-  ~DecodingGpu() { test::fake_decoding(false); }
-  DecodingGpu(const DecodingGpu&) = delete;
-  DecodingGpu& operator=(const DecodingGpu&) = delete;
-};
-
 Bytes jpeg(int samples, JpegOptions::Coding coding, unsigned seed, int width = tile_size, int height = tile_size) {
   return test::encode_jpeg(test::make_picture(width, height, samples, seed), {.coding = coding});
 }
@@ -115,7 +107,7 @@ using Coding = JpegOptions::Coding;
 TEST_CASE("tiles whose components don't fit the slide's colour are bad on the GPU as on the CPU") {
   if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
-  const DecodingGpu decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   check_slide(write_slide(folder, "grey", 1, jpeg(3, Coding::ycbcr, 99)), bad,
               "the JPEG frame has 3 components, which don't fit the slide's grey", bad);
@@ -128,7 +120,7 @@ TEST_CASE("tiles whose components don't fit the slide's colour are bad on the GP
 
 TEST_CASE("tiles that the GPU refuses are read again, and counted, whatever the size of its ring") {
   if (test::gpus_or_skip() == 0) return;
-  const DecodingGpu decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   const Bytes odd = test::encode_jpeg(test::make_picture(tile_size, tile_size, 3, 99),
                                       {.coding = Coding::ycbcr, .progressive = true});
@@ -152,7 +144,7 @@ TEST_CASE("tiles that the GPU refuses are read again, and counted, whatever the 
 TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever rows are wanted") {
   if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
-  const DecodingGpu decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   for (const auto& [width, height] : {std::pair(72, 64), {64, 72}, {56, 64}, {64, 56}, {128, 128}}) {
     const std::string size = std::to_string(width) + " x " + std::to_string(height);
@@ -167,7 +159,7 @@ TEST_CASE("tiles of another size are bad on the GPU as on the CPU, whichever row
 TEST_CASE("JPEG 2000 is decoded on the GPU, in waves, but for what only the CPU takes") {
   if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
-  const DecodingGpu decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   for (const test::TileCoding coding : {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg2000_ycbcr}) {
     test::CodedSlide slide;
@@ -202,7 +194,7 @@ TEST_CASE("JPEG 2000 is decoded on the GPU, in waves, but for what only the CPU 
 
 TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") {
   if (test::gpus_or_skip() == 0) return;
-  const DecodingGpu decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;
   constexpr test::TileCoding codings[] = {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg_420,
@@ -233,7 +225,7 @@ TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") 
 TEST_CASE("images of JPEG 2000 slides are what they are on the CPU, to the byte, of tiles that the GPU decoded") {
   if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
-  const DecodingGpu decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;
   constexpr test::TileCoding codings[] = {test::TileCoding::jpeg2000_rgb, test::TileCoding::jpeg2000_ycbcr,
@@ -303,7 +295,7 @@ TEST_CASE(
 TEST_CASE("what is odd and fits is decoded on the GPU as on the CPU") {
   if (test::left_to_release()) return;
   if (test::gpus_or_skip() == 0) return;
-  const DecodingGpu decoding;
+  const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;
   check_slide(write_slide(folder, "ycbcr", 6, jpeg(1, Coding::grey, 99)), 0, "", 0);
   check_slide(write_slide(folder, "white-is-zero", 0, jpeg(2, Coding::unknown, 99)), 0, "", bad);

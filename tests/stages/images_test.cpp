@@ -14,11 +14,13 @@
 
 #include "sink/file_digest.hpp"
 #include "support/file_limit.hpp"
+#include "support/image_runs.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
 #include "synth/synth.hpp"
 
 using namespace slidestream;
+using test::check_same_files;
 using test::run;
 
 namespace {
@@ -101,18 +103,6 @@ void check_artifacts(const Config& config, const SlideResult& slide) {
     REQUIRE(content);
     CHECK(content->bytes == artifact.bytes);
     CHECK(content->digest == artifact.digest);
-  }
-}
-
-/// Every file of `a` has the bytes of the one of that name in `b`.
-void check_same_files(const RunResult& a, const RunResult& b) {
-  REQUIRE(a.slides.size() == b.slides.size());
-  for (std::size_t i = 0; i < a.slides.size(); ++i) {
-    REQUIRE(a.slides[i].artifacts.size() == b.slides[i].artifacts.size());
-    for (std::size_t k = 0; k < a.slides[i].artifacts.size(); ++k) {
-      CHECK(a.slides[i].artifacts[k].file == b.slides[i].artifacts[k].file);
-      CHECK(a.slides[i].artifacts[k].digest == b.slides[i].artifacts[k].digest);
-    }
   }
 }
 

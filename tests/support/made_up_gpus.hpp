@@ -16,6 +16,14 @@ bool made_up_gpus();
 /// $MADE_UP_GPU is set they decode at first. Does nothing where no GPU is made up.
 void fake_decoding(bool on);
 
+/// While it lives, made-up GPUs decode as real ones do.
+struct FakeDecoding {
+  FakeDecoding() { fake_decoding(true); }
+  ~FakeDecoding() { fake_decoding(false); }
+  FakeDecoding(const FakeDecoding&) = delete;
+  FakeDecoding& operator=(const FakeDecoding&) = delete;
+};
+
 /// Pixels that were made of areas of rows, so far.
 std::size_t fake_areas();
 
