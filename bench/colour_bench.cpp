@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "colour/colour_conversion.hpp"
+#include "tests/colour/made_profiles.hpp"
 
 namespace {
 
@@ -18,53 +19,6 @@ using namespace slidestream;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t pixels = std::int64_t{1} << 20;
-
-std::vector<std::byte> saved(cmsHPROFILE profile) {
-  cmsUInt32Number size = 0;
-  cmsSaveProfileToMem(profile, nullptr, &size);
-  std::vector<std::byte> bytes(size);
-  cmsSaveProfileToMem(profile, bytes.data(), &size);
-  cmsCloseProfile(profile);
-  return bytes;
-}
-
-/// Curves of gamma 2.2 and wide primaries.
-cmsHPROFILE with_matrix() {
-  const cmsCIExyY white = {0.3127, 0.3290, 1.0};
-  const cmsCIExyYTRIPLE primaries = {{0.64, 0.33, 1.0}, {0.21, 0.71, 1.0}, {0.15, 0.06, 1.0}};
-  cmsToneCurve* gamma = cmsBuildGamma(nullptr, 2.2);
-  std::array<cmsToneCurve*, 3> curves = {gamma, gamma, gamma};
-  cmsHPROFILE profile = cmsCreateRGBProfile(&white, &primaries, curves.data());
-  cmsFreeToneCurve(gamma);
-  return profile;
-}
-
-int sample(const cmsUInt16Number in[], cmsUInt16Number out[], void*) {
-  const double r = in[0] / 65535.0, g = in[1] / 65535.0, b = in[2] / 65535.0;
-  const cmsCIEXYZ xyz = {0.4361 * r * r + 0.3851 * g * g + 0.1431 * b * b,
-                         0.2225 * r * r + 0.7169 * g * g + 0.0606 * b * b,
-                         0.0139 * r * r + 0.0971 * g * g + 0.7141 * b * b};
-  cmsCIELab lab;
-  cmsXYZ2Lab(nullptr, &lab, &xyz);
-  cmsFloat2LabEncoded(out, &lab);
-  return 1;
-}
-
-/// A table of 33 nodes a side to Lab.
-cmsHPROFILE with_table() {
-  cmsHPROFILE profile = cmsCreateProfilePlaceholder(nullptr);
-  cmsSetProfileVersion(profile, 2.1);
-  cmsSetDeviceClass(profile, cmsSigInputClass);
-  cmsSetColorSpace(profile, cmsSigRgbData);
-  cmsSetPCS(profile, cmsSigLabData);
-  cmsPipeline* pipeline = cmsPipelineAlloc(nullptr, 3, 3);
-  cmsStage* grid = cmsStageAllocCLut16bit(nullptr, 33, 3, 3, nullptr);
-  cmsStageSampleCLut16bit(grid, sample, nullptr, 0);
-  cmsPipelineInsertStage(pipeline, cmsAT_END, grid);
-  cmsWriteTag(profile, cmsSigAToB0Tag, pipeline);
-  cmsPipelineFree(pipeline);
-  return profile;
-}
 
 /// Pink and violet with noise, as stained tissue has it.
 std::vector<std::uint8_t> picture() {
@@ -78,8 +32,12 @@ std::vector<std::uint8_t> picture() {
   return rgb;
 }
 
-void beside_little_cms(benchmark::State& state, cmsHPROFILE (*make)()) {
-  const std::vector<std::byte> bytes = saved(make());
+std::vector<std::byte> with_matrix() { return test::saved(test::with_curve(cmsBuildGamma(nullptr, 2.2), 4.3)); }
+/// Of 33 nodes a side to Lab.
+std::vector<std::byte> with_table() { return test::with_table(2.1, true, false, 33, cmsSigAToB0Tag); }
+
+void beside_little_cms(benchmark::State& state, std::vector<std::byte> (*make)()) {
+  const std::vector<std::byte> bytes = make();
   const ColourConversion conversion(bytes);
   cmsHPROFILE from = cmsOpenProfileFromMem(bytes.data(), static_cast<cmsUInt32Number>(bytes.size()));
   cmsHPROFILE to = cmsCreate_sRGBProfile();
