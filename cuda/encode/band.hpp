@@ -222,21 +222,74 @@ struct GreyBand : BandSteps<thread_count, GreyMemory<thread_count>> {
 };
 
 inline constexpr std::uint32_t colour_mcus = 32;  ///< a band
-inline constexpr std::uint32_t colour_threads = 6 * colour_mcus;
-using ColourMemory = BandMemory<colour_threads, 2, 6 * 33, colour_threads * 64>;
 
-/// Of colour: 32 MCUs. Threads 0 to 63 have the upper row of their luminance blocks, 64 to 127 the lower one, then come
-/// the blocks of Cb and of Cr. Samples lie in shared memory as if the MCUs were side by side.
-struct ColourBand : BandSteps<colour_threads, ColourMemory> {
-  static constexpr std::uint32_t unit_width = 16;
-  static constexpr std::uint32_t unit_height = 16;
-  static constexpr std::uint32_t blocks = 6;  ///< of a MCU
+/// What bands of colour have in common. \tparam Band  says each block's place in the stream.
+template <class Band, std::uint32_t luminance_blocks, std::uint32_t all = (luminance_blocks + 2) * colour_mcus>
+struct ColourSteps : BandSteps<all, BandMemory<all, 2, (luminance_blocks + 2) * 33, all * 64>> {
+  using Steps = BandSteps<all, BandMemory<all, 2, (luminance_blocks + 2) * 33, all * 64>>;
+  using Memory = typename Steps::Memory;
+  static constexpr std::uint32_t blocks = luminance_blocks + 2;  ///< of a MCU
   static constexpr std::uint32_t units = colour_mcus;
   static constexpr std::uint32_t table_count = 2;
   static constexpr bool colour = true;
-  static constexpr std::uint32_t first_chrominance = 4 * colour_mcus;
-  static constexpr std::uint32_t luminance_pitch = 16 * colour_mcus;
+  static constexpr std::uint32_t first_chrominance = luminance_blocks * colour_mcus;
   static constexpr std::uint32_t chrominance_pitch = 8 * colour_mcus;
+  static_assert(blocks <= kept_dc);
+
+  SLIDESTREAM_HOST_DEVICE static std::uint32_t code(std::uint32_t thread, Memory& memory, const TileGrid& grid,
+                                                    std::uint32_t band, WordPlace end) {
+    const std::uint32_t at = Band::order(thread);
+    if (band * units + at / blocks >= grid.count) return 0;
+    const bool luminance = thread < first_chrominance;
+    // The block of the same component before this one: the MCU's first follows the last of the MCU before.
+    const std::uint32_t back = !luminance ? blocks : at % blocks == 0 ? 3 : 1;
+    return code_block<static_cast<int>(all)>(memory.dc[kept_dc + at] - memory.dc[kept_dc + at - back],
+                                             Steps::column_of(thread, memory), end,
+                                             WordPlace(memory.tables[luminance ? 0 : 1].codes));
+  }
+
+  /// Of each warp: zero, and the sums up to each of its blocks.
+  SLIDESTREAM_HOST_DEVICE static void keep_sum(std::uint32_t thread, Memory& memory, std::uint32_t sum) {
+    memory.sums[thread / 32 * 33 + thread % 32 + 1] = sum;
+    if (thread % 32 == 0) memory.sums[thread / 32 * 33] = 0;
+  }
+
+  SLIDESTREAM_HOST_DEVICE static void keep_dc(std::uint32_t thread, Memory& memory) {
+    if (thread < blocks) memory.dc[kept_dc - 1 - thread] = memory.dc[kept_dc + all - 1 - thread];
+  }
+
+ protected:
+  /// Eight interleaved pixels; beyond the image its last column and row.
+  SLIDESTREAM_HOST_DEVICE static void fetch_row(const TileSource& source, std::uint32_t x, std::uint32_t y,
+                                                std::uint32_t (&words)[6]) {
+    if (source.plain != 0) {
+      const std::uint8_t* const from = source.first + std::int64_t{y} * source.pitch + 3 * x;
+      SLIDESTREAM_UNROLL
+      for (std::uint32_t i = 0; i < 3; ++i) {
+        const WordPair pair = load_pair(from + 8 * i);
+        words[2 * i] = pair.first;
+        words[2 * i + 1] = pair.second;
+      }
+      return;
+    }
+    const std::uint32_t line = y < source.last_row ? y : source.last_row;
+    const std::uint8_t* const from = source.first + std::int64_t{line} * source.pitch;
+    SLIDESTREAM_UNROLL
+    for (std::uint32_t i = 0; i < 6; ++i) words[i] = 0;
+    SLIDESTREAM_UNROLL
+    for (std::uint32_t i = 0; i < 24; ++i) {
+      const std::uint32_t column = x + i / 3 < source.last_column ? x + i / 3 : source.last_column;
+      words[i / 4] |= std::uint32_t{from[3 * column + i % 3]} << 8 * (i % 4);
+    }
+  }
+};
+
+/// Of colour: 32 MCUs. Threads 0 to 63 have the upper row of their luminance blocks, 64 to 127 the lower one, then come
+/// the blocks of Cb and of Cr. Samples lie in shared memory as if the MCUs were side by side.
+struct ColourBand : ColourSteps<ColourBand, 4> {
+  static constexpr std::uint32_t unit_width = 16;
+  static constexpr std::uint32_t unit_height = 16;
+  static constexpr std::uint32_t luminance_pitch = 16 * colour_mcus;
   static constexpr std::uint32_t blue_samples = 16 * luminance_pitch;
   static constexpr std::uint32_t red_samples = blue_samples + 8 * chrominance_pitch;
   static constexpr std::uint32_t patches = 16 * colour_mcus;  ///< of 8 x 2 pixels
@@ -261,7 +314,8 @@ struct ColourBand : BandSteps<colour_threads, ColourMemory> {
       const std::uint32_t mcu_row = grid.row_of(mcu);
       const std::uint32_t x = 16 * (mcu - mcu_row * grid.across) + 8 * (across % 2);
       const std::uint32_t y = 16 * mcu_row + 2 * (patch / patches_across);
-      fetch_patch(source, x, y, pixels.words[k]);
+      SLIDESTREAM_UNROLL
+      for (std::uint32_t h = 0; h < 2; ++h) fetch_row(source, x, y + h, pixels.words[k][h]);
     }
   }
 
@@ -305,24 +359,6 @@ struct ColourBand : BandSteps<colour_threads, ColourMemory> {
                                                      column_of(thread, memory), memory.dc[kept_dc + order(thread)]);
   }
 
-  SLIDESTREAM_HOST_DEVICE static std::uint32_t code(std::uint32_t thread, Memory& memory, const TileGrid& grid,
-                                                    std::uint32_t band, WordPlace end) {
-    const std::uint32_t at = order(thread);
-    if (band * units + at / 6 >= grid.count) return 0;
-    const bool luminance = thread < first_chrominance;
-    // The block of the same component before this one: the MCU's first follows the last of the MCU before.
-    const std::uint32_t back = !luminance ? 6 : at % 6 == 0 ? 3 : 1;
-    return code_block<static_cast<int>(threads)>(memory.dc[kept_dc + at] - memory.dc[kept_dc + at - back],
-                                                 column_of(thread, memory), end,
-                                                 WordPlace(memory.tables[luminance ? 0 : 1].codes));
-  }
-
-  /// Of each warp: zero, and the sums up to each of its blocks.
-  SLIDESTREAM_HOST_DEVICE static void keep_sum(std::uint32_t thread, Memory& memory, std::uint32_t sum) {
-    memory.sums[thread / 32 * 33 + thread % 32 + 1] = sum;
-    if (thread % 32 == 0) memory.sums[thread / 32 * 33] = 0;
-  }
-
   SLIDESTREAM_HOST_DEVICE static std::uint32_t position(std::uint32_t thread, const Memory& memory,
                                                         std::uint32_t before, std::uint32_t& total) {
     // Warps 0 and 1 have the upper blocks of luminance, 2 and 3 the lower ones, 4 Cb, 5 Cr.
@@ -344,11 +380,6 @@ struct ColourBand : BandSteps<colour_threads, ColourMemory> {
     return before + other + sum(half, through) + sum(2 + half, through) + (half != 0 ? first_half : 0);
   }
 
-  SLIDESTREAM_HOST_DEVICE static void keep_dc(std::uint32_t thread, Memory& memory) {
-    if (thread < 6) memory.dc[kept_dc - 1 - thread] = memory.dc[kept_dc + threads - 1 - thread];
-  }
-
- private:
   /// A block's place in the stream.
   SLIDESTREAM_HOST_DEVICE static std::uint32_t order(std::uint32_t thread) {
     if (thread < first_chrominance) {
@@ -357,32 +388,6 @@ struct ColourBand : BandSteps<colour_threads, ColourMemory> {
     }
     const std::uint32_t block = thread - first_chrominance;
     return block % colour_mcus * 6 + 4 + block / colour_mcus;
-  }
-
-  SLIDESTREAM_HOST_DEVICE static void fetch_patch(const TileSource& source, std::uint32_t x, std::uint32_t y,
-                                                  std::uint32_t (&words)[2][6]) {
-    SLIDESTREAM_UNROLL
-    for (std::uint32_t h = 0; h < 2; ++h) {
-      if (source.plain != 0) {
-        const std::uint8_t* const from = source.first + std::int64_t{y + h} * source.pitch + 3 * x;
-        SLIDESTREAM_UNROLL
-        for (std::uint32_t i = 0; i < 3; ++i) {
-          const WordPair pair = load_pair(from + 8 * i);
-          words[h][2 * i] = pair.first;
-          words[h][2 * i + 1] = pair.second;
-        }
-        continue;
-      }
-      const std::uint32_t line = y + h < source.last_row ? y + h : source.last_row;
-      const std::uint8_t* const from = source.first + std::int64_t{line} * source.pitch;
-      SLIDESTREAM_UNROLL
-      for (std::uint32_t i = 0; i < 6; ++i) words[h][i] = 0;
-      SLIDESTREAM_UNROLL
-      for (std::uint32_t i = 0; i < 24; ++i) {
-        const std::uint32_t column = x + i / 3 < source.last_column ? x + i / 3 : source.last_column;
-        words[h][i / 4] |= std::uint32_t{from[3 * column + i % 3]} << 8 * (i % 4);
-      }
-    }
   }
 };
 

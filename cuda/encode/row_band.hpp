@@ -13,21 +13,13 @@ namespace slidestream::cuda {
 /// and of Cr. Samples lie in shared memory as if the MCUs were side by side.
 /// \tparam across  2: Cb and Cr are halved from left to right (4:2:2); 1: they are whole (4:4:4).
 template <std::uint32_t across>
-struct RowBand
-    : BandSteps<(across + 2) * colour_mcus,
-                BandMemory<(across + 2) * colour_mcus, 2, (across + 2) * 33, (across + 2) * colour_mcus * 64>> {
-  static constexpr std::uint32_t blocks = across + 2;  ///< of a MCU
-  static constexpr std::uint32_t threads = blocks * colour_mcus;
-  using Memory = BandMemory<threads, 2, blocks * 33, threads * 64>;
-  using Steps = BandSteps<threads, Memory>;
+struct RowBand : ColourSteps<RowBand<across>, across> {
+  using Steps = ColourSteps<RowBand<across>, across>;
+  using Steps::blocks, Steps::threads, Steps::units, Steps::first_chrominance, Steps::chrominance_pitch;
+  using typename Steps::Memory;
   static constexpr std::uint32_t unit_width = 8 * across;
   static constexpr std::uint32_t unit_height = 8;
-  static constexpr std::uint32_t units = colour_mcus;
-  static constexpr std::uint32_t table_count = 2;
-  static constexpr bool colour = true;
-  static constexpr std::uint32_t first_chrominance = across * colour_mcus;
   static constexpr std::uint32_t luminance_pitch = 8 * across * colour_mcus;
-  static constexpr std::uint32_t chrominance_pitch = 8 * colour_mcus;
   static constexpr std::uint32_t blue_samples = 8 * luminance_pitch;
   static constexpr std::uint32_t red_samples = blue_samples + 8 * chrominance_pitch;
   static constexpr std::uint32_t patches_across = across * colour_mcus;
@@ -51,7 +43,7 @@ struct RowBand
       const std::uint32_t mcu = wanted_mcu < grid.count ? wanted_mcu : grid.count - 1;
       const std::uint32_t mcu_row = grid.row_of(mcu);
       const std::uint32_t x = unit_width * (mcu - mcu_row * grid.across) + 8 * (column % across);
-      fetch_row(source, x, 8 * mcu_row + patch / patches_across, pixels.words[k]);
+      Steps::fetch_row(source, x, 8 * mcu_row + patch / patches_across, pixels.words[k]);
     }
   }
 
@@ -94,24 +86,6 @@ struct RowBand
                                                      memory.dc[kept_dc + order(thread)]);
   }
 
-  SLIDESTREAM_HOST_DEVICE static std::uint32_t code(std::uint32_t thread, Memory& memory, const TileGrid& grid,
-                                                    std::uint32_t band, WordPlace end) {
-    const std::uint32_t at = order(thread);
-    if (band * units + at / blocks >= grid.count) return 0;
-    const bool luminance = thread < first_chrominance;
-    // The block of the same component before this one: the MCU's first follows the last of the MCU before.
-    const std::uint32_t back = !luminance ? blocks : at % blocks == 0 ? blocks - (across - 1) : 1;
-    return code_block<static_cast<int>(threads)>(memory.dc[kept_dc + at] - memory.dc[kept_dc + at - back],
-                                                 Steps::column_of(thread, memory), end,
-                                                 WordPlace(memory.tables[luminance ? 0 : 1].codes));
-  }
-
-  /// Of each warp: zero, and the sums up to each of its blocks.
-  SLIDESTREAM_HOST_DEVICE static void keep_sum(std::uint32_t thread, Memory& memory, std::uint32_t sum) {
-    memory.sums[thread / 32 * 33 + thread % 32 + 1] = sum;
-    if (thread % 32 == 0) memory.sums[thread / 32 * 33] = 0;
-  }
-
   SLIDESTREAM_HOST_DEVICE static std::uint32_t position(std::uint32_t thread, const Memory& memory,
                                                         std::uint32_t before, std::uint32_t& total) {
     // Of the warps behind those of luminance one has Cb, the last one Cr.
@@ -137,41 +111,11 @@ struct RowBand
     return before + (thread < first_chrominance + colour_mcus ? sum(across + 1, mcu) : sum(across, mcu + 1));
   }
 
-  SLIDESTREAM_HOST_DEVICE static void keep_dc(std::uint32_t thread, Memory& memory) {
-    if (thread < blocks) memory.dc[kept_dc - 1 - thread] = memory.dc[kept_dc + threads - 1 - thread];
-  }
-
- private:
-  static_assert(blocks <= kept_dc);
-
   /// A block's place in the stream.
   SLIDESTREAM_HOST_DEVICE static std::uint32_t order(std::uint32_t thread) {
     if (thread < first_chrominance) return thread / across * blocks + thread % across;
     const std::uint32_t block = thread - first_chrominance;
     return block % colour_mcus * blocks + across + block / colour_mcus;
-  }
-
-  SLIDESTREAM_HOST_DEVICE static void fetch_row(const TileSource& source, std::uint32_t x, std::uint32_t y,
-                                                std::uint32_t (&words)[6]) {
-    if (source.plain != 0) {
-      const std::uint8_t* const from = source.first + std::int64_t{y} * source.pitch + 3 * x;
-      SLIDESTREAM_UNROLL
-      for (std::uint32_t i = 0; i < 3; ++i) {
-        const WordPair pair = load_pair(from + 8 * i);
-        words[2 * i] = pair.first;
-        words[2 * i + 1] = pair.second;
-      }
-      return;
-    }
-    const std::uint32_t line = y < source.last_row ? y : source.last_row;
-    const std::uint8_t* const from = source.first + std::int64_t{line} * source.pitch;
-    SLIDESTREAM_UNROLL
-    for (std::uint32_t i = 0; i < 6; ++i) words[i] = 0;
-    SLIDESTREAM_UNROLL
-    for (std::uint32_t i = 0; i < 24; ++i) {
-      const std::uint32_t column = x + i / 3 < source.last_column ? x + i / 3 : source.last_column;
-      words[i / 4] |= std::uint32_t{from[3 * column + i % 3]} << 8 * (i % 4);
-    }
   }
 };
 
