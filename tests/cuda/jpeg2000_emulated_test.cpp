@@ -9,14 +9,9 @@
 #include "cuda/jpeg2000/decoder_memory.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
 
-// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#pragma GCC diagnostic ignored "-Wunused-function"
 #include "cuda/emulator/device_words.hpp"
-// Before the kernels.
+// The kernels come behind what stands in for the device.
 #include "cuda/jpeg2000/blocks.cuh"
 #include "cuda/jpeg2000/large.cuh"
 #include "cuda/jpeg2000/packets.cuh"

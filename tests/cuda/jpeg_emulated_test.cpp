@@ -11,17 +11,9 @@
 #include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg_tiles.hpp"
 
-// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#pragma GCC diagnostic ignored "-Wunused-function"
 #include "cuda/emulator/device_words.hpp"
-// One block runs at a time.
-#undef __shared__
-#define __shared__ static
-// Before the kernels.
+// The kernels come behind what stands in for the device.
 #include "cuda/jpeg/convert.cuh"
 #pragma GCC diagnostic pop
 

@@ -7,12 +7,7 @@
 #include "cuda/image_kernel_cases.hpp"
 #include "support/plain_operators.hpp"
 
-// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#pragma GCC diagnostic ignored "-Wunused-function"
 #include "cuda/emulator/device_words.hpp"
 // The kernels come behind what stands in for the device.
 #include "cuda/operators/copy.cuh"

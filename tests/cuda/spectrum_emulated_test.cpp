@@ -5,16 +5,13 @@
 #include <complex>
 #include <vector>
 
-#include "cuda/emulator/device_words.hpp"
 #include "support/engine_cases.hpp"
 #include "support/engine_runs.hpp"
 #include "support/reference.hpp"
 
-// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-#pragma GCC diagnostic ignored "-Wunused-function"
+#include "cuda/emulator/device_words.hpp"
+// The kernels come behind what stands in for the device.
 #include "cuda/spectrum/fused_hopper.cuh"
 #include "cuda/spectrum/fused_portable.cuh"
 #include "cuda/spectrum/ring_sums.cuh"

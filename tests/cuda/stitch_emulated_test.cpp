@@ -10,11 +10,7 @@
 #include "stitch/band_cases.hpp"
 #include "support/pixel_images.hpp"
 
-// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wunused-function"
 #include "cuda/emulator/device_words.hpp"
 // The kernels come behind what stands in for the device.
 #include "cuda/tiles/stitch.cuh"

@@ -10,18 +10,28 @@
 #include "cuda/emulator/emulator.hpp"
 
 /// \file
-/// What kernels find without including anything, for the emulator. Included before any of them.
+/// What kernels find without including anything, for the emulator. Included before any of them, between a `push` of
+/// diagnostics and their `pop`.
+
+// Kernels are compiled for a GPU elsewhere: here only what is wrong for the host counts.
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wunused-function"
 
 #undef __device__
 #undef __global__
 #undef __forceinline__
 #undef __launch_bounds__
 #undef __grid_constant__
+#undef __shared__
 #define __device__
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
+// One block runs at a time.
+#define __shared__ static
 
 namespace slidestream::cuda {
 
