@@ -1,9 +1,4 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -17,6 +12,7 @@
 #include "slide/file.hpp"
 #include "tiling/device_memory.hpp"
 #include "tiling/device_process.hpp"
+#include "tiling/stream_state.hpp"
 #include "tiling/window_decoder.hpp"
 #include "tiling/window_order.hpp"
 
@@ -96,9 +92,10 @@ Division divide(std::size_t memory, int threads, bool resamples) {
 
 }  // namespace
 
-struct DeviceTileStream::Impl {
+struct DeviceTileStream::Impl : StreamState<OpenBatch, PlannedWindows> {
   Impl(TileStreamOptions given, int on)
-      : options(std::move(given)),
+      : StreamState(given.batch),
+        options(std::move(given)),
         device(on),
         memory(std::make_shared<DeviceBatchMemory>(on, window_bytes() * static_cast<std::size_t>(options.batch), 0)) {}
 
@@ -118,40 +115,20 @@ struct DeviceTileStream::Impl {
 
   // With the lock.
   bool take_group(Group& group, std::unique_lock<std::mutex>& lock);
-  void plan_ahead(std::unique_lock<std::mutex>& lock);
   bool may_begin(std::int64_t windows) const;
   void begin(Group& group, std::int64_t windows);
   void note(const PlannedWindows& windows);
-  bool is_due() const;
 
   const TileStreamOptions options;
   const int device;
-  const pid_t process = ::getpid();
   const std::shared_ptr<DeviceBatchMemory> memory;
   Division division;
   std::optional<WindowOrder> order;  ///< used by the thread that set `planning`
-  std::vector<std::thread> threads;
 
-  mutable std::mutex mutex;  ///< guards all that follows
-  std::condition_variable work_changed;
-  std::condition_variable batches_changed;
-  bool stopping = false;
-  bool exhausted = false;  ///< all windows were begun
-  int running = 0;         ///< groups
-  std::exception_ptr failure;
+  // The lock guards these, too.
   std::vector<std::string> notes;
-  std::vector<bool> noted;  ///< of each slide
-
-  std::shared_ptr<PlannedWindows> planned;  ///< behind the current ones
-  bool all_planned = false;
-  std::exception_ptr planning_failure;
-  bool planning = false;
-  std::shared_ptr<PlannedWindows> current;
+  std::vector<bool> noted;       ///< of each slide
   std::int64_t next_window = 0;  ///< of the current plan
-
-  std::deque<std::unique_ptr<OpenBatch>> open;  ///< from number `delivered` on
-  std::int64_t delivered = 0;                   ///< batches
-  std::int64_t most_open = 0;
 };
 
 void DeviceTileStream::Impl::start() {
@@ -205,26 +182,6 @@ std::shared_ptr<PlannedWindows> DeviceTileStream::Impl::plan(WindowSegment segme
   return made;
 }
 
-void DeviceTileStream::Impl::plan_ahead(std::unique_lock<std::mutex>& lock) {
-  planning = true;
-  lock.unlock();
-  std::shared_ptr<PlannedWindows> made;
-  std::exception_ptr caught;
-  try {
-    std::optional<WindowSegment> segment = order->next();
-    if (segment) made = plan(std::move(*segment));
-  } catch (...) {
-    caught = std::current_exception();
-  }
-  lock.lock();
-  planning = false;
-  // It is told when its windows are due.
-  planning_failure = caught;
-  all_planned = made == nullptr;
-  planned = std::move(made);
-  work_changed.notify_all();
-}
-
 bool DeviceTileStream::Impl::may_begin(std::int64_t windows) const {
   const WindowSegment& segment = current->segment;
   const std::int64_t first = segment.is_scattered ? segment.first : segment.first + next_window;
@@ -266,7 +223,10 @@ void DeviceTileStream::Impl::begin(Group& group, std::int64_t windows) {
 bool DeviceTileStream::Impl::take_group(Group& group, std::unique_lock<std::mutex>& lock) {
   while (!stopping && failure == nullptr) {
     if (planned == nullptr && !planning && !all_planned) {
-      plan_ahead(lock);
+      plan_ahead(lock, [this]() -> std::shared_ptr<PlannedWindows> {
+        std::optional<WindowSegment> segment = order->next();
+        return segment ? plan(std::move(*segment)) : nullptr;
+      });
     } else if (current == nullptr && planning_failure != nullptr) {
       failure = planning_failure;
     } else if (current == nullptr && planned != nullptr) {
@@ -316,12 +276,6 @@ void DeviceTileStream::Impl::run(WindowDecoder& decoder, Group& group) {
   for (const Group::Part& part : group.batches) part.batch->windows_made += part.windows;
 }
 
-bool DeviceTileStream::Impl::is_due() const {
-  if (open.empty()) return false;
-  const std::int64_t made = open.front()->windows_made;
-  return made == options.batch || (exhausted && made == open.front()->count);
-}
-
 void DeviceTileStream::Impl::work() {
   const auto fail = [this] {
     if (failure == nullptr) failure = std::current_exception();
@@ -335,17 +289,7 @@ void DeviceTileStream::Impl::work() {
     Group group;
     lock.lock();
     while (take_group(group, lock)) {
-      ++running;
-      lock.unlock();
-      std::exception_ptr caught;
-      try {
-        run(decoder, group);
-      } catch (...) {
-        caught = std::current_exception();
-      }
-      lock.lock();
-      --running;
-      if (caught != nullptr && failure == nullptr) failure = caught;
+      run_unlocked(lock, [&] { run(decoder, group); });
       if (failure != nullptr || is_due()) batches_changed.notify_all();
     }
     lock.unlock();
@@ -373,57 +317,20 @@ DeviceTileStream::DeviceTileStream(TileStreamOptions options, int device) {
 DeviceTileStream::~DeviceTileStream() {
   close();
   // In a child its threads can't be joined, and what they were doing can't be known.
-  if (impl_->process != ::getpid()) static_cast<void>(impl_.release());
+  if (impl_->is_forked()) static_cast<void>(impl_.release());
 }
 
 void DeviceTileStream::close() noexcept {
-  // A child that was forked has the object, but not its threads, and the lock as some thread had it.
-  if (impl_->process != ::getpid()) return;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    impl_->stopping = true;
-  }
-  impl_->work_changed.notify_all();
-  impl_->batches_changed.notify_all();
-  static std::mutex joining;
-  {
-    const std::lock_guard lock(joining);
-    for (std::thread& thread : impl_->threads) {
-      if (thread.joinable()) thread.join();
-    }
-  }
+  if (impl_->is_forked()) return;
+  impl_->stop();
   impl_->memory->keep(0);
 }
 
 TileStream::State DeviceTileStream::next(DeviceBatch& batch, std::chrono::milliseconds patience) {
   Impl& impl = *impl_;
-  if (impl.process != ::getpid()) {
-    throw Error("tiles were begun by another process: begin them in the one that uses them");
-  }
-  std::unique_ptr<OpenBatch> made;
-  {
-    std::unique_lock lock(impl.mutex);
-    const auto is_over = [&] {
-      return impl.stopping || (impl.exhausted && impl.open.empty()) || (impl.failure != nullptr && impl.running == 0);
-    };
-    if (!impl.batches_changed.wait_for(lock, patience, [&] { return impl.is_due() || is_over(); })) {
-      return TileStream::State::waiting;
-    }
-    if (impl.stopping) return TileStream::State::end;
-    if (!impl.is_due()) {
-      if (impl.failure != nullptr) std::rethrow_exception(impl.failure);
-      return TileStream::State::end;
-    }
-    made = std::move(impl.open.front());
-    impl.open.pop_front();
-    ++impl.delivered;
-  }
-  impl.work_changed.notify_all();
-  batch.coords = std::move(made->coords);
-  batch.slides = std::move(made->slides);
-  batch.count = made->count;
-  batch.coords.resize(static_cast<std::size_t>(2 * batch.count));
-  batch.slides.resize(static_cast<std::size_t>(batch.count));
+  TileStream::State state = TileStream::State::end;
+  const std::unique_ptr<OpenBatch> made = impl.take_due(batch, patience, state);
+  if (made == nullptr) return state;
   const std::size_t used = static_cast<std::size_t>(batch.count) * impl.window_bytes();
   if (used < impl.memory->bytes()) {
     const runtime::cuda::DeviceScope scope(impl.device);

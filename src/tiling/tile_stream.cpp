@@ -1,14 +1,8 @@
 #include "tiling/tile_stream.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstring>
-#include <deque>
-#include <exception>
 #include <mutex>
 #include <slidestream/error.hpp>
 #include <thread>
@@ -17,6 +11,7 @@
 #include "config/toml_text.hpp"
 #include "runtime/machine.hpp"
 #include "slide/tile_reader.hpp"
+#include "tiling/stream_state.hpp"
 #include "tiling/tile_walk.hpp"
 #include "tiling/window_maker.hpp"
 #include "tiling/window_order.hpp"
@@ -62,14 +57,13 @@ void check_options(const TileStreamOptions& options) {
   }
 }
 
-struct TileStream::Impl {
+struct TileStream::Impl : StreamState<WindowMaker::Batch, WindowMaker::Windows> {
   explicit Impl(TileStreamOptions given)
-      : options(std::move(given)), maker(options), order(options, maker.chunk_windows()) {}
+      : StreamState(given.batch), options(std::move(given)), maker(options), order(options, maker.chunk_windows()) {}
 
   void work();
   // With the lock.
   bool take_job(WindowMaker::Job& job, std::unique_lock<std::mutex>& lock);
-  void plan_ahead(std::unique_lock<std::mutex>& lock);
   void begin_segment();
   bool may_begin_windows() const;
   void open_batches(std::int64_t last);
@@ -78,58 +72,17 @@ struct TileStream::Impl {
   WindowMaker::Batch& batch_of(std::int64_t window) {
     return *open[static_cast<std::size_t>(window / options.batch - delivered)];
   }
-  /// Whether the batch that is due is whole.
-  bool is_due() const;
 
   const TileStreamOptions options;
-  const pid_t process = ::getpid();
   const WindowMaker maker;
   WindowOrder order;  ///< used by the thread that set `planning`
-  std::vector<std::thread> threads;
-  std::mutex joining;  ///< held by who joins the threads
 
-  mutable std::mutex mutex;  ///< guards all that follows
-  std::condition_variable work_changed;
-  std::condition_variable batches_changed;
-  bool stopping = false;
-  bool exhausted = false;  ///< all windows were begun
-  int running = 0;         ///< jobs
-  std::exception_ptr failure;
+  // The lock guards these, too.
   TileStreamFigures figures;
-
-  std::shared_ptr<WindowMaker::Windows> planned;  ///< behind the current ones
-  bool all_planned = false;
-  std::exception_ptr planning_failure;
-  bool planning = false;
-  std::shared_ptr<WindowMaker::Windows> current;
   std::optional<TileWalk> walk;  ///< over the current windows; none between two segments
   bool row_begun = false;        ///< the windows that the walk's row of tiles touches were begun
   std::size_t rows_begun = 0;    ///< rows of windows of the current segment
-
-  std::deque<std::unique_ptr<WindowMaker::Batch>> open;  ///< from number `delivered` on
-  std::int64_t delivered = 0;                            ///< batches
-  std::int64_t most_open = 0;
 };
-
-void TileStream::Impl::plan_ahead(std::unique_lock<std::mutex>& lock) {
-  planning = true;
-  lock.unlock();
-  std::shared_ptr<WindowMaker::Windows> made;
-  std::exception_ptr caught;
-  try {
-    std::optional<WindowSegment> segment = order.next();
-    if (segment) made = maker.plan(std::move(*segment));
-  } catch (...) {
-    caught = std::current_exception();
-  }
-  lock.lock();
-  planning = false;
-  // It is told when its windows are due.
-  planning_failure = caught;
-  all_planned = made == nullptr;
-  planned = std::move(made);
-  work_changed.notify_all();
-}
 
 void TileStream::Impl::begin_segment() {
   current = std::move(planned);
@@ -195,7 +148,10 @@ void TileStream::Impl::find_targets(WindowMaker::Job& job) {
 bool TileStream::Impl::take_job(WindowMaker::Job& job, std::unique_lock<std::mutex>& lock) {
   while (!stopping && failure == nullptr) {
     if (planned == nullptr && !planning && !all_planned) {
-      plan_ahead(lock);
+      plan_ahead(lock, [this]() -> std::shared_ptr<WindowMaker::Windows> {
+        std::optional<WindowSegment> segment = order.next();
+        return segment ? maker.plan(std::move(*segment)) : nullptr;
+      });
     } else if (!walk && planning_failure != nullptr) {
       failure = planning_failure;
     } else if (!walk && planned != nullptr) {
@@ -227,12 +183,6 @@ bool TileStream::Impl::take_job(WindowMaker::Job& job, std::unique_lock<std::mut
   return false;
 }
 
-bool TileStream::Impl::is_due() const {
-  if (open.empty()) return false;
-  const std::int64_t made = open.front()->windows_made.load(std::memory_order_acquire);
-  return made == options.batch || (exhausted && made == open.front()->count);
-}
-
 void TileStream::Impl::work() {
   TileReader reader;
   std::vector<std::uint8_t> scratch;
@@ -241,17 +191,7 @@ void TileStream::Impl::work() {
   while (true) {
     try {
       if (!take_job(job, lock)) return;
-      ++running;
-      lock.unlock();
-      std::exception_ptr caught;
-      try {
-        maker.make(job, reader, scratch);
-      } catch (...) {
-        caught = std::current_exception();
-      }
-      lock.lock();
-      --running;
-      if (caught != nullptr && failure == nullptr) failure = caught;
+      run_unlocked(lock, [&] { maker.make(job, reader, scratch); });
     } catch (...) {
       // Memory for a batch can't be had.
       if (failure == nullptr) failure = std::current_exception();
@@ -276,55 +216,21 @@ TileStream::TileStream(TileStreamOptions options) {
 TileStream::~TileStream() {
   close();
   // In a child its threads can't be joined, and what they were doing can't be known.
-  if (impl_->process != ::getpid()) static_cast<void>(impl_.release());
+  if (impl_->is_forked()) static_cast<void>(impl_.release());
 }
 
 void TileStream::close() noexcept {
-  // A child that was forked has the object, but not its threads, and the lock as some thread had it.
-  if (impl_->process != ::getpid()) return;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    impl_->stopping = true;
-  }
-  impl_->work_changed.notify_all();
-  impl_->batches_changed.notify_all();
-  const std::lock_guard lock(impl_->joining);
-  for (std::thread& thread : impl_->threads) {
-    if (thread.joinable()) thread.join();
-  }
+  if (impl_->is_forked()) return;
+  impl_->stop();
   impl_->maker.memory()->keep(0);
 }
 
 TileStream::State TileStream::next(TileBatch& batch, std::chrono::milliseconds patience) {
   Impl& impl = *impl_;
-  if (impl.process != ::getpid()) {
-    throw Error("tiles were begun by another process: begin them in the one that uses them");
-  }
-  std::unique_ptr<WindowMaker::Batch> made;
-  {
-    std::unique_lock lock(impl.mutex);
-    const auto is_over = [&] {
-      return impl.stopping || (impl.exhausted && impl.open.empty()) || (impl.failure != nullptr && impl.running == 0);
-    };
-    if (!impl.batches_changed.wait_for(lock, patience, [&] { return impl.is_due() || is_over(); })) {
-      return State::waiting;
-    }
-    if (impl.stopping) return State::end;
-    if (!impl.is_due()) {
-      if (impl.failure != nullptr) std::rethrow_exception(impl.failure);
-      return State::end;
-    }
-    made = std::move(impl.open.front());
-    impl.open.pop_front();
-    ++impl.delivered;
-  }
-  impl.work_changed.notify_all();
+  State state = State::end;
+  const std::unique_ptr<WindowMaker::Batch> made = impl.take_due(batch, patience, state);
+  if (made == nullptr) return state;
   batch.pixels = std::move(made->pixels);
-  batch.coords = std::move(made->coords);
-  batch.slides = std::move(made->slides);
-  batch.count = made->count;
-  batch.coords.resize(static_cast<std::size_t>(2 * batch.count));
-  batch.slides.resize(static_cast<std::size_t>(batch.count));
   const std::size_t used = static_cast<std::size_t>(batch.count) * impl.maker.window_bytes();
   std::memset(batch.pixels->data() + used, 0, impl.maker.memory()->bytes() - used);
   return State::batch;
