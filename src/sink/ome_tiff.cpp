@@ -44,14 +44,20 @@ std::vector<std::byte> make(std::uint64_t length) {
 
 }  // namespace empty_frame
 
+/// `pattern` so many times: what is there is doubled until it is all.
+std::vector<std::byte> repeated(const std::vector<std::byte>& pattern, std::size_t times) {
+  std::vector<std::byte> made(times * pattern.size());
+  std::copy_n(pattern.begin(), times == 0 ? 0 : pattern.size(), made.begin());
+  for (std::size_t done = pattern.size(); done < made.size(); done *= 2) {
+    std::memcpy(made.data() + done, made.data(), std::min(done, made.size() - done));
+  }
+  return made;
+}
+
 /// A tile of nothing.
 std::vector<std::byte> blank_pixels(const ImageDescription& description, int tile) {
-  const std::vector<std::byte> sample = blank_sample(description);
-  const std::size_t samples =
-      static_cast<std::size_t>(tile) * static_cast<std::size_t>(tile * description.format.channels);
-  std::vector<std::byte> pixels;
-  for (std::size_t i = 0; i < samples; ++i) pixels.insert(pixels.end(), sample.begin(), sample.end());
-  return pixels;
+  return repeated(blank_sample(description),
+                  static_cast<std::size_t>(tile) * static_cast<std::size_t>(tile * description.format.channels));
 }
 
 /// What follows the placeholder. A reader may see a tile's new length with the placeholder's place; what it then reads
@@ -67,7 +73,7 @@ Placeholder make_placeholder(const ImageDescription& description, const ImageOpt
   if (options.compression == TileCompression::zstd) {
     const std::vector<std::byte> empty = empty_frame::make(empty_frame::least);
     const std::size_t largest = ZSTD_compressBound(pixels.size()) + 4 * empty.size();
-    while (made.behind.size() < largest) made.behind.insert(made.behind.end(), empty.begin(), empty.end());
+    made.behind = repeated(empty, (largest + empty.size() - 1) / empty.size());
   }
   return made;
 }
