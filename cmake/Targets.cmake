@@ -24,7 +24,7 @@ if(SLIDESTREAM_SANITIZE)
   # For tests that try less where everything takes several times as long.
   add_compile_definitions(SLIDESTREAM_SANITIZED)
 endif()
-# Modules that fuzz targets go through count their branches, for the fuzzer; the others' tests would only be slower.
+# Modules that fuzz targets go through, whose branches are counted for the fuzzer.
 set(SLIDESTREAM_FUZZED codec config encode_core jpeg_core jpeg2000_core ledger networks output slide statistics volume)
 
 # Tests and commands compute little, and most of the time that they take to compile goes into making them fast.
@@ -133,7 +133,7 @@ function(slidestream_module name)
   if(NOT CMAKE_UNITY_BUILD)
     slidestream_common_headers(slidestream_${name})
   endif()
-  if(SLIDESTREAM_FUZZERS AND name IN_LIST SLIDESTREAM_FUZZED)
+  if(SLIDESTREAM_FUZZERS AND SLIDESTREAM_FUZZ_COUNTERS AND name IN_LIST SLIDESTREAM_FUZZED)
     target_compile_options(slidestream_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
   endif()
   set_property(GLOBAL APPEND PROPERTY SLIDESTREAM_MODULES ${name})

@@ -22,7 +22,7 @@ pack() {
   if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
   cmake --preset release --log-level=WARNING "${options[@]}" >/dev/null
   ninja -C build/release --quiet pipeline
-  cmake --preset asan -B "$build" --log-level=WARNING -DSLIDESTREAM_SANITIZE=address -DBUILD_TESTING=OFF \
+  cmake --preset fuzz -B "$build" --log-level=WARNING -DSLIDESTREAM_SANITIZE=address -DBUILD_TESTING=OFF \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O2 -g1' "${options[@]}" >/dev/null
   ninja -C "$build" --quiet "${target}_fuzzer"
   scripts/make-fuzz-corpus.py build/release/pipeline "$build/corpus" >/dev/null 2>&1

@@ -12,9 +12,9 @@ fi
 source scripts/building.sh
 mkdir -p build
 # As they were configured before, where they were.
-for preset in release asan; do [[ -f "build/$preset/build.ninja" ]] || configure "$preset"; done
+for preset in release fuzz; do [[ -f "build/$preset/build.ninja" ]] || configure "$preset"; done
 build release pipeline
-build asan slide_fuzzer config_fuzzer jpeg_fuzzer jpeg2000_fuzzer encode_fuzzer manifest_fuzzer ledger_fuzzer nifti_fuzzer
+build fuzz slide_fuzzer config_fuzzer jpeg_fuzzer jpeg2000_fuzzer encode_fuzzer manifest_fuzzer ledger_fuzzer nifti_fuzzer
 
 corpus=build/fuzz-corpus
 scripts/make-fuzz-corpus.py build/release/pipeline "$corpus"
@@ -23,7 +23,7 @@ mkdir -p build/fuzz-findings
 declare -A running
 for target in slide dicom config jpeg jpeg2000 encode manifest ledger nifti; do
   # What opens slides opens them all.
-  build/asan/fuzz/${target/dicom/slide}_fuzzer -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+  build/fuzz/fuzz/${target/dicom/slide}_fuzzer -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="build/fuzz-findings/$target-" "$corpus/$target" >"build/fuzz-$target.log" 2>&1 </dev/null &
   running[$target]=$!
 done
