@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "support/random_pause.hpp"
@@ -61,6 +62,8 @@ struct Machine {
   std::map<const std::byte*, std::size_t> pinned;  ///< host memory
   std::set<int> contexts;                          ///< devices that have one
   std::map<int, std::size_t> kernels;              ///< launched, by device
+  std::map<void*, std::span<std::byte>> mapped;    ///< large device memory, with all that was mapped for it
+  std::deque<std::span<std::byte>> given_back;     ///< of that, the latest: nobody may touch it
 };
 
 Machine& machine() {
@@ -119,6 +122,38 @@ void check_mapped(const std::byte* begin, std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((bytes + page - 1) / page);
   if (mincore(const_cast<std::byte*>(begin), bytes, pages.data()) != 0) broken("pinned memory went away");
+}
+
+/// Device memory of which an allocator with a sanitizer would mark every byte, each time: mapped, and pages that nobody
+/// may touch before it and behind its last byte. None: null.
+void* map_memory(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t used = (bytes + page - 1) / page * page;
+  void* const all = mmap(nullptr, used + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return nullptr;
+  std::byte* const first = static_cast<std::byte*>(all) + page;
+  if (mprotect(first, used, PROT_READ | PROT_WRITE) != 0) return munmap(all, used + 2 * page), nullptr;
+  void* const memory = first + used - bytes;
+  std::memset(memory, 0xBE, std::min(bytes, page));  // it holds anything
+  const std::lock_guard lock(machine().mutex);
+  machine().mapped[memory] = {static_cast<std::byte*>(all), used + 2 * page};
+  return memory;
+}
+
+/// Whether it was mapped. Whoever still uses it is found out.
+bool unmap_memory(void* memory) {
+  constexpr std::size_t kept = 16;
+  const std::lock_guard lock(machine().mutex);
+  const auto found = machine().mapped.find(memory);
+  if (found == machine().mapped.end()) return false;
+  const std::span<std::byte> all = found->second;
+  machine().mapped.erase(found);
+  mmap(all.data(), all.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  machine().given_back.push_back(all);
+  if (machine().given_back.size() <= kept) return true;
+  munmap(machine().given_back.front().data(), machine().given_back.front().size());
+  machine().given_back.pop_front();
+  return true;
 }
 
 }  // namespace
@@ -329,10 +364,16 @@ cudaError_t cudaGetLastError() { return lost ? cudaErrorLaunchFailure : cudaSucc
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
-  *memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  constexpr std::size_t large = std::size_t{1} << 20;
+  const std::size_t whole = (bytes + 511) / 512 * 512;
+  *memory = whole < large ? std::aligned_alloc(512, whole) : map_memory(whole);
   return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
-cudaError_t cudaFree(void* memory) { return use_context(), std::free(memory), cudaSuccess; }
+cudaError_t cudaFree(void* memory) {
+  use_context();
+  if (!unmap_memory(memory)) std::free(memory);
+  return cudaSuccess;
+}
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   if (const cudaError_t error = call(); error != cudaSuccess) return error;
   const std::lock_guard lock(machine().mutex);

@@ -57,9 +57,11 @@ std::uint8_t mean_of_area(const std::uint8_t* source, std::int64_t pitch, std::i
   };
   std::int64_t sum = 0;
   for (std::int64_t j = y * factor / 65536; j * 65536 < (y + 1) * factor; ++j) {
+    std::int64_t of_row = 0;
     for (std::int64_t i = x * factor / 65536; i * 65536 < (x + 1) * factor; ++i) {
-      sum += weight(y, j) * weight(x, i) * source[(j - source_y) * pitch + (i - source_x) * 3];
+      of_row += weight(x, i) * source[(j - source_y) * pitch + (i - source_x) * 3];
     }
+    sum += weight(y, j) * of_row;
   }
   return static_cast<std::uint8_t>((2 * sum + factor * factor) / (2 * factor * factor));
 }

@@ -96,13 +96,18 @@ void place_windows(const std::uint8_t* decoded, const WindowPiece* pieces, std::
                    cudaStream_t stream) {
   const auto work = [=] {
     const std::size_t plane = std::size_t{shape.width} * shape.height;
+    const std::size_t to_pixel = shape.planar ? 1 : 3, to_channel = shape.planar ? plane : 1;
     for (const WindowPiece* piece = pieces; piece != pieces + count; ++piece) {
-      for (std::size_t i = 0; i < std::size_t{3} * piece->width * piece->height; ++i) {
-        const std::size_t x = i / 3 % piece->width, y = i / 3 / piece->width, channel = i % 3;
-        const std::size_t pixel = (piece->y + y) * shape.width + piece->x + x;
-        reinterpret_cast<std::uint8_t*>(piece->window)[shape.planar ? channel * plane + pixel : 3 * pixel + channel] =
-            piece->source == WindowPiece::value ? static_cast<std::uint8_t>(piece->fill)
-                                                : decoded[piece->source + y * piece->pitch + 3 * x + channel];
+      for (std::size_t y = 0; y < piece->height; ++y) {
+        const std::size_t first = (piece->y + y) * shape.width + piece->x;
+        for (std::size_t x = 0; x < piece->width; ++x) {
+          std::uint8_t* const to = reinterpret_cast<std::uint8_t*>(piece->window) + (first + x) * to_pixel;
+          for (std::size_t channel = 0; channel < 3; ++channel) {
+            to[channel * to_channel] = piece->source == WindowPiece::value
+                                           ? static_cast<std::uint8_t>(piece->fill)
+                                           : decoded[piece->source + y * piece->pitch + 3 * x + channel];
+          }
+        }
       }
     }
   };
