@@ -13,6 +13,7 @@
 #include "colour/made_profiles.hpp"
 #include "cuda/colour/convert_colour.hpp"
 #include "cuda/colour_cases.hpp"
+#include "support/wide.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -38,9 +39,11 @@ TEST_CASE("devices convert by a profile's steps as the definition does") {
     CHECK(host.colours().is_matrix != profile.has_table);
     matrices += host.colours().is_matrix ? 1 : 0;
     std::int64_t differ = 0;
-    for (int red = 0; red < 256; red += 3) {
-      for (int green = 0; green < 256; green += 5) {
-        for (int blue = 0; blue < 256; blue += 3) {
+    // Every value of each channel, beside many of the others.
+    const int reds = wide_or_few(3, 1), greens = wide_or_few(5, 25), blues = wide_or_few(3, 51);
+    for (int red = 0; red < 256; red += reds) {
+      for (int green = red % greens; green < 256; green += greens) {
+        for (int blue = (red + green) % blues; blue < 256; blue += blues) {
           std::uint8_t expected[] = {static_cast<std::uint8_t>(red), static_cast<std::uint8_t>(green),
                                      static_cast<std::uint8_t>(blue)};
           const Rgb from = {expected[0], expected[1], expected[2]};
