@@ -4,7 +4,6 @@ Images are of real slides where they are there ($SLIDESTREAM_TEST_DATA, else ../
 real ones it is the middle, or all of them where SLIDESTREAM_TEST_WIDE is set.
 """
 
-import ctypes
 import fractions
 import functools
 import io
@@ -28,6 +27,9 @@ except ImportError:
 TOOL = os.environ.get("KERNEL_TOOL", "")
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
+sys.path.append(str(SOURCE / "tests" / "support"))
+from image_libraries import OpenSlide, openslide  # noqa: E402
+
 # The authors' reference, as github.com/mitkovetta/staining-normalization has it: colours of hematoxylin and eosin, maxima.
 REFERENCE = (numpy.array([[0.5626, 0.2159], [0.7201, 0.8012], [0.4062, 0.5581]]), numpy.array([1.9705, 1.0308]))
 
@@ -49,19 +51,6 @@ def needed(test, name):
         test.skipTest(f"{name} isn't here")
 
 
-@functools.lru_cache(maxsize=1)
-def openslide():
-    """OpenSlide's library, or None."""
-    for name in ("libopenslide.so.1", "libopenslide.so.0"):
-        try:
-            library = ctypes.CDLL(name)
-        except OSError:
-            continue
-        library.openslide_open.restype = ctypes.c_void_p
-        return library
-    return None
-
-
 def real_slides():
     """Paths of the real slides, none where OpenSlide isn't there to read them."""
     folder = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", SOURCE.parent / "shared")) / "data"
@@ -70,15 +59,8 @@ def real_slides():
 
 def level_image(path, level):
     """RGB of a whole level, as OpenSlide decodes it."""
-    slide = ctypes.c_void_p(openslide().openslide_open(str(path).encode()))
-    width, height = ctypes.c_int64(), ctypes.c_int64()
-    openslide().openslide_get_level_dimensions(slide, level, ctypes.byref(width), ctypes.byref(height))
-    # In one piece: asked for in several, OpenSlide shifts levels that aren't exactly half as large as others.
-    pixels = numpy.zeros((height.value, width.value), "<u4")
-    openslide().openslide_read_region(
-        slide, pixels.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(0), ctypes.c_int64(0), level, width, height)
-    openslide().openslide_close(slide)
-    return numpy.ascontiguousarray(pixels.view(numpy.uint8).reshape(*pixels.shape, 4)[..., 2::-1])
+    with OpenSlide(path) as slide:
+        return slide.level(level)
 
 
 def middle(image, side=1024):
@@ -91,15 +73,8 @@ def middle(image, side=1024):
 
 def level_sizes(path):
     """Width and height of every level."""
-    library = openslide()
-    slide = ctypes.c_void_p(library.openslide_open(str(path).encode()))
-    sizes = []
-    for level in range(library.openslide_get_level_count(slide)):
-        width, height = ctypes.c_int64(), ctypes.c_int64()
-        library.openslide_get_level_dimensions(slide, level, ctypes.byref(width), ctypes.byref(height))
-        sizes.append((width.value, height.value))
-    library.openslide_close(slide)
-    return sizes
+    with OpenSlide(path) as slide:
+        return slide.sizes
 
 
 def made_up(height, width, seed):

@@ -18,7 +18,6 @@ import os
 import pathlib
 import pickle
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -30,7 +29,7 @@ import unittest
 DISTRIBUTION = "/usr/bin/python3"
 try:
     import numpy
-    from PIL import Image
+    import PIL  # noqa: F401
 except ImportError:
     if sys.executable == DISTRIBUTION or not os.path.exists(DISTRIBUTION) or "READERS" in os.environ:
         print("SKIPPED: needs NumPy and Pillow")
@@ -39,6 +38,9 @@ except ImportError:
 
 from big_tiff import BigTiff  # noqa: E402
 from written_image import TYPES, Converted, Copied, Made, real_slides, write  # noqa: E402
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from image_libraries import OpenSlide, openslide, vips, vips_pixels, vips_resolution  # noqa: E402
 
 WRITE_IMAGE = os.environ["WRITE_IMAGE"]
 PIPELINE = os.environ.get("PIPELINE", "")
@@ -91,10 +93,10 @@ class Case(unittest.TestCase):
 
     def converted(self):
         """Real slides, as the program converts them: all of them in each way where SLIDESTREAM_TEST_WIDE is set."""
-        for number, (slide, levels) in enumerate(real_slides() if PIPELINE else ()):
+        for number, (slide, level, levels) in enumerate(real_slides() if PIPELINE else ()):
             wide = "SLIDESTREAM_TEST_WIDE" in os.environ
             for compression in ("none", "jpeg", "zstd") if wide else (("jpeg", "zstd")[number % 2],):
-                yield Converted(self.folder, slide, levels, compression)
+                yield Converted(self.folder, slide, level, levels, compression)
             if slide.name.startswith("cmu"):  # of JPEG tiles
                 yield Copied(self.folder, slide)
         for codec in ("rgb", "jpeg422") if PIPELINE else ():
@@ -219,17 +221,15 @@ class Schema(Case):
                     schema.validate(tiff.chain[0]["description"].rstrip(b"\0").decode())
 
 
-@unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
+@unittest.skipUnless(vips(), "no libvips")
 class Vips(Case):
     def test_levels_in_both_places(self):
         for made in self.all_kinds():
             with self.subTest(made.file.name):
                 for level, expected in enumerate(made.levels):
                     for option in [f"page={level}"] + ([f"subifd={level - 1}"] if level else []):
-                        self.call("vips", "rawsave", f"{made.file}[{option}]", self.folder / "out.raw")
-                        found = numpy.fromfile(self.folder / "out.raw", expected.dtype)
-                        self.assertSamePixels(found, expected, option)
-                resolution = float(self.call("vipsheader", "-f", "xres", made.file))
+                        self.assertSamePixels(vips_pixels(made.file, option), expected, option)
+                resolution = vips_resolution(made.file)
                 self.assertAlmostEqual(resolution * made.mpp / 1e3, 1.0, 5)
 
 
@@ -253,27 +253,21 @@ class OpenSlideCase(Case):
                 yield level, expected
 
 
-@unittest.skipUnless(shutil.which("openslide-write-png"), "no openslide-write-png (openslide-tools)")
-class OpenSlideTools(OpenSlideCase):
+@unittest.skipUnless(openslide(), "no OpenSlide")
+class OpenSlideLibrary(OpenSlideCase):
     def test_levels(self):
         compared = 0
         for made in self.slides():
-            with self.subTest(made.file.name):
-                properties = self.call("openslide-show-properties", made.file)
-                self.assertIn(f"openslide.level-count: '{len(made.levels)}'", properties)
+            with self.subTest(made.file.name), OpenSlide(made.file) as slide:
+                self.assertEqual(slide.sizes, [level.shape[1::-1] for level in made.levels])
                 # It has no pixel size of such files, but shows the tags that hold it.
-                resolution = float(re.search(r"^tiff\.XResolution: '(.*)'$", properties, re.MULTILINE).group(1))
+                resolution = float(slide.property("tiff.XResolution"))
                 self.assertAlmostEqual(resolution * made.mpp / 1e4, 1.0, 5)
-                self.assertIn("tiff.ResolutionUnit: 'centimeter'", properties)
-                for level, expected in enumerate(made.levels):
-                    self.assertIn(f"openslide.level[{level}].height: '{expected.shape[0]}'", properties)
-                    self.assertIn(f"openslide.level[{level}].width: '{expected.shape[1]}'", properties)
+                self.assertEqual(slide.property("tiff.ResolutionUnit"), "centimeter")
                 for level, expected in self.levels(made):
-                    height, width, channels = expected.shape
-                    self.call("openslide-write-png", made.file, 0, 0, level, width, height, self.folder / "out.png")
-                    found = numpy.asarray(Image.open(self.folder / "out.png"))
+                    found = slide.region(level, *expected.shape[1::-1])
                     self.assertTrue((found[..., 3] == 255).all())
-                    self.assertSamePixels(found[..., :channels], expected, f"level {level}")
+                    self.assertSamePixels(found[..., :expected.shape[2]], expected, f"level {level}")
                     compared += 1
         self.assertGreater(compared, 20)
 
@@ -435,25 +429,23 @@ class Unfinished(Case):
                 self.assertFalse(file.exists())
                 self.assertEqual(self.assertReadable(partial, whole), stop)
 
-    @unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
+    @unittest.skipUnless(vips(), "no libvips")
     def test_others_see_white_where_nothing_is_yet(self):
         for form, compression in (("rgb8", "none"), ("rgb8", "jpeg"), ("rgb8", "zstd"), ("grey8", "jpeg"), ("grey16", "zstd")):
             with self.subTest(form=form, compression=compression):
                 made = self.made(300, 200, form, compression, tile=64)
                 write(self.folder / "file.ome.tif", 300, 200, "tile=64", f"compression={compression}", f"format={form}",
                       "stop=5")
-                self.call("vips", "rawsave", self.folder / "file.partial.ome.tif", self.folder / "out.raw")
-                found = numpy.fromfile(self.folder / "out.raw", made.pixels.dtype).reshape(made.pixels.shape)
+                found = vips_pixels(self.folder / "file.partial.ome.tif")
                 self.assertSamePixels(found[:64], made.levels[0][:64], "written")
                 self.assertTrue((found[64:] == numpy.iinfo(found.dtype).max).all())
 
-    @unittest.skipUnless(shutil.which("vips"), "no vips (libvips-tools)")
+    @unittest.skipUnless(vips(), "no libvips")
     def test_others_see_the_blank_label_where_nothing_is_yet(self):
         for compression in "none", "zstd":
             write(self.folder / "file.ome.tif", 300, 200, "tile=64", f"compression={compression}", "format=grey8", "labels=1",
                   "blank=7", "stop=5")
-            self.call("vips", "rawsave", self.folder / "file.partial.ome.tif", self.folder / "out.raw")
-            found = numpy.fromfile(self.folder / "out.raw", numpy.uint8).reshape(200, 300)
+            found = vips_pixels(self.folder / "file.partial.ome.tif")
             self.assertTrue((found[64:] == 7).all())
             self.assertFalse((found[:64] == 7).all())
 

@@ -4,7 +4,6 @@ Every change to storage is written down once; readers then open what was there a
 images that are being written. Whatever they find, each tile is as in the end, or placeholder. The packages tifffile and
 zarr are asked where the Python that runs this has them, vips and OpenSlide where they are installed."""
 
-import io
 import itertools
 import os
 import pathlib
@@ -24,18 +23,13 @@ from folder_image import zarr_arrays
 from written_image import WRITE_IMAGE, Made, write
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import image_libraries  # noqa: E402
+from image_libraries import OpenSlide, vips_pixels  # noqa: E402
 from storage_records import records, states  # noqa: E402
 
 SIDE = 64
 WIDTH, HEIGHT, TILES = 140, 70, 9  # 3 x 2, 2 x 1 and 1 x 1
 SIZES = [(140, 70), (70, 35), (35, 18)]
-
-
-def call(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
-    if done.returncode or done.stderr:
-        raise OSError(f"{command[0]}: {done.stderr}")
-    return done.stdout
 
 
 # Readers: of an image the levels as arrays of (height, width, channels).
@@ -66,26 +60,12 @@ def jpeg_level(tiff, directory):
 
 
 def vips(file):
-    levels = []
-    for page, (width, height) in enumerate(SIZES):
-        raw = file.parent / "vips.raw"
-        call("vips", "rawsave", f"{file}[page={page}]", raw)
-        levels.append(numpy.fromfile(raw, "u1").reshape(height, width, 3))
-        raw.unlink()
-    return levels
+    return [vips_pixels(file, f"page={page}") for page in range(len(SIZES))]
 
 
 def openslide(file):
-    levels = []
-    properties = dict(line.split(": ") for line in call("openslide-show-properties", file).splitlines() if ": " in line)
-    for level in range(int(properties["openslide.level-count"].strip("'"))):
-        size = [properties[f"openslide.level[{level}].{side}"].strip("'") for side in ("width", "height")]
-        png = file.parent / "openslide.png"
-        call("openslide-write-png", file, 0, 0, level, *size, png)
-        with Image.open(png) as image:
-            levels.append(numpy.asarray(image.convert("RGB")))
-        png.unlink()
-    return levels
+    with OpenSlide(file) as slide:
+        return [slide.level(level) for level in range(len(slide.sizes))]
 
 
 def openslide_package(file):
@@ -154,9 +134,9 @@ def is_new_openslide():
 
 def tiff_readers(compression):
     yield from [plain_tiff] if compression != "zstd" else []
-    yield from [vips] if shutil.which("vips") and compression != "none" else []
+    yield from [vips] if image_libraries.vips() and compression != "none" else []
     # OpenSlide 3.4.1 on libtiff 4.5.0 shifts tiles that are larger than the image, in other compressions than JPEG.
-    yield from [openslide] if shutil.which("openslide-write-png") and compression == "jpeg" else []
+    yield from [openslide] if image_libraries.openslide() and compression == "jpeg" else []
     yield from [openslide_package] if has("openslide") and (compression == "jpeg" or is_new_openslide()) else []
     yield from [tifffile] if has("tifffile") and (compression == "none" or has("imagecodecs")) else []
 

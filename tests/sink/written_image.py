@@ -6,14 +6,16 @@ import io
 import json
 import os
 import pathlib
-import shutil
 import subprocess
-import tempfile
+import sys
 
 import numpy
 from PIL import Image
 
 from big_tiff import BigTiff
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from image_libraries import OpenSlide, openslide  # noqa: E402
 
 WRITE_IMAGE = os.environ["WRITE_IMAGE"]
 PIPELINE = os.environ.get("PIPELINE", "")
@@ -76,32 +78,30 @@ class Made:
 
 @functools.lru_cache(maxsize=None)
 def real_slides():
-    """(file, levels that are to be written of it) of each that is here; level 0 is as OpenSlide decodes it."""
+    """(file, its level to convert, levels that are to be written of it) of each that is here; the level is as OpenSlide
+    decodes it. The smallest one has odd sizes, too: level 0 is taken where SLIDESTREAM_TEST_WIDE is set."""
     slides = []
-    for slide in sorted(DATA.glob("*.svs")) if shutil.which("openslide-write-png") else []:
-        shown = subprocess.run(["openslide-show-properties", slide], capture_output=True, text=True, check=True).stdout
-        sizes = dict(line.split(": ") for line in shown.splitlines() if line.startswith("openslide.level[0]."))
-        size = [sizes[f"openslide.level[0].{side}"].strip("'") for side in ("width", "height")]
-        with tempfile.TemporaryDirectory() as folder:
-            png = pathlib.Path(folder, "level.png")
-            subprocess.run(["openslide-write-png", slide, "0", "0", "0", *size, png], check=True)
-            pixels = numpy.asarray(Image.open(png).convert("RGB"))
+    for slide in sorted(DATA.glob("*.svs")) if openslide() else []:
+        with OpenSlide(slide) as opened:
+            number = 0 if "SLIDESTREAM_TEST_WIDE" in os.environ else len(opened.sizes) - 1
+            pixels = opened.level(number)
         levels = [pixels]
         while max(levels[-1].shape) > 256:
             levels.append(level_of(pixels, len(levels)))
-        slides.append((slide, levels))
+        slides.append((slide, number, levels))
     return slides
 
 
 class Converted(Made):
     """What `pipeline convert` makes of a slide."""
 
-    def __init__(self, folder, slide, levels, compression):
+    def __init__(self, folder, slide, number, levels, compression):
         self.file = folder / f"{slide.stem}-{compression}.ome.tif"
         info = json.loads(subprocess.run([PIPELINE, "info", "--json", slide], capture_output=True, check=True).stdout)
         self.mpp = info["mpp"] or 0.25
-        done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", compression, "--quiet", "--set",
-                               f"input.mpp={self.mpp}"], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", compression, "--quiet", "--level",
+                               str(number), "--set", f"input.mpp={self.mpp}"], capture_output=True, text=True, timeout=120)
+        self.mpp *= 2 ** number
         assert done.returncode == 0, done.stderr
         self.pixels = levels[0]
         self.levels = levels
