@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Windows of a slide as NumPy arrays, beside libjpeg-turbo alone and OpenSlide on as many threads:
-`tiles_bench.py SLIDE JPEG_FLOOR [--rounds 5] [--threads 2] [--openslide-windows 2000] [--json FILE]`.
+`tiles_bench.py SLIDE JPEG_FLOOR [--rounds 5] [--threads 2] [--regions 100] [--openslide-windows 2000] [--json FILE]`.
 
 JPEG_FLOOR is build/release/bench/jpeg_floor, which decodes every tile once and does nothing else; for regions its time
 is that of as many tiles as they touch. All take turns, and a ratio is the median over the rounds: of wall clock, and of
@@ -67,6 +67,7 @@ def main():
     parser.add_argument("floor", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--regions", type=int, default=100)
     parser.add_argument("--openslide-windows", type=int, default=2000)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
@@ -84,7 +85,7 @@ def main():
     chooser = random.Random(1)
     coords = [(x * 256, y * 256) for y in range(height // 256) for x in range(width // 256)]
     some = sorted(chooser.sample(coords, min(len(coords), options.openslide_windows)), key=lambda place: place[::-1])
-    places = [(chooser.randrange(width - 1024), chooser.randrange(height - 1024)) for _ in range(100)]
+    places = [(chooser.randrange(width - 1024), chooser.randrange(height - 1024)) for _ in range(options.regions)]
     touched = sum(((x + 1023) // level.tile_width - x // level.tile_width + 1)
                   * ((y + 1023) // level.tile_height - y // level.tile_height + 1) for x, y in places)
     touched_share = touched / (level.columns * level.rows)

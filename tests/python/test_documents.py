@@ -39,7 +39,7 @@ def test_the_snippets_of(page, count, tmp_path, monkeypatch):
         pytest.skip("without " + ", ".join(sorted(set(left_out))) + "; the others passed")
 
 
-@pytest.mark.parametrize("command", ["tiles_bench.py slide.svs {floor}", "run_bench.py {pipeline} slide.svs"])
+@pytest.mark.parametrize("command", ["tiles_bench.py slide.svs {floor} --regions 4", "run_bench.py {pipeline} slide.svs"])
 def test_the_benchmarks_of_the_page_run(command, tmp_path):
     pipeline = os.environ["PIPELINE"]
     floor = pathlib.Path(pipeline).parent / "bench" / "jpeg_floor"

@@ -348,11 +348,21 @@ class Running(unittest.TestCase):
 
 def smaller(command):
     """A command that makes a slide for a benchmark, and one of its size where all is to be as it stands."""
-    return command if "SLIDESTREAM_TEST_WIDE" in os.environ else re.sub(r"--size \d+x\d+", "--size 2048x1536", command)
+    return command if "SLIDESTREAM_TEST_WIDE" in os.environ else re.sub(r"--size \d+x\d+", "--size 512x384", command)
 
 
 class Pages(Running):
     """Commands that want the program and slides."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.made = pathlib.Path(folder.name)
+        (cls.made / "slides").mkdir()
+        for name, size, seed in ("slide.svs", "1024x768", 1), ("slides/one.svs", "512x768", 2), ("slides/two.svs", "768x512", 3):
+            subprocess.run([BUILD / "pipeline", "synth", "--out", cls.made / name, "--size", size, "--seed", str(seed)],
+                           stdout=subprocess.DEVNULL, check=True)
 
     def setUp(self):
         super().setUp()
@@ -360,18 +370,9 @@ class Pages(Running):
         (self.tools / "slidestream-submit").symlink_to(ROOT / "scripts" / "slurm" / "slidestream-submit")
         self.tool("sbatch", "echo 1\n")
         shutil.copytree(ROOT / "configs", self.folder / "configs")
-        self.sh("pipeline synth --out slide.svs --size 1024x768 && mkdir slides"
-                " && pipeline synth --out slides/one.svs --size 512x768 --seed 2"
-                " && pipeline synth --out slides/two.svs --size 768x512 --seed 3")
+        shutil.copytree(self.made, self.folder, dirs_exist_ok=True)
         (self.folder / "cohort.list").write_text("slides/one.svs\nslides/two.svs\nslide.svs\n")
         (self.folder / "cohort.csv").write_text("path,stain\nslides/one.svs,HE\nslides/two.svs,PAS\n")
-
-    def runs(self):
-        """Those that docs/using-results.md and docs/tuning.md speak of."""
-        self.sh("pipeline slides/ -o results --maps npy --trace trace.json"
-                " && pipeline slides/one.svs -o scanner-a && pipeline slides/two.svs -o scanner-b"
-                " && pipeline slide.svs -o baseline && pipeline slide.svs -o optimised -s pipeline.strip_height=256"
-                " && pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4 --repeat 2")
 
     def test_commands(self):
         self.assertEqual(self.run_commands("docs/commands.md", "page"), 1)
@@ -416,13 +417,17 @@ class Pages(Running):
             self.assertTrue((self.folder / name).exists(), name)
 
     def test_tuning(self):
-        self.runs()
-        self.sh("pipeline --print-config > base.toml")
+        # What the page speaks of.
+        self.sh("pipeline --print-config > base.toml && pipeline slide.svs -o baseline"
+                " && pipeline slide.svs -o optimised -s pipeline.strip_height=256")
         self.assertEqual(self.run_commands("docs/tuning.md", "page"), 7)
         self.assertIn("strip_height", (self.folder / "sweep" / "tuned.toml").read_text())
 
     def test_using_results(self):
-        self.runs()
+        # What the page speaks of.
+        self.sh("pipeline slides/ -o results --maps npy --trace trace.json"
+                " && pipeline slides/one.svs -o scanner-a && pipeline slides/two.svs -o scanner-b"
+                " && pipeline sweep slide.svs -o swept --over pipeline.queue_depth=1,4 --repeat 2")
         self.assertEqual(self.run_commands("docs/using-results.md", "page"), 5)
         for name in "report.html", "both.html", "sweep.html":
             self.assertIn("</html>", (self.folder / name).read_text())
