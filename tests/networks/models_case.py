@@ -23,14 +23,15 @@ except ImportError:
 if not (pathlib.Path(os.environ["MODELS"]) / "identity.onnx").exists():
     print("SKIPPED: needs networks, which the test \"networks: models are made\" makes")
     sys.exit(0)
-sys.path.insert(0, str(ROOT / "tests" / "sink"))
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("sink", "support")]
 os.environ.setdefault("WRITE_IMAGE", "")
 from folder_image import zarr_arrays  # noqa: E402
 
 PIPELINE = os.environ["PIPELINE"]
 MODELS = pathlib.Path(os.environ["MODELS"])
-# Its Python has the package onnxruntime, which the program finds by itself.
-ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "PATH": f"{pathlib.Path(PYTHON).parent}:{os.environ['PATH']}"}
+# Its Python has the package onnxruntime, which the program finds by itself: each time by a start of Python.
+FINDING = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "PATH": f"{pathlib.Path(PYTHON).parent}:{os.environ['PATH']}"}
+ENVIRONMENT = {**FINDING, "SLIDESTREAM_ONNXRUNTIME": str(MODELS)}
 DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "shared")) / "data"
 
 

@@ -17,7 +17,7 @@ import unittest
 import zipfile
 
 # Where packages are missing this ends, or begins anew with a Python that has them.
-from models_case import DATA, ENVIRONMENT, MODELS, PIPELINE, ROOT, Models, level0, run, settings_of
+from models_case import DATA, ENVIRONMENT, FINDING, MODELS, PIPELINE, ROOT, Models, level0, run, settings_of
 
 import h5py
 import numpy
@@ -698,7 +698,7 @@ class Documents(Models):
         shutil.copy(self.slide, here / "slides")
         (here / "scripts").symlink_to(ROOT / "scripts")
         (here / "pipeline").symlink_to(PIPELINE)
-        environment = {**ENVIRONMENT, "PATH": f"{here}:{ENVIRONMENT['PATH']}"}
+        environment = {**FINDING, "PATH": f"{here}:{FINDING['PATH']}"}
         for command in self.COMMANDS:
             for page in "README.md", "docs/models.md":
                 self.assertIn(command, (ROOT / page).read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ from models_case import MODELS, Models, level0, run  # noqa: I001  (first of all
 
 import numpy
 import onnx
+from image_libraries import vips, vips_pixels
 from onnx import TensorProto, helper
 
 # The slides have 2 micrometres a pixel, the network's pixels 4, and the mask's 8.
@@ -100,14 +101,17 @@ class Tissue(Models):
 
     def made(self, out, name="wide"):
         """The mask that a run wrote."""
+        mask = out / "images" / f"{name}.tissue.ome.tif"
+        if vips():
+            return vips_pixels(mask)[..., 0]
         plain = out / "plain"
-        self.must("convert", out / "images" / f"{name}.tissue.ome.tif", "--to", "ome-zarr", "--compression", "none", "--out", plain)
+        self.must("convert", mask, "--to", "ome-zarr", "--compression", "none", "--out", plain)
         return level0(next((plain / "images").iterdir()))[..., 0]
 
-    def masked(self, name, model, *more, slide=None):
+    def masked(self, name, model, *more):
         out = self.folder / name
-        self.must("tissue", slide or self.slide, "-o", out, *words(model, *more))
-        return out, self.made(out, (slide or self.slide).stem)
+        self.must("tissue", self.slide, "-o", out, *words(model, *more))
+        return out, self.made(out)
 
     def expected(self, least=LEAST):
         out = self.folder / "exact"
@@ -168,7 +172,7 @@ class Tissue(Models):
         self.must("tissue", *several, "-o", out, *words(self.cast, "pipeline.threads=4"))
         for copy in several:
             numpy.testing.assert_array_equal(self.made(out, copy.stem), expected)
-            shutil.rmtree(out / "plain")
+            shutil.rmtree(out / "plain", ignore_errors=True)
 
     def test_it_is_used_as_any_other_mask(self):
         mask = self.expected()
@@ -252,7 +256,7 @@ class Tissue(Models):
         three = [helper.make_node("Concat", ["logit", "logit", "logit"], ["result"], axis=1)]
         vector = [helper.make_node("ReduceMean", ["logit"], ["result"], axes=[2, 3], keepdims=0)]
         make = lambda name, *more, **settings: network(self.folder / f"{name}.onnx", *more, **settings)  # noqa: E731
-        for setting, expected in (
+        for number, (setting, expected) in enumerate((
                 ((self.folder / "missing.onnx",), "tissue.model: "),
                 ((broken,), "broken.onnx: ONNX Runtime"),
                 ((make("three", three, 3),), "three.onnx: it gives 3 channels; expected one or two"),
@@ -270,9 +274,9 @@ class Tissue(Models):
                 ((self.cast, "tissue.method=otsu"), "tissue.method can't stand beside tissue.model"),
                 ((self.cast, "tissue.threshold=20"), "tissue.threshold can't stand beside tissue.model"),
                 ((self.cast, "tissue.source=geojson"), 'tissue.source = "geojson" can\'t stand beside tissue.model'),
-                ((self.cast, "tissue.probability=0"), "tissue.probability is 0")):
+                ((self.cast, "tissue.probability=0"), "tissue.probability is 0"))):
             with self.subTest(expected):
-                for dry in ((), ("--dry-run",)):
+                for dry in ((), ("--dry-run",)) if number % 4 == 0 else ((),):
                     arguments = ("tissue", self.slide, "-o", self.folder / "refused", *words(*setting), *dry)
                     self.assertIn(expected, self.refused(*arguments))
         self.assertFalse((self.folder / "refused" / "run.sqlite").exists())

@@ -24,8 +24,10 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PIPELINE = os.environ["PIPELINE"]
-# Its Python has the package onnxruntime, which the program finds by itself.
-ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "PATH": f"{pathlib.Path(PYTHON).parent}:{os.environ['PATH']}"}
+# Its Python has the package onnxruntime, which the program finds by itself: each time by a start of Python.
+FINDING = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "PATH": f"{pathlib.Path(PYTHON).parent}:{os.environ['PATH']}"}
+ENVIRONMENT = {**FINDING, "SLIDESTREAM_ONNXRUNTIME": str(next(
+    (pathlib.Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so*")))}
 FRAGMENT = (8, 10, 6)  # z, y, x
 GRID = (2, 3, 2)
 SIZE = (13, 21, 9)

@@ -11,7 +11,7 @@ import time
 import unittest
 
 # Where packages are missing this ends, or begins anew with a Python that has them.
-from volume_case import ENVIRONMENT, FRAGMENT, PIPELINE, ROOT, Model, Volumes, command, network, run, settings
+from volume_case import ENVIRONMENT, FINDING, FRAGMENT, PIPELINE, ROOT, Model, Volumes, command, network, run, settings
 
 import nibabel
 import numpy
@@ -326,8 +326,9 @@ class Words(Volumes):
                 ((scan, "--networks", whole, *out, "--fusion", "blend", *settings()), "whole numbers are labels"),
                 ((self.folder / "nothing.nii", *nets, *out, *settings()), "No such file"),
                 ((self.folder / "nets", *nets, *out, *settings()), "no volume in")):
-            self.assertIn(words, run(*arguments).stderr)
-            self.assertEqual(run(*arguments).returncode, 2, arguments)
+            done = run(*arguments)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(done.returncode, 2, arguments)
         self.assertFalse((self.folder / "refused").exists())
 
     def test_a_dry_run_writes_nothing(self):
@@ -400,7 +401,7 @@ class Documents(Volumes):
         (here / "scans").mkdir(parents=True)
         (here / "scripts").symlink_to(ROOT / "scripts")
         (here / "pipeline").symlink_to(PIPELINE)
-        environment = {**ENVIRONMENT, "PATH": f"{here}:{ENVIRONMENT['PATH']}"}
+        environment = {**FINDING, "PATH": f"{here}:{FINDING['PATH']}"}
         # Networks and heads of the page take minutes.
         make, synth, label, one, resampled = self.COMMANDS
         network(here / "unet.onnx", seed=1)
