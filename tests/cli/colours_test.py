@@ -177,8 +177,11 @@ class Colours(Case):
             self.assertTrue((file.pages[0].asarray().transpose(1, 2, 0) == image).all())
         self.assertTrue((self.pixels(slide) == image).all())
         grey = self.pixels(slide, "-s", "identity.colour=luminance")
-        twin = write(self.folder / "twin.tif", Directory(image.shape[1], image.shape[0], map(numpy.ndarray.tobytes, tiles(image))))
-        self.assertTrue((grey == self.pixels(twin, "-s", "identity.colour=luminance")).all())
+        twin = self.folder / "twin.tif"
+        if not twin.exists():
+            write(twin, Directory(image.shape[1], image.shape[0], map(numpy.ndarray.tobytes, tiles(image))))
+            self.luminance = self.pixels(twin, "-s", "identity.colour=luminance")
+        self.assertTrue((grey == self.luminance).all())
         shown = self.assertDone(run("info", slide)).stdout
         self.assertRegex(shown, r"samples +planes apart: tiles of red, of green and of blue\n")
         self.assertEqual(json.loads(run("info", "--json", slide).stdout)["levels"][0]["codec"], "planes")
@@ -186,12 +189,13 @@ class Colours(Case):
     def test_planes_as_tifffile_writes_them(self):
         apart = self.image.transpose(2, 0, 1)
         options = {"photometric": "rgb", "planarconfig": "separate"}
-        for compression in None, "zlib", "lzma":
-            for layout in {"tile": (SIDE, SIDE)}, {"rowsperstrip": 64}, {"rowsperstrip": 600}:
-                with self.subTest(compression=compression, **layout):
-                    slide = self.folder / "apart.tif"
-                    tifffile.imwrite(slide, apart, compression=compression, **layout, **options)
-                    self.assertPlanes(slide, self.image)
+        tiled, strips, whole = {"tile": (SIDE, SIDE)}, {"rowsperstrip": 64}, {"rowsperstrip": 600}
+        for compression, layout in ((None, tiled), (None, strips), (None, whole), ("zlib", tiled), ("zlib", strips),
+                                    ("lzma", whole)):
+            with self.subTest(compression=compression, **layout):
+                slide = self.folder / "apart.tif"
+                tifffile.imwrite(slide, apart, compression=compression, **layout, **options)
+                self.assertPlanes(slide, self.image)
 
     def test_planes_as_pillow_reads_them(self):
         """Of libtiff's codecs, as Pillow can't write planes and tifffile can't compress by itself."""

@@ -47,7 +47,7 @@ class HostileCase(Case):
             resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
 
         peak = self.folder / "peak"
-        result = subprocess.run([sys.executable, "-c", MEASURE, str(peak), PIPELINE, *map(str, arguments)],
+        result = subprocess.run([sys.executable, "-I", "-S", "-c", MEASURE, str(peak), PIPELINE, *map(str, arguments)],
                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, env=ENVIRONMENT, timeout=timeout,
                                 preexec_fn=limit)
         return result, int(peak.read_text())
@@ -171,8 +171,8 @@ class Tiles(HostileCase):
 
 class SmallLevels(HostileCase):
     def test_they_wait_for_each_other_where_their_memory_would_not_do(self):
-        """Masks of the slides' own size: 38 million pixels each."""
-        slides = [self.slide(f"large-{i}", "6144x6144", "--mpp", "8", "--distinct", "8", "--seed", i + 1) for i in range(4)]
+        """Masks of the slides' own size: 26 million pixels each."""
+        slides = [self.slide(f"large-{i}", "5120x5120", "--mpp", "8", "--distinct", "8", "--seed", i + 1) for i in range(3)]
         settings = ["--operators", "tissue", "--set", "pipeline.memory_mib=64", "--set", "pipeline.threads=2"]
         planned, _ = self.measure(*slides, *settings, "--dry-run", address_space=8192 * MIB)
         number, unit = re.search(r"^host +([\d.]+) (KiB|MiB|GiB) at most", planned.stdout, re.MULTILINE).groups()
