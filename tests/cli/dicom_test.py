@@ -237,8 +237,12 @@ class OtherReaders(Case):
             return slide.level_count
 
     def test_whole_levels_of_generated_slides(self):
-        for codec in ("jpeg420", "jpeg422", "jpeg444", "rgb", "jpeg2000", "none"):
-            for options in {"table": "basic"}, {"table": "none", "sparse": True}, {"table": "extended"}:
+        # Every codec, and every way to say where tiles lie with two of them: how they are found is one thing, and how they
+        # are decoded another.
+        basic, sparse, extended = {"table": "basic"}, {"table": "none", "sparse": True}, {"table": "extended"}
+        for codec, tables in (("jpeg420", (basic, sparse, extended)), ("jpeg422", (basic,)), ("jpeg444", (extended,)),
+                              ("rgb", (sparse,)), ("jpeg2000", (basic, sparse, extended)), ("none", (basic, sparse))):
+            for options in tables:
                 with self.subTest(codec=codec, **options):
                     _, levels = self.series(codec, "500x300", **options)
                     self.assertGreaterEqual(self.assertSamePixels(levels[0]), 1)
