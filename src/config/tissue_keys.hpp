@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "config/keys.hpp"
@@ -8,5 +9,8 @@ namespace slidestream {
 
 /// Those of `[tissue]`.
 std::vector<ConfigKey> tissue_keys();
+
+/// Larger files of outlines (`tissue.source = "geojson"`) are not read.
+inline constexpr std::uintmax_t max_geojson_bytes = std::uintmax_t{1} << 28;
 
 }  // namespace slidestream

@@ -36,6 +36,13 @@ bool is_unfinished(const std::string& file, const std::unordered_set<std::string
   return dot != std::string::npos && names.contains(file.substr(0, dot));
 }
 
+/// Whether a file's folder lies in `home`, which is canonical: no link leads out of it.
+bool lies_in(const fs::path& home, const fs::path& file) {
+  std::error_code code;
+  const fs::path parent = fs::canonical(file.parent_path(), code);
+  return !code && std::ranges::mismatch(home, parent).in1 == home.end();
+}
+
 void move_file(const fs::path& from, const fs::path& to) {
   std::error_code code;
   const fs::file_status status = fs::symlink_status(from, code);
@@ -73,18 +80,20 @@ void remove_former_artifacts(const fs::path& folder, std::vector<Artifact> forme
   if (code) return;
   std::erase_if(former, [&](const Artifact& artifact) {
     if (std::ranges::find(current, artifact.file, &Artifact::file) != current.end()) return true;
-    const fs::path parent = fs::canonical((folder / artifact.file).parent_path(), code);
-    return code || std::ranges::mismatch(home, parent).in1 != home.end();
+    return !lies_in(home, folder / artifact.file);
   });
   remove_artifacts(folder, former);
 }
 
 void move_artifacts(Database& database, const fs::path& folder, const fs::path& aside) {
   if (check_schema(database) < first_version_with_artifacts) return;
+  std::error_code code;
+  const fs::path home = fs::canonical(folder, code);
+  if (code) throw OutputError(folder.string() + ": " + code.message());
   Statement files(database, "SELECT file FROM artifacts");
   while (files.step()) {
     const std::string file = files.text(0);
-    if (is_inside(file)) move_file(folder / file, aside / file);
+    if (is_inside(file) && lies_in(home, folder / file)) move_file(folder / file, aside / file);
   }
   std::unordered_set<std::string> names;
   Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");
@@ -92,7 +101,7 @@ void move_artifacts(Database& database, const fs::path& folder, const fs::path& 
   if (names.empty()) return;
   for (const char* const kind : {"images", "features", "coords"}) {
     std::vector<fs::path> unfinished;
-    std::error_code code;
+    if (!lies_in(home, folder / kind / "any")) continue;
     for (const auto& entry : fs::directory_iterator(folder / kind, code)) {
       if (is_unfinished(entry.path().filename().string(), names)) unfinished.push_back(entry.path());
     }

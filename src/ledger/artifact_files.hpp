@@ -24,8 +24,9 @@ void remove_artifacts(const std::filesystem::path& folder, const std::vector<Art
 void remove_former_artifacts(const std::filesystem::path& folder, std::vector<Artifact> former,
                              const std::vector<Artifact>& current) noexcept;
 
-/// Moves the artifacts that a ledger lists, as far as they lie in its folder, and unfinished files of its slides' names
-/// into the folder `aside`, under the same names. What else lies beside them stays. \throws OutputError.
+/// Moves the artifacts that a ledger lists, as far as they lie in its folder (no link leads out of it), and unfinished
+/// files of its slides' names, into the folder `aside`, under the same names. What else lies beside them stays.
+/// \throws OutputError.
 void move_artifacts(Database& database, const std::filesystem::path& folder, const std::filesystem::path& aside);
 
 /// The path that an artifact of the folder `from` has in a ledger of the folder `to`: absolute unless it lies in there.

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "config/tissue_keys.hpp"
 #include "ledger/fingerprint.hpp"
 #include "sink/content_hash.hpp"
 
@@ -29,7 +30,8 @@ std::optional<std::uint64_t> SideInputs::of(const std::string& path) const {
   ContentHash hash;
   if (mpp != mpp_.end()) add(hash, "mpp", mpp->second);
   if (outlines_) {
-    const auto content = file_hash(outlines_beside(path));
+    // Others are as good as none: nobody reads them.
+    const auto content = file_hash(outlines_beside(path), max_geojson_bytes);
     add(hash, content ? "outlines" : "no outlines", content.value_or(0));
   }
   return hash.value();

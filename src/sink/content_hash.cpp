@@ -154,12 +154,13 @@ bool hash_long_file(ContentHash& hash, int descriptor) {
 
 }  // namespace
 
-std::optional<std::uint64_t> file_hash(const std::filesystem::path& file) {
+std::optional<std::uint64_t> file_hash(const std::filesystem::path& file, std::uintmax_t most_bytes) {
   const OpenFile open(file);
-  if (open.descriptor < 0) return std::nullopt;
-  ContentHash hash;
   struct ::stat about {};
-  const bool is_long = ::fstat(open.descriptor, &about) == 0 && about.st_size > static_cast<off_t>(4 * long_block);
+  if (open.descriptor < 0 || ::fstat(open.descriptor, &about) != 0 || !S_ISREG(about.st_mode)) return std::nullopt;
+  if (static_cast<std::uintmax_t>(about.st_size) > most_bytes) return std::nullopt;
+  ContentHash hash;
+  const bool is_long = about.st_size > static_cast<off_t>(4 * long_block);
   const bool whole = is_long ? hash_long_file(hash, open.descriptor) : hash_file(hash, open.descriptor);
   return whole ? std::optional(hash.value()) : std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -30,8 +31,9 @@ class ContentHash {
 /// Of a text, for what needs the same number on every machine.
 std::uint64_t stable_hash(std::string_view text) noexcept;
 
-/// Of a file's content, from its first byte to its last; nothing when it can't be read. What is kept of files that are
-/// made is another number (file_digest.hpp).
-std::optional<std::uint64_t> file_hash(const std::filesystem::path& file);
+/// Of a file's content, from its first byte to its last; nothing when it can't be read, isn't a regular file, or has
+/// more bytes than `most_bytes`. What is kept of files that are made is another number (file_digest.hpp).
+std::optional<std::uint64_t> file_hash(const std::filesystem::path& file,
+                                       std::uintmax_t most_bytes = std::numeric_limits<std::uintmax_t>::max());
 
 }  // namespace slidestream

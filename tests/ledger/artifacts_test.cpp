@@ -249,6 +249,34 @@ TEST_CASE("--fresh takes what the ledger lists and unfinished files of its names
   CHECK(fs::exists(elsewhere));
 }
 
+TEST_CASE("--fresh moves nothing that a link leads to, whatever the ledger lists") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const Config config = ledger_config(folder / "out");
+  const fs::path out = config.output.dir;
+  folder.write("others/thesis.txt", std::string("x"));
+  folder.write("others/slide-1.sobel.partial.ome.tif", std::string("x"));
+  folder.write("others/below/book.txt", std::string("x"));
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(1) == "slide-1");
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    for (const char* file : {"link/thesis.txt", "link/below", "images/thesis.txt"}) {
+      slide.artifacts.push_back({"sobel", "edges", file, 1, 0});
+    }
+    keep(ledger, 0, slide);
+  }
+  fs::create_directory_symlink(folder / "others", out / "link");
+  fs::remove_all(out / "images");
+  fs::create_directory_symlink(folder / "others", out / "images");
+  Ledger::move_aside(config, {});
+  for (const char* name : {"thesis.txt", "slide-1.sobel.partial.ome.tif", "below/book.txt"}) {
+    CHECK_MESSAGE(fs::exists(folder / "others" / name), name);
+  }
+  CHECK(fs::exists(out / "earlier-1/run.sqlite"));
+}
+
 TEST_CASE("joined results name files where they lie") {
   const TemporaryFolder folder;
   auto manifest = make_files(folder, 2);

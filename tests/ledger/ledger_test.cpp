@@ -219,6 +219,18 @@ TEST_CASE("a slide whose side inputs are others is done again") {
     write("two");
     CHECK(run() == 1);
   }
+  SUBCASE("outlines without an end, or too large to be read") {
+    config.tissue.source = TissueSource::geojson;
+    CHECK(run() == 2);
+    fs::remove(outlines);
+    fs::create_symlink("/dev/zero", outlines);
+    CHECK(run() == 1);
+    CHECK(run() == 0);
+    fs::remove(outlines);
+    write("one");
+    fs::resize_file(outlines, std::uintmax_t{1} << 40);
+    CHECK(run() == 0);
+  }
   SUBCASE("outlines that nobody reads") {
     CHECK(run() == 2);
     write("two");

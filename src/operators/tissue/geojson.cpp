@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/tissue_keys.hpp"
 #include "operators/tissue/geojson_reader.hpp"
 
 namespace slidestream::operators {

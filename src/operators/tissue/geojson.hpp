@@ -12,9 +12,6 @@
 
 namespace slidestream::operators {
 
-/// Larger files are refused.
-inline constexpr std::uintmax_t max_geojson_bytes = std::uintmax_t{1} << 28;
-
 /// A mask of this size from GeoJSON (RFC 7946) in pixels of level 0: Polygon and MultiPolygon, alone, as Feature, or in
 /// a FeatureCollection, GeometryCollection or bare list. A mask pixel is tissue where its centre lies in a polygon, by
 /// the even-odd rule over that polygon's rings (on a left or upper edge: inside); polygons add up. Features without a
