@@ -77,11 +77,25 @@ void check_channels(std::span<const std::byte> definitions) {
   }
 }
 
-/// Whether a JP2 file's box of colours says sYCC (ISO/IEC 15444-1, I.5.3.3).
-bool says_ycbcr(std::span<const std::byte> colours) {
-  constexpr unsigned enumerated = 1, sycc = 18;
+/// What a JP2 file's box of colours says (ISO/IEC 15444-1, I.5.3.3; 15444-2 has further kinds).
+/// \throws TileError for other colours than sRGB, sYCC and grey.
+void read_colours(std::span<const std::byte> colours, Codestream& stream) {
+  constexpr unsigned enumerated = 1, srgb = 16, grey = 17, sycc = 18;
   const Reader reader(colours);
-  return reader.u8(0) == enumerated && reader.u32(3) == sycc;
+  if (reader.u8(0) != enumerated) return;
+  switch (const std::uint32_t kind = reader.u32(3)) {
+    case srgb:
+      stream.jp2_says_rgb = true;
+      break;
+    case sycc:
+      stream.jp2_says_ycbcr = true;
+      break;
+    case grey:
+      stream.jp2_says_grey = true;
+      break;
+    default:
+      throw TileError("the JP2 file has colours of kind " + std::to_string(kind) + ", and not sRGB, sYCC or grey");
+  }
 }
 
 std::span<const std::byte> find_codestream(std::span<const std::byte> bytes, Codestream& stream) {
@@ -95,7 +109,7 @@ std::span<const std::byte> find_codestream(std::span<const std::byte> bytes, Cod
   const auto header_box = [&stream](std::uint32_t type, std::span<const std::byte> contents) {
     if (type == box("pclr")) throw TileError("the JP2 file has a palette, which isn't supported");
     if (type == box("cdef")) check_channels(contents);
-    if (type == box("colr") && says_ycbcr(contents)) stream.jp2_says_ycbcr = true;
+    if (type == box("colr")) read_colours(contents, stream);
   };
   for_each_box(bytes, [&](std::uint32_t type, std::span<const std::byte> contents) {
     if (type == box("jp2h")) for_each_box(contents, header_box);
@@ -298,6 +312,10 @@ Codestream parse_codestream(std::span<const std::byte> bytes) {
   check_tile_parts(reader, at, tiles, stream);
   stream.work_bytes += tiles * 8192;
   check_colour_transform(stream);
+  if (stream.jp2_says_grey && stream.components.size() >= 3) {
+    throw TileError("the JP2 file is grey, and its codestream has " + std::to_string(stream.components.size()) +
+                    " components");
+  }
   return stream;
 }
 

@@ -63,6 +63,18 @@ namespace {
 /// A pixel of 0.25 um is called 40 x, one of 0.5 um 20 x.
 constexpr double micrometres_at_magnification_1 = 10.0;
 
+/// A pixel size that the magnification makes impossible. Scanners with a doubler are off by 2.
+void compare_with_magnification(SlideInfo& info) {
+  constexpr double most_misfit = 4.0;
+  if (!info.mpp || !info.magnification || *info.magnification <= 0.0) return;
+  const double expected = micrometres_at_magnification_1 / *info.magnification;
+  if (*info.mpp <= most_misfit * expected && *info.mpp >= expected / most_misfit) return;
+  std::ostringstream text;
+  text << "its pixels of " << *info.mpp << " micrometres don't fit its magnification of " << *info.magnification
+       << ", at which they have about " << expected << "; input.mpp sets their size";
+  info.warnings.push_back(text.str());
+}
+
 /// Halves what tiles decode to, where libjpeg can.
 void shrink(Level& level) {
   if (level.codec != Codec::jpeg || level.tile_width % 16 != 0 || level.tile_height % 16 != 0) return;
@@ -128,6 +140,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
     impl->info.mpp_y.reset();
     impl->info.magnification = micrometres_at_magnification_1 / given;
   }
+  compare_with_magnification(impl->info);
   impl->coded = impl->info.levels;
   Impl& opened = *impl;
   std::shared_ptr<const Slide> slide = make_slide(std::move(impl));

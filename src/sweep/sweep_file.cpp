@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -125,6 +126,9 @@ SweepFile::SweepFile(const std::filesystem::path& folder) : path_(folder / "swee
   descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (descriptor_ < 0) fail(errno);
   try {
+    struct ::stat about {};
+    if (::fstat(descriptor_, &about) != 0) fail(errno);
+    if (!S_ISREG(about.st_mode)) throw OutputError(path_.string() + ": not a regular file");
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       throw ConfigError(path_.string() + ": another sweep is writing it");
     }

@@ -260,21 +260,34 @@ TEST_CASE("JPEG 2000 without a component transform: sampling, then the compressi
   }
 }
 
-TEST_CASE("JPEG 2000: a JP2 file that says sYCC overrules the tag, and is refused with a component transform") {
+TEST_CASE("JPEG 2000: what a JP2 file says of its colours overrules the tag, and no transform") {
   const Picture picture = make_picture(64, 48, 3, 9);
-  const auto as_sycc = [](Bytes file) {
+  const auto as = [](Bytes file, int kind) {
     const Bytes box = bytes_of({"colr\1\0\0\0\0\0\x10", 11});
     const auto found = std::search(file.begin(), file.end(), box.begin(), box.end());
     REQUIRE(found != file.end());
-    found[10] = std::byte{18};
+    found[10] = static_cast<std::byte>(kind);
     return file;
   };
+  constexpr int cmyk = 12, lab = 14, srgb = 16, grey = 17, sycc = 18;
   const Bytes plain = encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false, .jp2 = true});
-  CHECK(File(directory_of({plain}, rgb_tag, 34712)).read() == picture.data);
-  CHECK(File(directory_of({as_sycc(plain)}, rgb_tag, 34712)).read() == converted(picture));
+  for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) {
+    CHECK(File(directory_of({as(plain, srgb)}, tag, 34712)).read() == picture.data);
+    CHECK(File(directory_of({as(plain, sycc)}, tag, 34712)).read() == converted(picture));
+    for (const int kind : {cmyk, lab, grey}) {
+      const std::string error = File(directory_of({as(plain, kind)}, tag, 34712)).error();
+      CHECK_MESSAGE(
+          error.find(kind == grey ? "the JP2 file is grey, and its codestream has 3 components"
+                                  : "the JP2 file has colours of kind " + std::to_string(kind)) != std::string::npos,
+          error);
+    }
+  }
   const Bytes transformed = encode_jpeg2000(picture, {.irreversible = false, .jp2 = true});
-  CHECK(File(directory_of({as_sycc(transformed)}, rgb_tag, 34712)).error().find("its colours can't be told") !=
-        std::string::npos);
+  const Bytes apart =
+      encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false, .jp2 = true, .chroma_dx = 2});
+  for (const Bytes& file : {as(transformed, sycc), as(apart, srgb)}) {
+    CHECK(File(directory_of({file}, rgb_tag, 34712)).error().find("its colours can't be told") != std::string::npos);
+  }
 }
 
 TEST_CASE("an image beside the slide has the colours that its JPEG says, or is refused") {

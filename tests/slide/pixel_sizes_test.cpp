@@ -379,3 +379,16 @@ TEST_CASE("one reader for all numbers") {
   CHECK_FALSE(positive_number(std::string(65, '1')).has_value());
   CHECK(positive_number(std::string(64, '1')).has_value());
 }
+
+TEST_CASE_FIXTURE(Fixture, "a pixel size that the magnification makes impossible gets a line") {
+  const auto lines = [this](const std::string& text) { return described("Aperio x\r\n1x1|" + text).warnings; };
+  CHECK(
+      lines("AppMag = 40|MPP = 250") ==
+      Lines{"its pixels of 250 micrometres don't fit its magnification of 40, at which they have about 0.25; input.mpp "
+            "sets their size"});
+  CHECK(lines("AppMag = 5|MPP = 0.25").size() == 1);
+  // A doubler behind the lens.
+  for (const char* text : {"AppMag = 40|MPP = 0.25", "AppMag = 20|MPP = 0.25", "AppMag = 20|MPP = 0.9", "MPP = 250"}) {
+    CHECK_MESSAGE(lines(text).empty(), text);
+  }
+}

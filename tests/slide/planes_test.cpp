@@ -308,3 +308,46 @@ TEST_CASE("tiles of planes aren't copied") {
   CHECK_THROWS_WITH_AS(copied_level(*slide, 0, rgb_format, BadTilePolicy::fail),
                        doctest::Contains("its tiles can't be copied: they are planes, not JPEG"), SlideError);
 }
+
+TEST_CASE("planes behind each other under one directory are refused, unless the first is chosen") {
+  const TemporaryFolder folder;
+  const Picture first = make_picture(side, side, 1, 1);
+  const Picture second = make_picture(side, side, 1, 2);
+  const auto file_with = [&](const std::string& text, std::size_t planes) {
+    TestDirectory directory = tiled_directory(side, side, side, side, 1);
+    directory.set_text(270, text);
+    directory.tiles = {to_bytes(first)};
+    Bytes bytes = file_of({directory}).bytes();
+    // They follow the first one's bytes, which end the file.
+    for (std::size_t i = 1; i < planes; ++i) {
+      const Bytes more = to_bytes(second);
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    return folder.write("stack.tif", bytes);
+  };
+  const auto error_of = [](const std::filesystem::path& path, const OpenOptions& options) -> std::string {
+    try {
+      Slide::open(path, options);
+    } catch (const SlideError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  const std::string shape = std::to_string(side) + ", " + std::to_string(side);
+  for (const std::string& text : {std::string("ImageJ=1.11a\nimages=3\nchannels=3\nhyperstack=true\n"),
+                                  "{\"shape\": [3, " + shape + "], \"truncated\": true}"}) {
+    CAPTURE(text);
+    CHECK(error_of(file_with(text, 3), {})
+              .find("has 3 planes under one directory, of which the first can be read; set input.channel to 0") !=
+          std::string::npos);
+    OpenOptions chosen;
+    chosen.channel = 0;
+    CHECK(error_of(file_with(text, 3), chosen).empty());
+    // A page that somebody took out of such a file, with its description.
+    CHECK(error_of(file_with(text, 1), {}).empty());
+  }
+  for (const char* const text : {"ImageJ=1.11a\nimages=1\n", "ImageJ=1.11a\n", "ImageJ=1.11a\nimages=x",
+                                 "{\"shape\": 3", "{\"shape\": [3, 32, 32]}", "{\"truncated\": true}", "[]", "{}"}) {
+    CHECK_MESSAGE(error_of(file_with(text, 3), {}).empty(), text);
+  }
+}

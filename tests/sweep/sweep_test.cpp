@@ -224,6 +224,9 @@ TEST_CASE("a torn last row goes, other files stay") {
   std::ofstream(path) << "no line at all";
   CHECK_THROWS_AS(SweepFile(folder.path()), OutputError);
   CHECK(std::filesystem::file_size(path) == 14);
+  std::filesystem::remove(folder / "sweep.csv");
+  std::filesystem::create_symlink("/dev/zero", folder / "sweep.csv");
+  CHECK_THROWS_WITH_AS(SweepFile(folder.path()), doctest::Contains("not a regular file"), OutputError);
 }
 
 TEST_CASE("what the page cache holds") {

@@ -16,6 +16,7 @@
 #include "slide/tiff/pixel_sizes.hpp"
 #include "slide/tiff/pyramid.hpp"
 #include "slide/tiff/raw_directory.hpp"
+#include "slide/tiff/stacked_planes.hpp"
 
 namespace slidestream {
 namespace {
@@ -61,6 +62,7 @@ class DirectoryReader {
     const std::size_t first = first_plane(main);
     name_slide(main, first);
     const std::vector<std::size_t> planes = planes_of(main, first);
+    if (!ome_ && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
     const std::size_t plane = choose_plane(planes);
     const std::size_t base = planes[plane];
     if (slide_is_aperios(main[base])) name_reduced(main, base);

@@ -175,13 +175,13 @@ void choose_sample(const Tags& tags, const OpenOptions& options, bool apart, Lev
   const bool several =
       coding.samples > (rgb ? 3 : 1) && std::find(extra.begin(), extra.end(), unspecified) != extra.end();
   if (several) coding.channels = static_cast<std::size_t>(coding.samples);
+  if (several && !apart && (level.codec == Codec::jpeg || level.codec == Codec::jpeg2000)) {
+    tags.refuse("has " + std::to_string(coding.channels) + " channels, and " + options.channel_name +
+                " can't choose among the samples of " + std::string(name(level.codec)) + " tiles");
+  }
   const Channels channels{coding.channels, coding.channels, {}, rgb};
   coding.first_sample = static_cast<int>(chosen_channel(tags.path(), channels, options));
   if (!several) return;
-  if (!apart && (level.codec == Codec::jpeg || level.codec == Codec::jpeg2000)) {
-    tags.refuse(std::string(options.channel_name) + " can't choose among the samples of " +
-                std::string(name(level.codec)) + " tiles");
-  }
   if (rgb) level.colour = Colour::grey;
 }
 
