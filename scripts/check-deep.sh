@@ -18,8 +18,6 @@ parts=(slow scripts threads units lint fuzzing changed)
 
 # shellcheck source=scripts/building.sh
 source scripts/building.sh
-# Files of test programs lie on a disk here, which they don't elsewhere.
-export TMPDIR="${TMPDIR:-/tmp}"
 # Sources by suffix, of what git knows.
 sources() { git ls-files -z -- "$@"; }
 

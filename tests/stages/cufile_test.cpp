@@ -15,7 +15,6 @@
 
 #include "runtime/cuda/device_file.hpp"
 #include "support/coded_slides.hpp"
-#include "support/disk.hpp"
 #include "support/gpu.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/random_runs.hpp"
@@ -154,7 +153,7 @@ TEST_CASE("cufile: without the library a line says so, and tiles are read as wit
     MESSAGE("SKIPPED: another case has loaded the library");
     return;
   }
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 3);
   const Heard heard = run_and_listen(config_of(InputIo::cufile), slides);
   check_same(heard.result, test::run(config_of(InputIo::posix), slides));
@@ -168,7 +167,7 @@ TEST_CASE("cufile: what is read into a device's memory is what is read into the 
   const AsItWas before_and_after;
   test::FakeCufile& fake = test::fake_cufile();
   for (const test::Coding coding : {test::Coding::none, test::Coding::jpeg}) {
-    const test::TemporaryFolder folder(test::disk());
+    const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 4, coding);
     for (const bool vouches : {true, false}) {
       test::fake_decoding(vouches);
@@ -201,7 +200,7 @@ TEST_CASE("cufile: random slides of every coding, with missing and bad tiles, an
   test::fake_cufile();
   std::mt19937 random(17);
   for (int round = 0; round < test::rounds(test::wide_or_few(40, 20)); ++round) {
-    const test::TemporaryFolder folder(test::disk());
+    const test::TemporaryFolder folder;
     std::vector<std::string> slides;
     for (int i = 0; i < 3; ++i) {
       slides.push_back(folder / (std::to_string(i) + ".tif"));
@@ -224,7 +223,7 @@ TEST_CASE("cufile: tiles whose headers are longer than what is looked at come fr
   const AsItWas before_and_after;
   test::fake_cufile();
   for (const std::size_t length : {std::size_t{100}, std::size_t{400}, std::size_t{2000}, std::size_t{60'000}}) {
-    const test::TemporaryFolder folder(test::disk());
+    const test::TemporaryFolder folder;
     test::CodedSlide slide;
     slide.coding = test::TileCoding::jpeg_420;
     test::TestTiff tiff;
@@ -248,7 +247,7 @@ TEST_CASE("cufile: tiles whose headers are longer than what is looked at come fr
 TEST_CASE("cufile: a batch that takes several reads is described when all are there") {
   const AsItWas before_and_after;
   test::fake_cufile();
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   constexpr int side = 512, across = 5;
   test::Picture noise = test::make_picture(side, side, 3, 1);
   std::mt19937 random(5);
@@ -281,7 +280,7 @@ TEST_CASE("cufile: a batch that takes several reads is described when all are th
 TEST_CASE("cufile: detours and refusals are said in one line") {
   const AsItWas before_and_after;
   test::FakeCufile& fake = test::fake_cufile();
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 5, test::Coding::none, 130);
   const RunResult expected = test::run(config_of_narrow(InputIo::posix), slides);
   const auto said = [&](const Config& config, const std::vector<std::string>& files) {
@@ -351,7 +350,7 @@ TEST_CASE("cufile: reads that fail or end early are read again, and what can't b
   const AsItWas before_and_after;
   test::FakeCufile& fake = test::fake_cufile();
   for (const test::Coding coding : {test::Coding::none, test::Coding::jpeg}) {
-    const test::TemporaryFolder folder(test::disk());
+    const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 6, coding, 130);
     const RunResult expected = test::run(config_of_narrow(InputIo::posix), slides);
     for (const int result : {-1, -5044, 0, 100}) {
@@ -387,7 +386,7 @@ TEST_CASE("cufile: reads that fail or end early are read again, and what can't b
 TEST_CASE("cufile: a file that shrinks while it is read fails its slide alone") {
   const AsItWas before_and_after;
   test::fake_cufile();
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 3);
   const FaultInjection shrink = {
       [](void*, const char* stage, const std::string& path, std::size_t strip) {
@@ -414,7 +413,7 @@ TEST_CASE("cufile: a GPU gets what the host would, to the bit") {
     return;
   }
   for (const test::Coding coding : {test::Coding::none, test::Coding::jpeg}) {
-    const test::TemporaryFolder folder(test::disk());
+    const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 6, coding);
     const RunResult expected = test::run(config_of(InputIo::posix), slides);
     test::require_done(expected);
@@ -433,7 +432,7 @@ TEST_CASE("cufile: a GPU gets what the host would, to the bit") {
   }
   std::mt19937 random(17);
   for (int round = 0; round < 20; ++round) {
-    const test::TemporaryFolder folder(test::disk());
+    const test::TemporaryFolder folder;
     const std::vector<std::string> slides = {folder / "a.tif"};
     test::write_coded_slide(slides[0], test::random_coded_slide(random));
     Config config = config_of_small(InputIo::posix);

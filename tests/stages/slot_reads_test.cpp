@@ -17,7 +17,6 @@
 #include "slide/level_coding.hpp"
 #include "stages/run/run_context.hpp"
 #include "stages/slot_reads.hpp"
-#include "support/disk.hpp"
 #include "support/failing_reads.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/test_slides.hpp"
@@ -52,7 +51,7 @@ struct NothingPlanned {
 TEST_CASE("however tiles are read, results are the same to the bit") {
   const NothingPlanned before_and_after;
   for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
-    const test::TemporaryFolder folder(test::disk());
+    const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 4, coding);
     for (const Backend backend : test::backends()) {
       const RunResult expected = test::run(config_of_strips(backend), slides);
@@ -90,7 +89,7 @@ TEST_CASE("files in memory, which have no storage to be read from directly") {
 
 TEST_CASE("what the system refuses is said in one line, and tiles are read all the same") {
   const NothingPlanned before_and_after;
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::jpeg);
   for (const Backend backend : test::backends()) {
     const RunResult expected = test::run(config_of_strips(backend), slides);
@@ -119,7 +118,7 @@ TEST_CASE("what the system refuses is said in one line, and tiles are read all t
 
 TEST_CASE("reads that fail or end early are read again, and what can't be read fails its slide alone") {
   const NothingPlanned before_and_after;
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::none);
   for (const Backend backend : test::backends()) {
     const RunResult expected = test::run(config_of_strips(backend), slides);
@@ -156,7 +155,7 @@ TEST_CASE("a file that shrinks or vanishes while it is read") {
   for (const Backend backend : test::backends()) {
     for (const InputIo io : ways) {
       INFO("way ", static_cast<int>(io));
-      const test::TemporaryFolder folder(test::disk());
+      const test::TemporaryFolder folder;
       const std::vector<std::string> slides = test::equal_slides(folder, 3, test::Coding::none);
       const RunResult expected = test::run(config_of_strips(backend), slides);
       // An open file stays, whatever its name becomes.
@@ -187,7 +186,7 @@ TEST_CASE("a file that shrinks or vanishes while it is read") {
 TEST_CASE("long batches: every byte is where its read says, and none beside it is touched") {
   if (test::left_to_release()) return;
   const NothingPlanned before_and_after;
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   test::Image image = test::textured_image(300, 200, 3);
   test::write_test_slide(folder / "long.tif", image, {});
   // Bytes behind the slide's own, as many as don't fit a processor's caches, and an end in the middle of a block.
@@ -262,7 +261,7 @@ TEST_CASE("long batches: every byte is where its read says, and none beside it i
 
 TEST_CASE("auto chooses by what the page cache holds, and by how much there is to read") {
   const NothingPlanned before_and_after;
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   test::Image image = test::textured_image(1500, 1500, 4);
   test::write_test_slide(folder / "a.tif", image, {});
   const std::string path = (folder / "a.tif").string();
@@ -293,7 +292,7 @@ TEST_CASE("auto chooses by what the page cache holds, and by how much there is t
 }
 
 TEST_CASE("reads of whole blocks have the slot's blocks for themselves") {
-  const test::TemporaryFolder folder(test::disk());
+  const test::TemporaryFolder folder;
   // Tiles that lie apart: gaps of several kinds between reads.
   test::Image image = test::textured_image(900, 700, 5);
   test::write_test_slide(folder / "a.tif", image, {.coding = test::Coding::lzw});
