@@ -225,7 +225,7 @@ inline constexpr std::uint32_t colour_mcus = 32;  ///< a band
 
 /// What bands of colour have in common. \tparam Band  says each block's place in the stream.
 template <class Band, std::uint32_t luminance_blocks, std::uint32_t all = (luminance_blocks + 2) * colour_mcus>
-struct ColourSteps : BandSteps<all, BandMemory<all, 2, (luminance_blocks + 2) * 33, all * 64>> {
+struct ColourBandSteps : BandSteps<all, BandMemory<all, 2, (luminance_blocks + 2) * 33, all * 64>> {
   using Steps = BandSteps<all, BandMemory<all, 2, (luminance_blocks + 2) * 33, all * 64>>;
   using Memory = typename Steps::Memory;
   static constexpr std::uint32_t blocks = luminance_blocks + 2;  ///< of a MCU
@@ -286,7 +286,7 @@ struct ColourSteps : BandSteps<all, BandMemory<all, 2, (luminance_blocks + 2) * 
 
 /// Of colour: 32 MCUs. Threads 0 to 63 have the upper row of their luminance blocks, 64 to 127 the lower one, then come
 /// the blocks of Cb and of Cr. Samples lie in shared memory as if the MCUs were side by side.
-struct ColourBand : ColourSteps<ColourBand, 4> {
+struct ColourBand : ColourBandSteps<ColourBand, 4> {
   static constexpr std::uint32_t unit_width = 16;
   static constexpr std::uint32_t unit_height = 16;
   static constexpr std::uint32_t luminance_pitch = 16 * colour_mcus;

@@ -13,8 +13,8 @@ namespace slidestream::cuda {
 /// and of Cr. Samples lie in shared memory as if the MCUs were side by side.
 /// \tparam across  2: Cb and Cr are halved from left to right (4:2:2); 1: they are whole (4:4:4).
 template <std::uint32_t across>
-struct RowBand : ColourSteps<RowBand<across>, across> {
-  using Steps = ColourSteps<RowBand<across>, across>;
+struct RowBand : ColourBandSteps<RowBand<across>, across> {
+  using Steps = ColourBandSteps<RowBand<across>, across>;
   using Steps::blocks, Steps::threads, Steps::units, Steps::first_chrominance, Steps::chrominance_pitch;
   using typename Steps::Memory;
   static constexpr std::uint32_t unit_width = 8 * across;
