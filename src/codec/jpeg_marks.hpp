@@ -54,7 +54,9 @@ struct JpegMarks {
 
 /// What three components are whose slide's tag says `tag`, RGB or YCbCr. A marker overrules the tag, and so does the
 /// sampling of components that are called as JFIF calls Y, Cb and Cr. Nothing where what is said can't be told apart.
-constexpr std::optional<Colour> colour_of_jpeg(Colour tag, const JpegMarks& marks) noexcept {
+/// \param marks_count  false: the tag decides, whatever markers and names say, but RGB is never sampled apart
+constexpr std::optional<Colour> colour_of_jpeg(Colour tag, const JpegMarks& marks, bool marks_count = true) noexcept {
+  if (!marks_count) return marks.sampled_apart ? Colour::ycbcr : tag;
   constexpr int adobe_rgb = 0, adobe_ycbcr = 1, adobe_ycck = 2;
   const bool says_ycbcr = marks.jfif || marks.adobe == adobe_ycbcr;
   const bool says_rgb = marks.adobe == adobe_rgb;

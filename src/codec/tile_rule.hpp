@@ -22,7 +22,7 @@ struct TileDemand {
   std::int64_t inside_width = 0;  ///< the part inside the image
   std::int64_t inside_height = 0;
   PixelFormat format = luminance_format;  ///< of the pixels that are wanted: or `rgb_format`
-  bool tiles_say_colour = false;          ///< marks of a JPEG may overrule `colour`
+  bool tiles_say_colour = false;          ///< marks of a JPEG may overrule `colour`; else its sampling alone
 
   bool operator==(const TileDemand&) const = default;
 };
@@ -92,8 +92,8 @@ constexpr std::optional<Colour> colour_of_frame(const TileDemand& demand, const 
   if (frame.rgb_is_coded && frame.ycbcr_is_coded) return {};
   if (frame.rgb_is_coded) return Colour::rgb;
   if (frame.ycbcr_is_coded) return Colour::ycbcr;
+  if (frame.components == 3) return colour_of_jpeg(demand.colour, frame.marks, demand.tiles_say_colour);
   if (!demand.tiles_say_colour) return demand.colour;
-  if (frame.components == 3) return colour_of_jpeg(demand.colour, frame.marks);
   // Of four components Adobe's marker says that they are inks.
   return frame.marks.adobe == JpegMarks::no_adobe ? std::optional(demand.colour) : std::nullopt;
 }

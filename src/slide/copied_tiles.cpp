@@ -50,7 +50,7 @@ bool sampling_fits(const JpegFrame& frame, Colour colour) {
 /// the markers, whatever the source does. \throws TileError
 Colour colour_of_copy(const JpegContent& content, Colour tag, bool tiles_say_colour) {
   if (content.frame.components != 3) return tag;
-  const std::optional<Colour> colour = tiles_say_colour ? colour_of_jpeg(tag, content.marks) : tag;
+  const std::optional<Colour> colour = colour_of_jpeg(tag, content.marks, tiles_say_colour);
   if (!colour) throw TileError("what its colours are can't be told from PhotometricInterpretation and its markers");
   if (colour_of_jpeg(*colour, content.marks) != colour) {
     throw TileError("its markers contradict PhotometricInterpretation");

@@ -22,7 +22,7 @@ struct LevelCoding {
   std::size_t channels = 1;            ///< that the samples are
   std::vector<TileRange> tiles;        ///< row by row
   std::vector<std::byte> jpeg_tables;  ///< tables that every JPEG tile shares; empty: none
-  bool tiles_say_colour = false;       ///< markers and sampling of a JPEG tile may overrule the level's colour
+  bool tiles_say_colour = false;       ///< markers of a JPEG tile may overrule the level's colour
   /// Each range holds items of DICOM's encapsulated pixels (PS3.5, A.4), whose values joined are the tile.
   bool in_items = false;
   /// Pixels of a tile of the file that OpenSlide decodes for one of ours; 0: it doesn't say.

@@ -83,12 +83,17 @@ bool fits(Colour colour, std::size_t components) {
   return components != 2;
 }
 
+/// Whether three components have different sampling factors.
+bool are_sampled_apart(const JpegByHand& options) {
+  const auto& factors = jpeg_samplings()[options.sampling].factors;
+  return factors[0] != factors[1] || factors[0] != factors[2];
+}
+
 /// What three components are by the tag, or by what the tile says where that counts: nothing where it can't be told.
 /// Said once more, as a table.
 std::optional<Colour> told(const JpegByHand& options, Colour tag) {
   const bool rgb_names = options.ids[0] == 'R', jfif_names = options.ids[0] == 1;
-  const auto& factors = jpeg_samplings()[options.sampling].factors;
-  const bool apart = factors[0] != factors[1] || factors[0] != factors[2];
+  const bool apart = are_sampled_apart(options);
   switch (options.adobe) {
     case 0:
       return options.jfif || apart ? std::nullopt : std::optional(Colour::rgb);
@@ -108,8 +113,10 @@ std::optional<Colour> told(const JpegByHand& options, Colour tag) {
 /// What components are for the slide; nothing where the tile must be refused.
 std::optional<Colour> colour_for(const JpegByHand& options, const TileDemand& demand) {
   const bool grey = demand.colour == Colour::grey || demand.colour == Colour::grey_inverted;
-  if (grey || !demand.tiles_say_colour || options.ids.size() < 3) return demand.colour;
-  if (options.ids.size() == 3) return told(options, demand.colour);
+  if (grey || options.ids.size() < 3) return demand.colour;
+  const bool is_colour = options.ids.size() == 3;
+  if (!demand.tiles_say_colour) return is_colour && are_sampled_apart(options) ? Colour::ycbcr : demand.colour;
+  if (is_colour) return told(options, demand.colour);
   return std::nullopt;  // four components: `samples` isn't theirs here
 }
 

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cstddef>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
@@ -140,7 +142,7 @@ TEST_CASE("DICOM: subsampled components under the label RGB are YCbCr, with a li
       file.fragments = fragments;
       const auto slide = Slide::open(folder.write("slide.dcm", file.encode()));
       CHECK(read_level_rgb(*slide) == decode_jpeg_rgb(frame).data);
-      CHECK(slide->info().levels[0].colour == Colour::ycbcr);
+      CHECK(slide->info().levels[0].colour == Colour::rgb);  // as it says
       CHECK(slide->info().warnings == Lines{"its JPEG frames have subsampled components, which means YCbCr, and "
                                             "PhotometricInterpretation is RGB: taken as YCbCr"});
     }
@@ -151,6 +153,43 @@ TEST_CASE("DICOM: subsampled components under the label RGB are YCbCr, with a li
   const auto slide = Slide::open(folder.write("slide.dcm", file_of(damaged, Codec::jpeg_rgb, "RGB").encode()));
   CHECK(slide->info().warnings == Lines{});
   CHECK(slide->info().levels[0].colour == Colour::rgb);
+}
+
+TEST_CASE("DICOM: each JPEG frame has the colour that its own sampling leaves, whatever the first frame is") {
+  const TemporaryFolder folder;
+  const Picture picture = cut(picture_for(Codec::jpeg), 0, 0, 128, 64);
+  const std::array halves = {cut(picture, 0, 0, 64, 64), cut(picture, 64, 0, 64, 64)};
+  struct Frame {
+    bool halved;  ///< 4:2:0, else 4:4:4
+    Bytes (*marked)(const Bytes&);
+  };
+  const auto unmarked = [](const Bytes& jpeg) { return jpeg; };
+  const auto called_rgb = [](const Bytes& jpeg) { return with_identifiers(jpeg, "RGB"); };
+  const auto of_adobe = [](const Bytes& jpeg) { return with_adobe(jpeg, 0); };
+  const auto check = [&](const std::string& says, const std::array<Frame, 2>& frames) {
+    CAPTURE(says);
+    DicomFile file = make_dicom(picture, {});
+    std::array<Picture, 2> expected;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const int factor = frames[i].halved ? 2 : 1;
+      const Bytes coded = encode_jpeg(halves[i], {.horizontal = factor, .vertical = factor});
+      CHECK(decode_jpeg_rgb(coded).data != decode_jpeg_components(coded).data);  // the test can tell
+      file.frames[i] = frames[i].marked(coded);
+      const bool is_rgb = says == "RGB" && !frames[i].halved;
+      expected[i] = is_rgb ? decode_jpeg_components(coded) : decode_jpeg_rgb(coded);
+    }
+    file.set.text(0x00280004, "CS", says);
+    const auto slide = Slide::open(folder.write("slide.dcm", file.encode()));
+    const Picture read{128, 64, 3, read_level_rgb(*slide)};
+    CHECK(cut(read, 0, 0, 64, 64).data == expected[0].data);
+    CHECK(cut(read, 64, 0, 64, 64).data == expected[1].data);
+  };
+  check("RGB", {Frame{false, unmarked}, {true, unmarked}});
+  check("RGB", {Frame{false, with_jfif}, {true, with_jfif}});
+  check("RGB", {Frame{true, unmarked}, {false, unmarked}});
+  check("RGB", {Frame{true, with_jfif}, {false, called_rgb}});
+  check("YBR_FULL_422", {Frame{false, called_rgb}, {true, unmarked}});
+  check("YBR_FULL_422", {Frame{true, unmarked}, {false, of_adobe}});
 }
 
 TEST_CASE("DICOM: levels with the same contradiction are one line, and a label's line names it") {

@@ -115,7 +115,7 @@ class ImageReader {
   /// A contradiction is one line, however many levels have it.
   void compare_colours(const std::string& said) {
     std::vector<std::string>& lines = slide_.info.warnings;
-    std::string line = dicom::settle_colour(level_, said, coding_, slide_.files, budget_);
+    std::string line = dicom::compare_colour(level_, said, coding_, slide_.files, budget_);
     if (!line.empty() && std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
   }
 

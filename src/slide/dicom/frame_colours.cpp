@@ -66,13 +66,12 @@ std::string line_of(const std::string& frames, const std::string& said, const ch
   return "its " + frames + ", and PhotometricInterpretation is " + shown_code(said) + ": taken as " + taken;
 }
 
-std::string settle_jpeg(Level& level, const std::string& said, const JpegContent& content) {
+std::string compare_jpeg(const Level& level, const std::string& said, const JpegContent& content) {
   if (content.frame.components != 3) return {};
   constexpr int adobe_rgb = 0, adobe_ycbcr = 1;
   const JpegMarks& marks = content.marks;
   if (level.colour == Colour::rgb && marks.sampled_apart) {
-    level.colour = Colour::ycbcr;
-    return line_of("JPEG frames have subsampled components, which means YCbCr", said, "YCbCr");
+    return line_of("JPEG frames have subsampled components, which means YCbCr", said, "YCbCr");  // by `colour_of_jpeg`
   }
   // Marks that contradict each other say nothing.
   const bool says_ycbcr = marks.jfif || marks.adobe == adobe_ycbcr || marks.sampled_apart;
@@ -96,12 +95,12 @@ bool has_no_transform(std::span<const std::byte> front) {
 
 }  // namespace
 
-std::string settle_colour(Level& level, const std::string& said, const LevelCoding& coding, const SlideFiles& files,
-                          OpenBudget& budget) {
+std::string compare_colour(const Level& level, const std::string& said, const LevelCoding& coding,
+                           const SlideFiles& files, OpenBudget& budget) {
   if (coding.samples != 3) return {};
   if (level.codec == Codec::jpeg) {
     const auto content = parse_head(coding, files, budget, parse_jpeg);
-    return content ? settle_jpeg(level, said, *content) : std::string();
+    return content ? compare_jpeg(level, said, *content) : std::string();
   }
   // YBR_ICT and YBR_RCT are what component transforms give.
   if (level.codec != Codec::jpeg2000 || level.colour != Colour::rgb || !said.starts_with("YBR_")) return {};
