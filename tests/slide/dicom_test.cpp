@@ -126,43 +126,6 @@ TEST_CASE("DICOM: what the slide is") {
   CHECK(oblong->info().mpp_y.value_or(0) == doctest::Approx(0.5));
 }
 
-TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
-  const TemporaryFolder folder;
-  const auto info_of = [&](const std::string& spacing, const char* power) {
-    DicomFile file = make_dicom(picture_for(Codec::jpeg));
-    DicomSet measures;
-    measures.text(0x00280030, "DS", spacing);
-    DicomSet shared;
-    shared.items(0x00289110, {measures});
-    DicomSet path;
-    path.text(0x00480106, "SH", "1");
-    if (*power != 0) path.text(0x00480112, "DS", power);
-    file.set.items(0x52009229, {shared}).items(0x00480105, {path});
-    return Slide::open(folder.write("slide.dcm", file.encode()))->info();
-  };
-  const auto line = [](const std::string& size) {
-    return std::vector{"PixelSpacing (0028,0030) is " + size +
-                       " micrometres, no size of a slide's pixel: it is passed over"};
-  };
-  // Micrometres in place of millimetres.
-  for (const char* spacing : {"0.25\\0.25", "0.00025\\0.25", "0.25\\0.00025"}) {
-    const SlideInfo info = info_of(spacing, "40");
-    CHECK_FALSE(info.mpp);
-    CHECK_FALSE(info.mpp_y);
-    CHECK(info.magnification.value_or(0) == 40.0);
-    CHECK(info.warnings == line("250"));
-  }
-  CHECK(info_of("0.0201\\0.0201", "40").warnings == line("20.1"));
-  CHECK(info_of("0.02\\0.02", "40").mpp.value_or(0) == doctest::Approx(20.0));
-  CHECK(info_of("1e-7\\1e-7", "40").warnings == line("0.0001"));
-  // Of a small power pixels may be larger.
-  CHECK(info_of("0.1\\0.1", "4").mpp.value_or(0) == doctest::Approx(100.0));
-  CHECK(info_of("0.101\\0.101", "4").warnings == line("101"));
-  // Without an objective it may be a picture of the whole glass.
-  CHECK(info_of("0.25\\0.25", "").mpp.value_or(0) == doctest::Approx(250.0));
-  CHECK(info_of("2\\2", "").warnings == line("2000"));
-}
-
 TEST_CASE("DICOM: a series is one slide, whichever of its files is named") {
   const TemporaryFolder folder;
   const Picture picture = picture_for(Codec::jpeg);

@@ -272,6 +272,9 @@ class SeriesOpener {
   /// Both sizes or none: PixelSpacing has both.
   void read_pixel_size(const Instance& instance) {
     slide_.info.magnification = instance.magnification;
+    if (instance.spacings_differ) {
+      slide_.info.warnings.push_back("PixelSpacing (0028,0030) differs between its frames: it is passed over");
+    }
     // Pixels of a scanner are about 10 micrometres divided by the power.
     constexpr double most_by_power = 400.0;
     const double most =

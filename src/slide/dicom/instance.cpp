@@ -16,6 +16,15 @@ constexpr const char* deflated_syntax = "1.2.840.10008.1.2.1.99";
 constexpr const char* big_endian_syntax = "1.2.840.10008.1.2.2";
 
 constexpr Tag per_frame_groups = 0x52009230;
+constexpr Tag pixel_measures = 0x00289110;
+
+/// PixelSpacing, millimetres: between rows, then between columns (PS3.3, 10.7.1.3).
+struct Spacing {
+  double rows = 0.0;
+  double columns = 0.0;
+
+  bool operator==(const Spacing&) const = default;
+};
 
 class InstanceReader {
  public:
@@ -151,43 +160,66 @@ class InstanceReader {
     });
   }
 
-  /// PixelMeasuresSequence, of the functional groups that all frames share.
+  /// The functional groups that all frames share.
   std::uint64_t take_shared(const Element& element) {
-    if (element.tag != 0x00289110) return 0;
-    return reader_.read_items(element, [this](const Extent& item) {
-      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
+    if (element.tag != pixel_measures) return 0;
+    std::optional<Spacing> spacing;
+    const std::uint64_t end = read_measures(element, spacing);
+    set_spacing(spacing);
+    return end;
+  }
+
+  std::uint64_t read_measures(const Element& sequence, std::optional<Spacing>& to) {
+    return reader_.read_items(sequence, [this, &to](const Extent& item) {
+      return reader_.read_data_set(item, [this, &to](const Element& inside) -> std::uint64_t {
         if (inside.tag != 0x00280030) return 0;
-        // Between rows, then between columns (PS3.3, 10.7.1.3).
         const std::vector<double> spacing = reader_.decimal_texts(inside, "PixelSpacing");
         if (spacing.size() != 2) reader_.refuse(inside, "PixelSpacing", "has no two values");
-        if (spacing[0] > 0.0 && spacing[1] > 0.0) {
-          instance_.mm_y = spacing[0];
-          instance_.mm_x = spacing[1];
-        }
+        if (spacing[0] > 0.0 && spacing[1] > 0.0) to = {spacing[0], spacing[1]};
         return 0;
       });
     });
   }
 
-  /// PerFrameFunctionalGroupsSequence. Of frames that go row by row it says nothing new.
+  void set_spacing(const std::optional<Spacing>& spacing) {
+    if (!spacing) return;
+    instance_.mm_y = spacing->rows;
+    instance_.mm_x = spacing->columns;
+  }
+
+  /// PerFrameFunctionalGroupsSequence. Of frames that go row by row it can say nothing new but the size of pixels.
   std::uint64_t read_frames(const Element& sequence) {
-    if (instance_.organisation == "TILED_FULL") return 0;
-    return reader_.read_items(sequence, [this](const Extent& item) {
+    has_positions_ = instance_.organisation != "TILED_FULL";
+    wants_spacing_ = !instance_.mm_x;
+    if (!has_positions_ && !wants_spacing_) return 0;
+    std::optional<Spacing> first;
+    bool is_first = true;
+    const std::uint64_t behind = reader_.read_items(sequence, [this, &first, &is_first](const Extent& item) {
       column_ = row_ = 0;
       has_position_ = false;
+      spacing_.reset();
       const std::uint64_t end =
           reader_.read_data_set(item, [this](const Element& inside) { return take_of_frame(inside); });
-      if (!has_position_) {
-        reader_.refuse("frame " + std::to_string(instance_.positions.size() + 1) +
-                       " has no PlanePositionSlideSequence (0048,021A)");
-      }
-      instance_.positions.emplace_back(column_, row_);
+      if (has_positions_) add_position();
+      if (std::exchange(is_first, false)) first = spacing_;
+      instance_.spacings_differ = instance_.spacings_differ || spacing_ != first;
       return end;
     });
+    if (!instance_.spacings_differ) set_spacing(first);
+    return behind;
+  }
+
+  void add_position() {
+    if (!has_position_) {
+      reader_.refuse("frame " + std::to_string(instance_.positions.size() + 1) +
+                     " has no PlanePositionSlideSequence (0048,021A)");
+    }
+    instance_.positions.emplace_back(column_, row_);
   }
 
   std::uint64_t take_of_frame(const Element& element) {
-    if (element.tag != 0x0048021A) return 0;
+    if (element.tag == pixel_measures && wants_spacing_) return read_measures(element, spacing_);
+    if (element.tag != 0x0048021A || !has_positions_) return 0;
     return reader_.read_items(element, [this](const Extent& item) {
       return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
         if (inside.tag == 0x0048021E) {
@@ -217,6 +249,9 @@ class InstanceReader {
   std::int64_t row_ = 0;
   bool has_position_ = false;
   std::optional<std::string> first_depth_;
+  bool has_positions_ = false;      ///< frames must say where they are
+  bool wants_spacing_ = false;      ///< the groups that frames share don't say it
+  std::optional<Spacing> spacing_;  ///< of the frame that is read
 };
 
 }  // namespace

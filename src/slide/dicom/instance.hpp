@@ -40,6 +40,7 @@ struct Instance {
   std::int64_t optical_paths = 1;
   std::optional<double> mm_x;  ///< size of a pixel, millimetres
   std::optional<double> mm_y;
+  bool spacings_differ = false;  ///< frames say several sizes, or some of them none: there is none then
   std::optional<double> magnification;
   std::uint64_t icc_at = 0;
   std::uint64_t icc_bytes = 0;  ///< 0: no profile

@@ -1,0 +1,98 @@
+#include <doctest/doctest.h>
+
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+#include "slide/dicom_pictures.hpp"
+#include "slide/test_dicom.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace slidestream::test {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("DICOM: frames may say the pixel size, each the same") {
+  const TemporaryFolder folder;
+  // Of each frame in turn; empty: it doesn't say.
+  const auto info_of = [&](const std::vector<std::string>& spacings, const char* shared, bool sparse) {
+    const auto groups = [](DicomSet set, const std::string& spacing) {
+      DicomSet measures;
+      measures.text(0x00280030, "DS", spacing);
+      if (!spacing.empty()) set.items(0x00289110, {measures});
+      return set;
+    };
+    DicomFile file = make_dicom(picture_for(Codec::jpeg), {.sparse = sparse});
+    std::vector<DicomSet> frames;
+    for (int y = 0; y < height; y += 64) {
+      for (int x = 0; x < width; x += 64) {
+        const std::string& spacing = spacings[frames.size() % spacings.size()];
+        frames.push_back(groups(sparse ? dicom_frame_at(x + 1, y + 1) : DicomSet(), spacing));
+      }
+    }
+    file.set.items(0x52009230, frames).items(0x52009229, {groups({}, shared)});
+    return Slide::open(folder.write("slide.dcm", file.encode()))->info();
+  };
+  const Lines differs = {"PixelSpacing (0028,0030) differs between its frames: it is passed over"};
+  const std::string size = "0.0005\\0.00025", other = "0.0005\\0.0005";
+  for (const bool sparse : {false, true}) {
+    CAPTURE(sparse);
+    for (const auto& info : {info_of({size}, "", sparse), info_of({other}, size.c_str(), sparse),
+                             info_of({size, other}, size.c_str(), sparse)}) {
+      CHECK(info.mpp.value_or(0) == doctest::Approx(0.25));
+      CHECK(info.mpp_y.value_or(0) == doctest::Approx(0.5));
+      CHECK(info.warnings == Lines{});
+    }
+    for (const auto& spacings : {Lines{size, other}, {size, size, size, size, size, other}, {size, ""}, {"", size}}) {
+      const SlideInfo info = info_of(spacings, "", sparse);
+      CHECK_FALSE(info.mpp);
+      CHECK_FALSE(info.mpp_y);
+      CHECK(info.warnings == differs);
+    }
+    CHECK_FALSE(info_of({""}, "", sparse).mpp);
+    CHECK(info_of({""}, "", sparse).warnings == Lines{});
+  }
+}
+
+TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
+  const TemporaryFolder folder;
+  const auto info_of = [&](const std::string& spacing, const char* power) {
+    DicomFile file = make_dicom(picture_for(Codec::jpeg));
+    DicomSet measures;
+    measures.text(0x00280030, "DS", spacing);
+    DicomSet shared;
+    shared.items(0x00289110, {measures});
+    DicomSet path;
+    path.text(0x00480106, "SH", "1");
+    if (*power != 0) path.text(0x00480112, "DS", power);
+    file.set.items(0x52009229, {shared}).items(0x00480105, {path});
+    return Slide::open(folder.write("slide.dcm", file.encode()))->info();
+  };
+  const auto line = [](const std::string& size) {
+    return std::vector{"PixelSpacing (0028,0030) is " + size +
+                       " micrometres, no size of a slide's pixel: it is passed over"};
+  };
+  // Micrometres in place of millimetres.
+  for (const char* spacing : {"0.25\\0.25", "0.00025\\0.25", "0.25\\0.00025"}) {
+    const SlideInfo info = info_of(spacing, "40");
+    CHECK_FALSE(info.mpp);
+    CHECK_FALSE(info.mpp_y);
+    CHECK(info.magnification.value_or(0) == 40.0);
+    CHECK(info.warnings == line("250"));
+  }
+  CHECK(info_of("0.0201\\0.0201", "40").warnings == line("20.1"));
+  CHECK(info_of("0.02\\0.02", "40").mpp.value_or(0) == doctest::Approx(20.0));
+  CHECK(info_of("1e-7\\1e-7", "40").warnings == line("0.0001"));
+  // Of a small power pixels may be larger.
+  CHECK(info_of("0.1\\0.1", "4").mpp.value_or(0) == doctest::Approx(100.0));
+  CHECK(info_of("0.101\\0.101", "4").warnings == line("101"));
+  // Without an objective it may be a picture of the whole glass.
+  CHECK(info_of("0.25\\0.25", "").mpp.value_or(0) == doctest::Approx(250.0));
+  CHECK(info_of("2\\2", "").warnings == line("2000"));
+}
+
+}  // namespace slidestream::test
