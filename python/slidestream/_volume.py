@@ -10,7 +10,19 @@ import numpy
 import numpy.typing
 
 from slidestream import _core
-from slidestream._arguments import Path, choice, counted, flag, listed, number, path_text, paths_of, shown, whole
+from slidestream._arguments import (
+    Path,
+    choice,
+    counted,
+    flag,
+    listed,
+    number,
+    one_line,
+    path_text,
+    paths_of,
+    shown,
+    whole,
+)
 from slidestream._arguments import function as check_function
 from slidestream._core import ConfigError, Progress
 from slidestream._map import _array_of, _shape_text
@@ -63,7 +75,7 @@ def segment_volume(
     """Runs ONNX networks over 3-D images, as ``pipeline volume`` does (docs/volumes.md), in this process.
 
     The result has a ``SlideResult`` for each volume: its ``files`` are the labels or the image, and its ``values`` count
-    the voxels of each label.
+    the voxels of each label, or have ``model.clamped``, the share of an image's values that were clamped.
 
     Args:
         volumes: NIfTI files, folders, and ``.list`` or ``.csv`` files.
@@ -112,7 +124,7 @@ def segment_volume(
 class VolumeResult:
     """What ``map_volume`` made of a volume."""
 
-    def __init__(self, path: str, file: pathlib.Path, voxels: Dict[int, int], voxel_mm3: float) -> None:
+    def __init__(self, path: str, file: pathlib.Path, voxels: Dict[int, int], voxel_mm3: float, clamped: float) -> None:
         self.path = path
         """The volume's, as it was named."""
         self.file = file
@@ -121,6 +133,8 @@ class VolumeResult:
         """Of each label; empty of an image."""
         self.mm3 = {label: count * voxel_mm3 for label, count in voxels.items()}
         """Likewise; NaN where the header says no size."""
+        self.clamped = clamped
+        """The share of the function's values that an image has clamped to ``range``; 0 of labels."""
 
     def __repr__(self) -> str:
         return f"VolumeResult({self.path!r}: {counted(len(self.voxels), 'label') if self.voxels else 'an image'})"
@@ -176,7 +190,8 @@ def map_volume(
         spacing: Millimetres between the samples that the function sees. Labels only. Default: the volume's own.
         fill: Value beyond a volume that is smaller than a fragment.
         activation: With ``"mean"`` or ``"blend"``, applied to the values first.
-        range: Values that become 0 and 65,535 with ``"mean"`` and ``"blend"``.
+        range: Values that become 0 and 65,535 with ``"mean"`` and ``"blend"``. What lies beyond is clamped in an image, with
+            a warning (``VolumeResult.clamped`` says how much), and fails the volume with ``"mean"``.
         sample: Of labels. Default: uint16 where there are more than 256 classes, or labels of more than 8 bits.
         ignore: A label that doesn't vote. Default: the largest of ``sample``.
         overwrite: Replaces files that are there.
@@ -231,7 +246,10 @@ def map_volume(
             elif len(planes) != channels:
                 raise ConfigError(f"the function gave {len(planes)} channels, and {channels} before")
             volume.put(int(i), numpy.ascontiguousarray(planes, numpy.float32))
-        results.append(VolumeResult(os.fspath(path), file, volume.write(file), volume.voxel_mm3))
+        results.append(VolumeResult(os.fspath(path), file, volume.write(file), volume.voxel_mm3, volume.clamped))
+        if volume.clamped > 0:
+            logger.warning("%s: the function gave values outside range=; the image has them clamped: %.3g %% of its values",
+                           one_line(os.fspath(path)), 100 * volume.clamped)
     return results
 
 

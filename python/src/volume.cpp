@@ -79,6 +79,9 @@ class Volume {
                                                   : NetworkActivation::none;
     output.low = static_cast<float>(range[0]);
     output.high = static_cast<float>(range[1]);
+    output.called = "the function";
+    output.range_name = "range=";
+    output.activation_name = "activation=";
     sample_ = fusion == "blend" ? ScalarType::float32 : wide ? ScalarType::uint16 : ScalarType::uint8;
     work_.fusion = fusion == "vote"   ? volume::make_vote(*work_.grid, output)
                    : fusion == "mean" ? volume::make_mean(*work_.grid, output)
@@ -100,10 +103,14 @@ class Volume {
     std::map<int, std::uint64_t> counts;
     const std::string begin = volume::label_figure;
     for (const NamedValue& value : work_.result.values) {
+      if (!value.name.starts_with(begin)) continue;
       counts[std::stoi(value.name.substr(begin.size()))] = static_cast<std::uint64_t>(value.value);
     }
     return counts;
   }
+
+  /// The share of the values that the image has clamped; 0 of labels.
+  double clamped() const { return work_.fusion == nullptr ? 0.0 : work_.fusion->clamped_share(); }
 
   double voxel_mm3() const { return work_.header.geometry.voxel_mm3(); }
 
@@ -144,6 +151,7 @@ void bind_volume(nb::module_& module) {
            nb::kw_only(), nb::arg("path"), nb::arg("fragment"), nb::arg("grid"), nb::arg("spacing"), nb::arg("fill"))
       .def_prop_ro("count", &Volume::count)
       .def_prop_ro("voxel_mm3", &Volume::voxel_mm3)
+      .def_prop_ro("clamped", &Volume::clamped)
       .def("cut", &Volume::cut, nb::arg("fragment"))
       .def("begin", &Volume::begin, nb::kw_only(), nb::arg("fusion"), nb::arg("labels"), nb::arg("channels"),
            nb::arg("wide"), nb::arg("ignore").none(), nb::arg("activation"), nb::arg("range"))

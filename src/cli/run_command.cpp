@@ -145,13 +145,14 @@ void warn_of_clipped(const SpectrumSums& sums) {
       sums.clipped, sums.values);
 }
 
-void warn_of_clamped(const Config& config, std::size_t slides, double most) {
+/// \param input  "slide" or "volume"
+void warn_of_clamped(const Config& config, std::size_t slides, double most, const std::string& input = "slide") {
   if (slides == 0) return;
   const Network* const network = config.model.network.get();
   spdlog::warn("{} gave values outside {} on {}; the image has them clamped: {:.3g} % of its values{}",
                network != nullptr ? network->called() : "the network",
                network != nullptr ? network->setting_name("range") : "model.range",
-               slides == 1 ? "a slide" : std::to_string(slides) + " slides", most * 100.0,
+               slides == 1 ? "a " + input : std::to_string(slides) + " " + input + "s", most * 100.0,
                slides == 1 ? "" : " at most (model.clamped in slides.csv)");
 }
 
@@ -204,7 +205,7 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   }
   const Corpus& corpus = archive.corpus();
   warn_of_clipped(corpus.sums);
-  warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped);
+  warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped, options.work != nullptr ? "volume" : "slide");
   warn_of_saturated(config, corpus.saturated_slides, corpus.most_saturated);
   // A limit that is reached by the last slides has stopped nothing.
   const std::size_t left = archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);

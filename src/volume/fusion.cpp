@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
@@ -18,13 +19,13 @@ constexpr int whole_weight = 256;
 constexpr int weight_bits = 24;  ///< of three axes
 constexpr float most_sample = 65535.0F;
 
-[[noreturn]] void fail_at(const Extent& fragment, std::int64_t voxel, const std::string& what,
-                          const std::string& expected = "finite numbers") {
+[[noreturn]] void fail_at(const FragmentOutput& output, const Extent& fragment, std::int64_t voxel,
+                          const std::string& what, const std::string& expected = "finite numbers") {
   const std::int64_t x = voxel % fragment[2];
   const std::int64_t y = voxel / fragment[2] % fragment[1];
   const std::int64_t z = voxel / fragment[2] / fragment[1];
-  throw Error("the network gives " + what + " at z, y, x = " + std::to_string(z) + ", " + std::to_string(y) + ", " +
-              std::to_string(x) + " of the fragment; expected " + expected);
+  throw Error(std::string(output.called) + " gives " + what + " at z, y, x = " + std::to_string(z) + ", " +
+              std::to_string(y) + ", " + std::to_string(x) + " of the fragment; expected " + expected);
 }
 
 void check_values(std::span<const float> values, const FragmentGrid& grid, int channels) {
@@ -85,7 +86,7 @@ class Vote final : public Fusion {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const float value = values[i];
       if (!(value >= 0.0F && value <= most) || value != std::floor(value)) {
-        fail_at(grid_.fragment(), static_cast<std::int64_t>(i),
+        fail_at(output_, grid_.fragment(), static_cast<std::int64_t>(i),
                 "the label " + to_toml_number(static_cast<double>(value)),
                 "a whole number from 0 to " + std::to_string(output_.most_label));
       }
@@ -104,7 +105,7 @@ class Vote final : public Fusion {
         for (std::size_t i = 0; i < count; ++i) {
           // 0 for every finite number.
           if (from[i] - from[i] != 0.0F) {
-            fail_at(grid_.fragment(), static_cast<std::int64_t>(first + i),
+            fail_at(output_, grid_.fragment(), static_cast<std::int64_t>(first + i),
                     "no finite number in channel " + std::to_string(channel));
           }
           if (channel > 0 && !(from[i] > largest[i])) continue;
@@ -149,9 +150,9 @@ class Vote final : public Fusion {
   std::array<std::vector<std::vector<PlaceInFragment>>, 3> at_;
 };
 
-/// Values as samples from 0 to 65,535: fragment x channels. \throws Error
-void map_fragment(std::span<std::uint16_t> samples, std::span<const float> values, const FragmentGrid& grid,
-                  const FragmentOutput& fragment_output, bool clamps) {
+/// Values as samples from 0 to 65,535: fragment x channels. \return values outside the range. \throws Error
+std::int64_t map_fragment(std::span<std::uint16_t> samples, std::span<const float> values, const FragmentGrid& grid,
+                          const FragmentOutput& fragment_output, bool clamps) {
   NetworkOutput output;
   output.kind = clamps ? NetworkOutput::Kind::image : NetworkOutput::Kind::classes;
   output.channels = fragment_output.channels;
@@ -160,13 +161,15 @@ void map_fragment(std::span<std::uint16_t> samples, std::span<const float> value
   output.high = fragment_output.high;
   const std::int64_t voxels = count_of(grid.fragment());
   const MappedValues seen = map_values(samples.data(), values.data(), voxels, output);
-  if (seen.not_finite >= 0) fail_at(grid.fragment(), seen.not_finite % voxels, "no finite number");
+  if (seen.not_finite >= 0) fail_at(fragment_output, grid.fragment(), seen.not_finite % voxels, "no finite number");
   if (!seen.sound(output)) {
-    throw Error("the network gives values from " + to_toml_number(static_cast<double>(seen.least)) + " to " +
-                to_toml_number(static_cast<double>(seen.largest)) + ", and model.range is " +
-                to_toml_number(static_cast<double>(output.low)) + " to " +
-                to_toml_number(static_cast<double>(output.high)) + "; set model.range or model.activation");
+    throw Error(
+        std::string(fragment_output.called) + " gives values from " + to_toml_number(static_cast<double>(seen.least)) +
+        " to " + to_toml_number(static_cast<double>(seen.largest)) + ", and " + fragment_output.range_name + " is " +
+        to_toml_number(static_cast<double>(output.low)) + " to " + to_toml_number(static_cast<double>(output.high)) +
+        "; set " + fragment_output.range_name + " or " + fragment_output.activation_name);
   }
+  return seen.outside;
 }
 
 class Mean final : public Fusion {
@@ -299,7 +302,8 @@ class Blend final : public Fusion {
   void put(std::size_t fragment, std::span<const float> values) override {
     check_values(values, grid_, 1);
     std::vector<std::uint16_t> samples(values.size());
-    map_fragment(samples, values, grid_, output_, true);
+    clamped_ += map_fragment(samples, values, grid_, output_, true);
+    values_ += static_cast<std::int64_t>(values.size());
     kept_[fragment] = std::move(samples);
   }
 
@@ -312,6 +316,11 @@ class Blend final : public Fusion {
         *to++ = static_cast<float>(low + static_cast<double>(blended(z, y, x)) * step);
       }
     }
+  }
+
+  double clamped_share() const noexcept override {
+    const std::int64_t values = values_.load();
+    return values == 0 ? 0.0 : static_cast<double>(clamped_.load()) / static_cast<double>(values);
   }
 
  private:
@@ -346,6 +355,8 @@ class Blend final : public Fusion {
   FragmentOutput output_;
   std::vector<std::vector<std::uint16_t>> kept_;  ///< samples by fragment
   std::array<std::vector<AxisWeights>, 3> at_;
+  std::atomic<std::int64_t> values_ = 0;   ///< that were put
+  std::atomic<std::int64_t> clamped_ = 0;  ///< of those
 };
 
 }  // namespace

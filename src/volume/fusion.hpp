@@ -26,6 +26,9 @@ struct FragmentOutput {
   NetworkActivation activation = NetworkActivation::none;  ///< `MeanFusion`
   float low = 0.0F;  ///< value that becomes 0, and `high` becomes 65,535: `MeanFusion` and `BlendFusion`
   float high = 1.0F;
+  const char* called = "the network";  ///< what computes, for messages
+  const char* range_name = "model.range";
+  const char* activation_name = "model.activation";
 };
 
 /// Puts the fragments of one volume together. Thread-safe: `put` for different fragments; then `plane`, once all
@@ -41,6 +44,9 @@ class Fusion {
   virtual void plane(std::int64_t z, std::span<std::uint16_t> labels) const;
   /// One plane of an image, y by x; of a fusion that gives an image.
   virtual void plane(std::int64_t z, std::span<float> image) const;
+  /// The share of the values that were put, after the activation, which the image has clamped to the range. 0 of a
+  /// fusion that gives labels.
+  virtual double clamped_share() const noexcept { return 0.0; }
 };
 
 /// The label of most fragments, the lowest of equals. A fragment's own label of a voxel is the channel with the largest

@@ -42,6 +42,7 @@ void make_image(VolumeWork& work) {
   const std::span<float> all(reinterpret_cast<float*>(work.made.data()), static_cast<std::size_t>(count_of(volume)));
   for_planes(volume,
              [&](std::int64_t z) { work.fusion->plane(z, all.subspan(static_cast<std::size_t>(z) * plane, plane)); });
+  work.result.values.push_back({clamped_figure, work.fusion->clamped_share()});
 }
 
 void make_labels(VolumeWork& work, ScalarType sample) {

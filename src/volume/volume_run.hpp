@@ -19,6 +19,8 @@ class VolumeNetworks;
 
 /// Figures of results that count the voxels of a label: this and the label.
 inline constexpr const char* label_figure = "volume.voxels.";
+/// A figure of a volume's image: the share of the values that it has clamped to the range, as of slides' images.
+inline constexpr const char* clamped_figure = "model.clamped";
 
 /// Files of volumes end in .nii or .nii.gz. Folders are searched for them, with subfolders, in bytewise order; hidden
 /// ones and those with a run's ledger are passed over. Lists and CSV files name volumes as they name slides.

@@ -50,8 +50,25 @@ def test_labels_scores_and_images_are_those_of_the_whole(head, tmp_path):
         _, labels = mapped(head, tmp_path / fusion, scores, fusion=fusion)
         numpy.testing.assert_array_equal(labels, (whole >= 200).astype("u1") + (whole >= 500))
     made, image = mapped(head, tmp_path / "image", lambda part: part * 2, fusion="blend", range=(0, 4000))
-    assert made.voxels == {} and image.dtype == numpy.float32
+    assert made.voxels == {} and image.dtype == numpy.float32 and made.clamped == 0
     numpy.testing.assert_allclose(image, whole * 2.0, atol=4000 / 65535)
+
+
+def test_values_that_an_image_clamps_are_counted_and_told(head, tmp_path, caplog):
+    given = []
+
+    def same(part):
+        given.append(part.copy())
+        return part
+
+    with caplog.at_level("WARNING", logger="slidestream"):
+        made, image = mapped(head, tmp_path / "out", same, fusion="blend", range=(0, 300))
+    share = float(((numpy.stack(given) < 0) | (numpy.stack(given) > 300)).mean())
+    assert 0 < share < 1 and made.clamped == pytest.approx(share) and image.max() == 300
+    assert (f"head.nii.gz: the function gave values outside range=; the image has them clamped: {100 * share:.3g} % of its "
+            "values") in caplog.text
+    with pytest.raises(ss.SlideError, match="the function gives values .* range= is 0.0 to 1.0; set range= or activation="):
+        mapped(head, tmp_path / "mean", lambda part: numpy.stack([part, part]), fusion="mean")
 
 
 def test_a_function_of_another_spacing_sees_that(head, tmp_path):

@@ -198,6 +198,45 @@ TEST_CASE("scores outside the range are refused, and those of an activation aren
   CHECK(all_planes<std::uint16_t>(*fusion, grid.volume()) == std::vector<std::uint16_t>{0, 0, 0, 0, 1, 1, 1, 1});
 }
 
+TEST_CASE("an image counts the values that it clamps, which other fusions don't") {
+  const FragmentGrid grid({2, 2, 3}, {2, 2, 2}, {1, 1, 2});
+  FragmentOutput output;
+  output.high = 4.0F;
+  const auto image = make_blend(grid, output, StitchWeights::tent);
+  CHECK(image->clamped_share() == 0.0);
+  image->put(1, std::vector<float>{0, 1, 2, 3, 4, 0, 0, 0});
+  CHECK(image->clamped_share() == 0.0);
+  image->put(0, std::vector<float>{-1, 1, 2, 3, 4, 5, 0, 9});
+  CHECK(image->clamped_share() == 3.0 / 16.0);
+  output.activation = NetworkActivation::sigmoid;
+  output.high = 1.0F;
+  const auto probabilities = make_blend(grid, output, StitchWeights::tent);
+  probabilities->put(0, std::vector<float>{-9, 1, 2, 3, 4, 5, 0, 9});
+  CHECK(probabilities->clamped_share() == 0.0);
+  output.labels = true;
+  const auto labels = make_vote(grid, output);
+  labels->put(0, std::vector<float>{0, 1, 2, 3, 4, 5, 0, 9});
+  CHECK(labels->clamped_share() == 0.0);
+}
+
+TEST_CASE("messages name what computes and its settings as their user does") {
+  const FragmentGrid grid({1, 1, 2}, {1, 1, 2}, {1, 1, 1});
+  FragmentOutput output;
+  output.called = "the function";
+  output.range_name = "range=";
+  output.activation_name = "activation=";
+  output.channels = 2;
+  CHECK_THROWS_WITH_AS(
+      make_mean(grid, output)->put(0, std::vector<float>{0, 9, 0, 0}),
+      "the function gives values from 0.0 to 9.0, and range= is 0.0 to 1.0; set range= or activation=", Error);
+  output.channels = 1;
+  output.labels = true;
+  CHECK_THROWS_WITH_AS(make_vote(grid, output)->put(0, std::vector<float>{0, 0.5F}),
+                       "the function gives the label 0.5 at z, y, x = 0, 0, 1 of the fragment; expected a whole number "
+                       "from 0 to 255",
+                       Error);
+}
+
 /// The definition of the weights of one axis: fragments by sample.
 std::vector<std::map<std::int64_t, std::uint64_t>> plain_weights(const FragmentAxis& axis, StitchWeights weights) {
   std::vector<std::map<std::int64_t, std::uint64_t>> at;

@@ -143,6 +143,24 @@ class Exact(Volumes):
                                              Model([file]).blend(self.values(scan), -0.5, 0.75))
         self.assertFalse((out / "labels.csv").exists())
 
+    def test_values_that_an_image_clamps_are_counted_and_told(self):
+        file = network(self.folder / "clamped.onnx", seed=9, channels=1)
+        for low, high in ((-0.1, 0.1), (-1e6, 1e6)):
+            out = self.folder / f"clamped{high}"
+            done = self.must(*self.scans, "--networks", file, "--fusion", "blend", "-o", out,
+                             *settings(f"model.range=[{low},{high}]"))
+            rows = {row["path"]: float(row["model.clamped"]) for row in self.table(out)}
+            shares = []
+            for scan in self.scans:
+                given = numpy.stack([values for _, _, values in Model([file]).fragments(self.values(scan))])
+                outside = (given < numpy.float32(low)) | (given > numpy.float32(high))
+                shares.append(outside.mean())
+                self.assertAlmostEqual(rows[str(scan)], outside.mean(), delta=1e-5)
+            told = (f"the network gave values outside model.range on {len(self.scans)} volumes; the image has them clamped: "
+                    f"{100 * max(shares):.3g} % of its values at most (model.clamped in slides.csv)")
+            self.assertEqual(told in done.stderr, high < 1, done.stderr)
+            self.assertEqual("has them clamped" in done.stderr, high < 1, done.stderr)
+
 
 class Same(Volumes):
     def test_threads_order_memory_and_volumes_in_flight_change_no_byte(self):
