@@ -35,7 +35,7 @@ _FILES = (".ome.tif", ".ome.tiff", ".tif", ".tiff", ".ome.zarr", ".zarr", ".dzi"
 # What nobody calls a folder.
 _OTHER_FILES = (".png", ".jpg", ".jpeg", ".jp2", ".svs", ".ndpi", ".mrxs", ".npy", ".npz", ".hdf5", ".csv", ".bmp", ".webp", ".gif")
 _FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
-# What values of an image stand for, by the type of its numbers: the largest is white.
+# Scores of classes, by the type of their numbers: what the largest stands for.
 _WHITE = {"uint8": 255.0, "uint16": 65535.0}
 # The largest sample.
 _MOST = {"uint8": 255, "uint16": 65535}
@@ -158,6 +158,9 @@ def _check_gift(values: numpy.typing.NDArray[Any], function: _Function, output: 
 
 def _check_whole(values: numpy.typing.NDArray[Any], most: int, what: str) -> None:
     """That whole numbers are samples of the image as they are. Raises ValueError."""
+    limits = numpy.iinfo(values.dtype)
+    if limits.min >= 0 and limits.max <= most:
+        return
     if values.size and (values.min() < 0 or values.max() > most):
         wider = f' (sample="uint16": 0 to {_MOST["uint16"]})' if most < _MOST["uint16"] else ""
         raise ValueError(f"the function gave {values.dtype} from {values.min()} to {values.max()}; {what} are 0 to {most}{wider}")
@@ -252,8 +255,8 @@ def map(
             Scores of classes (logits) need softmax: a sigmoid makes those above about 11.8 equal. With it ``range`` is (0, 1).
         range: Values that become 0 and the largest of ``sample``. What lies beyond is clamped in an image
             (``model.clamped`` in ``slides.csv`` says how much), and fails the slide in classes without ``activation``.
-            Default: the whole range of an array of uint8 or uint16, else (0, 1). Other whole numbers (int8, int32,
-            int64) are then samples as they are; what doesn't fit fails the slide.
+            Default: whole numbers are samples of an image as they are, and what doesn't fit ``sample`` fails the slide;
+            fractions are (0, 1). Of classes it is the whole range of an array of uint8 or uint16, else (0, 1).
         sample: Of the image that is written. Default: uint16 for an array of that, else uint8.
         ignore: Label of pixels without a computed tile, of classes and labels; the slide fails if the function gives it.
             Default: 255.
@@ -343,8 +346,8 @@ def map(
     if kind == "labels" and range is not None:
         raise ConfigError(f"range is {range}; labels have none")
     # Whole numbers that nothing else is said of are samples as they are.
-    exact = kind == "labels" or (kind == "image" and range is None and first.dtype.kind in "iu" and first.dtype.name not in _WHITE)
-    guessed = range is None and kind == "image" and first.dtype.name not in _WHITE and not exact
+    exact = kind == "labels" or (kind == "image" and range is None and first.dtype.kind in "iu")
+    guessed = range is None and kind == "image" and not exact
     if exact:
         range = (0.0, float(_MOST[sample]))
     elif range is None:

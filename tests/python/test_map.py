@@ -589,3 +589,29 @@ def test_whole_numbers_are_samples_as_they_are(slide, tmp_path, dtype):
     assert numpy.array_equal(pixels_of(tmp_path / "a.ome.tif"), whole.read_region((0, 0), 0, whole.dimensions))
     with pytest.raises(ss.SlideError, match="samples are 0 to 255"):
         ss.map(slide, lambda pixels: pixels.astype(dtype) - 1, tile=512, out=tmp_path / "b.ome.tif")
+
+
+def samples_of(file):
+    """An image's level 0 as tifffile reads it, height x width x channels."""
+    samples = pytest.importorskip("tifffile").imread(file)
+    return numpy.moveaxis(samples, numpy.argmin(samples.shape), -1)
+
+
+@pytest.mark.parametrize("dtype, sample, most", [("uint8", "uint16", 255), ("uint16", "uint8", 255), ("uint16", "uint16", 700)])
+def test_uint8_and_uint16_are_samples_as_they_are_in_images_of_either(slide, tmp_path, dtype, sample, most):
+    def spread(pixels):
+        return (pixels.astype("uint32") * most // 255).astype(dtype)
+
+    ss.map(slide, spread, tile=512, out=tmp_path / "a.ome.tif", sample=sample, image={"compression": "none"})
+    made = samples_of(tmp_path / "a.ome.tif")
+    assert made.dtype.name == sample and numpy.array_equal(made, spread(pixels_of(slide)))
+
+
+def test_uint16_that_does_not_fit_uint8_fails_the_slide_and_a_range_scales_it(slide, tmp_path):
+    with pytest.raises(ss.SlideError, match="the function gave uint16 from 0 to 300; samples are 0 to 255 .sample=.uint16."):
+        ss.map(slide, lambda pixels: (pixels > 99).astype("uint16") * 300, tile=512, out=tmp_path / "a.ome.tif", sample="uint8")
+    for dtype, sample, range_, factor in (("uint16", "uint8", (0, 65535), 257), ("uint8", "uint16", (0, 255), 1)):
+        ss.map(slide, lambda pixels: pixels.astype(dtype) * numpy.array(factor, dtype), tile=512, out=tmp_path / f"{dtype}.ome.tif",
+               sample=sample, range=range_, image={"compression": "none"})
+    assert numpy.array_equal(samples_of(tmp_path / "uint16.ome.tif"), pixels_of(slide))
+    assert numpy.array_equal(samples_of(tmp_path / "uint8.ome.tif"), pixels_of(slide).astype("uint16") * 257)
