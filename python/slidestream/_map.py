@@ -184,6 +184,17 @@ def _range_of(values: object) -> Tuple[float, float]:
     return number("range", black), number("range", white)
 
 
+def _name_of(function: Callable[[Any], Any], in_folder: bool) -> str:
+    """What a function is called in results. Raises ConfigError where a folder could take it for another."""
+    own = getattr(function, "__qualname__", None)
+    named = function if isinstance(own, str) and hasattr(function, "__module__") else type(function)
+    nameless = named is not function or named.__qualname__.endswith("<lambda>")
+    if in_folder and nameless:
+        what = "<lambda>" if named is function else f"an object of {shown(named.__qualname__)}"
+        raise ConfigError(f"the function has no name of its own ({what}): give name=, by which results in a folder know it")
+    return f"{named.__module__}.{named.__qualname__}"
+
+
 def map(
     slides: Union[Path, Iterable[Path]],
     function: Callable[[Any], Any],
@@ -267,6 +278,8 @@ def map(
         framework: Whose arrays the function gets. Default: ``"torch"`` for a ``torch.nn.Module`` (which is called
             without gradients), else ``"numpy"``. Memory is shared, on the host.
         name: Of the function, in results; a run in a folder only goes on with one of the same name. Default: its own.
+            A lambda, a ``functools.partial`` and an object that can be called, such as a ``torch.nn.Module``, have none:
+            with a folder they need ``name``.
         config, on_progress, progress, fresh, retry_failed, overwrite, max_failures, shard, shard_by: As in ``run``.
         **sections: A dict of keys for each section of the configuration, such as ``image={"quality": 90}`` and
             ``stitch={"weights": "cosine"}``.
@@ -303,8 +316,7 @@ def map(
         raise ConfigError(f"tissue_share is {tissue_share}; expected 0 to 1")
     if range is not None:
         range = _range_of(range)
-    if name is not None:
-        plain_text("name", name)
+    name = _name_of(function, not to_file) if name is None else plain_text("name", name)
     if not 1 <= tile <= 8192 or not 1 <= batch <= 4096:
         raise ConfigError(f"tile is {tile} and batch is {batch}; expected 1 to 8192, and 1 to 4096")
     _core.require_memory(batch * tile * tile * 3, "a batch")
@@ -352,9 +364,6 @@ def map(
         range = (0.0, float(_MOST[sample]))
     elif range is None:
         range = (0.0, _WHITE.get(first.dtype.name, 1.0))
-    if name is None:
-        named = function if hasattr(function, "__qualname__") and hasattr(function, "__module__") else type(function)
-        name = f"{named.__module__}.{named.__qualname__}"
     model = {"tile": tile, "overlap": overlap, "batch": batch, "mpp": 0.0 if mpp is None else mpp,
              "output": kind, "activation": activation, "range": [0.0, 0.0] if kind == "labels" else list(range), "sample": sample,
              "where": "tissue" if tissue else "all", "tissue_share": tissue_share, "batches": batches,

@@ -117,7 +117,7 @@ def test_names_of_any_bytes(slide, tmp_path):
     odd = folder + b"/odd \xff\n.svs"
     shutil.copy(slide, odd)
     for result in (ss.run(odd), ss.run([odd], out=folder + b"/out \xff"),
-                   ss.map([odd], lambda pixels: pixels, tile=512, out=folder + b"/map \xff")):
+                   ss.map([odd], lambda pixels: pixels, tile=512, out=folder + b"/map \xff", name="same")):
         assert [(os.fsencode(found.path), found.done) for found in result] == [(odd, True)]
         assert "\n" not in repr(result.slides[0])
     ss.map(odd, lambda pixels: pixels, tile=512, out=folder + b"/\xfe.ome.tif")

@@ -242,7 +242,8 @@ def test_vectors_are_features(slide, tmp_path):
     expected = [region.read_region(place, 0, 128).mean(axis=(0, 1)).astype(numpy.float32) for place in coords]
     assert len(coords) == 54 and numpy.array_equal(features, numpy.stack(expected))
     # Of tissue alone, at another resolution, into a folder.
-    result = ss.map([slide], lambda pixels: pixels.mean(axis=(1, 2)), tile=32, mpp=1.2, tissue=True, out=tmp_path / "all")
+    result = ss.map([slide], lambda pixels: pixels.mean(axis=(1, 2)), tile=32, mpp=1.2, tissue=True, out=tmp_path / "all",
+                    name="means")
     with h5py.File(result.slides[0].files[0]) as file:
         assert 0 < len(file["coords"]) < 98
     assert result.slides[0].files == [tmp_path / "all" / "features" / "jpeg420.h5"]
@@ -346,7 +347,7 @@ def test_messages_of_any_characters_fail_one_slide(slide, tmp_path, text):
 ])
 def test_what_cannot_be_put_together_is_refused_at_once(slide, tmp_path, function, message):
     with pytest.raises(ss.ConfigError, match=message):
-        ss.map(slide, function, tile=64, batch=4, out=tmp_path / "out")
+        ss.map(slide, function, tile=64, batch=4, out=tmp_path / "out", name="wrong")
     assert not os.listdir(tmp_path)
 
 
@@ -487,6 +488,31 @@ def test_numbers_of_another_range_than_the_usual_one_are_told(slide, tmp_path, c
         result = ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, out=tmp_path / "c.ome.tif")
     assert caplog.text.count("without range= all from 1 on is white") == 1
     assert repr(result) == "MapResult(1 slide, 0 failed)" and result[0].done
+
+
+def test_a_folder_wants_a_name_of_functions_that_have_none(slide, tmp_path):
+    class Halves:
+        def __call__(self, pixels):
+            return pixels // 2
+
+        def halve(self, pixels):
+            return pixels // 2
+
+    def same(pixels):
+        return pixels
+
+    keywords = {"tile": 512, "batch": 2}
+    for function, what in ((lambda pixels: pixels, "<lambda>"), (functools.partial(same), "an object of 'partial'"),
+                           (Halves(), "an object of '.*Halves'")):
+        with pytest.raises(ss.ConfigError, match=rf"^the function has no name of its own \({what}\): give name=, by which"):
+            ss.map(slide, function, out=tmp_path / "out", **keywords)
+        assert list(tmp_path.iterdir()) == []
+    ss.map(slide, lambda pixels: 255 - pixels, out=tmp_path / "a.ome.tif", **keywords)
+    for i, function in enumerate((same, Halves().halve)):
+        assert ss.map(slide, function, out=tmp_path / str(i), **keywords)[0].done
+    assert ss.map(slide, lambda pixels: pixels, out=tmp_path / "out", name="same", **keywords)[0].done
+    with pytest.raises(ss.Error, match="inverse"):
+        ss.map(slide, lambda pixels: 255 - pixels, out=tmp_path / "out", name="inverse", **keywords)
 
 
 def test_a_name_that_is_no_folders_is_refused(slide, tmp_path):
