@@ -177,6 +177,9 @@ def _corners(coords: Any, slides: int, one_path: bool) -> List[numpy.typing.NDAr
     """Positions as one array per slide. Raises ConfigError."""
 
     def checked(values: Any, what: str) -> numpy.typing.NDArray[numpy.int64]:
+        rows = values if isinstance(values, (list, tuple)) else ()
+        if numpy.ma.is_masked(values) or any(numpy.ma.is_masked(row) for row in rows):
+            raise _core.ConfigError(f"{what} is an array with masked values; leave these out: numpy.ma.compress_rows({what})")
         try:
             array = numpy.asarray(values)
         except (TypeError, ValueError):

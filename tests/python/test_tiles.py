@@ -154,6 +154,8 @@ def test_bad_arguments_are_refused_at_once(slide):
         "device='tpu'": "device is 'tpu'",
         "mpp=-1": "mpp is -1",
         "coords=[1, 2]": r"coords has the shape \(2,\) and type int64; expected N x 2 integers",
+        "coords=numpy.ma.array([[3, 4], [1, 2]], mask=[[0, 0], [1, 0]])": "coords is an array with masked values; leave these out",
+        "coords=[numpy.ma.array([3, 4], mask=[0, 1])]": "coords is an array with masked values; leave these out",
         "coords=[[1.5, 2.0]]": "type float64; expected N x 2 integers",
         "coords=[[1, 2]], step=5": "step has no meaning beside coords",
         "coords=[[1, 2]], tissue=True": "tissue has no meaning beside coords",
@@ -164,6 +166,9 @@ def test_bad_arguments_are_refused_at_once(slide):
             ss.tiles(slide, **eval(f"dict({keywords})"))
     with pytest.raises(ss.ConfigError, match="coords holds 1 arrays for 2 paths"):
         ss.tiles([slide, slide], coords=[[[0, 0]]])
+    with pytest.raises(ss.ConfigError, match=r"coords\[1\] is an array with masked values"):
+        ss.tiles([slide, slide], coords=[[[0, 0]], numpy.ma.array([[1, 2]], mask=True)])
+    assert len(list(ss.tiles(slide, coords=numpy.ma.array([[1, 2]])))) == 1
     with pytest.raises(ss.SlideError, match=r"position 0 is \(-1, 0\); expected one inside of 1100 x 724"):
         next(iter(ss.tiles(slide, coords=[[-1, 0]])))
     for index, of in ((2, 2), (-1, 2), ("a", 2), (0, None), (0, 2**31 - 1)):
