@@ -26,6 +26,8 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
+# As the program has it.
+_MOST_SHARDS = 1_000_000
 # Options of the program that take no value.
 _FLAGS = ("fresh", "retry-failed", "overwrite")
 
@@ -189,12 +191,28 @@ def plain_text(name: str, value: object) -> str:
 
 
 def shard_of(shard: Tuple[int, int]) -> Tuple[int, int]:
-    """(i, n), of which ranges are checked by who uses it. Raises ConfigError."""
+    """(i, n). Raises ConfigError."""
     try:
         i, n = shard
-        return whole("i", i), whole("n", n)
+        i, n = whole("i", i), whole("n", n)
+        if 0 <= i < n <= _MOST_SHARDS:
+            return i, n
     except (TypeError, ValueError, ConfigError):
-        raise ConfigError(f"shard is {shown(shard)}; expected (i, n) with 0 <= i < n") from None
+        pass
+    raise ConfigError(f"shard is {shown(shard)}; expected (i, n) with i from 0 to n - 1, and n from 1 to {_MOST_SHARDS}") from None
+
+
+def low_and_high(name: str, values: object) -> Tuple[float, float]:
+    """Two finite numbers of which the first is smaller. Raises ConfigError."""
+    expected = "expected (low, high), two finite numbers with low < high"
+    try:
+        low, high = () if isinstance(values, (str, bytes)) else values  # type: ignore[misc]
+        low, high = number(name, low), number(name, high)
+    except (TypeError, ValueError, ConfigError):
+        raise ConfigError(f"{name} is {shown(values)}; {expected}") from None
+    if not low < high:
+        raise ConfigError(f"{name} is {shown(values)}; {expected}")
+    return low, high
 
 
 def device_number(device: object) -> Optional[int]:

@@ -18,6 +18,7 @@ from slidestream._arguments import (
     choice,
     counted,
     flag,
+    low_and_high,
     micrometres,
     number,
     one_line,
@@ -153,6 +154,8 @@ def _check_gift(values: numpy.typing.NDArray[Any], function: _Function, output: 
         raise ConfigError(f"{for_batch}; expected labels: one channel of whole numbers")
     if height != width or tile % height != 0:
         raise ConfigError(f"{for_batch}; expected squares whose side divides the tiles'")
+    if not 1 <= channels <= 16:
+        raise ConfigError(f"{for_batch}; expected 1 to 16 channels, and it has {channels}")
     return kind
 
 
@@ -173,15 +176,6 @@ def _sets_model(file: Any) -> bool:
             return re.search(r"^\s*(\[\s*model\s*[].]|model\s*[.=])", text.read(), re.MULTILINE) is not None
     except (OSError, ValueError):
         return False
-
-
-def _range_of(values: object) -> Tuple[float, float]:
-    """Black and white. Raises ConfigError."""
-    try:
-        black, white = values  # type: ignore[misc]
-    except (TypeError, ValueError):
-        raise ConfigError(f"range is {shown(values)}; expected (black, white)") from None
-    return number("range", black), number("range", white)
 
 
 def _name_of(function: Callable[[Any], Any], in_folder: bool) -> str:
@@ -315,10 +309,12 @@ def map(
     if not 0 <= tissue_share <= 1:
         raise ConfigError(f"tissue_share is {tissue_share}; expected 0 to 1")
     if range is not None:
-        range = _range_of(range)
+        range = low_and_high("range", range)
     name = _name_of(function, not to_file) if name is None else plain_text("name", name)
     if not 1 <= tile <= 8192 or not 1 <= batch <= 4096:
         raise ConfigError(f"tile is {tile} and batch is {batch}; expected 1 to 8192, and 1 to 4096")
+    if not 0 <= overlap <= tile // 2:
+        raise ConfigError(f"overlap is {overlap}; expected 0 to {tile // 2}, half of tile")
     _core.require_memory(batch * tile * tile * 3, "a batch")
     called = _Function(function, framework, layout_name)
     if flag("labels", labels):
@@ -337,6 +333,9 @@ def map(
         raise ConfigError(f"the function gave {_shape_text(first)}: one channel, so class 0 would be everywhere; give a mask of "
                           'bool, or output="image"')
     scale = 1 if kind == "vector" else tile // planes.shape[2]
+    if overlap % scale != 0:
+        raise ConfigError(f"overlap is {overlap}, and the function gave {_shape_text(first)}, 1/{scale} as large as tiles; "
+                          f"expected a multiple of {scale}")
     activation = choice("activation", activation, ("none", "softmax", "sigmoid"))  # type: ignore[assignment]
     if activation != "none":
         if kind in ("vector", "labels"):

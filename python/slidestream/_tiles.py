@@ -157,7 +157,8 @@ class Tiles:
         for instance a data loader's worker. Raises ConfigError."""
         shard, shards = self._keywords["shard"], self._keywords["shards"]
         if not 0 <= whole("index", index) < whole("of", of) or shards * of >= 2**31:
-            raise _core.ConfigError(f"shard is ({index}, {of}); expected (i, n) with 0 <= i < n")
+            raise _core.ConfigError(f"index is {shown(index)} and of is {shown(of)}; expected index from 0 to of - 1, and less "
+                                    "than 2^31 pieces in all")
         return Tiles(self.paths, {**self._keywords, "shard": shard * of + index, "shards": shards * of}, self._copy, self._device)
 
 

@@ -16,6 +16,7 @@ from slidestream._arguments import (
     counted,
     flag,
     listed,
+    low_and_high,
     number,
     one_line,
     path_text,
@@ -207,9 +208,7 @@ def map_volume(
     sizes = {"fragment": _three("fragment", fragment, 4096), "grid": _three("grid", grid, 256), "spacing": _lengths(spacing)}
     if sizes["spacing"] and fusion == "blend":
         raise ConfigError("only labels are resampled back; leave spacing or fusion='blend' out")
-    low, high = (number("range", value) for value in range)
-    if not low < high:
-        raise ConfigError(f"range is {shown(range)}; expected (low, high) with low < high")
+    low, high = low_and_high("range", range)
     if sample is not None:
         choice("sample", sample, tuple(_MOST))
     folder = pathlib.Path(path_text(out))

@@ -341,7 +341,7 @@ def test_messages_of_any_characters_fail_one_slide(slide, tmp_path, text):
     (lambda pixels: pixels[:, :48], "expected squares whose side divides"),
     (lambda pixels: pixels[:, :48, :48], "expected squares whose side divides"),
     (lambda pixels: pixels[0, 0, 0, :1].repeat(4), "expected tiles x height x width x channels"),
-    (lambda pixels: pixels.repeat(6, axis=3), "1 to 16 channels, and it gives 18"),
+    (lambda pixels: pixels.repeat(6, axis=3), "expected 1 to 16 channels, and it has 18"),
     (lambda pixels: pixels.astype(str), "expected numbers"),
     (lambda pixels: pixels * 1j, "expected numbers"),
 ])
@@ -353,14 +353,17 @@ def test_what_cannot_be_put_together_is_refused_at_once(slide, tmp_path, functio
 
 def test_arguments_are_checked(slides, tmp_path):
     slide = slides["jpeg420"]
-    for keywords, message in (({"overlap": 33}, "can't share 33"), ({"tile": 0}, "tile is 0"),
+    for keywords, message in (({"overlap": 33}, "^overlap is 33; expected 0 to 32, half of tile$"), ({"tile": 0}, "tile is 0"),
                               ({"layout": "hwc"}, "layout is 'hwc'"), ({"framework": "tensorflow"}, "framework is"),
-                              ({"model": {"tile": 3}}, "has no say here"), ({"range": (1, 1)}, "model.range is empty|is empty"),
+                              ({"model": {"tile": 3}}, "has no say here"), ({"range": (1, 1)}, "^range is .1, 1.; expected .low"),
+                              ({"range": "ab"}, "^range is 'ab'; expected .low"), ({"range": 5}, "^range is 5; expected .low"),
                               ({"out": tmp_path / "a.h5"}, r"a\.h5"), ({"output": "vector"}, "expected tiles x entries"),
                               ({"sample": "int8"}, "sample is 'int8'"), ({"stitch": {"weight": 1}}, "stitch.weight"),
                               ({"mpp": -1}, "mpp is -1")):
         with pytest.raises(ss.ConfigError, match=message):
             ss.map(slide, lambda pixels: pixels, **{"tile": 64, "out": tmp_path / "a.ome.tif", **keywords})
+    with pytest.raises(ss.ConfigError, match="^overlap is 6, and the function gave .*, 1/4 as large as tiles; expected a multip"):
+        ss.map(slide, lambda pixels: pixels[:, ::4, ::4], tile=64, overlap=6, batch=4, out=tmp_path / "a.ome.tif")
     file = tmp_path / "network.toml"
     for text in ("[pipeline]\nstrip_height = 256\n[ model ]\ntile = 3\n", "model.tile = 3\n", "model = { tile = 3 }\n"):
         file.write_text(text)

@@ -160,6 +160,9 @@ def test_what_is_for_a_folder_is_refused_without_one(slides, tmp_path):
             ss.run(paths, **keywords)
     with pytest.raises(ss.ConfigError, match="^shard is for results in a folder"):
         ss.map(paths[0], lambda pixels: pixels, tile=512, out=tmp_path / "a.ome.tif", shard=(0, 2))
+    for shard in ((2, 2), (-1, 2), (0, 0), (0, 1000001), 3, (0.5, 2)):
+        with pytest.raises(ss.ConfigError, match="^shard is .*; expected .i, n. with i from 0 to n - 1, and n from 1 to 1000000$"):
+            ss.run(paths, out=tmp_path / "out", shard=shard)
     with pytest.raises(ss.ConfigError, match="shard_by is 'name'; expected 'path' or 'size'"):
         ss.run(paths, out=tmp_path / "out", shard=(0, 2), shard_by="name")
     assert not os.listdir(tmp_path)

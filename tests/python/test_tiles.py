@@ -146,7 +146,7 @@ def test_bad_arguments_are_refused_at_once(slide):
         "size=0": "size is 0; expected 1 to 65536",
         "step=(5, 0)": "step is 0",
         "batch=0": "batch is 0",
-        "shard=(2, 2)": r"shard is \(2, 2\); expected \(i, n\) with 0 <= i < n",
+        "shard=(2, 2)": r"shard is \(2, 2\); expected \(i, n\) with i from 0 to n - 1",
         "shard=3": "shard is 3",
         "layout='hwc'": "layout is 'hwc'; expected 'nhwc' or 'nchw'",
         "edge='mirror'": "edge is 'mirror'; expected 'drop' or 'pad'",

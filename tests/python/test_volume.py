@@ -96,7 +96,7 @@ def test_mistakes_are_said_in_one_line(head, tmp_path):
         return part
 
     for more, words in (({"fusion": "some"}, "fusion is 'some'"), ({"spacing": (1, 2)}, "spacing is (1, 2)"),
-                        ({"range": (1, 0), "fusion": "mean"}, "low < high"),
+                        ({"range": (1, 0), "fusion": "mean"}, "low < high"), ({"range": 5}, "range is 5; expected (low, high)"),
                         ({"spacing": (1, 1, 1), "fusion": "blend"}, "only labels are resampled back"),
                         ({"fusion": "mean"}, "fusion='mean' wants one per class"), ({"sample": "int8"}, "sample is 'int8'")):
         with pytest.raises(ss.ConfigError, match=words.replace("(", r"\(").replace(")", r"\)")):
