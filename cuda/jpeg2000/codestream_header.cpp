@@ -314,9 +314,9 @@ std::span<const std::byte> find_jpeg2000_codestream(std::span<const std::byte> b
     if (type == box("jp2c") && found.size() == 0) found = contents;
     if (type != box("jp2h")) return true;
     return for_each_box(contents, [&plain](std::uint32_t inner, const Reader& box_contents) {
-      constexpr std::uint32_t sycc = 18;  // ISO/IEC 15444-1, table I.10
+      constexpr std::uint32_t srgb = 16;  // ISO/IEC 15444-1, table I.10; what others mean is the CPU's to say
       plain = plain && inner != box("pclr") && inner != box("cmap") && inner != box("cdef");
-      if (inner == box("colr") && box_contents.u8(0) == 1 && box_contents.u32(3) == sycc) plain = false;
+      if (inner == box("colr") && box_contents.u8(0) == 1 && box_contents.u32(3) != srgb) plain = false;
       return true;
     });
   });

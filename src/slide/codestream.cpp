@@ -77,24 +77,27 @@ void check_channels(std::span<const std::byte> definitions) {
   }
 }
 
-/// What a JP2 file's box of colours says (ISO/IEC 15444-1, I.5.3.3; 15444-2 has further kinds).
-/// \throws TileError for other colours than sRGB, sYCC and grey.
+/// What a JP2 file's box of colours says (ISO/IEC 15444-1, I.5.3.3, and 15444-2, M.11.7.3). That they are sRGB says
+/// nothing: encoders write it of any three components. \throws TileError for colours that nothing here converts.
 void read_colours(std::span<const std::byte> colours, Codestream& stream) {
-  constexpr unsigned enumerated = 1, srgb = 16, grey = 17, sycc = 18;
+  constexpr unsigned enumerated = 1, cmyk = 12, ycck = 13, lab = 14, grey = 17, sycc = 18;
   const Reader reader(colours);
   if (reader.u8(0) != enumerated) return;
-  switch (const std::uint32_t kind = reader.u32(3)) {
-    case srgb:
-      stream.jp2_says_rgb = true;
+  switch (reader.u32(3)) {
+    case cmyk:
+      throw TileError("the JP2 file's colours are CMYK, which isn't supported");
+    case ycck:
+      throw TileError("the JP2 file's colours are YCCK, which isn't supported");
+    case lab:
+      throw TileError("the JP2 file's colours are CIELab, which isn't supported");
+    case grey:
+      stream.jp2_says_grey = true;
       break;
     case sycc:
       stream.jp2_says_ycbcr = true;
       break;
-    case grey:
-      stream.jp2_says_grey = true;
-      break;
     default:
-      throw TileError("the JP2 file has colours of kind " + std::to_string(kind) + ", and not sRGB, sYCC or grey");
+      break;
   }
 }
 

@@ -24,7 +24,6 @@ struct Codestream {
   std::vector<Component> components;
   bool irreversible_colour_transform = false;  ///< components 0 to 2 are Y, Cb and Cr
   bool jp2_says_ycbcr = false;                 ///< so is what the JP2 file calls its colours
-  bool jp2_says_rgb = false;
   bool jp2_says_grey = false;
   std::uint64_t work_bytes = 0;   ///< about what a decoder takes for tiles, precincts, code-blocks and layers
   bool colour_transform = false;  ///< of components 0 to 2, of either kind, in some tile

@@ -241,10 +241,9 @@ std::uint64_t jpeg2000_bytes(std::uint64_t samples, std::uint64_t compressed) no
 void decode_jpeg2000(const TileJob& job, std::span<const std::byte> bytes) {
   const Codestream codestream = parse_codestream(bytes);
   const bool ycbcr = codestream.jp2_says_ycbcr || (codestream.sampled_apart() && !codestream.colour_transform);
-  const bool rgb = codestream.colour_transform || codestream.jp2_says_rgb;
   const PixelsOf pixels_of = check_frame(job,
                                          {codestream.width, codestream.height, codestream.components.size(),
-                                          codestream.irreversible_colour_transform, rgb, ycbcr},
+                                          codestream.irreversible_colour_transform, codestream.colour_transform, ycbcr},
                                          "JPEG 2000 codestream");
   const unsigned needed = pixels_of == PixelsOf::rgb || pixels_of == PixelsOf::ycbcr ? 3 : 1;
   check_components(codestream, needed);

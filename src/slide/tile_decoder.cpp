@@ -32,7 +32,7 @@ std::string marks_text(const CodedFrame& frame) {
   if (marks.called_rgb) add("components' names RGB");
   if (marks.sampled_apart) add("components' sampling YCbCr");
   if (frame.ycbcr_is_coded) add("JP2 file YCbCr");
-  if (frame.rgb_is_coded) add("component transform or JP2 file RGB");
+  if (frame.rgb_is_coded) add("component transform RGB");
   return text;
 }
 

@@ -25,7 +25,6 @@ class Reduce final : public ReduceStage {
     const std::shared_ptr<SlideRun> slide = std::move(batch.slide);
     Chain& chain = *batch.chain;
     if (batch.last) chain.strips_expected = batch.strip_of_chain() + 1;
-    --context_.lane_loads[batch.lane].batches;
     if (!batch.decode_on_device) --context_.lane_loads[batch.lane].decoded_on_cpu;
     runtime::Slot slot = std::move(batch.slot);
     if (++chain.strips_reduced == chain.strips_expected && ++slide->chains_reduced == slide->chains.size()) {

@@ -54,7 +54,7 @@ class Source final : public SourceStage {
     const bool nothing = chain.plan.strips == 0;  // no operator reads pixels, or the slide can't be opened
     message.empty = nothing || slide.failed_before({strip, SlideRun::all_items}) || slide.abandoned.load();
     message.last = message.empty || ++sending->next_strip == chain.plan.strips;
-    ++context_.lane_loads[lane].batches;
+    ++chain.strips_sent;
     if (!slide.decode_on_device) ++context_.lane_loads[lane].decoded_on_cpu;
     if (message.last && !message.empty) --slide.chains_to_send;
     if (message.last) *sending = {};
@@ -79,7 +79,7 @@ class Source final : public SourceStage {
   struct Opened {
     std::shared_ptr<SlideRun> slide;
     std::size_t next_chain = 0;
-    std::vector<bool> lanes;  ///< those that took a chain
+    std::vector<const Chain*> taken;  ///< by lane: the chain that it took last
   };
   enum class Taken { chain, nothing, left_to_others };
 
@@ -142,16 +142,16 @@ class Source final : public SourceStage {
         if (opened_.size() == most_opened) return taken;
         const std::shared_ptr<SlideRun> opened = next_opened(may_wait && opened_.empty());
         if (opened == nullptr) return taken;
-        opened_.push_back({opened, 0, std::vector<bool>(context_.lanes)});
+        opened_.push_back({opened, 0, std::vector<const Chain*>(context_.lanes)});
       }
       Opened& opened = opened_[i];
       if (opened.slide->decode_on_device != on_device) continue;
-      if (is_left_to_others(opened.lanes, lane, context_.lane_loads[lane].batches.load())) {
+      if (is_left_to_others(opened.taken, lane)) {
         taken = Taken::left_to_others;
         continue;
       }
-      opened.lanes[lane] = true;
       sending = {opened.slide, &opened.slide->chains[opened.next_chain], 0};
+      opened.taken[lane] = sending.chain;
       if (++opened.next_chain == opened.slide->chains.size()) {
         opened_.erase(opened_.begin() + static_cast<std::ptrdiff_t>(i));
       }
@@ -268,8 +268,9 @@ std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std:
   return fragments;
 }
 
-bool is_left_to_others(const std::vector<bool>& lanes, std::size_t lane, std::size_t batches) noexcept {
-  return lanes[lane] && batches > 1 && std::ranges::count(lanes, true) < std::ssize(lanes);
+bool is_left_to_others(const std::vector<const Chain*>& taken, std::size_t lane) noexcept {
+  const Chain* const own = taken[lane];
+  return own != nullptr && own->strips_sent > own->strips_reduced.load() + 1 && std::ranges::count(taken, nullptr) > 0;
 }
 
 std::unique_ptr<SourceStage> make_source_stage(RunContext& context, const std::vector<std::string>& slides,

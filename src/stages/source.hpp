@@ -38,10 +38,10 @@ class SourceStage {
 /// slides of a run are cut, one fragment for each lane. `slides_left`: with this one.
 std::int64_t fragments_of_slide(SplitSlides split, std::size_t slides_left, std::size_t lanes) noexcept;
 
-/// Whether a lane leaves a slide's next fragment to the lanes that have none of it. `lanes`: which took one; `batches`:
-/// what the lane has under way. With one batch or none it takes the fragment itself, as the others may be busy for
-/// long.
-bool is_left_to_others(const std::vector<bool>& lanes, std::size_t lane, std::size_t batches) noexcept;
+/// Whether a lane leaves a slide's next fragment to the lanes that have none of it. `taken`: by lane, the fragment of
+/// the slide that it took last; null: none. With one of its strips to do, or none, the lane takes the next one itself,
+/// as the others may be busy for long.
+bool is_left_to_others(const std::vector<const Chain*>& taken, std::size_t lane) noexcept;
 
 /// Slides that lanes of GPUs open at most to find one that is decoded elsewhere than those before it.
 constexpr std::size_t most_opened = 16;

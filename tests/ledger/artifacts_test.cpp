@@ -254,6 +254,7 @@ TEST_CASE("--fresh moves nothing that a link leads to, whatever the ledger lists
   const auto manifest = make_files(folder, 2);
   const Config config = ledger_config(folder / "out");
   const fs::path out = config.output.dir;
+  fs::create_directories(folder / "others/below");
   folder.write("others/thesis.txt", std::string("x"));
   folder.write("others/slide-1.sobel.partial.ome.tif", std::string("x"));
   folder.write("others/below/book.txt", std::string("x"));
@@ -267,8 +268,8 @@ TEST_CASE("--fresh moves nothing that a link leads to, whatever the ledger lists
     }
     keep(ledger, 0, slide);
   }
+  for (const char* name : {"link", "images"}) fs::remove_all(out / name);
   fs::create_directory_symlink(folder / "others", out / "link");
-  fs::remove_all(out / "images");
   fs::create_directory_symlink(folder / "others", out / "images");
   Ledger::move_aside(config, {});
   for (const char* name : {"thesis.txt", "slide-1.sobel.partial.ome.tif", "below/book.txt"}) {

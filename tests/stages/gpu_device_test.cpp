@@ -254,13 +254,17 @@ TEST_CASE("each GPU gets one fragment of a slide, also where the first could tak
   }
 }
 
-TEST_CASE("a fragment is left to others where there are some, and where the lane has more than one batch to do") {
-  const std::vector<bool> some{true, false, true};
-  CHECK(is_left_to_others(some, 0, 2));
-  CHECK(!is_left_to_others(some, 1, 2));
-  CHECK(!is_left_to_others(some, 0, 1));
-  CHECK(!is_left_to_others({true, true}, 0, 8));
-  CHECK(!is_left_to_others({true}, 0, 8));
+TEST_CASE("a fragment is left to others where there are some, and where the lane has more than one strip to do") {
+  Chain chain;
+  chain.strips_sent = 5;
+  chain.strips_reduced = 3;
+  const std::vector<const Chain*> some{&chain, nullptr, &chain};
+  CHECK(is_left_to_others(some, 0));
+  CHECK(!is_left_to_others(some, 1));
+  CHECK(!is_left_to_others({&chain, &chain}, 0));
+  CHECK(!is_left_to_others({&chain}, 0));
+  chain.strips_reduced = 4;
+  CHECK(!is_left_to_others(some, 0));
 }
 
 TEST_CASE("batches fit the GPU that has the least memory free") {

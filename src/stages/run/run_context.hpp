@@ -26,8 +26,7 @@ namespace slidestream {
 
 /// What a lane has under way.
 struct LaneLoad {
-  std::atomic<std::size_t> batches{0};
-  std::atomic<std::size_t> decoded_on_cpu{0};  ///< of these
+  std::atomic<std::size_t> decoded_on_cpu{0};  ///< batches
 };
 
 /// Threads of a run: as configured, or one a processor.

@@ -39,6 +39,8 @@ struct Chain {
   std::size_t index = 0;  ///< in the slide
   ChainPlan plan;
 
+  std::size_t strips_sent = 0;  ///< used by the source alone, for one lane
+
   // Used by the lane's carry stage alone, which is serial.
   std::size_t next = 0;                   ///< strip of the chain whose turn it is
   std::map<std::size_t, Batch*> waiting;  ///< ready before their turn
@@ -50,8 +52,8 @@ struct Chain {
   std::size_t packed = 0;                  ///< strips
   std::map<std::size_t, Batch*> computed;  ///< before their turn
 
-  // Used by the reduce stage alone, which is serial.
-  std::size_t strips_reduced = 0;
+  // Used by the reduce stage alone, which is serial; the source reads the first.
+  std::atomic<std::size_t> strips_reduced{0};
   std::size_t strips_expected = SIZE_MAX;  ///< known with the last one
 };
 
