@@ -125,7 +125,7 @@ struct ExpandedInputs {
   std::vector<std::string> slides;     ///< in order, each once
   std::vector<std::string> canonical;  ///< absolute path of each slide, without links
   std::vector<std::string> warnings;   ///< one line each, such as a slide named twice
-  std::map<std::string, double> mpp;   ///< by slide, where a CSV list gives it; `input.slide_mpp`
+  std::map<std::string, double> mpp;   ///< by slide, of those that a CSV list gives one: for `input.slide_mpp`
 };
 
 /// Finds the slides of a list of inputs. A folder gives its slides and those of its subfolders, by suffix and in
