@@ -115,6 +115,7 @@ class Emit final : public EmitStage {
 
   void close() noexcept override {
     closed_.store(true);
+    if (networks_ != nullptr) networks_->close();
     if (pinned_ != nullptr) pinned_->stop();
   }
 

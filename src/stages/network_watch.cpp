@@ -30,7 +30,10 @@ NetworkWatch::NetworkWatch(const RunContext& context, tbb::flow::graph& graph, W
         }
       }) {}
 
-NetworkWatch::~NetworkWatch() {
+NetworkWatch::~NetworkWatch() { end(); }
+
+void NetworkWatch::end() noexcept {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;

@@ -27,6 +27,9 @@ class NetworkWatch {
   NetworkWatch(const NetworkWatch&) = delete;
   NetworkWatch& operator=(const NetworkWatch&) = delete;
 
+  /// Looks no more: at the return nobody is being woken.
+  void end() noexcept;
+
   /// A slide whose networks begin. Thread-safe.
   void add(const std::shared_ptr<SlideImages>& images);
 

@@ -1,6 +1,7 @@
 #include "stages/networks.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -66,6 +67,11 @@ class All final : public Networks {
   }
   All(const All&) = delete;
   All& operator=(const All&) = delete;
+
+  void close() noexcept override {
+    closed_.store(true);
+    watch_.end();
+  }
 
   void open(const std::shared_ptr<SlideImages>& images, std::size_t slide) override {
     for (std::size_t i = 0; i < images->networks.size(); ++i) {
@@ -182,9 +188,13 @@ class All final : public Networks {
     waiting.clear();
   }
 
+  /// Slides that were opened and never begun may be let go after the graph's end, by any thread: then nothing goes on.
   void wake(const std::shared_ptr<SlideImages>& images, std::size_t network) {
     images->handoff.give();
-    if (images->networks[network].network->signal()) advance_.try_put({images, network});
+    if (!images->networks[network].network->signal()) return;
+    graph_.reserve_wait();
+    if (!closed_.load()) advance_.try_put({images, network});
+    graph_.release_wait();
   }
 
   flow::continue_msg advance(const Work& work) {
@@ -283,6 +293,7 @@ class All final : public Networks {
   std::mutex bands_mutex_;  ///< of `SlideImages::Network::bands`
   std::mutex tick_mutex_;
   bool ready_ = false;  ///< for ticks; guarded by tick_mutex_
+  std::atomic<bool> closed_{false};
   flow::function_node<Work> advance_;
   NetworkWatch watch_;
   std::vector<std::unique_ptr<NetworkSessions>> sessions_;  ///< by operator; threads end first

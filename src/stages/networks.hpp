@@ -41,6 +41,9 @@ class Networks {
   };
   virtual ~Networks() = default;
 
+  /// The graph has come to its end: from here on it gets no work, whatever slides that were never begun are told.
+  virtual void close() noexcept = 0;
+
   /// Makes a slide's networks ready for rows: of the one of that index in the input.
   virtual void open(const std::shared_ptr<SlideImages>& images, std::size_t slide) = 0;
 

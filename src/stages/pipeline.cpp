@@ -84,6 +84,9 @@ class Graph {
       abort(std::current_exception());
     }
     graph_.wait_for_all();
+    // Who watches slides may have found work in the last moment. From here on nobody gives the graph any.
+    if (emit_stage_ != nullptr) emit_stage_->close();
+    graph_.wait_for_all();
     // Orders the workers' last steps in the graph before its destruction, where ThreadSanitizer can see it too.
     graph_.reserve_wait();
     graph_.release_wait();

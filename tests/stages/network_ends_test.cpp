@@ -37,6 +37,26 @@ TEST_CASE("a stop leaves slides unfinished whose networks were under way, and ma
   CHECK(digests(run(config, slides, with(network))) == digests(expected));
 }
 
+TEST_CASE("a stop leaves slides alone that were opened and never begun, also where it waits for one to be opened") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::none, 120);
+  const auto network = std::make_shared<MadeUp>();
+  network->count = 2;
+  Config config = config_of_network(folder, "stopped");
+  // Nobody but the thread that waits for the graph does what the graph is given after its end.
+  config.pipeline.threads = 1;
+  RunControl control;
+  // One takes long to open. Others go first, and one of those is open when the stop comes.
+  control.on_start = [&](const std::string& path) {
+    if (path == slides[0]) std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  };
+  control.on_slide = [&](SlideResult&) { control.request_stop(); };
+  const RunResult result = run_pipeline_with_faults(config, slides, control, with(network));
+  CHECK(result.interrupted);
+  CHECK(result.slides.size() < slides.size());
+  for (const SlideResult& slide : result.slides) CHECK_MESSAGE(slide.done, slide.error);
+}
+
 TEST_CASE("a slide whose network takes too long fails with one line, and how long one waits isn't its own time") {
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;
