@@ -308,18 +308,24 @@ const char* describe(Jpeg2000Reason reason) noexcept {
 std::span<const std::byte> find_jpeg2000_codestream(std::span<const std::byte> bytes) noexcept {
   const Reader reader{bytes};
   if (reader.u32(0) != 12 || reader.u32(4) != box("jP  ") || reader.u32(8) != 0x0D0A870A) return bytes;
+  constexpr std::uint32_t srgb = 16, grey = 17;  // ISO/IEC 15444-1, table I.10; what others mean is the CPU's to say
   Reader found{};
   bool plain = true;
+  bool is_grey = false;
   const bool sound = for_each_box(reader, [&](std::uint32_t type, const Reader& contents) {
     if (type == box("jp2c") && found.size() == 0) found = contents;
     if (type != box("jp2h")) return true;
-    return for_each_box(contents, [&plain](std::uint32_t inner, const Reader& box_contents) {
-      constexpr std::uint32_t srgb = 16;  // ISO/IEC 15444-1, table I.10; what others mean is the CPU's to say
+    return for_each_box(contents, [&](std::uint32_t inner, const Reader& box_contents) {
       plain = plain && inner != box("pclr") && inner != box("cmap") && inner != box("cdef");
-      if (inner == box("colr") && box_contents.u8(0) == 1 && box_contents.u32(3) != srgb) plain = false;
+      if (inner != box("colr") || box_contents.u8(0) != 1) return true;
+      is_grey = box_contents.u32(3) == grey;
+      plain = plain && (is_grey || box_contents.u32(3) == srgb);
       return true;
     });
   });
+  // Behind SOC and the first fields of SIZ. The CPU refuses grey of three components.
+  constexpr std::size_t component_count_at = 40;
+  if (is_grey && found.u16(component_count_at) >= 3) plain = false;
   return sound && plain ? found.bytes : std::span<const std::byte>();
 }
 
