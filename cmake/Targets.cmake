@@ -66,6 +66,15 @@ if(use_precompiled AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # So that ccache sees what is in them.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 endif()
+# Compilers know a header that is precompiled by its bytes. ccache's preprocessor mode knows it without its comments, and would
+# take the result of a file that differs in them. Depend mode looks at the bytes.
+function(slidestream_precompile target)
+  if("${CMAKE_CXX_COMPILER_LAUNCHER}" MATCHES "ccache")
+    set_target_properties(${target} PROPERTIES
+      CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_DEPEND=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
+  target_precompile_headers(${target} PRIVATE ${SLIDESTREAM_COMMON_HEADERS} ${ARGN})
+endfunction()
 # slidestream_common_headers(TARGET): compiles headers that nearly every source wants once, for all targets. Sources still
 # include what they use: .ci/run compiles each alone.
 function(slidestream_common_headers target)
@@ -78,7 +87,7 @@ function(slidestream_common_headers target)
     set_target_properties(slidestream_precompiled PROPERTIES UNITY_BUILD OFF)
     target_include_directories(slidestream_precompiled PRIVATE "${PROJECT_SOURCE_DIR}/include")
     target_link_libraries(slidestream_precompiled PRIVATE slidestream_flags)
-    target_precompile_headers(slidestream_precompiled PRIVATE ${SLIDESTREAM_COMMON_HEADERS}
+    slidestream_precompile(slidestream_precompiled
       <slidestream/config.hpp> <slidestream/image.hpp> <slidestream/results.hpp>)
   endif()
   target_precompile_headers(${target} REUSE_FROM slidestream_precompiled)
@@ -103,7 +112,7 @@ function(slidestream_common_headers_of_tests target)
     target_include_directories(slidestream_precompiled_tests PRIVATE "${PROJECT_SOURCE_DIR}/include")
     target_link_libraries(slidestream_precompiled_tests PRIVATE
       slidestream_test_flags slidestream_cuda doctest::doctest)
-    target_precompile_headers(slidestream_precompiled_tests PRIVATE ${SLIDESTREAM_COMMON_HEADERS}
+    slidestream_precompile(slidestream_precompiled_tests
       <fstream> <doctest/doctest.h> <slidestream/operator.hpp> <slidestream/pipeline.hpp>)
   endif()
   target_precompile_headers(${target} REUSE_FROM slidestream_precompiled_tests)
