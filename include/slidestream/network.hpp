@@ -127,8 +127,11 @@ class Network {
   virtual std::string description() const = 0;
   /// What its user calls it, for messages.
   virtual std::string called() const { return "the network"; }
-  /// What its user calls a key of `[model]`, such as "range". For messages.
-  virtual std::string setting_name(const std::string& key) const { return "model." + key; }
+  /// What its user calls a setting. For messages. Empty: its user can't set it.
+  /// @param key  A key of `[model]`, such as "range", or one of another section by its full name: "input.mpp".
+  virtual std::string setting_name(const std::string& key) const {
+    return key.find('.') == std::string::npos ? "model." + key : key;
+  }
   /// Settings that decide its results, as names and TOML values: keys in effect, network and runtime. They are written
   /// with results.
   virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }

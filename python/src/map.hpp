@@ -97,8 +97,11 @@ class Calls final : public Network, public std::enable_shared_from_this<Calls> {
   std::string description() const override { return shape_.description; }
   /// What `map` is given.
   std::string called() const override { return "the function"; }
-  /// An argument of `map`.
-  std::string setting_name(const std::string& key) const override { return key + "="; }
+  /// An argument of `map`. None is a tolerance: without `mpp` a level's pixels are used unchanged.
+  std::string setting_name(const std::string& key) const override {
+    if (key == "mpp_tolerance") return {};
+    return key == "input.mpp" ? "input={\"mpp\": ...}" : key + "=";
+  }
   std::unique_ptr<NetworkSession> session(int gpu) const override;
 
  private:

@@ -116,7 +116,7 @@ class OnnxNetwork final : public Network {
     return role_ == NetworkRole::tissue ? "the network that finds tissue" : Network::called();
   }
   std::string setting_name(const std::string& key) const override {
-    if (role_ == NetworkRole::model) return Network::setting_name(key);
+    if (role_ == NetworkRole::model || key.find('.') != std::string::npos) return Network::setting_name(key);
     return key + " in " + std::filesystem::path(file_).replace_extension(".toml").filename().string();
   }
 

@@ -40,7 +40,7 @@ NetworkPlan plan_network(const Network& network, Size level, const std::optional
   NetworkPlan plan;
   const operators::TileGrid grid =
       operators::tile_grid(tiles, level, mpp, image ? output.scale : 1, edge_of(config.edge, output),
-                           output.kind == NetworkOutput::Kind::labels);
+                           output.kind == NetworkOutput::Kind::labels, operators::names_of(network));
   plan.factor = grid.factor;
   plan.stitch = grid.stitch;
   plan.on_devices = devices && plan.factor != 65536 && plan.factor <= operators::network_halo * 65536;

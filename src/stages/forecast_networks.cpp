@@ -21,7 +21,7 @@ void NetworksForecast::add(const SlideInfo& info, std::size_t level_index, Slide
     ImageOptions options;
     if (product) options = image_options(config_.image, product->format, product->labels);
     const Level& level = info.levels[level_index];
-    operators::require_square_pixels(op->network()->tiles(), info);
+    operators::require_square_pixels(op->network()->tiles(), info, operators::names_of(*op->network()));
     const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
                                           config_.stitch, options.tile, on_gpus_);
     all.bytes += plan.bytes;

@@ -611,6 +611,29 @@ def test_labels_that_do_not_fit_fail_the_slide(slide, tmp_path):
     assert numpy.array_equal(tifffile.imread(tmp_path / "b.ome.tif"), numpy.where(pixels_of(slide).any(axis=2), 300, 0))
 
 
+def test_a_slide_without_pixels_of_the_resolution_is_told_in_arguments(slide, tmp_path):
+    def refused(file, message):
+        with pytest.raises(ss.SlideError) as told:
+            ss.map(file, lambda pixels: pixels, tile=64, mpp=0.4, out=tmp_path / "out.ome.tif")
+        assert message in str(told.value) and "model." not in str(told.value)
+
+    refused(slide, "its pixels have 0.5 micrometres, 25 % more than the function's 0.4; leave mpp= out to use them unchanged")
+    ss.map(slide, lambda pixels: pixels, tile=64, out=tmp_path / "unchanged.ome.tif", image={"compression": "none"})
+    assert numpy.array_equal(pixels_of(tmp_path / "unchanged.ome.tif"), pixels_of(slide))
+    unknown = tmp_path / "unknown.svs"
+    with open(slide, "rb") as file:
+        unknown.write_bytes(file.read().replace(b"MPP = ", b"XPP = "))
+    refused(unknown, "the function's tiles are of a resolution, and the slide's isn't known; set input={\"mpp\": ...}")
+    unequal = tmp_path / "unequal.ome.tif"
+    assert program("convert", slide, unequal).returncode == 0
+    text = unequal.read_bytes()
+    assert b'PhysicalSizeY="0.5"' in text
+    unequal.write_bytes(text.replace(b'PhysicalSizeY="0.5"', b'PhysicalSizeY="0.8"'))
+    refused(unequal, "its pixels aren't square, 0.5 x 0.8 micrometres, and mpp= needs one size for both directions; "
+                     "set input={\"mpp\": ...} to take them as square")
+    ss.map(unequal, lambda pixels: pixels, tile=64, mpp=0.5, out=tmp_path / "square.ome.tif", input={"mpp": 0.25})
+
+
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
 def test_whole_numbers_are_samples_as_they_are(slide, tmp_path, dtype):
     ss.map(slide, lambda pixels: pixels.astype(dtype), tile=512, out=tmp_path / "a.ome.tif", image={"compression": "zstd"})

@@ -12,36 +12,47 @@ namespace slidestream::operators {
 namespace {
 
 /// \throws Error where the level's pixels are too coarse for the tiles: pixels aren't made up.
-void check_fine_enough(const NetworkTiles& tiles, double mpp) {
+void check_fine_enough(const NetworkTiles& tiles, double mpp, const TileNames& names) {
   const double factor = std::rint(65536.0 * *tiles.mpp / mpp);
   if (factor >= 65536.0 - std::rint(65536.0 * tiles.mpp_tolerance)) return;
   std::ostringstream text;
   text << "its pixels have " << mpp << " micrometres, " << std::setprecision(3) << 100.0 * (mpp / *tiles.mpp - 1.0)
-       << " % more than the network's " << *tiles.mpp << "; " << advice_for_coarse("model.mpp_tolerance", tiles, mpp);
+       << " % more than " << names.network << "'s " << *tiles.mpp << "; " << advice_for_coarse(names, tiles, mpp);
   throw Error(text.str());
 }
 
 }  // namespace
 
-std::string advice_for_coarse(const std::string& setting, const NetworkTiles& tiles, double mpp) {
+TileNames names_of(const Network& network) {
+  return {network.called(), network.setting_name("mpp"), network.setting_name("mpp_tolerance"),
+          network.setting_name("input.mpp")};
+}
+
+std::string advice_for_coarse(const TileNames& names, const NetworkTiles& tiles, double mpp) {
+  if (names.mpp_tolerance.empty()) return "leave " + names.mpp + " out to use them unchanged";
   // In hundredths, rounded up so that it suffices.
   const double needed = std::ceil(100.0 * (1.0 - *tiles.mpp / mpp) - 1e-6) / 100.0;
   if (needed > most_mpp_tolerance) return "a network for such pixels is needed";
   std::ostringstream text;
-  text << "raise " << setting << " (" << tiles.mpp_tolerance << ") to " << needed << " to use them unchanged";
+  text << "raise " << names.mpp_tolerance << " (" << tiles.mpp_tolerance << ") to " << needed
+       << " to use them unchanged";
   return text.str();
 }
 
 TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,
-                   StitchEdge edge, bool nearest) {
+                   StitchEdge edge, bool nearest, const TileNames& names) {
   TileGrid grid;
   Size input = level;
   if (tiles.mpp) {
-    if (!mpp) throw Error("the network's tiles are of a resolution, and the slide's isn't known; set input.mpp");
-    check_fine_enough(tiles, *mpp);
+    if (!mpp) {
+      throw Error(names.network + "'s tiles are of a resolution, and the slide's isn't known; set " + names.slide_mpp);
+    }
+    check_fine_enough(tiles, *mpp, names);
     grid.factor = area_factor(*tiles.mpp, *mpp, tiles.mpp_tolerance);
     if (grid.factor != 65536) input = AreaResampler::size_of(level, grid.factor);
-    if (input.width < 1 || input.height < 1) throw Error("the slide is smaller than a pixel of the network's tiles");
+    if (input.width < 1 || input.height < 1) {
+      throw Error("the slide is smaller than a pixel of " + names.network + "'s tiles");
+    }
   }
   grid.stitch = plan_stitching(input, tiles.side, tiles.overlap, scale, edge, nearest);
   return grid;
@@ -56,8 +67,8 @@ bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, c
   return mask.is_tissue(inside, {level.x * pixel, level.y * pixel}, share);
 }
 
-void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info) {
-  if (tiles.mpp) info.require_square_pixels("model.mpp", "set input.mpp to take them as square");
+void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info, const TileNames& names) {
+  if (tiles.mpp) info.require_square_pixels(names.mpp, "set " + names.slide_mpp + " to take them as square");
 }
 
 std::array<std::int64_t, 2> level0_corner(const Rect& tile, const GridScale& pixel) {

@@ -18,21 +18,32 @@ struct TileGrid {
   StitchPlan stitch;
 };
 
+/// What messages call a network and the settings of its tiles.
+struct TileNames {
+  std::string network = "the network";
+  std::string mpp = "model.mpp";
+  std::string mpp_tolerance = "model.mpp_tolerance";  ///< empty: its user can't set it
+  std::string slide_mpp = "input.mpp";
+};
+
+/// What the network's user calls them.
+TileNames names_of(const Network& network);
+
 /// \param mpp  micrometres a pixel of the level, where known. \param scale  as `plan_stitching` has it.
 /// \param nearest  as `plan_stitching` has it. \throws Error where the tiles' resolution can't be made of the level.
 TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,
-                   StitchEdge edge, bool nearest = false);
+                   StitchEdge edge, bool nearest = false, const TileNames& names = {});
 
 /// Whether enough of a tile is tissue, as far as it lies inside the slide. \param level  pixels of level 0 a pixel of
 /// the level.
 bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, const GridScale& level, double share);
 
 /// What helps where a level's pixels are coarser than those of tiles with a resolution: a value for the setting that
-/// allows them, where it can.
-std::string advice_for_coarse(const std::string& setting, const NetworkTiles& tiles, double mpp);
+/// allows them, where it can. Without such a setting, no resolution.
+std::string advice_for_coarse(const TileNames& names, const NetworkTiles& tiles, double mpp);
 
 /// \throws SlideError if the tiles have a resolution, and the slide's pixels aren't square.
-void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info);
+void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info, const TileNames& names = {});
 
 /// The top left corner of a tile in pixels of level 0, rounded half up. \param pixel  pixels of level 0 per pixel of
 /// the tile.

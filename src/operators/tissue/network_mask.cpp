@@ -30,7 +30,7 @@ void check_resolution(const Network& network, double mpp) {
   std::ostringstream text;
   text << "the slide's pixels have " << mpp << " micrometres, " << std::setprecision(3)
        << 100.0 * (mpp / *tiles.mpp - 1.0) << " % more than the " << *tiles.mpp << " of " << network.called() << "; "
-       << advice_for_coarse(network.setting_name("mpp_tolerance"), tiles, mpp);
+       << advice_for_coarse(names_of(network), tiles, mpp);
   throw Error(text.str());
 }
 
