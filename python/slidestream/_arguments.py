@@ -28,6 +28,7 @@ def one_line(text: str) -> str:
 
 # As the program has it.
 _MOST_SHARDS = 1_000_000
+_LEAST_MPP, _MOST_MPP = 0.001, 1000.0
 # Options of the program that take no value.
 _FLAGS = ("fresh", "retry-failed", "overwrite")
 
@@ -111,8 +112,8 @@ def micrometres(name: str, value: object) -> Optional[float]:
     if value is None:
         return None
     result = number(name, value)
-    if not 0 < result <= 1e6:
-        raise ConfigError(f"{name} is {shown(value)}; expected more than 0, and at most 1000000 um a pixel")
+    if not _LEAST_MPP <= result <= _MOST_MPP:
+        raise ConfigError(f"{name} is {shown(value)}; expected {_LEAST_MPP:g} to {_MOST_MPP:g} micrometres a pixel")
     return result
 
 

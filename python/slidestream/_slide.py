@@ -47,7 +47,8 @@ class Slide:
 
     Args:
         path: The slide's file.
-        mpp: Micrometres per pixel of level 0, in place of what the file says. The magnification becomes 10 / mpp.
+        mpp: Micrometres per pixel of level 0, 0.001 to 1000, in place of what the file says. The magnification becomes
+            10 / mpp.
         channel: Of a slide that has several channels the one to read, from 0, as grey (R = G = B). Without it such a
             slide raises ``SlideError``, which names its channels.
         colour: ``"file"``: colours as they are coded; ``"srgb"``: converted from the slide's ICC profile to sRGB. A slide

@@ -70,11 +70,16 @@ def test_a_map_begins_or_is_refused(slide, tmp_path, monkeypatch, name):
 
 
 def test_resolutions_are_finite_and_positive(slide, tmp_path):
-    for mpp in (float("nan"), float("inf"), 0, -0.5, 1e300, "0.5"):
+    for mpp in (float("nan"), float("inf"), 0, -0.5, 1e300, "0.5", 0.00099, 1000.1):
         for call in (lambda: ss.Slide(slide, mpp=mpp), lambda: ss.tiles(slide, mpp=mpp), lambda: ss.tiles(slide, slide_mpp=mpp),
                      lambda: ss.map(slide, abs, tile=64, out=tmp_path / "a.ome.tif", mpp=mpp)):
             with pytest.raises(ss.ConfigError, match="mpp is .*; expected "):
                 call()
+    with pytest.raises(ss.ConfigError, match="^mpp is 1000.1; expected 0.001 to 1000 micrometres a pixel$"):
+        ss.Slide(slide, mpp=1000.1)
+    # As input.mpp.
+    for mpp in (0.001, 1000):
+        assert ss.Slide(slide, mpp=mpp).mpp == mpp
 
 
 def test_more_memory_than_there_is_is_refused_before_it_is_used(slide, tmp_path):
