@@ -185,7 +185,7 @@ class Slide:
         return self._core.associated_image(names.index(name))
 
     def thumbnail(self, size: Pair = (512, 512)) -> numpy.typing.NDArray[numpy.uint8]:
-        """The whole slide, scaled down to fit a box: height x width x 3, uint8, RGB.
+        """The whole slide, scaled down to fit a box: height x width x 3, uint8, RGB. Each side is at least a pixel.
 
         Its pixels are area means of the coarsest level that is not smaller. It is never larger than level 0, and it
         doesn't come from the file's own thumbnail, which may show something else.
@@ -194,7 +194,7 @@ class Slide:
             size: Width and height of the box in pixels, or one number for both.
 
         Raises:
-            ConfigError: The box is too small for the slide, or no box.
+            ConfigError: The box isn't 1 x 1 to 32768 x 32768 pixels.
             SlideError: A tile can't be decoded.
         """
         width, height = pair("size", size)

@@ -24,10 +24,9 @@ struct Picture {
   std::vector<std::uint8_t> pixels;
 };
 
-/// The whole slide, scaled down to fit a box of `most` pixels, and never larger than level 0. Pixels are area means of
-/// the coarsest level that is not smaller. \param between  as in `RegionReader::read`
-/// \throws ConfigError if the box is empty, larger than 32768 x 32768, or so small that nothing of the slide is left;
-/// SlideError
+/// The whole slide, scaled down to fit a box of `most` pixels, and never larger than level 0. Each side is at least a
+/// pixel. Pixels are area means of the coarsest level that is not smaller. \param between  as in `RegionReader::read`
+/// \throws ConfigError if the box is empty, or larger than 32768 x 32768; SlideError
 Picture thumbnail(RegionReader& reader, const Slide& slide, const Size& most, BadTilePolicy on_bad_tile,
                   const std::function<void()>& between = {});
 
