@@ -76,8 +76,8 @@ JpegReason lay_out_mcu(const JpegHeader& header, JpegCoding& coding) {
     if (!alone && (component.horizontal > first.horizontal || component.vertical > first.vertical)) {
       return JpegReason::sampling;
     }
-    const bool same = component.horizontal == first.horizontal && component.vertical == first.vertical;
-    if (coding.rgb != 0 && (!same || first.horizontal != 1 || first.vertical != 1)) return JpegReason::sampling;
+    // RGB's components are sampled alike: by `judge_frame` others are YCbCr, or no tile.
+    if (coding.rgb != 0 && (first.horizontal != 1 || first.vertical != 1)) return JpegReason::sampling;
     // libjpeg refuses to upsample by anything but whole numbers.
     const bool whole = first.horizontal % component.horizontal == 0 && first.vertical % component.vertical == 0;
     if (coding.apart != 0 && !whole) return JpegReason::sampling;

@@ -24,7 +24,7 @@ enum class JpegReason : std::uint32_t {
   precision,       ///< not 8 bits
   components,      ///< neither one nor three, or not what the slide's colour asks for
   colours,         ///< what the tag and the tile say of colours can't be told apart
-  sampling,        ///< luminance isn't the component sampled most densely; RGB with subsampling
+  sampling,        ///< luminance isn't the component sampled most densely; RGB of several blocks per MCU and component
   several_scans,   ///< the first scan doesn't hold all components
   missing_table,   ///< libjpeg-turbo would take its default tables
   unusual_table,   ///< DC categories above 11, or codes so long that their lookup doesn't fit the device's memory

@@ -26,7 +26,7 @@ SLIDESTREAM_HOST_DEVICE OctetKind octet_kind(const JpegCoding& coding, std::uint
   if (coding.horizontal == 1 && coding.vertical == 1) {
     return coding.ycbcr != 0 ? OctetKind::full : OctetKind::full_rgb;
   }
-  if (coding.ycbcr == 0 || coding.horizontal != 2) return OctetKind::none;
+  if (coding.horizontal != 2) return OctetKind::none;
   return coding.vertical == 2 ? OctetKind::h2v2 : coding.vertical == 1 ? OctetKind::h2v1 : OctetKind::none;
 }
 
