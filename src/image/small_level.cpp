@@ -5,13 +5,19 @@
 #include <slidestream/stitch.hpp>
 #include <stdexcept>
 
-#include "image/block_means.hpp"
-
 namespace slidestream {
 
 namespace {
 
 constexpr std::int64_t one = 65536;
+
+/// \param factor  pixels of level 0 along one of the level
+PixelWeights weights_along(std::int64_t level0, std::int64_t level, double factor) {
+  const auto pixel = static_cast<std::int64_t>(factor);
+  const std::int64_t last = level0 - (level - 1) * pixel;
+  const bool is_whole = static_cast<double>(pixel) == factor && pixel <= BlockMeans::most_weight;
+  return is_whole && last >= 1 && last < pixel ? PixelWeights{pixel, last} : PixelWeights{};
+}
 
 /// Sets size and scale by what it is made of.
 void measure(SmallLevel& made, const SlideInfo& info) {
@@ -24,6 +30,13 @@ void measure(SmallLevel& made, const SlideInfo& info) {
 }
 
 }  // namespace
+
+LevelWeights weights_of_level(const SlideInfo& info, std::size_t level) {
+  const Level& whole = info.levels.front();
+  const Level& here = info.levels.at(level);
+  return {weights_along(whole.width, here.width, info.downsample_x(level)),
+          weights_along(whole.height, here.height, info.downsample_y(level))};
+}
 
 SmallLevel choose_reduction(const SlideInfo& info, double reduction, double tolerance) {
   if (info.levels.empty()) throw std::invalid_argument("a slide without levels");

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "image/block_means.hpp"
 #include "image/mask.hpp"
 
 /// \file
@@ -29,6 +30,14 @@ struct SmallLevel {
   Size size;                    ///< pixels
   GridScale scale;              ///< level 0 pixels per pixel of it
 };
+
+/// What the columns and rows of a level count in means. The last ones may reach beyond level 0, and count by the part
+/// inside.
+struct LevelWeights {
+  PixelWeights across;
+  PixelWeights down;
+};
+LevelWeights weights_of_level(const SlideInfo& info, std::size_t level);
 
 /// Pixels of `reduction` pixels of level 0 along a side, of the coarsest level that is not coarser. Pixels that have
 /// the size within `tolerance`, a part of 1, are taken as they are, and level 0's where these are larger. Finer where

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <stdexcept>
 #include <vector>
 
 #include "image/block_means.hpp"
@@ -111,13 +113,61 @@ TEST_CASE("A level that lacks, and would be half of another, changes nothing") {
   }
 }
 
-TEST_CASE("Blocks are means of their pixels inside the image, rounded once") {
+TEST_CASE("A level's last pixels count by what they show of level 0") {
+  SlideInfo info = slide(1110, 1483, {1});
+  Level eighth;
+  eighth.width = 139;   // 138.75
+  eighth.height = 186;  // 185.375
+  Level half;
+  half.width = 555;
+  half.height = 741;  // without the last row
+  info.levels.insert(info.levels.end(), {half, eighth});
+  const LevelWeights of_eighth = weights_of_level(info, 2);
+  CHECK(of_eighth.across.pixel == 8);
+  CHECK(of_eighth.across.last == 6);
+  CHECK(of_eighth.down.pixel == 8);
+  CHECK(of_eighth.down.last == 3);
+  for (const std::size_t level : {0U, 1U}) {
+    const LevelWeights whole = weights_of_level(info, level);
+    CHECK(whole.across.last == whole.across.pixel);
+    CHECK(whole.down.last == whole.down.pixel);
+  }
+}
+
+TEST_CASE("Weights of pixels are in range") {
+  for (const PixelWeights weights : {PixelWeights{0, 0}, {8, 0}, {8, 9}, {BlockMeans::most_weight + 1, 1}}) {
+    CHECK_THROWS_AS(BlockMeans({4, 4}, 1, weights), std::invalid_argument);
+    CHECK_THROWS_AS(BlockMeans({4, 4}, 1, {}, weights), std::invalid_argument);
+  }
+}
+
+TEST_CASE("Blocks are means of their pixels inside the image by weight, rounded once") {
   const Size size = {21, 11};
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.width * size.height * 3));
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * i % 251);
+  struct Case {
+    int halvings;
+    PixelWeights across;
+    PixelWeights down;
+  };
+  std::vector<Case> cases;
   for (const int halvings : {0, 1, 2, 4, 8}) {
+    constexpr std::int64_t most = BlockMeans::most_weight;
+    cases.insert(cases.end(), {{halvings, {}, {}},
+                               {halvings, {8, 3}, {8, 6}},
+                               {halvings, {4, 1}, {}},
+                               {halvings, {}, {2, 1}},
+                               {halvings, {most, 1}, {most, most}}});
+  }
+  for (const Case& tried : cases) {
+    const int halvings = tried.halvings;
+    const PixelWeights across = tried.across;
+    const PixelWeights down = tried.down;
+    CAPTURE(halvings);
+    CAPTURE(across.last);
+    CAPTURE(down.last);
     const std::int64_t side = std::int64_t{1} << halvings;
-    BlockMeans means(size, halvings);
+    BlockMeans means(size, halvings, across, down);
     const Size made = BlockMeans::size_of(size, halvings);
     std::vector<std::uint8_t> row(static_cast<std::size_t>(made.width) * 3);
     std::int64_t rows = 0;
@@ -127,8 +177,11 @@ TEST_CASE("Blocks are means of their pixels inside the image, rounded once") {
         std::int64_t sum = 0;
         std::int64_t count = 0;
         for (std::int64_t v = rows * side; v < std::min((rows + 1) * side, size.height); ++v) {
-          for (std::int64_t u = x / 3 * side; u < std::min((x / 3 + 1) * side, size.width); ++u, ++count) {
-            sum += pixels[static_cast<std::size_t>((v * size.width + u) * 3 + x % 3)];
+          for (std::int64_t u = x / 3 * side; u < std::min((x / 3 + 1) * side, size.width); ++u) {
+            const std::int64_t weight =
+                (u + 1 == size.width ? across.last : across.pixel) * (v + 1 == size.height ? down.last : down.pixel);
+            sum += weight * pixels[static_cast<std::size_t>((v * size.width + u) * 3 + x % 3)];
+            count += weight;
           }
         }
         CHECK(row[static_cast<std::size_t>(x)] == (2 * sum + count) / (2 * count));

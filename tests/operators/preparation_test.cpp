@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -167,6 +169,29 @@ TEST_CASE("The mask does not depend on the levels that a slide has") {
     REQUIRE(other->size == mask->size);
     CHECK(other->pixels == mask->pixels);
   }
+}
+
+TEST_CASE("Levels that are means of level 0 change samples of the small level by a rounding, at its edges too") {
+  Picture fine = make_stained_picture(414, 525, 1);
+  // Level 1's last row shows this one alone, and its last column two columns.
+  std::fill(fine.data.end() - std::ptrdiff_t{414} * 3, fine.data.end(), std::uint8_t{60});
+  TestSlide alone({level_of(fine)}, 1.0);
+  TestSlide pyramid({level_of(fine), level_of(reduced(fine, 4))}, 1.0);
+  std::vector<SmallImage> images;
+  for (TestSlide* slide : {&alone, &pyramid}) {
+    const SlideContext context = slide->context();
+    const SmallLevel small = choose_small_level(context.slide.info(), context.mpp);
+    CHECK(static_cast<int>(small.level) == (slide == &pyramid ? 1 : 0));
+    images.push_back(read_small_level(context.slide, small, BadTilePolicy::fail));
+  }
+  REQUIRE(images[0].size == Size{52, 66});
+  REQUIRE(images[1].size == images[0].size);
+  int largest = 0;
+  for (std::size_t i = 0; i < images[0].pixels.size(); ++i) {
+    const int difference = std::to_integer<int>(images[0].pixels[i]) - std::to_integer<int>(images[1].pixels[i]);
+    largest = std::max(largest, std::abs(difference));
+  }
+  CHECK(largest == 1);
 }
 
 TEST_CASE("A small level is made of area means while it is read, in bands of any height") {

@@ -41,7 +41,10 @@ void read_block(const Slide& slide, const SmallLevel& source, const Rect& block,
   rows.resize(static_cast<std::size_t>(from.width * from.height * 3));
   read_rgb(slide, source.level, from.x, from.y, {rows.data(), from.width * 3, from.width, from.height, rgb_format},
            on_bad_tile);
-  BlockMeans means({from.width, from.height}, source.halvings);
+  const LevelWeights weights = weights_of_level(slide.info(), source.level);
+  BlockMeans means({from.width, from.height}, source.halvings,
+                   from.right() == level.width ? weights.across : PixelWeights{},
+                   from.bottom() == level.height ? weights.down : PixelWeights{});
   std::optional<AreaResampler> resampler;
   if (resampled)
     resampler.emplace(BlockMeans::size_of({level.width, level.height}, source.halvings), source.factor, block);

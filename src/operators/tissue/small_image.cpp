@@ -26,7 +26,8 @@ void read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy 
                      const std::function<void(const std::uint8_t* row)>& take, std::int64_t band_pixels) {
   const Level& level = slide.info().levels[small.level];
   const Size halved = BlockMeans::size_of({level.width, level.height}, small.halvings);
-  BlockMeans means({level.width, level.height}, small.halvings);
+  const LevelWeights weights = weights_of_level(slide.info(), small.level);
+  BlockMeans means({level.width, level.height}, small.halvings, weights.across, weights.down);
   std::optional<AreaResampler> resampler;
   if (small.factor != 65536) resampler.emplace(halved, small.factor);
   const std::int64_t rows = band_rows(level, band_pixels);
@@ -53,7 +54,7 @@ std::uint64_t small_rows_bytes(const SlideInfo& info, const SmallLevel& small) {
   const Level& level = info.levels[small.level];
   const Size halved = BlockMeans::size_of({level.width, level.height}, small.halvings);
   return static_cast<std::uint64_t>(3 * band_rows(level, max_small_level_pixels) * level.width) +
-         AreaResampler::bytes(halved, small.factor) + static_cast<std::uint64_t>(halved.width) * 20;
+         AreaResampler::bytes(halved, small.factor) + static_cast<std::uint64_t>(halved.width) * 32;
 }
 
 SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
