@@ -242,6 +242,8 @@ void DicomFolder::write_part(const Image& image, std::int64_t part, std::int64_t
   set.uint16(0x00280101, 8);
   set.uint16(0x00280102, 7);
   set.uint16(0x00280103, 0);
+  set.float32(0x00480001, static_cast<float>(image.mm * static_cast<double>(image.width)));
+  set.float32(0x00480002, static_cast<float>(image.mm * static_cast<double>(image.height)));
   set.uint32(0x00480006, static_cast<std::uint32_t>(image.width));
   set.uint32(0x00480007, static_cast<std::uint32_t>(image.height));
   set.uint32(0x00480303, 1);  // focal planes

@@ -279,6 +279,8 @@ TEST_CASE("DICOM: what is wrong is said in one line, with the element") {
         "its series has no image of flavour VOLUME (ImageType (0008,0008))");
   CHECK(says([&](F& f) { f.set.number(0x00280100, "US", 16); }) == "BitsAllocated (0028,0100) 16" + only + "8");
   CHECK(says([&](F& f) { f.set.number(0x00280101, "US", 12); }) == "BitsStored (0028,0101) 12" + only + "8");
+  CHECK(says([&](F& f) { f.set.number(0x00280102, "US", 11); }) == "HighBit (0028,0102) 11" + only + "7");
+  CHECK(says([&](F& f) { f.set.number(0x00280102, "US", 0); }) == "HighBit (0028,0102) 0" + only + "7");
   CHECK(says([&](F& f) { f.set.number(0x00280103, "US", 1); }) == "PixelRepresentation (0028,0103) 1" + only + "0");
   CHECK(says([&](F& f) { f.set.number(0x00480303, "UL", 3); }) == "the number of focal planes 3" + only + "1");
   CHECK(says([&](F& f) { f.set.items(0x00480105, {{}, {}}); }) == "the number of optical paths 2" + only + "1");

@@ -399,6 +399,23 @@ TEST_CASE_FIXTURE(Fixture, "OME-XML with several images, or a label first, gives
   CHECK(warnings(slide + slide + "<Image Name=\"b").size() == 1);
 }
 
+TEST_CASE_FIXTURE(Fixture, "OME-XML whose Type isn't that of the samples gives a line") {
+  tiff.directories = {level(100, 60)};
+  const auto warnings = [&](const std::string& attribute) {
+    const std::string pixels = "<Pixels " + attribute + " SizeX=\"100\" SizeY=\"60\"/>";
+    const std::string label = "<Image Name=\"label\"><Pixels Type=\"float\"/></Image>";
+    tiff.directories[0].set_text(270, "<OME xmlns=\"x\"><Image Name=\"a\">" + pixels + "</Image>" + label + "</OME>");
+    return open()->info().warnings;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(warnings("").empty());
+  CHECK(warnings("Type=\"uint8\"").empty());
+  const std::string end = ", and its samples have 8 bits: the tags count";
+  CHECK(warnings("Type=\"uint16\"") == Lines{"its OME-XML says that Type is uint16" + end});
+  CHECK(warnings("Type=\"double-complex\"") == Lines{"its OME-XML says that Type is double-complex" + end});
+  CHECK(warnings("Type=\"Jane Doe\"") == Lines{"its OME-XML says that Type is an unknown value" + end});
+}
+
 TEST_CASE_FIXTURE(Fixture, "OME-XML names its image, its maker and what annotations say") {
   tiff.directories = {level(100, 60)};
   const auto properties = [&](const std::string& xml) {

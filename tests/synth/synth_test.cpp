@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -34,6 +35,15 @@ SynthOptions small_slide() {
 std::string contents(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The value of element (0048,`element`) of DICOM, a float.
+float float_in(const std::string& file, char element) {
+  const std::string header{'\x48', '\0', element, '\0', 'F', 'L', '\x04', '\0'};
+  const std::size_t at = file.find(header);
+  float value = 0.0F;
+  if (at != std::string::npos) std::memcpy(&value, file.data() + at + header.size(), sizeof value);
+  return value;
 }
 
 std::ptrdiff_t files_in(const std::filesystem::path& folder) {
@@ -336,8 +346,22 @@ TEST_CASE("a DICOM slide has the pixels of the TIFF slide, however its frames ar
       }
     }
   }
-  // The same options give the same files.
+  // Each file says what the image measures, in millimetres.
   SynthOptions options;
+  options.width = 700;
+  options.height = 500;
+  options.format = SynthFormat::dicom;
+  write_synthetic_slide(folder / "measured", options);
+  for (const char* name : {"level-0.dcm", "level-1.dcm", "label.dcm"}) {
+    CAPTURE(name);
+    CHECK(float_in(contents(folder / "measured" / name), 1) == doctest::Approx(0.175));
+  }
+  for (const char* name : {"level-0.dcm", "level-1.dcm"}) {
+    CAPTURE(name);
+    CHECK(float_in(contents(folder / "measured" / name), 2) == doctest::Approx(0.125));
+  }
+  std::filesystem::remove_all(folder / "measured");
+  // The same options give the same files.
   options.width = options.height = 300;
   options.format = SynthFormat::dicom;
   write_synthetic_slide(folder / "once", options);

@@ -109,6 +109,9 @@ class InstanceReader {
       case 0x00280101:
         to.bits_stored = number(element, "BitsStored");
         return 0;
+      case 0x00280102:
+        to.high_bit = number(element, "HighBit");
+        return 0;
       case 0x00280103:
         to.is_signed = number(element, "PixelRepresentation");
         return 0;

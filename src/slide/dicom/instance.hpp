@@ -33,6 +33,7 @@ struct Instance {
   std::int64_t samples = 0;
   std::int64_t bits_allocated = 0;
   std::int64_t bits_stored = 0;
+  std::int64_t high_bit = 7;  ///< as it must be; some files don't say it
   std::int64_t planar = 0;
   std::int64_t is_signed = 0;
   std::string photometric;

@@ -63,6 +63,7 @@ Colour colour_of(const Instance& instance, Codec codec, const Refusal& refuse) {
 void check_samples(const Instance& instance, Codec codec, const Refusal& refuse) {
   refuse.require(instance.bits_allocated, 8, "BitsAllocated (0028,0100)");
   refuse.require(instance.bits_stored, 8, "BitsStored (0028,0101)");
+  refuse.require(instance.high_bit, 7, "HighBit (0028,0102)");
   refuse.require(instance.is_signed, 0, "PixelRepresentation (0028,0103)");
   if (codec == Codec::none && instance.samples > 1) {
     refuse.require(instance.planar, 0, "PlanarConfiguration (0028,0006)");

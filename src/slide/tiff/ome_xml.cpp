@@ -1,6 +1,7 @@
 #include "slide/tiff/ome_xml.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <pugixml.hpp>
@@ -123,6 +124,7 @@ class OmeReader {
       return std::move(result_);
     }
     count_images();
+    compare_type(child_of(nodes[result_.slide], "Pixels"));
     read_pixel_size(child_of(nodes[result_.slide], "Pixels"));
     read_magnification(nodes[result_.slide]);
     return std::move(result_);
@@ -256,6 +258,17 @@ class OmeReader {
       const std::string_view key = attribute_of(node, "K");
       if (!key.empty()) info_.properties.insert_or_assign(std::string(key), std::string(trimmed(node.child_value())));
     });
+  }
+
+  /// Samples of all that is read have 8 bits: other slides are refused by their tags.
+  void compare_type(const pugi::xml_node& pixels) {
+    constexpr std::array<std::string_view, 11> known = {
+        "int8", "int16", "int32", "uint8", "uint16", "uint32", "float", "double", "complex", "double-complex", "bit"};
+    const std::string_view type = attribute_of(pixels, "Type");
+    if (type.empty() || type == "uint8") return;
+    const bool is_known = std::ranges::find(known, type) != known.end();
+    info_.warnings.push_back("its OME-XML says that Type is " + (is_known ? std::string(type) : unknown_value) +
+                             ", and its samples have 8 bits: the tags count");
   }
 
   void read_pixel_size(const pugi::xml_node& pixels) {
