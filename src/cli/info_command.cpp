@@ -17,9 +17,9 @@
 
 #include "cli/table.hpp"
 #include "config/printable.hpp"
+#include "config/quoted_text.hpp"
 #include "config/suggest.hpp"
 #include "slide/openslide/second_opinion.hpp"
-#include "slide/quoted_text.hpp"
 #include "slide/srgb_conversion.hpp"
 
 namespace slidestream::cli {

@@ -6,6 +6,7 @@
 
 #include "config/csv.hpp"
 #include "config/positive_number.hpp"
+#include "config/quoted_text.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream {
@@ -22,7 +23,7 @@ double mpp_of(std::string_view text, const std::string& place) {
   if (text.empty()) return 0.0;
   const double mpp = positive_number(text).value_or(0.0);
   if (!(mpp >= 0.001 && mpp <= 1000.0)) {
-    throw ConfigError(place + ": mpp is '" + one_line(text) + "'; expected 0.001 to 1000, or nothing");
+    throw ConfigError(place + ": mpp is " + quoted_number(text) + "; expected 0.001 to 1000, or nothing");
   }
   return mpp;
 }

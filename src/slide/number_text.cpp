@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/positive_number.hpp"
-#include "slide/quoted_text.hpp"
+#include "config/quoted_text.hpp"
 
 namespace slidestream {
 namespace {

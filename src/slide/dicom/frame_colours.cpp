@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "codec/jpeg_stream.hpp"
+#include "config/quoted_text.hpp"
 #include "slide/codestream.hpp"
-#include "slide/quoted_text.hpp"
 
 namespace slidestream::dicom {
 

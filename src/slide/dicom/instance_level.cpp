@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "config/quoted_text.hpp"
 #include "slide/jpegls_decoder.hpp"
-#include "slide/quoted_text.hpp"
 #include "slide/tile_limits.hpp"
 
 namespace slidestream::dicom {

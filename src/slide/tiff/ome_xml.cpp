@@ -7,9 +7,9 @@
 #include <pugixml.hpp>
 
 #include "config/positive_number.hpp"
+#include "config/quoted_text.hpp"
 #include "slide/channels.hpp"
 #include "slide/number_text.hpp"
-#include "slide/quoted_text.hpp"
 #include "slide/tiff/aperio.hpp"
 
 namespace slidestream {

@@ -1,4 +1,4 @@
-#include "slide/quoted_text.hpp"
+#include "config/quoted_text.hpp"
 
 #include <algorithm>
 

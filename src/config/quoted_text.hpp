@@ -4,7 +4,7 @@
 #include <string_view>
 
 /// \file
-/// Texts of a slide's file in lines for people. A file may have a patient's name, or control characters, in any value.
+/// Texts of slides' files and of lists in lines for people. Any value may have a patient's name, or control characters.
 /// So a line quotes a value only where it obeys a grammar that the value should have; else it says `unknown_value`.
 /// Thread-safe.
 
